@@ -6,6 +6,6 @@ A scene is a module with a docstring, a class ``Options`` (a subclass of :class:
 extra, as ``{"data": "sklearn"}``. A file of your own runs as ``scalarviz my_scene.py --steps 500``.
 """
 
-from .options import SceneOptions, Size, WholeNumbers, one_of
+from .options import SceneOptions, Size, WholeNumbers, flag
 
-__all__ = ["SceneOptions", "Size", "WholeNumbers", "one_of"]
+__all__ = ["SceneOptions", "Size", "WholeNumbers", "flag"]

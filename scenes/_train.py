@@ -49,15 +49,13 @@ class Options(SceneOptions):
         metavar="FILE|FOLDER",
     )
     loss: Literal["ce", "mse"] | None = flag(
-        "ce: cross-entropy, the network gives a number for each class; mse: mean of squares",
-        None,
-        shown="ce where y counts classes, else mse",
+        "ce: cross-entropy of classes; mse: mean square", None, shown="ce where y counts classes, else mse"
     )
     trained: list[str] = flag(
         'names of the parameters that learn, such as "fc*"; may be repeated', [], metavar="NAMES", shown="all"
     )
     samples: str | None = flag(
-        "which side of the file's input counts the samples: its name, its number, or none",
+        "the side of the file's input that counts samples: name, number or none",
         None,
         metavar="SIDE",
         shown="the first",
@@ -69,18 +67,12 @@ class Options(SceneOptions):
     batch: Batch = flag("samples a step", 32)
     sampling: SamplingFlag = "epochs"
     onnx: Annotated[Path, file_ending(".onnx", what="networks are", usual="net")] | None = flag(
-        "write the trained network as ONNX at the end", None, metavar="FILE", written=True
+        "write the trained network as ONNX at the end", None, written=True
     )
 
 
 def build(options: Options) -> sv.Scene:
-    """Put the scene together: data, network, loss, optimiser, and what to show.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        For options that contradict each other and files that cannot be used; before anything is written.
-    """
+    """Put the scene together: data, network, loss, optimiser, and what to show."""
     if options.onnx is not None:
         check_target(options.onnx)
     options = kit.resumed(options)
@@ -133,38 +125,30 @@ class Learning(sv.Scene):
 
 def _check_classes(samples: Samples, makes: int, options: Options) -> None:
     """Let the numbers of classes be those that the network gives numbers for; samples are counted as in the file."""
+    net, data = options.network, options.data
     if makes == 1:
-        raise InputError(
-            f"{options.network} gives one number of a sample, cross-entropy takes one for each class; --loss mse takes "
-            "y as numbers"
-        )
+        raise InputError(f"{net} gives one number of a sample, cross-entropy takes one for each class; try --loss mse")
     if len(samples.names) > makes:
-        raise InputError(
-            f"{options.data} has {len(samples.names)} classes ({listing(samples.names)}), {options.network} gives "
-            f"numbers for {makes}"
-        )
+        names = f"{len(samples.names)} classes ({listing(samples.names)})"
+        raise InputError(f"{data} has {names}, {net} gives numbers for {makes}")
     for name, y in (("y", samples.y), ("y_test", samples.test_y)):
         if len(y):
             try:
                 nn.CrossEntropyLoss().check_targets(as_samples(y, name), makes)
             except InputError as error:
-                raise InputError(f"{options.data}: {name}: {error}") from None
+                raise InputError(f"{data}: {name}: {error}") from None
 
 
 def _loaded(options: Options) -> tuple[Loaded, str]:
     """The network, and of which numbers its file is."""
     side = None if options.samples is None else _axis(options.samples)
     graph = read_graph(options.network)
-    if len(graph.outputs) != 1:
-        raise InputError(
-            f"{options.network} gives {len(graph.outputs)} outputs, a loss takes one: train it in Python, with a "
-            "module of your own around sv.load_onnx(path)"
-        )
-    if len(graph.inputs) != 1:
-        raise InputError(
-            f"{options.network} takes {len(graph.inputs)} inputs; the data have one, x: train it in Python, with a "
-            "module of your own around sv.load_onnx(path)"
-        )
+    for ports, what, why in ((graph.outputs, "output", "a loss takes one"), (graph.inputs, "input", "the data have x")):
+        if len(ports) != 1:
+            raise InputError(
+                f"{options.network} has {len(ports)} {what}s, {why}: train it in Python, with a module of your own "
+                "around sv.load_onnx(path)"
+            )
     found: Loaded = loaded(graph, side, _sides(graph.inputs[0], side, options))
     if not found.net.parameters():
         raise InputError(f"{options.network} has no weights: there is nothing to train")
@@ -173,15 +157,14 @@ def _loaded(options: Options) -> tuple[Loaded, str]:
 
 def _sides(port: Port, samples: Any, options: Options) -> dict[str, Shape]:
     """What the file leaves open beside the side of the samples, as the data have it."""
-    sides = port.shape
-    alone = samples is not False
-    if sides is not None and sum(not isinstance(side, int) for side in sides) <= alone:
+    sides, counted = port.shape, samples is not False
+    if sides is not None and sum(not isinstance(side, int) for side in sides) <= counted:
         return {}
     shape = shape_in(options.data, sides)
-    if sides is not None and len(shape) != len(sides) - alone:
+    if sides is not None and len(shape) != len(sides) - counted:
         raise InputError(
             f"{options.data}: a sample has the shape {shape}, {options.network} takes {shown(sides)}, the samples "
-            f"counted: a sample has {len(sides) - alone} sides"
+            f"counted: a sample has {len(sides) - counted} sides"
         )
     return {port.name: shape}
 

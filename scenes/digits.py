@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
 import scalarviz as sv
 from scalarviz import nn
 from scalarviz.data.digits import CLASSES, Digits, load_digits
-from scalarviz.errors import FileFormatError, InputError
-from scalarviz.io import load_tensors
+from scalarviz.errors import InputError
 from scalarviz.run import Moment, Story
 from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve, TestCurve
 
@@ -34,7 +32,7 @@ class Options(SceneOptions):
         "sklearn",
         metavar="sklearn|mnist[:FOLDER]",
     )
-    channels: WholeNumbers = flag("kernels of the two convolutions", (6, 12), metavar="N,N", shown="6,12")
+    channels: WholeNumbers = flag("kernels of the two convolutions", (6, 12), metavar="N,N")
     lr: Positive = flag("learning rate of Adam", rates["adam"])
     schedule: ScheduleFlag = None
     batch: Batch = flag("pictures a step", 64)
@@ -42,17 +40,9 @@ class Options(SceneOptions):
 
 
 def build(options: Options) -> sv.Scene:
-    """Put the scene together: data, network, loss, optimiser, and what to show.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        For options that contradict each other and files that cannot be used; before anything is written.
-    MissingDependencyError
-        The digits' package is not installed.
-    """
+    """Put the scene together: data, network, loss, optimiser, and what to show."""
     digits = load_digits(options.data)
-    options = kit.resumed(options, channels=partial(channels_in, side=digits.side))
+    options = kit.resumed(options, channels=partial(kit.rows_in, step=3, least=2))
     if len(options.channels) != 2:
         raise InputError(f"--channels wants two numbers, such as 6,12; got {','.join(map(str, options.channels))}")
     first, second = options.channels
@@ -114,24 +104,3 @@ def accuracy(scene: sv.Scene) -> float:
 def report(scene: sv.Scene) -> dict[str, float]:
     """What the last line and the JSON say beyond what they say of every scene."""
     return {"accuracy": round(accuracy(scene), 4)}
-
-
-def channels_in(path: Path, side: tuple[int, int]) -> tuple[int, ...]:
-    """The kernels of the two convolutions in a file, from ``0.weight`` and ``3.weight``.
-
-    Raises
-    ------
-    FileFormatError
-        The file's tensors are not those of a network for pictures of `side` pixels.
-    """
-    found = {name: array.shape for name, array in load_tensors(path)[0].items() if name.endswith(".weight")}
-    first, second = ((*found.get(name, ()), 0)[0] for name in ("0.weight", "3.weight"))
-    rest = (side[0] // 4) * (side[1] // 4)
-    wanted = {"0.weight": (first, 1, 3, 3), "3.weight": (second, first, 3, 3), "7.weight": (CLASSES, second * rest)}
-    if not all(found.get(name) == shape for name, shape in wanted.items()) or 0 in (first, second):
-        got = ", ".join(f"{n} {shape}" for n, shape in sorted(found.items())) or "no weights"
-        raise FileFormatError(
-            f"{path} holds no network of this scene for pictures of {side[1]} x {side[0]} pixels: wanted 0.weight "
-            f"(N, 1, 3, 3), 3.weight (M, N, 3, 3) and 7.weight ({CLASSES}, {rest} M), got {got}"
-        )
-    return int(first), int(second)

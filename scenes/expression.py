@@ -12,7 +12,6 @@ The scene's own table is a bent curve, which ``a*tanh(w*x + b) + c`` follows to 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,7 +24,7 @@ import scalarviz as sv
 from scalarviz import nn, optim, rng
 from scalarviz.errors import FileFormatError, InputError, listing, shown
 from scalarviz.io import CsvTable, decoded, parse_csv
-from scalarviz.io.readable import check_source
+from scalarviz.io.readable import check_source, unreadable
 from scalarviz.run import Moment, Story
 from scalarviz.run.panels import Axis, CurveFit, GraphPanel, LossCurve, Made, Panel, PlaneMap, Points
 from scalarviz.run.questions.formula import Formula, formula
@@ -33,9 +32,12 @@ from scalarviz.run.questions.formula import Formula, formula
 from . import kit
 from .options import Batch, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, flag
 
+Array = NDArray[np.float64]
 SMALL = 10_000  # rows of which the loss of all is told after every step
 DRAWN = 2000  # of the rows over two inputs, evenly out of all
 REPORTED = 64  # weights whose numbers the report has
+OWN_ROWS = 60  # of the table that comes with the scene
+MOST_WEIGHTS = 1000
 
 
 class Options(SceneOptions):
@@ -57,7 +59,7 @@ class Options(SceneOptions):
         "which column of the table the formula should give", None, metavar="COLUMN", shown="the last one"
     )
     start: list[str] = flag(
-        "where a weight begins, as f=0.5; may be repeated. The others are uniform between -1 and 1",
+        "where a weight begins, as f=0.5; may be repeated; the others: uniform between -1 and 1",
         [],
         metavar="NAME=NUMBER",
     )
@@ -68,22 +70,21 @@ class Options(SceneOptions):
 
 
 def build(options: Options) -> sv.Scene:
-    """Put the scene together: data, formula, loss, optimiser, and what to show.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        For formulas and tables that cannot be used, and options that contradict each other.
-    """
+    """Put the scene together: data, formula, loss, optimiser, and what to show."""
     if options.load is not None:
         options.refuse(["start"], "the weights are those of the file of --load")
     options = kit.resumed(options)
-    task = task_of(read_formula(options.expr), options.csv, options.target)
-    start = starts_of(options.start, task, options.seed, options.dtype)
-    check_start(task, start)
+    task = task_of(options)
+    start = starts_of(options, task)
     weights = [sv.Weight(number, name) for name, number in zip(task.formula.others, start.tolist(), strict=True)]
-    batch = kit.batch_of(options, len(task), "row", task.notes)
-    adam, answer = optim.Adam(weights, lr=options.lr), partial(_answer, task, weights)
+
+    def answer(sample: Any) -> list[sv.Value]:
+        """The formula for one sample: what is trained."""
+        return [task.result([sample] if isinstance(sample, sv.Value) else sample, weights)]
+
+    rows, target = f"{len(task.samples):,} rows", kit.short(task.target, 30)
+    batch = kit.batch_of(options, len(task.samples), "row", task.notes)
+    adam = optim.Adam(weights, lr=options.lr)
     run = kit.train(options, answer, nn.MSELoss(), (task.samples, task.targets), adam, batch_size=batch)
     return sv.Scene(
         name="expression",
@@ -95,101 +96,37 @@ def build(options: Options) -> sv.Scene:
         panels=(
             GraphPanel("the formula at one row", partial(graph_at, task), place="above"),
             *_maps(task),
-            LossCurve(f"{len(task):,} rows"),
+            LossCurve(rows),
         ),
         notes=task.notes,
-        story=Story(
-            f"The formula should give {_short(task.target)} in {len(task):,} rows.", claim=partial(_claim, task)
-        ),
+        story=Story(f"The formula should give {target} in {rows}.", claim=_claim),
         hide=("seed",),  # where a weight begins is asked for by name
-        whole_loss=len(task) <= SMALL,
+        whole_loss=len(task.samples) <= SMALL,
         options=options,
     )
 
 
-def _answer(task: Task, weights: list[sv.Weight], sample: Any) -> list[sv.Value]:
-    """The formula for one sample: what is trained."""
-    inputs = [sample] if isinstance(sample, sv.Value) else sample
-    named = dict(zip(task.inputs, inputs, strict=True))
-    return [task.formula({**named, **{weight.name: weight for weight in weights}})]
-
-
-def graph_at(task: Task, moment: Moment) -> Made:
-    """The formula, and its error, at the sample whose way is drawn, with the weights of the moment; copies of both."""
-    sample = np.asarray(moment.frame.activations.get("input", task.samples[0]), np.float64).ravel()
-    inputs = {name: sv.Value(float(number), name) for name, number in zip(task.inputs, sample, strict=True)}
-    weights = {name: sv.Weight(float(moment.tensor(name)), name) for name in task.formula.others}
-    answer = task.formula({**inputs, **weights})
-    away = np.abs(task.samples - sample).max(axis=1)
-    row = int(away.argmin())
-    if away[row] > 1e-6 * max(1.0, float(np.abs(sample).max())):
-        answer.backward()
-        return Made([answer], "at a place between the rows")
-    if answer.op and not answer.label:
-        answer.label = f"{task.target} here"
-    error = (answer - sv.Value(float(task.targets[row, 0]), task.target)) ** 2
-    error.label = "error"
-    error.backward()
-    return Made([error], f"row {row + 1:,} of {len(task):,}")
-
-
-def _maps(task: Task) -> tuple[Panel, ...]:
-    """The rows and the formula over one input, or over two."""
-    if len(task.inputs) == 1:
-        return (CurveFit("the rows and the formula", _short(task.inputs[0]), _short(task.target)),)
-    if len(task.inputs) != 2:
-        return ()
-    ends = [(low, high if high > low else low + 1.0) for low, high in map(_ends, task.samples.T)]
-    across, up = (Axis(_short(name), *end) for name, end in zip(task.inputs, ends, strict=True))
-    low, high = _ends(task.targets)
-    points = Points(kit.evenly(task.samples, DRAWN), kit.evenly(task.targets[:, 0], DRAWN))
-    if low < 0.0 < high:  # what is 0 has the middle of the map
-        low, high = -max(-low, high), max(-low, high)
-    span = (low, high) if high > low else (low, low + 1.0)
-    says = _plain(span[0]), _plain(span[1])
-    return (PlaneMap(_short(task.target), across, up, span=span, says=says, points=lambda moment: points),)
-
-
-def _plain(number: float) -> str:
-    return f"{number:.3g}".replace("-", "\N{MINUS SIGN}")
-
-
-def _ends(numbers: Any) -> tuple[float, float]:
-    return float(numbers.min()), float(numbers.max())
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 30 else f"{name[:27]}..."
-
-
-def off(samples: Any, targets: Any, predict: Callable[[Any], Any]) -> float:
+def off(source: Moment | sv.Run) -> float:
     """The root of the mean square error over all rows."""
+    samples, targets = source.source.samples() if isinstance(source, Moment) else source.samples()
     with np.errstate(all="ignore"):
-        return float(np.sqrt(np.mean(np.square(predict(samples) - targets))))
+        return float(np.sqrt(np.mean(np.square(source.predict(samples) - targets))))
 
 
-def _claim(task: Task, moment: Moment) -> str:
+def _claim(moment: Moment) -> str:
     """How near the answers are."""
-    away = off(task.samples, task.targets, moment.predict)
+    away = off(moment)
     return f"Its answers are now {away:.3g} off, on average." if np.isfinite(away) else ""
 
 
 def report(scene: sv.Scene) -> dict[str, float]:
     """What the last line and the JSON say beyond what they say of every scene: the error, and the weights."""
-    error = off(*scene.run.samples(), scene.run.predict)
     names = [tensor.name for tensor in scene.run.tensors if not tensor.buffer][:REPORTED]
-    return {"rms": error, **{f"weight {name}": float(v) for name, v in zip(names, scene.run.values, strict=False)}}
+    weights = {f"weight {name}": float(v) for name, v in zip(names, scene.run.values, strict=False)}
+    return {"rms": off(scene.run), **weights}
 
 
-# ---- What the scene `expression` learns from: the columns that a formula names, and the one that it should give.
-
-
-Array = NDArray[np.float64]
-
-OWN_ROWS = 60
-"""Rows of the table that comes with the scene."""
-FLAG, TARGET = "--expr", "--target"
-MOST_WEIGHTS = 1000
+# ---- What is learnt: the columns that a formula names, and the one that it should give
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,59 +140,55 @@ class Task:
     targets: Array  # (N, 1)
     notes: list[str]
 
-    def __len__(self) -> int:
-        return len(self.samples)
+    def result(self, inputs: Any, weights: Any) -> Any:
+        """The formula of these numbers: Values or arrays."""
+        return self.formula(dict(zip((*self.inputs, *self.formula.others), (*inputs, *weights), strict=True)))
 
 
-def read_formula(text: str) -> str:
-    """A formula, or that of the file behind an ``@``; InputError where that cannot be read."""
-    if not text.startswith("@"):
-        return text
-    path = check_source(Path(text[1:]), "formula")
-    try:
-        with path.open("rb") as file:
-            data = file.read(100_000)
-    except OSError as error:
-        raise InputError(f"{FLAG} {text}: {error.strerror or error}") from None
-    return decoded(data, path.name).strip()
-
-
-def task_of(text: str, path: Path | None, target: str | None = None) -> Task:
+def task_of(options: Options) -> Task:
     """What is to be learnt: a formula, a table (or the scene's own), and the column it should give (or the last one).
 
-    Raises
-    ------
-    InputError, FileFormatError
-        The text is no formula, or the table no table; a column that is used is no numbers; there is nothing to learn.
+    InputError or FileFormatError: the text is no formula, or the table no table; a column that is used is no numbers;
+    there is nothing to learn.
     """
-    table = _own() if path is None else kit.read_table(path)
-    names, what = table.names, table.what
+    text = _formula_text(options.expr)
+    table = _own() if options.csv is None else kit.read_table(options.csv)
+    names, what, target = table.names, table.what, options.target or table.names[-1]
     if len(names) < 2:
         raise FileFormatError(f"{what} has one column; wanted inputs and, as the last column, what is to be learnt")
-    said = "" if target is not None else f" (the last one of {what}; {TARGET} chooses another)"
-    target = names[-1] if target is None else target
-    wanted = table.numbers(target, f"; {TARGET} names the column that is to be learnt")
+    wanted = table.numbers(target, "; --target names the column that is to be learnt")
     inputs = [name for name in names if name != target]
-    found = formula(text, names, FLAG)
+    found = formula(text, names, "--expr")
     if target in found.known:
         raise InputError(
-            f"{FLAG}: {target!r} is the column that is to be learnt{said}, and the formula uses it; inputs are "
-            f"{listing(inputs)}"
+            f"--expr: {target!r} is the column that is to be learnt (--target chooses another), and the formula uses "
+            f"it; inputs are {listing(inputs)}"
         )
     if not found.others:
-        raise InputError(f"{FLAG} {shown(text, 72)}: there is no weight in it; every name but {listing(inputs)} is one")
+        raise InputError(f"--expr {shown(text, 72)}: there is no weight in it; every name but {listing(inputs)} is one")
     if len(found.others) > MOST_WEIGHTS:
-        raise InputError(f"{FLAG} has {len(found.others):,} weights; allowed: {MOST_WEIGHTS:,}")
+        raise InputError(f"--expr has {len(found.others):,} weights; allowed: {MOST_WEIGHTS:,}")
     used = found.known or (inputs[0],)
     left = [name for name in inputs if name not in used]
-    notes = [*table.notes, f"{len(wanted):,} rows of {what}: {target} = {_brief(text)}"]
-    constants = [f"{name} is {number:.6g}" for name, number in found.constants.items()]
-    if constants:
-        notes.append(f"in the formula {' and '.join(constants)}; a weight needs another name")
+    notes = [*table.notes, f"{len(wanted):,} rows of {what}: {target} = {kit.short(text, 60)}"]
+    if found.constants:
+        constants = " and ".join(f"{name} is {number:.6g}" for name, number in found.constants.items())
+        notes.append(f"in the formula {constants}; a weight needs another name")
     if left:
         notes.append(f"not in the formula: {listing(left[:6])}{' ...' * (len(left) > 6)}")
-    samples = np.stack([table.numbers(name) for name in used], axis=1)
-    return Task(found, used, target, samples, wanted[:, None], notes)
+    return Task(found, used, target, np.stack([table.numbers(name) for name in used], axis=1), wanted[:, None], notes)
+
+
+def _formula_text(given: str) -> str:
+    """A formula, or that of the file behind an ``@``."""
+    if not given.startswith("@"):
+        return given
+    path = check_source(Path(given[1:]), "formula")
+    try:
+        with path.open("rb") as file:
+            return decoded(file.read(100_000), path.name).strip()
+    except OSError as error:
+        raise unreadable(path, error) from None
 
 
 def _own() -> CsvTable:
@@ -266,52 +199,78 @@ def _own() -> CsvTable:
     return parse_csv(f"x,y\n{''.join(rows)}", "the scene's own table")
 
 
-def check_start(task: Task, start: Array) -> None:
-    """Raise InputError where the formula has no finite number for a row with the weights it begins with."""
-    numbers = dict(zip((*task.inputs, *task.formula.others), (*task.samples.T, *start), strict=True))
-    found = np.broadcast_to(task.formula.expression.evaluate(numbers), len(task))
-    bad = np.flatnonzero(~np.isfinite(found))
-    if len(bad):
-        where = f"{len(bad):,} of {len(task):,} rows, first in row {bad[0] + 1:,}"
-        raise InputError(
-            f"{FLAG} {shown(_brief(task.formula.text), 72)}: begun like this it is {found[bad[0]]:g} in {where}; "
-            f"--start {task.formula.others[0]}=1 says where a weight begins"
-        )
-
-
-def _brief(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 60 else f"{line[:57]}..."
-
-
-def starts_of(given: list[str], task: Task, seed: int, dtype: str) -> Array:
+def starts_of(options: Options, task: Task) -> Array:
     """Where the weights begin, shape (P,): ``w=0.5`` says it, the others are uniform between -1 and 1.
 
-    Raises
-    ------
-    InputError
-        No weight of the formula, one that is there twice, or no number that `dtype` has.
+    InputError: a start is none of a weight, or no number that the dtype has, or is given twice; or the formula has no
+    finite number in some rows then.
     """
-    names = task.formula.others
-    found: Array = 2.0 * rng.uniform(seed, rng.Stream.WEIGHTS, 0, len(names)).astype(np.float64) - 1.0
-    said = set[str]()
-    for text in given:
-        name, sign, number = (part.strip() for part in text.partition("="))
-        if not sign or name not in names:
+    names, most = task.formula.others, float(np.finfo(options.dtype).max)
+    found: Array = 2.0 * rng.uniform(options.seed, rng.Stream.WEIGHTS, 0, len(names)).astype(np.float64) - 1.0
+    given = [(text, *(part.strip() for part in text.partition("="))) for text in options.start]
+    for k, (text, name, _, number) in enumerate(given):
+        if name not in names or not number:
             constant = task.formula.constants.get(name)
             why = "" if constant is None else f"{name} is {constant:.6g}, no weight; "
-            raise InputError(
-                f"--start {text!r:.60}: {why}allowed: {names[0]}=0.5, for the weights {listing(names[:12])}"
-            )
-        if name in said:
+            allowed = f"{names[0]}=0.5, for the weights {listing(names[:12])}"
+            raise InputError(f"--start {text!r:.60}: {why}allowed: {allowed}")
+        if name in [one[1] for one in given[:k]]:
             raise InputError(f"--start {text!r:.60}: {name[:40]!r} was given a start already")
-        said.add(name)
         try:
-            found[names.index(name)] = value = float(number)
+            value = float(number)
         except ValueError:
-            raise InputError(f"--start {text!r:.60}: {number!r:.40} is no number") from None
-        if not np.isfinite(value):
-            raise InputError(f"--start {text!r:.60}: a finite number is wanted")
-        if abs(value) > float(np.finfo(dtype).max):
-            raise InputError(f"--start {text!r:.60}: {dtype} has no number so large; --dtype float64 goes to 1.8e308")
+            value = np.nan
+        if not abs(value) <= most:
+            raise InputError(f"--start {text!r:.60}: allowed are numbers of {options.dtype}, -{most:g} to {most:g}")
+        found[names.index(name)] = value
+    numbers = dict(zip((*task.inputs, *names), (*task.samples.T, *found), strict=True))
+    answers = np.broadcast_to(task.formula.expression.evaluate(numbers), len(task.samples))
+    bad = np.flatnonzero(~np.isfinite(answers))
+    if len(bad):
+        where = f"{len(bad):,} of {len(answers):,} rows, first in row {bad[0] + 1:,}"
+        raise InputError(
+            f"--expr {shown(kit.short(task.formula.text, 60), 72)}: begun like this it is {answers[bad[0]]:g} in "
+            f"{where}; --start {names[0]}=1 says where a weight begins"
+        )
     return found
+
+
+# ---- What stands beside the cubes
+
+
+def graph_at(task: Task, moment: Moment) -> Made:
+    """The formula, and its error, at the sample whose way is drawn, with the weights of the moment; copies of both."""
+    sample = np.asarray(moment.frame.activations.get("input", task.samples[0]), np.float64).ravel()
+    inputs = [sv.Value(number, name) for name, number in zip(task.inputs, sample.tolist(), strict=True)]
+    answer = task.result(inputs, [sv.Weight(float(moment.tensor(name)), name) for name in task.formula.others])
+    away = np.abs(task.samples - sample).max(axis=1)
+    row = int(away.argmin())
+    if away[row] > 1e-6 * max(1.0, float(np.abs(sample).max())):
+        answer.backward()
+        return Made([answer], "at a place between the rows")
+    if answer.op and not answer.label:
+        answer.label = f"{task.target} here"
+    error = (answer - sv.Value(float(task.targets[row, 0]), task.target)) ** 2
+    error.label = "error"
+    error.backward()
+    return Made([error], f"row {row + 1:,} of {len(task.samples):,}")
+
+
+def _maps(task: Task) -> tuple[Panel, ...]:
+    """The rows and the formula over one input, or over two."""
+    inputs, target = [kit.short(name, 30) for name in task.inputs], kit.short(task.target, 30)
+    if len(inputs) == 1:
+        return (CurveFit("the rows and the formula", inputs[0], target),)
+    if len(inputs) != 2:
+        return ()
+    across, up = (Axis(name, *_ends(column)) for name, column in zip(inputs, task.samples.T, strict=True))
+    points = Points(kit.evenly(task.samples, DRAWN), kit.evenly(task.targets[:, 0], DRAWN))
+    low, high = float(task.targets.min()), float(task.targets.max())
+    span = _ends(np.array([low, high, -low, -high] if low < 0.0 < high else [low, high]))  # 0 has the map's middle
+    says = [f"{number:.3g}".replace("-", "\N{MINUS SIGN}") for number in span]
+    return (PlaneMap(target, across, up, span=span, says=(says[0], says[1]), points=lambda moment: points),)
+
+
+def _ends(numbers: Array) -> tuple[float, float]:
+    low, high = float(numbers.min()), float(numbers.max())
+    return low, high if high > low else low + 1.0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import count, pairwise, takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 import scalarviz as sv
 from scalarviz import nn, optim
+from scalarviz.engine.data import Data
 from scalarviz.errors import FileFormatError, InputError
 from scalarviz.io import CsvTable, decoded, load_tensors, parse_csv, read_csv
 from scalarviz.io.decoded import LARGEST
@@ -30,6 +30,7 @@ from scalarviz.run.scene.own_controls import USUAL_MOMENTUM
 from .options import SceneOptions, flag, follow
 
 Chosen = TypeVar("Chosen", bound=SceneOptions)
+Of = TypeVar("Of")
 OPTIMIZERS: dict[str, Callable[..., optim.Optimizer]] = {
     "sgd": optim.SGD,
     "momentum": partial(optim.SGD, momentum=USUAL_MOMENTUM),
@@ -98,17 +99,35 @@ def batch_of(options: Any, there: int, thing: str, notes: list[str]) -> int:
 def train(
     options: Any, model: Any, loss: Any, data: Any, optimizer: optim.Optimizer | None = None, **more: Any
 ) -> sv.Run:
-    """A Run of these options; its rates follow ``--schedule``. `optimizer`: another than that of the options."""
+    """A Run of these options; its rates follow ``--schedule``.
+
+    `optimizer` is another than that of the options; `about` says what the data is of, see `carried`.
+    """
+    about = more.pop("about", None)
     optimizer = optimizer or rule(options, model)
     follow(getattr(options, "schedule", None), optimizer, options.steps)
     if hasattr(options, "sampling"):
         more["sampling"] = options.sampling
-    return sv.Run(model, loss, optimizer, data=data, **more, **options.of_run)
+    run = sv.Run(model, loss, optimizer, data=data, **more, **options.of_run)
+    if (first := run.frame().data) is not None:
+        first.about = about
+    return run
+
+
+def carried(data: Data | None, first: Of) -> Of:
+    """What the data of a moment is of, as the edit that brought it says; `first` where nobody does."""
+    return data.about if data is not None and isinstance(data.about, type(first)) else first
 
 
 def in_pieces(predict: Callable[[Any], Any], inputs: Any, most: int) -> Any:
     """What a network makes of samples, so many at once: all of them might not fit into memory."""
     return np.concatenate([predict(inputs[k : k + most]) for k in range(0, len(inputs), most)])
+
+
+def short(text: str, most: int) -> str:
+    """A text on one line of so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
 
 
 def evenly(rows: NDArray[Any], most: int) -> NDArray[Any]:
@@ -164,25 +183,24 @@ def settings_in(path: Path, known: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def hidden_sizes_in(path: Path, inputs: int, outputs: int) -> tuple[int, ...]:
-    """The units of the hidden layers of the network in a file, from the shapes of ``0.weight``, ``2.weight``, ...
+def rows_in(path: Path, first: int = 0, step: int = 2, least: int = 1) -> tuple[int, ...]:
+    """How many units the layers in a file have: the rows of ``0.weight``, ``2.weight``, ... as far as they go.
 
-    Raises
-    ------
-    FileFormatError
-        If the file holds no chain of layers from `inputs` numbers to `outputs`.
+    FileFormatError if there are fewer than `least` such layers. Whether all of them fit is for ``run.load`` to say.
     """
-    tensors, _ = load_tensors(path)
-    found = {int(m[1]): a.shape for n, a in tensors.items() if (m := re.fullmatch(r"([0-9]{1,6})\.weight", n))}
-    shapes = [found[number] for number in sorted(found)]
-    sizes = [inputs, *(shape[0] for shape in shapes if len(shape) == 2)]
-    fits = shapes == list(zip(sizes[1:], sizes[:-1], strict=True)) and sizes[-1] == outputs
-    if not shapes or not fits or sorted(found) != list(range(0, 2 * len(shapes), 2)):
+    shapes = {name: array.shape for name, array in load_tensors(path)[0].items() if array.ndim > 1}
+    names = list(takewhile(shapes.__contains__, (f"{number}.weight" for number in count(first, step))))
+    if len(names) < least:
+        got = ", ".join(f"{name} {shape}" for name, shape in sorted(shapes.items())[:8]) or "no weights"
         raise FileFormatError(
-            f"{path} holds no network of this scene: wanted 0.weight, 2.weight, ... from {inputs} inputs to {outputs} "
-            f"outputs, got {', '.join(f'{n}.weight {found[n]}' for n in sorted(found)) or 'none of them'}"
+            f"{path} holds no network of this scene: wanted {first}.weight, {first + step}.weight, ..., got {got}"
         )
-    return tuple(sizes[1:-1])
+    return tuple(shapes[name][0] for name in names)
+
+
+def hidden_in(path: Path, first: int = 0) -> tuple[int, ...]:
+    """The units of the hidden layers in a file."""
+    return rows_in(path, first)[:-1]
 
 
 # ---- Four samples of two bits each: the table of what a network makes of them, and how many it has right
@@ -239,17 +257,9 @@ class TwoBits:
 
 def _decimals(number: float) -> str:
     """Four of them, with a real minus; of what is large only the power of ten, and ``NaN`` as everywhere on screen."""
-    if math.isnan(number):
-        return "NaN"
-    sign = "\N{MINUS SIGN}" if number < 0 else ""
-    size = abs(number)
-    if math.isinf(size):
-        return f"{sign or '+'}\N{INFINITY}"
-    if size < LARGE:
-        text = f"{size:.4f}"
-        return text if not float(text) else sign + text
-    mantissa, power = f"{size:.2e}".split("e")
-    return f"{sign}{mantissa}e{int(power)}"
+    text = f"{number:.4f}" if abs(number) < LARGE else re.sub(r"e\+0*", "e", f"{number:.2e}")
+    known = {"nan": "NaN", "inf": "+\N{INFINITY}", "-inf": "-\N{INFINITY}", "-0.0000": "0.0000"}
+    return known.get(text, text).replace("-", "\N{MINUS SIGN}")
 
 
 # ---- Tables

@@ -44,13 +44,7 @@ class Options(SceneOptions):
 
 
 def build(options: Options) -> sv.Scene:
-    """Put the scene together: words, network, loss, optimiser, and what to show.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        For options that contradict each other and files that cannot be used; before anything is written.
-    """
+    """Put the scene together: words, network, loss, optimiser, and what to show."""
     if options.embd % options.heads:
         raise InputError(f"--heads must divide --embd, got {options.embd} numbers for {options.heads} heads")
     words = load_words(options.text, options.context)

@@ -20,7 +20,7 @@ from scalarviz.run import Moment, Story
 from scalarviz.run.panels import CurveFit, LossOver, TrainingLoop
 
 from . import kit
-from .options import NotNegative, Positive, SceneOptions, ScheduleFlag, Steps, flag, only
+from .options import NotNegative, Positive, SceneOptions, ScheduleFlag, Steps, flag
 
 SLOPE, HEIGHT = 0.8, 0.5
 SPANS = (-2.2, 3.8), (-2.5, 3.5)
@@ -36,9 +36,7 @@ class Options(SceneOptions):
 
     rates = kit.rates(sgd=0.1)
     steps: Steps = flag("training steps", 60)
-    weights: Annotated[int, only({1: "1 (w)", 2: "2 (w and b)"})] = flag(
-        "1: y = w x. 2: a neuron, y = w x + b", 1, metavar="1|2"
-    )
+    weights: int = flag("1: y = w x. 2: a neuron, y = w x + b", 1, choices=(1, 2))
     lr: Positive = flag("learning rate; 1.1 diverges", rates["sgd"])
     schedule: ScheduleFlag = None
     w: Beginning = flag("where the weight begins", -1.5)
@@ -47,13 +45,7 @@ class Options(SceneOptions):
 
 
 def build(options: Options) -> sv.Scene:
-    """Put the scene together: data, network, loss, optimiser, and what to show.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        For options and files that cannot be used; before anything is written.
-    """
+    """Put the scene together: data, network, loss, optimiser, and what to show."""
     if options.weights == 1:
         options.refuse(["b"], "one weight has no bias; try --weights 2")
     if options.load is not None:

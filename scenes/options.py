@@ -12,7 +12,16 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from scalarviz.engine.problem import SAMPLINGS, Sampling
 from scalarviz.engine.table import NAMES as ENGINES
@@ -96,13 +105,17 @@ def parse_size(value: str) -> Any:
     return int(match[1]), int(match[2])
 
 
-def parse_whole_numbers(value: str) -> Any:
+def parse_names(value: str) -> tuple[str, ...]:
+    """``x,y`` as ("x", "y"); an empty text as ()."""
+    return tuple(part.strip() for part in value.split(",")) if value.strip() else ()
+
+
+def parse_whole_numbers(value: str, least: int = 1, most: int = 99_999) -> Any:
     """``16,16`` as (16, 16); an empty text as ()."""
-    parts = [part.strip() for part in value.split(",")] if value.strip() else []
-    if not all(re.fullmatch(r"[0-9]{1,5}", part) and int(part) > 0 for part in parts):
-        raise InputError(
-            f'wanted whole numbers from 1 to 99999 with commas between, as 16,16 ("" is none), got {shown(value)}'
-        )
+    parts = parse_names(value)
+    if not all(re.fullmatch("[0-9]{1,9}", part) and least <= int(part) <= most for part in parts):
+        allowed = f"whole numbers from {least} to {most} with commas between, as 16,16"
+        raise InputError(f'wanted {allowed} ("" is none), got {shown(value)}')
     return tuple(int(part) for part in parts)
 
 
@@ -111,26 +124,15 @@ def of_text(parse: Callable[[str], Any]) -> BeforeValidator:
     return BeforeValidator(lambda value: parse(value) if isinstance(value, str) else value)
 
 
-def one_of(names: Iterable[str]) -> AfterValidator:
-    """A check that a text is one of `names`, for ``Annotated[str, one_of(names)]``."""
+def some_of(names: Iterable[str]) -> AfterValidator:
+    """A check that a row of texts has each of `names` at most once, and nothing else; it gets their order."""
     allowed = tuple(names)
 
-    def check(value: str) -> str:
-        if value not in allowed:
-            raise InputError(f"there is no {shown(value)}; allowed: {listing(allowed)}")
-        return value
-
-    return AfterValidator(check)
-
-
-def only(allowed: Mapping[Any, str]) -> AfterValidator:
-    """A check that a number is one of `allowed`, which says how each of them reads."""
-
-    def check(value: Any) -> Any:
-        if value not in allowed:
-            got = f"{value:g}" if isinstance(value, float) else value
-            raise InputError(f"allowed: {' or '.join(allowed.values())}, got {got}")
-        return value
+    def check(given: tuple[str, ...]) -> tuple[str, ...]:
+        if not set(given) <= set(allowed) or len(set(given)) < len(given):
+            said = shown(",".join(given))
+            raise InputError(f"wanted some of {listing(allowed)}, each once with commas between, got {said}")
+        return tuple(name for name in allowed if name in given)
 
     return AfterValidator(check)
 
@@ -156,8 +158,8 @@ def _end_of(path: Path) -> str:
 
 
 def flag(
-    description: str, default: Any = ..., *, name: str = "", metavar: str | Iterable[str] = "", shown: str = "",
-    argument: bool = False, written: bool = False, **bounds: Any,
+    description: str, default: Any = ..., *, name: str = "", choices: Iterable[Any] = (),
+    metavar: str | Iterable[str] = "", shown: str = "", argument: bool = False, written: bool = False, **bounds: Any,
 ) -> Any:  # fmt: skip
     """An option: what it does, what it is without being given, and bounds as pydantic's `Field` takes them.
 
@@ -168,8 +170,11 @@ def flag(
         Without one it has to be given.
     name : str
         Another name on the command line, as "--json".
+    choices : iterable
+        All values that are allowed.
     metavar : str or iterable of str
-        What the help has in the place of a value: a word, or all that are allowed.
+        What the help has in the place of a value: a word, or all that are allowed; else the choices, FILE if it is
+        written.
     shown : str
         How the default reads.
     argument : bool
@@ -177,13 +182,21 @@ def flag(
     written : bool
         Whether it is a file that the run writes.
     """
+    allowed = tuple(choices)
     metavar = metavar if isinstance(metavar, str) else "|".join(metavar)
-    about = {"flag": name, "argument": argument, "metavar": metavar, "shown": shown, "written": written}
+    metavar = metavar or "|".join(f"{one:g}" if isinstance(one, float) else str(one) for one in allowed)
+    metavar = metavar or ("FILE" if written else "")
+    if isinstance(default, tuple) and "," in metavar:
+        shown = shown or ",".join(map(str, default)) or "none"
+    about = {
+        "flag": name, "argument": argument, "metavar": metavar, "shown": shown, "written": written, "choices": allowed,
+    }  # fmt: skip
     extra: dict[str, Any] = {what: value for what, value in about.items() if value}
     return Field(default, description=description, json_schema_extra=extra or None, **bounds)
 
 
 Size = Annotated[tuple[int, int], of_text(parse_size)]
+Names = Annotated[tuple[str, ...], of_text(parse_names)]
 WholeNumbers = Annotated[tuple[int, ...], of_text(parse_whole_numbers)]
 Steps = Annotated[int, Field(ge=1, le=10**12)]
 Batch = Annotated[int, Field(ge=1, le=10**7)]
@@ -226,13 +239,23 @@ class Flags(BaseModel):
     })  # fmt: skip
     """Fields that do not make the same again: "copy as command" leaves them out, as it does files that are written."""
 
+    @field_validator("*")
+    @classmethod
+    def _among_its_choices(cls, value: Any, info: ValidationInfo) -> Any:
+        field = cls.model_fields[str(info.field_name)]
+        choices = extra_of(field).get("choices", ())
+        if choices and value not in choices:
+            given = f"{value:g}" if isinstance(value, float) else shown(value)
+            raise InputError(f"there is no {given}; allowed: {listing(map(str, choices))} ({field.description})")
+        return value
+
     @model_validator(mode="after")
     def _one_name_a_file(self) -> Self:
         """Refuse one name for two files: the second would replace the first."""
         named: dict[str, str] = {}
         for name, field in type(self).model_fields.items():
-            extra, value = field.json_schema_extra, getattr(self, name)
-            if not (isinstance(extra, dict) and extra.get("written")) or value is None:
+            value = getattr(self, name)
+            if not extra_of(field).get("written") or value is None:
                 continue
             flag = "--" + name.replace("_", "-")
             for path in value if isinstance(value, list) else [value]:
@@ -270,9 +293,8 @@ class Flags(BaseModel):
             raise InputError(f"there is no option {shown(name)}; allowed: {listing(cls.model_fields)}")
         field = cls.model_fields[name]
         usual, flag = field.default, flag_of(name, field)
-        named = extra_of(field).get("metavar", "").split("|")
         literal = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
-        choices = literal or tuple(type(usual)(one) for one in named if len(named) > 1)
+        choices = literal or extra_of(field).get("choices", ())
         if isinstance(usual, bool):
             return Switch(label, flag, does, **more)
         if isinstance(usual, tuple):
@@ -334,7 +356,7 @@ class SceneOptions(Flags):
     headless: bool = flag("no window and no film: writes only the files that you name", False)
     out: list[Path] = flag(
         "picture (.png, .svg) or film (.mp4, .gif) to write instead of opening a window; may be repeated", [],
-        metavar="FILE", shown="a window; without a display out/SCENE.mp4 and .png", written=True,
+        shown="a window; without a display out/SCENE.mp4 and .png", written=True,
     )  # fmt: skip
     break_on: list[str] = flag(
         'stop at the step by which a condition becomes true, as "grad > 10", "loss < 0.01", "nan" or '
@@ -355,16 +377,14 @@ class SceneOptions(Flags):
     size: Size = flag("of window, film and picture in pixels", (1280, 720))
     theme: Literal["dark", "light"] = flag("background and colours that go with it", "dark")
     presenter: bool = flag(
-        "for a hall: text half again as large, no small print, layers by names that are spoken, and the keys that are "
-        "pressed are shown",
-        False,
+        "for a hall: larger text, no small print, spoken names of layers, and the keys you press", False
     )
     cmap: str = flag("colour map of the cubes; grey: brightness = value; or any map of vispy", "weight")
     save: WeightsFile | None = flag(
-        f"write the weights ({WEIGHTS}) at the end, or when the window is closed", None, metavar="FILE", written=True
+        f"write the weights ({WEIGHTS}) at the end, or when the window is closed", None, written=True
     )
     recording: RecordingFile | None = flag(
-        f"record the run in a new file ({RECORDING}), which sv.load_recording reads", None, metavar="FILE", written=True
+        f"record the run in a new file ({RECORDING}), which sv.load_recording reads", None, written=True
     )
     every: int | None = flag(
         "steps between two frames of the recording", None, ge=1, le=10**12, metavar="STEPS",
@@ -374,10 +394,7 @@ class SceneOptions(Flags):
         "record the micro-steps of the step after each frame too, to be walked through with . and ,", False
     )
     html: PageFile | None = flag(
-        "write the run as one page (.html) that plays in a browser, without Python or a network",
-        None,
-        metavar="FILE",
-        written=True,
+        "write the run as one page (.html) that plays in a browser, without Python, offline", None, written=True
     )
     load: Path | None = flag("begin with the weights of a file and count on", None, metavar="FILE")
     json_line: bool = flag("print one line of JSON at the end", False, name="--json")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,10 @@ from scalarviz.data import TARGETS, hex_colour
 from scalarviz.errors import MissingDependencyError
 from scalarviz.run import Moment, Story
 from scalarviz.run.panels import ColourCube, LossCurve, Panel, Pictures, TestCurve
-from scalarviz.run.scene.own_controls import layers_begun
+from scalarviz.run.scene.own_controls import LAYERS, hidden_edit
 
 from . import kit
-from .options import Batch, SamplingFlag, SceneOptions, ScheduleFlag, WholeNumbers, flag, one_of
+from .options import Batch, SamplingFlag, SceneOptions, ScheduleFlag, WholeNumbers, flag
 
 Colours = NDArray[np.floating]
 
@@ -45,18 +45,16 @@ class Options(SceneOptions):
     hidden: WholeNumbers = flag(
         "units of the hidden layers, tanh between; 16,16 is an MLP of two", (), metavar="N,N", shown="none: one layer"
     )
-    target: Annotated[str, one_of(TARGETS)] = flag(
-        "what to learn. " + "; ".join(f"{t.name}: {t.formula}" for t in TARGETS.values()), "invert", metavar=TARGETS
+    target: str = flag(
+        "what to learn. " + "; ".join(f"{t.name}: {t.formula}" for t in TARGETS.values()), "invert", choices=TARGETS
     )
     pair: list[str] = flag('learn this pair instead, as "#ff8800:#0044cc"; may be repeated', [], metavar="IN:OUT")
     source: Path | None = flag("learn a colour grade from this picture ...", None, metavar="FILE")
     graded: Path | None = flag("... and the same picture graded", None, metavar="FILE")
     apply: Path | None = flag("after training, send this picture through the network", None, metavar="FILE")
-    output: Path | None = flag("... and write it here", None, metavar="FILE", written=True)
-    export_lut: Path | None = flag(
-        "write what was learnt as a 33-point LUT (.cube)", None, metavar="FILE", written=True
-    )
-    optimizer: Annotated[str, one_of(rates)] = flag("what changes the weights", "sgd", metavar=rates)
+    output: Path | None = flag("... and write it here", None, written=True)
+    export_lut: Path | None = flag("write what was learnt as a 33-point LUT (.cube)", None, written=True)
+    optimizer: str = flag("what changes the weights", "sgd", choices=rates)
     lr: float | None = kit.rate_flag(rates)
     schedule: ScheduleFlag = None
     batch: Batch = flag("colours a step", 1024)
@@ -64,13 +62,7 @@ class Options(SceneOptions):
 
 
 def build(options: Options) -> sv.Scene:
-    """Put the scene together: data, network, loss, optimiser, and what to show.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        For options that contradict each other and files that cannot be used; before anything is written.
-    """
+    """Put the scene together: data, network, loss, optimiser, and what to show."""
     options.together("source", "graded")
     options.together("apply", "output")
     options.apart("pair", "source", "target")
@@ -79,7 +71,7 @@ def build(options: Options) -> sv.Scene:
         io.check_repaint(options.apply, options.output)
     if options.export_lut:
         io.check_lut_name(options.export_lut)
-    options = kit.resumed(options, hidden=partial(kit.hidden_sizes_in, inputs=3, outputs=3))
+    options = kit.resumed(options, hidden=kit.hidden_in)
     task = (
         _from_pairs(options) if options.pair else _from_pictures(options) if options.source else _from_formula(options)
     )
@@ -98,7 +90,7 @@ def build(options: Options) -> sv.Scene:
         output_names=("r", "g", "b"),
         panels=task.panels,
         notes=task.notes,
-        controls=(layers_begun(first_weights),),
+        controls=(replace(LAYERS, change=partial(hidden_edit, begin=first_weights)),),
         story=Story(
             f"They should {task.aim}.",
             f"{len(run.values):,} weights in {len(sizes) - 1} layers." if options.hidden else "",

@@ -12,8 +12,6 @@ With the defaults all four outputs end on their side of one half for every seed 
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 import scalarviz as sv
@@ -34,20 +32,14 @@ class Options(SceneOptions):
 
     rates = kit.rates(sgd=0.01)
     steps: Steps = flag("training steps, each with all four samples", 1000)
-    hidden: WholeNumbers = flag("units of the hidden layers", (8, 8), metavar="N,N", shown="8,8")
+    hidden: WholeNumbers = flag("units of the hidden layers", (8, 8), metavar="N,N")
     lr: Positive = flag("learning rate", rates["sgd"])
     schedule: ScheduleFlag = None
 
 
 def build(options: Options) -> sv.Scene:
-    """Put the scene together: data, network, loss, optimiser, and what to show.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        For options and files that cannot be used; before anything is written.
-    """
-    options = kit.resumed(options, hidden=partial(kit.hidden_sizes_in, inputs=2, outputs=1))
+    """Put the scene together: data, network, loss, optimiser, and what to show."""
+    options = kit.resumed(options, hidden=kit.hidden_in)
     sizes = (2, *options.hidden, 1)
     net = kit.mlp(options, sizes, nn.ReLU)
     net.initialize(nn.init.kaiming_uniform(), seed=options.seed)

@@ -40,7 +40,7 @@ from scalarviz.run.panels import Axis, LossCurve, PlaneMap, Points, TestCurve
 from scalarviz.run.scene.own_controls import is_sequence
 
 from . import kit
-from .options import Positive, SceneOptions, ScheduleFlag, Steps, file_ending, flag, only
+from .options import Positive, SceneOptions, ScheduleFlag, Steps, file_ending, flag
 
 LOGGED, MOMENTS = 100, 2000
 """Steps between two moments of the log, and the most moments: of longer runs they are farther apart."""
@@ -68,31 +68,18 @@ class Options(SceneOptions):
     rare = SceneOptions.rare | {"factor", "log"}
     steps: Steps = flag("training steps", 20_000)
     activation: Literal["tanh", "sigmoid"] = flag("of the hidden units and of the output", "tanh")
-    factor: Annotated[float, only({0.5: "0.5", 1.0: "1"})] = flag(
-        "of the sum of squares: 0.5 as published, or 1", 0.5, metavar="0.5|1"
-    )
-    batch: Annotated[int, only({1: "1 (a single sample)", 4: "4 (all of them)"})] = flag(
-        "samples a step: a single one, or all four", 1, metavar="1|4"
-    )
+    factor: float = flag("of the sum of squares: 0.5 as published, or 1", 0.5, choices=(0.5, 1.0))
+    batch: int = flag("samples a step: a single one, or all four", 1, choices=(1, 4))
     lr: Positive = flag("learning rate", rates["sgd"])
     schedule: ScheduleFlag = None
     cells: int = flag("of the map over the unit square, along each side", 8, ge=1, le=256)
     log: LogFile | None = flag(
-        "write the four outputs, what they should be and their errors every 100 steps (.csv)",
-        None,
-        metavar="FILE",
-        written=True,
+        "write the four outputs, their targets and their errors every 100 steps (.csv)", None, written=True
     )
 
 
 def build(options: Options) -> sv.Scene:
-    """Put the scene together: data, network, loss, optimiser, and what to show.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        For options and files that cannot be used; before anything is written.
-    """
+    """Put the scene together: data, network, loss, optimiser, and what to show."""
     options = kit.resumed(options)
     net = network(options.activation)
     net.initialize(nn.init.uniform(-1, 1), seed=options.seed)

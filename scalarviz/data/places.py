@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,13 @@ class Motif:
         y, x = (((np.arange(n) + 0.5) / n).astype(np.float32) for n in self.rgb.shape[:2])
         return np.stack([np.tile(x, len(y)), np.repeat(y, len(x))], axis=1)
 
+    def samples(self, seed: int | None = None) -> tuple[Any, Any]:
+        """What a run learns from: all pixels; with a seed places that are drawn at random, and their colours."""
+        if seed is None:
+            return self.places, self.wanted.reshape(-1, 3)
+        places = Places(seed)
+        return places, Colours(places, self)
+
     def evenly(self, most: int) -> tuple[Float, Float]:
         """Places (N, 2) of some pixels, evenly spread, and what is to be painted there."""
         some = np.unique(np.linspace(0, self.pixels - 1, most).astype(int))
@@ -100,11 +108,11 @@ class Colours:
     """What is to be painted at those places."""
 
     def __init__(self, places: Places, motif: Motif) -> None:
-        self._places, self.motif = places, motif
+        self._places, self._motif = places, motif
 
     def __len__(self) -> int:
         return len(self._places)
 
     def __getitem__(self, numbers: slice | NDArray[np.int64]) -> Float:
         """Colours (N, 3) by the numbers of their places."""
-        return self.motif.at(self._places[numbers])
+        return self._motif.at(self._places[numbers])

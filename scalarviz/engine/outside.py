@@ -253,7 +253,7 @@ class Outside(Data):
     __slots__ = ("_first", "_make", "_plan", "_stamps", "check", "inputs", "remark", "targets", "version")
 
     def __init__(self, plan: Plan, dtype: Any, inputs: Source, targets: Source, make: Make, check: Check) -> None:
-        self.dtype, self.parts = np.dtype(dtype), ()
+        self.dtype, self.parts, self.about = np.dtype(dtype), (), None
         self.inputs, self.targets, self._make, self.check, self._plan = inputs, targets, make, check, plan
         features = 0 if plan.encode is None else len(plan.encode.outputs)
         self.shape = plan.n_inputs + plan.n_targets + features, len(inputs)

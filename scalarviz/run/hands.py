@@ -233,10 +233,12 @@ class RunHands:
         run._forward.ids.check("set_targets", targets=new)
         return new
 
-    def put_targets(self, targets: NDArray[Any]) -> None:
+    def put_targets(self, targets: NDArray[Any], about: object = None) -> None:
         """Set the targets of the samples there are."""
         inputs: Given = self.run._problem.data.given(0, self.run._tape.n_inputs)
-        self._learn_from(Dataset(self._encoded(inputs, self._targets(targets), ours=True)))
+        new = self._encoded(inputs, self._targets(targets), ours=True)
+        new.about = about
+        self._learn_from(Dataset(new))
 
     def check_samples(self, inputs: Given, targets: Given, what: str) -> None:
         """Whether these samples fit model and loss."""
@@ -252,9 +254,10 @@ class RunHands:
             self._encoded(x, y)  # reads the first samples
         return x, y
 
-    def put_samples(self, inputs: Given, targets: Given, *, more: bool) -> None:
+    def put_samples(self, inputs: Given, targets: Given, *, more: bool, about: object = None) -> None:
         """Train on these samples, or on them as well."""
         new = self._encoded(*self._samples(inputs, targets, "add_samples" if more else "refill"))
+        new.about = about
         self._learn_from(self.run._dataset.with_more(new) if more else Dataset(new))
 
     def _encoded(self, inputs: Given, targets: Given, ours: bool = False) -> Data:

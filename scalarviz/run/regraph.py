@@ -291,7 +291,9 @@ def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
         problem.block = default_block(graph.plan.body, dtype.itemsize)
         n, m = graph.tape.n_inputs, graph.tape.n_targets
         given = problem.data.given(0, n), problem.data.given(n, n + m)
-        run._dataset = Dataset(data_of(graph, run._stored, problem.whole, *given, ours=True))
+        again = data_of(graph, run._stored, problem.whole, *given, ours=True)
+        again.about = problem.data.about
+        run._dataset = Dataset(again)
         problem.data = run._dataset.joined()
     problem.n_weights = graph.n_weights
     problem.columns = columns_of(graph.optimizer, graph.tape, run._stored)

@@ -14,7 +14,7 @@ The last one sees x and y alone, and 50 of 250 points at each step; with all of 
 with batches of 10 it is 15.
 
 This file has the options and the scene. `net` has the networks and what they get of a point, `points` where points come
-from and all that a run has known, `edits` what a hand changes, `panels` what stands beside the cubes, `controls` what
+from, `edits` what a hand changes, `panels` what stands beside the cubes, `controls` what
 can be set live and what the command of a moment says of it.
 """
 
@@ -29,54 +29,31 @@ import numpy as np
 
 import scalarviz as sv
 from scalarviz.data.points import KINDS, NOISE
-from scalarviz.errors import InputError, listing, shown
+from scalarviz.errors import InputError, listing
 from scalarviz.run import Moment
 
 from .. import kit
-from ..options import Batch, NotNegative, SamplingFlag, SceneOptions, WholeNumbers, flag, of_text, one_of
+from ..options import (
+    Batch,
+    Names,
+    NotNegative,
+    SamplingFlag,
+    SceneOptions,
+    WholeNumbers,
+    flag,
+    of_text,
+    parse_whole_numbers,
+    some_of,
+)
 from .controls import HIDDEN, controls_of, own_flags, taken_away
 from .edits import table_edit
-from .net import BETWEEN, FEATURES, MOST_LAYERS, MOST_UNITS, PlayNet, Shape, hidden_behind_features
+from .net import BETWEEN, FEATURES, MOST_LAYERS, MOST_UNITS, PlayNet, Shape
 from .panels import Hand, panels_of
-from .points import Known, PointSet, Recipe, own_points, points_for
+from .points import PointSet, Recipe, own_points, points_for
 
 _OF_ONE = tuple(name for name, feature in FEATURES.items() if feature.inputs == 1)
 MOST_TOLD = 10_000
 """Points whose loss is told at every frame; of more it is that of the last batch."""
-
-
-def parts_of(text: str) -> list[str]:
-    """What stands between commas."""
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def parse_features(text: str) -> tuple[str, ...]:
-    """``x,y,sinx`` as ("x", "y", "sinx"), in the order in which a network gets them."""
-    names = parts_of(text)
-    if not names or not set(names) <= set(FEATURES) or len(set(names)) < len(names):
-        raise InputError(f"wanted some of {listing(FEATURES)}, each once with commas between, got {text[:80]!r}")
-    return tuple(name for name in FEATURES if name in names)
-
-
-def parse_numbers(text: str) -> tuple[int, ...]:
-    """``3,17`` as (3, 17), each once and in order."""
-    parts = parts_of(text)
-    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-        raise InputError(f"wanted whole numbers from 0 on with commas between, got {text[:80]!r}")
-    return tuple(sorted(set(map(int, parts))))
-
-
-def parse_hide(text: str) -> tuple[str, ...]:
-    """``lr,batch`` as a tuple of names."""
-    names = tuple(parts_of(text))
-    if unknown := [name for name in names if name not in HIDDEN]:
-        raise InputError(f"there is no control {shown(unknown[0])}; allowed: {listing(HIDDEN)}")
-    return names
-
-
-def parse_columns(text: str) -> tuple[str, ...]:
-    """``length,width,kind`` as a tuple of names; an empty one is none that a table has."""
-    return tuple(part.strip() for part in text.split(","))
 
 
 class Options(SceneOptions):
@@ -84,14 +61,14 @@ class Options(SceneOptions):
 
     rates = kit.rates(sgd=0.03, momentum=0.03, adam=0.01, adamw=0.01)
     rare = SceneOptions.rare | {"columns", "split", "data_seed", "point", "without", "weights_seed", "hide", "l1", "l2"}
-    data: Annotated[str, one_of(KINDS)] = flag("what the points are", "circle", metavar=KINDS)
+    data: str = flag("what the points are", "circle", choices=KINDS)
     csv: Path | None = flag(
         "your own points instead: a table whose first line names the columns, the last one being what is to be found; "
         "- is the standard input",
         None,
         metavar="FILE",
     )
-    columns: Annotated[tuple[str, ...], of_text(parse_columns)] = flag(
+    columns: Names = flag(
         "of the table: one or two inputs, then what is to be found", (), metavar="X,Y,TARGET", shown="all of them"
     )
     noise: NotNegative = flag(f"how much chance is in the points, 0 to {NOISE:g}", 0.0, le=NOISE)
@@ -102,98 +79,80 @@ class Options(SceneOptions):
     point: list[str] = flag(
         "one more point to learn from, as a click on the map adds it; may be repeated", [], metavar="X,Y,TARGET"
     )
-    without: Annotated[tuple[int, ...], of_text(parse_numbers)] = flag(
-        "points to leave out, as the right button takes them away: their numbers from 0 on",
-        (),
-        metavar="N,N",
-        shown="none",
+    without: Annotated[tuple[int, ...], of_text(partial(parse_whole_numbers, least=0, most=10**9 - 1))] = flag(
+        "points to leave out, as the right button takes them away: their numbers from 0 on", (), metavar="N,N"
     )
-    features: Annotated[tuple[str, ...], of_text(parse_features)] = flag(
-        "what the network gets of a point", ("x", "y"), metavar=",".join(FEATURES), shown="x,y"
+    features: Annotated[Names, some_of(FEATURES)] = flag(
+        "what the network gets of a point", ("x", "y"), metavar=",".join(FEATURES), min_length=1
     )
-    hidden: WholeNumbers = flag("units of the hidden layers", (4, 2), metavar="N,N", shown="4,2")
-    activation: Annotated[str, one_of(BETWEEN)] = flag("of the hidden layers", "tanh", metavar=BETWEEN)
-    optimizer: Annotated[str, one_of(rates)] = flag("what changes the weights", "sgd", metavar=rates)
+    hidden: WholeNumbers = flag("units of the hidden layers", (4, 2), metavar="N,N")
+    activation: str = flag("of the hidden layers", "tanh", choices=BETWEEN)
+    optimizer: str = flag("what changes the weights", "sgd", choices=rates)
     lr: float | None = kit.rate_flag(rates)
     batch: Batch = flag("points a step", 10)
     sampling: SamplingFlag = "epochs"
     weights_seed: int | None = flag("of the first weights alone", None, ge=0, lt=2**64, shown="that of --seed")
-    hide: Annotated[tuple[str, ...], of_text(parse_hide)] = flag(
-        "controls that the window's panel leaves out, for a class: " + ", ".join(HIDDEN),
-        (),
-        metavar="NAME,NAME",
-        shown="none",
+    hide: Annotated[Names, some_of(HIDDEN)] = flag(
+        "controls that the window's panel leaves out, for a class: " + ", ".join(HIDDEN), (), metavar="NAME,NAME"
     )
     l1: NotNegative = flag("penalty on the sum of |weight|", 0.0)
     l2: NotNegative = flag("penalty on the sum of weight\N{SUPERSCRIPT TWO}", 0.0)
 
 
 def build(options: Options) -> sv.Scene:
-    """Put the scene together: points, network, loss, optimiser, and what to show.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        For options that contradict each other and files that cannot be used; before anything is written.
-    """
+    """Put the scene together: points, network, loss, optimiser, and what to show."""
     if options.load is not None:
         options.refuse(["weights_seed"], "the weights are those of the file of --load")
-    if options.load is not None and not options.given("hidden"):
-        options = options.model_copy(update={"hidden": hidden_behind_features(options.load)})
+    options = kit.resumed(options, hidden=partial(kit.hidden_in, first=1))
     _check_hidden(options.hidden)
     if options.headless and not options.hidden:
         options.refuse(["activation"], "there is no hidden layer")
     points = points_for(_recipe(options))
     features = _check_features(options, points)
-    table = points.recipe.table
-    net = PlayNet(Shape(features, options.hidden, options.activation, points.sort, options.seed, table=table))
+    net = PlayNet(Shape(features, options.hidden, options.activation, points.sort, options.seed))
     own = points.recipe.own
     notes = list(own.notes) if own else []
     some = f"{points.learnt:,} point{'s' if points.learnt > 1 else ''}"
     notes += [f"{some} to learn from, {len(points.inputs) - points.learnt:,} held back"]
     batch = kit.batch_of(options, points.learnt, "point", notes)
-    run = kit.train(options, net, points.sort.loss(), points.train, batch_size=batch, l1=options.l1, l2=options.l2)
+    run = kit.train(
+        options, net, points.sort.loss(), points.train, about=points, batch_size=batch, l1=options.l1, l2=options.l2
+    )
     if options.weights_seed is not None and options.weights_seed != options.seed:
         run.restart(seed=options.weights_seed)  # as a hand does: the order of the points stays that of --seed
-    known = Known(points, run.dtype)
-    hand = Hand(known)
+    hand = Hand(points)
     return Playground(
         name="playground",
         run=run,
         input_names=points.units.names,
         output_names=points.sort.classes if points.sort.outputs > 1 else (points.units.target.name,),
-        panels=panels_of(known, hand, batch),
+        panels=panels_of(points, hand, batch),
         notes=notes,
-        story=sv.run.Story(_sentence(points), claim=partial(_claim, known=known), anew=partial(_anew, known=known)),
+        story=sv.run.Story(_sentence(points), claim=partial(_claim, first=points), anew=partial(_anew, first=points)),
         whole_loss=points.learnt <= MOST_TOLD,
-        controls=controls_of(known, hand, Options),
-        own_flags=own_flags(known),
+        controls=controls_of(points, hand, Options),
+        own_flags=own_flags(points),
         hide=taken_away(options.hide),
-        table=partial(table_edit, known),
+        table=partial(table_edit, points),
         options=options,
-        known=known,
+        first=points,
     )
 
 
 @dataclass(slots=True)
 class Playground(sv.Scene):
-    """The scene with all points that it has known.
+    """The scene, and the points that it began with."""
 
-    Attributes
-    ----------
-    known : Known
-    """
-
-    known: Known = field(kw_only=True)
+    first: PointSet = field(kw_only=True)
 
 
 def _sentence(points: PointSet) -> str:
     return f"They should {_aim(points)}."
 
 
-def _anew(moment: Moment, *, known: Known) -> str:
+def _anew(moment: Moment, *, first: PointSet) -> str:
     """The sentence where other points were chosen before the first step."""
-    return _sentence(known.at(moment.frame))
+    return _sentence(first.of(moment.frame.data))
 
 
 def _aim(points: PointSet) -> str:
@@ -209,9 +168,9 @@ def _aim(points: PointSet) -> str:
     return f"{what} {names}" if len(what) + len(names) < 90 else "learn the points of your table"
 
 
-def _claim(moment: Moment, *, known: Known) -> str:
+def _claim(moment: Moment, *, first: PointSet) -> str:
     """How many points are told rightly that are not learnt from."""
-    points = known.at(moment.frame)
+    points = first.of(moment.frame.data)
     inputs, targets = points.test
     right = points.sort.right(moment.predict(inputs), targets)
     if right is None:
@@ -222,7 +181,7 @@ def _claim(moment: Moment, *, known: Known) -> str:
 
 def report(scene: Playground) -> dict[str, float]:
     """What the last line and the JSON say beside the loss: that of points held back, and the share told rightly."""
-    run, points = scene.run, scene.known.at(scene.run.frame())
+    run, points = scene.run, scene.first.of(scene.run.frame().data)
     inputs, targets = points.test
     found = {"test_loss": run.evaluate(inputs, targets)}
     right = points.sort.right(run.predict(inputs), targets)

@@ -16,7 +16,7 @@ from ..options import SceneOptions
 from .edits import other_points, set_hidden, switch_feature
 from .net import FEATURES, shape_of
 from .panels import Hand
-from .points import Known, points_for
+from .points import PointSet, points_for
 
 BATCHES = (1, 100)
 """Ends of the track of the batch; more may be typed."""
@@ -39,7 +39,7 @@ HIDDEN: dict[str, tuple[str, ...]] = {
 """What ``--hide`` may name, and the controls that it takes away."""
 
 
-def controls_of(known: Known, hand: Hand, options: type[SceneOptions]) -> tuple[Control, ...]:
+def controls_of(first: PointSet, hand: Hand, options: type[SceneOptions]) -> tuple[Control, ...]:
     """The controls of a playground with these points, from top to bottom; each is an option that is changed live."""
     control = options.control
 
@@ -47,13 +47,13 @@ def controls_of(known: Known, hand: Hand, options: type[SceneOptions]) -> tuple[
         """How a control shows and changes a number of the recipe, within its ends; a table has no noise and no kind."""
 
         def value(reader: Reader) -> Any:
-            recipe = known.at(reader.frame).recipe
+            recipe = first.of(reader.data).recipe
             none = shape_of(reader.frame) is None or (recipe.own is not None and name != "split")
             return None if none else getattr(recipe, name)
 
         def change(wanted: Any, reader: Reader) -> Edit | None:
             number = min(max(float(wanted), ends[0]), ends[1]) if ends else wanted
-            return _other(known, reader, said.format(number), **{name: number})
+            return _other(first, reader, said.format(number), **{name: number})
 
         return {"value": value, "change": change}
 
@@ -62,7 +62,7 @@ def controls_of(known: Known, hand: Hand, options: type[SceneOptions]) -> tuple[
         return shape.activation if shape is not None and shape.hidden else None
 
     def renewed(value: object, reader: Reader) -> Edit | None:
-        return _other(known, reader, "new points", seed=known.at(reader.frame).recipe.seed + 1)
+        return _other(first, reader, "new points", seed=first.of(reader.data).recipe.seed + 1)
 
     return (
         control(
@@ -92,8 +92,8 @@ def controls_of(known: Known, hand: Hand, options: type[SceneOptions]) -> tuple[
             "new points", "--data-seed", "Other points of the same kind: a good network does not hang on these ones.",
             value=lambda reader: None if shape_of(reader.frame) is None else True, change=renewed,
         ),
-        *(_feature(known, name) for name in FEATURES),
-        _click(known, hand),
+        *(_feature(first, name) for name in FEATURES),
+        _click(first, hand),
         control(
             "hidden", "layers", "Units between input and output: what one layer cannot tell apart, two may.",
             anew=True, value=lambda reader: getattr(shape_of(reader.frame), "hidden", None),
@@ -102,19 +102,19 @@ def controls_of(known: Known, hand: Hand, options: type[SceneOptions]) -> tuple[
     )  # fmt: skip
 
 
-def _other(known: Known, reader: Reader, said: str, **changes: Any) -> Edit | None:
+def _other(first: PointSet, reader: Reader, said: str, **changes: Any) -> Edit | None:
     """Points whose recipe is another one; None where it is the same."""
-    before = known.at(reader.frame).recipe
+    before = first.of(reader.data).recipe
     recipe = replace(before, added=(), without=(), foreign=0, **changes)
     if shape_of(reader.frame) is None or recipe == before:
         return None
-    return other_points(known.add(points_for(recipe)), said)
+    return other_points(points_for(recipe), said)
 
 
-def _feature(known: Known, name: str) -> Switch:
+def _feature(first: PointSet, name: str) -> Switch:
     def value(reader: Reader) -> bool | None:
         shape = shape_of(reader.frame)
-        if shape is None or FEATURES[name].inputs > len(known.at(reader.frame).units.inputs):
+        if shape is None or FEATURES[name].inputs > len(first.of(reader.data).units.inputs):
             return None
         return name in shape.on
 
@@ -127,11 +127,11 @@ def _feature(known: Known, name: str) -> Switch:
     return Switch(FEATURES[name].title, "--features", does, value=value, change=change)
 
 
-def _click(known: Known, hand: Hand) -> Segments:
-    words = hand.words(known.first)
+def _click(first: PointSet, hand: Hand) -> Segments:
+    words = hand.words(first)
 
     def value(reader: Reader) -> str | None:
-        points = known.at(reader.frame)
+        points = first.of(reader.data)
         if len(points.units.inputs) == 1:  # the height of the place says it
             return None
         found = hand.words(points)
@@ -154,24 +154,22 @@ def taken_away(names: Sequence[str]) -> tuple[str, ...]:
 # ---- Copied as a command
 
 
-def own_flags(known: Known) -> OwnFlags:
+def own_flags(first: PointSet) -> OwnFlags:
     """What the flags of a playground say of a moment beside its controls."""
-    return OwnFlags(partial(_flags, known), partial(_lost, known), (Refill, AddSamples))
+    return OwnFlags(partial(_flags, first), partial(_lost, first), (Refill, AddSamples))
 
 
-def _flags(known: Known, reader: Reader) -> dict[str, Any] | None:
+def _flags(first: PointSet, reader: Reader) -> dict[str, Any] | None:
     """The points and what the network gets of them; None where it is no network of a playground."""
-    shape, recipe = shape_of(reader.frame), known.at(reader.frame).recipe
+    shape, recipe = shape_of(reader.frame), first.of(reader.data).recipe
     if shape is None:
         return None
     own = {} if recipe.own is None else {"csv": recipe.data, "columns": recipe.columns, "data": None, "noise": None}
-    return {
-        **own, "split": recipe.split, "data_seed": recipe.seed, "point": list(recipe.added), "without": recipe.without,
-        "features": shape.on, "hidden": shape.hidden, "activation": shape.activation,
-    }  # fmt: skip
+    made = {"data_seed": recipe.seed, "point": list(recipe.added), "without": recipe.without}
+    return {**own, **made, "features": shape.on}
 
 
-def _lost(known: Known, reader: Reader) -> Iterator[str]:
+def _lost(first: PointSet, reader: Reader) -> Iterator[str]:
     """What no flag says."""
-    if foreign := known.at(reader.frame).recipe.foreign:
+    if foreign := first.of(reader.data).recipe.foreign:
         yield f"{foreign} {'point' if foreign == 1 else 'points'} of somebody else"

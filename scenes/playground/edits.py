@@ -14,7 +14,7 @@ from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetFrozen, Sev
 from scalarviz.run.edits.base import Hands, Names, numbered
 
 from .net import FEATURES, MOST_LAYERS, MOST_UNITS, PlayNet, net_of
-from .points import Known, PointSet, Recipe, own_points, points_for
+from .points import PointSet, Recipe, own_points, points_for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +39,20 @@ class InTurn(Edit):
     def continues(self, earlier: Edit) -> bool:
         """Whether it leaves nothing of the points of before."""
         return self.anew and isinstance(earlier, InTurn) and earlier.anew
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learn(Refill):
+    """Other points to learn from."""
+
+    about: PointSet
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LearnToo(AddSamples):
+    """A point more; `about` is all of them."""
+
+    about: PointSet
 
 
 def set_hidden(hidden: tuple[int, ...]) -> InTurn:
@@ -90,13 +104,12 @@ def other_points(points: PointSet, said: str) -> InTurn:
     """Other points to learn from, and where they need it another output of the network."""
 
     def make(hands: Hands) -> Several:
-        net, refill = net_of(hands), Refill(*points.train)
-        inputs, table = len(points.units.inputs), points.recipe.table
+        net, refill, inputs = net_of(hands), Learn(*points.train, points), len(points.units.inputs)
         fits = all(FEATURES[name].inputs <= inputs for name in net.shape.features)
         old, new = net.shape.sort, points.sort
-        if old.kind == new.kind and fits and net.shape.table == table:
+        if old.kind == new.kind and fits:
             return Several((refill,), said)
-        model = net.with_sort(new, inputs, table)
+        model = net.with_sort(new, inputs)
         change = Change(model=model) if old.kind == new.kind else Change(model=model, loss=new.loss())
         first = new.outputs > 1 and (old.outputs == 1 or new.outputs <= old.outputs)  # what the loss can use at once
         return Several((refill, change) if first else (change, refill), said)
@@ -104,41 +117,40 @@ def other_points(points: PointSet, said: str) -> InTurn:
     return InTurn(said, make, anew=True)
 
 
-def add_point(known: Known, at: tuple[float, float], target: float) -> InTurn:
+def add_point(first: PointSet, at: tuple[float, float], target: float) -> InTurn:
     """One more point to learn from."""
 
     def make(hands: Hands) -> Several:
-        points = _points(known, hands)
-        place = at if len(points.units.inputs) == 2 else (at[0], 0.0)
-        inputs, targets = known.add(points.with_point(place, target)).train
-        return Several((AddSamples(inputs[-1:], targets[-1:]),), "one point more")
+        points = _points(first, hands)
+        more = points.with_point(at if len(points.units.inputs) == 2 else (at[0], 0.0), target)
+        inputs, targets = more.train
+        return Several((LearnToo(inputs[-1:], targets[-1:], more),), "one point more")
 
     return InTurn("one point more", make)
 
 
-def remove_point(known: Known, shown: PointSet, index: int) -> InTurn:
+def remove_point(shown: PointSet, index: int) -> InTurn:
     """Without one of the points that are learnt from: the one of that number, of those that were shown."""
 
     def make(hands: Hands) -> Several:
-        points = _points(known, hands)
+        points = _points(shown, hands)
         inputs, targets = points.train
         same = (inputs == shown.inputs[index]).all(axis=1) & (targets[:, 0] == shown.targets[index])
         found = np.flatnonzero(same)
         if not len(found) or len(inputs) == 1:
             raise InputError("this point is not learnt from any more, or it is the last one")
-        fewer = known.add(points.without(index if index in found else int(found[0])))
-        return Several((Refill(*fewer.train),), "one point less")
+        fewer = points.without(index if index in found else int(found[0]))
+        return Several((Learn(*fewer.train, fewer),), "one point less")
 
     return InTurn("one point less", make)
 
 
-def _points(known: Known, hands: Hands) -> PointSet:
+def _points(first: PointSet, hands: Hands) -> PointSet:
     """Those of the run that an edit is resolved for."""
-    data = hands.run._problem.data  # type: ignore[attr-defined]  # a scene's edits are for a Run
-    return known.of(data, net_of(hands).shape.table)
+    return first.of(hands.run._problem.data)  # type: ignore[attr-defined]  # a scene's edits are for a Run
 
 
-def table_edit(known: Known, table: CsvTable) -> Edit:
+def table_edit(first: PointSet, table: CsvTable) -> Edit:
     """The edit that lets a playground learn a table.
 
     Raises
@@ -146,6 +158,6 @@ def table_edit(known: Known, table: CsvTable) -> Edit:
     InputError, FileFormatError
         It has other columns than are wanted, or nothing to be learnt.
     """
-    recipe, own = known.first.recipe, own_points(table)
-    points = known.add(points_for(Recipe(table.what, 0.0, recipe.split, recipe.seed, own=own)))
+    recipe, own = first.recipe, own_points(table)
+    points = points_for(Recipe(table.what, 0.0, recipe.split, recipe.seed, own=own))
     return other_points(points, f"{len(own.targets):,} rows")

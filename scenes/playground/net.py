@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +11,7 @@ from numpy.typing import NDArray
 
 import scalarviz as sv
 from scalarviz import nn
-from scalarviz.errors import FileFormatError, InputError
-from scalarviz.io import load_tensors
+from scalarviz.errors import InputError
 from scalarviz.run.core.frame import Frame
 from scalarviz.run.edits.base import Hands
 from scalarviz.run.edits.change import ACTIVATIONS
@@ -135,9 +132,6 @@ class Shape:
     sort: Sort
     seed: int  # draws its weights: those of a layer of one place and shape are always the same
     off: frozenset[str] = frozenset()  # features that are 0
-    table: str = ""
-    """Which table it learns from (`OwnPoints.identity`); empty for points that are made. Of two tables with the same
-    numbers only this says whose names are shown, at every moment of every branch."""
 
     @property
     def on(self) -> tuple[str, ...]:
@@ -177,11 +171,11 @@ class PlayNet(nn.Sequential):
         """The network with other hidden layers, as it would begin."""
         return PlayNet(replace(self.shape, hidden=tuple(hidden)))
 
-    def with_sort(self, sort: Sort, inputs: int = 2, table: str = "") -> PlayNet:
+    def with_sort(self, sort: Sort, inputs: int) -> PlayNet:
         """The same for other points: with another output, and of one input with its features alone."""
         shape = self.shape
         fits = tuple(name for name in shape.features if FEATURES[name].inputs <= inputs) or ("x",)
-        return PlayNet(replace(shape, sort=sort, features=fits, off=shape.off.intersection(fits), table=table))
+        return PlayNet(replace(shape, sort=sort, features=fits, off=shape.off.intersection(fits)))
 
     def with_features(self, on: Collection[str]) -> PlayNet:
         """The same with these features: a new one has a column more, one that is left out is 0."""
@@ -211,20 +205,3 @@ def shape_of(frame: Frame) -> Shape | None:
         return net.shape
     between = [stage.kind for stage in stages[layers[0] + 1 : layers[1]]]  # behind the first hidden layer
     return replace(net.shape, activation=between[0] if between else "identity")
-
-
-def hidden_behind_features(path: Path) -> tuple[int, ...]:
-    """The units of the hidden layers of a playground in a file: rows of ``1.weight``, ``3.weight``, ... but the last.
-
-    Raises
-    ------
-    FileFormatError
-        The file holds no chain of such layers.
-    """
-    tensors, _ = load_tensors(path)  # and the optimiser's, which has names of its own
-    found = {name: array.shape for name, array in tensors.items() if re.fullmatch(r"[0-9]{1,6}\.weight", name)}
-    shapes = [found.get(f"{2 * k + 1}.weight", ()) for k in range(len(found))]
-    if not shapes or not all(len(shape) == 2 for shape in shapes):
-        got = ", ".join(f"{name} {shape}" for name, shape in sorted(found.items())) or "no weights"
-        raise FileFormatError(f"{path} holds no network of this scene: wanted 1.weight, 3.weight, ..., got {got}")
-    return tuple(shape[0] for shape in shapes[:-1])

@@ -28,17 +28,18 @@ from scalarviz.run.panels import (
     Points,
 )
 
+from .. import kit
 from .edits import add_point, remove_point, set_hidden, switch_feature
 from .net import FEATURES, MOST_LAYERS, MOST_UNITS, Sort, shape_of
-from .points import Column, Known, PointSet, Units
+from .points import Column, PointSet, Units
 
 UP, ACROSS = 9, 24
 """Characters of a column's name beside the plane, which it makes narrower, and below it."""
 
 
-def panels_of(known: Known, hand: Hand, batch: int) -> tuple[Panel, ...]:
+def panels_of(first: PointSet, hand: Hand, batch: int) -> tuple[Panel, ...]:
     """The panels of a scene with these points."""
-    test = held_back(known)
+    test = held_back(first)
 
     @cache
     def loss(batch: int) -> LossCurve:
@@ -51,7 +52,7 @@ def panels_of(known: Known, hand: Hand, batch: int) -> tuple[Panel, ...]:
     @cache
     def others(units: Units, sort: Sort, own: bool) -> tuple[Panel, ...]:
         def at(moment: Moment, number: int) -> Panel:
-            return of(known.at(moment.frame))[number]
+            return of(first.of(moment.frame.data))[number]
 
         across, up = axes_of(units, own)
         names = [name for name, feature in FEATURES.items() if feature.inputs <= len(units.inputs)]
@@ -59,14 +60,14 @@ def panels_of(known: Known, hand: Hand, batch: int) -> tuple[Panel, ...]:
         return (
             replace(flat, at=partial(at, number=0)),
             NeuronMaps(across, up, change=other_layers, at=partial(at, number=1)),
-            replace(Switches(names).panel(across, up), at=partial(at, number=2)),
+            replace(switches(names, across, up), at=partial(at, number=2)),
         )
 
     def of(points: PointSet) -> tuple[Panel, ...]:
         return others(points.units, points.sort, points.recipe.own is not None)
 
-    flat, neurons, switches = of(known.first)
-    return flat, loss(batch), neurons, switches
+    flat, neurons, features = of(first)
+    return flat, loss(batch), neurons, features
 
 
 def axes_of(units: Units, own: bool) -> tuple[Axis, Axis]:
@@ -74,19 +75,15 @@ def axes_of(units: Units, own: bool) -> tuple[Axis, Axis]:
     across, *rest = units.inputs
     up = rest[0] if rest else Column("", -1.0, 1.0)
     if own and rest:
-        across = replace(across, name=_as_feature(across.name, "x", ACROSS))
-        up = replace(up, name=_as_feature(up.name, "y", UP))
+        across, up = (
+            column if column.name == letter else replace(column, name=f"{kit.short(column.name, most)} ({letter})")
+            for column, letter, most in ((across, "x", ACROSS), (up, "y", UP))
+        )
     return _axis(across), _axis(up)
 
 
 def _axis(column: Column) -> Axis:
     return Axis(column.name, column.least, column.most, column.shown)
-
-
-def _as_feature(name: str, letter: str, most: int) -> str:
-    """``length (x)``; a column that is called x itself is not said twice."""
-    short = name if len(name) <= most else f"{name[: most - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
-    return name if name == letter else f"{short} ({letter})"
 
 
 def plane(across: Axis, up: Axis, units: Units, sort: Sort, hand: Hand) -> PlaneMap:
@@ -116,12 +113,12 @@ def with_nothing(numbers: NDArray[np.floating]) -> NDArray[np.floating]:
     return np.stack([numbers, np.zeros_like(numbers)], axis=1)
 
 
-def held_back(known: Known) -> HeldBack:
+def held_back(first: PointSet) -> HeldBack:
     """The second curve: of the points that belong to those of the moment."""
     return HeldBack(
         "test",
-        lambda moment: known.at(moment.frame).test,
-        lambda moment, outputs, targets: known.at(moment.frame).sort.right(outputs, targets),
+        lambda moment: first.of(moment.frame.data).test,
+        lambda moment, outputs, targets: first.of(moment.frame.data).sort.right(outputs, targets),
     )
 
 
@@ -138,44 +135,37 @@ def other_layers(hidden: tuple[int, ...]) -> Edit:
     return set_hidden(hidden)
 
 
-class Switches:
-    """Which of these features are on, and what switches one."""
+def switches(names: list[str], across: Axis, up: Axis) -> Features:
+    """A map of each of these features, with a switch."""
+    titles = tuple(FEATURES[name].title for name in names)
+    on = frozenset[str]()
 
-    def __init__(self, names: list[str]) -> None:
-        self._names = names
-        self._on = frozenset[str]()
+    def values(points: NDArray[np.floating]) -> NDArray[np.floating]:
+        return np.stack([FEATURES[name].at(points) for name in names], axis=1)
 
-    def panel(self, across: Axis, up: Axis) -> Features:
-        """A map of each, with a switch."""
-        titles = tuple(FEATURES[name].title for name in self._names)
-        return Features(titles, across, up, self._values, self._are_on, self._rows, self._change)
-
-    def _values(self, points: NDArray[np.floating]) -> NDArray[np.floating]:
-        return np.stack([FEATURES[name].at(points) for name in self._names], axis=1)
-
-    def _are_on(self, moment: Moment) -> list[bool]:
+    def are_on(moment: Moment) -> list[bool]:
+        nonlocal on
         shape = shape_of(moment.frame)
-        self._on = frozenset(shape.on if shape is not None else ())
-        return [name in self._on for name in self._names]
+        on = frozenset(shape.on if shape is not None else ())
+        return [name in on for name in names]
 
-    def _rows(self, moment: Moment) -> list[int | None]:
-        """Their columns of weights."""
+    def rows(moment: Moment) -> list[int | None]:
         shape = shape_of(moment.frame)
         found = shape.features if shape is not None else ()
-        return [found.index(name) if name in found else None for name in self._names]
+        return [found.index(name) if name in found else None for name in names]
 
-    def _change(self, title: str) -> Edit | None:
-        """The feature of that title on, or off; the last one stays."""
-        name = next(name for name in self._names if FEATURES[name].title == title)
-        return None if self._on == {name} else switch_feature(name)
+    def change(title: str) -> Edit | None:
+        name = names[titles.index(title)]
+        return None if on == {name} else switch_feature(name)  # the last one stays
+
+    return Features(titles, across, up, values, are_on, rows, change)
 
 
 class Hand:
     """Adds points to what is learnt from and takes them away; `chosen` of `words` is what the next one will be."""
 
-    def __init__(self, known: Known) -> None:
-        self._known = known
-        self._shown = known.first
+    def __init__(self, first: PointSet) -> None:
+        self._first = self._shown = first
         self.chosen = -1
 
     def words(self, points: PointSet) -> tuple[str, ...]:
@@ -192,7 +182,7 @@ class Hand:
 
     def points(self, moment: Moment) -> Points:
         """Those that are drawn of a moment."""
-        points = self._shown = self._known.at(moment.frame)
+        points = self._shown = self._first.of(moment.frame.data)
         some = points.drawn()
         return Points(points.inputs[some], points.targets[some], points.held_back[some])
 
@@ -203,13 +193,13 @@ class Hand:
 
     def add(self, at: tuple[float, float]) -> Edit:
         """One more there."""
-        return add_point(self._known, at, self.target(self._shown))
+        return add_point(self._first, at, self.target(self._shown))
 
     def put(self, at: tuple[float, float]) -> Edit:
         """One more over the only input, with the second number to be found there."""
-        return add_point(self._known, (at[0], 0.0), at[1])
+        return add_point(self._first, (at[0], 0.0), at[1])
 
     def remove(self, index: int) -> Edit | None:
         """Without one of those that are drawn; what is held back stays."""
         number = int(self._shown.drawn()[index])
-        return None if number >= self._shown.learnt else remove_point(self._known, self._shown, number)
+        return None if number >= self._shown.learnt else remove_point(self._shown, number)

@@ -1,24 +1,21 @@
-"""The points of the scene `playground`: their units, data sets and tables, and all that were known in a run."""
+"""The points of the scene `playground`: their units, data sets and tables, and points added by hand."""
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scalarviz import rng
 from scalarviz.data.points import KINDS, ORDER, points_of
+from scalarviz.engine.data import Data
 from scalarviz.errors import FileFormatError, InputError, listing, shown
 from scalarviz.io import CsvTable
-from scalarviz.run.core.frame import Frame
 
-from .net import Sort, shape_of
+from .net import Sort
 
 # ---- `Units`: what the numbers of a playground's points are called, and in which units they were before.
 
@@ -114,12 +111,6 @@ class OwnPoints:
     sort: Sort
     units: Units
     notes: tuple[str, ...] = ()  # what is to be said of it
-
-    @cached_property
-    def identity(self) -> str:
-        """What no other table has: its file, its numbers, the names of its columns and classes, their units."""
-        made = fingerprint((self.inputs, self.targets)).hex()
-        return f"{made} {(self.what, self.units, self.sort.classes)!r}"
 
 
 def own_points(table: CsvTable, columns: Sequence[str] = ()) -> OwnPoints:
@@ -258,11 +249,8 @@ def _number(text: str, column: Column, whole: str) -> float:
     return found
 
 
-# ---- `PointSet`, all that is known of a playground's points, and `Known`, which finds it by what a run learns from.
-#
-# The points that a run learns from are a part of its state: an edit changes them, and undo brings the old
-# ones back. What belongs to them but is not learnt from (those that are held back, noise, units) hangs on
-# their fingerprint here, so that whatever is on screen is of one data set at every moment of every branch.
+# ---- `PointSet`: all that is known of a playground's points. The data that a run learns from carries it
+# (`Data.about`), so that whatever is on screen is of one data set at every moment of every branch.
 
 
 MOST_DRAWN = 2000
@@ -285,11 +273,6 @@ class Recipe:
     own: OwnPoints | None = field(default=None, compare=False)  # the table that they are from
     columns: tuple[str, ...] = ()  # those of the table that were asked for
 
-    @property
-    def table(self) -> str:
-        """What tells the table from every other one; empty of those that are made."""
-        return "" if self.own is None else self.own.identity
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointSet:
@@ -301,6 +284,16 @@ class PointSet:
     learnt: int  # the first so many are learnt from, the others are held back
     sort: Sort  # what the targets are
     units: Units  # what all of these numbers are called, and were before
+
+    def of(self, data: Data | None) -> PointSet:
+        """Those that a run learns from at a moment, its data; given by somebody else they have these units."""
+        if data is None:
+            return self
+        if not isinstance(data.about, PointSet):
+            inputs, targets = data[:2].T.astype(np.float64), data[2].astype(np.float64)
+            recipe = replace(self.recipe, foreign=len(inputs), added=(), without=())
+            data.about = PointSet(recipe, inputs, targets, len(inputs), self.sort, self.units)
+        return data.about
 
     @property
     def train(self) -> tuple[Array, Array]:
@@ -382,60 +375,3 @@ def points_for(recipe: Recipe) -> PointSet:
     for number in sorted(set(recipe.without), reverse=True):
         points = points.without(number)
     return points
-
-
-class Known:
-    """Every set of points that a run learnt from, found by what it learns from.
-
-    `first` is that of the beginning; where somebody else gave a run its points, without any that are held back, they
-    have its units. `dtype` is the run's, in which points are kept.
-    """
-
-    def __init__(self, first: PointSet, dtype: str) -> None:
-        self._dtype = np.dtype(dtype)
-        self._sets: dict[tuple[str, bytes], PointSet] = {}
-        self._last: tuple[Any, str, PointSet] | None = None
-        self.add(first)
-        self.first = first
-
-    def add(self, points: PointSet) -> PointSet:
-        """From now on it is known; returns it, or the one that is learnt from in the same way and was there before."""
-        self._last = None
-        return self._sets.setdefault((points.recipe.table, self._print_of(*points.train)), points)
-
-    def of(self, data: Any, table: str) -> PointSet:
-        """The points of what a run learns from: its data, shape (numbers of a sample, N), and which table they are of.
-
-        Two tables of other words may have the same numbers, so that these alone do not tell.
-        """
-        last = self._last
-        if last is not None and last[0] is data and last[1] == table:
-            return last[2]
-        inputs, targets = np.asarray(data[:2].T), np.asarray(data[2:3].T)
-        found = self._sets.get((table, self._print_of(inputs, targets)))
-        if found is None:  # given by somebody else
-            recipe = replace(self.first.recipe, foreign=len(inputs), added=(), without=())
-            places, wanted = inputs.astype(np.float64), targets[:, 0].astype(np.float64)
-            found = PointSet(recipe, places, wanted, len(inputs), self.first.sort, self.first.units)
-        self._last = data, table, found
-        return found
-
-    def at(self, frame: Frame) -> PointSet:
-        """The points of a frame: those that were learnt from at its moment."""
-        shape = shape_of(frame)
-        return self.first if frame.data is None or shape is None else self.of(frame.data, shape.table)
-
-    def _print_of(self, *arrays: NDArray[Any]) -> bytes:
-        return fingerprint(np.ascontiguousarray(array, self._dtype) for array in arrays)
-
-
-# ---- Something short that tells arrays of numbers from all others.
-
-
-def fingerprint(arrays: Iterable[NDArray[Any]]) -> bytes:
-    """Something short that two rows of arrays share only if every bit is the same."""
-    made = hashlib.blake2b(digest_size=16)
-    for array in arrays:
-        made.update(repr(array.shape).encode())
-        made.update(array.tobytes())
-    return made.digest()

@@ -110,8 +110,8 @@ def test_what_the_last_column_is(target, outputs):
 def seen(scene):
     """All that a picture says of the data, at the moment that is shown."""
     moment = moment_of(scene)
-    points = Hand(scene.known).points(moment)
-    curve, told = held_back(scene.known), report(scene)
+    points = Hand(scene.first).points(moment)
+    curve, told = held_back(scene.first), report(scene)
     drawn = np.column_stack([points.x, points.target, points.back])
     tested, learnt = [part.tobytes() for part in curve.of(moment)], scene.run.samples()[0].tobytes()
     return drawn.tobytes(), tested, curve.share(moment), told, learnt
@@ -129,7 +129,7 @@ EDITS = {
     "split": lambda scene: other(scene, split=0.2),
     "numbers": lambda scene: other(scene, data="regress-gauss"),
     "three classes": lambda scene: other(scene, table(3)),
-    "a point less": lambda scene: RemovePoint(scene.known, scene.known.at(scene.run.frame()), 7),
+    "a point less": lambda scene: RemovePoint(scene.first.of(scene.run.frame().data), 7),
 }
 
 
@@ -163,10 +163,10 @@ def test_undo_and_branches_show_one_data_set_everywhere(name):
 
 def test_points_that_are_clicked_are_those_that_are_learnt_from():
     scene = made()
-    hand, before = Hand(scene.known), seen(scene)
-    scene.run.do(AddPoint(scene.known, (3.0, 3.0), 1.0))
+    hand, before = Hand(scene.first), seen(scene)
+    scene.run.do(AddPoint(scene.first, (3.0, 3.0), 1.0))
     assert len(scene.run.samples()[0]) == 251
-    scene.run.do(RemovePoint(scene.known, scene.known.at(scene.run.frame()), 250))  # leaves them as they were
+    scene.run.do(RemovePoint(scene.first.of(scene.run.frame().data), 250))  # leaves them as they were
     assert seen(scene) == before
     points = hand.points(moment_of(scene))
     assert hand.remove(250) is None  # held back
@@ -175,7 +175,7 @@ def test_points_that_are_clicked_are_those_that_are_learnt_from():
     assert len(left) == 249
     assert not (left == points.x[3].astype(np.float32)).all(axis=1).any()
     with pytest.raises(InputError, match="not learnt from any more"):
-        scene.run.do(RemovePoint(scene.known, scene.known.first, 3))
+        scene.run.do(RemovePoint(scene.first, 3))
     hand.chosen = 0
     scene.run.do(hand.add((0.25, 0.5)))
     x, y = scene.run.samples()

@@ -117,7 +117,7 @@ def test_points_added_and_taken_away_by_hand_are_flags(made, tmp_path):
     rows = "".join(f'{k / 7},{100 + k % 13},"{words[k % 3]}"\n' for k in range(60))
     (tmp_path / "t.csv").write_text("a,b,c\n" + rows)
     scene = made("playground", csv=Path("t.csv"))
-    hand, rng = Hand(scene.known), np.random.default_rng(3)
+    hand, rng = Hand(scene.first), np.random.default_rng(3)
     before = {array.tobytes() for array in scene.run.samples()[0]}
     for k in range(12):
         learnt = np.flatnonzero(~hand.points(moment_of(scene)).back)
@@ -134,7 +134,7 @@ ONE = "# without 1 change on the way"
 POINT = f"--point 0,0,1 --steps 10 --engine numpy  {ONE}"
 RULE = f"{ONE} and the optimiser that it has now"
 LEFT_OUT = [
-    ("playground", lambda scene: AddPoint(scene.known, (0.0, 0.0), 1.0), POINT),
+    ("playground", lambda scene: AddPoint(scene.first, (0.0, 0.0), 1.0), POINT),
     ("playground", lambda scene: SwitchFeature("x", False), f"{ONE} and what is frozen"),
     ("playground", lambda scene: edits.Change(model=scene.run.model.with_hidden((4,))), ONE),
     ("texture", lambda scene: edits.SetOptimizer({"lr": 0.5}), ONE),

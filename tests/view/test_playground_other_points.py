@@ -42,7 +42,7 @@ def probed(watch: Watched) -> tuple[np.ndarray, float]:
 
 def is_shown(watch: Watched) -> bool:
     """Whether the sample whose way is drawn is a point of the data of the run, its target that of the point."""
-    points = watch.scene.known.at(watch.scene.run.frame())
+    points = watch.scene.first.of(watch.scene.run.frame().data)
     place, wanted = probed(watch)
     away = np.abs(points.inputs - place).max(axis=1) + np.abs(points.targets - wanted)
     rows = watch.view.frame().activations["input"]
@@ -85,7 +85,7 @@ def test_the_way_that_is_drawn_is_that_of_a_point_that_is_shown(watch, other):
 
 
 def test_a_point_that_a_hand_chose_comes_back_with_its_data(watch):
-    points = watch.scene.known.first
+    points = watch.scene.first
     place = tuple(watch.at(points.inputs[points.learnt + 3]))  # one that is held back
     watch.view.move(place)
     watch.view.press(place, "left")

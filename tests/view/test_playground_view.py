@@ -209,7 +209,7 @@ def test_hands_on_the_points_of_a_curve(watched, tmp_path):
     inputs, targets = run.samples()
     assert panel.across.units(float(inputs[-1, 0])) == pytest.approx(hour, abs=0.01)
     assert panel.up.units(float(targets[-1, 0])) == pytest.approx(temp, abs=0.01)
-    (point,) = watch.scene.known.at(view.shown).recipe.added
+    (point,) = watch.scene.first.of(view.shown.data).recipe.added
     assert [float(part) for part in point.split(",")] == pytest.approx([hour, temp], abs=0.01)
     view.move(at)
     view.press(at, "right")
@@ -267,7 +267,7 @@ def test_the_accuracy_stays_in_the_head_while_its_curve_has_no_room(watched):
         view.send("step", steps)
         watch.rest(lambda goal=goal: view.shown.step == goal)
         assert watch.drawer(LossCurve).box is None
-        inputs, targets = watch.scene.known.at(run.frame()).test
+        inputs, targets = watch.scene.first.of(run.frame().data).test
         right = (np.sign(run.predict(inputs)) == targets).mean()
         assert ("test accuracy", f"{100 * right:.1f} %", True) in view.bench.side.headlines
     view.send("micro_next")
@@ -292,7 +292,7 @@ def test_the_held_back_loss_of_numbers_is_of_the_weights_shown_also_after_a_chan
         view.worker.settle()
         view.tick(0.01)
     watch.rest(lambda: len(run.log) == 3)
-    inputs, targets = watch.scene.known.at(view.shown).test
+    inputs, targets = watch.scene.first.of(view.shown.data).test
     wanted = float(np.mean((run.predict(inputs) - targets) ** 2) / 2)
     head = head_of(watch)
     assert float(head[head.index("test") + 1]) == pytest.approx(wanted, abs=6e-5)

@@ -360,20 +360,6 @@ def test_heads_and_rows_of_different_length_are_one_line(run):
 # what a scene says of them
 
 
-@pytest.mark.parametrize(
-    ("given_", "said"),
-    [
-        ({"pictures": 1}, r"no pictures=.*panels=\(Pictures\(\.\.\.\),\)"),
-        ({"colour_cube": 1, "test": 2}, r"no colour_cube=.*ColourCube\(\.\.\.\), LossCurve\(label, test=TestCurve"),
-        ({"digits": 1}, r"no digits=.*DigitBoard\(\.\.\.\), DigitPad\(side\)"),
-        ({"curve_label": "x"}, r"no curve_label=.*LossCurve\(label\)"),
-    ],
-)
-def test_fields_that_became_panels_are_named(run, given_, said):
-    with pytest.raises(InputError, match=said):
-        sv.Scene("s", run, **given_)
-
-
 @pytest.mark.parametrize("panels", [LossCurve(), "loss", None, [3], (LossCurve,), {LossCurve()}])
 def test_what_is_no_tuple_of_panels(run, panels):
     with pytest.raises(TypeMismatchError, match=r"Scene: panels= "):

@@ -335,6 +335,7 @@ class Dataset:
             return joined(self.parts)
         if self._outside is None:  # one and the same: it knows what became of its files
             self._outside = outside[-1].of([_sources(part, outside[-1]) for part in self.parts])
+            self._outside.about = self.parts[-1].about
         return self._outside
 
     @property

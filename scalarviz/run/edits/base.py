@@ -95,16 +95,16 @@ class Hands(Protocol):
         """Whether there is a target that the loss can use for every sample."""
         ...
 
-    def put_targets(self, targets: NDArray[Any]) -> None:
-        """Set the targets of the samples there are."""
+    def put_targets(self, targets: NDArray[Any], about: object = None) -> None:
+        """Set the targets of the samples there are; the data carries `about`."""
         ...
 
     def check_samples(self, inputs: Any, targets: Any, what: str) -> None:
         """Whether these samples fit model and loss."""
         ...
 
-    def put_samples(self, inputs: Any, targets: Any, *, more: bool) -> None:
-        """Train on these samples, or on them as well."""
+    def put_samples(self, inputs: Any, targets: Any, *, more: bool, about: object = None) -> None:
+        """Train on these samples, or on them as well; the data carries `about`."""
         ...
 
     def goes_on_with(self, made: Any) -> bool:

@@ -177,7 +177,7 @@ def _optimizer(given: Any) -> Any:
                             f"got {shown(given)}")  # fmt: skip
 
 
-# ---- Edits of what a run learns from
+# ---- Edits of what a run learns from. A scene's own kind may have an `about`: what its samples are of (`Data.about`)
 
 
 def _samples(array: Any, what: str) -> Any:
@@ -204,7 +204,7 @@ class SetTargets(Edit):
         hands.check_targets(self.targets)
 
     def apply(self, hands: Hands) -> None:
-        hands.put_targets(self.targets)
+        hands.put_targets(self.targets, getattr(self, "about", None))
 
     def words(self, name: Names = numbered) -> str:
         return f"other targets for {len(self.targets):,} samples"
@@ -228,7 +228,7 @@ class AddSamples(Edit):
         hands.check_samples(self.inputs, self.targets, "add_samples")
 
     def apply(self, hands: Hands) -> None:
-        hands.put_samples(self.inputs, self.targets, more=True)
+        hands.put_samples(self.inputs, self.targets, more=True, about=getattr(self, "about", None))
 
     def words(self, name: Names = numbered) -> str:
         return f"{len(self.inputs):,} sample{'s' if len(self.inputs) > 1 else ''} more"
@@ -249,7 +249,7 @@ class Refill(Edit):
         hands.check_samples(self.inputs, self.targets, "refill")
 
     def apply(self, hands: Hands) -> None:
-        hands.put_samples(self.inputs, self.targets, more=False)
+        hands.put_samples(self.inputs, self.targets, more=False, about=getattr(self, "about", None))
 
     def words(self, name: Names = numbered) -> str:
         return f"{len(self.inputs):,} other samples"

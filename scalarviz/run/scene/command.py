@@ -122,14 +122,11 @@ class Command:
 
     def _controlled(self, reader: Reader) -> dict[str, Any]:
         """What the controls of the scene are set to, of options that one control alone sets."""
-        named = [one.flag for one in self._scene.controls]
-        found = {}
-        for name, field in self._fields.items():
-            flag = flag_of(name, field)
-            for one in self._scene.controls:
-                if one.flag == flag and named.count(flag) == 1 and not isinstance(one, Button):
-                    found[name] = one.value(reader)
-        return {name: value for name, value in found.items() if value is not None}
+        flags = [one.flag for one in self._scene.controls]
+        alone = [one for one in self._scene.controls if flags.count(one.flag) == 1 and not isinstance(one, Button)]
+        found = {one.flag: one.value(reader) for one in alone}
+        named = {name: found.get(flag_of(name, field)) for name, field in self._fields.items()}
+        return {name: value for name, value in named.items() if value is not None}
 
     # ---- what no flag says
 

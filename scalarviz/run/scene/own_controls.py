@@ -6,12 +6,11 @@ import copy
 import inspect
 import math
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ... import nn
-from ...engine.problem import Limits
+from ...engine.problem import NO_LIMITS, Limits
 from ...nn import Sequential
 from ...nn.init import Initializer, rule_of
 from ..controls import MOST_LAYERS, MOST_UNITS, Button, Control, Layers, Reader, Segments, Slider
@@ -19,6 +18,19 @@ from ..edits import Change, Edit, SetBatchSize, SetLimits, SetOptimizer
 from ..edits.change import ACTIVATIONS, OPTIMIZERS
 
 Parts = tuple[nn.Module, ...]
+
+
+def _model(reader: Reader) -> Any:
+    return getattr(getattr(reader.source, "run", None), "model", None)  # a source of arrays or weights has none
+
+
+def _number(name: str, reader: Reader) -> float | None:
+    """A number of the optimiser of a moment; None where it has none of that name."""
+    found = reader.settings.numbers.get(name) if reader.settings else None
+    return float(found) if isinstance(found, float | int) else None
+
+
+# ---- Hidden layers
 
 
 class Chain(NamedTuple):
@@ -49,28 +61,23 @@ def chain_of(reader: Reader) -> Chain | None:
     parts = tuple(model)
     at = [k for k, part in enumerate(parts) if type(part) is nn.Linear]
     layers = [part for part in parts if type(part) is nn.Linear]
-    others = [part for part in parts if type(part) is not nn.Linear]
-    if not layers or any(True for part in others for _ in part.parameters()):
-        return None
     bends = [parts[a + 1 : b] for a, b in pairwise(at)]
-    alike = len({tuple(type(part) for part in bend) for bend in bends}) <= 1
-    if not alike or any(not isinstance(part, nn.Activation) for bend in bends for part in bend):
-        return None
+    others = [part for part in parts if type(part) is not nn.Linear]
     shapes = [layer.weight.shape for layer in layers]
-    drawn = [tensor.shape for tensor in reader.tensors if len(tensor.shape) == 2]
-    biases = {layer.bias is not None for layer in layers}
-    if shapes != drawn or len(biases) > 1:  # drawn: of the moment that is shown, where the run may have another one
+    if (
+        not layers
+        or any(True for part in others for _ in part.parameters())
+        or any(not isinstance(part, nn.Activation) for bend in bends for part in bend)
+        or len({tuple(type(part) for part in bend) for bend in bends}) > 1
+        or len({layer.bias is not None for layer in layers}) > 1
+        or shapes != [tensor.shape for tensor in reader.tensors if len(tensor.shape) == 2]  # the run has another by now
+    ):
         return None
-    sizes = (shapes[0][1], *(shape[0] for shape in shapes))
-    between = bends[0] if bends else (nn.Tanh(),)
-    return Chain(sizes, parts[: at[0]], between, parts[at[-1] + 1 :], biases.pop(), rule_of(layers[0]))
+    sizes, between = (shapes[0][1], *(shape[0] for shape in shapes)), bends[0] if bends else (nn.Tanh(),)
+    return Chain(sizes, parts[: at[0]], between, parts[at[-1] + 1 :], layers[0].bias is not None, rule_of(layers[0]))
 
 
-def _model(reader: Reader) -> Any:
-    return getattr(getattr(reader.source, "run", None), "model", None)  # a source of arrays or weights has none
-
-
-def hidden_of(reader: Reader) -> tuple[int, ...] | None:
+def _hidden(reader: Reader) -> tuple[int, ...] | None:
     """Units of each hidden layer at a moment; None where layers cannot be changed by hand."""
     chain = chain_of(reader)
     return None if chain is None else chain.sizes[1:-1]
@@ -100,17 +107,12 @@ def hidden_edit(
 
 LAYERS = Layers(
     "layers", "--hidden", "Units between input and output: what one layer cannot tell apart, two may.",
-    anew=True, value=hidden_of, change=hidden_edit,
+    anew=True, value=_hidden, change=hidden_edit,
 )  # fmt: skip
 """Those of a network of plain layers."""
 
 
-def layers_begun(begin: Callable[[Sequence[int]], Initializer]) -> Layers:
-    """The same where what draws the first weights hangs on the hidden layers: ``begin(hidden)``."""
-    return replace(LAYERS, change=lambda value, reader: hidden_edit(value, reader, begin))
-
-
-# ---- The optimiser for a hand: which rule makes steps of gradients, and its momentum
+# ---- The optimiser: which rule makes steps of gradients, and its momentum
 #
 # A rule that comes back has the numbers that it had, its rate among them; one that was not there yet begins with the
 # rate that is usual for it, in the scene if that knows one.
@@ -118,8 +120,6 @@ def layers_begun(begin: Callable[[Sequence[int]], Initializer]) -> Layers:
 
 MOMENTUM = "momentum"
 USUAL_MOMENTUM = 0.9
-MOMENTA = (0.1, 0.99)
-"""Ends of the track of the momentum; 0 is the rule without it, and more may be typed."""
 RULES = ("SGD", MOMENTUM, "Adam", "AdamW")
 _PLAIN = ("SGD", MOMENTUM)
 _RATE = {"SGD": 0.1, MOMENTUM: 0.1}  # where the rule before was of another family, and the scene knows none
@@ -131,10 +131,9 @@ Had = Mapping[str, Mapping[str, Any]]
 
 def optimizer_rule(reader: Reader) -> str | None:
     """The rule of a moment; of plain descent with momentum that. None where nothing is trained."""
-    settings = reader.settings
-    if settings is None:
+    if reader.settings is None:
         return None
-    return MOMENTUM if settings.optimizer == "SGD" and settings.numbers.get("momentum") else settings.optimizer
+    return MOMENTUM if reader.settings.optimizer == "SGD" and _number(MOMENTUM, reader) else reader.settings.optimizer
 
 
 def keep_rule(had: MutableMapping[str, Mapping[str, Any]], reader: Reader) -> None:
@@ -144,20 +143,7 @@ def keep_rule(had: MutableMapping[str, Mapping[str, Any]], reader: Reader) -> No
         had[rule] = settings.numbers
 
 
-def rule_control(had: Had) -> Segments:
-    """The choice of a rule; those that there were and that a name brings back are offered beside the usual ones."""
-
-    def change(value: str, reader: Reader) -> Edit | None:
-        return _edit(value, reader, had)
-
-    more = [rule for rule in had if rule not in RULES]
-    return Segments(
-        "optimiser", "--optimizer", "What a step makes of the gradient: Adam gives every weight a stride of its own.",
-        choices=(*RULES, *more), value=optimizer_rule, change=change,
-    )  # fmt: skip
-
-
-def _edit(value: str, reader: Reader, had: Had) -> Edit | None:
+def _rule_edit(value: str, reader: Reader, had: Had) -> Edit | None:
     """Momentum is a number of SGD's and keeps what it has; a rule of the same family keeps the rate."""
     now, settings = optimizer_rule(reader), reader.settings
     if value == now or settings is None:
@@ -165,18 +151,13 @@ def _edit(value: str, reader: Reader, had: Had) -> Edit | None:
     before, rate = had.get(value, {}), settings.numbers.get("lr")
     momentum = before.get(MOMENTUM, USUAL_MOMENTUM) if value == MOMENTUM else 0.0
     if value in _PLAIN and now in _PLAIN:
-        return _set_momentum(momentum, settings.numbers, before)
+        return _set_momentum(momentum, reader, before)
     kind = "SGD" if value in _PLAIN else value
     if not ((value in _PLAIN) == (now in _PLAIN) and now in OPTIMIZERS and rate is not None):
-        rate = before.get("lr", usual_rate(value, reader))
+        own: Mapping[str, float] = getattr(reader.options, "rates", {})
+        rate = before.get("lr", own.get(value.lower(), _RATE.get(value, _USUAL_RATE)))
     numbers = {"lr": rate, **unusual_numbers(kind, before), **({MOMENTUM: momentum} if value == MOMENTUM else {})}
     return Change(optimizer=kind, numbers=tuple(numbers.items()))
-
-
-def usual_rate(rule: str, reader: Reader) -> float:
-    """The rate with which a rule begins: the scene's own (``options.rates``), or a common one."""
-    own: Mapping[str, float] = getattr(reader.options, "rates", {})
-    return own.get(rule.lower(), _RATE.get(rule, _USUAL_RATE))
 
 
 def unusual_numbers(kind: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,164 +170,49 @@ def unusual_numbers(kind: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _momentum_of(reader: Reader) -> float | None:
-    """None where the rule has none: without it, it is the rule itself that is chosen."""
-    settings = reader.settings
-    found = None if settings is None else settings.numbers.get(MOMENTUM)
-    return float(found) if isinstance(found, float | int) and found else None
-
-
-def _momentum_edit(value: float, reader: Reader) -> Edit:
-    return _set_momentum(float(value), {} if reader.settings is None else reader.settings.numbers, {})
-
-
-def _set_momentum(momentum: float, now: Mapping[str, Any], before: Mapping[str, Any]) -> Edit:
+def _set_momentum(momentum: float, reader: Reader, before: Mapping[str, Any] = {}) -> Edit:
     """Without momentum SGD cannot look ahead, and with it again it does so where it did before."""
+    now = reader.settings.numbers if reader.settings else {}
     ahead = bool(momentum and before.get("nesterov") and not now.get("dampening"))
     changes = ahead or (not momentum and now.get("nesterov"))
     return SetOptimizer(((MOMENTUM, momentum), *((("nesterov", ahead),) if changes else ())))
 
 
-MOMENTUM_CONTROL = Slider(
-    MOMENTUM, "", "How much of the last step the next one keeps: more rolls on through dips, and past the goal.",
-    least=MOMENTA[0], most=MOMENTA[1], usual=USUAL_MOMENTUM, value=_momentum_of, change=_momentum_edit,
-)  # fmt: skip
+# ---- Penalties
 
-
-# ---- The controls that every run has: learning rate, batch, optimiser, penalties, activation. All of them are edits
-
-
-RATES = (1e-4, 10.0)
-"""Ends of the learning rate's track; a rate that is typed may lie outside."""
-PENALTIES = (1e-5, 1.0)
-USUAL_PENALTY = 1e-3
-_CLOSE = ("tanh", "relu", "gelu", "sigmoid")
-_BATCHES = (1, 16, 128, 1024)
 _NONE, _L1, _L2 = "none", "L1", "L2"
 _FLAGS = {_L1: "--l1", _L2: "--l2"}
+USUAL_PENALTY = 1e-3
 
 
-def own_controls(reader: Reader, bends: Sequence[str] = (), had: Had | None = None) -> tuple[Control, ...]:
-    """Those of the run of a moment, from top to bottom: which there are follows from how many samples there are.
-
-    `bends` are activations that are offered beside the usual ones, `had` what optimisers had that come back. None where
-    nothing is trained. Each says itself whether it can be had at a moment: its value is None where not.
-    """
-    settings = reader.settings
-    if settings is None:
-        return ()
-    rates = reader.frame.curve.lr
-    first = float(rates[0]) if len(rates) else settings.numbers.get("lr")
-    rule = rule_control({} if had is None else had)
-    return (_rate(first), _batch(settings.samples), rule, MOMENTUM_CONTROL, *_penalty(reader), _activation(bends))
+def _limits(reader: Reader) -> Limits:
+    return reader.settings.limits if reader.settings else NO_LIMITS
 
 
-# ---- the learning rate
-
-
-def rate_edit(value: float, reader: Reader) -> Edit:
-    """Another learning rate, as the keys Up and Down give it too."""
-    return SetOptimizer((("lr", float(value)),))
-
-
-def _rate_of(reader: Reader) -> float | None:
-    settings = reader.settings
-    rate = None if settings is None else settings.numbers.get("lr")
-    return rate if isinstance(rate, float | int) else None
-
-
-def _rate(usual: Any) -> Slider:
-    least, most = RATES
-    fits = isinstance(usual, float | int) and least <= usual <= most
-    return Slider(
-        "learning rate", "--lr", "How far each step follows the gradient: too little crawls, too much flies apart.",
-        least=least, most=most, log=True, usual=float(usual) if fits else None, value=_rate_of, change=rate_edit,
-    )  # fmt: skip
-
-
-# ---- the batch
-
-
-def _batch_of(reader: Reader) -> int | None:
-    return None if reader.settings is None else reader.settings.batch_size
-
-
-def _batch_edit(value: int, reader: Reader) -> Edit:
-    return SetBatchSize(value)
-
-
-def _batch(samples: int) -> Control:
-    sizes = [size for size in _BATCHES if size < samples]
-    if len(sizes) < 2:  # of few samples: one, half of them, all
-        sizes = sorted({1, samples // 2} - {0, samples}) if samples > 5 else list(range(1, samples))
-    does = "Samples whose gradients a step averages: few are quick and noisy, many are slow and smooth."
-    if samples < 2:  # nothing to choose
-        return Button("batch", "", does, value=lambda reader: None, change=_batch_edit)
-    return Segments("batch", "--batch", does, choices=(*sizes, samples), value=_batch_of, change=_batch_edit)
-
-
-# ---- penalties
-
-
-def _limits(reader: Reader) -> Limits | None:
-    return None if reader.settings is None else reader.settings.limits
-
-
-def _kind_of(reader: Reader) -> str | None:
+def _penalty_kind(reader: Reader) -> str:
     limits = _limits(reader)
-    if limits is None:
-        return None
-    if limits.l1 and limits.l2:
-        return f"{_L1} and {_L2}"
-    return _L1 if limits.l1 else _L2 if limits.l2 else _NONE
+    return " and ".join([_L1] * bool(limits.l1) + [_L2] * bool(limits.l2)) or _NONE
 
 
-def _penalty_of(reader: Reader) -> float | None:
+def _penalty_size(reader: Reader) -> float | None:
+    return max(_limits(reader).l1, _limits(reader).l2) or None
+
+
+def _penalised(kind: str, size: float, reader: Reader) -> SetLimits:
     limits = _limits(reader)
-    return None if limits is None or not (limits.l1 or limits.l2) else max(limits.l1, limits.l2)
-
-
-def _penalised(limits: Limits, kind: str, size: float) -> SetLimits:
     return SetLimits(size if kind == _L1 else 0.0, size if kind == _L2 else 0.0, limits.clip_norm, limits.clip_value)
 
 
-def _kind_edit(value: str, reader: Reader) -> Edit | None:
-    limits = _limits(reader)
-    if limits is None or value == _kind_of(reader):
-        return None
-    return _penalised(limits, value, _penalty_of(reader) or USUAL_PENALTY)
+def _penalty_edit(kind: str, reader: Reader) -> Edit | None:
+    return None if kind == _penalty_kind(reader) else _penalised(kind, _penalty_size(reader) or USUAL_PENALTY, reader)
 
 
-def _penalty_edit(value: float, reader: Reader) -> Edit | None:
-    limits = _limits(reader)
-    return None if limits is None else _penalised(limits, _L1 if limits.l1 else _L2, float(value))
-
-
-def _penalty(reader: Reader) -> tuple[Control, ...]:
-    """Which penalty, and its size, whose flag is that of the penalty there is."""
-    limits = _limits(reader)
-    flag = _FLAGS.get("" if limits is None else _kind_of(reader) or "", "")
-    return (
-        Segments(
-            "regularisation", ", ".join(_FLAGS.values()),
-            "Pulls weights towards 0: L1 brings many of them close to it, L2 makes all of them smaller.",
-            choices=(_NONE, _L1, _L2), value=_kind_of, change=_kind_edit,
-        ),
-        Slider(
-            "regularisation rate", flag, "How hard the weights are pulled, beside what the data asks for.",
-            least=PENALTIES[0], most=PENALTIES[1], log=True, usual=USUAL_PENALTY, value=_penalty_of,
-            change=_penalty_edit,
-        ),
-    )  # fmt: skip
-
-
-# ---- between the layers
+# ---- Activations
 
 
 def is_sequence(reader: Reader) -> bool:
     """Whether the network is an nn.Sequential, whose parts can be exchanged."""
-    run = getattr(reader.source, "run", None)  # a source of arrays or weights has none
-    return isinstance(getattr(run, "model", None), Sequential)
+    return isinstance(_model(reader), Sequential)
 
 
 def activation_of(reader: Reader) -> str | None:
@@ -357,15 +223,76 @@ def activation_of(reader: Reader) -> str | None:
     return kinds.pop() if len(kinds) == 1 and is_sequence(reader) else None
 
 
-def _activation_edit(value: str, reader: Reader) -> Edit | None:
-    return None if value == activation_of(reader) else Change(activation=value)
+# ---- All of them
 
 
-def _activation(bends: Sequence[str]) -> Segments:
-    more = [bend for bend in dict.fromkeys(bends) if bend not in _CLOSE]
+RATES = (1e-4, 10.0)
+"""Ends of the learning rate's track; a rate that is typed may lie outside."""
+_CLOSE = ("tanh", "relu", "gelu", "sigmoid")
+_BATCHES = (1, 16, 128, 1024)
+
+
+def own_controls(reader: Reader, bends: Sequence[str] = (), had: Had | None = None) -> tuple[Control, ...]:
+    """Those of the run of a moment, from top to bottom: which there are follows from how many samples there are.
+
+    `bends` are activations that are offered beside the usual ones, `had` what optimisers had that come back. None where
+    nothing is trained. Each says itself whether it can be had at a moment: its value is None where not.
+    """
+    if reader.settings is None:
+        return ()
+    rates, remembered = reader.frame.curve.lr, had or {}
+    first = float(rates[0]) if len(rates) else _number("lr", reader)
+    usual = first if first is not None and RATES[0] <= first <= RATES[1] else None
+    return (
+        Slider(
+            "learning rate", "--lr", "How far each step follows the gradient: too little crawls, too much flies apart.",
+            least=RATES[0], most=RATES[1], log=True, usual=usual, value=lambda reader: _number("lr", reader),
+            change=lambda value, reader: SetOptimizer((("lr", float(value)),)),
+        ),
+        _batch(reader.settings.samples),
+        Segments(
+            "optimiser", "--optimizer",
+            "What a step makes of the gradient: Adam gives every weight a stride of its own.",
+            choices=(*RULES, *(rule for rule in remembered if rule not in RULES)), value=optimizer_rule,
+            change=lambda value, reader: _rule_edit(value, reader, remembered),
+        ),
+        Slider(
+            MOMENTUM, "",
+            "How much of the last step the next one keeps: more rolls on through dips, and past the goal.",
+            least=0.1, most=0.99, usual=USUAL_MOMENTUM, value=lambda reader: _number(MOMENTUM, reader) or None,
+            change=lambda value, reader: _set_momentum(float(value), reader),
+        ),
+        Segments(
+            "regularisation", ", ".join(_FLAGS.values()),
+            "Pulls weights towards 0: L1 brings many of them close to it, L2 makes all of them smaller.",
+            choices=(_NONE, _L1, _L2), value=_penalty_kind, change=_penalty_edit,
+        ),
+        Slider(
+            "regularisation rate", _FLAGS.get(_penalty_kind(reader), ""),
+            "How hard the weights are pulled, beside what the data asks for.",
+            least=1e-5, most=1.0, log=True, usual=USUAL_PENALTY, value=_penalty_size,
+            change=lambda value, reader: _penalised(_L1 if _limits(reader).l1 else _L2, float(value), reader),
+        ),
+        Segments(
+            "activation", "--activation",
+            "What bends between the layers: without a bend many layers are no more than one.",
+            choices=tuple(dict.fromkeys((*_CLOSE, *bends))), value=activation_of,
+            change=lambda value, reader: None if value == activation_of(reader) else Change(activation=value),
+        ),
+    )  # fmt: skip
+
+
+def _batch(samples: int) -> Control:
+    sizes = [size for size in _BATCHES if size < samples]
+    if len(sizes) < 2:  # of few samples: one, half of them, all
+        sizes = sorted({1, samples // 2} - {0, samples}) if samples > 5 else list(range(1, samples))
+    does = "Samples whose gradients a step averages: few are quick and noisy, many are slow and smooth."
+    if samples < 2:  # nothing to choose
+        return Button("batch", "", does, value=lambda reader: None, change=lambda value, reader: None)
     return Segments(
-        "activation", "--activation", "What bends between the layers: without a bend many layers are no more than one.",
-        choices=(*_CLOSE, *more), value=activation_of, change=_activation_edit,
+        "batch", "--batch", does, choices=(*sizes, samples),
+        value=lambda reader: reader.settings and reader.settings.batch_size,
+        change=lambda value, reader: SetBatchSize(value),
     )  # fmt: skip
 
 

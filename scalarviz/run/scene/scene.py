@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,20 @@ if TYPE_CHECKING:
 
 WIDEST = 400.0
 """Pixels of a room between plates, at most."""
+
+
+def _check(fits: bool, given: object, wanted: str) -> None:
+    """Raise TypeMismatchError unless it fits; `wanted` says what is allowed."""
+    if not fits:
+        raise TypeMismatchError(f"{wanted}, got {type(given).__name__} {shown(given)}")
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, int | float) and not isinstance(given, bool)
+
+
+def _is_row(given: object, kind: type) -> bool:
+    return isinstance(given, tuple | list) and all(isinstance(one, kind) for one in given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +70,9 @@ class Room:
 
     def __post_init__(self) -> None:
         text(self.name, "Room: the name")
-        wide: Any = self.width
-        if isinstance(wide, bool) or not isinstance(wide, int | float):
-            raise TypeMismatchError(f"Room: width is a number of pixels, got {type(wide).__name__} {shown(wide)}")
-        if not 0 < wide <= WIDEST:
-            raise InputError(f"Room: width is more than 0 and at most {WIDEST:g} pixels, got {shown(wide)}")
+        _check(_is_number(self.width), self.width, "Room: width is a number of pixels")
+        if not 0 < self.width <= WIDEST:
+            raise InputError(f"Room: width is more than 0 and at most {WIDEST:g} pixels, got {shown(self.width)}")
 
 
 Column = tuple[Placed, ...] | Room
@@ -79,14 +91,10 @@ class Group:
     def __post_init__(self) -> None:
         text(self.title, "Group: the title")
         given: Any = self.columns
-        plates = isinstance(given, tuple) and any(isinstance(c, tuple) and c for c in given)
-        if not plates or not all(
-            isinstance(c, Room) or (isinstance(c, tuple) and c and all(isinstance(p, Placed) for p in c)) for c in given
-        ):
-            raise TypeMismatchError(
-                f"Group: columns is a tuple of Rooms and of tuples of Placed, at least one of these, got {shown(given)}"
-                '; try columns=((Placed("0.weight", "first"),),)'
-            )
+        columns = [c for c in given if not isinstance(c, Room)] if isinstance(given, tuple) else []
+        fits = bool(columns) and all(c and isinstance(c, tuple) and _is_row(c, Placed) for c in columns)
+        wanted = "Group: columns is a tuple of Rooms and of tuples of Placed, at least one of these, as "
+        _check(fits, given, wanted + '((Placed("0.weight", "first"),),)')
 
     @property
     def plates(self) -> list[Placed]:
@@ -103,10 +111,10 @@ class Plan:
 
     def __post_init__(self) -> None:
         given: Any = self.groups
-        if not isinstance(given, tuple) or not given or not all(isinstance(group, Group) for group in given):
-            raise TypeMismatchError(f"Plan: groups is a tuple of Groups, at least one, got {shown(given)}")
+        fits = bool(given) and isinstance(given, tuple) and _is_row(given, Group)
+        _check(fits, given, "Plan: groups is a tuple of Groups, at least one")
         text(self.stream, "Plan: the stream")
-        for what, names in (("tensor", [p.tensor for p in self.plates]), ("room", [r.name for r in self._rooms()])):
+        for what, names in (("tensor", [p.tensor for p in self.plates]), ("room", [r.name for r in self.rooms])):
             twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
             if twice is not None:
                 raise InputError(f"Plan: the {what} {shown(twice)} comes twice; each has one place")
@@ -114,10 +122,7 @@ class Plan:
     @property
     def rooms(self) -> list[Room]:
         """Those that are left to pictures, in order."""
-        return list(self._rooms())
-
-    def _rooms(self) -> Iterator[Room]:
-        return (c for group in self.groups for c in group.columns if isinstance(c, Room))
+        return [c for group in self.groups for c in group.columns if isinstance(c, Room)]
 
     @property
     def plates(self) -> list[Placed]:
@@ -186,11 +191,9 @@ class Story:
         for what, asked in (("the claim", self.claim), ("reached", self.reached), ("anew", self.anew)):
             if asked is not None:
                 function(asked, f"Story: {what}")
-        fall: Any = self.fall
-        if isinstance(fall, bool) or not isinstance(fall, int | float):
-            raise TypeMismatchError(f"Story: fall is a share of the loss, got {type(fall).__name__} {shown(fall)}")
-        if not 0 < fall < 1:
-            raise InputError(f"Story: fall must be more than 0 and less than 1, got {shown(fall)}; try 0.5")
+        _check(_is_number(self.fall), self.fall, "Story: fall is a share of the loss")
+        if not 0 < self.fall < 1:
+            raise InputError(f"Story: fall must be more than 0 and less than 1, got {shown(self.fall)}; try 0.5")
 
     def opening(self, weights: int) -> str:
         """The headline over the sentence, of so many weights."""
@@ -216,14 +219,6 @@ Float = NDArray[np.floating]
 
 SIDES = (160, 8192)
 """Fewest and most pixels of a picture's side: less shows nothing, a framebuffer holds no more."""
-
-_NOW_PANELS = {
-    "pictures": "Pictures(...)",
-    "colour_cube": "ColourCube(...)",
-    "digits": "DigitBoard(...), DigitPad(side)",
-    "test": "LossCurve(label, test=TestCurve(...))",
-    "curve_label": "LossCurve(label)",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,14 +287,10 @@ class Scene:
 
     Raises
     ------
-    InputError
-        For a field that has become a panel; the message names it. For fewer steps a frame than one.
-    TypeMismatchError
-        For panels that are none, a `run` that is no Run, names that are no texts, a probe without numbers, a
-        story that is no Story, a plan that is no Plan, controls that are none, a command that cannot be called, a
-        whole_loss that is not True or False, a count of steps that is no whole number.
+    TypeMismatchError, InputError
+        A field is of another kind, or two controls have one name.
     UnknownNameError
-        For a plan that names a tensor which the run has not.
+        The plan names a tensor which the run has not.
     """
 
     name: str
@@ -321,65 +312,34 @@ class Scene:
     steps_a_frame: int | None = None
     own_flags: OwnFlags | None = None
 
-    def __new__(cls, *args: Any, **named: Any) -> Self:
-        """Say where the fields of former scene files are now; everything else is for ``__init__`` to check."""
-        gone = [name for name in named if name in _NOW_PANELS]
-        if gone:
-            panels = ", ".join(_NOW_PANELS[name] for name in gone)
-            raise InputError(
-                f"Scene has no {gone[0]}=; what stands beside the cubes is listed in panels=, as "
-                f"panels=({panels},) with the kinds of scalarviz.run.panels"
-            )
-        return object.__new__(cls)
-
     def __post_init__(self) -> None:
         text(self.name, "Scene: the name")
-        run: Any = self.run
-        if not isinstance(run, Run):
-            raise TypeMismatchError(f"Scene: run must be a Run, got {type(run).__name__} {shown(run)}")
+        _check(isinstance(self.run, Run), self.run, "Scene: run is a Run")
         for what in ("input_names", "output_names", "hide"):
-            names: Any = getattr(self, what)
-            if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
-                raise TypeMismatchError(f"Scene: {what} is a tuple of texts, got {shown(names)}")
+            _check(_is_row(getattr(self, what), str), getattr(self, what), f"Scene: {what} is a tuple of texts")
         for what, row in (("probe", self.probe), ("probe_target", self.probe_target)):
             if row is not None:
                 real_array(row, f"Scene: {what}")
-        given: Any = self.panels  # a scene file may say anything
-        if not isinstance(given, tuple | list):
-            kind = type(given).__name__
-            raise TypeMismatchError(
-                f"Scene: panels= is a tuple of panels, got {kind}; "
-                f"try panels=({kind if isinstance(given, Panel) else 'LossCurve'}(...),)"
-            )
-        for panel in given:
-            if not isinstance(panel, Panel):
-                raise TypeMismatchError(
-                    f"Scene: panels= holds {type(panel).__name__}, which is no Panel; allowed are the kinds of "
-                    "scalarviz.run.panels (LossCurve, Image, Table, ...) and subclasses of Panel"
-                )
-        self.panels = tuple(given)
-        story: Any = self.story
-        if story is not None and not isinstance(story, Story):
-            raise TypeMismatchError(
-                f"Scene: story= is a Story or None, got {type(story).__name__} {shown(story)}; try "
-                'scalarviz.run.Story("They should turn every colour into its opposite.")'
-            )
-        plan: Any = self.plan
-        if plan is not None and not isinstance(plan, Plan):
-            raise TypeMismatchError(
-                f"Scene: plan= is a Plan or None, got {type(plan).__name__} {shown(plan)}; try "
-                'scalarviz.run.Plan((Group("layer", ((Placed("0.weight", "first"),),)),))'
-            )
+        kinds = "a tuple of panels, kinds of scalarviz.run.panels (LossCurve, Image, Table, ...) or subclasses of Panel"
+        _check(_is_row(self.panels, Panel), self.panels, f"Scene: panels= is {kinds}, as panels=(LossCurve(...),)")
+        self.panels = tuple(self.panels)
+        sentence, plates = 'Story("They should turn ...")', 'Plan((Group("layer", ((Placed("0.weight", "first"),),)),))'
+        for what, kind, example in (("story", Story, sentence), ("plan", Plan, plates), ("own_flags", OwnFlags, "...")):
+            given = getattr(self, what)
+            wanted = f"Scene: {what}= is a {kind.__name__} or None, as scalarviz.run.{example}"
+            _check(given is None or isinstance(given, kind), given, wanted)
         if self.plan is not None:
             self.plan.check(self.run.tensors)
-        self.controls = _controls(self.controls)
-        if self.command is not None:
-            function(self.command, "Scene: command")
-        own: Any = self.own_flags
-        if own is not None and not isinstance(own, OwnFlags):
-            raise TypeMismatchError(f"Scene: own_flags is an OwnFlags or None, got {type(own).__name__} {shown(own)}")
-        if self.table is not None:
-            function(self.table, "Scene: table")
+        wanted = "Scene: controls= is a tuple of Button, Slider, Segments and Switch, see scalarviz.run.controls"
+        _check(_is_row(self.controls, Control), self.controls, wanted)
+        self.controls = tuple(self.controls)
+        labels = [one.label for one in self.controls]
+        twice = next((label for k, label in enumerate(labels) if label in labels[:k]), None)
+        if twice is not None:
+            raise InputError(f"Scene: two controls are called {shown(twice)}; each needs a name of its own")
+        for what, called in (("command", self.command), ("table", self.table)):
+            if called is not None:
+                function(called, f"Scene: {what}")
         flag(self.whole_loss, "Scene: whole_loss")
         if self.steps_a_frame is not None:
             integer("Scene: steps_a_frame", self.steps_a_frame, 1)
@@ -388,19 +348,6 @@ class Scene:
     def told(self) -> Story:
         """Its story, or what can be said of any run."""
         return self.story or plain_story(self.run)
-
-
-def _controls(given: Any) -> tuple[Control, ...]:
-    if not isinstance(given, tuple | list) or not all(isinstance(one, Control) for one in given):
-        raise TypeMismatchError(
-            f"Scene: controls= is a tuple of Button, Slider, Segments and Switch, got {shown(given)}; see "
-            "scalarviz.run.controls"
-        )
-    labels = [one.label for one in given]
-    twice = next((label for k, label in enumerate(labels) if label in labels[:k]), None)
-    if twice is not None:
-        raise InputError(f"Scene: two controls are called {shown(twice)}; each needs a name of its own")
-    return tuple(given)
 
 
 # ---- What is said of a scene's options: how a field of their pydantic model is called

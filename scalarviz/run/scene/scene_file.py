@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import sys
 import traceback
@@ -135,15 +134,23 @@ def load_scene(name: str) -> LoadedScene:
 
     InputError if there is no such file; the FileFormatError for a file that is no scene says what it lacks.
     """
-    module = _from_file(Path(name)) if name.endswith(".py") else importlib.import_module(f"scalarviz.scenes.{name}")
-    return _checked(name, module)
+    if not name.endswith(".py"):
+        return _checked(name, importlib.import_module(f"scalarviz.scenes.{name}"))
+    path = Path(name)
+    try:
+        text = path.read_bytes() if path.is_file() else None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path_text(path)!a}: {getattr(error, 'strerror', None) or error}") from None
+    if text is None:
+        raise InputError(f"there is no scene file {path}; `scalarviz scenes` lists those that come with the package")
+    return scene_of_text(name, text)
 
 
 @collection_paused()
-def scene_of_text(name: str, text: str) -> LoadedScene:
-    """The scene that the file `name` was when it had this text, whatever stands there now, if anything does."""
+def scene_of_text(name: str, text: str | bytes) -> LoadedScene:
+    """The scene that the file `name` is or was with this text, whatever stands there now, if anything does."""
     path = Path(name)
-    module = ModuleType(_named(path))
+    module = ModuleType(OWN + path.stem.replace(".", "_"))
     module.__file__, module.__package__ = str(path), "scalarviz.scenes"
     with _put_in(module, path):
         exec(compile(text, str(path), "exec"), module.__dict__)
@@ -158,26 +165,6 @@ def _checked(name: str, module: ModuleType) -> LoadedScene:
     if not (isinstance(options, type) and issubclass(options, base)):
         raise FileFormatError(f"{name}: Options must be a subclass of scalarviz.scenes.SceneOptions")
     return LoadedScene(Path(name).stem, module, options)
-
-
-def _named(path: Path) -> str:
-    return OWN + path.stem.replace(".", "_")
-
-
-def _from_file(path: Path) -> ModuleType:
-    try:
-        there = path.is_file()
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path_text(path)!a}: {getattr(error, 'strerror', None) or error}") from None
-    if not there:
-        raise InputError(f"there is no scene file {path}; `scalarviz scenes` lists those that come with the package")
-    spec = importlib.util.spec_from_file_location(_named(path), path)
-    if spec is None or spec.loader is None:
-        raise FileFormatError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    with _put_in(module, path):
-        spec.loader.exec_module(module)
-    return module
 
 
 @contextmanager
