@@ -109,18 +109,12 @@ def _note(run: Run, edit: Edit, gesture: str, does: tuple[Edit, ...] | None = No
 
 def write(run: Run, start: int, numbers: NDArray[Any]) -> None:
     """``w.data = ...``: beside a training thread it waits for its turn, and is seen at once."""
-    if (gate := elsewhere(run)) is not None:
-        gate.write(start, numbers)
-    else:
-        run.do(SetWeights(start, numbers), gesture="data")
+    (elsewhere(run) or run).do(SetWeights(start, numbers), gesture="data")
 
 
 def freeze(run: Run, start: int, flags: NDArray[np.bool_]) -> None:
     """``w.frozen = ...``, likewise."""
-    if (gate := elsewhere(run)) is not None:
-        gate.freeze(start, flags)
-    else:
-        run.do(SetFrozen(start, flags), gesture="frozen")
+    (elsewhere(run) or run).do(SetFrozen(start, flags), gesture="frozen")
 
 
 def change(

@@ -178,11 +178,15 @@ class Training:
         """What a step takes, as measured last; infinite before the first."""
         return self._seconds_a_step
 
+    def update(self) -> NDArray[Any]:
+        """What the last step did to the weights, a copy."""
+        with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
+            return self.problem.store.value - self.problem.previous if self._update is None else self._update.copy()
+
     def keep_update(self) -> None:
         """Remember what the last step did to the weights: they are about to be set from outside."""
         if self._update is None:
-            with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
-                self._update = self.problem.store.value - self.problem.previous
+            self._update = self.update()
 
     @property
     def edited(self) -> bool:

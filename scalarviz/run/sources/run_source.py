@@ -143,7 +143,6 @@ class RunSource(Source):
         """At once, in the thread that asks."""
         asked = AskedCall(partial(function, self.run))
         asked.run()
-        asked.done.set()
         return asked
 
     def train(self, count: int = 1) -> None:
