@@ -269,7 +269,7 @@ def _opened_network(run: Run) -> Network:
     """The programs, made when the first step is opened, and anew for another model."""
     if run._network is None or run._network.tape is not run._tape:
         forward = run._trained
-        stages = list(zip(forward.stages, forward._taps, strict=True))
+        stages = list(zip(forward.stages, forward.taps, strict=True))
         run._network = Network(run._tape, stages, lambda: forward._loss_runner)
     return run._network
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import reduce
+from itertools import accumulate
 from math import prod
 from operator import or_
 from typing import Any
@@ -20,6 +21,7 @@ from ...errors import InputError, TypeMismatchError, UnknownNameError, listing, 
 from ...nn import Flatten, Module
 from ...nn._buffer import Buffer
 from ...nn._state import buffer_blocks, constant_buffers
+from ...nn.init import drawn, without_rule
 from ...scalar.store import Block, Store
 from ...scalar.weight import Weight
 from ...tape import Node, Tape
@@ -29,8 +31,13 @@ from .frame import Role, Stage, Tensor
 
 def blocks_of(model: Any) -> list[Block]:
     """The parameter blocks of a module, in its own order; none for a plain function."""
-    parameters = getattr(model, "parameters", None)
-    return as_blocks(parameters()) if callable(parameters) else []
+    return as_blocks(asked(model, "parameters"))
+
+
+def asked(model: Any, method: str) -> list[Any]:
+    """What a method of a module gives; nothing of a plain function, which has no such method."""
+    found = getattr(model, method, None)
+    return list(found()) if callable(found) else []
 
 
 def buffers_in(model: Any) -> dict[str, Any]:
@@ -38,9 +45,25 @@ def buffers_in(model: Any) -> dict[str, Any]:
     return {**buffer_blocks(model)} if isinstance(model, Module) else {}
 
 
-def begun_buffers(blocks: Iterable[Block]) -> dict[Block, NDArray[np.float64]]:
-    """What the buffers among blocks begin with."""
-    return {block: block.first for block in blocks if isinstance(block, Buffer)}
+def drawn_weights(
+    model: Any, tape: Tape, seed: int, by_hand: bool = True
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Flat weights (P,) as the initialisers of their modules draw them, buffers as they begin, and which are known.
+
+    `by_hand`: whether weights count that were made by hand, which PyTorch's default draws then.
+    """
+    start_of = dict(zip(tape.blocks, accumulate((b.size for b in tape.blocks), initial=0), strict=False))
+    module = isinstance(model, Module)
+    begun: dict[Any, Any] = drawn(model, seed) if module else {}
+    begun |= {block: block.first for block in tape.blocks if isinstance(block, Buffer)}
+    lone = set() if by_hand or not module else set(without_rule(model))
+    values, known = np.zeros(tape.n_parameters), np.zeros(tape.n_parameters, bool)
+    for part, found in begun.items():
+        (block,) = as_blocks([part])
+        if block in start_of and part not in lone:
+            start = start_of[block] + int(getattr(part, "_index", 0))
+            values[start : start + found.size], known[start : start + found.size] = np.ravel(found), True
+    return values, known
 
 
 def constants_of(model: Any) -> dict[str, NDArray[Any]]:
@@ -249,16 +272,17 @@ class MadeOf:
         bits, owner, nodes, same = self._bits, self.owner, self._nodes, self._same
         of_layer: dict[int, int] = {}  # the rows of a layer share one tuple of operands
         for row in range(len(bits), end):
-            stage, args = owner.get(row), nodes[row].args
+            stage = owner.get(row)
             if stage is not None:
-                made: int | None = 1 << stage
+                made = 1 << stage
             else:
-                shared = nodes[row].operands() is args
-                made = of_layer.get(id(args)) if shared else None
-                if made is None:
-                    made = reduce(or_, (bits[read] for read in nodes[row].operands()), 0)
+                reads = nodes[row].operands()
+                shared = reads is nodes[row].args
+                made = of_layer.get(id(reads), -1) if shared else -1
+                if made < 0:
+                    made = reduce(or_, (bits[read] for read in reads), 0)
                     if shared:
-                        of_layer[id(args)] = made
+                        of_layer[id(reads)] = made
             bits.append(same.setdefault(made, made))
 
 
@@ -291,7 +315,7 @@ class _Finder:
 
     def __init__(self, model: Any, tape: Tape, tensors: Sequence[Tensor], shape: Shape) -> None:
         self.tape, self.model = tape, model
-        self.names = {id(module): name for name, module in _named_modules(model)}
+        self.names = {id(module): name for name, module in asked(model, "named_modules")}
         self.tensor_of = dict(zip(tape.blocks, tensors, strict=True))
         self.stages: list[tuple[Stage, int]] = []
         self.made_of = MadeOf(tape.nodes, tape.n_inputs)
@@ -364,7 +388,7 @@ class _Finder:
         path = self.names.get(id(module), "") or OUTPUT
         if module is not None and id(module) not in self.names:  # made by the forward pass itself
             path = type(module).__name__.lower()
-        if module is self.model and not _children(module):
+        if module is self.model and not asked(module, "children"):
             path = self.names.get(id(module), "")  # a network of one layer has no path: ""
         count, name = 1, path
         while name in self.rows:
@@ -382,13 +406,3 @@ def _made_shape(module: Any, before: Shape, count: int) -> Shape:
         made: Shape = module.made_shape(before)
         return made if prod(made) == count and min(made) > 0 else (count,)
     return before if before and prod(before) == count else (count,)
-
-
-def _named_modules(model: Any) -> Any:
-    named = getattr(model, "named_modules", None)
-    return named() if callable(named) else ()
-
-
-def _children(module: Any) -> list[Any]:
-    children = getattr(module, "children", None)
-    return list(children()) if callable(children) else []
