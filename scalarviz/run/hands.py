@@ -25,7 +25,7 @@ from .core.setup import Dataset, Given, data_of
 from .edits.base import within
 from .edits.change import Change
 from .edits.weights import Spans
-from .engines import go_on_with, make_trainer
+from .engines import go_on_with, prepare_anew
 from .former import keep
 from .regraph import Made, put_graph, put_made
 
@@ -282,5 +282,4 @@ class RunHands:
         run = self.run
         for name, part in parts.items():
             setattr(run._problem, name, part)
-        run._training.trainer.release()  # room for the other one
-        run._training.change(make_trainer(run, run._problem))
+        prepare_anew(run)

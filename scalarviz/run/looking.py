@@ -36,12 +36,11 @@ if TYPE_CHECKING:
 def request_frame(run: Run, probe: ArrayLike | None, state: bool) -> FrameRequest:
     """A frame that is there at once, or at the next pause of the thread that trains."""
     sample = None if probe is None else run._forward.sample(probe)
-    gate = run._store.gate
-    if gate is None or gate.mine():
-        request = FrameRequest(sample)
-        request.give(frame_now(run, state))
-        return request
-    return cast(FrameRequest, gate.request(sample, state=state))
+    if (gate := run._store.gate_here()) is not None:
+        return cast(FrameRequest, gate.request(sample, state=state))
+    request = FrameRequest(sample)
+    request.give(frame_now(run, state))
+    return request
 
 
 def frame_now(run: Run, state: bool = False, midway: Midway | None = None) -> Frame:
@@ -118,8 +117,7 @@ def values_or_now(run: Run, values: NDArray[Any] | None) -> NDArray[Any]:
 
 def live_values(run: Run) -> NDArray[Any]:
     """The live flat values; beside a training thread a copy."""
-    gate = run._store.gate
-    if gate is not None and not gate.mine():
+    if (gate := run._store.gate_here()) is not None:
         return gate.seen("value", slice(0, len(run._store.value)))
     run._lend()
     return run._store.value

@@ -649,7 +649,7 @@ class Run:
         --------
         >>> run.lr = 0.1
         """
-        gate = editing.elsewhere(self)
+        gate = self._store.gate_here()
         return float(self.optimizer.lr if gate is None else gate.number("lr"))
 
     @lr.setter

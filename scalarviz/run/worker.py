@@ -88,6 +88,14 @@ class Worker:
     ----------
     state_wanted : bool
         Whether every frame has the optimiser's arrays, also after edits.
+    latest : Frame
+        The last one that somebody asked for, or that an edit or the end of training left.
+    error : Exception or None
+        What stopped the training; it names the step.
+    stopped : Stop or None
+        The breakpoint that stopped the training; no step is done until :meth:`resume` or :meth:`travel`.
+    journey : float or None
+        How much of the way of :meth:`travel` is done, 0 to 1; None where it goes nowhere.
     """
 
     state_wanted = False
@@ -97,11 +105,11 @@ class Worker:
         self._waiting: deque[Item] = deque()
         self._begun = 0  # of those that wait, the first so many; -1 in the middle of an edit
         self._serving, self._condition = threading.RLock(), threading.Condition()
-        self._latest = frame_now(run)
-        self._journey: float | None = None
+        self.latest = frame_now(run)
+        self.journey: float | None = None
         self._set_out, self._given_up = 0.0, False
-        self._stopped: Stop | None = None
-        self._error: Exception | None = None
+        self.stopped: Stop | None = None
+        self.error: Exception | None = None
         self._logged = len(run.log)
         self._target = run.steps
         self._over = self._closing = self._ended = self._resting = False
@@ -124,7 +132,7 @@ class Worker:
             raise StateError("a Worker is started once; make a new one: Worker(run)")
         if self.run._store.gate is not None:
             raise StateError("another Worker trains this run; close that one first")
-        self._latest = frame_now(self.run)  # the run may have gone on since this was made
+        self.latest = frame_now(self.run)  # the run may have gone on since this was made
         _switch_intervals.append(sys.getswitchinterval())
         sys.setswitchinterval(5e-4)  # the default of 5 ms would let a NumPy run stutter the viewer
         self._former_call = self.run._training.call_seconds
@@ -155,7 +163,7 @@ class Worker:
             if self._thread.is_alive():
                 raise StateError(f"the training thread did not stop within {timeout:g} s; it ends with the process")
         error = self._finish()
-        for said in (error, self._error):
+        for said in (error, self.error):
             if said is not None:  # what its frames hold, this worker among it, is held by it no longer
                 traceback.clear_frames(said.__traceback__)
         del said
@@ -208,7 +216,7 @@ class Worker:
         with self._condition:
             self._target = step
             if step > self.run.steps:
-                self._error = None  # asked to go on after an error: try again
+                self.error = None  # asked to go on after an error: try again
             self._condition.notify_all()
 
     def ask(self, function: Callable[[Run], object]) -> AskedCall:
@@ -228,17 +236,12 @@ class Worker:
     @property
     def busy(self) -> bool:
         """Whether there are steps left to do."""
-        return self._error is None and self._stopped is None and self.run.steps < self._target
-
-    @property
-    def stopped(self) -> Stop | None:
-        """The breakpoint that stopped the training; no step is done until :meth:`resume` or :meth:`travel`."""
-        return self._stopped
+        return self.error is None and self.stopped is None and self.run.steps < self._target
 
     def resume(self) -> None:
         """Go on from a breakpoint, as far as :meth:`train_to` says."""
         with self._condition:
-            self._stopped = None
+            self.stopped = None
             self._condition.notify_all()
 
     def settle(self, timeout: float = 10.0) -> Frame:
@@ -253,16 +256,6 @@ class Worker:
             if not self._condition.wait_for(lambda: self._gone() or (self._resting and not self._called()), timeout):
                 raise StateError(f"the training thread is still busy after {timeout:g} s; pause() it first")
         return request.result() if self._gone() else self.latest
-
-    @property
-    def error(self) -> Exception | None:
-        """What stopped the training (it names the step), or None."""
-        return self._error
-
-    @property
-    def latest(self) -> Frame:
-        """The last frame that somebody asked for, or that an edit or the end of training left; waits for nobody."""
-        return self._latest
 
     def request(self, sample: NDArray[Any] | None = None, *, state: bool = False) -> FrameRequest:
         """Ask for a new frame; see :meth:`scalarviz.Run.request_frame`.
@@ -287,7 +280,7 @@ class Worker:
     def _finish_dead(self) -> None:
         """Where the thread has ended before it came to all that waits, that is done now."""
         if self._gone():
-            self._error = self._finish() or self._error
+            self.error = self._finish() or self.error
 
     def _gone(self) -> bool:
         """Whether there was a thread, and is none any more."""
@@ -317,19 +310,14 @@ class Worker:
         """
         journey = Journey(integer("travel: step", step, -FAR), nearest)
         with self._condition:
-            self._target, self._error, self._stopped, self._given_up = 0, None, None, False
+            self._target, self.error, self.stopped, self._given_up = 0, None, None, False
         if not self._queue(journey):
             self._go(journey)
 
     @property
-    def journey(self) -> float | None:
-        """How much of the way of :meth:`travel` is done, 0 to 1; None where it goes nowhere."""
-        return self._journey
-
-    @property
     def moving(self) -> bool:
         """Whether there is somewhere to go, by steps or by :meth:`travel`."""
-        return self.busy or self._journey is not None or self._next() is not None
+        return self.busy or self.journey is not None or self._next() is not None
 
     @property
     def remark(self) -> str:
@@ -359,10 +347,10 @@ class Worker:
             return
         first, newest = span(self.run)
         step = min(max(journey.step, first), newest)
-        self._journey, self._set_out = 0.0, time.monotonic()
+        self.journey, self._set_out = 0.0, time.monotonic()
 
         def on_the_way(done: float) -> bool:
-            self._journey = done
+            self.journey = done
             late = time.monotonic() - self._set_out > LATE  # not so often that one never arrives
             return not (self._given_up or self._closing or (late and self._superseded(served)))
 
@@ -372,7 +360,7 @@ class Worker:
             try:
                 self._publish()  # before it is said that it has arrived
             finally:
-                self._journey = None
+                self.journey = None
 
     # ---- the gate of the weights; see :class:`scalarviz.scalar.store.Gate`
 
@@ -388,7 +376,7 @@ class Worker:
         if self.mine():
             found: NDArray[Any] = getattr(self.run._store, what)[span].copy()
         else:
-            frame, run = self._latest, self.run
+            frame, run = self.latest, self.run
             if frame.forward is not run._forward:  # the run gets another network
                 frame = self.call(partial(frame_now, run))
             found = {"value": frame.exact, "grad": frame.gradient, "frozen": frame.frozen}[what][span].copy()
@@ -426,8 +414,8 @@ class Worker:
         """What `function` returns or raises, called at the next call boundary; waits for it."""
         asked = AskedCall(function)
         if not self._queue(asked):  # closed meanwhile: the run may have another worker
-            gate = self.run._store.gate
-            return function() if gate is None or gate.mine() else cast(R, gate.call(function))
+            gate = self.run._store.gate_here()
+            return function() if gate is None else cast(R, gate.call(function))
         try:
             while not asked.done():
                 with suppress(TimeoutError):
@@ -449,7 +437,7 @@ class Worker:
     # ---- what waits, in its order
 
     def _publish(self, state: bool = False) -> None:
-        self._latest = frame_now(self.run, state or self.state_wanted)
+        self.latest = frame_now(self.run, state or self.state_wanted)
 
     def _boundary(self) -> None:
         with self._serving:
@@ -482,12 +470,12 @@ class Worker:
         if request.done:
             return fresh
         try:
-            if not fresh or (request.state and not self._latest.state):
+            if not fresh or (request.state and not self.latest.state):
                 self._publish(request.state)
         except BaseException as error:  # it belongs to whoever asked
             request.fail(error)
             return False
-        request.give(self._latest)
+        request.give(self.latest)
         return True
 
     # ---- frames in the middle of something
@@ -538,7 +526,7 @@ class Worker:
                     steps = self._target - self.run.steps if self.busy and not self._waiting else 0
                 if steps and not self._closing:
                     self.run.step(steps, progress=self._after_call)
-                    self._stopped = self.run.stopped_by
+                    self.stopped = self.run.stopped_by
                     self._publish()  # where it comes to rest is always shown
             except BaseException as error:  # whatever it is, the viewer shows it; the thread stays for edits
                 said = error if isinstance(error, Exception) else StateError(f"{error!r} in the training thread")
@@ -546,7 +534,7 @@ class Worker:
                     with suppress(MemoryError):  # then the last reading stays
                         self._publish()
                 finally:
-                    self._error = said  # not before the numbers of its moment are there
+                    self.error = said  # not before the numbers of its moment are there
 
     def _called(self) -> bool:
         return bool(self._closing or self._waiting or self.busy)
@@ -567,6 +555,6 @@ class _Readback:
         """The engine gives numbers to those that nobody has answered yet."""
         requests = [request for request in self.requests if not request.done]
         if requests:
-            frame = self.worker._latest = frame_now(self.worker.run, midway=now)
+            frame = self.worker.latest = frame_now(self.worker.run, midway=now)
             for request in requests:
                 request.give(frame)

@@ -77,6 +77,11 @@ class Store:
         # from the values sees by it whether they still belong together. Writing into a live view is not seen
         self.revision = 0
 
+    def gate_here(self) -> Gate | None:
+        """What the thread that asks has to go through, if anything."""
+        gate = self.gate  # another thread may open it meanwhile
+        return None if gate is None or gate.mine() else gate
+
 
 class Block:
     """A span of a store. Indexing gives its `Weight` objects, always the same one for the same index."""
@@ -143,8 +148,7 @@ class Block:
 
     def _gate(self) -> Gate | None:
         """What this thread has to go through, if anything."""
-        gate = self.store.gate
-        return None if gate is None or gate.mine() else gate
+        return self.store.gate_here()
 
     def _span(self, start: int, stop: int) -> slice:
         return slice(self.start + start, self.start + stop)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from threading import RLock
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +35,8 @@ def handed_on(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
 
     @wraps(method)
     def taken(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        gate = self._store.gate
-        if gate is None or gate.mine():
-            return method(self, *args, **kwargs)
-        return cast(R, gate.call(lambda: method(self, *args, **kwargs)))
+        gate = self._store.gate_here()
+        return method(self, *args, **kwargs) if gate is None else gate.call(lambda: method(self, *args, **kwargs))
 
     return taken
 
