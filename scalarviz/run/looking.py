@@ -20,7 +20,7 @@ from .core.forward import Forward
 from .core.frame import Frame, Units
 from .core.gather import index_of
 from .core.loss_scale import float16_weights
-from .core.reading import FrameRequest
+from .core.requests import FrameRequest
 from .core.setup import setup_of
 from .core.training import in_turn
 from .opened.network import Network

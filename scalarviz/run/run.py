@@ -30,7 +30,7 @@ from .core.graph import Graph
 from .core.history import History
 from .core.loss_scale import Given, LossScale
 from .core.optimizer import hand_back, spans_in
-from .core.reading import FrameRequest
+from .core.requests import FrameRequest
 from .core.setup import Dataset
 from .core.training import Training, handed_on, in_turn
 from .editing import AS_NOW, AsNow

@@ -35,7 +35,7 @@ from ..engine.problem import Midway, Readback
 from ..errors import StateError
 from .checks import waiting
 from .core.frame import Frame
-from .core.reading import LOOK, AskedCall, FrameRequest
+from .core.requests import LOOK, AskedCall, FrameRequest
 from .edits import Call, Edit, SetFrozen, SetOptimizer, SetWeights
 from .looking import frame_now
 from .questions.breakpoints import Stop

@@ -15,7 +15,7 @@ from ...scalar.store import Store
 from ..checks import flat
 from ..core.forward import Forward
 from ..core.frame import Curve, Frame, Stage, Tensor
-from ..core.reading import AskedCall, FrameRequest
+from ..core.requests import AskedCall, FrameRequest
 from ..edits import Edit
 from ..looking import evaluated, sample
 from ..run import Run

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ScalarvizError
 from ...run.core.frame import Frame, Units
-from ...run.core.reading import AskedCall
+from ...run.core.requests import AskedCall
 from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
 from ...run.engines import full_speed, ready
 from ...run.sources.played import rehearse
