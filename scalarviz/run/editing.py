@@ -15,7 +15,6 @@ from ..checks import real_array, text
 from ..engine.outside import as_source
 from ..engine.problem import Sampling
 from ..errors import TypeMismatchError, UnknownAttributeError, shown
-from ..scalar.store import Gate
 from .core.interrupts import Whole
 from .core.training import in_turn
 from .edits import (
@@ -109,18 +108,12 @@ def _note(run: Run, edit: Edit, gesture: str, does: tuple[Edit, ...] | None = No
 
 def write(run: Run, start: int, numbers: NDArray[Any]) -> None:
     """``w.data = ...``: beside a training thread it waits for its turn, and is seen at once."""
-    if (gate := elsewhere(run)) is not None:
-        gate.write(start, numbers)
-    else:
-        run.do(SetWeights(start, numbers), gesture="data")
+    (run._store.gate_here() or run).do(SetWeights(start, numbers), gesture="data")
 
 
 def freeze(run: Run, start: int, flags: NDArray[np.bool_]) -> None:
     """``w.frozen = ...``, likewise."""
-    if (gate := elsewhere(run)) is not None:
-        gate.freeze(start, flags)
-    else:
-        run.do(SetFrozen(start, flags), gesture="frozen")
+    (run._store.gate_here() or run).do(SetFrozen(start, flags), gesture="frozen")
 
 
 def change(
@@ -141,12 +134,6 @@ def change(
         edit.check(run._hands)
     for edit in edits:
         run.do(edit)
-
-
-def elsewhere(run: Run) -> Gate | None:
-    """What stands before the weights while another thread than this one trains them."""
-    gate = run._store.gate
-    return None if gate is None or gate.mine() else gate
 
 
 def _of_samples(batch_size: int | None, sampling: Sampling | None) -> list[Edit]:

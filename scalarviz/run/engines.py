@@ -42,6 +42,12 @@ def go_on_with(run: Run, engine: str, why: str) -> None:
     run._full_speed = None
 
 
+def prepare_anew(run: Run) -> None:
+    """Let the run's engine prepare for a problem of which parts have become others."""
+    run._training.trainer.release()  # room for the other one
+    run._training.change(make_trainer(run, run._problem))
+
+
 def advance(run: Run, most: int) -> int:
     """One call of the engine, of at most so many steps; returns how many were done.
 

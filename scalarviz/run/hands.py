@@ -18,14 +18,14 @@ from ..optim._groups import GroupNumbers
 from ..optim._pace import PaceMoment
 from . import regraph
 from .checks import as_pair, batch_of, check_targets, fitting, fitting_source
-from .core.gather import as_blocks, begun_buffers
+from .core.gather import drawn_weights
 from .core.graph import Graph
 from .core.optimizer import begun, columns_of, places_of, record_rules, record_update
 from .core.setup import Dataset, Given, data_of
 from .edits.base import within
 from .edits.change import Change
 from .edits.weights import Spans
-from .engines import go_on_with, make_trainer
+from .engines import go_on_with, prepare_anew
 from .former import keep
 from .regraph import Made, put_graph, put_made
 
@@ -34,33 +34,6 @@ if TYPE_CHECKING:
 
 
 _ODD = 0x9E3779B97F4A7C15  # consecutive steps of one run share no numbers with those of the next seed
-
-
-def redrawn(run: Run, start: int, count: int) -> NDArray[Any]:
-    """Flat weights `start` to `start + count` as their initialiser would draw them, in the run's dtype.
-
-    The same at the same step of the same run, and nothing is changed.
-
-    Raises InputError: some of them belong to no module of the model, so that nobody says how they begin.
-    """
-    from ..nn import Module
-    from ..nn.init import drawn
-
-    found = np.full(count, np.nan)
-    known = np.zeros(count, bool)
-    seed = (run.seed + (run.steps + 1) * _ODD) % 2**64
-    begun: dict[Any, Any] = drawn(run.model, seed) if isinstance(run.model, Module) else {}
-    for part, values in (begun | begun_buffers(run._graph.blocks)).items():
-        (block,) = as_blocks([part])
-        offset = block.start + getattr(part, "_index", 0) - start
-        low, high = max(offset, 0), min(offset + values.size, count)
-        if low < high:
-            found[low:high] = np.ravel(values)[low - offset : high - offset]
-            known[low:high] = True
-    if not known.all():
-        name = run._graph.name_of(start + int(np.argmin(known)))
-        raise InputError(f"{name} cannot begin anew: no module of the model says how its weights are drawn")
-    return found.astype(run._stored)
 
 
 class RunHands:
@@ -81,8 +54,16 @@ class RunHands:
         return self.run._store.value[start : start + count].copy()
 
     def drawn(self, start: int, count: int) -> NDArray[Any]:
-        """What their initialiser would make of some flat weights at this step."""
-        return redrawn(self.run, start, count)
+        """Flat weights as their initialiser would draw them at this step of this run; nothing is changed.
+
+        Raises InputError: some of them belong to no module of the model, so that nobody says how they begin.
+        """
+        run, span = self.run, slice(start, start + count)
+        values, known = drawn_weights(run.model, run._tape, (run.seed + (run.steps + 1) * _ODD) % 2**64)
+        if not known[span].all():
+            name = run._graph.name_of(start + int(np.argmin(known[span])))
+            raise InputError(f"{name} cannot begin anew: no module of the model says how its weights are drawn")
+        return values[span].astype(run._stored)
 
     def put_weights(self, start: int, numbers: NDArray[Any]) -> None:
         """Set flat weights; the update of the last step stays what it was."""
@@ -131,14 +112,10 @@ class RunHands:
         else:
             self._renumbered(lambda: optimizer.put(found, group))
 
-    def check_numbers_of(self, spans: Spans, numbers: Mapping[str, Any]) -> None:
-        """Whether the optimiser holds some of these weights, and their rules have numbers of these names."""
-        self._parted(spans, numbers)
-
     def put_numbers_of(self, spans: Spans, numbers: Mapping[str, Any]) -> None:
         """Set numbers of these weights alone, which become parameter groups of their own."""
         optimizer = self.run.optimizer
-        moment, sources, places = self._parted(spans, numbers)
+        moment, sources, places = self.check_numbers_of(spans, numbers)
         found = [optimizer.rules[sources[j]].checked(numbers) for j in places]
 
         def put() -> None:
@@ -152,9 +129,10 @@ class RunHands:
         else:
             self._renumbered(put)
 
-    def _parted(
+    def check_numbers_of(
         self, spans: Spans, numbers: Mapping[str, Any]
     ) -> tuple[GroupNumbers, tuple[int, ...], tuple[int, ...]]:
+        """The parameter groups that come of it: the optimiser holds some of the weights and has the numbers."""
         run, chosen = self.run, np.zeros(self.n_weights, bool)
         for start, count in spans:
             within(self, start, count)
@@ -180,21 +158,21 @@ class RunHands:
         else:
             self._renumbered(put)
 
-    def _renumbered(self, put: Callable[[], None]) -> None:
-        run, optimizer = self.run, self.run.optimizer
-        known = dict(zip(optimizer.state, run._problem.state, strict=True))
-        put()
-        update = record_update(optimizer, run._problem.limits)
-        state = [known.get(n, begun(optimizer, n, run._store.value)) for n in optimizer.state]
-        columns, rules = columns_of(optimizer, run._tape, run._stored), record_rules(optimizer, run._problem.limits)
-        self._use(update=update, state=state, columns=columns, rules=rules)
-
     def put_limits(self, limits: Limits) -> None:
         """Set penalties and clipping."""
         if limits != self.run._problem.limits:
-            optimizer = self.run.optimizer
-            update, rules = record_update(optimizer, limits), record_rules(optimizer, limits)
-            self._use(update=update, rules=rules, limits=limits)
+            self._renumbered(lambda: None, limits)
+
+    def _renumbered(self, put: Callable[[], None], limits: Limits | None = None) -> None:
+        """Set numbers that are a part of the optimiser's rule, and let the engine have the rule that they make."""
+        run, optimizer, limits = self.run, self.run.optimizer, limits or self.run._problem.limits
+        known = dict(zip(optimizer.state, run._problem.state, strict=True))
+        put()
+        self._use(
+            update=record_update(optimizer, limits), rules=record_rules(optimizer, limits), limits=limits,
+            columns=columns_of(optimizer, run._tape, run._stored),
+            state=[known.get(n, begun(optimizer, n, run._store.value)) for n in optimizer.state],
+        )  # fmt: skip
 
     def check_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:
         """Whether a step can have so many samples that are chosen so; None: as now."""
@@ -220,11 +198,8 @@ class RunHands:
 
     # ---- what it learns from
 
-    def check_targets(self, targets: NDArray[Any]) -> None:
-        """Whether there is a target that the loss can use for every sample."""
-        self._targets(targets)
-
-    def _targets(self, targets: NDArray[Any]) -> NDArray[Any]:
+    def check_targets(self, targets: NDArray[Any]) -> NDArray[Any]:
+        """A target for every sample, which the loss can use."""
         run = self.run
         new, wanted = fitting(targets, run._shapes[1], "set_targets: the targets"), len(run._dataset)
         if len(new) != wanted:
@@ -236,15 +211,12 @@ class RunHands:
     def put_targets(self, targets: NDArray[Any], about: object = None) -> None:
         """Set the targets of the samples there are."""
         inputs: Given = self.run._problem.data.given(0, self.run._tape.n_inputs)
-        new = self._encoded(inputs, self._targets(targets), ours=True)
+        new = self._encoded(inputs, self.check_targets(targets), ours=True)
         new.about = about
         self._learn_from(Dataset(new))
 
-    def check_samples(self, inputs: Given, targets: Given, what: str) -> None:
-        """Whether these samples fit model and loss."""
-        self._samples(inputs, targets, what)
-
-    def _samples(self, inputs: Given, targets: Given, what: str) -> tuple[Given, Given]:
+    def check_samples(self, inputs: Given, targets: Given, what: str) -> tuple[Given, Given]:
+        """These samples, which fit model and loss."""
         run = self.run
         as_pair((inputs, targets))
         x = fitting_source(inputs, run._shapes[0], f"{what}: the inputs")
@@ -256,7 +228,7 @@ class RunHands:
 
     def put_samples(self, inputs: Given, targets: Given, *, more: bool, about: object = None) -> None:
         """Train on these samples, or on them as well."""
-        new = self._encoded(*self._samples(inputs, targets, "add_samples" if more else "refill"))
+        new = self._encoded(*self.check_samples(inputs, targets, "add_samples" if more else "refill"))
         new.about = about
         self._learn_from(self.run._dataset.with_more(new) if more else Dataset(new))
 
@@ -313,5 +285,4 @@ class RunHands:
         run = self.run
         for name, part in parts.items():
             setattr(run._problem, name, part)
-        run._training.trainer.release()  # room for the other one
-        run._training.change(make_trainer(run, run._problem))
+        prepare_anew(run)

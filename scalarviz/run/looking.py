@@ -17,9 +17,10 @@ from ..errors import InputError, StateError, TypeMismatchError, shown
 from ..scalar.weight import Weight
 from .checks import as_pair, check_targets, fitting, flat, limited_rule
 from .core.forward import Forward
-from .core.frame import Frame
+from .core.frame import Frame, Units
 from .core.gather import index_of
-from .core.reading import FrameRequest, Reading
+from .core.loss_scale import float16_weights
+from .core.requests import FrameRequest
 from .core.setup import setup_of
 from .core.training import in_turn
 from .opened.network import Network
@@ -35,73 +36,67 @@ if TYPE_CHECKING:
 def request_frame(run: Run, probe: ArrayLike | None, state: bool) -> FrameRequest:
     """A frame that is there at once, or at the next pause of the thread that trains."""
     sample = None if probe is None else run._forward.sample(probe)
-    gate = run._store.gate
-    if gate is None or gate.mine():
-        request = FrameRequest(sample)
-        request.give(reading(run, state))
-        return request
-    return cast(FrameRequest, gate.request(sample, state=state))
+    if (gate := run._store.gate_here()) is not None:
+        return cast(FrameRequest, gate.request(sample, state=state))
+    request = FrameRequest(sample)
+    request.give(frame_now(run, state))
+    return request
 
 
-def reading(run: Run, state: bool = False) -> Reading:
-    """The numbers of now, the optimiser's `state` among them if it is wanted; for the thread that trains."""
-    run.timeline.enter()
-    store, training, lr = run._store, run._training, float(run.optimizer.lr)
-    return Reading(
-        step=training.steps,
-        loss=training.loss,
-        lr=lr if training.lr is None else training.lr,
-        values=store.value.copy(),
-        half=run._loss_scale is not None,
-        gradient=store.grad.copy(),
-        previous=run._problem.previous.copy(),
-        update=training._update,
-        computed=store.computed.astype(bool),
+def frame_now(run: Run, state: bool = False, midway: Midway | None = None) -> Frame:
+    """The numbers of now, the optimiser's `state` among them if it is wanted; for the thread that trains.
+
+    `midway`: those of the call that is under way.
+    """
+    store, training, data, forward = run._store, run._training, run._problem.data, run._forward
+    if midway is None:
+        run.timeline.enter()
+        step, loss, next_lr = training.steps, training.loss, float(run.optimizer.lr)
+        lr = next_lr if training.lr is None else training.lr
+        values, gradient, update = store.value.copy(), store.grad.copy(), training.update()
+        computed, past = store.computed.astype(bool), run.timeline.past()
+        curve = training.history.curve_to(step, training.loss, training.lr)
+    else:
+        done = len(midway.losses)
+        step, loss = training.steps + done, float(midway.losses[-1])
+        coming = training.pace.table(done + 1, run._problem.epoch)
+        rates = coming[:, 0] if isinstance(coming, np.ndarray) else np.full(done + 1, coming)
+        lr, next_lr = float(rates[-2]), float(rates[-1])
+        with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
+            values, gradient, update = midway.values, midway.gradient, midway.values - midway.previous
+        computed, past = run._problem.of_weights, run.timeline.past()
+        curve = training.history.curve().followed(step, midway.losses, rates[:-1])
+        if past is not None and step > past.newest:
+            past = replace(past, newest=step, curve=curve)
+    units, half = Units(forward, values, data, step), run._loss_scale is not None
+    return Frame(
+        step=step,
+        loss=loss,
+        lr=lr,
+        values=float16_weights(values, forward.tensors) if half else values,
+        master=values if half else None,
+        gradient=gradient,
+        update=update,
+        computed=computed,
         frozen=store.frozen.astype(bool),
-        curve=training.history.curve_to(training.steps, training.loss, training.lr),
-        past=run.timeline.past(),
-        stopped_by="" if run._stop is None or run._stop.step != training.steps else str(run._stop),
-        edited=training.edited,
-        next_lr=lr,
-        data=run._problem.data,
-        forward=run._forward,
+        dead=units.dead,
+        saturated=units.saturated,
+        units=units,
+        curve=curve,
+        past=past,
+        stopped_by="" if run._stop is None or run._stop.step != step else str(run._stop),
+        edited=midway is None and training.edited,
+        next_lr=next_lr,
+        forward=forward,
         settings=setup_of(run._problem, run.optimizer),
-        state=_state_now(run) if state else None,
+        data=data,
+        state=_state_now(run) if state else {},
     )
 
 
 def _state_now(run: Run) -> dict[str, NDArray[Any]]:
     """Copies of the optimiser's arrays (P,) by name."""
-    named = zip(run.optimizer.state, run._problem.state, strict=True)
-    return {name: array.copy() for name, array in named}
-
-
-def reading_midway(run: Run, now: Midway) -> Reading:
-    """Numbers of the call that is under way; for the thread that trains."""
-    store, training, done = run._store, run._training, len(now.losses)
-    coming = training.pace.table(done + 1, run._problem.epoch)
-    rates = coming[:, 0] if isinstance(coming, np.ndarray) else np.full(done + 1, coming)
-    return Reading(
-        step=training.steps + done,
-        loss=float(now.losses[-1]),
-        lr=float(rates[-2]),
-        values=now.values,
-        half=run._loss_scale is not None,
-        gradient=now.gradient,
-        previous=now.previous,
-        update=None,
-        computed=run._problem.of_weights,
-        frozen=store.frozen.astype(bool),
-        curve=training.history.curve(),
-        past=run.timeline.past(),
-        edited=False,
-        next_lr=float(rates[-1]),
-        data=run._problem.data,
-        forward=run._forward,
-        settings=setup_of(run._problem, run.optimizer),
-        more=now.losses,
-        rates=rates[:-1],
-    )
+    return {name: array.copy() for name, array in zip(run.optimizer.state, run._problem.state, strict=True)}
 
 
 def evaluated(run: Run, forward: Forward, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any]) -> float:
@@ -122,9 +117,8 @@ def values_or_now(run: Run, values: NDArray[Any] | None) -> NDArray[Any]:
 
 def live_values(run: Run) -> NDArray[Any]:
     """The live flat values; beside a training thread a copy."""
-    gate = run._store.gate
-    if gate is not None and not gate.mine():
-        return gate.values(slice(0, len(run._store.value)))
+    if (gate := run._store.gate_here()) is not None:
+        return gate.seen("value", slice(0, len(run._store.value)))
     run._lend()
     return run._store.value
 
@@ -203,7 +197,7 @@ def taken_here(run: Run, frame: Frame | None, sample: Sample | None) -> Taken:
         lr=lr,
         t=float(problem.t_start + before + 1),
         values=values.copy(),
-        state={n: a.copy() for n, a in zip(optimizer.state, problem.state, strict=True)} if here else None,
+        state=_state_now(run) if here else None,
         skips=run._loss_scale is not None and run._loss_scale.skips(problem),
         trained=training._held & ~frozen,
         frozen=frozen,
@@ -272,7 +266,7 @@ def _opened_network(run: Run) -> Network:
     """The programs, made when the first step is opened, and anew for another model."""
     if run._network is None or run._network.tape is not run._tape:
         forward = run._trained
-        stages = list(zip(forward.stages, forward._taps, strict=True))
+        stages = list(zip(forward.stages, forward.taps, strict=True))
         run._network = Network(run._tape, stages, lambda: forward._loss_runner)
     return run._network
 

@@ -29,7 +29,7 @@ from .core.graph import Graph, Place, activations_of, recorded
 from .core.optimizer import columns_of, hand_back, record_rules, record_update, starts
 from .core.setup import Dataset, data_of
 from .edits.change import ACTIVATIONS, LOSSES, OPTIMIZERS, Change
-from .engines import make_trainer
+from .engines import prepare_anew
 from .making import put_on, take_over
 
 if TYPE_CHECKING:
@@ -245,8 +245,7 @@ def _put(run: Run, made: Made, store: Store) -> None:
         graph.optimizer.put({"lr": made.lr})
     put_on(run, graph)
     _prepare(run, made, store, before)
-    training.trainer.release()  # room for the other one
-    training.change(make_trainer(run, run._problem))
+    prepare_anew(run)
     run._full_speed = None
     _arrive(run, made, before)
 

@@ -30,7 +30,7 @@ from .core.graph import Graph
 from .core.history import History
 from .core.loss_scale import Given, LossScale
 from .core.optimizer import hand_back, spans_in
-from .core.reading import FrameRequest
+from .core.requests import FrameRequest
 from .core.setup import Dataset
 from .core.training import Training, handed_on, in_turn
 from .editing import AS_NOW, AsNow
@@ -58,66 +58,61 @@ class Run:
     model : nn.Module or callable
         A module, or any function of a list of Values that returns one or several: lists, tuples, dicts of them, nested.
     loss : callable
-        ``loss(outputs, targets) -> Value`` of one sample: what the model returned, as it is, and a list, which is
-        nested where the data is.
+        ``loss(outputs, targets) -> Value`` of one sample: what the model returned, and a list, nested as the data is.
         Its ``batch_reduction`` ("mean" without one) says how the losses of a batch are joined, its ``batch_part`` and
-        ``batch_shares`` (see :mod:`scalarviz.nn`) by what else than their number a mean divides.
+        ``batch_shares`` (see :mod:`scalarviz.nn`) what else a mean divides by.
     optimizer : optim.Optimizer
         Holds the weights that are trained; others of the model get gradients only.
     data : (X, Y)
-        Arrays (N, n_inputs) and (N, n_targets); one-dimensional means one number a sample. Copied, in the run's
-        dtype; bytes and other whole numbers that are smaller stay as they are, and are converted when they are read.
-        Not copied: ``np.memmap`` (``np.load(path, mmap_mode="r")``), and objects that have a length, take slices and
-        arrays of numbers, and are no arrays (or say their ``chunks``, as those of h5py): the batches of a call are
-        read and checked before it. Where a file changed since, that is said, and going back stops at kept moments.
-        Pictures N x C x H x W reach the model as nested lists C x H x W; class targets are whole numbers (N,).
+        Arrays (N, n_inputs) and (N, n_targets); one-dimensional means one number a sample. Pictures N x C x H x W reach
+        the model as nested lists C x H x W; class targets are whole numbers (N,). Data is copied in the run's dtype
+        (bytes and small whole numbers as they are), but for ``np.memmap`` and objects that have a length and take
+        slices and arrays of numbers (or say their ``chunks``, as those of h5py): their batches are read and checked
+        before each call. If such a file changes, the run says so, and going back stops at kept moments.
     batch_size : int, optional
         Samples a step; default all. With ``sampling="replacement"`` there may be more of them than data.
     sampling : {"epochs", "replacement"}
         ``"epochs"``: a batch of all N is the data in order; else an epoch is ``N // batch_size`` batches in an order
-        keyed by `seed`. ``"replacement"``: every sample of every step is drawn out of all N, also keyed by `seed`, so
-        that one may be in a batch twice, and a batch of N is not all of them.
+        keyed by `seed`. ``"replacement"``: every sample of a step is drawn out of all N, also keyed by `seed`.
     seed : int
     engine : {"auto", "objects", "numpy", "numba", "cuda"}
-        ``"cuda:1"`` names a GPU. ``"auto"`` takes one where a step is long enough to repay it, else numba, and NumPy
-        where there is none; ``run.engine.why`` says the reason. The first step compiles the kernels that the machine
-        does not have yet, which takes some seconds; :meth:`prepare` does it before.
+        ``"cuda:1"`` names a GPU. ``"auto"`` takes one where a step is long enough to repay it, else numba, else NumPy;
+        ``run.engine.why`` gives the reason. The first step, or :meth:`prepare`, compiles kernels that are missing.
     dtype : {"float16", "float32", "float64"}
-        Of the weights and of all arithmetic; weights are rounded to it when the run takes them over. ``"float16"`` is
-        PyTorch's mixed precision: the network computes with float16 weights and rows and adds up in float32, the
-        optimiser changes float32 weights (:attr:`values`), and frames show what the network computed with.
+        Of the weights and of all arithmetic. ``"float16"`` is PyTorch's mixed precision: the network computes with
+        float16 weights and rows and adds up in float32, the optimiser changes float32 weights (:attr:`values`), and
+        frames show what the network computed with.
     l1, l2 : float
-        Penalties: the loss of a step has ``l1 * sum(abs(w)) + l2 * sum(w * w)`` on top, over all weights of the model.
-        :meth:`evaluate` leaves them out, and so does the gradient that frames show; the optimiser does not.
+        The loss of a step has ``l1 * sum(abs(w)) + l2 * sum(w * w)`` on top, over all weights of the model. The
+        optimiser follows it; :meth:`evaluate` and the gradient in frames leave it out.
     clip_norm, clip_value : float, optional
-        The gradient of the trained weights, that of the penalties included, is scaled down to this length where it is
-        longer, then each number cut to ``-clip_value .. clip_value``: PyTorch's ``clip_grad_norm_``, ``_value_``.
+        The gradient of the trained weights, penalties included, is scaled down to this length where it is longer, then
+        each number cut to ``-clip_value .. clip_value``: PyTorch's ``clip_grad_norm_``, ``_value_``.
     loss_scale : "dynamic" or int, optional
-        With ``dtype="float16"`` alone: what the loss is multiplied by on the way back, so that small gradients are not
+        With ``dtype="float16"`` alone: the loss is multiplied by it on the way back, so that small gradients are not
         rounded to 0. ``"dynamic"`` (None) begins at 65,536, doubles after 2,000 good steps, and is halved at a step
-        whose gradient is not finite, which changes no weight: PyTorch's ``GradScaler``. A whole number stays; 1 shows
-        what goes wrong without.
+        whose gradient is not finite, which changes no weight: PyTorch's ``GradScaler``. A whole number stays.
     threads : int or None
-        How many the engine may use, None for as many as there are processors; ``run.engine`` says how many it does
-        use. Two pay for large steps while nothing is drawn beside them, and change no bits.
+        How many the engine may use, None for all processors; ``run.engine`` says how many it uses. They change no bits.
 
     Raises
     ------
     InputError
-        Shapes that do not fit, data that is not finite, a batch larger than the data, an optimiser that
-        overrides ``step()``.
+        Shapes that do not fit, data that is not finite, a batch larger than the data, an optimiser that overrides
+        ``step()``.
     TracingError
         The model asks a Value for its number.
 
     Notes
     -----
-    A Weight belongs to one live Run: a new Run takes it over, objects that are held follow, and the old Run
-    raises at its next step. :meth:`close` returns the weights to stand-alone float64.
+    A Weight belongs to one live Run: a new Run takes it over, and the old one raises StateError when it is stepped or
+    changed, as a closed Run does. :meth:`close` returns the weights to stand-alone float64. A change that raises has
+    changed nothing.
 
     Attributes
     ----------
     model, optimizer
-        As they were given, or as :meth:`change` put them; setting a number of the optimiser is an edit.
+        As given, or as :meth:`change` put them; setting a number of the optimiser is an edit.
     loss_function : callable
     seed : int
     dtype : str
@@ -194,27 +189,22 @@ class Run:
 
     @handed_on
     def step(self, n: int = 1, *, progress: Callable[[Run], bool | None] | None = None) -> None:
-        """Do `n` training steps.
+        """Do `n` training steps; a breakpoint (:meth:`break_on`) ends them earlier, see :attr:`stopped_by`.
 
         Parameters
         ----------
         n : int
             At least 0.
         progress : callable, optional
-            Called after every chunk of steps (at most about 0.1 s apart) with the run; returning False stops.
+            Called with the run at least every 0.1 s or so; returning False stops. It changes no bit.
 
         Raises
         ------
         DivergedError
-            A loss or weight is no longer finite. The run stands at the first such step and its history holds
-            it; the message names the step and the first weight.
+            A loss or weight is no longer finite. The run stands at the first such step and its history holds it; the
+            message names the step and the first weight.
         StateError
-            The run is closed, or another Run took its weights; or a function of :meth:`on_step` has raised.
-
-        Notes
-        -----
-        How the steps are cut into chunks changes no bit. A breakpoint (:meth:`break_on`) ends them earlier; then
-        :attr:`stopped_by` says which.
+            A function of :meth:`on_step` has raised.
 
         Examples
         --------
@@ -247,7 +237,7 @@ class Run:
 
     @property
     def engine(self) -> EngineChoice:
-        """Which engine trains, and why; its remarks on how it works just now stand behind the reason.
+        """Which engine trains, why, and what it remarks of its work just now.
 
         Examples
         --------
@@ -258,9 +248,9 @@ class Run:
     def on_step(self, fn: Callable[[Run], object], every: int = 1) -> StepCallback:
         """Call ``fn(run)`` after the steps whose number `every` divides, in the thread that trains.
 
-        What it changes by edits (``run.lr = ...``, ``run.change``, ``w.data = ...``) is recorded as edits at that
-        step. Steps that are done again (:meth:`to`, :meth:`back`, following the record) do the edits again and call
-        nobody. It must not call :meth:`step`. A closed run calls nobody.
+        What it changes by edits (``run.lr = ...``, ``run.change``, ``w.data = ...``) is recorded as edits at that step.
+        Steps that are done again (:meth:`to`, :meth:`back`, following the record) repeat the edits and do not call it.
+        It must not call :meth:`step`.
 
         Parameters
         ----------
@@ -275,11 +265,9 @@ class Run:
 
         Raises
         ------
-        TypeMismatchError, InputError
-            `fn` is no function, `every` no whole number of at least 1.
         StateError
-            From :meth:`step`: `fn` has raised; the step is done and booked, what `fn` changed before is recorded, and
-            the next call of :meth:`step` goes on.
+            From :meth:`step`: `fn` has raised. The step is done, what `fn` changed before is recorded, and the next
+            :meth:`step` goes on.
 
         Examples
         --------
@@ -352,8 +340,8 @@ class Run:
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
         """One consistent snapshot; `probe` is one sample (n_inputs,) whose activations are wanted.
 
-        With `state` it holds the optimiser's arrays too (``Frame.state``). Beside a training
-        thread it waits for one; :meth:`request_frame` does not.
+        With `state` it holds the optimiser's arrays too (``Frame.state``). Beside a training thread it waits for one;
+        :meth:`request_frame` does not.
 
         Examples
         --------
@@ -362,31 +350,23 @@ class Run:
         return self.request_frame(probe, state=state).result()
 
     def request_frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> FrameRequest:
-        """Ask for a frame without waiting for it.
+        """Ask for a frame without waiting for it. InputError: `probe` is no sample of finite numbers.
 
         Parameters
         ----------
         probe : array_like, shape (n_inputs,), optional
             One sample whose activations are wanted.
         state : bool
-            Whether the optimiser's arrays are wanted too, which takes a copy of each. In the middle of a call of an
-            engine that has them elsewhere such a frame comes after the call.
+            Whether copies of the optimiser's arrays are wanted too.
 
         Returns
         -------
         FrameRequest
             ``done`` says whether the frame is there, ``result(timeout)`` waits for it, and ``await`` does under
-            asyncio. Without a training thread it is the frame of this moment. Nobody knows of a thread of your own
-            that calls ``step``: its numbers may change while they are read, so let a `Worker` train where another
-            thread looks. Beside a training thread (a `Worker`, a window) it is that of the next pause between two
-            calls of the engine, after the edits that were asked for before; an engine with a memory of its own may
-            give one from the middle of a call. A request is never lost: if the thread ends, it gets the frame of its
-            end.
-
-        Raises
-        ------
-        InputError
-            `probe` has the wrong length, holds no numbers or is not finite.
+            asyncio. Beside a training thread (a `Worker`, a window) the frame is that of the next pause between two
+            calls of the engine, after the edits that were asked for before; an engine with a memory of its own may give
+            one from the middle of a call. If the thread ends, it is the frame of its end. Without such a thread it is
+            that of this moment; numbers that a thread of your own changes by ``step`` may change while they are read.
 
         Examples
         --------
@@ -431,14 +411,13 @@ class Run:
         Parameters
         ----------
         frame : Frame, optional
-            Open the step that follows this frame, at its weights and with the batch of that step; default: the one
-            that comes now. What the optimiser keeps is known at the run's own step alone.
+            Open the step that follows this frame, at its weights and with the batch of that step; default: the coming
+            one. The optimiser's state is known at the run's own step alone.
         sample : int or (x, y), optional
             A trial step with this sample alone: its number in the data, or inputs (n_inputs,) and targets (n_targets,).
-            Means over the batch are those of the step's own batch then, as numbers that stand still.
+            Means over the batch are those of the step's own batch.
         step : int, optional
-            Which step, from 1: one that was done on this branch, or the coming one. The run goes back to it and
-            returns: it stands as before, bit for bit.
+            Which step, from 1: one that was done on this branch, or the coming one. The run goes there and returns.
 
         Returns
         -------
@@ -449,12 +428,12 @@ class Run:
         InputError
             A frame of another run, a sample that does not fit, no such step, or a frame and a step.
         StateError
-            The run is closed, another one has its weights, or the step is kept no longer.
+            The step is kept no longer.
 
         Notes
         -----
-        Beside a training thread the numbers are copied between two calls of the engine; the passes are computed in
-        the thread that asks. They are float64, all samples of the batch, in blocks: the memory is bounded.
+        The run stands as before, bit for bit. Passes are float64, in blocks of samples, in the thread that asks; beside
+        a training thread the numbers are copied between two calls of the engine.
 
         Examples
         --------
@@ -471,7 +450,7 @@ class Run:
             ``net[0].weight[2][1]``, ``"0.weight[2][1]"``, or its flat index.
         step : int, optional
             Which step, from 1: one that was done on this branch, or the coming one. Default: the last one; before the
-            first, the first.
+            first, the first. The run goes there and returns: it stands as before, bit for bit.
 
         Returns
         -------
@@ -483,11 +462,7 @@ class Run:
         InputError
             There is no such weight here, or no such step.
         StateError
-            The run is closed, or the step is kept no longer.
-
-        Notes
-        -----
-        The run goes back to the step and returns: it stands as before, bit for bit.
+            The step is kept no longer.
 
         Examples
         --------
@@ -498,19 +473,14 @@ class Run:
     def compare(self, step_a: int, step_b: int, most: int = MOST) -> Comparison:
         """Which weights moved most between two steps of this branch; the run stands as before, bit for bit.
 
+        InputError: there is no such step. StateError: one is kept no longer.
+
         Parameters
         ----------
         step_a, step_b : int
             In either order.
         most : int
             How many weights have a row of their own.
-
-        Raises
-        ------
-        InputError
-            There is no such step.
-        StateError
-            The run is closed, or a step is kept no longer.
 
         Examples
         --------
@@ -550,10 +520,9 @@ class Run:
         back (``crosses``, ``changes``, ``before``) stop it at every step at which they hold. What an edit makes true
         stops nothing. One of a whole tensor stops it whenever it becomes true for one more element.
 
-        The run stands after the step, and :attr:`stopped_by` says why. Conditions of ``loss``, ``lr`` and ``step``
-        alone cost next to nothing; others let the engine do one step a call. Both stop a run that follows what was
-        recorded, and not one that jumps (``to``, ``back``). Where training diverges `DivergedError` is raised all the
-        same.
+        :attr:`stopped_by` says why the run stopped. Conditions of ``loss``, ``lr`` and ``step`` alone cost next to
+        nothing; others let the engine do one step a call. Both also stop a run that follows its record, and not one
+        that jumps (``to``, ``back``).
 
         Examples
         --------
@@ -563,7 +532,7 @@ class Run:
 
     @property
     def stopped_by(self) -> Stop | None:
-        """Why the run stands where it stands, if a breakpoint stopped it here; its text says condition and numbers.
+        """The breakpoint that stopped the run where it stands; its text says condition and numbers.
 
         Examples
         --------
@@ -580,7 +549,7 @@ class Run:
         condition : str
             As for :meth:`break_on`.
         before : int, optional
-            Default: where the run stands. Found again from where one was found, it is the one before that.
+            Default: where the run stands. From a step that was found, it finds the one before that.
         progress : callable, optional
             Told now and then how much is searched (0 to 1); returning False gives it up.
 
@@ -595,13 +564,11 @@ class Run:
             It cannot be read, as for :meth:`break_on`.
         InputError
             This branch has no step `before`.
-        StateError
-            The run is closed, or another Run took its weights.
 
         Notes
         -----
-        Losses are looked up. For weights and gradients the record is done again, from keyframe to keyframe, the last
-        one first; the run stands where it stood afterwards, to the bit.
+        Losses are looked up. For weights and gradients the steps are done again, from keyframe to keyframe, the last
+        one first; the run stands as before, bit for bit.
 
         Examples
         --------
@@ -612,7 +579,7 @@ class Run:
     # ---- changing: all of it is an edit, and stands in the log
 
     def do(self, edit: Edit, *, gesture: str = "") -> None:
-        """Change the run between two steps; what was done stands in ``run.log``.
+        """Change the run between two steps; what was done stands in ``run.log``. InputError: it does not fit this run.
 
         Parameters
         ----------
@@ -620,15 +587,6 @@ class Run:
             One of :mod:`scalarviz.run.edits`.
         gesture : str, optional
             A name for a movement of the hand: several edits of it that leave nothing of each other are one.
-
-        Raises
-        ------
-        TypeMismatchError
-            Not an Edit.
-        InputError
-            It does not fit this run; nothing is changed then.
-        StateError
-            The run is closed, or another Run took its weights.
 
         Examples
         --------
@@ -652,12 +610,13 @@ class Run:
         sampling : {"epochs", "replacement"}, optional
             How they are chosen, see :class:`Run`.
         engine : str, optional
-            Another engine. It rounds differently, so the bits of the steps to come are not those without the change.
+            Another engine. It rounds differently, so later steps have other bits.
         activation : str or nn.Activation, optional
             Of the hidden modules of a Sequential, those that a layer with weights follows; the last one stays.
         loss : str or callable, optional
         optimizer : str, Optimizer or class, optional
-            It begins, whatever it did before. A name (``"Adam"``) or a class holds what the one before held.
+            It begins, whatever it did before. A name (``"Adam"``) or a class holds the weights that the one before
+            held.
         model : callable, optional
             Layers that still fit go on with the numbers of now: of two Sequentials a longest row of layers of equal
             shapes in order, of other modules those of equal names and shapes. Others begin as they are; the log says
@@ -670,7 +629,7 @@ class Run:
         Raises
         ------
         InputError, TypeMismatchError, TracingError
-            One of them does not fit; nothing is changed then.
+            One of them does not fit.
 
         Examples
         --------
@@ -690,7 +649,7 @@ class Run:
         --------
         >>> run.lr = 0.1
         """
-        gate = editing.elsewhere(self)
+        gate = self._store.gate_here()
         return float(self.optimizer.lr if gate is None else gate.number("lr"))
 
     @lr.setter
@@ -745,10 +704,7 @@ class Run:
     def set_targets(self, targets: ArrayLike) -> None:
         """Train towards other targets (N, n_targets) from the next step on.
 
-        Raises
-        ------
-        InputError
-            Another shape, or numbers that are not finite, or targets that the loss cannot use.
+        InputError: another shape, numbers that are not finite, or targets that the loss cannot use.
 
         Examples
         --------
@@ -759,22 +715,19 @@ class Run:
     def add_samples(self, inputs: ArrayLike, targets: ArrayLike) -> None:
         """Learn from more samples as well, from the next step on.
 
+        A batch of all the data stays one, and so grows. Else its size stays, and the order of the samples is that of
+        the larger set.
+
         Parameters
         ----------
         inputs, targets : array_like, shapes (K, n_inputs) and (K, n_targets)
-            Of the shapes of the run's data; pictures may come as rows. Files mapped into memory and objects that give
-            samples when asked are not copied, as in :class:`~scalarviz.Run`.
+            Of the shapes of the run's data; pictures may come as rows. What is copied is as for
+            :class:`~scalarviz.Run`.
 
         Raises
         ------
         InputError
-            Shapes that do not fit, numbers that are not finite, targets that the loss cannot use; nothing is
-            changed then.
-
-        Notes
-        -----
-        Where a batch was all the data it still is, and so grows. Otherwise its size stays, and the order of the
-        samples from here on is that of the larger set.
+            Shapes that do not fit, numbers that are not finite, targets that the loss cannot use.
 
         Examples
         --------
@@ -783,10 +736,9 @@ class Run:
         self.do(AddSamples(*editing.both(inputs, targets, "add_samples")))
 
     def refill(self, inputs: ArrayLike, targets: ArrayLike) -> None:
-        """Learn from other data (N, n_inputs) and (N, n_targets) instead, from the next step on; any N.
+        """Learn from other data (N, n_inputs), (N, n_targets) instead, from the next step on; see :meth:`add_samples`.
 
-        What may be given, and what is raised, is as for :meth:`add_samples`. Where a batch was all the data it still
-        is; one that is larger than the new data becomes all of it.
+        Any N: a batch of all the data stays one, and one larger than the new data becomes all of it.
 
         Examples
         --------
@@ -817,12 +769,14 @@ class Run:
         return travel.entered(self).branches()
 
     def to(self, step: int, branch: Branch | int | None = None, *, progress: Progress | None = None) -> bool:
-        """Stand at a step that was done: with the bits of then, and the next steps are those that followed.
+        """Stand at a step that was done, after its edits, with the bits of then; the steps after it follow as then.
+
+        InputError: there is no such step or branch. StateError: an engine that computed the steps is lost.
 
         Parameters
         ----------
         step : int
-            On the branch. One stands after all edits that were made at it.
+            On the branch.
         branch : Branch or int, optional
             One of :attr:`branches`; default: that of now.
         progress : callable, optional
@@ -832,13 +786,6 @@ class Run:
         -------
         bool
             False if it was given up: the run stands where it stood.
-
-        Raises
-        ------
-        InputError
-            There is no such step or branch.
-        StateError
-            The run is closed, another Run took its weights, or an engine that computed the steps is lost.
 
         Examples
         --------
@@ -873,13 +820,13 @@ class Run:
         Parameters
         ----------
         seed : int, optional
-            Other weights instead, which this seed draws: each module's as its initialiser (``net.initialize(...)``,
-            else that of its constructor) drew them last. The order of the samples stays that of the run's own seed.
+            Draw other weights with this seed: each module's as its initialiser (``net.initialize(...)``, else that of
+            its constructor) drew them last. The order of the samples stays that of the run's own seed.
 
         Raises
         ------
         InputError
-            No seed, or some weights were made by hand, so that nobody can draw them anew; they are named.
+            No seed, or some weights were made by hand and cannot be drawn; they are named.
         StateError
             Without a seed: the model was changed since to one with weights that were made by hand.
 
@@ -912,14 +859,9 @@ class Run:
         return travel.redo(self)
 
     def name(self, label: str, step: int | None = None) -> None:
-        """Give a step (default: that of now) a name, which the time bar shows; an empty one takes it away.
+        """Give a step (default: that of now) a name, which the time bar shows; an empty one removes it.
 
-        Raises
-        ------
-        InputError
-            This branch has no such step.
-        StateError
-            The run is closed, or another Run took its weights.
+        InputError: this branch has no such step.
 
         Examples
         --------
@@ -939,18 +881,9 @@ class Run:
         return state.of_now(self)
 
     def take(self, moment: State) -> None:
-        """Go back to a state of this run: the next steps have the same bits as those that followed it.
+        """Go back to a state of this run, on a branch of its own: the next steps have the bits of those after it.
 
-        Raises
-        ------
-        InputError
-            It is of another run; nothing is changed then.
-        StateError
-            The run is closed, or another Run took its weights.
-
-        Notes
-        -----
-        The next steps are on a branch of their own; what was computed since stays in ``run.branches``.
+        What was done since stays in ``run.branches``. InputError: the state is of another run.
 
         Examples
         --------
@@ -969,9 +902,9 @@ class Run:
 
     @in_turn
     def save(self, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
-        """Write weights, optimiser state and step as they are where the run stands, in the past too.
+        """Write weights, optimiser state and step of now to a safetensors file with PyTorch's names.
 
-        One safetensors file with PyTorch's names; see :func:`scalarviz.run.checkpoint.save_run`.
+        See :func:`scalarviz.run.checkpoint.save_run`.
 
         Examples
         --------
@@ -992,10 +925,9 @@ class Run:
         return checkpoint.load_run(self, path, optimizer=flag(optimizer, "load: optimizer"), keep=keep)
 
     def close(self) -> None:
-        """Return the weights, as they are where the run stands, to stand-alone float64; the past is let go of.
+        """Return the weights of now to stand-alone float64 and let go of the past; frames of this step stay possible.
 
-        Looking at the numbers of that step stays possible; stepping and going back do not. StateError: it is called
-        by a function that is told of the way to another step.
+        StateError: it is called by a function that is told of the way to another step.
 
         Examples
         --------

@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from ..engine.table import lost
 from ..errors import InputError, StateError, listing
-from ..nn import Module
-from ..nn.init import drawn, without_rule
 from ..optim._pace import Pace
 from . import state
 from .checks import seed_of
-from .core.gather import as_blocks, begun_buffers
+from .core.gather import drawn_weights
 from .core.history import History
 from .core.optimizer import begun, starts
 from .core.setup import setup_of
@@ -112,18 +110,7 @@ def seeded(run: Run, seed: int) -> NDArray[Any]:
 
     Raises InputError: no seed; or nobody draws some weights, which are named.
     """
-    number = seed_of(seed)
-    total = len(run._store.value)
-    values, known = np.zeros(total), np.zeros(total, bool)
-    model, begins = run.model, starts(run._tape)
-    lone = set(without_rule(model)) if isinstance(model, Module) else set()
-    begun: dict[Any, Any] = drawn(model, number) if isinstance(model, Module) else {}
-    for part, found in (begun | begun_buffers(run._graph.blocks)).items():
-        (block,) = as_blocks([part])
-        if part in lone or block not in begins:
-            continue
-        start = begins[block] + int(getattr(part, "_index", 0))
-        values[start : start + found.size], known[start : start + found.size] = np.ravel(found), True
+    values, known = drawn_weights(run.model, run._tape, seed_of(seed), by_hand=False)
     missing = [t.name for t in run.tensors if not known[t.start : t.start + t.size].all()]
     if missing:
         rest = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
@@ -165,7 +152,7 @@ class RunTwin:
 
     def replay(self, most: int) -> int:
         """One call of the engine."""
-        return self._training.replay(most)
+        return self._training.advance(most, again=True)
 
     def keyframe(self) -> State:
         """What the run needs to do the next step."""
@@ -241,7 +228,7 @@ class RunTraveller:
 
     def replay(self, most: int) -> int:
         """One call of the engine, of steps that were done before."""
-        return self.run._training.replay(most)
+        return self.run._training.advance(most, again=True)
 
     def again(self, edit: Edit) -> None:
         """Do an edit that was done before."""

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import StateError, UnknownNameError, listing
 from .core.frame import NO_CURVE, Curve, Frame, Stage, Tensor
-from .core.reading import AskedCall, FrameRequest
+from .core.requests import AskedCall, FrameRequest
 
 if TYPE_CHECKING:
     from ..scalar.store import Store

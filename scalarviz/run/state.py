@@ -6,7 +6,7 @@ are copied; what is never written to (data, functions, the recorded graph) is re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..engine.table import EngineChoice, lost
 from ..errors import InputError, StateError, TypeMismatchError, listing
-from .core.gather import constants_of
+from .core.gather import asked, constants_of
 from .core.graph import Graph
 from .core.interrupts import Whole
 from .core.setup import Dataset, Setup, setup_of
@@ -83,7 +83,8 @@ class State:
             run._hands.check_engine(self.engine.name)
         if self.buffers is not None:
             _check_buffers(constants_of(self.graph.model), self.buffers)
-        if self.modes is not None and self.modes.keys() != {name for name, _ in _modules(self.graph.model)}:
+        modules = dict(asked(self.graph.model, "named_modules"))
+        if self.modes is not None and self.modes.keys() != modules.keys():
             raise InputError(f"the state is of a model with other modules: {listing(sorted(self.modes))}")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> State:
@@ -102,11 +103,6 @@ def _check_buffers(own: Mapping[str, NDArray[Any]], kept: Mapping[str, NDArray[A
             f"the state's numbers of {listing(other or sorted(set(own) ^ set(kept)))} are not the model's, which "
             "its recorded graph holds as constants; put them back into the model first"
         )
-
-
-def _modules(model: Any) -> Iterable[tuple[str, Any]]:
-    modules = getattr(model, "named_modules", None)
-    return modules() if callable(modules) else ()
 
 
 def keyframe(run: Run) -> State:
@@ -130,7 +126,7 @@ def of_now(run: Run) -> State:
     """All that the run is now, and where that stands on its timeline."""
     run._check_stands()
     run.timeline.enter()
-    modes = {name: module.training for name, module in _modules(run.model)}
+    modes = {name: module.training for name, module in asked(run.model, "named_modules")}
     place = run.timeline.settled_place()
     return replace(whole(run), buffers=constants_of(run.model), modes=modes, place=place)
 
@@ -158,7 +154,7 @@ def put(run: Run, state: State) -> None:
         put_setup(run, state.setup)
         run._problem.state = [state.gathered[name].copy() for name in run.optimizer.state]
         if state.modes is not None:
-            for name, module in _modules(state.graph.model):
+            for name, module in asked(state.graph.model, "named_modules"):
                 if run._former is not None:
                     run._former.refer(module)
                 module.training = state.modes[name]

@@ -25,8 +25,7 @@ def span(run: Run) -> tuple[int, int]:
 
 def entered(run: Run) -> Timeline:
     """The timeline, which has seen what was written without a word; beside a training thread as it is."""
-    gate = run._store.gate
-    if gate is None or gate.mine():
+    if run._store.gate_here() is None:
         run.timeline.enter()
     return run.timeline
 

@@ -26,9 +26,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import integer
@@ -36,9 +35,9 @@ from ..engine.problem import Midway, Readback
 from ..errors import StateError
 from .checks import waiting
 from .core.frame import Frame
-from .core.reading import LOOK, AskedCall, FrameRequest, Reading
+from .core.requests import LOOK, AskedCall, FrameRequest
 from .edits import Call, Edit, SetFrozen, SetOptimizer, SetWeights
-from .looking import reading, reading_midway
+from .looking import frame_now
 from .questions.breakpoints import Stop
 from .travel import span
 
@@ -53,6 +52,8 @@ LATE = 0.3
 """Seconds on the way to one step after which another step that was asked for meanwhile is gone to instead."""
 FAR = 1 << 62
 """Beyond every step."""
+_SET_BY: dict[str, type[Edit]] = {"value": SetWeights, "frozen": SetFrozen}
+"""By array of a store, the edits that set it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,6 @@ Item = tuple[Edit, str] | AskedCall | FrameRequest | Journey
 R = TypeVar("R")
 
 
-def _nothing() -> None:
-    """In the place of what can no longer be done."""
-
-
 _switch_intervals: list[float] = []
 """What the interpreter had before each worker that runs was started: the first one's comes back after the last."""
 
@@ -91,6 +88,14 @@ class Worker:
     ----------
     state_wanted : bool
         Whether every frame has the optimiser's arrays, also after edits.
+    latest : Frame
+        The last one that somebody asked for, or that an edit or the end of training left.
+    error : Exception or None
+        What stopped the training; it names the step.
+    stopped : Stop or None
+        The breakpoint that stopped the training; no step is done until :meth:`resume` or :meth:`travel`.
+    journey : float or None
+        How much of the way of :meth:`travel` is done, 0 to 1; None where it goes nowhere.
     """
 
     state_wanted = False
@@ -100,11 +105,11 @@ class Worker:
         self._waiting: deque[Item] = deque()
         self._begun = 0  # of those that wait, the first so many; -1 in the middle of an edit
         self._serving, self._condition = threading.RLock(), threading.Condition()
-        self._latest = reading(run)
-        self._journey: float | None = None
+        self.latest = frame_now(run)
+        self.journey: float | None = None
         self._set_out, self._given_up = 0.0, False
-        self._stopped: Stop | None = None
-        self._error: Exception | None = None
+        self.stopped: Stop | None = None
+        self.error: Exception | None = None
         self._logged = len(run.log)
         self._target = run.steps
         self._over = self._closing = self._ended = self._resting = False
@@ -127,7 +132,7 @@ class Worker:
             raise StateError("a Worker is started once; make a new one: Worker(run)")
         if self.run._store.gate is not None:
             raise StateError("another Worker trains this run; close that one first")
-        self._latest = reading(self.run)  # the run may have gone on since this was made
+        self.latest = frame_now(self.run)  # the run may have gone on since this was made
         _switch_intervals.append(sys.getswitchinterval())
         sys.setswitchinterval(5e-4)  # the default of 5 ms would let a NumPy run stutter the viewer
         self._former_call = self.run._training.call_seconds
@@ -158,7 +163,7 @@ class Worker:
             if self._thread.is_alive():
                 raise StateError(f"the training thread did not stop within {timeout:g} s; it ends with the process")
         error = self._finish()
-        for said in (error, self._error):
+        for said in (error, self.error):
             if said is not None:  # what its frames hold, this worker among it, is held by it no longer
                 traceback.clear_frames(said.__traceback__)
         del said
@@ -211,18 +216,17 @@ class Worker:
         with self._condition:
             self._target = step
             if step > self.run.steps:
-                self._error = None  # asked to go on after an error: try again
+                self.error = None  # asked to go on after an error: try again
             self._condition.notify_all()
 
     def ask(self, function: Callable[[Run], object]) -> AskedCall:
         """Let a function of the run be called at the next call boundary, without waiting; it is no edit.
 
-        ``done`` of what it returns says when it was; ``answer()`` gives its result, or raises its error.
+        ``done()`` of what it returns says whether it was; ``result()`` gives its result, or raises its error.
         """
-        asked = AskedCall(lambda: function(self.run))
+        asked = AskedCall(partial(function, self.run))
         if not self._queue(asked):
             asked.run()
-            asked.done.set()
         return asked
 
     def pause(self) -> None:
@@ -232,17 +236,12 @@ class Worker:
     @property
     def busy(self) -> bool:
         """Whether there are steps left to do."""
-        return self._error is None and self._stopped is None and self.run.steps < self._target
-
-    @property
-    def stopped(self) -> Stop | None:
-        """The breakpoint that stopped the training; no step is done until :meth:`resume` or :meth:`travel`."""
-        return self._stopped
+        return self.error is None and self.stopped is None and self.run.steps < self._target
 
     def resume(self) -> None:
         """Go on from a breakpoint, as far as :meth:`train_to` says."""
         with self._condition:
-            self._stopped = None
+            self.stopped = None
             self._condition.notify_all()
 
     def settle(self, timeout: float = 10.0) -> Frame:
@@ -258,16 +257,6 @@ class Worker:
                 raise StateError(f"the training thread is still busy after {timeout:g} s; pause() it first")
         return request.result() if self._gone() else self.latest
 
-    @property
-    def error(self) -> Exception | None:
-        """What stopped the training (it names the step), or None."""
-        return self._error
-
-    @property
-    def latest(self) -> Frame:
-        """The last frame that somebody asked for, or that an edit or the end of training left; waits for nobody."""
-        return self._latest.frame()
-
     def request(self, sample: NDArray[Any] | None = None, *, state: bool = False) -> FrameRequest:
         """Ask for a new frame; see :meth:`scalarviz.Run.request_frame`.
 
@@ -279,15 +268,19 @@ class Worker:
                 if not self._gone():
                     self._queue(request)
                     return request
-            self._error = self._finish() or self._error
+            self._finish_dead()
         return self.run.request_frame(sample, state=state)
 
     def see_to(self, request: FrameRequest) -> None:
         """Somebody waits for `request`: if no other thread is there to answer it, it is answered now."""
+        if self.mine() and not self._gone():
+            request.give(frame_now(self.run, request.state))
+        self._finish_dead()
+
+    def _finish_dead(self) -> None:
+        """Where the thread has ended before it came to all that waits, that is done now."""
         if self._gone():
-            self._error = self._finish() or self._error
-        elif self.mine():
-            request.give(reading(self.run, request.state))
+            self.error = self._finish() or self.error
 
     def _gone(self) -> bool:
         """Whether there was a thread, and is none any more."""
@@ -305,8 +298,7 @@ class Worker:
 
     def edit(self, change: Callable[[Run], object], what: str) -> None:
         """Let `change(run)` happen at the next call boundary; it is logged as `what` with its step."""
-        if not self._queue((Call(change, what), "")):
-            self.run.do(Call(change, what))
+        self.do(Call(change, what))
 
     # ---- going to past steps
 
@@ -318,19 +310,14 @@ class Worker:
         """
         journey = Journey(integer("travel: step", step, -FAR), nearest)
         with self._condition:
-            self._target, self._error, self._stopped, self._given_up = 0, None, None, False
+            self._target, self.error, self.stopped, self._given_up = 0, None, None, False
         if not self._queue(journey):
             self._go(journey)
 
     @property
-    def journey(self) -> float | None:
-        """How much of the way of :meth:`travel` is done, 0 to 1; None where it goes nowhere."""
-        return self._journey
-
-    @property
     def moving(self) -> bool:
         """Whether there is somewhere to go, by steps or by :meth:`travel`."""
-        return self.busy or self._journey is not None or self._next() is not None
+        return self.busy or self.journey is not None or self._next() is not None
 
     @property
     def remark(self) -> str:
@@ -360,10 +347,10 @@ class Worker:
             return
         first, newest = span(self.run)
         step = min(max(journey.step, first), newest)
-        self._journey, self._set_out = 0.0, time.monotonic()
+        self.journey, self._set_out = 0.0, time.monotonic()
 
         def on_the_way(done: float) -> bool:
-            self._journey = done
+            self.journey = done
             late = time.monotonic() - self._set_out > LATE  # not so often that one never arrives
             return not (self._given_up or self._closing or (late and self._superseded(served)))
 
@@ -373,14 +360,9 @@ class Worker:
             try:
                 self._publish()  # before it is said that it has arrived
             finally:
-                self._journey = None
+                self.journey = None
 
     # ---- the gate of the weights; see :class:`scalarviz.scalar.store.Gate`
-
-    def _now(self) -> Reading:
-        """The last reading; while the run gets another network, the one after that is waited for."""
-        latest, run = self._latest, self.run
-        return latest if latest.forward is run._forward else self.call(partial(reading, run))
 
     def number(self, name: str) -> Any:
         """A number of the optimiser: an own edit that waits, else as it is."""
@@ -389,38 +371,22 @@ class Worker:
                 return dict(edit.numbers)[name]
         return getattr(self.run.optimizer, name)
 
-    def read(self, index: int) -> float:
-        """Value of the flat weight `index`: an own edit that waits, else that of the last frame."""
+    def seen(self, what: Literal["value", "grad", "frozen"], span: slice) -> NDArray[Any]:
+        """A read-only copy of flat numbers: the last frame's, with own edits that wait."""
         if self.mine():
-            return float(self.run._store.value[index])
-        for edit in self._edits(SetWeights):
-            if edit.start <= index < edit.start + len(edit.numbers):
-                return float(edit.numbers[index - edit.start])
-        return float(self._now().values[index])
-
-    def read_gradient(self, index: int) -> float:
-        """Gradient of the flat weight `index`, of the last frame."""
-        return float(self.run._store.grad[index] if self.mine() else self._now().gradient[index])
-
-    def values(self, span: slice) -> NDArray[Any]:
-        """A read-only copy of flat weights: the last frame's, with own edits that wait."""
-        return self._seen(self._now().values[span], span, SetWeights)
-
-    def gradients(self, span: slice) -> NDArray[Any]:
-        """A read-only copy of flat gradients, of the last frame."""
-        return self._seen(self._now().gradient[span], span, None)
-
-    def frozen(self, span: slice) -> NDArray[Any]:
-        """A read-only copy of the flags of frozen weights, with own edits that wait."""
-        return self._seen(self._now().frozen[span], span, SetFrozen)
-
-    def write(self, start: int, numbers: NDArray[Any]) -> None:
-        """Set the flat weights from `start` on at the next call boundary."""
-        self.do(SetWeights(start, numbers), gesture="data")
-
-    def freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
-        """Set which weights the optimiser leaves alone, at the next call boundary."""
-        self.do(SetFrozen(start, flags), gesture="frozen")
+            found: NDArray[Any] = getattr(self.run._store, what)[span].copy()
+        else:
+            frame, run = self.latest, self.run
+            if frame.forward is not run._forward:  # the run gets another network
+                frame = self.call(partial(frame_now, run))
+            found = {"value": frame.exact, "grad": frame.gradient, "frozen": frame.frozen}[what][span].copy()
+            for edit in reversed(self._edits(_SET_BY[what])) if what in _SET_BY else ():
+                new = edit.numbers if isinstance(edit, SetWeights) else edit.flags
+                first, last = max(span.start, edit.start), min(span.stop, edit.start + len(new))
+                if first < last:
+                    found[first - span.start : last - span.start] = new[first - edit.start : last - edit.start]
+        found.flags.writeable = False
+        return found
 
     def moved(self, place: Callable[[int, int], int | None]) -> None:
         """The run has another network: what waits for a weight waits for that weight there.
@@ -431,22 +397,12 @@ class Worker:
             if isinstance(item, tuple) and isinstance(item[0], SetWeights | SetFrozen):
                 edit: Any = item[0]
                 start = place(edit.start, len(edit.numbers if isinstance(edit, SetWeights) else edit.flags))
-                self._waiting[k] = AskedCall(_nothing) if start is None else (replace(edit, start=start), item[1])
+                self._waiting[k] = AskedCall(lambda: None) if start is None else (replace(edit, start=start), item[1])
 
     def _edits(self, kind: type[Any]) -> list[Any]:
         """Edits of a kind that wait, the latest first."""
         waiting = (item[0] for item in reversed(list(self._waiting)) if isinstance(item, tuple))
         return [edit for edit in waiting if isinstance(edit, kind)]
-
-    def _seen(self, numbers: NDArray[Any], span: slice, kind: type[Any] | None) -> NDArray[Any]:
-        seen = numbers.copy()
-        for edit in reversed(self._edits(kind)) if kind is not None else ():
-            new = edit.numbers if isinstance(edit, SetWeights) else edit.flags
-            first, last = max(span.start, edit.start), min(span.stop, edit.start + len(new))
-            if first < last:
-                seen[first - span.start : last - span.start] = new[first - edit.start : last - edit.start]
-        seen.flags.writeable = False
-        return seen
 
     # ---- whose turn it is
 
@@ -458,16 +414,17 @@ class Worker:
         """What `function` returns or raises, called at the next call boundary; waits for it."""
         asked = AskedCall(function)
         if not self._queue(asked):  # closed meanwhile: the run may have another worker
-            gate = self.run._store.gate
-            return function() if gate is None or gate.mine() else cast(R, gate.call(function))
+            gate = self.run._store.gate_here()
+            return function() if gate is None else cast(R, gate.call(function))
         try:
-            while not asked.done.wait(LOOK):
-                if not self._thread.is_alive():  # it ended before it came to it
-                    self._error = self._finish() or self._error
-        except BaseException:
-            asked.forget()
-            raise
-        return cast(R, asked.answer())
+            while not asked.done():
+                with suppress(TimeoutError):
+                    asked.exception(LOOK)
+                self._finish_dead()
+            return cast(R, asked.result())
+        finally:
+            asked.cancel()  # nobody waits any more
+            del asked  # an error holds this frame
 
     def _queue(self, item: Item) -> bool:
         """Let it wait for its turn; False if there is no turn any more."""
@@ -480,7 +437,7 @@ class Worker:
     # ---- what waits, in its order
 
     def _publish(self, state: bool = False) -> None:
-        self._latest = reading(self.run, state or self.state_wanted)
+        self.latest = frame_now(self.run, state or self.state_wanted)
 
     def _boundary(self) -> None:
         with self._serving:
@@ -494,8 +451,8 @@ class Worker:
                         edited, fresh, self._begun = True, False, -1
                         self._go(item, served)
                     elif isinstance(item, AskedCall):
-                        self._call(item, served)
-                        fresh = True
+                        self._begun, fresh = served, True  # it may do steps: who waits for a frame gets one meanwhile
+                        item.run(before_answer=self._publish)
                     else:
                         edited, fresh, self._begun = True, False, -1
                         self.run.do(item[0], gesture=item[1])
@@ -508,25 +465,17 @@ class Worker:
                     for _ in range(served):
                         self._waiting.popleft()
 
-    def _call(self, asked: AskedCall, begun: int) -> None:
-        self._begun = begun  # it may do steps: whoever waits for a frame does not wait for all of them
-        asked.run()
-        try:
-            self._publish()  # before its asker looks
-        finally:
-            asked.done.set()
-
     def _answer(self, request: FrameRequest, fresh: bool) -> bool:
         """Give it the numbers of now; returns whether the latest are."""
         if request.done:
             return fresh
         try:
-            if not fresh or (request.state and self._latest.state is None):
+            if not fresh or (request.state and not self.latest.state):
                 self._publish(request.state)
         except BaseException as error:  # it belongs to whoever asked
             request.fail(error)
             return False
-        request.give(self._latest)
+        request.give(self.latest)
         return True
 
     # ---- frames in the middle of something
@@ -556,15 +505,6 @@ class Worker:
             request.told = True
         return _Readback(self, new) if new else None
 
-    def _read_midway(self, requests: list[FrameRequest], now: Midway) -> None:
-        """The engine gives numbers to those that nobody has answered yet."""
-        requests = [request for request in requests if not request.done]
-        if not requests:
-            return
-        self._latest = reading_midway(self.run, now)
-        for request in requests:
-            request.give(self._latest)
-
     # ---- the thread
 
     def _loop(self) -> None:
@@ -586,7 +526,7 @@ class Worker:
                     steps = self._target - self.run.steps if self.busy and not self._waiting else 0
                 if steps and not self._closing:
                     self.run.step(steps, progress=self._after_call)
-                    self._stopped = self.run.stopped_by
+                    self.stopped = self.run.stopped_by
                     self._publish()  # where it comes to rest is always shown
             except BaseException as error:  # whatever it is, the viewer shows it; the thread stays for edits
                 said = error if isinstance(error, Exception) else StateError(f"{error!r} in the training thread")
@@ -594,7 +534,7 @@ class Worker:
                     with suppress(MemoryError):  # then the last reading stays
                         self._publish()
                 finally:
-                    self._error = said  # not before the numbers of its moment are there
+                    self.error = said  # not before the numbers of its moment are there
 
     def _called(self) -> bool:
         return bool(self._closing or self._waiting or self.busy)
@@ -604,11 +544,17 @@ class Worker:
         return not self._closing and run.steps < self._target
 
 
+@dataclass
 class _Readback:
     """Some requests that an engine was told of."""
 
-    def __init__(self, worker: Worker, requests: list[FrameRequest]) -> None:
-        self._worker, self._requests = worker, requests
+    worker: Worker
+    requests: list[FrameRequest]
 
     def give(self, now: Midway) -> None:
-        self._worker._read_midway(self._requests, now)
+        """The engine gives numbers to those that nobody has answered yet."""
+        requests = [request for request in self.requests if not request.done]
+        if requests:
+            frame = self.worker.latest = frame_now(self.worker.run, midway=now)
+            for request in requests:
+                request.give(frame)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -38,26 +38,11 @@ class Gate(Protocol):
     def number(self, name: str) -> Any:
         """A number of the optimiser, with what waits to be set."""
 
-    def read(self, index: int) -> float:
-        """Value at `index` of the store, of one consistent moment."""
+    def seen(self, what: Literal["value", "grad", "frozen"], span: slice) -> NDArray[Any]:
+        """A read-only copy of values, gradients or flags of frozen weights, of one consistent moment."""
 
-    def read_gradient(self, index: int) -> float:
-        """Gradient at `index` of the store, of one consistent moment."""
-
-    def values(self, span: slice) -> NDArray[Any]:
-        """A read-only copy of values."""
-
-    def gradients(self, span: slice) -> NDArray[Any]:
-        """A read-only copy of gradients."""
-
-    def frozen(self, span: slice) -> NDArray[Any]:
-        """A read-only copy of the flags of frozen weights."""
-
-    def write(self, start: int, numbers: NDArray[Any]) -> None:
-        """Set values when the arrays may be touched; does not wait, and is seen at once."""
-
-    def freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
-        """Set which values the optimiser leaves alone, likewise."""
+    def do(self, edit: Any, *, gesture: str = "") -> None:
+        """Set values or flags when the arrays may be touched; does not wait, and is seen at once."""
 
     def moved(self, place: Callable[[int, int], int | None]) -> None:
         """Spans of the store are elsewhere now: what waits for them waits for them there."""
@@ -91,6 +76,11 @@ class Store:
         # counts changes of values from outside, those of an optimiser left out: whoever kept numbers that were computed
         # from the values sees by it whether they still belong together. Writing into a live view is not seen
         self.revision = 0
+
+    def gate_here(self) -> Gate | None:
+        """What the thread that asks has to go through, if anything."""
+        gate = self.gate  # another thread may open it meanwhile
+        return None if gate is None or gate.mine() else gate
 
 
 class Block:
@@ -158,8 +148,7 @@ class Block:
 
     def _gate(self) -> Gate | None:
         """What this thread has to go through, if anything."""
-        gate = self.store.gate
-        return None if gate is None or gate.mine() else gate
+        return self.store.gate_here()
 
     def _span(self, start: int, stop: int) -> slice:
         return slice(self.start + start, self.start + stop)
@@ -168,7 +157,7 @@ class Block:
         """Values: a live view, or a read-only copy beside a thread that trains them."""
         gate = self._gate()
         if gate is not None:
-            return gate.values(self._span(start, stop))
+            return gate.seen("value", self._span(start, stop))
         if (owner := self._owner()) is not None:
             owner._lend()
         return self.flat_value[start:stop]
@@ -176,12 +165,12 @@ class Block:
     def _seen_grads(self, start: int, stop: int) -> NDArray[Any]:
         """Gradients, likewise."""
         gate = self._gate()
-        return self.flat_grad[start:stop] if gate is None else gate.gradients(self._span(start, stop))
+        return self.flat_grad[start:stop] if gate is None else gate.seen("grad", self._span(start, stop))
 
     def _seen_frozen(self, start: int, stop: int) -> NDArray[Any]:
         """Flags of frozen values, likewise."""
         gate = self._gate()
-        return self.frozen_flags[start:stop] if gate is None else gate.frozen(self._span(start, stop))
+        return self.frozen_flags[start:stop] if gate is None else gate.seen("frozen", self._span(start, stop))
 
     def _own_grads(self) -> None:
         """Raise a StateError where a thread trains these weights: the gradient is its own."""

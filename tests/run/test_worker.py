@@ -254,7 +254,7 @@ def test_what_keeps_a_run_from_giving_a_frame_is_raised_and_later_ones_come(slow
         raise MemoryError("no room for a copy")
 
     with monkeypatch.context() as full:
-        full.setattr("scalarviz.run.worker.reading", no_room)
+        full.setattr("scalarviz.run.worker.frame_now", no_room)
         trainer.go_on.set()
         for _ in range(2):
             with pytest.raises(MemoryError, match="no room"):

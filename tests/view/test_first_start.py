@@ -125,7 +125,7 @@ def test_trouble_and_news_are_both_said_and_in_a_low_picture_one_after_the_other
             view.say(NEWS, 8.0)
             view.tick(0.01)
             assert "40 times as good" in words(view)[1]
-            view.worker._error = ValueError("a message")
+            view.worker.error = ValueError("a message")
             view.tick(0.01)
             assert first in words(view)[1]
             assert ("as good" in words(view)[1]) == (size[1] > 300 or first != "a message")

@@ -49,9 +49,7 @@ def settled(viewer):
 
 def asked(viewer, function):
     """Done by the thread that trains."""
-    call = viewer.worker.ask(function)
-    assert call.done.wait(10)
-    return call.answer()
+    return viewer.worker.ask(function).result(10)
 
 
 def painted(bench):

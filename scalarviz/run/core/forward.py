@@ -50,12 +50,7 @@ class Forward:
         self.tape, self.plan, self.tensors, self.dtype = tape, plan, tensors, dtype
         (self.reduction, self.share), self.shape = joined, shape
         self.stages = tuple(stage for stage, _ in stages)
-        self._taps = [number for _, number in stages]
-
-    @property
-    def taps(self) -> tuple[int, ...]:
-        """By stage, the number of its tap."""
-        return tuple(self._taps)
+        self.taps = tuple(number for _, number in stages)
 
     @cached_property
     def ids(self) -> Ids:
@@ -75,9 +70,8 @@ class Forward:
 
     def activations(self, probe: ArrayLike, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """``"input"`` and the row of every stage for one sample, in float64."""
-        sample = self.sample(probe)
-        rows = self._tap_rows(self._probe_runner, self._taps, sample[:, None], values)
-        return {"input": self._read(sample), **{s.name: r[:, 0] for s, r in zip(self.stages, rows, strict=True)}}
+        rows = self._rows(self.sample(probe)[None], ["input", *(stage.name for stage in self.stages)], values)
+        return {name: row[0] for name, row in rows.items()}
 
     def _read(self, samples: NDArray[np.float64]) -> NDArray[np.float64]:
         """Samples as the network reads them."""
@@ -90,15 +84,21 @@ class Forward:
 
     def rows(self, inputs: ArrayLike, stages: Sequence[str], values: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """The rows of stages (``"input"``: the samples) for samples (N, n_inputs), each (N, outputs), in float64."""
-        taps = dict(zip((s.name for s in self.stages), self._taps, strict=True))
-        unknown = [name for name in stages if name != "input" and name not in taps]
-        if unknown:
-            raise UnknownNameError(f"there is no stage {unknown[0]!r}; allowed: {listing(('input', *taps))}")
+        known = ["input", *(stage.name for stage in self.stages)]
+        unknown = next((name for name in stages if name not in known), None)
+        if unknown is not None:
+            raise UnknownNameError(f"there is no stage {unknown!r}; allowed: {listing(known)}")
         samples = fitting(inputs, self.shape, "rows: the inputs").astype(np.float64)
         self.ids.check("rows", samples)
-        inner = [name for name in stages if name != "input"]
-        found = self._tap_rows(self._probe_runner, [taps[name] for name in inner], samples.T, values)
-        rows = {"input": self._read(samples)} | {name: row.T for name, row in zip(inner, found, strict=True)}
+        return self._rows(samples, stages, values)
+
+    def _rows(
+        self, samples: NDArray[np.float64], stages: Sequence[str], values: NDArray[Any]
+    ) -> dict[str, NDArray[Any]]:
+        """Of checked samples (N, n_inputs), by stage."""
+        taps = {stage.name: tap for stage, tap in zip(self.stages, self.taps, strict=True) if stage.name in stages}
+        found = self._tap_rows(self._probe_runner, [*taps.values()], samples.T, values)
+        rows = {"input": self._read(samples)} | {name: row.T for name, row in zip(taps, found, strict=True)}
         return {name: rows[name] for name in stages}
 
     def units(
@@ -110,7 +110,7 @@ class Forward:
         run's dtype, as the engine computes them. Dead is a rectifier's unit that is 0 for every one;
         saturated is the share at which the slope of a sigmoid or tanh is below `FLAT` of its largest.
         """
-        watched = [(s, tap) for s, tap in zip(self.stages, self._taps, strict=True) if s.kind in ("relu", *_BENDS)]
+        watched = [(s, tap) for s, tap in zip(self.stages, self.taps, strict=True) if s.kind in ("relu", *_BENDS)]
         if not watched:
             return {}, {}
         runner = self._dead_runner

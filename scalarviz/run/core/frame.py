@@ -1,10 +1,12 @@
-"""One moment of a run as a picture sees it, and its past: plain arrays, copied, never the live store."""
+"""`Frame`, one moment of a run as a picture sees it, and its past: plain arrays, copied, never the live store."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import prod
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from ...engine.data import Data
     from ..edits.base import Applied
     from .forward import Forward
-    from .reading import Units
     from .setup import Setup
 
 
@@ -127,6 +128,15 @@ class Curve(NamedTuple):
     step: NDArray[np.int64]
     loss: NDArray[np.float64]
     lr: NDArray[np.float64]
+
+    def followed(self, step: int, loss: NDArray[np.float64], lr: NDArray[np.float64]) -> Curve:
+        """It and what came after it, up to `step`; where that does not follow, a line of its own."""
+        more = Curve(np.arange(step - len(loss) + 1, step + 1), loss, lr)
+        if len(self.step) and self.step[-1] != more.step[0] - 1:
+            return more
+        return Curve(
+            np.concatenate([self.step, more.step]), np.concatenate([self.loss, loss]), np.concatenate([self.lr, lr])
+        )
 
 
 NO_CURVE = Curve(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
@@ -257,6 +267,56 @@ class Frame:
     def with_units(self, units: Units) -> Frame:
         """The same frame with the dead and saturated units of another moment."""
         return replace(self, dead=units.dead, saturated=units.saturated, units_step=units.step, units=units)
+
+
+class Units:
+    """Finds dead and saturated units of one moment, both at the first look, as of a Frame.
+
+    It takes a forward pass of some samples, two steps of a large network: nobody pays who does not look.
+    `data` is never written to; `samples` and `seconds` are 0 as long as nobody has looked.
+    """
+
+    def __init__(self, forward: Forward, values: NDArray[Any], data: Data, step: int) -> None:
+        self.step, self.samples, self.seconds = step, 0, 0.0
+        self.dead: Mapping[str, BoolArray] = _Part(self, 0)
+        self.saturated: Mapping[str, FloatArray] = _Part(self, 1)
+        self._asked: tuple[Forward, NDArray[Any], Data] | None = (forward, values, data)
+        self._found: tuple[Mapping[str, BoolArray], Mapping[str, FloatArray]] = ({}, {})
+        self._finding = threading.Lock()
+
+    def found(self) -> tuple[Mapping[str, BoolArray], Mapping[str, FloatArray]]:
+        """Dead and saturated units; any thread may ask."""
+        with self._finding:
+            if self._asked is not None:
+                forward, values, data = self._asked
+                start = perf_counter()
+                with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
+                    self._found = forward.units(values, data)
+                self.samples, self.seconds = forward.watched(data), perf_counter() - start
+                self._asked = None  # old data is let go of
+            return self._found
+
+
+class _Part(Mapping[str, NDArray[Any]]):
+    """One of the two, as a mapping. Copies and pickles are plain dictionaries."""
+
+    def __init__(self, units: Units, which: int) -> None:
+        self._units, self._which = units, which
+
+    def __getitem__(self, stage: str) -> NDArray[Any]:
+        return self._units.found()[self._which][stage]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._units.found()[self._which])
+
+    def __len__(self) -> int:
+        return len(self._units.found()[self._which])
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
 
 
 # ---- What a picture shows of the past: the branches of a run, its edits and its named moments, as data

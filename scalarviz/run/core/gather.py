@@ -7,7 +7,10 @@ import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import reduce
+from itertools import accumulate
 from math import prod
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,7 @@ from ...errors import InputError, TypeMismatchError, UnknownNameError, listing, 
 from ...nn import Flatten, Module
 from ...nn._buffer import Buffer
 from ...nn._state import buffer_blocks, constant_buffers
+from ...nn.init import drawn, without_rule
 from ...scalar.store import Block, Store
 from ...scalar.weight import Weight
 from ...tape import Node, Tape
@@ -27,8 +31,13 @@ from .frame import Role, Stage, Tensor
 
 def blocks_of(model: Any) -> list[Block]:
     """The parameter blocks of a module, in its own order; none for a plain function."""
-    parameters = getattr(model, "parameters", None)
-    return as_blocks(parameters()) if callable(parameters) else []
+    return as_blocks(asked(model, "parameters"))
+
+
+def asked(model: Any, method: str) -> list[Any]:
+    """What a method of a module gives; nothing of a plain function, which has no such method."""
+    found = getattr(model, method, None)
+    return list(found()) if callable(found) else []
 
 
 def buffers_in(model: Any) -> dict[str, Any]:
@@ -36,9 +45,25 @@ def buffers_in(model: Any) -> dict[str, Any]:
     return {**buffer_blocks(model)} if isinstance(model, Module) else {}
 
 
-def begun_buffers(blocks: Iterable[Block]) -> dict[Block, NDArray[np.float64]]:
-    """What the buffers among blocks begin with."""
-    return {block: block.first for block in blocks if isinstance(block, Buffer)}
+def drawn_weights(
+    model: Any, tape: Tape, seed: int, by_hand: bool = True
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Flat weights (P,) as the initialisers of their modules draw them, buffers as they begin, and which are known.
+
+    `by_hand`: whether weights count that were made by hand, which PyTorch's default draws then.
+    """
+    start_of = dict(zip(tape.blocks, accumulate((b.size for b in tape.blocks), initial=0), strict=False))
+    module = isinstance(model, Module)
+    begun: dict[Any, Any] = drawn(model, seed) if module else {}
+    begun |= {block: block.first for block in tape.blocks if isinstance(block, Buffer)}
+    lone = set() if by_hand or not module else set(without_rule(model))
+    values, known = np.zeros(tape.n_parameters), np.zeros(tape.n_parameters, bool)
+    for part, found in begun.items():
+        (block,) = as_blocks([part])
+        if block in start_of and part not in lone:
+            start = start_of[block] + int(getattr(part, "_index", 0))
+            values[start : start + found.size], known[start : start + found.size] = np.ravel(found), True
+    return values, known
 
 
 def constants_of(model: Any) -> dict[str, NDArray[Any]]:
@@ -218,104 +243,47 @@ def _names(tensors: Sequence[Tensor], most: int = 8) -> str:
 
 # ---- The stages of a recorded model, for the picture
 
-Stages = frozenset[int]
-
 
 class MadeOf:
-    """Goes back from rows to the stages that each way meets first. A row is passed once, however many ask.
+    """Which stages a row is made of: those that each way back from it meets first.
 
-    What is found is kept where ways part, at rows that several read: a wide sum is passed in one go. The
-    first `inputs` rows are those of stage 0, the sample; `owner` has the stage that each row belongs to.
+    `owner` has the stage that each row belongs to; the first `inputs` rows are those of stage 0, the sample.
     """
 
     def __init__(self, nodes: Sequence[Node], inputs: int) -> None:
         self._nodes = nodes
         self.owner = dict.fromkeys(range(inputs), 0)
-        self._found: dict[int, Stages] = dict.fromkeys(range(inputs), frozenset((0,)))
-        self._same: dict[Stages, Stages] = {}  # the rows of a stream are made of the same, and hold one set
-        self._of_layer: dict[int, Stages] = {}  # the rows of a layer share one tuple of operands
-        self._several = _read_by_several(nodes)
-        self._passed = bytearray(len(nodes))
-        self._furthest = 0
+        self._bits: list[int] = []  # of the first rows: bit k is stage k
+        self._same: dict[int, int] = {}  # many rows are made of the same, and hold one number
 
     def claim(self, rows: Sequence[int], stage: int) -> None:
         """The rows that belong to nobody belong to `stage` from now on."""
         new = [row for row in rows if row not in self.owner]
         self.owner.update(dict.fromkeys(new, stage))
-        self._forget_above(new)
-        self._found.update(dict.fromkeys(new, frozenset((stage,))))
-
-    def _forget_above(self, rows: Sequence[int]) -> None:
-        """What has been found through these holds no more."""
-        passed = [row for row in rows if self._passed[row]]
-        if passed:
-            for row in range(min(passed), self._furthest + 1):
-                if row not in self.owner:
-                    self._found.pop(row, None)
-            self._of_layer.clear()
+        del self._bits[min(new, default=len(self._bits)) :]  # what was found through these holds no more
 
     def stages(self, rows: Sequence[int]) -> list[int]:
         """The stages of all `rows`, ascending."""
-        return sorted(frozenset[int]().union(*{self._of(row) for row in rows}))
+        self._pass(max(rows, default=-1) + 1)
+        found = reduce(or_, (self._bits[row] for row in rows), 0)
+        return [stage for stage in range(found.bit_length()) if found >> stage & 1]
 
-    def _of(self, top: int) -> Stages:
-        found, waiting = self._found, [top]
-        self._furthest = max(self._furthest, top)
-        while waiting:
-            row = waiting[-1]
-            if row not in found:
-                args = self._nodes[row].args
-                made = self._of_layer.get(id(args))
-                if made is None:
-                    before, made = self._gathered(row)
-                    if before:
-                        waiting += before
-                        continue
-                    if self._nodes[row].terms is not None and self._nodes[row].operands() is args:
-                        self._of_layer[id(args)] = made
-                self._passed[row] = 1
-                found[row] = made
-            waiting.pop()
-        return found[top]
-
-    def _gathered(self, top: int) -> tuple[list[int], Stages]:
-        """What a row is made of; or rows for which that has to be found before."""
-        found, nodes, passed, several = self._found, self._nodes, self._passed, self._several
-        before: list[int] = []
-        made: set[int] = set()
-        last: Stages = frozenset()
-        stack = list(nodes[top].operands())
-        while stack:
-            row = stack.pop()
-            below = found.get(row)
-            if below is not None:
-                if below is not last:
-                    made |= below
-                    last = below
-            elif several[row]:
-                before.append(row)
+    def _pass(self, end: int) -> None:
+        bits, owner, nodes, same = self._bits, self.owner, self._nodes, self._same
+        of_layer: dict[int, int] = {}  # the rows of a layer share one tuple of operands
+        for row in range(len(bits), end):
+            stage = owner.get(row)
+            if stage is not None:
+                made = 1 << stage
             else:
-                passed[row] = 1
-                stack += nodes[row].operands()
-        stages = frozenset(() if before else made)
-        return before, self._same.setdefault(stages, stages)
-
-
-def _read_by_several(nodes: Sequence[Node]) -> bytearray:
-    """Which rows are operands of several nodes; a layer counts once."""
-    once, several = bytearray(len(nodes)), bytearray(len(nodes))
-    seen: set[int] = set()
-    for node in nodes:
-        operands = node.operands()
-        if len(operands) > 2 and operands is node.args:
-            if id(operands) in seen:
-                continue
-            seen.add(id(operands))
-        for row in operands:
-            if once[row]:
-                several[row] = 1
-            once[row] = 1
-    return several
+                reads = nodes[row].operands()
+                shared = reads is nodes[row].args
+                made = of_layer.get(id(reads), -1) if shared else -1
+                if made < 0:
+                    made = reduce(or_, (bits[read] for read in reads), 0)
+                    if shared:
+                        of_layer[id(reads)] = made
+            bits.append(same.setdefault(made, made))
 
 
 # ---- Finding them
@@ -347,7 +315,7 @@ class _Finder:
 
     def __init__(self, model: Any, tape: Tape, tensors: Sequence[Tensor], shape: Shape) -> None:
         self.tape, self.model = tape, model
-        self.names = {id(module): name for name, module in _named_modules(model)}
+        self.names = {id(module): name for name, module in asked(model, "named_modules")}
         self.tensor_of = dict(zip(tape.blocks, tensors, strict=True))
         self.stages: list[tuple[Stage, int]] = []
         self.made_of = MadeOf(tape.nodes, tape.n_inputs)
@@ -420,7 +388,7 @@ class _Finder:
         path = self.names.get(id(module), "") or OUTPUT
         if module is not None and id(module) not in self.names:  # made by the forward pass itself
             path = type(module).__name__.lower()
-        if module is self.model and not _children(module):
+        if module is self.model and not asked(module, "children"):
             path = self.names.get(id(module), "")  # a network of one layer has no path: ""
         count, name = 1, path
         while name in self.rows:
@@ -438,13 +406,3 @@ def _made_shape(module: Any, before: Shape, count: int) -> Shape:
         made: Shape = module.made_shape(before)
         return made if prod(made) == count and min(made) > 0 else (count,)
     return before if before and prod(before) == count else (count,)
-
-
-def _named_modules(model: Any) -> Any:
-    named = getattr(model, "named_modules", None)
-    return named() if callable(named) else ()
-
-
-def _children(module: Any) -> list[Any]:
-    children = getattr(module, "children", None)
-    return list(children()) if callable(children) else []

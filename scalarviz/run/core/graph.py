@@ -41,28 +41,16 @@ def grouped(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     stand together in the order of the list stays as it is.
     """
     found: list[Tensor] = []
-    at = 0
-    while at < len(tensors):
-        name, members = _list_at(tensors, at)
-        found += _as_arrays(name, members) if len(members) > 1 else [tensors[at]]
-        at += max(1, len(members))
-    return tuple(found)
-
-
-def _list_at(tensors: Sequence[Tensor], at: int) -> tuple[str, list[tuple[PlaceInList, Tensor]]]:
-    """The lone Weights of one list that begins with tensor number `at`, each with its place."""
-    name, members = "", list[tuple[PlaceInList, Tensor]]()
-    for k in range(at, len(tensors)):  # a slice would copy what is left, once for each list
-        tensor = tensors[k]
+    name, members = "", list[tuple[PlaceInList, Tensor]]()  # of the list that is read just now
+    for tensor in tensors:
         parts = _PLACE.match(tensor.name) if tensor.shape == () else None
-        if parts is None or (members and parts[1] != name):
-            break
-        place = tuple(int(number) for number in parts[2][1:].split("."))
-        if place != (0,) * len(place) if not members else not _follows(members[-1][0], place):
-            break
-        name = parts[1]
-        members.append((place, tensor))
-    return name, members
+        place = () if parts is None else tuple(map(int, parts[2][1:].split(".")))
+        if parts is not None and parts[1] == name and _follows(members[-1][0], place):
+            members.append((place, tensor))
+            continue
+        found += _as_arrays(name, members)
+        name, members = "" if parts is None or any(place) else parts[1], [(place, tensor)]  # a list begins with 0
+    return (*found, *_as_arrays(name, members))
 
 
 def _follows(place: PlaceInList, following: PlaceInList) -> bool:
@@ -74,6 +62,8 @@ def _follows(place: PlaceInList, following: PlaceInList) -> bool:
 
 
 def _as_arrays(name: str, members: Sequence[tuple[PlaceInList, Tensor]]) -> list[Tensor]:
+    if len(members) < 2:
+        return [tensor for _, tensor in members]
     shape = tuple(1 + number for number in members[-1][0])
     role: Role = "bias" if name.rpartition(".")[2] == "bias" else "weight"
     if len(members) == prod(shape):  # places count up, so that as many as the last one allows are all of them

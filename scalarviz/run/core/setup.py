@@ -6,7 +6,7 @@ A frame, a state, a keyframe and a file of a run each hold one. Behind it: `Data
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -93,17 +93,20 @@ def written(problem: Problem, graph: Graph) -> dict[str, Any]:
     """The entries of a file that say how a run trains. Numbers that JSON cannot hold, as functions, are left out."""
     optimizer = graph.optimizer
     groups = [
-        {name: plain(number) for name, number in group.items() if storable(plain(number)) and _is_number(number)}
-        for group in (
-            {**numbers, "lr": rate}
-            for numbers, rate in zip(optimizer.moment().numbers, optimizer.lr_pace.rates, strict=True)
-        )
+        {name: plain(number) for name, number in {**numbers, "lr": rate}.items() if storable(_own(number))}
+        for numbers, rate in zip(optimizer.moment().numbers, optimizer.lr_pace.rates, strict=True)
     ]
-    frozen = {t.name: _spans(t, problem.store.frozen) for t in graph.kept}
+    members = {}
+    if len(groups) > 1:
+        group_of = np.full(graph.tape.n_parameters, -1)
+        group_of[places_of(optimizer, graph.tape)] = optimizer.group_of
+        runs = {t.name: _runs(t, group_of) for t in graph.kept if not t.buffer}
+        members = {name: [n for a, b, group in row for n in (b - a, group)] for name, row in runs.items()}
+    frozen = {t.name: [n for *span, flag in _runs(t, problem.store.frozen) if flag for n in span] for t in graph.kept}
     schedule = optimizer.lr_schedule
     return {
         "groups": groups,
-        "members": _members(graph) if len(groups) > 1 else {},
+        "members": members,
         "limits": asdict(problem.limits),
         "before": problem.t_start,
         "momenta": list(optimizer.lr_pace.momenta),
@@ -113,47 +116,51 @@ def written(problem: Problem, graph: Graph) -> dict[str, Any]:
     }
 
 
-def _spans(tensor: Tensor, flags: Any) -> list[int]:
-    """Where the frozen weights of a tensor begin and end, one after the other."""
-    own = flags[tensor.start : tensor.start + tensor.size] != 0
-    found: list[int] = np.flatnonzero(np.diff(np.concatenate([[False], own, [False]]).astype(np.int8))).tolist()
-    return found
+def _runs(tensor: Tensor, flat: NDArray[Any]) -> list[tuple[int, int, int]]:
+    """Where equal numbers of a tensor begin and end, and which number that is."""
+    own = flat[tensor.span]
+    ends = [0, *(np.flatnonzero(np.diff(own)) + 1).tolist(), tensor.size]
+    return [(start, end, int(own[start])) for start, end in pairwise(ends)]
 
 
-def _members(graph: Graph) -> dict[str, list[int]]:
-    """The parameter group of each weight of a tensor: how many, their group, how many, their group, ..."""
-    flat = np.full(graph.tape.n_parameters, -1)
-    flat[places_of(graph.optimizer, graph.tape)] = graph.optimizer.group_of
-    found = {}
-    for tensor in graph.kept:
-        if tensor.buffer:  # nobody trains it
-            continue
-        own = flat[tensor.start : tensor.start + tensor.size]
-        ends = [*(np.flatnonzero(np.diff(own)) + 1).tolist(), tensor.size]
-        found[tensor.name] = [n for start, end in pairwise([0, *ends]) for n in (end - start, int(own[start]))]
-    return found
+def _pairs(graph: Graph, said: Any, what: str) -> Iterator[tuple[str, Tensor, list[tuple[Any, Any]]]]:
+    """What a file says of tensors, pairs of numbers each; InputError for one that the run has not."""
+    tensors = {t.name: t for t in graph.kept}
+    for name, row in mapping(said, what).items():
+        if name not in tensors or not isinstance(row, list) or len(row) % 2:
+            raise InputError(f"{what}: {shown(name)} is no tensor of this run with pairs of numbers")
+        yield f"{what}: {name}", tensors[name], list(zip(row[::2], row[1::2], strict=True))
 
 
 def _groups_of(graph: Graph, said: Any, count: int) -> Any:
     """The group of each held weight by what a file says of the tensors; that of now where it says nothing."""
-    optimizer, tensors = graph.optimizer, {t.name: t for t in graph.kept}
+    optimizer = graph.optimizer
     if not said:
         if count != len(optimizer.rules):
             raise InputError(f"it has {count} parameter groups, this run {len(optimizer.rules)}")
         return optimizer.group_of
     flat = np.full(graph.tape.n_parameters, -1)
-    for name, runs in mapping(said, "members").items():
-        if name not in tensors or not isinstance(runs, list) or len(runs) % 2:
-            raise InputError(f"members: {shown(name)} is no tensor with counts and groups")
-        tensor, at = tensors[name], 0
-        for given, group in zip(runs[::2], runs[1::2], strict=True):
-            many = integer(f"members: {name}", given, 0, tensor.size - at)
-            flat[tensor.start + at : tensor.start + at + many] = integer(f"members: {name}", group, -1, count - 1)
+    for what, tensor, pairs in _pairs(graph, said, "members"):
+        at = tensor.start
+        for given, group in pairs:
+            many = integer(what, given, 0, tensor.span.stop - at)
+            flat[at : at + many] = integer(what, group, -1, count - 1)
             at += many
     held = flat[places_of(optimizer, graph.tape)]
     if (held < 0).any() or len(np.unique(held)) != count:
         raise InputError(f"its {count} parameter groups are not groups of the weights that this run trains")
     return held.astype(np.intp)
+
+
+def _flags(graph: Graph, said: Any) -> NDArray[np.bool_] | None:
+    if said is None:
+        return None
+    flags = np.zeros(graph.tape.n_parameters, bool)
+    for what, tensor, pairs in _pairs(graph, said, "frozen"):
+        for pair in pairs:
+            start, stop = (tensor.start + integer(what, place, 0, tensor.size) for place in pair)
+            flags[start:stop] = True
+    return flags
 
 
 def read(
@@ -222,20 +229,6 @@ def _of_groups(name: str, about: Mapping[str, Any], computed: tuple[float, ...],
     return tuple(at_least_zero(one, name) for one in said)
 
 
-def _flags(graph: Graph, said: Any) -> NDArray[np.bool_] | None:
-    if said is None:
-        return None
-    flags, tensors = np.zeros(graph.tape.n_parameters, bool), {t.name: t for t in graph.kept}
-    for name, spans in mapping(said, "frozen").items():
-        if name not in tensors or not isinstance(spans, list) or len(spans) % 2:
-            raise InputError(f"frozen: {shown(name)} is no tensor with pairs of places")
-        tensor = tensors[name]
-        places = [integer(f"frozen: {name}", place, 0, tensor.size) for place in spans]
-        for start, stop in zip(places[::2], places[1::2], strict=True):
-            flags[tensor.start + start : tensor.start + stop] = True
-    return flags
-
-
 def names_kept(optimizer: Optimizer) -> tuple[str, ...]:
     """What may stay as it is when a file is loaded."""
     return *optimizer.hyperparameters(), *LIMITS, SCHEDULE
@@ -264,43 +257,41 @@ def storable(value: Any) -> bool:
     return value is None or isinstance(value, bool | str)
 
 
+def _own(value: Any) -> Any:
+    """A number of an optimiser as Python has it, where NumPy does."""
+    if isinstance(value, list | tuple):
+        return [_own(one) for one in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def plain(value: Any) -> Any:
-    """What JSON can hold of an optimiser's number: of NumPy's kinds Python's, of a function or an object its text."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, list | tuple):
-        value = [plain(one) for one in value]
-    return value if storable(value) else shown(value)
-
-
-def _is_number(value: Any) -> bool:
-    """Whether :func:`plain` kept it as it is."""
-    if isinstance(value, list | tuple):
-        return all(map(_is_number, value))
-    return storable(value.item() if isinstance(value, np.generic) else value)
+    """What JSON can hold of an optimiser's number: of a function or an object its text."""
+    own = _own(value)
+    return own if storable(own) else shown(value)
 
 
 def sound(about: Mapping[str, Any]) -> str:
     """The first entry of how a run trains that cannot be one, in words; empty if all can."""
-    groups, limits, schedule = about.get("groups", []), about.get("limits", {}), about.get(SCHEDULE, {})
-    if "groups" in about and not groups:
-        return f"groups cannot be {shown(groups)}"
-    if not isinstance(groups, list) or not all(isinstance(g, dict) and all(map(storable, g.values())) for g in groups):
-        return f"groups cannot be {shown(groups)}"
-    if not isinstance(limits, dict) or not set(limits) <= set(LIMITS):
-        return f"limits cannot be {shown(limits)}"
-    before = about.get("before", 0)
-    if isinstance(before, bool) or not isinstance(before, int) or abs(before) > 2**53:
-        return f"before cannot be {shown(before)}"
-    if not isinstance(schedule, dict) or (schedule and not _of_schedule(schedule)):
-        return f"schedule cannot be {shown(schedule)}"
-    return ""
+    checks: dict[str, Callable[[Any], object]] = {
+        "groups": lambda groups: isinstance(groups, list) and groups and all(map(_storable_dict, groups)),
+        "limits": lambda limits: isinstance(limits, dict) and set(limits) <= set(LIMITS),
+        "before": lambda before: type(before) is int and abs(before) <= 2**53,
+        SCHEDULE: lambda said: (
+            said == {}
+            or (
+                isinstance(said, dict)
+                and set(said) <= {"kind", "state", "base_lrs", "arguments", "first"}
+                and isinstance(said.get("kind"), str)
+                and _storable_dict(said.get("state"))
+            )
+        ),
+    }
+    wrong = next((name for name, fits in checks.items() if name in about and not fits(about[name])), None)
+    return "" if wrong is None else f"{wrong} cannot be {shown(about[wrong])}"
 
 
-def _of_schedule(said: Mapping[str, Any]) -> bool:
-    state = said.get("state")
-    known = set(said) <= {"kind", "state", "base_lrs", "arguments", "first"} and isinstance(said.get("kind"), str)
-    return known and isinstance(state, dict) and all(map(storable, state.values()))
+def _storable_dict(said: Any) -> bool:
+    return isinstance(said, dict) and all(map(storable, said.values()))
 
 
 # ---- `Dataset`: the samples of a run as the engines take them, kept as a base and what was added to it.

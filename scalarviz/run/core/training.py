@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from threading import RLock
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,25 +34,22 @@ def handed_on(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
     """
 
     @wraps(method)
-    def taken(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
-        gate = self._store.gate
-        if gate is None or gate.mine():
-            return method(self, *args, **kwargs)
-        result: R = gate.call(lambda: method(self, *args, **kwargs))
-        return result
+    def taken(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        gate = self._store.gate_here()
+        return method(self, *args, **kwargs) if gate is None else gate.call(lambda: method(self, *args, **kwargs))
 
-    return cast(Callable[Concatenate[S, P], R], taken)
+    return taken
 
 
 def alone(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Let a method of a run wait until no other thread is in one: several may step a run, or change it, by hand."""
 
     @wraps(method)
-    def held(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
+    def held(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
         with self._training.turn:
             return method(self, *args, **kwargs)
 
-    return cast(Callable[Concatenate[S, P], R], held)
+    return held
 
 
 def in_turn(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
@@ -178,19 +175,25 @@ class Training:
         """What a step takes, as measured last; infinite before the first."""
         return self._seconds_a_step
 
+    def update(self) -> NDArray[Any]:
+        """What the last step did to the weights, a copy."""
+        with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
+            return self.problem.store.value - self.problem.previous if self._update is None else self._update.copy()
+
     def keep_update(self) -> None:
         """Remember what the last step did to the weights: they are about to be set from outside."""
         if self._update is None:
-            with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
-                self._update = self.problem.store.value - self.problem.previous
+            self._update = self.update()
 
     @property
     def edited(self) -> bool:
         """Whether weights or data were changed from outside since the last step: its loss is not that of these."""
         return self.data_changed or self.problem.store.revision != self._revision
 
-    def advance(self, most: int) -> int:
+    def advance(self, most: int, *, again: bool = False) -> int:
         """Call the engine once for at most `most` steps, as many as fit into `call_seconds`; returns how many.
+
+        `again`: the history has them already.
 
         More where the engine's own overhead would be above `OVERHEAD` of the call. Ctrl-C, or an error of the
         model, leaves the numbers of a whole step: an engine in machine code ends its call, of another one the
@@ -204,17 +207,24 @@ class Training:
         reading = time.perf_counter() - begun
         count, lr = self._rates(count)
         with Whole() as whole:
-            # one compiled step alone is never undone, and stands at the bad step anyhow
-            kept = count > 1 or trainer.breakable or self._scale is not None
+            # one compiled step alone is never undone, and stands at the bad step anyhow; what was done does not diverge
+            several = count > 1 and (not again or self.onlooker is not None)
+            kept = several or trainer.breakable or self._scale is not None
             if kept:
                 trainer.snapshot()
             start = time.perf_counter()
             losses = self._called(trainer, count, lr, kept, whole)
             self._clocked(trainer, count, reading + time.perf_counter() - start)
-            losses = self._cut(trainer, losses, lr, whole)
-            if not is_finite(trainer, losses):
-                stop_at_divergence(self, kept and count > 1, losses, lr)
-            self._book(losses, lr)
+            at = None if self.onlooker is None else self.onlooker.until(self.steps, losses, lr)
+            if at is not None and at < len(losses):  # those up to where the onlooker stops are done again
+                trainer.rewind()
+                losses = self._called(trainer, at, lr, True, whole)
+            if again:
+                self._stand_after(losses, lr)
+            else:
+                if not is_finite(trainer, losses):
+                    stop_at_divergence(self, kept and count > 1, losses, lr)
+                self._book(losses, lr)
         return len(losses)
 
     def _rates(self, count: int) -> tuple[int, Rates]:
@@ -225,14 +235,6 @@ class Training:
             if count == 1:
                 raise
             return 1, self.pace.table(1, self.problem.epoch)
-
-    def _cut(self, trainer: Trainer, losses: NDArray[np.float64], lr: Rates, whole: Whole) -> NDArray[np.float64]:
-        """The losses of a call, or of its steps up to the one that the onlooker stops at: these are done again."""
-        at = None if self.onlooker is None else self.onlooker.until(self.steps, losses, lr)
-        if at is None or at == len(losses):
-            return losses
-        trainer.rewind()
-        return self._called(trainer, at, lr, True, whole)
 
     def _count(self, trainer: Trainer, most: int) -> int:
         """How many steps a call should have: one where the loss scale follows each."""
@@ -284,26 +286,14 @@ class Training:
         self.history.extend(self.steps, losses, lr[: len(losses), 0] if isinstance(lr, np.ndarray) else lr)
         self._stand_after(losses, lr)
 
+    def first(self, flags: NDArray[np.bool_]) -> tuple[int, str] | None:
+        """Index and name of the first flat number with a flag."""
+        found = np.flatnonzero(flags)
+        return (int(found[0]), self._name_of(int(found[0]))) if len(found) else None
+
     def stands_at(self, step: int, loss: float = math.nan, lr: float | None = None) -> None:
         """The numbers are those after step `step` now; which history goes on is for whoever put them there."""
         self.steps, self.loss, self.lr = step, loss, lr
-
-    def replay(self, most: int) -> int:
-        """Do at most `most` steps again in one call, as the history has them already; returns how many were done."""
-        trainer, begun = self.trainer, time.perf_counter()
-        count = self.problem.ready(self.steps, self._count(trainer, most))
-        reading = time.perf_counter() - begun
-        count, lr = self._rates(count)
-        with Whole() as whole:
-            kept = trainer.breakable or self._scale is not None or (self.onlooker is not None and count > 1)
-            if kept:
-                trainer.snapshot()
-            start = time.perf_counter()
-            losses = self._called(trainer, count, lr, kept, whole)
-            self._clocked(trainer, count, reading + time.perf_counter() - start)
-            losses = self._cut(trainer, losses, lr, whole)
-            self._stand_after(losses, lr)
-        return len(losses)
 
     def _stand_after(self, losses: NDArray[np.float64], lr: Rates) -> None:
         self.problem.store.computed[: self.problem.n_weights] = 1
@@ -353,13 +343,13 @@ def stop_at_divergence(training: Training, kept: bool, losses: NDArray[np.float6
 def _first(training: Training) -> str:
     """The first number that is not finite: a weight, or, where all are finite, one that follows the batches."""
     values = training.problem.store.value
-    wrong = np.flatnonzero(~np.isfinite(values))
-    if not len(wrong):
+    wrong = training.first(~np.isfinite(values))
+    if wrong is None:
         return ""
-    name = training._name_of(int(wrong[0]))
-    if wrong[0] < training.problem.n_weights:
+    at, name = wrong
+    if at < training.problem.n_weights:
         return f"; the first weight is {name}"
-    found = f"{name} has become {values[wrong[0]]:g}"
+    found = f"{name} has become {values[at]:g}"
     return f"; the weights are finite, {found}: what it follows is too large for {values.dtype} (scale the inputs)"
 
 
@@ -368,32 +358,26 @@ def diverged(training: Training, said: str, given: NDArray[Any], lr: float) -> D
 
     A gradient that is a NaN makes NaNs of the optimiser's state, which setting a weight to a number does not mend.
     """
-    wrong, problem = np.flatnonzero(~np.isfinite(given)), training.problem
+    problem, scale = training.problem, training._scale
     spoilt = np.any([np.isnan(array) for array in problem.state], axis=0) & problem.trained
-    if len(wrong):
-        said = f"{said}. {training._name_of(int(wrong[0]))} was {given[wrong[0]]:g} before it"
+    if (wrong := training.first(~np.isfinite(given))) is not None:
+        said = f"{said}. {wrong[1]} was {given[wrong[0]]:g} before it"
         if spoilt.any():
             return DivergedError(f"{said}; the optimiser's state is spoilt by it", spoilt=True)
         return DivergedError(f"{said}: set it to a number, or load others")
-    large = np.flatnonzero(np.abs(given[: problem.n_weights]) >= TOO_LARGE)
-    if training._scale is not None and len(large):
-        name = training._name_of(int(large[0]))
+    large = training.first(np.abs(given[: problem.n_weights]) >= TOO_LARGE)
+    if scale is not None and large is not None:
         return DivergedError(
-            f"{said}. {name} was {given[large[0]]:g} before it, and float16 holds numbers up to 65,504: set it to "
+            f"{said}. {large[1]} was {given[large[0]]:g} before it, and float16 holds numbers up to 65,504: set it to "
             'a smaller one, or take dtype="float32"'
         )
-    before = np.flatnonzero(spoilt & np.isfinite(problem.store.grad))
-    if len(before):
-        name = training._name_of(int(before[0]))
-        return DivergedError(f"{said}. The optimiser's state of {name} was nan before it", spoilt=True)
-    scale = ""
-    if training._scale is not None and training._scale.fixed and not np.isfinite(problem.store.grad).all():
-        now = int(training._scale.numbers(problem)[0])
-        scale = f", and loss_scale={now:,} is not halved where a gradient overflows (loss_scale='dynamic' is)"
-    return DivergedError(f"{said}. lr is {lr:g}{scale}", _last_good(training))
-
-
-def _last_good(training: Training) -> int:
-    """The last step after which the loss was no larger than at first: before the last finite one it may be huge."""
+    if (before := training.first(spoilt & np.isfinite(problem.store.grad))) is not None:
+        return DivergedError(f"{said}. The optimiser's state of {before[1]} was nan before it", spoilt=True)
+    said += f". lr is {lr:g}"
+    if scale is not None and scale.fixed and not np.isfinite(problem.store.grad).all():
+        now = int(scale.numbers(problem)[0])
+        said += f", and loss_scale={now:,} is not halved where a gradient overflows (loss_scale='dynamic' is)"
+    # the way back: the last step after which the loss was no larger than at first; just before now it may be huge
     steps, losses = training.history.step, training.history.loss
-    return int(steps[np.flatnonzero(losses <= losses[0])[-1]]) - 1 if losses[0] == losses[0] else training.steps - 1
+    good = training.steps if np.isnan(losses[0]) else int(steps[np.flatnonzero(losses <= losses[0])[-1]])
+    return DivergedError(said, good - 1)

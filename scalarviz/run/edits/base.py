@@ -55,7 +55,7 @@ class Hands(Protocol):
         """Set numbers of the optimiser, or of one of its parameter groups."""
         ...
 
-    def check_numbers_of(self, spans: tuple[tuple[int, int], ...], numbers: Mapping[str, Any]) -> None:
+    def check_numbers_of(self, spans: tuple[tuple[int, int], ...], numbers: Mapping[str, Any]) -> object:
         """Whether the optimiser holds some of these weights, and has numbers of these names for them."""
         ...
 
@@ -91,7 +91,7 @@ class Hands(Protocol):
         """Let another engine go on."""
         ...
 
-    def check_targets(self, targets: NDArray[Any]) -> None:
+    def check_targets(self, targets: NDArray[Any]) -> object:
         """Whether there is a target that the loss can use for every sample."""
         ...
 
@@ -99,7 +99,7 @@ class Hands(Protocol):
         """Set the targets of the samples there are; the data carries `about`."""
         ...
 
-    def check_samples(self, inputs: Any, targets: Any, what: str) -> None:
+    def check_samples(self, inputs: Any, targets: Any, what: str) -> object:
         """Whether these samples fit model and loss."""
         ...
 

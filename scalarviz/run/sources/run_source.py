@@ -15,7 +15,7 @@ from ...scalar.store import Store
 from ..checks import flat
 from ..core.forward import Forward
 from ..core.frame import Curve, Frame, Stage, Tensor
-from ..core.reading import AskedCall, FrameRequest
+from ..core.requests import AskedCall, FrameRequest
 from ..edits import Edit
 from ..looking import evaluated, sample
 from ..run import Run
@@ -143,7 +143,6 @@ class RunSource(Source):
         """At once, in the thread that asks."""
         asked = AskedCall(partial(function, self.run))
         asked.run()
-        asked.done.set()
         return asked
 
     def train(self, count: int = 1) -> None:

@@ -8,13 +8,14 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection
+from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from ...errors import InputError, ScalarvizError, StateError
-from ...run.core.reading import AskedCall
+from ...run.core.requests import AskedCall
 from ...run.run import Run
 from ...run.scene.scene import SIDES, Scene
 from ...run.sources.watched.watched import Pace, Watched
@@ -330,10 +331,10 @@ class Session:
         asked = AskedCall(lambda: function(self._play))
         self._calls.append(asked)
         self._wake.set()
-        if not asked.done.wait(timeout):
-            asked.forget()
+        if not wait([asked], timeout).done:
+            asked.cancel()
             raise StateError(f"the cell did not answer within {timeout:g} s" + (f": {self.error}" * bool(self.error)))
-        return asked.answer()
+        return asked.result()
 
     def close(self, timeout: float = STOPS, why: str = "closed") -> None:
         """Stop training and end the thread, for good; the run is free again.
@@ -402,9 +403,7 @@ class Session:
             while self._waiting and not self._ends:
                 play.take(self._waiting.popleft())
             while self._calls:  # after what was said before them
-                asked = self._calls.popleft()
-                asked.run()
-                asked.done.set()
+                self._calls.popleft().run()
             now = time.monotonic()
             if now - last < (TICK / 2 if self.channel.free else BETWEEN):
                 continue
@@ -427,8 +426,8 @@ class Session:
         self._waiting.clear()
         while self._calls:
             asked = self._calls.popleft()
-            asked.error = StateError(self.error or "the cell was closed")
-            asked.done.set()
+            if asked.set_running_or_notify_cancel():
+                asked.set_exception(StateError(self.error or "the cell was closed"))
 
 
 @atexit.register

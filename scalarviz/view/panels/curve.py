@@ -241,11 +241,11 @@ class LossDrawer(Drawer[LossCurve]):
             return run.evaluate(inputs, targets) if len(inputs) else float("nan")
 
         asked = moment.source.ask(lambda run: looked_back(run, lost, _BEFORE, moment.frame.step))
-        if not asked.done.is_set():
-            asked.forget()
+        if not asked.done():
+            asked.cancel()
             return
         with suppress(StateError):  # others have changed the data since: what was cannot be done again
-            for step, loss in asked.answer().items():
+            for step, loss in asked.result().items():
                 self.steps.append(step)
                 self.losses.append(loss)
                 self._accuracies.append(None)

@@ -96,10 +96,10 @@ class LossOverDrawer(Drawer[LossOver]):
         if not source.can.open:
             return
         asked = source.ask(lambda run: [weight_record(run, weight) for weight in self.panel.weights])
-        if not asked.done.is_set():
-            asked.forget()
+        if not asked.done():
+            asked.cancel()
             return
-        records = asked.answer()
+        records = asked.result()
         if len({record.steps.tobytes() for record in records}) == 1:
             self._trail.take(records[0].steps.tolist(), np.stack([record.values for record in records], axis=1))
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError, TypeMismatchError
 from ...io import CsvTable
 from ...run.core.frame import Frame, Stage, Tensor
-from ...run.core.reading import FrameRequest
+from ...run.core.requests import FrameRequest
 from ...run.edits import Edit
 from ...run.panels import LossCurve, Panel, PlaneMap, RecordedPictures
 from ...run.run import Run

@@ -260,7 +260,7 @@ class Search:
     @property
     def done(self) -> bool:
         """Whether the answer is there; it is taken over."""
-        if not self._asked.done.is_set():
+        if not self._asked.done():
             return False
         if not self._words:
             self._take()
@@ -275,7 +275,7 @@ class Search:
 
     def _take(self) -> None:
         try:
-            self.step = self._asked.answer()
+            self.step = self._asked.result()
         except ScalarvizError as error:
             self._words = str(error)
             return

@@ -17,7 +17,7 @@ from ..touched.opening import account_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
-    from ...run.core.reading import AskedCall
+    from ...run.core.requests import AskedCall
     from ...run.run import Run
     from ..touched.account import Account
     from ..touched.inspector import Inspector
@@ -114,11 +114,11 @@ class Asking:
 
     def _take(self) -> bool:
         """Take over an answer that has come."""
-        if self._asked is None or not self._asked[1].done.is_set():
+        if self._asked is None or not self._asked[1].done():
             return False
         (inspector, asked), self._asked = self._asked, None
         try:
-            found = asked.answer()
+            found = asked.result()
         except (ScalarvizError, MemoryError):  # the run was closed, another one has its weights, or it is too large
             self._refused, inspector.account = inspector, None
             return True

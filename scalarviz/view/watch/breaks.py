@@ -11,7 +11,7 @@ from ...run.callbacks import condition_name, holds
 from ...run.questions.expression import brief
 
 if TYPE_CHECKING:
-    from ...run.core.reading import AskedCall
+    from ...run.core.requests import AskedCall
     from ...run.questions.breakpoints import Breakpoint, Stop
     from ...run.worker import Worker
     from .viewer import Viewer
@@ -143,11 +143,11 @@ class Breaks:
 
     def _say_whether_true(self) -> None:
         """A condition that is true already pauses the run when it becomes true again."""
-        if self._asked is None or not self._asked[1].done.is_set():
+        if self._asked is None or not self._asked[1].done():
             return
         (said, asked), self._asked = self._asked, None
         with suppress(ScalarvizError):  # the model was changed meanwhile, or the run closed
-            if asked.answer():
+            if asked.result():
                 self._view.say(f"{said}; it is true now, so it waits until it is again", SET_SECONDS)
                 self._view.refresh()
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ScalarvizError
-from ...run.core.frame import Frame
-from ...run.core.reading import AskedCall, Units
+from ...run.core.frame import Frame, Units
+from ...run.core.requests import AskedCall
 from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
 from ...run.engines import full_speed, ready
 from ...run.sources.played import rehearse
@@ -159,9 +159,9 @@ class LiveView(Viewer):
         self._recordings.pass_time()
         self._tell_lesson()
         self.tell_story(seconds)
-        if self._compiling is not None and self._compiling.done.is_set():
+        if self._compiling is not None and self._compiling.done():
             with suppress(ScalarvizError):  # the training meets the same trouble, and says so
-                self._full_speed = self._compiling.answer()
+                self._full_speed = self._compiling.result()
             self._compiling = None
             if self.playback.running:
                 self.playback.resume_here()  # it is to be watched, not to leap

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...run.core.reading import AskedCall
+from ...run.core.requests import AskedCall
 from ...run.edits import Edit
 from ...run.run import Run
 from ...run.sources.run_source import RunSource

@@ -15,7 +15,7 @@ from .actions import action_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame, Past
-    from ...run.core.reading import AskedCall
+    from ...run.core.requests import AskedCall
     from ...run.run import Run
     from .guide import Guide
     from .viewer import Viewer
@@ -298,7 +298,7 @@ class Travels:
             self._viewer.say(f"on the way to step {self.goal:,}: {part}  ·  Escape gives it up", 0.25)
             self._viewer.refresh()
         self._watch_branches()
-        done = [entry for entry in self._asked if entry[0].done.is_set()]
+        done = [entry for entry in self._asked if entry[0].done()]
         self._asked = [entry for entry in self._asked if entry not in done]
         for asked, says in done:
             self._tell(asked, says)
@@ -311,7 +311,7 @@ class Travels:
 
     def _tell(self, asked: AskedCall, says: Callable[[Any], str]) -> None:
         try:
-            self._viewer.say(says(asked.answer()))
+            self._viewer.say(says(asked.result()))
         except ScalarvizError as error:
             self._viewer.say(str(error))
             self._plays_then = False
