@@ -198,13 +198,12 @@ def restore(
     Raises InputError: lists every missing, unexpected and misshapen tensor at once; or a number is not
     finite, or too large for the run's dtype. Nothing is changed then.
     """
-    run._check_live()
+    run._enter()
     steps = steps_of(steps)
     mapping(tensors, "restore: the tensors")
     mapping(optimizer_state, "restore: the optimiser's state")
     if pace is not None and not isinstance(pace, PaceMoment):
         raise TypeMismatchError(f"restore: pace is optimizer.lr_pace.moment(), got {type(pace).__name__}")
-    run.timeline.enter()
     with Whole(), all_or_nothing(run, lines=True), run.timeline.jump(f"loaded step {steps:,}"):
         if rule is not None:
             setup, frozen = rule

@@ -73,8 +73,7 @@ def do(run: Run, edit: Edit, gesture: str) -> None:
     if not isinstance(edit, Edit):
         raise TypeMismatchError(f"do: an Edit is wanted, such as SetWeights(0, [0.5]); got {type(edit).__name__}")
     text(gesture, "do: the gesture")
-    run._check_live()
-    run.timeline.enter()
+    run._enter()
     edit = edit.resolved(run._hands)
     edit.check(run._hands)
     if isinstance(edit, Call):

@@ -44,8 +44,8 @@ from .opened.why import MOST, Comparison, Why
 from .past.timeline import Progress, Timeline
 from .questions.breakpoints import Breakpoint, Breakpoints, Stop
 from .questions.conditions import Named
-from .run_traveller import RunTraveller
 from .state import State
+from .travel import Traveller
 
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
@@ -164,7 +164,7 @@ class Run:
     _stands: Event
     _left: weakref.finalize[Any, Any]
     # what becomes of it
-    _traveller: RunTraveller
+    _traveller: Traveller
     _callbacks: list[StepCallback]
     _recorders: tuple[Recorder, ...] = ()
     _taken_by: Run | None = None
@@ -804,7 +804,8 @@ class Run:
         --------
         >>> print(run.log[-1])
         """
-        return travel.entered(self).log
+        travel.enter(self)
+        return self.timeline.log
 
     @property
     def branches(self) -> tuple[Branch, ...]:
@@ -814,8 +815,10 @@ class Run:
         --------
         >>> run.branches[0].newest
         """
-        return travel.entered(self).branches()
+        travel.enter(self)
+        return self.timeline.branches()
 
+    @in_turn
     def to(self, step: int, branch: Branch | int | None = None, *, progress: Progress | None = None) -> bool:
         """Stand at a step that was done: with the bits of then, and the next steps are those that followed.
 
@@ -844,8 +847,10 @@ class Run:
         --------
         >>> run.to(42)
         """
-        return travel.to(self, step, branch, progress)
+        self._enter()
+        return self.timeline.to(step, branch, progress)
 
+    @in_turn
     def back(self, n: int = 1) -> None:
         """Go `n` steps back, see :meth:`to`; InputError: there are not so many before this one.
 
@@ -853,8 +858,10 @@ class Run:
         --------
         >>> run.back(2)
         """
-        travel.back(self, n)
+        self._enter()
+        self.timeline.back(n)
 
+    @in_turn
     def switch(self, branch: Branch | int) -> None:
         """Go to the newest step of another branch; that of now stays. InputError: it is not kept (any more).
 
@@ -862,7 +869,8 @@ class Run:
         --------
         >>> run.switch(run.branches[0])
         """
-        travel.switch(self, branch)
+        self._enter()
+        self.timeline.switch(branch)
 
     def restart(self, seed: int | None = None) -> None:
         """Begin anew on a branch of its own: the first weights with the rate, batch, data and freezes of now.
@@ -889,6 +897,7 @@ class Run:
         """
         travel.restart(self, seed)
 
+    @in_turn
     def undo(self) -> str:
         """Go to the moment before the last edit; steps that were made since stay as a branch. Returns its words.
 
@@ -898,8 +907,10 @@ class Run:
         --------
         >>> run.undo()
         """
-        return travel.undo(self)
+        self._enter()
+        return self.timeline.undo()
 
+    @in_turn
     def redo(self) -> str:
         """Go back to where :meth:`undo` came from. Returns the words of the edit.
 
@@ -909,8 +920,10 @@ class Run:
         --------
         >>> run.redo()
         """
-        return travel.redo(self)
+        self._enter()
+        return self.timeline.redo()
 
+    @in_turn
     def name(self, label: str, step: int | None = None) -> None:
         """Give a step (default: that of now) a name, which the time bar shows; an empty one takes it away.
 
@@ -925,7 +938,8 @@ class Run:
         --------
         >>> run.name("before the jump")
         """
-        travel.name(self, label, step)
+        self._enter()
+        self.timeline.name(label, step)
 
     # ---- keeping
 
@@ -1044,6 +1058,11 @@ class Run:
         if self._taken_by is not None:
             raise StateError(f"another Run took over the weights of this one ({self._taken_by!r}); step that one")
         self._check_stands()
+
+    def _enter(self) -> None:
+        """Before anything else is done in turn: the run is live, and what was written past it stands in its log."""
+        self._check_live()
+        self.timeline.enter()
 
     def _check_stands(self) -> None:
         if self.timeline.away:

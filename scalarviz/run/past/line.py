@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ..core.frame import Flag
 from ..core.history import History
+from ..core.training import Training
 from ..edits import Applied
 
 if TYPE_CHECKING:
-    from ..run_traveller import RunTraveller, RunTwin
     from ..state import State
+    from ..travel import Traveller
 
 
 # ---- `Line`: one line of steps of a run, which may have left another one, with its edits and keyframes
@@ -335,9 +336,9 @@ _HOPS = 256
 class Ahead:
     """Prepares the way back."""
 
-    def __init__(self, traveller: RunTraveller, keyframes: Keyframes) -> None:
-        self._run, self._keyframes = traveller, keyframes
-        self._twin: RunTwin | None = None
+    def __init__(self, traveller: Traveller, training: Training, keyframes: Keyframes) -> None:
+        self._run, self._training, self._keyframes = traveller, training, keyframes
+        self._twin: Training | None = None
         self._gap: tuple[Line, int, int] | None = None  # the line, the step that it ends at, and what the past was then
         self._refused: Key | None = None
 
@@ -357,13 +358,13 @@ class Ahead:
             if self._twin is None:
                 self._refused = key
                 return True
-        self._go_on(self._twin, place, key.edits, end)
+        self._go_on(self._twin, place, key, end)
         return True
 
     def _next(self, place: Place) -> tuple[Key, int] | None:
         """The first gap on the way back that takes too long, unless edits lie in it."""
         line, end, edits = place
-        second, reached = self._run.seconds_a_step, 0.0
+        second, reached = self._training.seconds_a_step, 0.0
         reach = min(REACH, FINE * (self._keyframes.fine_room // 2))
         for _ in range(_HOPS):
             key = line.nearest(end, edits)
@@ -376,9 +377,9 @@ class Ahead:
             end, edits = key.step, key.edits
         return None
 
-    def _go_on(self, twin: RunTwin, place: Place, edits: int, end: int) -> None:
-        start = time.perf_counter()
+    def _go_on(self, twin: Training, place: Place, begun: Key, end: int) -> None:
+        start, edits = time.perf_counter(), begun.edits
         while twin.steps < end - 1 and time.perf_counter() - start < SLICE:
-            twin.replay(min(end - 1 - twin.steps, max(1, int(FINE / self._run.seconds_a_step))))
-        owner = place.line.owner(twin.steps, edits)
-        self._keyframes.add(owner, Key(twin.steps, edits, twin.keyframe(), self._keyframes.clock, fine=True))
+            twin.replay(min(end - 1 - twin.steps, max(1, int(FINE / self._training.seconds_a_step))))
+        owner, kept = place.line.owner(twin.steps, edits), self._run.keyframe_of(twin, begun.kept)
+        self._keyframes.add(owner, Key(twin.steps, edits, kept, self._keyframes.clock, fine=True))
