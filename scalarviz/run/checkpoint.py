@@ -16,15 +16,14 @@ from ..engine.problem import DTYPES, HALF
 from ..errors import FileFormatError, InputError, TypeMismatchError, shown
 from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors, under
 from ..optim._pace import PaceMoment
+from .atomic import Atomic
 from .checks import seed_of, steps_of
 from .core.gather import constants_of, without_constants
-from .core.interrupts import Whole
 from .core.loss_scale import NAME
 from .core.optimizer import by_name
 from .core.optimizer import restore as put_by_name
 from .core.setup import Setup, checked_keep, plain, read, sound, storable, written
 from .core.training import in_turn
-from .former import all_or_nothing, keep
 from .state import put_setup
 
 if TYPE_CHECKING:
@@ -204,7 +203,7 @@ def restore(
     mapping(optimizer_state, "restore: the optimiser's state")
     if pace is not None and not isinstance(pace, PaceMoment):
         raise TypeMismatchError(f"restore: pace is optimizer.lr_pace.moment(), got {type(pace).__name__}")
-    with Whole(), all_or_nothing(run, lines=True), run.timeline.jump(f"loaded step {steps:,}"):
+    with Atomic(run, lines=True) as atomic, run.timeline.jump(f"loaded step {steps:,}"):
         if rule is not None:
             setup, frozen = rule
             put_setup(run, setup)
@@ -214,7 +213,7 @@ def restore(
         if optimizer_state:
             targets |= {f"{n}.": a for n, a in zip(run.optimizer.state, run._problem.state, strict=True)}
         for array in (*targets.values(), run._problem.previous):
-            keep(run, array)
+            atomic.keep(array)
         tensors = _with_own_scale(run, without_constants(run.model, tensors))
         put_by_name(run._graph.kept, targets, {**tensors, **optimizer_state})
         run._problem.previous[:], run._training._update = run._store.value, None

@@ -22,6 +22,7 @@ from ..scalar.store import Store
 from ..scalar.weight import Weight
 from ..tape import Tape
 from . import callbacks, checkpoint, editing, engines, looking, making, state, travel
+from .atomic import Atomic
 from .callbacks import Recorder, StepCallback
 from .checks import Shape
 from .core.forward import Forward
@@ -35,7 +36,6 @@ from .core.setup import Dataset
 from .core.training import Training, handed_on, in_turn
 from .editing import AS_NOW, AsNow
 from .edits import AddSamples, Applied, Edit, Refill, SetNumbers, SetOptimizer, SetSchedule, SetTargets, SetWeights
-from .former import Former
 from .hands import RunHands
 from .looking import Sample
 from .opened.network import Network
@@ -169,7 +169,7 @@ class Run:
     _recorders: tuple[Recorder, ...] = ()
     _taken_by: Run | None = None
     _closed = False
-    _former: Former | None = None  # while it is changed
+    _atomic: Atomic | None = None  # while it is changed
     _said = ""  # how the function that is being called was announced
     # what is kept until it is asked for again
     _calling: StepCallback | None = None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -16,12 +15,11 @@ from numpy.typing import NDArray
 
 from ..engine.table import EngineChoice, lost
 from ..errors import InputError, StateError, TypeMismatchError, listing
+from .atomic import Atomic
 from .core.gather import constants_of
 from .core.graph import Graph
-from .core.interrupts import Whole
 from .core.setup import Dataset, Setup, setup_of
 from .core.training import Training, in_turn
-from .former import all_or_nothing, keep
 
 if TYPE_CHECKING:
     from .run import Run
@@ -151,14 +149,14 @@ def take(run: Run, state: State) -> None:
     run._enter()
     if not isinstance(state, State):
         raise TypeMismatchError(f"take: a State is wanted, as run.state() gives it; got {type(state).__name__}")
-    with Whole(), all_or_nothing(run, lines=True), run.timeline.jump("back to a state", state.place):
+    with Atomic(run, lines=True), run.timeline.jump("back to a state", state.place):
         put(run, state)
 
 
 def put(run: Run, state: State) -> None:
     """Go back to what a state holds; what it does not hold stays."""
     state.check(run)
-    with Whole(), all_or_nothing(run):
+    with Atomic(run) as atomic:
         run._hands.put_graph(state.graph)
         _put_engine(run, state.engine)
         if state.data is not run._dataset:
@@ -167,10 +165,9 @@ def put(run: Run, state: State) -> None:
         put_setup(run, state.setup)
         if state.modes is not None:
             for name, module in _modules(state.graph.model):
-                if run._former is not None:
-                    run._former.refer(module)
+                atomic.refer(module)
                 module.training = state.modes[name]
-        put_numbers(run._training, state, partial(keep, run))
+        put_numbers(run._training, state, atomic.keep)
 
 
 def put_setup(run: Run, setup: Setup) -> None:

@@ -17,15 +17,14 @@ from ..nn import Module
 from ..nn.init import drawn, without_rule
 from ..optim._pace import Pace
 from . import state
+from .atomic import Atomic
 from .checks import seed_of
 from .core.gather import as_blocks, begun_buffers
-from .core.interrupts import Whole
 from .core.optimizer import begun, starts
 from .core.setup import setup_of
 from .core.training import Training, in_turn
 from .edits import Applied, Edit, SetFrozen, SetWeights
 from .engines import advance, make_trainer
-from .former import all_or_nothing
 from .state import State
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ class Traveller:
             raise StateError(
                 f"step {kept.step:,} was computed by {engine}, which this process has lost: it cannot be done again"
             )
-        with all_or_nothing(self.run, numbers=False):  # who travels puts back the numbers
+        with Atomic(self.run, numbers=False):  # who travels puts back the numbers
             state.put(self.run, kept)
 
     def advance(self, most: int) -> int:
@@ -103,7 +102,7 @@ class Traveller:
 
     def again(self, edit: Edit) -> None:
         """Do an edit that was done before."""
-        with all_or_nothing(self.run):
+        with Atomic(self.run):
             edit.apply(self.run._hands)
 
     def twin(self, kept: State) -> Training | None:
@@ -207,8 +206,7 @@ def restart(run: Run, seed: int | None) -> None:
     again = _again(values, home, today)
     why = "restart" if seed is None else f"restart with seed {seed}"
     with (
-        Whole(),
-        all_or_nothing(run, lines=True),
+        Atomic(run, lines=True),
         run.timeline.jump(why, place, run.timeline.line.seed if seed is None else seed),
     ):
         state.put(run, again)

@@ -86,7 +86,7 @@ class Twig:
         return tuple(Flag(at, name) for at, name in sorted(found.items()))
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True)
 class Line(Twig):
     """One line of a run."""
 
@@ -172,7 +172,7 @@ class Line(Twig):
         index = bisect_left(self.keys, (key.step, key.edits), key=lambda other: (other.step, other.edits))
         if index < len(self.keys) and (self.keys[index].step, self.keys[index].edits) == (key.step, key.edits):
             return False
-        self.keys.insert(index, key)
+        self.keys = [*self.keys[:index], key, *self.keys[index:]]
         return True
 
 
@@ -199,13 +199,10 @@ LEFT_SHARE = 4
 class Keyframes:
     """The keyframes of all lines.
 
-    `lines`: all there are; the owner adds to it.
-
     `spacing`: seconds between keyframes as they are now. `nbytes`: what is held, start and newest included.
     """
 
-    def __init__(self, lines: list[Line]) -> None:
-        self._lines = lines
+    def __init__(self) -> None:
         self.budget = BUDGET
         self.spacing = SPACING
         self.clock = 0.0
@@ -273,27 +270,27 @@ class Keyframes:
                 kept.append(key)
         line.keys = kept
 
-    def fit(self, current: Line, step: int) -> bool:
+    def fit(self, lines: list[Line], current: Line, step: int) -> bool:
         """Let go of what can be computed again until the budget is kept; False if that is not enough."""
         if self._fine > self.budget // FINE_SHARE:
-            self._drop_far(current, step)
+            self._drop_far(lines, step)
         if self.nbytes <= self.budget:
             return True
-        for line in self._lines:
+        for line in lines:
             self.drop(line, lambda key: key.fine)
         way = {id(line): (step, edits) for line, step, edits in current.path()}
-        for line in self._lines:
+        for line in lines:
             if self.nbytes > self.budget:
                 self._drop_left(line, way.get(id(line), (-1, -1)))
-        for line in self._lines:
+        for line in lines:
             if self.nbytes > self.budget and line is not current:
                 self.keep_tip(line, None)
-        left = sum(line.rest + sum(key.nbytes for key in line.keys) for line in self._lines if id(line) not in way)
+        left = sum(line.rest + sum(key.nbytes for key in line.keys) for line in lines if id(line) not in way)
         if self.nbytes > self.budget and left > self.budget // LEFT_SHARE:
             return False
-        while self.nbytes > self.budget and any(not key.whole for line in self._lines for key in line.keys):
+        while self.nbytes > self.budget and any(not key.whole for line in lines for key in line.keys):
             self.spacing = max(2 * self.spacing, FINE)
-            for line in self._lines:
+            for line in lines:
                 self._drop_close(line)
         return self.nbytes <= self.budget
 
@@ -311,12 +308,12 @@ class Keyframes:
                 going.add(id(key))
         self.drop(line, lambda key: id(key) in going)
 
-    def _drop_far(self, current: Line, step: int) -> None:
+    def _drop_far(self, lines: list[Line], step: int) -> None:
         """The half of the fine keyframes that are farther from where the run stands."""
-        fine = [key for line in self._lines for key in line.keys if key.fine]
+        fine = [key for line in lines for key in line.keys if key.fine]
         fine.sort(key=lambda key: abs(key.step - step))
         going = {id(key) for key in fine[len(fine) // 2 :]}
-        for line in self._lines:
+        for line in lines:
             self.drop(line, lambda key: id(key) in going)
 
 

@@ -44,12 +44,12 @@ class Timeline:
         self._run, self._training = traveller, training
         self.line = Line(0, None, 0, 0, history=training.history)
         self.lines = [self.line]
-        self.keyframes = Keyframes(self.lines)
+        self.keyframes = Keyframes()
         self._ahead = Ahead(traveller, training, self.keyframes)
         self.revision, self.away = 0, ""
         self._count = 1
         self._begun = self._closed = False
-        self._redo: list[tuple[Line, int, str]] = []
+        self.redoable: list[tuple[Line, int, str]] = []
         self._seen: tuple[tuple[int, int, str], Past] | None = None
 
     # ---- what there is
@@ -137,7 +137,7 @@ class Timeline:
         if self._seen is None or self._seen[0] != now:
             first, _ = self.span
             flags = line.flags_to(line.newest)
-            undo, redo = now[2], self._redo[-1][2] if self._redo else ""
+            undo, redo = now[2], self.redoable[-1][2] if self.redoable else ""
             found = Past(first, newest, line.history.curve(), tuple(line.edits), self.branches(), flags, undo, redo,
                          seed=line.seed)  # fmt: skip
             self._seen = now, found
@@ -475,12 +475,12 @@ class Timeline:
 
     def undo(self) -> str:
         """Go to before the last edit that was done; returns its words, StateError if there is none."""
-        here, (jumped, edits), redo = self.place(), self._undoable(), self._redo
+        here, (jumped, edits), redo = self.place(), self._undoable(), self.redoable
         if jumped is None and edits < 0:
             raise StateError("undo: nothing was changed before this step")
         what = self.undone
         with Whole():
-            self._redo = [*redo, (here.line, here.step, what)]
+            self.redoable = [*redo, (here.line, here.step, what)]
             try:
                 if jumped is not None and jumped.came is not None:
                     line, step = jumped.came
@@ -490,19 +490,19 @@ class Timeline:
                 else:
                     self._go(here.line, here.line.edits[edits].step, edits, why=f"without {what}")
             except BaseException:
-                self._redo = redo
+                self.redoable = redo
                 raise
             self.revision += 1
         return what
 
     def redo(self) -> str:
         """Go back to where :meth:`undo` came from; returns the edit's words, StateError if there is nothing."""
-        if not self._redo:
+        if not self.redoable:
             raise StateError("redo: nothing was undone since the last edit")
-        line, step, what = self._redo[-1]
+        line, step, what = self.redoable[-1]
         with Whole():
             self._go(line, step, line.done(step))
-            self._redo.pop()
+            self.redoable = self.redoable[:-1]
             self.revision += 1
         return what
 
@@ -559,7 +559,7 @@ class Timeline:
 
     def _to_line(self, line: Line) -> None:
         if line not in self.lines:
-            self.lines.append(line)
+            self.lines = [*self.lines, line]
             self._count += 1
         left, self.line = self.line, line
         if left.empty and left is not line and left.parent is not None and not self._needed(left):
@@ -575,20 +575,20 @@ class Timeline:
     def _needed(self, line: Line) -> bool:
         """Whether another line comes from it, or one can return to it."""
         others = any(line in (other.parent, other.came and other.came[0]) for other in self.lines)
-        return others or any(line is entry[0] for entry in self._redo)
+        return others or any(line is entry[0] for entry in self.redoable)
 
     def _forget(self, line: Line) -> None:
         self.keyframes.drop(line, lambda key: True)
         self.keyframes.keep_tip(line, None)
         self.keyframes.keep_rest(line, 0)
-        self.lines.remove(line)
+        self.lines = [other for other in self.lines if other is not line]
         line.history.forget()
         self.revision += 1
 
     def _nothing_to_redo(self) -> None:
         """Lines that were only there to return to are not kept."""
-        if self._redo:
-            self._redo.clear()
+        if self.redoable:
+            self.redoable = []
             for line in [line for line in self.lines if line.empty and line.parent is not None]:
                 if line is not self.line and not self._needed(line):
                     self._forget(line)
@@ -596,7 +596,7 @@ class Timeline:
 
     def _fit(self) -> None:
         """Keep the budget: left branches are let go of where nothing else helps, the oldest first."""
-        while not self.keyframes.fit(self.line, self._training.steps):
+        while not self.keyframes.fit(self.lines, self.line, self._training.steps):
             left = [line for line in self.lines if line is not self.line and not (line.cut and self._leavers(line))]
             if not left:
                 return
@@ -607,7 +607,7 @@ class Timeline:
 
     def _cut(self, line: Line) -> None:
         """Let go of a left branch, but for what others come from."""
-        self._redo = [entry for entry in self._redo if entry[0] is not line]
+        self.redoable = [entry for entry in self.redoable if entry[0] is not line]
         for other in self.lines:
             if other.came is not None and other.came[0] is line:
                 other.came = None
@@ -645,8 +645,8 @@ class Timeline:
             self.keyframes.keep_rest(line, 0)
         self.line.parent = self.line.came = None
         self.line.newest = self._training.steps
-        self.lines[:] = [self.line]
-        self._redo.clear()
+        self.lines = [self.line]
+        self.redoable = []
         self._seen = None
         self._closed = True
         self.revision += 1
