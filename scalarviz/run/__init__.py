@@ -2,7 +2,7 @@
 
 Open `run` first: the class that users hold. Its methods hand on to the files beside it, which are functions of a run:
 `making`, `engines`, `callbacks` (steps and conditions), `looking` (frames, inside a step), `editing` and `hands`
-(changes), `travel` and `run_traveller` (the past), `state` (all that a run is), `checkpoint` (the same on disk),
+(changes), `travel` (the past), `state` (all that a run is), `checkpoint` (the same on disk),
 `regraph` (another model), `weight_record`.
 
 Below it stand rooms that know no Run, each of which knows those before it: `checks`, ``edits/`` (changes from outside,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +15,14 @@ from ..checks import mapping, text
 from ..engine.problem import DTYPES, HALF
 from ..errors import FileFormatError, InputError, TypeMismatchError, shown
 from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors, under
-from ..optim._pace import PaceMoment
+from .atomic import Atomic
 from .checks import seed_of, steps_of
 from .core.gather import constants_of, without_constants
-from .core.interrupts import Whole
 from .core.loss_scale import NAME
 from .core.optimizer import by_name
 from .core.optimizer import restore as put_by_name
 from .core.setup import Setup, checked_keep, plain, read, sound, storable, written
 from .core.training import in_turn
-from .former import all_or_nothing, keep
 from .state import put_setup
 
 if TYPE_CHECKING:
@@ -58,21 +56,24 @@ class Checkpoint:
         ``"arguments"``; empty if there was none.
     rule : dict
         How it trained, the schedule included: ``"groups"``, the numbers of each parameter group, ``"members"``,
-        ``"momenta"``, ``"initial"``, ``"limits"``, ``"before"``, ``"frozen"``; no groups in files of earlier versions.
+        ``"momenta"``, ``"initial"``, ``"limits"``, ``"before"``, ``"frozen"``; empty for a file of another program.
     notes : dict of str to str
         What the writer added.
     """
 
     tensors: dict[str, NDArray[Any]]
     optimizer_state: dict[str, NDArray[Any]]
-    steps: int
-    seed: int
-    dtype: str
-    optimizer: str
-    hyperparameters: dict[str, Any]
-    notes: dict[str, str]
+    steps: int = 0
+    seed: int = 0
+    dtype: str = ""
+    optimizer: str = ""
+    hyperparameters: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
     schedule: dict[str, Any] = field(default_factory=dict)
     rule: dict[str, Any] = field(default_factory=dict)
+
+
+_ENTRIES = [one.name for one in fields(Checkpoint) if one.name not in ("tensors", "optimizer_state", "rule")]
 
 
 def save_run(run: Run, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
@@ -134,18 +135,8 @@ def checkpoint_of(weights: dict[str, NDArray[Any]], state: dict[str, NDArray[Any
         raise FileFormatError("its description of the run is nested too deeply") from None
     except ValueError as error:
         raise FileFormatError(f"its description of the run cannot be used: {error}") from None
-    return Checkpoint(
-        tensors=weights,
-        optimizer_state=state,
-        steps=about.get("steps", 0),
-        seed=about.get("seed", 0),
-        dtype=about.get("dtype", ""),
-        optimizer=about.get("optimizer", ""),
-        hyperparameters=about.get("hyperparameters", {}),
-        notes=about.get("notes", {}),
-        schedule=about.get("schedule", {}),
-        rule={name: about[name] for name in RULE if name in about},
-    )
+    entries = {name: about[name] for name in _ENTRIES if name in about}
+    return Checkpoint(weights, state, **entries, rule={name: about[name] for name in RULE if name in about})
 
 
 def _check(about: Any) -> dict[str, Any]:
@@ -189,23 +180,20 @@ def optimizer_state(run: Run) -> dict[str, NDArray[Any]]:
 @in_turn
 def restore(
     run: Run, tensors: dict[str, NDArray[Any]], optimizer_state: dict[str, NDArray[Any]], steps: int,
-    pace: PaceMoment | None = None, rule: Rule | None = None,
+    rule: Rule | None = None,
 ) -> None:  # fmt: skip
     """Take over saved values (by name, all of them), the optimiser's state and the step count, on a branch of its own.
 
-    `pace`: rates and schedule; `rule`: how to train, and which weights are frozen.
+    `rule`: how to train, and which weights are frozen.
 
     Raises InputError: lists every missing, unexpected and misshapen tensor at once; or a number is not
     finite, or too large for the run's dtype. Nothing is changed then.
     """
-    run._check_live()
+    run._enter()
     steps = steps_of(steps)
     mapping(tensors, "restore: the tensors")
     mapping(optimizer_state, "restore: the optimiser's state")
-    if pace is not None and not isinstance(pace, PaceMoment):
-        raise TypeMismatchError(f"restore: pace is optimizer.lr_pace.moment(), got {type(pace).__name__}")
-    run.timeline.enter()
-    with Whole(), all_or_nothing(run, lines=True), run.timeline.jump(f"loaded step {steps:,}"):
+    with Atomic(run, lines=True) as atomic, run.timeline.jump(f"loaded step {steps:,}"):
         if rule is not None:
             setup, frozen = rule
             put_setup(run, setup)
@@ -215,14 +203,12 @@ def restore(
         if optimizer_state:
             targets |= {f"{n}.": a for n, a in zip(run.optimizer.state, run._problem.state, strict=True)}
         for array in (*targets.values(), run._problem.previous):
-            keep(run, array)
+            atomic.keep(array)
         tensors = _with_own_scale(run, without_constants(run.model, tensors))
         put_by_name(run._graph.kept, targets, {**tensors, **optimizer_state})
         run._problem.previous[:], run._training._update = run._store.value, None
         run._store.revision += 1
         run._training.stands_at(steps)
-        if pace is not None:
-            run.optimizer.lr_pace.put(pace)
 
 
 def _with_own_scale(run: Run, tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -241,7 +227,7 @@ def load_run(run: Run, path: str | Path, *, optimizer: bool = True, keep: Collec
 
     That is the optimiser's state, the numbers of its parameter groups, penalties and clipping, the schedule and where
     it stands, and which weights are frozen: a run with the same model, data, batch, seed and engine goes on bit for
-    bit. Files of earlier versions have the state and where the schedule stands alone.
+    bit. A file of another program has weights alone.
 
     Parameters
     ----------
@@ -281,29 +267,8 @@ def put_checkpoint(run: Run, saved: Checkpoint, keep: Collection[str] = ()) -> N
 
     Raises InputError: it does not fit the run; nothing is changed then.
     """
-    rule = _rule(run, saved, keep)
-    stands = _stands(run, saved) if rule is None and "schedule" not in keep else None
-    restore(run, saved.tensors, saved.optimizer_state, saved.steps, stands, rule)
-
-
-def _rule(run: Run, saved: Checkpoint, keep: Collection[str]) -> Rule | None:
-    """How it trained; None in files of earlier versions, which do not say it."""
     try:
-        return read(run._problem, run._graph, saved.rule, keep) if "groups" in saved.rule else None
+        rule = read(run._problem, run._graph, saved.rule, keep) if "groups" in saved.rule else None
     except TypeMismatchError as error:  # what a file says is not a caller's slip
         raise InputError(str(error)) from None
-
-
-def _stands(run: Run, saved: Checkpoint) -> PaceMoment | None:
-    """Where the schedule of a run stands by a file of an earlier version; None where it has none."""
-    schedule = run.optimizer.lr_schedule
-    if not saved.schedule:
-        return None
-    kind = saved.schedule["kind"]
-    if schedule is None or type(schedule).__name__ != kind:
-        ours = "none" if schedule is None else type(schedule).__name__
-        raise InputError(
-            f"it was trained with the schedule {kind}, this run has {ours}; make one, "
-            f"optim.lr_scheduler.{kind}(run.optimizer, ...), or load with optimizer=False"
-        )
-    return schedule.loaded(saved.schedule["state"])
+    restore(run, saved.tensors, saved.optimizer_state, saved.steps, rule)

@@ -15,7 +15,7 @@ from ..checks import real_array, text
 from ..engine.outside import as_source
 from ..engine.problem import Sampling
 from ..errors import TypeMismatchError, UnknownAttributeError, shown
-from .core.interrupts import Whole
+from .atomic import Atomic
 from .core.training import in_turn
 from .edits import (
     Call,
@@ -28,9 +28,9 @@ from .edits import (
     SetOptimizer,
     SetSampling,
     SetWeights,
+    Together,
 )
 from .edits.base import Applied
-from .former import all_or_nothing
 
 if TYPE_CHECKING:
     from .run import Run
@@ -72,17 +72,18 @@ def do(run: Run, edit: Edit, gesture: str) -> None:
     if not isinstance(edit, Edit):
         raise TypeMismatchError(f"do: an Edit is wanted, such as SetWeights(0, [0.5]); got {type(edit).__name__}")
     text(gesture, "do: the gesture")
-    run._check_live()
-    run.timeline.enter()
+    run._enter()
     edit = edit.resolved(run._hands)
     edit.check(run._hands)
     if isinstance(edit, Call):
         _call(run, edit, gesture)
         return
-    with Whole() as whole, all_or_nothing(run):  # what is done stands in the log
-        whole.waits = not isinstance(edit, SetEngine)  # it may take long
+    with Atomic(
+        run, setup=not isinstance(edit, SetWeights | SetFrozen | Together)
+    ) as atomic:  # what is done stands in the log
+        atomic.waits = not isinstance(edit, SetEngine)  # it may take long
         edit.apply(run._hands)
-        whole.waits = True
+        atomic.waits = True
         _note(run, edit, gesture)
 
 

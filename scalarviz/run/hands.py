@@ -17,6 +17,7 @@ from ..optim import Schedule
 from ..optim._groups import GroupNumbers
 from ..optim._pace import PaceMoment
 from . import regraph
+from .atomic import keep
 from .checks import as_pair, batch_of, check_targets, fitting, fitting_source
 from .core.gather import drawn_weights
 from .core.graph import Graph
@@ -26,7 +27,6 @@ from .edits.base import within
 from .edits.change import Change
 from .edits.weights import Spans
 from .engines import go_on_with, prepare_anew
-from .former import keep
 from .regraph import Made, put_graph, put_made
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from .core.training import Training, in_turn
 from .engines import first_trainer
 from .past.timeline import Timeline
 from .questions.breakpoints import Breakpoints
-from .run_traveller import RunTraveller
+from .travel import Traveller
 
 if TYPE_CHECKING:
     from .run import Run
@@ -93,8 +93,8 @@ def make(
             for block, values in zip(graph.blocks, before, strict=True):
                 block.flat_value[:] = values
             raise
-        run._traveller = RunTraveller(run)
-        vars(run).update(timeline=Timeline(run._traveller, run._training.history))
+        run._traveller = Traveller(run)
+        vars(run).update(timeline=Timeline(run._traveller, run._training))
         run._attach()
 
     run._stands = Event()  # other threads find the run by its weights, and wait until it is made

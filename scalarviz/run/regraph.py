@@ -23,6 +23,7 @@ from ..optim._groups import GroupNumbers
 from ..optim._optimizer import holding
 from ..optim._pace import PaceMoment
 from ..scalar.store import Block, Store
+from .atomic import Atomic
 from .checks import batch_of, check_run
 from .core.gather import as_blocks, blocks_of, buffers_in, release
 from .core.graph import Graph, Place, activations_of, recorded
@@ -215,9 +216,10 @@ def put_made(run: Run, made: Made) -> None:
     if made.graph.blocks == run._graph.blocks:
         _put(run, made, run._store)
         return
-    if run._former is not None:
-        run._former.then(partial(_give_back, run, {block: block.flat_value.copy() for block in made.graph.blocks}))
-    take_over(run, made.graph.blocks, partial(_put, run, made))
+    values = {block: block.flat_value.copy() for block in made.graph.blocks}
+    with Atomic(run) as atomic:
+        atomic.then(partial(_give_back, run, values))
+        take_over(run, made.graph.blocks, partial(_put, run, made))
 
 
 def _give_back(run: Run, values: Mapping[Block, NDArray[Any]]) -> None:
@@ -236,8 +238,8 @@ def _put(run: Run, made: Made, store: Store) -> None:
     store.gate = run._store.gate
     if graph.optimizer is not old.optimizer:
         hand_back(old.optimizer, old.tape, run._problem, training)
-        if run._former is not None:
-            run._former.refer(graph.optimizer, graph.optimizer.lr_pace, *graph.optimizer.rules)
+        with Atomic(run) as atomic:
+            atomic.refer(graph.optimizer, graph.optimizer.lr_pace, *graph.optimizer.rules)
     if made.numbers is not None:
         graph.optimizer.put_moment(made.numbers)
     graph.optimizer.lr_pace.put(_pace(made, old))

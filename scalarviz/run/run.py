@@ -22,6 +22,7 @@ from ..scalar.store import Store
 from ..scalar.weight import Weight
 from ..tape import Tape
 from . import callbacks, checkpoint, editing, engines, looking, making, state, travel
+from .atomic import Atomic
 from .callbacks import Recorder, StepCallback
 from .checks import Shape
 from .core.forward import Forward
@@ -35,7 +36,6 @@ from .core.setup import Dataset
 from .core.training import Training, handed_on, in_turn
 from .editing import AS_NOW, AsNow
 from .edits import AddSamples, Applied, Edit, Refill, SetNumbers, SetOptimizer, SetSchedule, SetTargets, SetWeights
-from .former import Former
 from .hands import RunHands
 from .looking import Sample
 from .opened.network import Network
@@ -44,8 +44,8 @@ from .opened.why import MOST, Comparison, Why
 from .past.timeline import Progress, Timeline
 from .questions.breakpoints import Breakpoint, Breakpoints, Stop
 from .questions.conditions import Named
-from .run_traveller import RunTraveller
 from .state import State
+from .travel import Traveller
 
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
@@ -159,12 +159,12 @@ class Run:
     _stands: Event
     _left: weakref.finalize[Any, Any]
     # what becomes of it
-    _traveller: RunTraveller
+    _traveller: Traveller
     _callbacks: list[StepCallback]
     _recorders: tuple[Recorder, ...] = ()
     _taken_by: Run | None = None
     _closed = False
-    _former: Former | None = None  # while it is changed
+    _atomic: Atomic | None = None  # while it is changed
     _said = ""  # how the function that is being called was announced
     # what is kept until it is asked for again
     _calling: StepCallback | None = None
@@ -756,7 +756,8 @@ class Run:
         --------
         >>> print(run.log[-1])
         """
-        return travel.entered(self).log
+        travel.enter(self)
+        return self.timeline.log
 
     @property
     def branches(self) -> tuple[Branch, ...]:
@@ -766,8 +767,10 @@ class Run:
         --------
         >>> run.branches[0].newest
         """
-        return travel.entered(self).branches()
+        travel.enter(self)
+        return self.timeline.branches()
 
+    @in_turn
     def to(self, step: int, branch: Branch | int | None = None, *, progress: Progress | None = None) -> bool:
         """Stand at a step that was done, after its edits, with the bits of then; the steps after it follow as then.
 
@@ -791,8 +794,10 @@ class Run:
         --------
         >>> run.to(42)
         """
-        return travel.to(self, step, branch, progress)
+        self._enter()
+        return self.timeline.to(step, branch, progress)
 
+    @in_turn
     def back(self, n: int = 1) -> None:
         """Go `n` steps back, see :meth:`to`; InputError: there are not so many before this one.
 
@@ -800,8 +805,10 @@ class Run:
         --------
         >>> run.back(2)
         """
-        travel.back(self, n)
+        self._enter()
+        self.timeline.back(n)
 
+    @in_turn
     def switch(self, branch: Branch | int) -> None:
         """Go to the newest step of another branch; that of now stays. InputError: it is not kept (any more).
 
@@ -809,7 +816,8 @@ class Run:
         --------
         >>> run.switch(run.branches[0])
         """
-        travel.switch(self, branch)
+        self._enter()
+        self.timeline.switch(branch)
 
     def restart(self, seed: int | None = None) -> None:
         """Begin anew on a branch of its own: the first weights with the rate, batch, data and freezes of now.
@@ -836,6 +844,7 @@ class Run:
         """
         travel.restart(self, seed)
 
+    @in_turn
     def undo(self) -> str:
         """Go to the moment before the last edit; steps that were made since stay as a branch. Returns its words.
 
@@ -845,8 +854,10 @@ class Run:
         --------
         >>> run.undo()
         """
-        return travel.undo(self)
+        self._enter()
+        return self.timeline.undo()
 
+    @in_turn
     def redo(self) -> str:
         """Go back to where :meth:`undo` came from. Returns the words of the edit.
 
@@ -856,8 +867,10 @@ class Run:
         --------
         >>> run.redo()
         """
-        return travel.redo(self)
+        self._enter()
+        return self.timeline.redo()
 
+    @in_turn
     def name(self, label: str, step: int | None = None) -> None:
         """Give a step (default: that of now) a name, which the time bar shows; an empty one removes it.
 
@@ -867,7 +880,8 @@ class Run:
         --------
         >>> run.name("before the jump")
         """
-        travel.name(self, label, step)
+        self._enter()
+        self.timeline.name(label, step)
 
     # ---- keeping
 
@@ -976,6 +990,11 @@ class Run:
         if self._taken_by is not None:
             raise StateError(f"another Run took over the weights of this one ({self._taken_by!r}); step that one")
         self._check_stands()
+
+    def _enter(self) -> None:
+        """Before anything else is done in turn: the run is live, and what was written past it stands in its log."""
+        self._check_live()
+        self.timeline.enter()
 
     def _check_stands(self) -> None:
         if self.timeline.away:

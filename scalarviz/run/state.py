@@ -6,7 +6,7 @@ are copied; what is never written to (data, functions, the recorded graph) is re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from ..engine.table import EngineChoice, lost
 from ..errors import InputError, StateError, TypeMismatchError, listing
+from .atomic import Atomic
 from .core.gather import asked, constants_of
 from .core.graph import Graph
-from .core.interrupts import Whole
 from .core.setup import Dataset, Setup, setup_of
-from .core.training import in_turn
-from .former import all_or_nothing, keep
+from .core.training import Training, in_turn
 
 if TYPE_CHECKING:
     from .run import Run
@@ -107,11 +106,20 @@ def _check_buffers(own: Mapping[str, NDArray[Any]], kept: Mapping[str, NDArray[A
 
 def keyframe(run: Run) -> State:
     """What it takes to do the next step again, and no more."""
-    store, training, problem = run._store, run._training, run._problem
+    setup, data = setup_of(run._problem, run.optimizer), run._dataset
+    return keyframe_of(run._training, run.optimizer.state, setup, run._graph, run._choice, data, data.version)
+
+
+def keyframe_of(
+    training: Training, names: Iterable[str], setup: Setup, graph: Graph, engine: EngineChoice, data: Dataset,
+    files: int,
+) -> State:  # fmt: skip
+    """Likewise of a training, whose optimiser gathers arrays of these names."""
+    store = training.problem.store
+    gathered = {name: array.copy() for name, array in zip(names, training.problem.state, strict=True)}
     return State(
         training.steps, training.loss, training.lr, store.value.copy(), store.computed.copy(), store.frozen.copy(),
-        {name: array.copy() for name, array in zip(run.optimizer.state, problem.state, strict=True)},
-        training.edited, setup_of(problem, run.optimizer), run._graph, run._choice, run._dataset, run._dataset.version,
+        gathered, training.edited, setup, graph, engine, data, files,
     )  # fmt: skip
 
 
@@ -134,32 +142,28 @@ def of_now(run: Run) -> State:
 @in_turn
 def take(run: Run, state: State) -> None:
     """Go back to a state of this run, on a branch of its own."""
-    run._check_live()
+    run._enter()
     if not isinstance(state, State):
         raise TypeMismatchError(f"take: a State is wanted, as run.state() gives it; got {type(state).__name__}")
-    run.timeline.enter()
-    with Whole(), all_or_nothing(run, lines=True), run.timeline.jump("back to a state", state.place):
+    with Atomic(run, lines=True), run.timeline.jump("back to a state", state.place):
         put(run, state)
 
 
 def put(run: Run, state: State) -> None:
     """Go back to what a state holds; what it does not hold stays."""
     state.check(run)
-    with Whole(), all_or_nothing(run):
+    with Atomic(run) as atomic:
         run._hands.put_graph(state.graph)
         _put_engine(run, state.engine)
         if state.data is not run._dataset:
             run._hands.put_data(state.data)
         run._hands.put_batch(state.setup.batch_size, state.setup.sampling)
         put_setup(run, state.setup)
-        run._problem.state = [state.gathered[name].copy() for name in run.optimizer.state]
         if state.modes is not None:
             for name, module in asked(state.graph.model, "named_modules"):
-                if run._former is not None:
-                    run._former.refer(module)
+                atomic.refer(module)
                 module.training = state.modes[name]
-        _put_weights(run, state)
-        run._training.stands_at(state.step, state.loss, state.lr)
+        put_numbers(run._training, state, atomic.keep)
 
 
 def put_setup(run: Run, setup: Setup) -> None:
@@ -177,14 +181,18 @@ def _put_engine(run: Run, engine: EngineChoice) -> None:
     run._choice = engine
 
 
-def _put_weights(run: Run, state: State) -> None:
-    store, training = run._store, run._training
-    arrays = (store.value, store.grad, run._problem.previous, store.computed, store.frozen)
+def put_numbers(training: Training, state: State, keep: Callable[[NDArray[Any]], None] | None = None) -> None:
+    """Let a training that computes the same stand at a state; what is about to be written over is told to `keep`."""
+    problem, store = training.problem, training.problem.store
+    arrays = (store.value, store.grad, problem.previous, store.computed, store.frozen)
     given = (state.values, state.gradient, state.previous, state.computed, state.frozen)
     for array, kept in zip(arrays, given, strict=True):
         if kept is not None:
-            keep(run, array)
+            if keep is not None:
+                keep(array)
             np.copyto(array, kept)
+    problem.state = [array.copy() for array in state.gathered.values()]
     store.revision += 1
     training._revision, training.data_changed, training.flags_changed = store.revision, state.edited, True
     training._update = state.update  # never written to
+    training.stands_at(state.step, state.loss, state.lr)

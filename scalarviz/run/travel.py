@@ -1,120 +1,280 @@
-"""A run goes back to any step that was done, and on from there."""
+"""A run goes through its past: what its timeline asks of it, and how it begins anew."""
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..checks import function, integer, text
-from ..errors import InputError, TypeMismatchError
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.table import lost
+from ..errors import InputError, StateError, listing
+from ..optim._pace import Pace
 from . import state
-from .core.frame import Branch
-from .core.interrupts import Whole
-from .core.training import in_turn
-from .former import all_or_nothing
-from .past.timeline import Progress, Timeline
-from .run_traveller import redrawn, restarted, seeded, seeded_as_before
+from .atomic import Atomic
+from .checks import seed_of
+from .core.gather import drawn_weights
+from .core.optimizer import begun, starts
+from .core.setup import setup_of
+from .core.training import Training, in_turn
+from .edits import Applied, Edit, SetFrozen, SetWeights
+from .engines import advance, make_trainer
+from .state import State
 
 if TYPE_CHECKING:
+    from .core.frame import Frame
     from .run import Run
+
+
+def enter(run: Run) -> None:
+    """The timeline takes down what was written without a word; beside a training thread it is left as it is."""
+    if run._store.gate_here() is None:
+        run.timeline.enter()
 
 
 def span(run: Run) -> tuple[int, int]:
     """First and newest step at which the run can stand, on the branch of now."""
-    return entered(run).span
+    enter(run)
+    return run.timeline.span
 
 
-def entered(run: Run) -> Timeline:
-    """The timeline, which has seen what was written without a word; beside a training thread as it is."""
-    if run._store.gate_here() is None:
-        run.timeline.enter()
-    return run.timeline
+BESIDE = ("numpy", "numba")
+"""The engines of which a second one computes beside the run's."""
 
 
-@in_turn
-def to(run: Run, step: int, branch: Branch | int | None, progress: Progress | None) -> bool:
-    """Stand at a step that was done; False where `progress` gave it up."""
-    run._check_live()
-    step = integer("to: step", step, 0)
-    if progress is not None:
-        function(progress, "to: progress")
-    run.timeline.enter()
-    line = None if branch is None else run.timeline.find(_branch(branch))
-    return run.timeline.to(step, line, progress)
+class Traveller:
+    """What a timeline asks of its run. It refers to the run weakly: the run holds its timeline."""
+
+    def __init__(self, run: Run) -> None:
+        self._ref = weakref.ref(run)
+        self._shadow: tuple[NDArray[Any], NDArray[np.uint8]] | None = None
+
+    @property
+    def run(self) -> Run:
+        """The run."""
+        run = self._ref()
+        assert run is not None  # it holds the timeline that asks
+        return run
+
+    def in_turn(self, function: Callable[[], object]) -> None:
+        """Call a function between two calls of the engine."""
+        self.run._in_turn(function)
+
+    def keyframe(self) -> State:
+        """What it takes to do the next step again."""
+        return state.keyframe(self.run)
+
+    def whole(self) -> State:
+        """All of the moment."""
+        return state.whole(self.run)
+
+    def same_data(self, kept: State) -> bool:
+        """Whether the data is as it was then: not so where a file was changed by others."""
+        return bool(kept.data.version == kept.files)
+
+    def forget_step(self) -> None:
+        """Gradient and update of the step before are not known here."""
+        store, problem = self.run._store, self.run._problem
+        store.grad[:], store.computed[:] = 0, 0
+        np.copyto(problem.previous, store.value)
+        self.run._training._update = None
+
+    def put(self, kept: State) -> None:
+        """Stand there again."""
+        engine = kept.engine.name
+        if lost(engine):
+            raise StateError(
+                f"step {kept.step:,} was computed by {engine}, which this process has lost: it cannot be done again"
+            )
+        with Atomic(self.run, numbers=False):  # who travels puts back the numbers
+            state.put(self.run, kept)
+
+    def advance(self, most: int) -> int:
+        """One call of the engine, of new steps."""
+        return advance(self.run, most)
+
+    def again(self, edit: Edit) -> None:
+        """Do an edit that was done before."""
+        with Atomic(self.run):
+            edit.apply(self.run._hands)
+
+    def twin(self, kept: State) -> Training | None:
+        """Steps beside the run from a kept moment on, on copies; None where more than its numbers differ from now."""
+        run, then = self.run, kept.setup
+        now = setup_of(run._problem, run.optimizer)
+        alike = (
+            kept.graph is run._graph
+            and kept.data is run._dataset
+            and kept.engine.name == run._choice.name in BESIDE
+            and self.same_data(kept)
+            and replace(then, pace=now.pace) == now
+            and then.pace.schedule is now.pace.schedule
+            and len(then.pace.momenta) == len(now.pace.momenta)
+            and [*kept.gathered] == [*run.optimizer.state]
+        )
+        if not alike:
+            return None
+        twin = run._training.twin(partial(make_trainer, run))
+        twin.pace.put(then.pace)
+        state.put_numbers(twin, kept)
+        return twin
+
+    def keyframe_of(self, twin: Training, kept: State) -> State:
+        """What it takes to do the next step of a twin that began at a kept moment."""
+        setup = replace(kept.setup, pace=twin.pace.moment())
+        return state.keyframe_of(twin, kept.gathered, setup, kept.graph, kept.engine, kept.data, kept.files)
+
+    # ---- what nobody announced
+
+    def lend(self) -> None:
+        """A view that can be written to is about to be handed out: from now on one has to look."""
+        if self._shadow is None:
+            store = self.run._store
+            self._shadow = store.value.copy(), store.frozen.copy()
+
+    def looked(self) -> None:
+        """The numbers of now are announced, and whoever records them is told."""
+        self.announced()
+        for recorder in self.run._recorders:
+            recorder.look(self.run)
+
+    def announced(self) -> None:
+        """What was written so far is known of."""
+        if self._shadow is not None:
+            store = self.run._store
+            if self._shadow[0].shape != store.value.shape:
+                self._shadow = store.value.copy(), store.frozen.copy()
+            else:
+                np.copyto(self._shadow[0], store.value)
+                np.copyto(self._shadow[1], store.frozen)
+
+    def found(self) -> list[Applied]:
+        """Changes since the last look, as edits."""
+        if self._shadow is None:
+            return []
+        store, training = self.run._store, self.run._training
+        values, frozen = self._shadow
+        edits: list[Edit] = []
+        span = _changed(values, store.value)
+        if span is not None:
+            if training._update is None:  # what the last step did is not what was written since
+                with np.errstate(invalid="ignore", over="ignore"):
+                    training._update = values - self.run._problem.previous
+            store.revision += 1
+            edits.append(SetWeights(span.start, store.value[span]))
+        span = _changed(frozen, store.frozen)
+        if span is not None:
+            training.flags_changed = True
+            edits.append(SetFrozen(span.start, store.frozen[span] != 0))
+        return [Applied(training.steps, edit, edit.words(self.run._graph.name_of)) for edit in edits]
 
 
-@in_turn
-def back(run: Run, n: int) -> None:
-    """Go so many steps back."""
-    n = integer("back: n", n, 0)
-    run._check_live()
-    run.timeline.enter()
-    first, _ = span(run)
-    here = run._training.steps
-    if here - n < first:
-        raise InputError(f"back: there is nothing {n:,} steps before step {here:,}; the first is {first:,}")
-    run.timeline.to(here - n)
+def _changed(before: NDArray[Any], now: NDArray[Any]) -> slice | None:
+    """From the first to the last element that has other bits."""
+    if before is now or np.array_equal(before.view(np.uint8), now.view(np.uint8)):
+        return None
+    sides = before.view(np.uint8).reshape(len(before), -1), now.view(np.uint8).reshape(len(now), -1)
+    places = np.flatnonzero((sides[0] != sides[1]).any(axis=1))
+    return slice(int(places[0]), int(places[-1]) + 1)
 
 
-@in_turn
-def switch(run: Run, branch: Branch | int) -> None:
-    """Go to the newest step of another branch."""
-    run._check_live()
-    run.timeline.enter()
-    line = run.timeline.find(_branch(branch))
-    run.timeline.to(line.newest, line)
+# ---- a run begins anew
+
+
+MOST_NAMED = 6
+"""Weights that an error names."""
 
 
 @in_turn
 def restart(run: Run, seed: int | None) -> None:
     """Begin anew on a branch of its own."""
-    run._check_live()
-    run.timeline.enter()
-    drawn = None if seed is None else seeded(run, seed)
+    run._enter()
+    values = None if seed is None else seeded(run, seed)
     here, today = run._training.steps, state.whole(run)
     run.timeline.to(span(run)[0])
     home, place = state.whole(run), run.timeline.place()
     run.timeline.to(here)
-    if drawn is None and home.graph.blocks != today.graph.blocks:
-        drawn = seeded_as_before(run, home)
-    again = restarted(home, today) if drawn is None else redrawn(drawn, home, today)
+    if values is None and home.graph.blocks != today.graph.blocks:
+        values = seeded_as_before(run, home)
+    again = _again(values, home, today)
     why = "restart" if seed is None else f"restart with seed {seed}"
     with (
-        Whole(),
-        all_or_nothing(run, lines=True),
+        Atomic(run, lines=True),
         run.timeline.jump(why, place, run.timeline.line.seed if seed is None else seed),
     ):
         state.put(run, again)
 
 
-@in_turn
-def undo(run: Run) -> str:
-    """Go to the moment before the last edit."""
-    run._check_live()
-    return run.timeline.undo()
+def _again(values: NDArray[Any] | None, home: State, today: State) -> State:
+    """The run of `today` with the numbers of `home`, or with other weights and an optimiser that begins.
+
+    The rates are those of now, or those that their schedule begins with.
+    """
+    first, before = home, home.setup.before
+    if values is not None:
+        zeros, before = np.zeros_like(values), -home.step
+        first = replace(
+            home, values=values, gradient=zeros, previous=values, computed=np.zeros_like(today.computed), edited=False,
+            update=None, gathered={},
+        )  # fmt: skip
+    known = first.gathered if home.setup.optimizer == today.setup.optimizer else {}
+    gathered = {
+        name: known[name] if name in known else begun(today.graph.optimizer, name, array)
+        for name, array in today.gathered.items()
+    }
+    pace = Pace()
+    pace.put(today.setup.pace)
+    setup = replace(today.setup, before=before, pace=pace.begun())
+    return replace(
+        first, gathered=gathered, setup=setup, frozen=today.frozen, graph=today.graph, engine=today.engine,
+        data=today.data, files=today.files,
+    )  # fmt: skip
 
 
-@in_turn
-def redo(run: Run) -> str:
-    """Go back to where an undo came from."""
-    run._check_live()
-    return run.timeline.redo()
+def seed_shown(frame: Frame) -> int:
+    """The seed of the first weights of the line of steps that a frame is on: the run's, or that of a restart."""
+    if frame.past is not None and frame.past.seed is not None:
+        return frame.past.seed
+    return 0 if frame.settings is None else frame.settings.seed
 
 
-@in_turn
-def name(run: Run, label: str, step: int | None) -> None:
-    """Give a step a name."""
-    text(label, "name: the label")
-    run._check_live()
-    step = run._training.steps if step is None else integer("name: step", step, 0)
-    first, newest = span(run)
-    if not first <= step <= newest:
-        raise InputError(f"name: there is no step {step:,}; allowed: {first:,} to {newest:,}")
-    run.timeline.name(step, label)
+def seeded_as_before(run: Run, home: State) -> NDArray[Any]:
+    """The weights of a model that was changed since `home`, (P,): those of then, and others as the run's seed draws.
+
+    Raises StateError: some were made by hand.
+    """
+    first, graph = home.values, home.graph
+    before = starts(graph.tape)
+    try:
+        values = seeded(run, seed_shown(run.frame()))
+    except InputError as error:
+        raise StateError(
+            f"restart: the run began with {len(first):,} weights and has {len(run._store.value):,} since its model was "
+            f"changed; {str(error).removeprefix('restart: ')}, or go back before that change (run.to)"
+        ) from None
+    for block, to in starts(run._tape).items():
+        if block in before:
+            values[to : to + block.size] = first[before[block] : before[block] + block.size]
+    return values
 
 
-def _branch(branch: Any) -> Branch | int:
-    if isinstance(branch, Branch):
-        return branch
-    if isinstance(branch, bool) or not isinstance(branch, int):
-        raise TypeMismatchError(f"a branch is one of run.branches, or its number; got {type(branch).__name__}")
-    return branch
+def seeded(run: Run, seed: int) -> NDArray[Any]:
+    """All weights as the initialisers that drew them last draw them with this seed, buffers as they were made, (P,).
+
+    In the run's dtype.
+
+    Raises InputError: no seed; or nobody draws some weights, which are named.
+    """
+    values, known = drawn_weights(run.model, run._tape, seed_of(seed), by_hand=False)
+    missing = [t.name for t in run.tensors if not known[t.start : t.start + t.size].all()]
+    if missing:
+        rest = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
+        raise InputError(
+            f"restart: nobody knows how {listing(missing[:MOST_NAMED])}{rest} may be drawn anew: they were made by "
+            "hand. Let an initialiser draw them before the Run is made (net.initialize(...)), or restart without a seed"
+        )
+    return values.astype(run._stored)

@@ -1,5 +1,6 @@
 """A change is done whole or the run is as it was: an error is raised at every line that a change runs through."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -9,11 +10,11 @@ import pytest
 import scalarviz
 from kit.edits import CHANGES, EDITS
 from kit.runs import bits, make_run
-from scalarviz.run import former
+from scalarviz.run import atomic
 from scalarviz.run.core import interrupts
 
 ROOMS = tuple(str(Path(scalarviz.__file__).parent / room) for room in ("run", "optim"))
-KEEPERS = former.__file__, interrupts.__file__
+KEEPERS = atomic.__file__, interrupts.__file__
 """What puts the run back is not itself broken off."""
 WRITES = ("view of a module", "view of the run")
 """Written past the run, and found later."""
@@ -90,6 +91,7 @@ def test_an_error_at_any_line_of_a_change_leaves_the_run_as_it_was(name):
         with pytest.raises(Fault), Traced(place):
             deed(run, np.random.default_rng(1))
         assert state(run) == before, (place, function)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, (place, function)
     deed(run, np.random.default_rng(1))
     assert state(run) == state(plain)
     assert go_on(run) == go_on(plain)

@@ -23,7 +23,7 @@ def ran(steps: int) -> Run:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_what_is_prepared_beside_the_run_is_what_the_run_comes_to(seed, monkeypatch):
-    monkeypatch.setattr("scalarviz.run.run_traveller.RunTraveller.seconds_a_step", 0.01)  # as of a large network
+    monkeypatch.setattr("scalarviz.run.core.training.Training.seconds_a_step", 0.01)  # as of a large network
     walk = Walk(make_run("mlp"), seed)
 
     def prepare() -> None:
@@ -45,7 +45,7 @@ def test_what_is_prepared_beside_the_run_is_what_the_run_comes_to(seed, monkeypa
         if key.edits != line.done(key.step):  # it was kept before the edits of its step
             continue
         assert line.has(key.step, key.edits)
-        run.timeline.to(key.step, line)
+        run.timeline.to(key.step, line.number)
         own, kept = run.state(), key.kept
         assert (own.step, own.loss, own.lr) == (kept.step, kept.loss, kept.lr)
         for name in ("values", "frozen", "computed", "edited"):

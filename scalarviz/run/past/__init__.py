@@ -2,5 +2,5 @@
 
 Open `timeline` first (what happens: steps, edits, going back, undo; which lines there are). `line` is one of them
 with its edits and keyframes. A kept moment is a `scalarviz.run.state.State`;
-`scalarviz.run.run_traveller` puts a run there.
+`scalarviz.run.travel` puts a run there.
 """

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ..core.frame import Flag
 from ..core.history import History
+from ..core.training import Training
 from ..edits import Applied
 
 if TYPE_CHECKING:
-    from ..run_traveller import RunTraveller, RunTwin
     from ..state import State
+    from ..travel import Traveller
 
 
 # ---- `Line`: one line of steps of a run, which may have left another one, with its edits and keyframes
@@ -85,7 +86,7 @@ class Twig:
         return tuple(Flag(at, name) for at, name in sorted(found.items()))
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True)
 class Line(Twig):
     """One line of a run."""
 
@@ -171,7 +172,7 @@ class Line(Twig):
         index = bisect_left(self.keys, (key.step, key.edits), key=lambda other: (other.step, other.edits))
         if index < len(self.keys) and (self.keys[index].step, self.keys[index].edits) == (key.step, key.edits):
             return False
-        self.keys.insert(index, key)
+        self.keys = [*self.keys[:index], key, *self.keys[index:]]
         return True
 
 
@@ -198,13 +199,10 @@ LEFT_SHARE = 4
 class Keyframes:
     """The keyframes of all lines.
 
-    `lines`: all there are; the owner adds to it.
-
     `spacing`: seconds between keyframes as they are now. `nbytes`: what is held, start and newest included.
     """
 
-    def __init__(self, lines: list[Line]) -> None:
-        self._lines = lines
+    def __init__(self) -> None:
         self.budget = BUDGET
         self.spacing = SPACING
         self.clock = 0.0
@@ -272,27 +270,27 @@ class Keyframes:
                 kept.append(key)
         line.keys = kept
 
-    def fit(self, current: Line, step: int) -> bool:
+    def fit(self, lines: list[Line], current: Line, step: int) -> bool:
         """Let go of what can be computed again until the budget is kept; False if that is not enough."""
         if self._fine > self.budget // FINE_SHARE:
-            self._drop_far(current, step)
+            self._drop_far(lines, step)
         if self.nbytes <= self.budget:
             return True
-        for line in self._lines:
+        for line in lines:
             self.drop(line, lambda key: key.fine)
         way = {id(line): (step, edits) for line, step, edits in current.path()}
-        for line in self._lines:
+        for line in lines:
             if self.nbytes > self.budget:
                 self._drop_left(line, way.get(id(line), (-1, -1)))
-        for line in self._lines:
+        for line in lines:
             if self.nbytes > self.budget and line is not current:
                 self.keep_tip(line, None)
-        left = sum(line.rest + sum(key.nbytes for key in line.keys) for line in self._lines if id(line) not in way)
+        left = sum(line.rest + sum(key.nbytes for key in line.keys) for line in lines if id(line) not in way)
         if self.nbytes > self.budget and left > self.budget // LEFT_SHARE:
             return False
-        while self.nbytes > self.budget and any(not key.whole for line in self._lines for key in line.keys):
+        while self.nbytes > self.budget and any(not key.whole for line in lines for key in line.keys):
             self.spacing = max(2 * self.spacing, FINE)
-            for line in self._lines:
+            for line in lines:
                 self._drop_close(line)
         return self.nbytes <= self.budget
 
@@ -310,12 +308,12 @@ class Keyframes:
                 going.add(id(key))
         self.drop(line, lambda key: id(key) in going)
 
-    def _drop_far(self, current: Line, step: int) -> None:
+    def _drop_far(self, lines: list[Line], step: int) -> None:
         """The half of the fine keyframes that are farther from where the run stands."""
-        fine = [key for line in self._lines for key in line.keys if key.fine]
+        fine = [key for line in lines for key in line.keys if key.fine]
         fine.sort(key=lambda key: abs(key.step - step))
         going = {id(key) for key in fine[len(fine) // 2 :]}
-        for line in self._lines:
+        for line in lines:
             self.drop(line, lambda key: id(key) in going)
 
 
@@ -335,9 +333,9 @@ _HOPS = 256
 class Ahead:
     """Prepares the way back."""
 
-    def __init__(self, traveller: RunTraveller, keyframes: Keyframes) -> None:
-        self._run, self._keyframes = traveller, keyframes
-        self._twin: RunTwin | None = None
+    def __init__(self, traveller: Traveller, training: Training, keyframes: Keyframes) -> None:
+        self._run, self._training, self._keyframes = traveller, training, keyframes
+        self._twin: Training | None = None
         self._gap: tuple[Line, int, int] | None = None  # the line, the step that it ends at, and what the past was then
         self._refused: Key | None = None
 
@@ -357,13 +355,13 @@ class Ahead:
             if self._twin is None:
                 self._refused = key
                 return True
-        self._go_on(self._twin, place, key.edits, end)
+        self._go_on(self._twin, place, key, end)
         return True
 
     def _next(self, place: Place) -> tuple[Key, int] | None:
         """The first gap on the way back that takes too long, unless edits lie in it."""
         line, end, edits = place
-        second, reached = self._run.seconds_a_step, 0.0
+        second, reached = self._training.seconds_a_step, 0.0
         reach = min(REACH, FINE * (self._keyframes.fine_room // 2))
         for _ in range(_HOPS):
             key = line.nearest(end, edits)
@@ -376,9 +374,9 @@ class Ahead:
             end, edits = key.step, key.edits
         return None
 
-    def _go_on(self, twin: RunTwin, place: Place, edits: int, end: int) -> None:
-        start = time.perf_counter()
+    def _go_on(self, twin: Training, place: Place, begun: Key, end: int) -> None:
+        start, edits = time.perf_counter(), begun.edits
         while twin.steps < end - 1 and time.perf_counter() - start < SLICE:
-            twin.replay(min(end - 1 - twin.steps, max(1, int(FINE / self._run.seconds_a_step))))
-        owner = place.line.owner(twin.steps, edits)
-        self._keyframes.add(owner, Key(twin.steps, edits, twin.keyframe(), self._keyframes.clock, fine=True))
+            twin.advance(min(end - 1 - twin.steps, max(1, int(FINE / self._training.seconds_a_step))), again=True)
+        owner, kept = place.line.owner(twin.steps, edits), self._run.keyframe_of(twin, begun.kept)
+        self._keyframes.add(owner, Key(twin.steps, edits, kept, self._keyframes.clock, fine=True))

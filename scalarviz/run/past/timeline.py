@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ...checks import integer
-from ...errors import InputError, StateError, shown
+from ...checks import function, integer, text
+from ...errors import InputError, StateError, TypeMismatchError, shown
 from ..core.frame import Branch, Past
-from ..core.history import History
 from ..core.interrupts import Whole
+from ..core.training import Training
 from ..edits import Applied
 from .line import Ahead, Key, Keyframes, Line, Place
 
 if TYPE_CHECKING:
-    from ..run_traveller import RunTraveller
     from ..state import State
+    from ..travel import Traveller
 
 Progress = Callable[[float], bool | None]
 """Told how much of a way is done, 0 to 1; False gives it up."""
@@ -40,16 +40,16 @@ class Timeline:
     very moment; empty where it stands.
     """
 
-    def __init__(self, traveller: RunTraveller, history: History) -> None:
-        self._run = traveller
-        self.line = Line(0, None, 0, 0, history=history)
+    def __init__(self, traveller: Traveller, training: Training) -> None:
+        self._run, self._training = traveller, training
+        self.line = Line(0, None, 0, 0, history=training.history)
         self.lines = [self.line]
-        self.keyframes = Keyframes(self.lines)
-        self._ahead = Ahead(traveller, self.keyframes)
+        self.keyframes = Keyframes()
+        self._ahead = Ahead(traveller, training, self.keyframes)
         self.revision, self.away = 0, ""
         self._count = 1
         self._begun = self._closed = False
-        self._redo: list[tuple[Line, int, str]] = []
+        self.redoable: list[tuple[Line, int, str]] = []
         self._seen: tuple[tuple[int, int, str], Past] | None = None
 
     # ---- what there is
@@ -57,7 +57,7 @@ class Timeline:
     @property
     def behind(self) -> bool:
         """Whether the run stands before the end of its line."""
-        return self._run.steps < self.line.newest
+        return self._training.steps < self.line.newest
 
     @contextmanager
     def going(self, where: str) -> Iterator[None]:
@@ -71,12 +71,12 @@ class Timeline:
     @property
     def span(self) -> tuple[int, int]:
         """First and last step of the line at which the run can stand."""
-        return self.line.begins, max(self.line.newest, self._run.steps)
+        return self.line.begins, max(self.line.newest, self._training.steps)
 
     @property
     def log(self) -> list[Applied]:
         """The edits on the way to where the run stands."""
-        return self.line.edits[: self.line.done(self._run.steps)]
+        return self.line.edits[: self.line.done(self._training.steps)]
 
     @property
     def budget(self) -> int:
@@ -132,29 +132,34 @@ class Timeline:
         """What a picture shows; None where nothing is kept any more."""
         if self._closed:
             return None
-        line, newest = self.line, max(self.line.newest, self._run.steps)
+        line, newest = self.line, max(self.line.newest, self._training.steps)
         now = self.revision, newest, self.undone  # which depends on where one stands
         if self._seen is None or self._seen[0] != now:
             first, _ = self.span
             flags = line.flags_to(line.newest)
-            undo, redo = now[2], self._redo[-1][2] if self._redo else ""
+            undo, redo = now[2], self.redoable[-1][2] if self.redoable else ""
             found = Past(first, newest, line.history.curve(), tuple(line.edits), self.branches(), flags, undo, redo,
                          seed=line.seed)  # fmt: skip
             self._seen = now, found
         return self._seen[1]
 
-    def name(self, step: int, text: str) -> None:
-        """Give a moment of this line a name; an empty one takes it away."""
+    def name(self, label: str, step: int | None = None) -> None:
+        """Give a moment of this line (default: that of now) a name; an empty one takes it away."""
+        text(label, "name: the label")
+        step = self._training.steps if step is None else integer("name: step", step, 0)
+        first, newest = self.span
+        if not first <= step <= newest:
+            raise InputError(f"name: there is no step {step:,}; allowed: {first:,} to {newest:,}")
         owner = self.line.owner(step, self.line.done(step))
-        if text:
-            owner.flags[step] = text
+        if label:
+            owner.flags[step] = label
         else:
             owner.flags.pop(step, None)
         self.revision += 1
 
     def place(self) -> Place:
         """Where the run stands."""
-        steps = self._run.steps
+        steps = self._training.steps
         return Place(self.line, steps, self.line.done(steps))
 
     def settled_place(self) -> Place:
@@ -166,7 +171,7 @@ class Timeline:
     def _undoable(self) -> tuple[Line | None, int]:
         """The line that began by a jump which is to be undone, or None and how many edits were done before the last."""
         line: Line | None = self.line
-        done = self.line.done(self._run.steps)
+        done = self.line.done(self._training.steps)
         while line is not None and done <= line.before:
             if line.came is not None:
                 return line, 0
@@ -209,7 +214,7 @@ class Timeline:
             return
         with Whole():
             self._begun = True
-            steps = self._run.steps
+            steps = self._training.steps
             self.line.first = self.line.newest = steps
             self.keyframes.add(self.line, Key(steps, 0, self._run.whole(), whole=True))
 
@@ -249,7 +254,7 @@ class Timeline:
         try:
             done = self._run.advance(most)
         finally:
-            self.line.newest = self._run.steps
+            self.line.newest = self._training.steps
             self.keyframes.pass_time(time.perf_counter() - start)
             self._run.looked()
         if self.keyframes.due:
@@ -257,7 +262,7 @@ class Timeline:
         return done
 
     def _keep(self, *, fine: bool = False) -> None:
-        steps = self._run.steps
+        steps = self._training.steps
         edits = self.line.done(steps)
         key = Key(steps, edits, self._run.keyframe(), self.keyframes.clock, fine=fine)
         self.keyframes.add(self.line.owner(steps, edits), key)
@@ -265,7 +270,7 @@ class Timeline:
 
     def _keep_changed(self) -> None:
         """Where its data was changed by others, what follows can be done again from here."""
-        steps, line = self._run.steps, self.line
+        steps, line = self._training.steps, self.line
         here = steps, line.done(steps)
         key = line.last_key(*here)
         if key is None or self._run.same_data(key.kept):
@@ -280,28 +285,28 @@ class Timeline:
     def _follow(self, most: int) -> int:
         """Steps that were done before: one call of the engine, at most to the next edit, which is done too."""
         line, run = self.line, self._run
-        done = line.done(run.steps)
-        self._check_data(line, run.steps + 1, line.last_key(run.steps, done))
+        done = line.done(self._training.steps)
+        self._check_data(line, self._training.steps + 1, line.last_key(self._training.steps, done))
         upcoming = line.edits[done].step if done < len(line.edits) else line.newest
-        most = min(run.steps + most, line.newest, upcoming) - run.steps
-        before = run.whole() if done < len(line.edits) and run.steps + most == upcoming else None
+        most = min(self._training.steps + most, line.newest, upcoming) - self._training.steps
+        before = run.whole() if done < len(line.edits) and self._training.steps + most == upcoming else None
         count = self._replay(most)
-        if run.steps == upcoming:
+        if self._training.steps == upcoming:
             try:
-                self._edits(line, done, line.done(run.steps))
+                self._edits(line, done, line.done(self._training.steps))
             except BaseException:
                 if before is not None:  # without its edits one cannot stand at a step
                     run.put(before)
                     run.looked()
                 raise
-        if run.steps == line.newest:
+        if self._training.steps == line.newest:
             self.keyframes.keep_tip(line, None)
         run.looked()
         return count
 
     def _replay(self, most: int) -> int:
         start = time.perf_counter()
-        count = self._run.replay(most)
+        count = self._training.advance(most, again=True)
         self.keyframes.pass_time(time.perf_counter() - start)
         return count
 
@@ -322,17 +327,31 @@ class Timeline:
         self._fit()
         return more
 
-    def to(self, step: int, line: Line | None = None, progress: Progress | None = None) -> bool:
-        """Stand at a step of a line, after all edits made there; InputError if the line has no such step.
+    def to(self, step: int, branch: Branch | int | None = None, progress: Progress | None = None) -> bool:
+        """Stand at a step of a branch, after all edits made there; InputError if it has no such step.
 
         False if it was given up; the run stands where it stood then.
         """
+        step = integer("to: step", step, 0)
+        if progress is not None:
+            function(progress, "to: progress")
         self.enter()
-        line = self.line if line is None else line
+        line = self.line if branch is None else self.find(branch)
         first = line.begins
         if not first <= step <= line.newest:
             raise InputError(f"to: step {step:,} is not on this line; allowed: {first:,} to {line.newest:,}")
         return self._go(line, step, line.done(step), progress)
+
+    def back(self, n: int) -> None:
+        """Go so many steps back."""
+        n, here, first = integer("back: n", n, 0), self._training.steps, self.span[0]
+        if here - n < first:
+            raise InputError(f"back: there is nothing {n:,} steps before step {here:,}; the first is {first:,}")
+        self.to(here - n)
+
+    def switch(self, branch: Branch | int) -> None:
+        """Go to the newest step of another branch."""
+        self.to(self.find(branch).newest, branch)
 
     def _go(self, line: Line, step: int, edits: int, progress: Progress | None = None, why: str | None = None) -> bool:
         """Stand at a place; with a `why` a line of its own begins there."""
@@ -381,7 +400,7 @@ class Timeline:
         if line.tip is not None and (step, edits) == (line.newest, len(line.edits)):
             run.put(line.tip)
             return True
-        key, here = line.nearest(step, edits), run.steps
+        key, here = line.nearest(step, edits), self._training.steps
         onwards = line is self.line and here < step and (key is None or key.step <= here)
         if onwards:
             done = line.done(here)
@@ -397,16 +416,16 @@ class Timeline:
             if bare:
                 run.forget_step()
         self.keyframes.begin()
-        start = run.steps
+        start = self._training.steps
         while True:
-            last = min(line.done(run.steps), edits)
+            last = min(line.done(self._training.steps), edits)
             self._edits(line, done, last)
             done = last
-            if run.steps >= step:
+            if self._training.steps >= step:
                 return True
             upcoming = line.edits[done].step if done < edits else step
-            self._replay(min(step, upcoming) - run.steps)
-            if progress is not None and progress((run.steps - start) / (step - start)) is False:
+            self._replay(min(step, upcoming) - self._training.steps)
+            if progress is not None and progress((self._training.steps - start) / (step - start)) is False:
                 return False
             self._keep_between(line, done, step)
 
@@ -431,7 +450,7 @@ class Timeline:
 
     def _keep_between(self, line: Line, edits: int, step: int) -> None:
         """On the way: a moment for whoever goes back and forth around its end."""
-        steps = self._run.steps
+        steps = self._training.steps
         if self.keyframes.due_fine and steps < step:
             key = Key(steps, edits, self._run.keyframe(), self.keyframes.clock, fine=True)
             self.keyframes.add(line.owner(steps, edits), key)
@@ -448,7 +467,7 @@ class Timeline:
         if key is not None and not self._run.same_data(key.kept):
             kept = self.line.last_key(step, self.line.done(step))
             return key.step if kept is None else max(kept.step, first)
-        if key is not None and (step - key.step) * self._run.seconds_a_step < FRAME:
+        if key is not None and (step - key.step) * self._training.seconds_a_step < FRAME:
             return max(step, first)
         return first if key is None else min(max(step, first), key.step if key.whole else key.step + 1)
 
@@ -456,13 +475,12 @@ class Timeline:
 
     def undo(self) -> str:
         """Go to before the last edit that was done; returns its words, StateError if there is none."""
-        self.enter()
-        here, (jumped, edits), redo = self.place(), self._undoable(), self._redo
+        here, (jumped, edits), redo = self.place(), self._undoable(), self.redoable
         if jumped is None and edits < 0:
             raise StateError("undo: nothing was changed before this step")
         what = self.undone
         with Whole():
-            self._redo = [*redo, (here.line, here.step, what)]
+            self.redoable = [*redo, (here.line, here.step, what)]
             try:
                 if jumped is not None and jumped.came is not None:
                     line, step = jumped.came
@@ -472,20 +490,19 @@ class Timeline:
                 else:
                     self._go(here.line, here.line.edits[edits].step, edits, why=f"without {what}")
             except BaseException:
-                self._redo = redo
+                self.redoable = redo
                 raise
             self.revision += 1
         return what
 
     def redo(self) -> str:
         """Go back to where :meth:`undo` came from; returns the edit's words, StateError if there is nothing."""
-        self.enter()
-        if not self._redo:
+        if not self.redoable:
             raise StateError("redo: nothing was undone since the last edit")
-        line, step, what = self._redo[-1]
+        line, step, what = self.redoable[-1]
         with Whole():
             self._go(line, step, line.done(step))
-            self._redo.pop()
+            self.redoable = self.redoable[:-1]
             self.revision += 1
         return what
 
@@ -496,7 +513,7 @@ class Timeline:
         if self._closed:
             yield
             return
-        came, ended = (self.line, self._run.steps), not self.behind
+        came, ended = (self.line, self._training.steps), not self.behind
         before = self._run.whole() if ended else None
         yield
         if before is not None:
@@ -505,12 +522,12 @@ class Timeline:
         if place is not None:
             line = self._fork(place, why, came)
         else:
-            steps = self._run.steps
+            steps = self._training.steps
             history = self.line.history.fork(None)
             line = Line(self._count, None, steps, 0, why, steps, history=history, came=came)
             self._to_line(line)
         line.jumped, line.seed = True, line.seed if seed is None else seed
-        start = Key(self._run.steps, line.before, self._run.whole(), self.keyframes.clock, whole=True)
+        start = Key(self._training.steps, line.before, self._run.whole(), self.keyframes.clock, whole=True)
         self.keyframes.add(line, start)
         self._nothing_to_redo()
         self._run.looked()
@@ -542,7 +559,7 @@ class Timeline:
 
     def _to_line(self, line: Line) -> None:
         if line not in self.lines:
-            self.lines.append(line)
+            self.lines = [*self.lines, line]
             self._count += 1
         left, self.line = self.line, line
         if left.empty and left is not line and left.parent is not None and not self._needed(left):
@@ -552,26 +569,26 @@ class Timeline:
             self.keyframes.keep_rest(left, left.held if left in self.lines else 0)
         line.history.wake()
         self.keyframes.keep_rest(line, 0)
-        self._run.write(line.history)
+        self._training.history = line.history
         self.revision += 1
 
     def _needed(self, line: Line) -> bool:
         """Whether another line comes from it, or one can return to it."""
         others = any(line in (other.parent, other.came and other.came[0]) for other in self.lines)
-        return others or any(line is entry[0] for entry in self._redo)
+        return others or any(line is entry[0] for entry in self.redoable)
 
     def _forget(self, line: Line) -> None:
         self.keyframes.drop(line, lambda key: True)
         self.keyframes.keep_tip(line, None)
         self.keyframes.keep_rest(line, 0)
-        self.lines.remove(line)
+        self.lines = [other for other in self.lines if other is not line]
         line.history.forget()
         self.revision += 1
 
     def _nothing_to_redo(self) -> None:
         """Lines that were only there to return to are not kept."""
-        if self._redo:
-            self._redo.clear()
+        if self.redoable:
+            self.redoable = []
             for line in [line for line in self.lines if line.empty and line.parent is not None]:
                 if line is not self.line and not self._needed(line):
                     self._forget(line)
@@ -579,7 +596,7 @@ class Timeline:
 
     def _fit(self) -> None:
         """Keep the budget: left branches are let go of where nothing else helps, the oldest first."""
-        while not self.keyframes.fit(self.line, self._run.steps):
+        while not self.keyframes.fit(self.lines, self.line, self._training.steps):
             left = [line for line in self.lines if line is not self.line and not (line.cut and self._leavers(line))]
             if not left:
                 return
@@ -590,7 +607,7 @@ class Timeline:
 
     def _cut(self, line: Line) -> None:
         """Let go of a left branch, but for what others come from."""
-        self._redo = [entry for entry in self._redo if entry[0] is not line]
+        self.redoable = [entry for entry in self.redoable if entry[0] is not line]
         for other in self.lines:
             if other.came is not None and other.came[0] is line:
                 other.came = None
@@ -609,6 +626,8 @@ class Timeline:
     def find(self, branch: Branch | int) -> Line:
         """The line of a branch; InputError if it is kept no longer, or never was."""
         number = branch.number if isinstance(branch, Branch) else branch
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise TypeMismatchError(f"a branch is one of run.branches, or its number; got {type(branch).__name__}")
         for line in self.lines:
             if line.number == number and (line is self.line or not line.cut):
                 return line
@@ -625,9 +644,9 @@ class Timeline:
             self.keyframes.keep_tip(line, None)
             self.keyframes.keep_rest(line, 0)
         self.line.parent = self.line.came = None
-        self.line.newest = self._run.steps
-        self.lines[:] = [self.line]
-        self._redo.clear()
+        self.line.newest = self._training.steps
+        self.lines = [self.line]
+        self.redoable = []
         self._seen = None
         self._closed = True
         self.revision += 1

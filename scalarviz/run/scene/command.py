@@ -18,8 +18,8 @@ from ..controls import Button, Reader
 from ..core.frame import Stage
 from ..core.setup import Setup
 from ..edits import Change, Edit, SetBatchSize, SetLimits, SetOptimizer, SetSampling, Several
-from ..run_traveller import seed_shown
 from ..sources.run_source import RunSource
+from ..travel import seed_shown
 from .own_controls import LAYERS, MOMENTUM, USUAL_MOMENTUM, optimizer_rule, unusual_numbers
 from .scene import Scene, extra_of, flag_of
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from ...errors import InputError, ScalarvizError
 from ...run.controls import MOST_LAYERS, MOST_UNITS, Button, Control, Layers, Reader, Slider, Switch, fewer, more
 from ...run.edits import Edit
-from ...run.run_traveller import seed_shown
 from ...run.scene.own_controls import LAYERS, activation_of, keep_rule, own_controls, tick_values
+from ...run.travel import seed_shown
 from ..draw.places import LABEL
 from ..draw.text import measure
 from ..panels.image import words_of

@@ -1,0 +1,120 @@
+"""`Atomic`: a change is done whole, or the run is as it was. It notes what the run refers to, and numbers written over.
+
+A change replaces parts (plan, optimiser's numbers, data, engine, line of steps) and leaves the old ones as they are, so
+referring to them suffices. Where it writes into an array that stays, it says so first (:meth:`Atomic.keep`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Self
+
+from numpy.typing import NDArray
+
+from ..engine.problem import Problem
+from ..scalar.store import Store
+from .core.interrupts import Whole
+from .core.optimizer import starts
+
+if TYPE_CHECKING:
+    from .run import Run
+
+_ALL = slice(None)
+_NAMES = {kind: [name for name in kind.__slots__ if name != "__weakref__"] for kind in (Problem, Store)}
+"""The attributes of those that have no dictionary."""
+_READ = {kind: attrgetter(*names) for kind, names in _NAMES.items()}
+
+
+class Atomic(Whole):
+    """While the block runs a run is changed: after an error it is as it was, and Ctrl-C waits for the end.
+
+    Within such a block another one is a part of it.
+
+    `lines`: whether the change may let go of lines of steps; else it touches that of now alone. `numbers`: False:
+    whoever changes it puts the numbers back. `setup`: False: it changes weights and their flags alone.
+    """
+
+    __slots__ = ("_all", "_family", "_keeps", "_logs", "_numbers", "_owned", "_run", "_slotted", "_then")
+
+    def __init__(self, run: Run, *, lines: bool = False, numbers: bool = True, setup: bool = True) -> None:
+        super().__init__()
+        self._run, self._all, self._keeps = run, run._atomic or self, numbers
+        if self._all is not self:
+            return
+        timeline, optimizer, training = run.timeline, run.optimizer, run._training
+        near = timeline.lines if lines or timeline.redoable else [timeline.line]
+        owners: list[Any] = [training, timeline, timeline.keyframes, *near, *[line.history for line in near]]
+        slotted: list[Any] = [run._store]
+        if setup:
+            owners += [run, optimizer, optimizer.lr_pace, *optimizer.rules]
+            slotted += [run._problem]
+        self._owned = [(own, own.copy()) for own in map(vars, owners)]
+        self._slotted = [(part, _READ[type(part)](part)) for part in slotted]
+        # a log is only added to, or its last edit makes place for another one
+        self._logs = [(line.edits, len(line.edits), line.edits[-1:]) for line in near]
+        self._family = training.history._family.copy()
+        self._numbers: list[tuple[NDArray[Any], slice, NDArray[Any]]] = []
+        self._then: list[Callable[[], object]] = []
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        object.__setattr__(self._run, "_atomic", self._all)  # nothing can fail between here and the block
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            if self._all is self:
+                try:
+                    if error[0] is not None:
+                        self._put_back()
+                finally:
+                    object.__setattr__(self._run, "_atomic", None)
+        finally:
+            super().__exit__()
+
+    def refer(self, *parts: Any) -> None:
+        """Objects that the change is about to alter, although they were not of the run."""
+        self._all._owned += [(vars(part), vars(part).copy()) for part in parts]
+
+    def keep(self, array: NDArray[Any], span: slice = _ALL) -> None:
+        """Numbers that are about to be written over."""
+        if self._all._keeps:
+            self._all._numbers.append((array, span, array[span].copy()))
+
+    def then(self, function: Callable[[], object]) -> None:
+        """What else undoes the change, once the parts are back."""
+        self._all._then.append(function)
+
+    def _put_back(self) -> None:
+        run, left = self._run, self._run._left
+        for own, former in reversed(self._owned):  # not by setattr: that may be an edit
+            for name in own.keys() - former.keys():
+                del own[name]
+            own.update(former)
+        for part, values in self._slotted:
+            for name, value in zip(_NAMES[type(part)], values, strict=True):
+                setattr(part, name, value)
+        for log, length, last in self._logs:
+            log[max(0, length - 1) :] = last
+        run.history._family[:] = self._family
+        for array, span, numbers in reversed(self._numbers):
+            array[span] = numbers
+        for block, start in starts(run._tape).items():
+            if block.store is not run._store or block.start != start:
+                block._point(run._store, start)
+        run._graph.put_activations()
+        for function in reversed(self._then):
+            function()
+        run._training.watch(run._training._asked)
+        if run._left is not left:
+            left.detach()
+        if not run._left.alive:
+            run._attach()
+        run._traveller.announced()
+
+
+def keep(run: Run, array: NDArray[Any], span: slice) -> None:
+    """Numbers of a run are about to be written over: a change that fails puts them back."""
+    if run._atomic is not None:
+        run._atomic.keep(array, span)
