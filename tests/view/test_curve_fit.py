@@ -15,7 +15,7 @@ from scalarviz.run.panels import Axis, CurveFit, Points
 from scalarviz.view.draw.axes import Scale
 from scalarviz.view.draw.theme import DARK, rgb
 from scalarviz.view.panels.curve_fit import DRAWN, CurveFitDrawer, around, inside
-from scalarviz.view.panels.point_kinds import shortened
+from scalarviz.view.panels.plane_picture import shortened
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 

@@ -15,9 +15,8 @@ from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run import Scene
 from scalarviz.run.panels import LossCurve, Painting, psnr
 from scalarviz.view.draw.places import COLUMN
-from scalarviz.view.panels import easel as easels
-from scalarviz.view.panels.easel import FILM, STILL, Easel
-from scalarviz.view.panels.painting import easel_boxes, easel_height
+from scalarviz.view.panels import painting as easels
+from scalarviz.view.panels.painting import FILM, STILL, Easel, easel_boxes, easel_height
 from scalarviz.view.render import paint as painted
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench

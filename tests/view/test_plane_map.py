@@ -18,7 +18,7 @@ from scalarviz.run.edits import AddSamples, Refill
 from scalarviz.run.panels import Axis, LossCurve, PlaneMap, PointEdits, Points
 from scalarviz.run.source import Moment
 from scalarviz.run.sources.run_source import RunSource
-from scalarviz.view.draw.contour import zero_lines
+from scalarviz.view.draw.axes import zero_lines
 from scalarviz.view.draw.maps import class_colours, get_map, signed_shades
 from scalarviz.view.draw.theme import DARK, LIGHT, rgb
 from scalarviz.view.panels.plane import BACK as HELD_BACK

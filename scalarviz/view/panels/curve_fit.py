@@ -19,7 +19,7 @@ from ..draw.theme import Theme
 from .drawer import Drawer, Ground, Point, sentence, title_of
 from .image import words_of
 from .overlay import pointer_label
-from .point_kinds import kind_of_points, shortened
+from .plane_picture import kind_of_points, shortened
 
 Floats = NDArray[np.float64]
 DRAWN = 2000

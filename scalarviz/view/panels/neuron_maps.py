@@ -19,8 +19,7 @@ from ..draw.text import measure, number, short
 from ..draw.theme import Theme
 from .drawer import Drawer, Ground, Point, Setting
 from .image import words_of
-from .neuron_card import card
-from .neuron_names import Hidden, hidden_of
+from .neuron_card import Hidden, card, hidden_of
 from .overlay import pointer_label
 from .plane_work import PlaneWork
 

@@ -14,7 +14,7 @@ from ..draw.places import LABEL
 from ..draw.sketch import Box, Sketch, holds
 from ..draw.text import measure
 from ..draw.theme import Theme
-from .colours import hexed
+from .colour_cube import hexed
 from .drawer import Drawer, Ground, Point
 from .overlay import pointer_label
 

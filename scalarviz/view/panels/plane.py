@@ -20,8 +20,7 @@ from ..shown.probed import number_of
 from .drawer import Drawer, Ground, Point, sentence
 from .image import words_of
 from .overlay import pointer_label
-from .plane_picture import answers, boundary, boundary_sketch, finer, shades
-from .plane_words import Parts, around, parts_of, words
+from .plane_picture import Parts, answers, around, boundary, boundary_sketch, finer, parts_of, shades, words
 from .plane_work import PlaneWork
 from .toggle import Toggle
 

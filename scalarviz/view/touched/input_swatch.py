@@ -6,7 +6,7 @@ import numpy as np
 
 from ..draw.sketch import Box, Sketch, holds
 from ..draw.theme import Theme
-from ..panels.colours import hexed
+from ..panels.colour_cube import hexed
 from ..panels.drawer import Ground, Point
 from ..panels.overlay import pointer_label
 
