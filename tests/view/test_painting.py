@@ -185,14 +185,14 @@ def test_a_click_on_a_pixel_shows_its_way(bench):
     drawer = bench.side.drawers["painting"]
     bench.side.ground.hints = True
     x, y, wide, tall = easel_boxes(drawer.box, 4 / 3)[1]
-    assert drawer.pixel_at((x + wide * 0.51, y + tall * 0.26)) == (7, 20)
+    assert drawer.under((x + wide * 0.51, y + tall * 0.26)) == (7, 20)
     assert drawer.hover((x + wide * 0.51, y + tall * 0.26))
     (label,) = drawer.label(_moment(bench), (1280, 720))
     assert any("row 7, column 20" in item.text for item in label.texts)
     assert drawer.click((x + wide * 0.51, y + tall * 0.26))
     np.testing.assert_allclose(bench.subject.probe, [20.5 / 40, 7.5 / 30], atol=1e-6)
     np.testing.assert_allclose(bench.subject.target, WANTED[7, 20], atol=1e-6)
-    assert drawer.pixel_at((x - 50, y)) is None
+    assert drawer.under((x - 50, y)) is None
 
 
 def _moment(bench):

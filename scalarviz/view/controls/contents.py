@@ -13,7 +13,7 @@ from ...run.run_traveller import seed_shown
 from ...run.scene.own_controls import LAYERS, activation_of, keep_rule, own_controls, tick_values
 from ..draw.places import LABEL
 from ..draw.text import measure
-from ..panels.image import words_of
+from ..panels.drawer import words_of
 from .rows import Item, Row, printed, row_of
 
 ANEW = "what no longer fits starts anew"

@@ -210,7 +210,6 @@ class BoardDrawer(Drawer[DigitBoard]):
         self.columns = DigitColumns(panel, ground.theme)
         self._theme = ground.theme
         self._read: tuple[Frame, NDArray[np.integer]] | None = None
-        self._pointer: Point | None = None
 
     def lay_out(self, box: Box) -> None:
         """The digits jump to their places; measured classes stay."""
@@ -233,12 +232,12 @@ class BoardDrawer(Drawer[DigitBoard]):
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
         """What the digit under the pointer is, what it is read as, and what a click would do."""
-        under = None if self._pointer is None else self.columns.digit_at(*self._pointer)
-        if under is None or self._pointer is None or self._read is None:
+        under = None if self.pointer is None else self.under(self.pointer)
+        if under is None or self.pointer is None or self._read is None:
             return ()
         what, read = f"a {self.columns.labels[under]}", f"read as {self._read[1][under]}"
         more = ["click: show its way"] if self._chooses else []
-        return [pointer_label(self._pointer, size, what, read, more, self._theme)]
+        return [pointer_label(self.pointer, size, what, read, more, self._theme)]
 
     # ---- hands
 
@@ -246,14 +245,13 @@ class BoardDrawer(Drawer[DigitBoard]):
     def _chooses(self) -> bool:
         return self.ground.chooses(self.columns.inputs.shape[1])
 
-    def hover(self, at: Point | None) -> bool:
-        """A digit under the pointer says what it is."""
-        before, self._pointer = self._pointer, at
-        return before != at
+    def under(self, at: Point) -> int | None:
+        """A digit."""
+        return self.columns.digit_at(*at)
 
     def click(self, at: Point) -> bool:
         """The way of a digit is drawn."""
-        found = self.columns.digit_at(*at)
+        found = self.under(at)
         if found is None or not self._chooses:
             return False
         self.ground.choose(self.columns.inputs[found], self.columns.labels[found : found + 1])

@@ -12,7 +12,7 @@ from ...run.core.frame import Frame
 from ...run.edits import SetTargets
 from ...run.panels import ColourCube
 from ...run.source import Moment
-from ..draw.maps import displayed
+from ..draw.maps import displayed, hexed
 from ..draw.places import LABEL
 from ..draw.sketch import Box, Float, Sketch, holds
 from ..draw.text import measure
@@ -176,14 +176,6 @@ def colours_discs(place: CubePlaces, colours: Colours) -> Sketch:
     return sketch
 
 
-def hexed(colour: ArrayLike) -> str:
-    """``#eb942e``, of three numbers in 0..1; what is outside is clipped; NaN is no colour."""
-    numbers = np.asarray(colour, float)
-    if not np.isfinite(numbers).all():
-        return "no colour"
-    return "#" + "".join(f"{round(255 * min(max(float(c), 0.0), 1.0)):02x}" for c in numbers)
-
-
 Which = Literal["source", "target"]
 Ring = tuple[float, float, float]
 """Centre and diameter."""
@@ -238,8 +230,6 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         self.marked: RGB | None = None
         self._turn: Turn = FITTED
         self._cubes: dict[Which, CubePlaces] = {}
-        self._under: Disc | None = None
-        self._pointer: Point = (0.0, 0.0)
         self._on_cube = False
 
     def lay_out(self, box: Box) -> None:
@@ -258,10 +248,10 @@ class ColourCubeDrawer(Drawer[ColourCube]):
 
     # ---- which disc
 
-    def disc_at(self, x: float, y: float) -> Disc | None:
+    def under(self, at: Point) -> Disc | None:
         """The disc that is seen at a point; None beside them."""
         for which, places in self._cubes.items():
-            disc = places.disc_at(x, y)
+            disc = places.disc_at(*at)
             if disc is not None:
                 row = int(places.visible[disc])
                 middle = places.centres[disc]
@@ -296,8 +286,9 @@ class ColourCubeDrawer(Drawer[ColourCube]):
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
         """What a colour is to become and has become, and what clicks would do."""
-        disc, theme = self._under, self.ground.theme
-        if disc is None:
+        at, theme = self.pointer, self.ground.theme
+        disc = None if at is None else self.under(at)
+        if at is None or disc is None:
             return ()
         sketch = Sketch()
         x, y, diameter = disc.ring
@@ -312,17 +303,9 @@ class ColourCubeDrawer(Drawer[ColourCube]):
             name, value, more = hexed(disc.target), f"wanted for {hexed(disc.source)}", []
             if self.marked is not None:
                 more.append(f"Shift+click: {hexed(self.marked)} becomes this")
-        return [sketch, pointer_label(self._pointer, size, name, value, more, theme)]
+        return [sketch, pointer_label(at, size, name, value, more, theme)]
 
     # ---- hands
-
-    def hover(self, at: Point | None) -> bool:
-        """A colour under the pointer says what it is."""
-        before = self._under, self._pointer
-        self._under = None if at is None else self.disc_at(*at)
-        if at is not None and self._under is not None:
-            self._pointer = at
-        return before != (self._under, self._pointer)
 
     def press(self, at: Point, button: str) -> bool:
         """Where a drag would begin; it may as well become a click."""
@@ -345,7 +328,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
 
     def click(self, at: Point) -> bool:
         """The way of a colour is drawn, whichever cube it was clicked in."""
-        found = self.disc_at(*at)
+        found = self.under(at)
         if found is None or not self.ground.chooses(3):
             return False
         row = int(np.argmin(np.square(self.inputs - np.asarray(found.source)).sum(axis=1)))
@@ -354,7 +337,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
 
     def shift_click(self, at: Point) -> bool:
         """First a source colour, then its new target."""
-        found = self.disc_at(*at)
+        found = self.under(at)
         if found is None or not self.ground.teaches:
             return False
         source = self.marked
@@ -400,8 +383,6 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         self.stale = True
         if self.box is not None:
             self.lay_out(self.box)
-        if self._under is not None:
-            self._under = self.disc_at(*self._pointer)
 
 
 def _rgb(colour: NDArray[np.floating]) -> RGB:

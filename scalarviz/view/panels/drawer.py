@@ -12,7 +12,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...errors import ScalarvizError
 from ...run.core.frame import Frame
+from ...run.edits import Edit
 from ...run.panels import Panel
 from ...run.source import Moment, Source
 from ..cubes.scale import LegendScale
@@ -107,6 +109,8 @@ class Ground:
         Flat index of the number under the pointer, or of the selected one.
     writes : bool
         Whether the words of the picture are written in this frame: what a panel says of its step waits for that.
+    failures : dict of str to str
+        What was said last of functions of the scene that raise.
     """
 
     subject: Subject
@@ -121,6 +125,21 @@ class Ground:
     extent: float | None = None
     pointed: int | None = None
     writes: bool = True
+
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def failed(self, what: str, error: Exception, where: str = "") -> str:
+        """What a scene's own function raised, in words; the console is told once."""
+        said = words_of(error)
+        if self.failures.get(what) != said:
+            self.notes.append(f"{what}: {said}{where}")
+        self.failures[what] = said
+        return said
+
+    def edit(self, edit: Edit | None) -> None:
+        """Do what a hand wants; None: nothing."""
+        if edit is not None:
+            self.subject.source.edit(edit)
 
     @property
     def teaches(self) -> bool:
@@ -277,6 +296,7 @@ class Drawer(Generic[P]):
         self.box: Box | None = None
         self.setting: Setting | None = None
         self.stale = True
+        self.pointer: Point | None = None
 
     def keep(self, other: Drawer[Any]) -> None:
         """What a hand has set at the drawer of the panel as it was a moment before."""
@@ -374,9 +394,17 @@ class Drawer(Generic[P]):
         """The wheel turned over the panel; returns whether that is its own, or else the scene's."""
         return False
 
+    def under(self, at: Point) -> object | None:
+        """What there is at a point that a label or a click is about."""
+        return None
+
     def hover(self, at: Point | None) -> bool:
-        """The pointer is over the panel (None: no more); returns whether the picture changes."""
-        return False
+        """The pointer is over the panel (None: no more); returns whether the picture changes.
+
+        `pointer` is where it is, as long as something is under it.
+        """
+        before, self.pointer = self.pointer, None if at is None or self.under(at) is None else at
+        return before != self.pointer
 
     def covers(self, at: Point) -> bool:
         """Whether a point outside of its box belongs to it."""
@@ -409,6 +437,11 @@ class Drawer(Generic[P]):
 
     def fit(self) -> None:
         """As it was at first: what was turned turns back."""
+
+
+def words_of(error: Exception) -> str:
+    """An error in one line; our own say what is wrong without their class."""
+    return str(error) if isinstance(error, ScalarvizError) else f"{type(error).__name__}: {error}"
 
 
 def title_of(sketch: Sketch, box: Box, theme: Theme, title: str, note: str = "") -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import InputError, ScalarvizError
+from ...errors import InputError
 from ...run.panels import Image, RecordedPictures
 from ...run.source import Moment
 from ..draw.places import COLUMN, LABEL
@@ -98,18 +98,10 @@ class Asked:
             try:
                 self._made, self._error = make(), ""
             except Exception as error:  # it is a stranger's code: its place says so, and the picture goes on
-                self._made, said = None, words_of(error)
-                if said != self._error:
-                    self._ground.notes.append(f"panel {self._title!r}: {said}{_where(error)}")
-                self._error = said
+                self._made, self._error = None, self._ground.failed(f"panel {self._title!r}", error, _where(error))
             self._step = moment.step
             self._pace.did(time.perf_counter() - start)
         return self._made, self._error
-
-
-def words_of(error: Exception) -> str:
-    """An error in one line; our own say what is wrong without their class."""
-    return str(error) if isinstance(error, ScalarvizError) else f"{type(error).__name__}: {error}"
 
 
 def _where(error: Exception) -> str:

@@ -7,19 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...run.panels import Painting, psnr
 from ...run.source import Moment
-from ..draw.maps import displayed
+from ..draw.maps import displayed, hexed
 from ..draw.places import ABOUT, COLUMN, LABEL
 from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
-from .colour_cube import hexed
-from .drawer import Drawer, Ground, Headline, Point, title_of
-from .overlay import pointer_label
+from .drawer import Ground, Headline, title_of
 from .pace import SETTLE
-from .pictures import pixel_in, thumbnail, to_bytes
+from .pictures import PixelsDrawer, thumbnail, to_bytes
 
 # ---- `Easel`: paints a picture at as many of its pixels as the time allows, and at all of them once there is time.
 
@@ -218,10 +216,10 @@ def _sides(wide: float, aspect: float) -> tuple[int, int]:
     return max(1, round(wide)), max(1, round(wide / aspect))
 
 
-class PaintingDrawer(Drawer[Painting]):
+class PaintingDrawer(PixelsDrawer[Painting]):
     """Asks an easel for the network's picture, and compares it with the target at the same pixels."""
 
-    name = "painting"
+    name, sample = "painting", 2
     needs = ("predict",)
     worth = ABOUT
     choices = (("Click", "a pixel of a painted picture: show its way"),)
@@ -236,7 +234,6 @@ class PaintingDrawer(Drawer[Painting]):
         self._shown: Painted | None = None
         self._images = self._target, self._target
         self._note = ""
-        self._pointer: Point | None = None
 
     def look(self, moment: Moment, seconds: float | None) -> None:
         """Which picture is to be painted at a moment, and the pixels of it that are."""
@@ -299,44 +296,31 @@ class PaintingDrawer(Drawer[Painting]):
         self.ground.subject.source.edit(self.panel.other(picture))
         return "it is painted from now on"
 
-    def pixel_at(self, at: Point) -> tuple[int, int] | None:
-        """Row and column of the pixel at a point, whichever of the three pictures it is in; None beside them."""
-        if self.box is None or self._wanted is None:
-            return None
-        high, wide = self._wanted.shape[:2]
-        return pixel_in(easel_boxes(self.box, wide / high), at, high, wide)
+    @property
+    def size(self) -> tuple[int, int]:
+        """Of the target."""
+        return self.panel.size if self._wanted is None else (self._wanted.shape[0], self._wanted.shape[1])
 
-    def hover(self, at: Point | None) -> bool:
-        """A pixel under the pointer says what it is."""
-        before, self._pointer = self._pointer, None if at is None or self.pixel_at(at) is None else at
-        return before != self._pointer
+    def places(self, box: Box, aspect: float) -> Sequence[Box]:
+        """Network, target and error."""
+        return easel_boxes(box, aspect)
 
-    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
-        """What a pixel is to become and has become, and what a click would do."""
-        pixel = None if self._pointer is None else self.pixel_at(self._pointer)
-        if pixel is None or self._pointer is None or self._wanted is None:
-            return ()
-        wanted = self._wanted[pixel]
-        made = moment.predict(self._place(pixel)[None])[0]
-        off = ", ".join(f"{100 * e:+.0f}".replace("-", "−") for e in made - wanted)
-        more = [f"wanted: {hexed(wanted)}", f"off by {off} %"]
-        more += ["click: show its way"] if self.ground.chooses(2) else []
-        name = f"row {pixel[0]:,}, column {pixel[1]:,}"
-        return [pointer_label(self._pointer, size, name, f"is {hexed(displayed(made))}", more, self.ground.theme)]
-
-    def click(self, at: Point) -> bool:
-        """The way of a pixel's place is drawn."""
-        pixel = self.pixel_at(at)
-        if pixel is None or not self.ground.chooses(2):
-            return False
+    def says(self, moment: Moment, pixel: tuple[int, int]) -> tuple[str, str, list[str]]:
+        """What it is to become and has become."""
         place = self._place(pixel)
-        self.ground.choose_by(lambda: (place, self._wanted_at(place)))
-        return True
+        wanted, made = self._wanted_at(place), moment.predict(place[None])[0]
+        off = ", ".join(f"{100 * e:+.0f}".replace("-", "−") for e in made - wanted)
+        name = f"row {pixel[0]:,}, column {pixel[1]:,}"
+        return name, f"is {hexed(displayed(made))}", [f"wanted: {hexed(wanted)}", f"off by {off} %"]
+
+    def way(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
+        """Of a pixel's place."""
+        place = self._place(pixel)
+        return place, self._wanted_at(place)
 
     def _place(self, pixel: tuple[int, int]) -> NDArray[np.float32]:
         """The middle of a pixel as the network is told it, shape (2,)."""
-        assert self._wanted is not None
-        high, wide = self._wanted.shape[:2]
+        high, wide = self.size
         return np.array([(pixel[1] + 0.5) / wide, (pixel[0] + 0.5) / high], np.float32)
 
     def _wanted_at(self, place: NDArray[np.floating]) -> Pixels:

@@ -170,7 +170,6 @@ class TreeDrawer(Drawer[GradientTree]):
         super().__init__(panel, ground)
         self._spots: list[Spot] = []
         self._when = ""  # of which weights the loss is
-        self._over: tuple[Spot, int, int] | None = None
         stages = ground.subject.stages
         if fits(stages):
             frame = ground.subject.frame()
@@ -272,21 +271,18 @@ class TreeDrawer(Drawer[GradientTree]):
 
     # ---- hands
 
-    def hover(self, at: Point | None) -> bool:
-        """A number under the pointer says what it is."""
-        before, self._over = self._over, None if at is None else self._number(at)
-        return before != self._over
-
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
         """Its name, the number and what it is of."""
-        if self._over is None:
+        found = None if self.pointer is None else self.under(self.pointer)
+        if found is None:
             return ()
-        spot, row, column = self._over
+        spot, row, column = found
         index = f"[{row}][{column}]" if len(spot.numbers) > 1 else f"[{column}]"
         text = short(float(spot.numbers[row, column]), signed=True)
         return [pointer_label(spot.middle(row, column), size, spot.name + index, text, [spot.what], self.ground.theme)]
 
-    def _number(self, at: Point) -> tuple[Spot, int, int] | None:
+    def under(self, at: Point) -> tuple[Spot, int, int] | None:
+        """A number."""
         for spot in self._spots:
             found = spot.number(at)
             if found is not None:
