@@ -24,7 +24,7 @@ from .graph.layout import Layout, laid_out
 from .graph.modules import Calls
 from .graph.said import said_of
 from .graph.shown import Shown, Wish, shown
-from .panels.mistake import drawing_words
+from .panels.hud import drawing_words
 
 Theme = Literal["auto", "dark", "light"]
 Roots = Callable[[], tuple[Sequence[Value], Calls | None]]

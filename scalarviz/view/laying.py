@@ -10,7 +10,7 @@ import numpy as np
 from ..run.core.frame import Frame
 from .aim import Aim
 from .controls.panel import ControlsPanel
-from .controls.place import at_the_edge, beside_cubes, narrowed, over_column, written_beside
+from .controls.rows import at_the_edge, beside_cubes, narrowed, over_column, written_beside
 from .cubes.picking import Picker
 from .cubes.quantity import Quantity, check_kept
 from .cubes.scale import ActivationScale, Coloring
@@ -28,9 +28,8 @@ from .space.apart import Apart, layers_of
 from .space.layout import Layout, layout_for
 from .space.viewpoint import Viewpoint
 from .time.bar import TimeBar
-from .touched.covering import column_of, uncovered
 from .touched.input_swatch import InputSwatch
-from .touched.touch import Touch
+from .touched.touch import Touch, column_of, uncovered
 
 
 class Standing(Aim):

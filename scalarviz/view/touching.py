@@ -9,7 +9,7 @@ from .cubes.picking import Hit
 from .cubes.slab import SlabVisual
 from .draw.sketch import holds
 from .laying import Laying
-from .panels.layers import LayerTable
+from .panels.table import LayerTable
 from .touched.selection import Selection
 
 

@@ -26,14 +26,12 @@ from .draw.theme import Theme, get_theme, presenting
 from .flow.scenery import Scenery
 from .flow.values import Small
 from .micro.inside import Inside
-from .panels.hud import hud, keys, state_of
-from .panels.layers import LayerTable
-from .panels.marks import marks_on
-from .panels.mistake import mistake_line, mistake_words
+from .panels.hud import hud, keys, mistake_line, mistake_words, state_of
 from .panels.pace import TextPace
 from .panels.side import SidePanels
 from .panels.story import StoryLines
-from .panels.strip import Strip
+from .panels.strip import Strip, marks_on
+from .panels.table import LayerTable
 from .panels.wording import changed_by_hand, newest_beyond, went
 from .shown.subject import Subject, subject_of
 from .time.bar import TimeBar

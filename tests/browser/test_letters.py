@@ -24,9 +24,8 @@ from scalarviz.view.browser.recorded import html_of
 from scalarviz.view.draw.painter import Painter
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.panels.drawer import Setting
+from scalarviz.view.panels.word_scene import Read, WordState, percent
 from scalarviz.view.panels.word_scene import scene as drawn_among
-from scalarviz.view.panels.word_state import Read, WordState
-from scalarviz.view.panels.word_strip import percent
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.window.offscreen import offscreen
 

@@ -15,7 +15,7 @@ from scalarviz.run.edits import SetTargets
 from scalarviz.run.panels import ColourCube, DigitBoard, DigitPad, LossCurve, Pictures
 from scalarviz.run.scene.scene import Scene
 from scalarviz.view.draw.text import chip_text, loss_text
-from scalarviz.view.panels.colours import hexed
+from scalarviz.view.panels.colour_cube import hexed
 from scalarviz.view.shown.subject import scene_subject, subject_of
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror

@@ -17,15 +17,25 @@ from scalarviz.run.controls import Button, Reader, Segments, Slider, Switch
 from scalarviz.run.sources.run_source import RunSource
 from scalarviz.view.controls.contents import Contents
 from scalarviz.view.controls.drawing import track_of
-from scalarviz.view.controls.item import Item, Row, row_of
 from scalarviz.view.controls.panel import HEAD, OPENS, RESTS, ControlsPanel, shared
-from scalarviz.view.controls.place import LEAST, at_the_edge, beside_cubes, narrowed, over_column
 from scalarviz.view.controls.ring import MAGNET, Wish, turned, value_at
-from scalarviz.view.controls.rows import Placed, height_of, stood
+from scalarviz.view.controls.rows import (
+    LEAST,
+    Item,
+    Placed,
+    Row,
+    at_the_edge,
+    beside_cubes,
+    height_of,
+    narrowed,
+    over_column,
+    row_of,
+    stood,
+)
 from scalarviz.view.draw.places import ABOUT, LABEL, Wanted, arrange
 from scalarviz.view.draw.text import measure
 from scalarviz.view.draw.theme import DARK, LIGHT
-from scalarviz.view.touched.covering import column_of
+from scalarviz.view.touched.touch import column_of
 
 BOX = (940.0, 12.0, 328.0, 696.0)
 X = np.random.default_rng(0).random((200, 2))

@@ -14,8 +14,8 @@ from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.panels import Axis, CurveFit, Points
 from scalarviz.view.draw.axes import Scale
 from scalarviz.view.draw.theme import DARK, rgb
-from scalarviz.view.panels.curve_fit import DRAWN, CurveFitDrawer, around, inside
-from scalarviz.view.panels.point_kinds import shortened
+from scalarviz.view.panels.curve_fit import CurveFitDrawer, around, inside
+from scalarviz.view.panels.points import DRAWN, shortened
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
@@ -110,7 +110,7 @@ def test_of_samples_alone_it_finds_points_axes_and_names():
     with run_of(x, t) as run:
         bench, drawer = bench_of(run, CurveFit())
         left, top, wide, high = drawer.box
-        spots = drawer._spots
+        spots = drawer.spots
         assert ((spots >= (left, top)) & (spots <= (left + wide, top + high))).all()
         assert np.corrcoef(spots[:, 0], x)[0, 1] == pytest.approx(1.0)
         assert np.corrcoef(spots[:, 1], t)[0, 1] == pytest.approx(-1.0)
@@ -134,8 +134,9 @@ def test_of_more_points_than_can_be_seen_some_are_drawn_evenly_out_of_all():
     x = np.linspace(-1, 1, 3 * DRAWN)
     with run_of(x, x) as run:
         bench, drawer = bench_of(run, CurveFit("points"))
-        assert drawer._spots.shape == (DRAWN, 2)
-        assert np.diff(drawer._spots[:, 0]).std() < 0.01
+        assert drawer.seen.sum() == DRAWN
+        assert np.diff(np.flatnonzero(drawer.seen)).max() <= 4
+        assert np.isfinite(drawer.spots).all(axis=1).tolist() == drawer.seen.tolist()
         assert f"{DRAWN:,} of {3 * DRAWN:,}" in words(bench)
 
 
@@ -174,7 +175,7 @@ def test_a_click_on_a_point_shows_its_way():
         bench.update(bench.subject.frame())
         drawer = bench.side.drawers["curve"]
         x, y = neuron.points(0.0, 0)
-        spot = tuple(drawer._spots[2])
+        spot = tuple(drawer.spots[2])
         assert not drawer.click((spot[0] + 30, spot[1] - 30))
         assert drawer.hover(spot)
         (label,) = bench.side.drawers["curve"].label(

@@ -19,8 +19,7 @@ from scalarviz.view.draw.maps import get_map
 from scalarviz.view.draw.sketch import Sketch
 from scalarviz.view.draw.text import loss_text, short
 from scalarviz.view.draw.theme import DARK
-from scalarviz.view.panels.tree import PASSES, draw_cells
-from scalarviz.view.panels.tree_rows import deltas_of, fits, reduced, rows_of
+from scalarviz.view.panels.tree import PASSES, deltas_of, draw_cells, fits, reduced, rows_of
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.window.unseen import Unseen

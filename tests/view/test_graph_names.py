@@ -9,7 +9,7 @@ from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.view.draw.text import measure
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.touched.who import who
+from scalarviz.view.touched.selection import who
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 

@@ -17,10 +17,9 @@ from scalarviz.view.draw.text import figure
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.shown.subject import arrays_subject, subject_of
 from scalarviz.view.touched.explanation import Lines
-from scalarviz.view.touched.inspector import Inspector
+from scalarviz.view.touched.inspector import POINTS, Inspector, ValueHistory
 from scalarviz.view.touched.opening import account_of
-from scalarviz.view.touched.value_history import POINTS, ValueHistory
-from scalarviz.view.touched.who import who
+from scalarviz.view.touched.selection import who
 
 MINUS = "\N{MINUS SIGN}"
 PROBE, TARGET = np.array([0.92, 0.58, 0.18]), np.array([0.1, 0.4, 0.8])

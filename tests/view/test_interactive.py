@@ -635,7 +635,7 @@ def test_long_words_are_broken_not_cut() -> None:
 
 def colour_at(bench: Workbench, x: float, y: float) -> tuple[str, tuple[float, float, float]] | None:
     """The disc at a point: its input, in the other cube its target."""
-    disc = bench.side.drawer(ColourCube).disc_at(x, y)
+    disc = bench.side.drawer(ColourCube).under((x, y))
     return None if disc is None else (disc.which, disc.source if disc.which == "source" else disc.target)
 
 

@@ -17,9 +17,22 @@ from scalarviz.run.panels import CurveFit, LossOver, TrainingLoop
 from scalarviz.run.sources.run_source import RunSource
 from scalarviz.view.draw.text import measure, short
 from scalarviz.view.draw.theme import DARK, rgb
-from scalarviz.view.panels.descent import Losses, Place, grown, losses, place_of, steepness, verdict
 from scalarviz.view.panels.loop import CALLS
-from scalarviz.view.panels.loss_over import MOST, UNKNOWN, LossOverDrawer, Trail, isoline, levels
+from scalarviz.view.panels.loss_over import (
+    MOST,
+    UNKNOWN,
+    Losses,
+    LossOverDrawer,
+    Place,
+    Trail,
+    grown,
+    isoline,
+    levels,
+    losses,
+    place_of,
+    steepness,
+    verdict,
+)
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.window.unseen import Unseen

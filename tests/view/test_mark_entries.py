@@ -13,7 +13,7 @@ from scalarviz.run.scene.scene import Scene
 from scalarviz.view.cubes.scale import share_text
 from scalarviz.view.draw.text import CAP_HEIGHT, measure
 from scalarviz.view.draw.theme import DARK, LIGHT
-from scalarviz.view.panels.marks import ICONS, WORDS, marks_line
+from scalarviz.view.panels.strip import ICONS, WORDS, marks_line
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 

@@ -17,8 +17,8 @@ from scalarviz.run.panels import Axis, Features, LossCurve, NeuronMaps, PlaneMap
 from scalarviz.run.source import Source
 from scalarviz.view.draw.maps import signed_shades
 from scalarviz.view.draw.text import measure
+from scalarviz.view.panels.neuron_card import hidden_of
 from scalarviz.view.panels.neuron_maps import Button, near, rounded_up
-from scalarviz.view.panels.neuron_names import hidden_of
 from scalarviz.view.space.chain import chain_of
 from scalarviz.view.space.layout import layout_for
 from scalarviz.view.space.turning import WAYS, Turns

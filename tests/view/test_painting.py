@@ -15,9 +15,8 @@ from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run import Scene
 from scalarviz.run.panels import LossCurve, Painting, psnr
 from scalarviz.view.draw.places import COLUMN
-from scalarviz.view.panels import easel as easels
-from scalarviz.view.panels.easel import FILM, STILL, Easel
-from scalarviz.view.panels.painting import easel_boxes, easel_height
+from scalarviz.view.panels import painting as easels
+from scalarviz.view.panels.painting import FILM, STILL, Easel, easel_boxes, easel_height
 from scalarviz.view.render import paint as painted
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
@@ -186,14 +185,14 @@ def test_a_click_on_a_pixel_shows_its_way(bench):
     drawer = bench.side.drawers["painting"]
     bench.side.ground.hints = True
     x, y, wide, tall = easel_boxes(drawer.box, 4 / 3)[1]
-    assert drawer.pixel_at((x + wide * 0.51, y + tall * 0.26)) == (7, 20)
+    assert drawer.under((x + wide * 0.51, y + tall * 0.26)) == (7, 20)
     assert drawer.hover((x + wide * 0.51, y + tall * 0.26))
     (label,) = drawer.label(_moment(bench), (1280, 720))
     assert any("row 7, column 20" in item.text for item in label.texts)
     assert drawer.click((x + wide * 0.51, y + tall * 0.26))
     np.testing.assert_allclose(bench.subject.probe, [20.5 / 40, 7.5 / 30], atol=1e-6)
     np.testing.assert_allclose(bench.subject.target, WANTED[7, 20], atol=1e-6)
-    assert drawer.pixel_at((x - 50, y)) is None
+    assert drawer.under((x - 50, y)) is None
 
 
 def _moment(bench):

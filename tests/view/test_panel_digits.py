@@ -15,9 +15,8 @@ from scalarviz.run.panels import TestCurve as Curve
 from scalarviz.view.draw.places import Wanted, arrange
 from scalarviz.view.draw.text import measure
 from scalarviz.view.draw.theme import DARK, LIGHT
-from scalarviz.view.panels.digits import EASE, DigitColumns
-from scalarviz.view.panels.pad import field_box, probe_panel, shares
-from scalarviz.view.panels.sheet import Sheet
+from scalarviz.view.panels.board import EASE, DigitColumns
+from scalarviz.view.panels.pad import Sheet, field_box, probe_panel, shares
 from scalarviz.view.window.offscreen import offscreen, render
 from scalarviz.view.workbench import Workbench
 

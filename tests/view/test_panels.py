@@ -16,7 +16,7 @@ from scalarviz.view.draw.places import LABEL, MARGIN, Wanted, arrange, check_siz
 from scalarviz.view.draw.sketch import Sketch
 from scalarviz.view.draw.text import loss_text, measure, rate_text
 from scalarviz.view.draw.theme import DARK
-from scalarviz.view.panels.colours import CubePlaces, colours_discs
+from scalarviz.view.panels.colour_cube import CubePlaces, colours_discs
 from scalarviz.view.panels.drawer import Headline
 from scalarviz.view.panels.hud import HudState, fitted, hud
 from scalarviz.view.panels.hud import keys as key_line

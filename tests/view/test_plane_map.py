@@ -18,8 +18,9 @@ from scalarviz.run.edits import AddSamples, Refill
 from scalarviz.run.panels import Axis, LossCurve, PlaneMap, PointEdits, Points
 from scalarviz.run.source import Moment
 from scalarviz.run.sources.run_source import RunSource
-from scalarviz.view.draw.contour import zero_lines
+from scalarviz.view.draw.axes import zero_lines
 from scalarviz.view.draw.maps import class_colours, get_map, signed_shades
+from scalarviz.view.draw.sketch import Cells
 from scalarviz.view.draw.theme import DARK, LIGHT, rgb
 from scalarviz.view.panels.plane import BACK as HELD_BACK
 from scalarviz.view.panels.plane import HARD, TEST
@@ -404,7 +405,7 @@ def test_a_click_adds_a_point_and_the_right_button_takes_it_away():
         inputs, _ = source.samples()
         assert len(inputs) == 31
         np.testing.assert_allclose(inputs[-1], (-1.15, 0.93), atol=0.01)
-        assert len(drawer(view.bench)._points.kept) == 31
+        assert int(drawer(view.bench).seen.sum()) == 31
         press(view, at_plane(view, -1.15, 0.93), "right")
         assert len(source.samples()[0]) == 30
         press(view, at_plane(view, 1.2, -0.97), "right")  # nothing is there
@@ -441,7 +442,7 @@ def test_pointing_says_where_and_what_and_switches_switch():
         view = playing(replace(PANEL, points=given_points))
         view.move(at_plane(view, 1.21, -0.97))
         view.tick(0.02)
-        place = drawer(view.bench).place(view.bench.to_logical(at_plane(view, 1.21, -0.97)))
+        place = drawer(view.bench).numbers(view.bench.to_logical(at_plane(view, 1.21, -0.97)))
         answer = float(view.bench.subject.source.predict(np.array([place]))[0, 0])
         label = next(text for text in words(view.bench) if text.startswith("x 1.2"))
         assert label.endswith(f", y {(place[1] + 1) * 25:.2f}")  # in the numbers that the axis shows
@@ -462,8 +463,10 @@ def test_pointing_says_where_and_what_and_switches_switch():
         ]
         assert hard[0] < 0.6
         assert hard[1] > 0.72
-        shown = [p for s in view.bench.sketches for p in s.points]
-        assert not any(p.hollow and p.diameter == HELD_BACK for p in shown)
+        shown = [
+            s for sketch in view.bench.sketches for s in sketch.shapes if isinstance(s, Cells) and s.rings is not None
+        ]
+        assert not any(np.isclose(cells.rects[:, 2], HELD_BACK).any() for cells in shown)
         view.close()
 
 

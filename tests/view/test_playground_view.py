@@ -177,7 +177,7 @@ def test_a_table_of_one_input_is_a_curve(watched, tmp_path):
     table, pairs = parse_csv(HOURS), zip(points.x[:, 0], points.target, strict=True)
     found = sorted((panel.across.units(x), panel.up.units(t)) for x, t in pairs)
     np.testing.assert_allclose(found, np.column_stack([table.numbers("hour"), table.numbers("temp")]), atol=1e-9)
-    spot = drawer._spots[7]
+    spot = drawer.spots[7]
     watch.view.move(tuple(spot))
     watch.view.press(tuple(spot), "left")
     watch.view.release(tuple(spot))
@@ -191,7 +191,7 @@ def test_hands_on_the_points_of_a_curve(watched, tmp_path):
     watch = watched(csv=tmp_path / "hours.csv", hidden=(4,))
     run, view, drawer = watch.scene.run, watch.view, watch.drawer(CurveFit)
     before = run.samples()
-    x, y, wide, high = drawer._axes.box
+    x, y, wide, high = drawer.axes.box
     at = x + 0.5 * wide, y + 0.05 * high  # above all points
     view.move(at)
     panel = drawer.panel

@@ -17,7 +17,7 @@ from scalarviz.run.panels import LossCurve, Table
 from scalarviz.view.draw.places import ABOUT, LABEL, PRESENTER, Wanted, arrange
 from scalarviz.view.draw.theme import DARK, LIGHT, presenting
 from scalarviz.view.flow.scenery import clean_rows, clean_titles
-from scalarviz.view.panels.colours import cube_boxes
+from scalarviz.view.panels.colour_cube import cube_boxes
 from scalarviz.view.render import render
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.viewer import PRESSED_SECONDS

@@ -14,8 +14,7 @@ from scalarviz.view.draw.sketch import Path, Rect
 from scalarviz.view.draw.svg import svg_of
 from scalarviz.view.draw.text import measure
 from scalarviz.view.draw.theme import get_theme
-from scalarviz.view.sweeps.curves import curves, spread
-from scalarviz.view.sweeps.plots import boxes, figures, plots_picture, sentence, sheet
+from scalarviz.view.sweeps.plots import boxes, curves, figures, plots_picture, sentence, sheet, spread
 from scalarviz.view.sweeps.runs import metric_text, options_text, run_text, value_text
 
 DARK = get_theme("dark")

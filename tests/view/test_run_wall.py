@@ -15,10 +15,10 @@ from scalarviz.sweep.groups import by_loss
 from scalarviz.sweep.result import Result
 from scalarviz.view.draw.theme import get_theme
 from scalarviz.view.rooms.wall_drawing import fitting
-from scalarviz.view.sweeps.grid import CAPTION, FOOT, GAP, TOP, run_grid
+from scalarviz.view.sweeps.faces import Thumbs, main_panel
 from scalarviz.view.sweeps.rooms import RunRooms
 from scalarviz.view.sweeps.runs import Runs, picked
-from scalarviz.view.sweeps.thumbs import Thumbs, main_panel
+from scalarviz.view.sweeps.wall import CAPTION, FOOT, GAP, TOP, run_grid
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.unseen import Unseen
 

@@ -16,7 +16,7 @@ from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import layout_for
 from scalarviz.view.touched.inspector import Inspector
 from scalarviz.view.touched.opening import account_of
-from scalarviz.view.touched.who import who
+from scalarviz.view.touched.selection import who
 
 SIZE = (1280, 720)
 

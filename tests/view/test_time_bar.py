@@ -23,8 +23,7 @@ from scalarviz.view.draw.text import CAP_HEIGHT, measure
 from scalarviz.view.draw.theme import DARK, LIGHT, rgb
 from scalarviz.view.shown.subject import scene_subject
 from scalarviz.view.time.bar import Mark, TimeBar, labels
-from scalarviz.view.time.curve import reduced
-from scalarviz.view.time.scale import LONG, StepScale, Target, next_of, rails
+from scalarviz.view.time.curve import LONG, StepScale, Target, next_of, rails, reduced
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 

@@ -8,7 +8,7 @@ import pytest
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.panels import ColourCube
-from scalarviz.view.panels.colours import FITTED, CubePlaces, cube_boxes, turned
+from scalarviz.view.panels.colour_cube import FITTED, CubePlaces, cube_boxes, turned
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
 
@@ -110,7 +110,7 @@ def test_colours_are_found_where_they_are_seen_after_a_turn(view):
     for px, py in np.random.default_rng(0).uniform((x, y), (x + width, y + height), (400, 2)):
         at = (float(int(px)) + 0.5, float(int(py)) + 0.5)
         beside = ((0, 0), (2, 0), (-2, 0), (0, 2), (0, -2))
-        hits = {view.bench.side.drawer(ColourCube).disc_at(at[0] + a, at[1] + b) for a, b in beside}
+        hits = {view.bench.side.drawer(ColourCube).under((at[0] + a, at[1] + b)) for a, b in beside}
         if len(hits) == 1 and (hit := hits.pop()) is not None:
             found += 1
             drawn, colour = seen[int(at[1]), int(at[0])] / 255, np.array(hit.target)

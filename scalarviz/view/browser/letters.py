@@ -16,7 +16,7 @@ from ...run.core.frame import Frame
 from ...run.panels import Reading, WordBoard
 from ...run.scene.scene import Scene
 from ...run.source import Moment
-from ..panels.word_names import MOST
+from ..panels.word_scene import MOST
 from ..shown.subject import subject_of
 
 Float32 = NDArray[np.float32]

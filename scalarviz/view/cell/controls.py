@@ -18,7 +18,7 @@ from ..watch.driving import WAITS, Driving
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
     from ...run.scene.scene import Scene
-    from ..controls.item import Item, Row
+    from ..controls.rows import Item, Row
     from ..watch.live import LiveView
 
 TOOLS = ("restart", "back", "toggle_run", "step", "micro_next")

@@ -21,12 +21,11 @@ from ..cubes.quantity import quantity_of
 from ..cubes.sizes import ALL_ALIKE
 from ..draw.equation import descent
 from ..draw.text import figure, loss_text
-from ..panels.hud import state_of
-from ..panels.mistake import mistake_words
+from ..panels.hud import mistake_words, state_of
 from ..panels.wording import newest_beyond, update_names
-from ..touched.figures import state_pairs
+from ..touched.column import is_plain, written
 from ..touched.ledger import factors, ledger_of
-from ..touched.rule_lines import is_plain, written
+from ..touched.page import state_pairs
 from ..watch.actions import ACTIONS
 from ..watch.live import LiveView
 from .asked import Asked

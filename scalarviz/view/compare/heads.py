@@ -21,7 +21,7 @@ from ..draw.theme import Theme
 from ..panels.drawer import cut
 from ..panels.hud import fitted
 from ..shown.subject import Subject
-from ..touched.who import who
+from ..touched.selection import who
 
 _LINE = 20.0
 _SAMPLE = 22.0  # of a curve, before the name of whose it is

@@ -29,12 +29,10 @@ from ..draw.sketch import Box, Sketch
 from ..draw.text import figure, measure, short
 from ..draw.theme import Theme
 from ..panels.hud import fitted
-from ..panels.marks import marks_line, marks_on
-from ..panels.strip import LEGEND, Strip
+from ..panels.strip import LEGEND, Strip, marks_line, marks_on
 from ..shown.subject import Subject
-from ..touched.selection import Selection
+from ..touched.selection import Selection, who
 from ..touched.touch import plate_of
-from ..touched.who import who
 from ..workbench import Workbench
 from .heads import GAP, MAP, Columns, DifferenceScale, both_rows, columns_of, heads
 from .subject import pair_subject

@@ -13,8 +13,8 @@ from ...run.scene.own_controls import LAYERS, activation_of, keep_rule, own_cont
 from ...run.travel import seed_shown
 from ..draw.places import LABEL
 from ..draw.text import measure
-from ..panels.image import words_of
-from .item import Item, Row, printed, row_of
+from ..panels.drawer import words_of
+from .rows import Item, Row, printed, row_of
 
 ANEW = "what no longer fits starts anew"
 _TOOLS = (

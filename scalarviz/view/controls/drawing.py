@@ -13,8 +13,7 @@ from ..draw.text import measure
 from ..draw.theme import Theme, mixed
 from ..panels.drawer import cut
 from ..time.buttons import draw_sign
-from .item import Item, printed
-from .rows import ENDS, PAD, Placed, Stood, ends_shown
+from .rows import ENDS, PAD, Item, Placed, Stood, ends_shown, printed
 
 SMALL = 12
 """Of ticks and of what stands below a button."""

@@ -13,9 +13,8 @@ from ..draw.sketch import Box, Sketch, holds
 from ..draw.theme import Theme
 from ..panels.overlay import pointer_label, wrapped
 from .drawing import Touched, draw_bar, draw_carried, draw_ground, draw_row
-from .item import Item, Row
 from .ring import Wish, beside, focused, further, pressed, turned, turned_far, value_at
-from .rows import PAD, Placed, Stood, stood
+from .rows import PAD, Item, Placed, Row, Stood, stood
 
 Point = tuple[float, float]
 

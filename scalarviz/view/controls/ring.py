@@ -11,8 +11,7 @@ from typing import Any, Literal
 from ...errors import InputError, shown
 from ...run.controls import Button, Segments, Slider, Switch
 from .drawing import track_of
-from .item import Item
-from .rows import Placed, Stood
+from .rows import Item, Placed, Stood
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,124 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
 
-from ...run.controls import Segments
-from ..draw.places import LABEL
+from ...run.controls import Button, Control, Segments, Slider, Switch
+from ..draw.places import COLUMN, LABEL, MARGIN, Places
 from ..draw.sketch import Box
 from ..draw.text import measure
-from .item import Item, Row, printed
+
+# ---- `Item`: one control as it stands in the panel at one moment, and the rows that items come in.
+
+Look = Literal["tools", "slider", "segments", "switches", "buttons", "layers", "rule"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A control with its value. Two are equal if they look the same and stand for the same.
+
+    Attributes
+    ----------
+    control : Control
+    value : object
+        What is set at the moment that is shown, or what a hand has set since.
+    keys : str
+        Those that change the same ("Up, Down"); empty for none.
+    shown : str
+        The value as it is printed; empty for none.
+    ticks : sequence of (float, str)
+        Values of a slider, and what is printed below them.
+    sign : str
+        The action whose sign a button wears; empty for its label.
+    stops : tuple of float
+        Where alone a slider can stand; empty: anywhere.
+    part_of : str
+        The control of which a button sets the value of the item; empty: it is one of its own.
+    out : Item or None
+        What is wanted when it is dragged out of its row; None: it stays there.
+    """
+
+    control: Control = field(compare=False)
+    value: Any = None
+    keys: str = ""
+    shown: str = ""
+    ticks: Sequence[tuple[float, str]] = ()
+    sign: str = ""
+    stops: tuple[float, ...] = ()
+    part_of: str = ""
+    out: Item | None = None
+    _kind: tuple[object, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        one = self.control
+        ends = (one.least, one.most, one.usual) if isinstance(one, Slider) else ()
+        choices = tuple(one.choices) if isinstance(one, Segments) else ()
+        object.__setattr__(self, "_kind", (type(one), one.label, one.flag, one.does, ends, choices))
+
+    @property
+    def name(self) -> str:
+        """What it is found by."""
+        return self.control.label
+
+    @property
+    def typed(self) -> bool:
+        """Whether its value is a number that may be typed."""
+        return (isinstance(self.control, Slider) and not self.stops) or (
+            isinstance(self.control, Segments) and all(_is_number(one) for one in self.control.choices)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Items side by side.
+
+    Attributes
+    ----------
+    look : str
+        How they stand.
+    items : tuple of Item
+    label, note : str
+        Above them, the note dim behind it.
+    ends : (str, str)
+        How many inputs and outputs stand at the ends of layers.
+    typed : Item or None
+        What is typed after a double click; None: the first item, if that is a number.
+    middles : tuple of Item
+        Of layers their numbers, between - and +: they are typed and dragged out, and no key goes to them.
+    """
+
+    look: Look
+    items: tuple[Item, ...] = ()
+    label: str = ""
+    note: str = ""
+    ends: tuple[str, str] = ("", "")
+    typed: Item | None = None
+    middles: tuple[Item, ...] = ()
+
+
+def row_of(item: Item) -> Row:
+    """The row of a single control."""
+    looks: dict[type[Control], Look] = {
+        Button: "buttons", Slider: "slider", Segments: "segments", Switch: "switches"
+    }  # fmt: skip
+    return Row(looks[type(item.control)], (item,), item.control.label)
+
+
+def printed(value: Any) -> str:
+    """A value as the panel prints it, below a track too: ``1,024``, ``0.03``, ``5e−5``, ``tanh``."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, int):
+        return f"{value:,}".replace("-", "\N{MINUS SIGN}")
+    if isinstance(value, float):
+        return f"{value:.4g}".replace("e-0", "e-").replace("e+0", "e").replace("-", "\N{MINUS SIGN}")
+    return str(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
 
 PAD = 12.0
 BOX = 28.0
@@ -201,3 +312,64 @@ def _layers(row: Row, box: Box) -> list[Placed]:
         (left, _, _, _), (last, _, wide, _) = found[2 * k].box, found[2 * k + 1].box
         found.append(Placed(item, (left, y, last + wide - left, high)))
     return found
+
+
+# ---- Where the panel stands: over the side column, so that no cube moves; without one where no cube is.
+
+WIDE = COLUMN + 2 * 12.0
+LEAST = 280.0
+"""Narrower, and its lists would be cut."""
+BLOCK_LEAST = 230.0
+_EDGE = 12.0
+_AIR = 8.0  # between the cubes and the panel
+
+
+def over_column(places: Places, column: Box | None) -> Box | None:
+    """Over the side column, or over the block of panels below an upright picture; None where there is neither."""
+    width, height = places.size
+    if column is not None:
+        return column[0] - _EDGE, _EDGE, WIDE, height - 2 * _EDGE
+    if not places.panels:
+        return None
+    top = min(box[1] for box in places.panels.values()) - _EDGE
+    if top < places.scene[1] + places.scene[3] - _EDGE:  # they stand beside the cubes, which would be covered
+        return None
+    high = height - _EDGE - top
+    wide = min(width - 2 * _EDGE, 1.4 * WIDE)
+    return (width - _EDGE - wide, top, wide, high) if high >= BLOCK_LEAST else None
+
+
+def beside_cubes(places: Places, right: float) -> Box | None:
+    """At the right of the last cube, over chips and legends; None where that is too narrow."""
+    width, height = places.size
+    left = max(right + _AIR, width - _EDGE - WIDE)
+    wide = width - _EDGE - left
+    return None if wide < LEAST else (left, _EDGE, wide, height - 2 * _EDGE)
+
+
+def at_the_edge(places: Places) -> Box:
+    """At the right edge of a picture whose scene makes room for it."""
+    width, height = places.size
+    edge = min(_EDGE, width * 0.02)
+    wide = min(LEAST, width - 2 * edge)
+    return width - edge - wide, edge, wide, height - 2 * edge
+
+
+def narrowed(places: Places) -> Places:
+    """The same picture with all that stands beside the panel, the cubes too, in the room that it leaves."""
+    limit = at_the_edge(places)[0] - _AIR
+    x, y, wide, high = places.scene
+    scene = (min(x, 4.0), y, max(min(wide, limit - min(x, 4.0)), 1.0), high)
+    return replace(written_beside(places, limit), scene=scene, panels={})
+
+
+def written_beside(places: Places, limit: float) -> Places:
+    """The same picture with all words and legends left of `limit`; cubes stay where they are."""
+
+    def cut(box: Box | None) -> Box | None:
+        if box is None:
+            return None
+        wide = min(box[2], limit - box[0])
+        return None if wide < 2 * MARGIN else (box[0], box[1], wide, box[3])
+
+    return replace(places, hud=cut(places.hud), strip=cut(places.strip), time=cut(places.time), limit=limit)

@@ -58,7 +58,8 @@ def _moved(record: Shape | TextItem, scale: float, at: Point, *, cut: bool) -> S
         return replace(record, x=left + record.x * scale, y=top + record.y * scale, size=record.size * scale)
     if isinstance(record, Cells):
         rects = record.rects * scale + np.array([left, top, 0.0, 0.0], np.float32)
-        return replace(record, rects=rects, radius=record.radius * scale)
+        rings = None if record.rings is None else record.rings * scale
+        return replace(record, rects=rects, radius=record.radius * scale, rings=rings)
     if isinstance(record, Lines):
         starts, ends = (points * scale + np.array(at) for points in (record.starts, record.ends))
         return replace(record, starts=starts, ends=ends, width=record.width * scale)

@@ -229,3 +229,11 @@ def displayed(colours: ArrayLike) -> NDArray[np.float32]:
     if array.shape[-1] == 1:
         array = np.repeat(array, 3, axis=-1)
     return np.clip(array, 0.0, 1.0)
+
+
+def hexed(colour: ArrayLike) -> str:
+    """``#eb942e``, of three numbers in 0..1; what is outside is clipped; NaN is no colour."""
+    numbers = np.asarray(colour, float)[:3]
+    if not np.isfinite(numbers).all():
+        return "no colour"
+    return "#" + "".join(f"{round(255 * float(part)):02x}" for part in np.clip(numbers, 0.0, 1.0))

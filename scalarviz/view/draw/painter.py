@@ -284,9 +284,6 @@ class Points:
             self._colours = item.colours
         self._program["u_size"] = size
         self._program["u_diameter"] = item.diameter * scale
-        self._program["u_border"] = 0.0 if item.rim is None else item.border * scale
-        self._program["u_hollow"] = float(item.hollow)
-        self._program["u_rim"] = item.rim or (0.0, 0.0, 0.0)
         self._program.draw("points")
 
     def _filled(self, rows: Float, rest: float) -> Float:

@@ -83,11 +83,15 @@ class Rect:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Many filled rectangles `rects` (N, 4) in colours of their own `fills` (N, 3); of an infinite radius: discs."""
+    """Many filled rectangles `rects` (N, 4) in colours of their own `fills` (N, 3); of an infinite radius: discs.
+
+    Those whose `rings` (N,) are above 0 are frames so wide, which show what is below them.
+    """
 
     rects: Float
     fills: Float
     radius: float = 0.0
+    rings: Float | None = None
 
     def boxes(self) -> Float:
         """A box a rectangle."""
@@ -95,6 +99,10 @@ class Cells:
         rows = np.zeros((len(half), VERTEX), np.float32)
         rows[:, :2], rows[:, 2:4], rows[:, 4] = self.rects[:, :2] + half, half, 1.0
         rows[:, 6], rows[:, 8:11], rows[:, 11] = np.minimum(self.radius, half.min(axis=1)), self.fills, 1.0
+        if self.rings is not None:
+            rows[:, 7] = self.rings
+            rows[self.rings > 0, 12:] = rows[self.rings > 0, 8:12]
+            rows[self.rings > 0, 8:12] = 0.0
         return rows
 
 
@@ -232,18 +240,11 @@ class ImageItem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointsItem:
-    """Shaded discs, later ones in front: centres (N, 2), one diameter, colours (N, 3) in 0..1.
-
-    With a `rim`, a colour (3,), they are flat and have an edge of it, `border` wide; `hollow` ones are rings of their
-    own colour between two such edges.
-    """
+    """Shaded discs, later ones in front: centres (N, 2), one diameter, colours (N, 3) in 0..1."""
 
     centres: Float
     diameter: float
     colours: Float
-    rim: tuple[float, float, float] | None = None
-    border: float = 1.0
-    hollow: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -414,20 +415,29 @@ class Sketch:
         """Parts of one picture at many places; see :class:`SpritesItem`. Pass the same array of pixels again."""
         self.small.append(SpritesItem(np.asarray(rects, np.float32), np.asarray(cells, np.float32), pixels, linear))
 
-    def discs(
+    def discs(self, centres: ArrayLike, diameter: float, colours: ArrayLike) -> None:
+        """Shaded discs in painting order; see :class:`PointsItem`."""
+        self.points.append(PointsItem(np.asarray(centres, np.float32), diameter, np.asarray(colours, np.float32)))
+
+    def dots(
         self,
         centres: ArrayLike,
         diameter: float,
         colours: ArrayLike,
+        rim: Colour,
         *,
-        rim: Colour | None = None,
         border: float = 1.0,
         hollow: bool = False,
     ) -> None:
-        """Discs in painting order: shaded, or with a `rim` flat, or hollow; see :class:`PointsItem`."""
-        edge = None if rim is None else rgba(rim)[:3]
-        places, inks = np.asarray(centres, np.float32), np.asarray(colours, np.float32)
-        self.points.append(PointsItem(places, diameter, inks, edge, border, hollow))
+        """Flat discs (N, 2) in colours of their own (N, 3) with a rim; `hollow` ones are rings between two rims."""
+        places, inks = np.asarray(centres, np.float32).reshape(-1, 1, 2), np.asarray(colours, np.float32)
+        wide = np.array([diameter, diameter - 2 * border], np.float32)
+        sides = np.broadcast_to(wide[:, None], (len(places), 2, 2))
+        fills = np.stack([np.broadcast_to(rgba(rim)[:3], inks.shape), inks], axis=1).astype(np.float32)
+        rings = np.tile(np.array([3.5, 1.5], np.float32) * border, len(places)) if hollow else None
+        if len(places):  # each with its own parts, one after the other
+            boxes = np.concatenate([places - sides / 2, sides], axis=2).reshape(-1, 4)
+            self.shapes.append(Cells(boxes, fills.reshape(-1, 3), np.inf, rings))
 
 
 def points_of(piece: Cubic, scale: float = 1.0, *, cut: bool = False) -> Float:

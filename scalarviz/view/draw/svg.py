@@ -137,21 +137,10 @@ def _sprites(item: SpritesItem, name: str) -> Iterator[str]:
 
 
 def _discs(item: PointsItem) -> Iterator[str]:
-    """Balls, or with a rim flat discs; hollow ones are rings of their colour between two edges."""
-    radius, rim = item.diameter / 2, item.border
+    """Balls."""
     for (x, y), own in zip(item.centres.tolist(), item.colours.tolist(), strict=True):
-        fill = hexed(own)
-        at = f'<circle cx="{_number(x)}" cy="{_number(y)}"'
-        if item.rim is None:
-            yield f'{at} r="{_number(radius)}" fill="{fill}"/>{at} r="{_number(radius)}" fill="url(#ball)"/>'
-        elif item.hollow:
-            for inner, width, colour in ((1.75, 3.5, hexed(item.rim)), (1.75, 1.5, fill)):
-                ring = f'r="{_number(radius - inner * rim)}" fill="none" stroke-width="{_number(width * rim)}"'
-                yield f'{at} {ring} stroke="{colour}"/>'
-        else:
-            yield from (
-                f'{at} r="{_number(r)}" fill="{c}"/>' for r, c in ((radius, hexed(item.rim)), (radius - rim, fill))
-            )
+        at = f'<circle cx="{_number(x)}" cy="{_number(y)}" r="{_number(item.diameter / 2)}"'
+        yield f'{at} fill="{hexed(own)}"/>{at} fill="url(#ball)"/>'
 
 
 def _head(size: Point, title: str, name: str = "") -> Iterator[str]:
@@ -226,11 +215,13 @@ def _record(record: Record, colours: _Colours) -> str:
             inner = "" if fill is None else f"<rect{_frame(record, 0.0)}{colours.paint(record, 'fill', fill)}/>"
             line = f' stroke-width="{_number(border)}"{colours.paint(record, "stroke", stroke)}'
             return f'{inner}<rect{_frame(record, border / 2)} fill="none"{line}/>'
-        case Cells(rects, fills, radius):
+        case Cells(rects, fills, radius, rings):
+            frames = [0.0] * len(rects) if rings is None else rings.tolist()
             cells = [
-                Rect(x, y, wide, high, fill, radius=min(radius, wide / 2, high / 2))
-                for (x, y, wide, high), fill in zip(rects.tolist(), fills.tolist(), strict=True)
-            ]
+                Rect(x, y, wide, high, None if frame else fill, fill if frame else None, frame or 1.0,
+                     min(radius, wide / 2, high / 2))
+                for (x, y, wide, high), fill, frame in zip(rects.tolist(), fills.tolist(), frames, strict=True)
+            ]  # fmt: skip
             return "".join(_record(cell, colours) for cell in cells)
         case Lines(starts, ends, width=width):
             pairs = zip(starts.tolist(), ends.tolist(), strict=True)

@@ -15,8 +15,8 @@ from ..draw.maps import get_map
 from ..draw.places import GAP, MARGIN
 from ..draw.sketch import Box, Sketch, holds
 from ..flow.values import Small
+from ..panels.drawer import Inner
 from ..panels.hud import HudState
-from ..panels.inner import Inner
 from ..panels.wording import noun
 from .bench import Bench
 from .chips import delta_boxes, delta_chips, tails

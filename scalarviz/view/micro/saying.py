@@ -15,7 +15,7 @@ from ..draw.text import figure, loss_text, number
 from ..flow.layer import SYMBOLS
 from ..panels.wording import noun
 from ..shown.subject import Subject
-from ..touched.who import who
+from ..touched.selection import who
 from .chips import delta_text
 from .figures import Output
 from .told import Formula, Sentence, Word

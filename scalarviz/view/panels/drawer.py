@@ -12,8 +12,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...errors import ScalarvizError
+from ...run.core.frame import Frame
+from ...run.edits import Edit
 from ...run.panels import Panel
-from ...run.source import Moment
+from ...run.source import Moment, Source
 from ..cubes.scale import LegendScale
 from ..draw.places import COLUMN, LABEL
 from ..draw.sketch import Box, Sketch
@@ -23,7 +26,55 @@ from ..shown.ahead import Ahead
 from ..shown.subject import Subject
 from ..space.blueprint import Blueprint, Project
 from ..space.plate import Plate
-from .inner import Inner
+
+# ---- `Inner`: an opened step, as far as it has come, for panels that stand beside it.
+
+Floats = NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inner:
+    """What there is of an opened step.
+
+    Attributes
+    ----------
+    frame : Frame
+        Its numbers so far: gradients that have come are `computed`, weights that have moved are at their new values.
+    before : Frame
+        Where the run stands.
+    phase : int
+        Zero, forward, loss, backward, gradients, update: 0 to 5.
+    deltas : mapping of str to ndarray
+        By stage, the derivative of the loss by each number of its row; NaN where it has not come.
+    moved : ndarray of bool, shape (P,)
+        Which weights are at their new values.
+    source : Source
+    data : tuple of ndarray
+        Inputs and targets that the step learns from, (N, n_inputs) and (N, n_targets).
+    samples : str
+        Which they are, in words.
+    stage : str
+        Of the micro-step; empty where it is about none.
+    adding : int
+        How many samples the gradient of that stage holds so far; 0: all of them.
+    """
+
+    frame: Frame
+    before: Frame
+    phase: int
+    deltas: Mapping[str, Floats]
+    moved: NDArray[np.bool_]
+    source: Source
+    data: tuple[Floats, Floats]
+    samples: str
+    stage: str = ""
+    adding: int = 0
+
+    @property
+    def added(self) -> str:
+        """How many samples that gradient holds so far, in words; empty where it is all of them."""
+        return f"{self.adding:,} of {len(self.data[0]):,} samples so far" if 0 < self.adding < len(self.data[0]) else ""
+
 
 P = TypeVar("P", bound=Panel)
 Point = tuple[float, float]
@@ -58,6 +109,8 @@ class Ground:
         Flat index of the number under the pointer, or of the selected one.
     writes : bool
         Whether the words of the picture are written in this frame: what a panel says of its step waits for that.
+    failures : dict of str to str
+        What was said last of functions of the scene that raise.
     """
 
     subject: Subject
@@ -72,6 +125,21 @@ class Ground:
     extent: float | None = None
     pointed: int | None = None
     writes: bool = True
+
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def failed(self, what: str, error: Exception, where: str = "") -> str:
+        """What a scene's own function raised, in words; the console is told once."""
+        said = words_of(error)
+        if self.failures.get(what) != said:
+            self.notes.append(f"{what}: {said}{where}")
+        self.failures[what] = said
+        return said
+
+    def edit(self, edit: Edit | None) -> None:
+        """Do what a hand wants; None: nothing."""
+        if edit is not None:
+            self.subject.source.edit(edit)
 
     @property
     def teaches(self) -> bool:
@@ -228,6 +296,7 @@ class Drawer(Generic[P]):
         self.box: Box | None = None
         self.setting: Setting | None = None
         self.stale = True
+        self.pointer: Point | None = None
 
     def keep(self, other: Drawer[Any]) -> None:
         """What a hand has set at the drawer of the panel as it was a moment before."""
@@ -325,9 +394,17 @@ class Drawer(Generic[P]):
         """The wheel turned over the panel; returns whether that is its own, or else the scene's."""
         return False
 
+    def under(self, at: Point) -> object | None:
+        """What there is at a point that a label or a click is about."""
+        return None
+
     def hover(self, at: Point | None) -> bool:
-        """The pointer is over the panel (None: no more); returns whether the picture changes."""
-        return False
+        """The pointer is over the panel (None: no more); returns whether the picture changes.
+
+        `pointer` is where it is, as long as something is under it.
+        """
+        before, self.pointer = self.pointer, None if at is None or self.under(at) is None else at
+        return before != self.pointer
 
     def covers(self, at: Point) -> bool:
         """Whether a point outside of its box belongs to it."""
@@ -360,6 +437,11 @@ class Drawer(Generic[P]):
 
     def fit(self) -> None:
         """As it was at first: what was turned turns back."""
+
+
+def words_of(error: Exception) -> str:
+    """An error in one line; our own say what is wrong without their class."""
+    return str(error) if isinstance(error, ScalarvizError) else f"{type(error).__name__}: {error}"
 
 
 def title_of(sketch: Sketch, box: Box, theme: Theme, title: str, note: str = "") -> None:

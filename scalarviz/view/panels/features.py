@@ -17,7 +17,6 @@ from ..draw.theme import rgb
 from ..space.chain import chain_of
 from ..space.plate import Plate
 from .drawer import Drawer, Ground, Point, Setting, cut
-from .image import words_of
 from .neuron_card import rows_of
 from .overlay import pointer_label
 from .plane_work import PlaneWork
@@ -54,10 +53,7 @@ class FeaturesDrawer(Drawer[Features]):
         self._rows: list[int | None] = []
         self._values: NDArray[np.floating] | None = None
         self._pixels: tuple[object, NDArray[np.uint8]] | None = None
-        self._over: int | None = None
         self._drawn: tuple[object, Sequence[Sketch]] | None = None
-        self._pointer: Point = (0.0, 0.0)
-        self._error = ""
 
     def beside_cubes(self, width: float, height: float) -> float:
         """The column, and room for its lines to the cubes; nothing where it is too high or too wide."""
@@ -78,11 +74,10 @@ class FeaturesDrawer(Drawer[Features]):
             if len(on) != count or len(rows) != count:
                 raise ValueError(f"there are {count} features, but {len(on)} on or off, {len(rows)} rows")
         except Exception as error:  # the scene's own functions
-            if words_of(error) != self._error:
-                self.ground.notes.append(f"features: {words_of(error)}")
-            self._error, self._on = words_of(error), ()
+            self.ground.failed("features", error)
+            self._on = ()
             return
-        self._error, self._on, self._rows = "", on, rows
+        self._on, self._rows = on, rows
 
     # ---- what it looks like
 
@@ -183,19 +178,23 @@ class FeaturesDrawer(Drawer[Features]):
 
     # ---- hands
 
-    def _at(self, at: Point) -> int | None:
+    @property
+    def _over(self) -> int | None:
+        return None if self.pointer is None else self.under(self.pointer)
+
+    def under(self, at: Point) -> int | None:
+        """A feature."""
         return next((k for k, box in self.boxes.items() if holds(box, at)), None)
 
     def covers(self, at: Point) -> bool:
         """Names, maps and switches."""
-        return self._at(at) is not None
+        return self.under(at) is not None
 
     def hover(self, at: Point | None) -> bool:
         """The one under the pointer lights up."""
-        before, self._over = self._over, None if at is None else self._at(at)
-        self._pointer = at or self._pointer
+        before, moved = self._over, super().hover(at)
         self.stale |= before != self._over
-        return before != self._over
+        return moved
 
     def drag(self, at: Point, by: Point, button: str) -> bool:
         """A drag that begins here turns nothing."""
@@ -203,21 +202,20 @@ class FeaturesDrawer(Drawer[Features]):
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
         """What a click does."""
-        if self._over is None or self._over >= len(self._on):
+        over = self._over
+        if self.pointer is None or over is None or over >= len(self._on):
             return ()
-        name, on = self.panel.names[self._over], self._on[self._over]
+        name, on = self.panel.names[over], self._on[over]
         says = "the network gets it" if on else "the network does not get it"
         more = [f"click: switch it {'off' if on else 'on'}"]
-        return [pointer_label(self._pointer, size, name, says, more, self.ground.theme)]
+        return [pointer_label(self.pointer, size, name, says, more, self.ground.theme)]
 
     def click(self, at: Point) -> bool:
         """Switch a feature."""
-        index = self._at(at)
+        index = self.under(at)
         if index is None or self.panel.change is None or not self._switches:
             return False
-        edit = self.panel.change(self.panel.names[index])
-        if edit is not None:
-            self.ground.subject.source.edit(edit)
+        self.ground.edit(self.panel.change(self.panel.names[index]))
         return True
 
 

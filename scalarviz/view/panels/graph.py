@@ -49,7 +49,6 @@ class GraphDrawer(Drawer[GraphPanel]):
         self._layout: Layout | None = None
         self._view: View | None = None
         self._by_hand = False  # whether a hand has moved or enlarged it
-        self._over: Point | None = None
 
     @property
     def moving(self) -> bool:
@@ -100,7 +99,7 @@ class GraphDrawer(Drawer[GraphPanel]):
         assert self.box is not None
         return at[0] - self.box[0], at[1] - self.box[1] - TOP
 
-    def _under(self, at: Point) -> Node | None:
+    def under(self, at: Point) -> Node | None:
         """The node at a point."""
         if self._layout is None or self._view is None or self.box is None or self._in_room(at)[1] < 0:
             return None
@@ -111,19 +110,13 @@ class GraphDrawer(Drawer[GraphPanel]):
         self._view, self._by_hand, self.stale = view, True, True
         return True
 
-    def hover(self, at: Point | None) -> bool:
-        """What the node under the pointer is stands beside it."""
-        changed = (at is None) != (self._over is None)
-        self._over = at
-        return changed
-
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
         """Its operation, its numbers and its derivative."""
-        box = None if self._over is None else self._under(self._over)
-        if box is None or self._over is None:
+        box = None if self.pointer is None else self.under(self.pointer)
+        if box is None or self.pointer is None:
             return ()
         head, *more = said_of(box.item).splitlines()
-        return [pointer_label(self._over, size, head, "", more, self.ground.theme)]
+        return [pointer_label(self.pointer, size, head, "", more, self.ground.theme)]
 
     def drag(self, at: Point, by: Point, button: str) -> bool:
         """A graph that is larger than its room is moved; one that is not stays, and so does the scene."""
@@ -140,7 +133,7 @@ class GraphDrawer(Drawer[GraphPanel]):
 
     def click(self, at: Point) -> bool:
         """Unfold what is folded there."""
-        box = self._under(at)
+        box = self.under(at)
         if box is None or not box.item.unfolds:
             return False
         self._unfold = (*self._unfold, box.item.unfolds)
@@ -150,7 +143,7 @@ class GraphDrawer(Drawer[GraphPanel]):
 
     def double_click(self, at: Point) -> bool:
         """In its place and size, as at first; what is unfolded stays so."""
-        box = self._under(at)
+        box = self.under(at)
         if self._view is None or not self._by_hand or (box is not None and box.item.unfolds):
             return False
         self._by_hand, self.stale = False, True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -10,12 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import InputError, ScalarvizError
-from ...run.panels import Image
+from ...errors import InputError
+from ...run.panels import Image, RecordedPictures
 from ...run.source import Moment
-from ..draw.places import COLUMN
+from ..draw.places import COLUMN, LABEL
 from ..draw.sketch import Box, Sketch
-from .drawer import Drawer, Ground, sentence, title_of
+from .drawer import Drawer, Ground, cut, sentence, title_of
 from .pace import Pace, Written
 from .pictures import thumbnail, to_bytes
 
@@ -97,18 +98,10 @@ class Asked:
             try:
                 self._made, self._error = make(), ""
             except Exception as error:  # it is a stranger's code: its place says so, and the picture goes on
-                self._made, said = None, words_of(error)
-                if said != self._error:
-                    self._ground.notes.append(f"panel {self._title!r}: {said}{_where(error)}")
-                self._error = said
+                self._made, self._error = None, self._ground.failed(f"panel {self._title!r}", error, _where(error))
             self._step = moment.step
             self._pace.did(time.perf_counter() - start)
         return self._made, self._error
-
-
-def words_of(error: Exception) -> str:
-    """An error in one line; our own say what is wrong without their class."""
-    return str(error) if isinstance(error, ScalarvizError) else f"{type(error).__name__}: {error}"
 
 
 def _where(error: Exception) -> str:
@@ -135,3 +128,67 @@ def as_pixels(picture: ArrayLike) -> NDArray[np.uint8]:
     elif array.dtype.kind != "f":
         raise InputError(f"paint returned dtype {array.dtype}; allowed: uint8, or floats in 0..1")
     return to_bytes(thumbnail(array, LARGEST))
+
+
+# ---- The drawer of pictures that a panel left in a recording: each says of which step it is.
+
+AIR = 4
+"""Pixels of the window around a panel that belong to its picture: letters and discs may reach out of its box."""
+MOST_PIXELS = 16_000_000
+"""Of a picture; what claims to be larger is not decoded."""
+_LINE = 20.0
+
+
+class RecordedPicturesDrawer(Drawer[RecordedPictures]):
+    """The newest picture that is not after the step shown, and its step below it."""
+
+    name = "recorded picture"
+    least = 60.0
+
+    def __init__(self, panel: RecordedPictures, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        first = panel.pictures[0]
+        high = (COLUMN + 2 * AIR) * first.height / first.width - 2 * AIR
+        self.height = min(max(high, 8.0), 2.0 * COLUMN) + _LINE
+        self._decoded: dict[int, NDArray[np.uint8] | None] = {}
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        """Picture and step."""
+        x, y, width, height = box
+        number, theme, sketch = self.panel.at_step(moment.step), self.ground.theme, Sketch()
+        if number is None:
+            first = self.panel.pictures[0].step
+            return [sentence(box, theme, f"{self.panel.title}: recorded from step {first:,} on")]
+        pixels = self._pixels(number)
+        if pixels is None:
+            return [sentence(box, theme, f"{self.panel.title}: its picture in the file cannot be read")]
+        high, wide = pixels.shape[:2]
+        scale = min((width + 2 * AIR) / wide, (height - _LINE + 2 * AIR) / high)
+        size = round(wide * scale), round(high * scale)
+        sketch.image((x - AIR, y - AIR, *size), pixels, linear=True)
+        step = self.panel.pictures[number].step
+        said = f"{self.panel.title}, as recorded at step {step:,}"
+        old = step != moment.step
+        sketch.text(x, y + size[1] - 2 * AIR + 16, cut(said, width), LABEL, theme.text2 if old else theme.text3)
+        return [sketch]
+
+    def _pixels(self, number: int) -> NDArray[np.uint8] | None:
+        """The picture, decoded once; None where it is none."""
+        if number not in self._decoded:
+            while len(self._decoded) > 3:
+                self._decoded.pop(next(iter(self._decoded)))
+            self._decoded[number] = _decoded(self.panel.pictures[number].image)
+        return self._decoded[number]
+
+
+def _decoded(image: bytes) -> NDArray[np.uint8] | None:
+    """Pixels (H, W, 3) of what somebody else's file calls a picture."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(image), formats=("PNG", "WEBP")) as picture:
+            if not 0 < picture.width * picture.height <= MOST_PIXELS:
+                return None
+            return np.asarray(picture.convert("RGB"))
+    except Exception:  # whatever a decoder says of bytes that are no picture
+        return None

@@ -15,8 +15,7 @@ from ..draw.places import LABEL
 from ..draw.sketch import Box, Sketch
 from ..draw.text import loss_text, short
 from ..draw.theme import mixed
-from .drawer import Drawer, Ground, cut, sentence, title_of
-from .inner import Inner
+from .drawer import Drawer, Ground, Inner, cut, sentence, title_of
 from .pace import Written
 from .wording import BEFORE
 

@@ -3,21 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from ...run.core.frame import Tensor
 from ...run.panels import Features, NeuronMaps
 from ...run.source import Moment
-from ..draw.contour import zero_lines
+from ..draw.axes import zero_lines
 from ..draw.maps import signed_shades
 from ..draw.places import CHANNEL, LABEL
 from ..draw.sketch import Box, Sketch
 from ..draw.text import chip_text, number
 from ..draw.theme import Theme
+from ..shown.subject import Subject
+from ..space.chain import chain_of
 from .drawer import Ground, Setting, cut
-from .neuron_names import Hidden
 from .plane_picture import boundary_sketch
 from .plane_work import PlaneWork
+
+# ---- Units of the hidden layers of a chain: their names and their weights.
+
+LETTERS = "hkmnpqrstuvw"
+"""The first letter of the units of each hidden layer."""
+
+
+class Hidden(NamedTuple):
+    """A hidden layer.
+
+    Attributes
+    ----------
+    row : str
+        The stage whose row it makes.
+    kind : str
+        Of that stage.
+    weight : Tensor
+    bias : Tensor or None
+    units : int
+    letter : str
+    """
+
+    row: str
+    kind: str
+    weight: Tensor
+    bias: Tensor | None
+    units: int
+    letter: str
+
+    def name(self, unit: int) -> str:
+        """``h3``."""
+        return f"{self.letter}{unit + 1}"
+
+
+def hidden_of(subject: Subject) -> list[Hidden]:
+    """The hidden layers of a chain; empty where the network is none."""
+    kinds = {stage.name: stage.kind for stage in subject.stages}
+    chain = chain_of([t for t in subject.tensors if t.size and t.role != "count"], subject.stages)
+    return [
+        Hidden(layer.row, kinds[layer.row], layer.weight, layer.bias, layer.outputs, LETTERS[k % len(LETTERS)])
+        for k, layer in enumerate(chain[:-1])
+    ]
+
 
 CELLS = 44
 SIDE, WIDE, PAD = 110.0, 306.0, 14.0

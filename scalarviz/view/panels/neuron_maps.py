@@ -18,9 +18,7 @@ from ..draw.sketch import Box, Sketch, holds
 from ..draw.text import measure, number, short
 from ..draw.theme import Theme
 from .drawer import Drawer, Ground, Point, Setting
-from .image import words_of
-from .neuron_card import card
-from .neuron_names import Hidden, hidden_of
+from .neuron_card import Hidden, card, hidden_of
 from .overlay import pointer_label
 from .plane_work import PlaneWork
 
@@ -99,9 +97,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
             while self.work.rows is None:
                 changed = self.work.update(moment, self._ask)
         except Exception as error:  # the scene's own function: maps go, the console is told, the picture goes on
-            if words_of(error) != self._error:
-                self.ground.notes.append(f"maps of neurons: {words_of(error)}")
-            self._error, self._pixels = words_of(error), None
+            self._error, self._pixels = self.ground.failed("maps of neurons", error), None
             return
         self._error = ""
         if changed or self._pixels is None or self._painted is not self.ground.theme:
@@ -246,9 +242,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         found = next((b for b in self._buttons(self._layer) if b.at(at)), None) if self._layer is not None else None
         if found is None or self.panel.change is None:
             return False
-        edit = self.panel.change(found.hidden)
-        if edit is not None:
-            self.ground.subject.source.edit(edit)
+        self.ground.edit(self.panel.change(found.hidden))
         return True
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...run.panels import Pictures
 from ...run.source import Moment
-from ..draw.maps import displayed
+from ..draw.maps import displayed, hexed
 from ..draw.places import LABEL
 from ..draw.sketch import Box, Sketch, holds
 from ..draw.text import measure
 from ..draw.theme import Theme
-from .colours import hexed
-from .drawer import Drawer, Ground, Point
+from .drawer import Drawer, Ground, P, Point
 from .overlay import pointer_label
 
 SIDE = 96  # pixels that the network paints at most in each direction
@@ -60,14 +59,6 @@ def picture_boxes(box: Box, aspect: float) -> list[Box]:
     return [(round(x + k * (cell + _GAP)), y + 21.0, round(wide), round(high)) for k in range(3)]
 
 
-def pixel_in(boxes: Iterable[Box], at: Point, high: int, wide: int) -> tuple[int, int] | None:
-    """Row and column of the pixel at a point, whichever of the boxes it is in; None beside them."""
-    for x, y, width, height in boxes:
-        if holds((x, y, width, height), at):
-            return min(int((at[1] - y) / height * high), high - 1), min(int((at[0] - x) / width * wide), wide - 1)
-    return None
-
-
 def pictures(box: Box, theme: Theme, images: tuple[NDArray[np.uint8], ...], label: str) -> Sketch:
     """Titles and pictures; `images` are source, network, target, uint8 (H, W, 3)."""
     sketch = Sketch()
@@ -82,7 +73,60 @@ def pictures(box: Box, theme: Theme, images: tuple[NDArray[np.uint8], ...], labe
     return sketch
 
 
-class PicturesDrawer(Drawer[Pictures]):
+class PixelsDrawer(Drawer[P]):
+    """Pictures of the same size of which a pixel can be pointed at."""
+
+    sample = 3
+    """How many numbers the network gets of a pixel."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Pixels of each picture: height and width."""
+        raise NotImplementedError
+
+    def places(self, box: Box, aspect: float) -> Sequence[Box]:
+        """Where pictures of that width by height stand in the panel."""
+        raise NotImplementedError
+
+    def way(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
+        """The sample of a pixel and its target, as they are now."""
+        raise NotImplementedError
+
+    def says(self, moment: Moment, pixel: tuple[int, int]) -> tuple[str, str, list[str]]:
+        """What a pixel is, what it has become, and more lines."""
+        raise NotImplementedError
+
+    # ---- hands
+
+    def under(self, at: Point) -> tuple[int, int] | None:
+        """Row and column of the pixel at a point, whichever of the pictures it is in; None beside them."""
+        high, wide = self.size
+        for x, y, width, height in () if self.box is None else self.places(self.box, wide / high):
+            if holds((x, y, width, height), at):
+                row, column = int((at[1] - y) / height * high), int((at[0] - x) / width * wide)
+                return min(row, high - 1), min(column, wide - 1)
+        return None
+
+    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+        """What a pixel is, has become and is to become, and what a click would do."""
+        at = self.pointer
+        pixel = None if at is None else self.under(at)
+        if at is None or pixel is None:
+            return ()
+        name, value, more = self.says(moment, pixel)
+        more += ["click: show its way"] if self.ground.chooses(self.sample) else []
+        return [pointer_label(at, size, name, value, more, self.ground.theme)]
+
+    def click(self, at: Point) -> bool:
+        """The way of a pixel is drawn."""
+        pixel = self.under(at)
+        if pixel is None or not self.ground.chooses(self.sample):
+            return False
+        self.ground.choose_by(lambda: self.way(pixel))
+        return True
+
+
+class PicturesDrawer(PixelsDrawer[Pictures]):
     """The network paints the reduced source anew at every frame."""
 
     name = "pictures"
@@ -94,7 +138,6 @@ class PicturesDrawer(Drawer[Pictures]):
     def __init__(self, panel: Pictures, ground: Ground) -> None:
         super().__init__(panel, ground)
         self._label = panel.label
-        self._pointer: Point | None = None
         self._put(thumbnail(panel.source), thumbnail(panel.target))
 
     def _put(self, source: Pixels, target: Pixels) -> None:
@@ -118,36 +161,22 @@ class PicturesDrawer(Drawer[Pictures]):
         source, target = self._shown
         return [pictures(box, self.ground.theme, (source, made, target), self._label)]
 
-    # ---- hands
+    @property
+    def size(self) -> tuple[int, int]:
+        """Of the reduced pictures."""
+        return self._source.shape[0], self._source.shape[1]
 
-    def pixel_at(self, at: Point) -> tuple[int, int] | None:
-        """Row and column of the pixel at a point, whichever of the three pictures it is in; None beside them."""
-        if self.box is None:
-            return None
-        high, wide = self._source.shape[:2]
-        return pixel_in(picture_boxes(self.box, wide / high), at, high, wide)
+    def places(self, box: Box, aspect: float) -> Sequence[Box]:
+        """Side by side."""
+        return picture_boxes(box, aspect)
 
-    def hover(self, at: Point | None) -> bool:
-        """A pixel under the pointer says what it is."""
-        before, self._pointer = self._pointer, None if at is None or self.pixel_at(at) is None else at
-        return before != self._pointer
-
-    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
-        """What a pixel is, has become and is to become, and what a click would do."""
-        pixel = None if self._pointer is None else self.pixel_at(self._pointer)
-        if pixel is None or self._pointer is None:
-            return ()
+    def says(self, moment: Moment, pixel: tuple[int, int]) -> tuple[str, str, list[str]]:
+        """Its colours."""
         colour = self._source[pixel]
-        more = [f"wanted: {hexed(self._target[pixel])}"]
-        more += ["click: show its way"] if self.ground.chooses(3) else []
-        now = f"is now {hexed(displayed(moment.predict(colour[None]))[0])}"
-        return [pointer_label(self._pointer, size, hexed(colour), now, more, self.ground.theme)]
+        now = hexed(displayed(moment.predict(colour[None]))[0])
+        return hexed(colour), f"is now {now}", [f"wanted: {hexed(self._target[pixel])}"]
 
-    def click(self, at: Point) -> bool:
-        """The way of a pixel's colour is drawn."""
-        pixel = self.pixel_at(at)
-        if pixel is None or not self.ground.chooses(3):
-            return False
-        sample, plain = self._source[pixel][None].copy(), self._target[pixel][None].copy()
-        self.ground.choose_by(lambda: (sample, self.ground.wanted(sample, plain)))
-        return True
+    def way(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
+        """Of a pixel's colour."""
+        sample, plain = self._source[pixel][None], self._target[pixel][None]
+        return sample, self.ground.wanted(sample, plain)

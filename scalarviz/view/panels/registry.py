@@ -29,21 +29,20 @@ from ...run.panels import (
 )
 from .board import BoardDrawer
 from .colour_cube import ColourCubeDrawer
-from .curve import LossDrawer
 from .curve_fit import CurveFitDrawer
 from .drawer import Drawer, Ground
 from .features import FeaturesDrawer
 from .graph import GraphDrawer
 from .histogram import HistogramDrawer
-from .image import ImageDrawer
+from .image import ImageDrawer, RecordedPicturesDrawer
 from .loop import LoopDrawer
+from .loss import LossDrawer
 from .loss_over import LossOverDrawer
 from .neuron_maps import NeuronMapsDrawer
 from .pad import PadDrawer
 from .painting import PaintingDrawer
 from .pictures import PicturesDrawer
 from .plane import PlaneDrawer
-from .recorded import RecordedPicturesDrawer
 from .table import TableDrawer
 from .tree import TreeDrawer
 from .word import WordDrawer

@@ -18,10 +18,8 @@ from ..draw.theme import Theme
 from ..shown.subject import Subject
 from ..space.layout import Layout
 from ..space.turning import Turns
-from .drawer import Drawer, Ground, Headline, Point, Setting, sentence
+from .drawer import Drawer, Ground, Headline, Inner, Point, Setting, sentence, words_of
 from .floating import GROUND_MARGIN, Column, Project, above_boxes, backed, beside_boxes, check_places, overlay_boxes
-from .image import words_of
-from .inner import Inner
 from .registry import drawer_of, is_own
 
 Kind = TypeVar("Kind", bound=Panel)

@@ -14,10 +14,7 @@ from ..draw.sketch import Box, Sketch
 from ..draw.theme import Theme
 from .drawer import Drawer, Ground, Point, Setting, cut, sentence, title_of
 from .image import Asked
-from .word_names import NewNames
-from .word_scene import greys, scene
-from .word_state import Read, WordState
-from .word_strip import strip
+from .word_scene import NewNames, Read, WordState, greys, scene, strip
 
 TOP, KEY, LINE, AIR = 22.0, 26.0, 17.0, 10.0
 LIKELIEST, COLUMNS = 5, 3

@@ -5,19 +5,174 @@ All of it is of one reading, at the letter that is chosen.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ...run import Moment
+from ...run.panels import Invented, Reading, WordBoard
 from ..draw.maps import Colormap, get_map
 from ..draw.places import LABEL
-from ..draw.sketch import Box, Sketch
+from ..draw.sketch import Box, Sketch, holds
 from ..draw.text import measure, short
-from ..draw.theme import Theme
+from ..draw.theme import Theme, mixed
 from ..space.blueprint import Blueprint
 from ..space.plate import Plate
-from .drawer import Setting
-from .word_state import BEGINNING, Read, WordState
-from .word_strip import percent
+from .drawer import Setting, title_of
+
+# ---- `WordState`: what was typed, which letter is looked at, and what the network makes of it at one moment.
+
+BEGINNING = "start"
+
+
+@dataclass(slots=True)
+class WordState:
+    """The word of one panel.
+
+    Attributes
+    ----------
+    letters : str
+        Those that there are; the place behind them is the end.
+    word : str
+    chosen : int
+        Which letter is looked at; 0 is the beginning.
+    typing : bool
+        Whether its field is open.
+    touched : bool
+        Whether a hand has used it since the last step: then it is to be seen.
+    places : list of (Box, int)
+        What a click on chooses a letter, as it was drawn last.
+    field : Box or None
+        Where the word stands as a field.
+    """
+
+    letters: str
+    word: str
+    chosen: int = 0
+    typing: bool = False
+    touched: bool = False
+    places: list[tuple[Box, int]] = field(default_factory=list)
+    field: Box | None = None
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The beginning and the letters."""
+        return (BEGINNING, *self.word)
+
+    def follows(self, place: int) -> int:
+        """The number of what follows the letter at a place."""
+        return self.letters.index(self.word[place]) if place < len(self.word) else len(self.letters)
+
+    def name(self, number: int) -> str:
+        """What a number is called."""
+        return self.letters[number] if number < len(self.letters) else "end"
+
+    def at(self, point: tuple[float, float]) -> int | None:
+        """The letter that a click at a point chooses."""
+        return next((number for box, number in self.places if holds(box, point)), None)
+
+    def on_field(self, point: tuple[float, float]) -> bool:
+        """Whether a point is on the field."""
+        return holds(self.field, point)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A word, and how it was read.
+
+    Attributes
+    ----------
+    word : str
+    reading : Reading
+    """
+
+    word: str
+    reading: Reading
+
+
+# ---- The strip of a `WordBoard`: the word as a field, and what comes next after each of its letters.
+
+LIKELIEST = 5
+_TOP, _LINE, _KEY = 22.0, 16.0, 30.0
+_CELL, _WIDEST = 110.0, 150.0
+"""Least and most pixels of one letter's bars."""
+
+
+def strip(box: Box, theme: Theme, state: WordState, read: Read, *, age: str, hints: bool) -> Sketch:
+    """All of it; remembers in `state` where letters and field stand."""
+    sketch, (x, y, width, _) = Sketch(), box
+    _title(sketch, box, theme, state, age, hints)
+    tokens = (BEGINNING, *read.word)
+    count = max(1, min(len(tokens), int(width / _CELL)))
+    first = min(max(state.chosen - count // 2, 0), len(tokens) - count)
+    pitch = min(width / count, _WIDEST)
+    largest = float(read.reading.likely.max())
+    for k in range(first, first + count):
+        cell = (x + (k - first) * pitch, y + _TOP, pitch, LIKELIEST * _LINE)
+        _cell(sketch, cell, theme, state, read, k, largest)
+        state.places.append((cell, k))
+    return sketch
+
+
+def _title(sketch: Sketch, box: Box, theme: Theme, state: WordState, age: str, hints: bool) -> None:
+    """What it is, the field, and how to use it."""
+    x, y, width, _ = box
+    sketch.text(x, y + 12, "what comes next", LABEL, theme.text1, bold=True)
+    left = x + measure("what comes next", LABEL, True) + 12
+    sketch.text(left, y + 12, "after each letter of", LABEL, theme.text3)
+    left += measure("after each letter of", LABEL) + 8
+    wide = max(measure(state.word, LABEL, True), 24.0) + 16
+    field = (left, y - 4, wide, 22.0)
+    state.field = field
+    edge = theme.text1 if state.typing else theme.flow if hints else None
+    if hints:
+        sketch.rect(*field, fill=theme.panel, stroke=edge, border=1.6 if state.typing else 1.0, radius=4)
+    sketch.text(left + 8, y + 12, state.word, LABEL, theme.text1, bold=True)
+    if state.typing:
+        caret = left + 9 + measure(state.word, LABEL, True)
+        sketch.line((caret, y), (caret, y + 14), theme.text1, 1.4)
+    left += wide + 10
+    note = age or "bright: the letter that follows"
+    sketch.text(x + width, y + 12, note, LABEL, theme.text3, anchor="right")
+    hint = ("Enter keeps it, Escape leaves it" if state.typing else "click, or E: type a name") if hints else ""
+    if left + measure(hint, LABEL) + 16 <= x + width - measure(note, LABEL):
+        sketch.text(left, y + 12, hint, LABEL, theme.text2 if state.typing else theme.text3)
+
+
+def _cell(sketch: Sketch, cell: Box, theme: Theme, state: WordState, read: Read, place: int, largest: float) -> None:
+    """One letter as a key, and the bars of those that may follow; the `largest` share takes all the room."""
+    x, y, width, _ = cell
+    here = place == min(state.chosen, len(read.word))
+    fill, ink = (theme.text1, theme.background) if here else (theme.panel, theme.text1)
+    name = (BEGINNING, *read.word)[place]
+    key = _KEY if place else 38.0
+    sketch.rect(x, y + 2, key, _KEY, fill=fill, stroke=theme.flow, radius=4)
+    sketch.text(x + key / 2, y + 22, name, LABEL if place == 0 else 17, ink, bold=place > 0, anchor="middle")
+    likely, follows = read.reading.likely[place], _follows(state, read, place)
+    order = np.argsort(likely, kind="stable")[::-1][:LIKELIEST].tolist()
+    if follows not in order:
+        order[-1] = follows  # with its own figure, in the last place
+    start = x + key + 34
+    most = (width - key - 34 - 30) / max(largest, 1e-9)
+    for line, number in enumerate(order):
+        base, bright = y + _LINE * line + 12, number == follows
+        ink = theme.text1 if bright else theme.text3
+        share = float(likely[number])
+        sketch.text(start - 5, base, state.name(number), LABEL, ink, bold=bright, anchor="right")
+        sketch.rect(start, base - 9, max(most * share, 1.5), 9, fill=ink, radius=2)
+        sketch.text(start + max(most * share, 1.5) + 4, base, percent(share), LABEL, ink)
+
+
+def _follows(state: WordState, read: Read, place: int) -> int:
+    return state.letters.index(read.word[place]) if place < len(read.word) else len(state.letters)
+
+
+def percent(share: float) -> str:
+    """``49``, ``<1``: a share in per cent without its sign."""
+    return "<1" if 0 < share < 0.005 else f"{100 * share:.0f}"
+
 
 Float = NDArray[np.floating]
 DARKEST = 0.16
@@ -230,3 +385,108 @@ def _next(sketch: Sketch, setting: Setting, room: Box, theme: Theme, state: Word
         if at + measure(text, LABEL, len(taken) == 1) > room[0] + room[2] + 22:
             text = state.name(number)
         sketch.text(at, y + 5, text, LABEL, ink, bold=len(taken) == 1)
+
+
+# ---- `NewNames`: words that a network makes up, one after another: each enters below the others, letter by letter.
+
+MOST = 5
+EVERY, LETTER = 2.0, 0.12
+"""Seconds from one word to the next, and from one letter to the next."""
+STANDS = 0.5
+"""Seconds after which a moment that stays is that of all words."""
+_SIZES = (30.0, 26.0, 22.0, 18.0)
+_NAMES_TOP = 26.0
+_DIM = 0.42  # of the text's colour: a letter of probability 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A word and the step at which it was made."""
+
+    made: Invented
+    step: int
+
+
+class NewNames:
+    """The list. In a still all of it is of the moment shown; else each word says of which step it is.
+
+    Once training pauses all of them are made anew, of that moment: the first ones, which a scene's own claim tells too.
+
+    Parameters
+    ----------
+    panel : WordBoard
+        Makes the words.
+    """
+
+    def __init__(self, panel: WordBoard) -> None:
+        self._panel = panel
+        self._lines: list[_Line] = []
+        self._number, self._temperature = 0, 0.0
+        self._step = 0  # that is shown
+        self._since = 0.0  # seconds since the last one began to enter
+        self._stood = 0.0  # seconds for which that step has been shown
+
+    @property
+    def moving(self) -> bool:
+        """Whether letters are still to come, or words of the moment that is shown."""
+        lines = self._lines
+        coming = bool(lines) and self._letters < len(lines[-1].made.word)
+        return coming or any(line.step != self._step for line in lines)
+
+    @property
+    def _letters(self) -> int:
+        """How many letters of the last word are there."""
+        return int(self._since / LETTER) + 1
+
+    @property
+    def words(self) -> list[str]:
+        """Those that are shown, as far as they are."""
+        last = len(self._lines) - 1
+        return [n.made.word[: self._letters] if k == last else n.made.word for k, n in enumerate(self._lines)]
+
+    def look(self, moment: Moment, temperature: float, seconds: float | None) -> None:
+        """Time passes; None: all words are of this moment. A step back, or another temperature, begins anew."""
+        lines, late = self._lines, any(line.step != moment.step for line in self._lines)
+        self._stood = self._stood + (seconds or 0.0) if moment.step == self._step else 0.0
+        self._step = moment.step
+        anew = not lines or temperature != self._temperature or moment.step < lines[-1].step
+        if seconds is None or anew or (late and self._stood >= STANDS):
+            self._temperature, self._number, self._since = temperature, MOST, 1e6
+            self._lines = [_Line(self._panel.make(moment, temperature, k), moment.step) for k in range(MOST)]
+            return
+        self._since += seconds
+        if self._since >= EVERY and late:
+            self._lines = [*lines[1 - MOST :], _Line(self._panel.make(moment, temperature, self._number), moment.step)]
+            self._number, self._since = self._number + 1, 0.0
+
+    def draw(self, box: Box, theme: Theme, step: int) -> Sketch:
+        """Title and words; the brighter a letter, the surer it was."""
+        sketch, (x, y, width, height) = Sketch(), box
+        title_of(sketch, box, theme, "new names", f"temperature {self._temperature:.1f} · brighter: surer")
+        pitch = (height - _NAMES_TOP) / MOST
+        size = next((s for s in _SIZES if 1.2 * s <= pitch), _SIZES[-1])
+        for k, (line, word) in enumerate(zip(self._lines, self.words, strict=True)):
+            base = y + _NAMES_TOP + pitch * (k + 0.5) + 0.3 * size
+            note = f"step {line.step:,}" if line.step != step else ""
+            room = width - (measure(note, LABEL) + 12 if note else 0.0)
+            self._word(sketch, (x, base), theme, word, line.made.likely, size, room)
+            sketch.text(x + width, base, note, LABEL, theme.text3, anchor="right")
+        return sketch
+
+    def _word(
+        self,
+        sketch: Sketch,
+        at: tuple[float, float],
+        theme: Theme,
+        word: str,
+        likely: Sequence[float],
+        size: float,
+        room: float,
+    ) -> None:
+        (x, y), shown = at, word or "-"
+        size *= min(1.0, room / max(measure(shown, size, True), 1.0))
+        for k, letter in enumerate(shown):
+            surely = float(np.clip(likely[k], 0, 1)) if k < len(likely) else 0.0
+            ink = mixed(theme.text1, theme.background, _DIM + (1 - _DIM) * surely**0.5)
+            sketch.text(x, y, letter, size, ink, bold=True)
+            x += measure(letter, size, True)

@@ -24,7 +24,7 @@ from ..draw.painter import Painter
 from ..draw.places import arrange
 from ..draw.sketch import Box
 from ..draw.theme import Theme, get_theme
-from ..panels.recorded import AIR
+from ..panels.image import AIR
 from ..panels.side import SidePanels
 from ..shown.subject import subject_of
 from ..window.offscreen import available, offscreen

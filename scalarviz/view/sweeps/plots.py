@@ -3,25 +3,215 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from math import log
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...sweep.groups import Group, groups, loss_of, swept
+from ...sweep.groups import Group, by_loss, groups, loss_of, quartiles, swept
 from ...sweep.result import Result
+from ..draw.axes import Axes, Scale, scale_of
 from ..draw.figure import Figure
 from ..draw.painter import Painter
 from ..draw.places import BIG, LABEL, MARGIN, TITLE, check_size
-from ..draw.sketch import Box, Sketch
+from ..draw.sketch import Anchor, Box, Sketch
 from ..draw.text import measure
-from ..draw.theme import Theme, get_theme
+from ..draw.theme import Theme, get_theme, mixed
 from ..panels.drawer import cut
 from ..window.offscreen import offscreen
-from .curves import curves
-from .paper import Paper
-from .runs import DOT, FAILED, counts_text, ending_colour, ending_of, number_text, quartiles_text, value_text
+from .runs import (
+    DIVERGED,
+    DOT,
+    ENDINGS,
+    FAILED,
+    counts_text,
+    ending_colour,
+    ending_of,
+    number_text,
+    quartiles_text,
+    value_text,
+)
+
+# ---- `Paper`: the part of a figure on which one plot of losses is drawn: title, gridlines, numbers, a lane on top.
+
+AXIS, WIDER = 46.0, 64.0
+"""Room for the numbers on the left, and for the name of the lane."""
+HEAD, NAMES, FOOT, LANE = 32.0, 20.0, 40.0, 22.0
+"""Heights of the title, of the names below it, of what stands below the plot, and of the lane of diverged runs."""
+LARGEST = 1e120
+"""What is larger is drawn like it; what is nearer to zero than its inverse, like that."""
+
+Floats = NDArray[np.float64]
+
+
+class Paper:
+    """A place for a plot, its vertical axis a loss.
+
+    Parameters
+    ----------
+    box : Box
+    theme : Theme
+    title : str
+    values : ndarray
+        What has to have room; infinite ones get a lane above.
+    named : sequence of (str, str)
+        What stands below the title, each in its colour.
+
+    Attributes
+    ----------
+    plot : Box
+        Where values stand.
+    ink : Sketch
+        What is drawn.
+    """
+
+    def __init__(
+        self, box: Box, theme: Theme, title: str, values: Floats, named: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        x, y, wide, high = box
+        self.theme, self.ink = theme, Sketch()
+        self.lane = bool(np.isposinf(values).any())
+        top, left = HEAD + NAMES * bool(named) + LANE * self.lane, WIDER if self.lane else AXIS
+        self.plot: Box = (x + left, y + top, wide - left, high - top - FOOT)
+        finite = _within(values[np.isfinite(values)])
+        self._scale = scale_of(finite, max(3, min(7, int(self.plot[3] // 42) + 1)), height=self.plot[3])
+        self.text(x, y + 14, cut(title, wide, bold=True), theme.text1, bold=True)
+        self._names(x, y + 34, wide, named)
+        self._grid()
+
+    def _names(self, x: float, baseline: float, wide: float, named: Sequence[tuple[str, str]]) -> None:
+        end = x + wide
+        for words, colour in named:
+            if x + 14 + measure(words, LABEL) > end:
+                return
+            self.ink.disc(x + 4.5, baseline - 4.5, 4.5, colour)
+            self.text(x + 14, baseline, words, self.theme.text2)
+            x += 14 + measure(words, LABEL) + 16
+
+    def _grid(self) -> None:
+        x, y, wide, _ = self.plot
+        Axes(self.plot, Scale(0.0, 1.0), self._scale).rule(self.ink, self.theme)
+        if self.lane:
+            self.ink.rect(x, y - LANE, wide, LANE - 4, fill=self.theme.panel)
+            self.text(x - 7, y - LANE / 2 + 2, DIVERGED, self.theme.text3, "right")
+
+    @property
+    def log(self) -> bool:
+        """Whether equal ratios are equally far apart."""
+        return self._scale.log
+
+    def up(self, values: Floats) -> Floats:
+        """Heights of values in the figure; those of infinite ones are in the lane."""
+        _, y, _, high = self.plot
+        share = np.clip(self._scale.place(_within(np.where(np.isfinite(values), values, 1.0))), 0.0, 1.0)
+        return np.where(np.isfinite(values), y + high * (1 - share), y - LANE / 2 - 2)
+
+    def at(self, value: float) -> float:
+        """The height of one value."""
+        return float(self.up(np.array([value]))[0])
+
+    def line(self, points: Sequence[tuple[float, float]], colour: str, width: float) -> None:
+        """A line through points of the figure."""
+        self.ink.polyline(points, colour, width)
+
+    def disc(self, x: float, y: float, radius: float, colour: str) -> None:
+        """A disc."""
+        self.ink.disc(x, y, radius, colour)
+
+    def text(self, x: float, y: float, words: str, colour: str, anchor: Anchor = "left", *, bold: bool = False) -> None:
+        """Words in the type of labels."""
+        self.ink.text(x, y, words, LABEL, colour, bold=bold, anchor=anchor)
+
+
+def _within(values: Floats) -> Floats:
+    """Numbers whose ratios are numbers too."""
+    return np.where(values > 0, np.clip(values, 1 / LARGEST, LARGEST), np.clip(values, -LARGEST, 0.0))
+
+
+def finite_pieces(values: Floats) -> list[slice]:
+    """The stretches of numbers that are finite, of at least two."""
+    there = np.isfinite(values)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], there, [False]]).astype(np.int8)))
+    return [slice(a, b) for a, b in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True) if b - a > 1]
+
+
+# ---- The loss of every run over its steps, with the quartiles of all of them: which learnt, and when.
+
+CURVES, POINTS = 120, 100
+"""Curves that are drawn, evenly chosen by their loss at the end; points of each, and of the quartiles."""
+SHARE = 0.55
+"""Of its colour that a curve has over the ground."""
+
+Curve = tuple[Floats, Floats]
+
+
+def curves(box: Box, theme: Theme, results: Sequence[Result]) -> Sketch:
+    """Steps across, losses up; runs in the colours of how they ended, their median and quartiles above them."""
+    runs = [result for result in by_loss(results) if result.state != FAILED and len(result.curve)]
+    lines = [curve_of(result) for result in runs]
+    chosen = (
+        np.unique(np.linspace(0, len(runs) - 1, min(CURVES, len(runs))).round().astype(int)).tolist() if runs else []
+    )
+    every = np.concatenate([np.zeros(0), *(lines[k][1] for k in chosen)])
+    count = Counter(map(ending_of, runs))
+    named = [(f"{ending} {count[ending]:,}", ending_colour(ending, theme)) for ending in ENDINGS if count[ending]]
+    paper = Paper(
+        box,
+        theme,
+        "loss of each run as it trained",
+        every[np.isfinite(every)],
+        [*named, ("median and quartiles", theme.text1)],
+    )
+    if not runs:
+        return paper.ink
+    last = max(float(steps[-1]) for steps, _ in lines)
+    for k in reversed(chosen):
+        colour = _hex(mixed(ending_colour(ending_of(runs[k]), theme), theme.background, SHARE))
+        _draw(paper, lines[k], last, colour, 1.0)
+    steps, found = spread(runs, lines)
+    for part, width, colour in zip(found, (1.4, 2.6, 1.4), (theme.text2, theme.text1, theme.text2), strict=True):
+        _draw(paper, (steps, part), last, colour, width)
+    _foot(paper, last)
+    return paper.ink
+
+
+def curve_of(result: Result) -> Curve:
+    """Steps and losses, of at most `POINTS`, the last one among them."""
+    steps, losses = np.asarray(result.curve, float).reshape(-1, 2).T
+    kept = np.unique(np.linspace(0, len(steps) - 1, min(POINTS, len(steps))).round().astype(int))
+    return steps[kept], losses[kept]
+
+
+def spread(runs: Sequence[Result], lines: Sequence[Curve]) -> tuple[Floats, tuple[Floats, Floats, Floats]]:
+    """Steps, and the quartiles of the losses there; a run that diverged is infinite from its last finite loss on."""
+    last = max(float(steps[-1]) for steps, _ in lines)
+    first = max(float(steps[0]) for steps, _ in lines)
+    places = np.linspace(min(first, last), last, POINTS)
+    rows = np.stack([np.interp(places, *line, right=math.nan) for line in lines])
+    diverged = np.array([run.state == "diverged" for run in runs])
+    rows[diverged] = np.where(np.isnan(rows[diverged]), math.inf, rows[diverged])
+    found = np.array([quartiles(column[~np.isnan(column)]) for column in rows.T])
+    return places, (found[:, 0], found[:, 1], found[:, 2])
+
+
+def _draw(paper: Paper, curve: Curve, last: float, colour: str, width: float) -> None:
+    x, _, wide, _ = paper.plot
+    across, up = x + wide * curve[0] / max(last, 1.0), paper.up(curve[1])
+    for piece in finite_pieces(curve[1]):
+        paper.line(list(zip(across[piece].tolist(), up[piece].tolist(), strict=True)), colour, width)
+
+
+def _foot(paper: Paper, last: float) -> None:
+    x, y, wide, high = paper.plot
+    paper.text(x, y + high + 17, "0", paper.theme.text3, "middle")
+    paper.text(x + wide, y + high + 17, f"step {last:,.0f}", paper.theme.text3, "right")
+
+
+def _hex(colour: Iterable[float]) -> str:
+    return "#" + "".join(f"{round(255 * part):02x}" for part in colour)
+
 
 FIGURE = (600.0, 340.0)
 """Pixels of a plot on a page."""

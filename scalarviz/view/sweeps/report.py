@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from html import escape
 from pathlib import Path
@@ -11,6 +13,7 @@ from string import Template
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import DivergedError, ScalarvizError
 from ...io import check_target, write_bytes
@@ -22,13 +25,93 @@ from ..browser.ofscene import of_scene
 from ..browser.page import colours_of
 from ..browser.recorded import html_of
 from ..draw.svg import svg_of
-from ..draw.theme import get_theme
+from ..draw.theme import Theme, get_theme
 from ..panels.word import WordDrawer
 from ..recorded.pictures import can_draw, chosen, panel_pictures
 from ..recorded.recording import Recorded, Recording
-from .gallery import galleries
+from .faces import Thumbs
 from .plots import figures, sentence
-from .runs import Runs, ending_of, metric_text, number_text, picked, run_text, value_text
+from .runs import (
+    DIVERGED,
+    ENDED,
+    ENDINGS,
+    FAILED,
+    LEARNT,
+    STUCK,
+    Runs,
+    ending_of,
+    let_go,
+    metric_text,
+    number_text,
+    options_text,
+    picked,
+    run_text,
+    value_text,
+)
+
+# ---- Pictures of runs for a report: what those look like that learnt, and those that are stuck.
+
+PICTURED = 40
+"""Runs of an ending that are shown, evenly chosen by their loss."""
+WIDE, QUALITY = 230, 82
+"""Pixels of a picture's width, and its quality as WebP."""
+HEADS = {
+    LEARNT: "Runs that learnt",
+    STUCK: "Runs that are stuck",
+    ENDED: "All runs",
+    DIVERGED: "Runs that diverged",
+    FAILED: "Runs that failed",
+}
+
+
+def galleries(runs: Runs, theme: Theme, say: Callable[[str], object]) -> Iterator[str]:
+    """A section for each ending: pictures of its runs from the lowest loss on, or their words where they have none."""
+    ordered, names, thumbs = by_loss(runs.results), swept(runs.results), Thumbs(theme)
+    for ending in ENDINGS:
+        some = [result for result in ordered if ending_of(result) == ending]
+        if not some:
+            continue
+        shown = [
+            some[k] for k in np.unique(np.linspace(0, len(some) - 1, min(PICTURED, len(some))).round().astype(int))
+        ]
+        said = f"{len(some):,}" if len(shown) == len(some) else f"{len(shown):,} of {len(some):,}, evenly chosen"
+        say(f"report: {HEADS[ending].lower()}: {said}")
+        figures = "\n".join(_figure(runs, result, names, thumbs) for result in shown)
+        yield f'<section class="gallery"><h2>{HEADS[ending]} ({said})</h2><div>{figures}</div></section>'
+
+
+def _figure(runs: Runs, result: Result, names: Sequence[str], thumbs: Thumbs) -> str:
+    words = f"run {result.number:,}"
+    said = number_text(result.loss) if result.state == "done" else f"{result.state}: {result.error}"
+    try:
+        pictures = "".join(_image(picture, words) for picture in _pictures(runs, result, thumbs))
+    except ScalarvizError as error:
+        pictures, said = "", f"{said}; no picture: {error}"
+    about = ", ".join(filter(None, (options_text(result.options, names), f"seed {result.seed:,}")))
+    return f"<figure>{pictures}<figcaption><b>{escape(said)}</b> <span>{escape(about)}</span></figcaption></figure>"
+
+
+def _pictures(runs: Runs, result: Result, thumbs: Thumbs) -> list[NDArray[np.uint8]]:
+    """The panel and the cubes of a run that is done."""
+    if result.state != "done":
+        return []
+    run = runs.standing(result)
+    found = [thumbs.panel(run), thumbs.plates(run)]
+    let_go(run)
+    return [picture for picture in found if picture is not None]
+
+
+def _image(picture: NDArray[np.uint8], words: str) -> str:
+    from PIL import Image
+
+    small = Image.fromarray(picture)
+    small.thumbnail((WIDE, 2 * WIDE), Image.Resampling.LANCZOS)
+    file = io.BytesIO()
+    small.save(file, "WEBP", quality=QUALITY, method=4)
+    data = base64.b64encode(file.getvalue()).decode("ascii")
+    size = f'width="{small.width}" height="{small.height}"'
+    return f'<img alt="{escape(words)}" {size} loading="lazy" src="data:image/webp;base64,{data}">'
+
 
 HERE = Path(__file__).parent
 NO_PICTURES = '<p class="small">Pictures of the runs are missing: nothing can draw here.</p>'

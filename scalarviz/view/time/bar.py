@@ -17,8 +17,7 @@ from ..panels.drawer import cut
 from ..panels.overlay import beside_pointer, pointer_label
 from ..shown.ahead import Ahead
 from .buttons import WIDE, Button, buttons_in, draw_buttons
-from .curve import TICK, Losses, draw_losses, losses_of
-from .scale import Rail, StepScale, Target, next_of, rails
+from .curve import TICK, Losses, Rail, StepScale, Target, draw_losses, losses_of, next_of, rails
 
 Point = tuple[float, float]
 Told = Callable[[str], tuple[str, str]]

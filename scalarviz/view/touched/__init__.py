@@ -1,13 +1,12 @@
 """What is touched: the hovered and the selected cubes, and the inspector that says what a weight is and why it moves.
 
-Open `touch` first: the state of pointer and selection, and all that is drawn because of them. Then `inspector`: what is
-selected, what is known of it, and where it stands (`covering`).
+Open `touch` first: the state of pointer and selection, all that is drawn because of them, and where the inspector
+stands. `inspector` draws it, small below the cubes or as a column; `column` chooses which sections there is room for.
 
-* who: `who` is a weight's name, `parts` the outline that it stands in, `selection` several of them
+* who: `selection` is a weight's name, the outline that it stands in, and several weights
 * why: `account` is the coming step for one weight as plain numbers, `opening` asks a run for it; `explanation` is the
-  line about the last step where nobody asks; `value_history` how the weight moved
-* how it looks: `page` is a column of sections with what a click on them does, `column` chooses which there is room
-  for, below the outline of where a weight stands: `figures`, `ledger` (terms that add up), `rule_lines`, `plots`;
-  `small` is the form below the cubes, `entry` a number that is being typed
+  line about the last step where nobody asks
+* how it looks: `page` is a column of sections with what a click on them does, `ledger` are terms that add up, `plots`
+  how it moved
 * `input_swatch` shows the sample whose way is drawn
 """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..draw.maps import hexed
 from ..draw.sketch import Box, Sketch, holds
 from ..draw.theme import Theme
-from ..panels.colours import hexed
 from ..panels.drawer import Ground, Point
 from ..panels.overlay import pointer_label
 

@@ -2,12 +2,89 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..draw.places import LABEL
+import numpy as np
+
+from ...run.core.frame import Frame
+from ..cubes.quantity import short
+from ..draw.places import LABEL, TITLE
 from ..draw.sketch import Box, Sketch, holds
-from ..draw.text import measure
+from ..draw.text import MINUS, figure, measure
 from ..draw.theme import Theme
+from ..panels.wording import batch_of, update_names
+from ..shown.subject import Subject
+from .account import Account
+from .selection import Part, tensor_of
+
+# ---- `Entry`: a number that is being typed.
+
+LONGEST = 24
+ALLOWED = "0123456789.-+eE"
+
+
+class Entry:
+    """Digits, minus, point and e; what else is typed is not taken.
+
+    Parameters
+    ----------
+    what : str
+        What the number is, beside it: empty, or such as ``"times"``.
+
+    Attributes
+    ----------
+    text : str
+        What was typed so far.
+    """
+
+    def __init__(self, what: str = "") -> None:
+        self.what, self.text = what, ""
+
+    def type(self, text: str) -> bool:
+        """One more character; whether it is one of a number. A comma is a point."""
+        character = {",": ".", MINUS: "-"}.get(text, text)
+        if len(character) != 1 or character not in ALLOWED:
+            return False
+        self.text = (self.text + character)[:LONGEST]
+        return True
+
+    def erase(self) -> None:
+        """Without the last character."""
+        self.text = self.text[:-1]
+
+    @property
+    def number(self) -> float | None:
+        """What stands there; None where it is no finite number."""
+        try:
+            found = float(self.text)
+        except ValueError:
+            return None
+        return found if math.isfinite(found) else None
+
+    @property
+    def width(self) -> float:
+        """Logical pixels of what stands there."""
+        return measure(self._shown, TITLE) + measure(self.what, LABEL) + 14
+
+    @property
+    def _shown(self) -> str:
+        return self.text.replace("-", MINUS)
+
+    def draw(self, sketch: Sketch, box: Box, theme: Theme) -> None:
+        """In a frame, with a caret behind it."""
+        x, y, _, height = box
+        sketch.rect(*box, radius=4, fill=theme.background, stroke=theme.selection)
+        at = x + 5
+        if self.what:
+            sketch.text(at, y + 16, self.what, LABEL, theme.text3)
+            at += measure(self.what, LABEL) + 6
+        good = self.number is not None or not self.text
+        sketch.text(at, y + 16, self._shown, TITLE, theme.text1 if good else theme.weight[1])
+        at += measure(self._shown, TITLE) + 1
+        sketch.line((at, y + 4), (at, y + height - 4), theme.text1, 1.4)
+
 
 Does = tuple[str, str | int]
 """What a click does: a name, and of what."""
@@ -111,3 +188,142 @@ class Page:
                 )
             x += own + air + gap
         self.y += high
+
+
+# ---- The outline above a weight: network, layer, tensor, neuron, row, column, weight. A click selects one of them.
+
+CRUMBS = 20.0
+_SHORTER = (("row", "row"), ("column", "column"), ("neuron", "neuron"), ("weight", "one"), ("network", "all"),
+            ("layer", "layer"))  # fmt: skip
+_BETWEEN = {"neuron": " › ", "row": " · ", "column": " · "}
+
+
+def draw_crumbs(page: Page, parts: Sequence[Part], selected: str) -> None:
+    """One line; where it is too long parts lose their numbers, then the first ones go.
+
+    A weight that is selected itself has its name above.
+    """
+    parts = [part for part in parts if part.kind != "weight" or selected != "weight"] or parts
+    names = [part.short for part in parts]
+    for kind, shorter in _SHORTER:
+        if _width(parts, names) <= page.width:
+            break
+        names = [shorter if p.kind == kind else n for p, n in zip(parts, names, strict=True)]
+    first = 0
+    while first < len(parts) - 1 and _width(parts[first:], names[first:]) > page.width:
+        first += 1
+    x, base = page.x, page.y + 14
+    for number, (part, name) in enumerate(zip(parts[first:], names[first:], strict=True)):
+        if number:
+            between = _BETWEEN.get(part.kind, " › ")
+            page.sketch.text(x, base, between, LABEL, page.theme.flow)
+            x += measure(between, LABEL)
+        chosen = part.kind == selected
+        wide = measure(name, LABEL, chosen)
+        over = page.spot((x - 2, page.y, wide + 4, CRUMBS), "part", part.kind)
+        colour = page.theme.text1 if chosen or over else page.theme.text3
+        page.sketch.text(x, base, name, LABEL, colour, bold=chosen)
+        if over:
+            page.sketch.line((x, base + 3), (x + wide, base + 3), page.theme.text1, 1.0)
+        x += wide
+    page.y += CRUMBS
+
+
+def _width(parts: Sequence[Part], names: Sequence[str]) -> float:
+    signs = sum(measure(_BETWEEN.get(part.kind, " › "), LABEL) for part in parts[1:])
+    return sum(measure(name, LABEL, True) for name in names) + signs
+
+
+# ---- The numbers of one weight in columns: value, gradient, last update, the optimiser's state.
+
+
+def draw_figures(
+    sketch: Sketch,
+    at: tuple[float, float],
+    width: float,
+    below: float,
+    theme: Theme,
+    frame: Frame,
+    subject: Subject,
+    index: int,
+    entry: Entry | None = None,
+    ratio: bool = False,
+) -> Box:
+    """Value, gradient and last update of the weight `index` in columns, each number so far `below` its word.
+
+    An `entry` stands in the place of the value while it is typed. `ratio` is a fourth column: how large the update is
+    beside the value. Returns the box of the value.
+    """
+    x, y = at
+    step = width / 4 if ratio else min(width / 3, 98.0)
+    shown = _columns(frame, subject, index, step)
+    wide = max(measure(shown[0][1], TITLE), 44.0)
+    box = (x - 5, y + below - 16, wide + 10, 22)
+    if entry is not None:
+        box = (x - 5, y + below - 16, max(min(step * 2, width) - 4, entry.width) + 10, 22)
+        shown = [shown[0], *shown[3:]]
+        entry.draw(sketch, box, theme)
+    for k, (words, value, older, size) in enumerate(shown):
+        word = next((w for w in words if measure(w, LABEL) <= step - 4), words[0] if k == 0 else "")
+        if word:
+            colour = theme.text3 if older or size == LABEL else theme.text1
+            sketch.text(x + k * step, y, word, LABEL, theme.text3)
+            if k or entry is None:
+                sketch.text(x + k * step, y + below, value, size, colour)
+    share = _ratio(frame, index) if ratio else ""
+    if share:
+        sketch.text(x + width, y, "of value", LABEL, theme.text3, anchor="right")
+        sketch.text(x + width, y + below, share, TITLE, theme.text3 if frame.edited else theme.text1, anchor="right")
+    return box
+
+
+def _ratio(frame: Frame, index: int) -> str:
+    """How large the last update was beside the value, in percent; empty where there was none."""
+    value, update = float(frame.values[index]), float(frame.update[index])
+    if not frame.known("update")[index] or frame.frozen[index] or not value or not np.isfinite(update / value):
+        return ""
+    share = 100 * abs(update / value)
+    return f"{share:.2g} %" if share < 100 else f"{share:,.0f} %"
+
+
+def _columns(frame: Frame, subject: Subject, index: int, step: float) -> list[tuple[tuple[str, ...], str, bool, int]]:
+    """Words (the longest first), number, whether it is older than the value, size of its type."""
+    computed = bool(frame.computed[index])
+    batch = batch_of(subject)
+    mean = batch is not None and batch.count > 1 and batch.kind == "mean"
+    names: tuple[str, ...] = ("mean gradient", "gradient") if mean else ("gradient",)
+    size = TITLE if computed else LABEL
+    found: list[tuple[tuple[str, ...], str, bool, int]] = []
+    found.append((("value",), figure(float(frame.values[index])), False, TITLE))
+    moved = bool(frame.known("update")[index])
+    if subject.source.facts is None and not (frame.computed.any() or moved):
+        return found
+    words = "none" if _untrained(subject, index) else "not computed yet"
+    words = "not recorded" if subject.source.lacks("gradient") else words
+    missing = words if step * 2 > measure(words, LABEL) + 8 else "\N{EN DASH}"
+    if computed or subject.source.facts is not None or frame.computed.any():
+        found.append((names, figure(float(frame.gradient[index])) if computed else missing, frame.edited, size))
+    if frame.frozen[index]:
+        found.append((("last update",), "frozen", False, size))
+    elif moved or (_untrained(subject, index) and frame.computed.any()):
+        found.append((update_names(frame), figure(float(frame.update[index])), frame.edited, size))
+    return found
+
+
+def _untrained(subject: Subject, index: int) -> bool:
+    return tensor_of(subject, index).buffer
+
+
+def draw_row(
+    sketch: Sketch, at: tuple[float, float], step: float, pairs: Sequence[tuple[str, str]], theme: Theme
+) -> None:
+    """Words with a number below each, every `step` pixels."""
+    x, y = at
+    for k, (word, value) in enumerate(pairs):
+        sketch.text(x + k * step, y, word, LABEL, theme.text3)
+        sketch.text(x + k * step, y + 19, value, LABEL, theme.text1)
+
+
+def state_pairs(account: Account) -> list[tuple[str, str]]:
+    """The optimiser's state by name."""
+    return [(short(name), figure(number)) for name, number in account.state]

@@ -2,13 +2,101 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...run.core.frame import Stage, Tensor, is_chain
+from ...run.core.gather import weight_name
 from ...run.edits.weights import Spans
+from ..shown.subject import Subject
+
+# ---- Who a weight is: its name, and what it stands between.
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who a flat index is.
+
+    Attributes
+    ----------
+    name : str
+        ``0.weight[2][0]``.
+    meaning : str
+        ``from r to b``.
+    """
+
+    name: str
+    meaning: str
+
+
+def who(subject: Subject, index: int) -> Identity:
+    """Name and meaning of the scalar at flat `index`."""
+    tensor = tensor_of(subject, index)
+    place = tuple(int(i) for i in np.unravel_index(index - tensor.start, tensor.shape)) if tensor.shape else ()
+    return Identity(weight_name(subject.tensors, index), _meaning(subject, tensor, place))
+
+
+def tensor_of(subject: Subject, index: int) -> Tensor:
+    """The tensor that holds the scalar at flat `index`."""
+    return next(t for t in subject.tensors if t.start <= index < t.start + t.size)
+
+
+def _meaning(subject: Subject, tensor: Tensor, place: tuple[int, ...]) -> str:
+    if tensor.buffer:
+        return f"of channel {place[0]}; steps move it, no optimiser" if place else "counts the steps"
+    for at, stage in enumerate(subject.way):
+        if stage.weight is tensor and len(place) == 2:
+            return f"from {_source(subject, at, place[1])} to {_target(subject, at, place[0])}"
+        if stage.bias is tensor and len(place) == 1:
+            return f"bias of {_target(subject, at, place[0])}"
+    if len(place) == 2:
+        return f"row {place[0]}, column {place[1]}"
+    if len(place) >= 3:
+        return f"output {place[0]}, input {place[1]}, kernel {', '.join(str(i) for i in place[2:])}"
+    return ""
+
+
+def _source(subject: Subject, at: int, number: int) -> str:
+    """What feeds input `number` of the layer at place `at`: a unit of a row that it reads, if it reads whole rows."""
+    stages, stage = subject.way, subject.way[at]
+    if not stage.whole or stage.weight is None:  # sums or parts of rows, which have no name
+        return f"its input {number}"
+    rows = {row.name: row for row in stages}
+    names = stage.sources or (stages[at - 1].name if at else "input",)
+    sample = stage.weight.shape[1] - sum(rows[name].outputs for name in names if name in rows)
+    for name in names:
+        size = rows[name].outputs if name in rows else sample
+        if number < size and name in rows:
+            return f"{_row(stages, rows[name])} {number}"
+        if number < size:
+            return _named(subject.sample.inputs, number, "input")
+        number -= size
+    raise AssertionError("a layer that reads whole rows has a column for each of their numbers")
+
+
+def _target(subject: Subject, at: int, number: int) -> str:
+    """What output `number` of that layer becomes: the activation that reads it alone, or an output with a name."""
+    stages, after = subject.way, at
+    if at + 1 < len(stages) and stages[at + 1].weight is None and stages[at + 1].sources in ((), (stages[at].name,)):
+        after = at + 1
+    if after == len(stages) - 1:
+        return _named(subject.sample.outputs, number, "output")
+    return f"{_row(stages, stages[after])} {number}"
+
+
+def _named(names: tuple[str, ...], number: int, word: str) -> str:
+    return names[number] if number < len(names) else f"{word} {number}"
+
+
+def _row(stages: Sequence[Stage], stage: Stage) -> str:
+    """What a stage's row is called: what makes it; in a graph with branches its name, as beside the row."""
+    if not is_chain(stages):
+        return stage.name
+    return "sum" if stage.weight is not None else stage.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +173,88 @@ def joined(spans: list[tuple[int, int]]) -> Spans:
         else:
             found.append((start, count))
     return tuple(found)
+
+
+# ---- The outline that a weight stands in: network, layer, tensor, neuron, row, column, and the weight itself.
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One entry of the outline.
+
+    Attributes
+    ----------
+    kind : {"network", "layer", "tensor", "neuron", "row", "column", "weight"}
+    short : str
+        What the outline prints (``"row 2"``).
+    words : str
+        What an edit says (``"row 2 of 0.weight"``).
+    spans : tuple of (int, int)
+    """
+
+    kind: str
+    short: str
+    words: str
+    spans: Spans
+
+    def selected(self, main: int) -> Selection:
+        """The weights of this part, as a selection around the weight `main`."""
+        return Selection(main, self.spans, self.words, self.kind)
+
+
+def parts_of(subject: Subject, index: int) -> tuple[Part, ...]:
+    """From the whole network down to the weight at flat `index`; a part that is no more than the next is left out.
+
+    Buffers are no weights: they are no part of the network's or a layer's, and stand in none themselves.
+    """
+    tensor = tensor_of(subject, index)
+    total = sum(t.size for t in subject.tensors if not t.buffer)
+    network = "network" if subject.stages else "all"
+    found = [] if tensor.buffer else [Part("network", network, f"all {total:,} weights", ((0, total),))]
+    path = "" if tensor.buffer else tensor.name.rpartition(".")[0]
+    family = [t for t in subject.tensors if path and t.name.rpartition(".")[0] == path and not t.buffer]
+    if path:
+        spans = joined([(t.start, t.size) for t in family])
+        found.append(Part("layer", f"layer {path}", f"layer {path}", spans))
+    found.append(Part("tensor", tensor.name.rpartition(".")[2], tensor.name, ((tensor.start, tensor.size),)))
+    found += _within(tensor, family, path, index)
+    name = weight_name(subject.tensors, index)
+    found.append(Part("weight", name.removeprefix(tensor.name) or name, name, ((index, 1),)))
+    kept: list[Part] = []
+    for part in reversed(found):
+        if all(part.spans != other.spans for other in kept):
+            kept.insert(0, part)
+    return tuple(kept)
+
+
+def part(subject: Subject, index: int, kind: str) -> Part:
+    """That part of a kind around a weight, or the nearest below it: a lone weight is its own neuron."""
+    order = ("network", "layer", "tensor", "neuron", "row", "column", "weight")
+    parts = {part.kind: part for part in parts_of(subject, index)}
+    return next(parts[k] for k in order[order.index(kind) :] if k in parts)
+
+
+def _within(tensor: Tensor, family: list[Tensor], path: str, index: int) -> list[Part]:
+    """Neuron, row and column of an element."""
+    found = []
+    row = _row_of(tensor, index)
+    neuron = joined([
+        (t.start + row * (t.size // t.shape[0]), t.size // t.shape[0])
+        for t in family
+        if tensor.shape and t.shape and t.shape[0] == tensor.shape[0]
+    ])  # fmt: skip
+    if neuron:
+        found.append(Part("neuron", f"neuron {row}", f"neuron {row} of layer {path}", neuron))
+    if len(tensor.shape) < 2:
+        return found
+    wide = tensor.size // tensor.shape[0]
+    found.append(Part("row", f"row {row}", f"row {row} of {tensor.name}", ((tensor.start + row * wide, wide),)))
+    inner = wide // tensor.shape[1]  # numbers of one kernel
+    column = (index - tensor.start) % wide // inner
+    spans = joined([(tensor.start + r * wide + column * inner, inner) for r in range(tensor.shape[0])])
+    found.append(Part("column", f"column {column}", f"column {column} of {tensor.name}", spans))
+    return found
+
+
+def _row_of(tensor: Tensor, index: int) -> int:
+    return (index - tensor.start) // (tensor.size // tensor.shape[0]) if tensor.shape else 0

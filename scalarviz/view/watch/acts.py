@@ -10,9 +10,8 @@ import numpy as np
 from ...errors import ScalarvizError
 from ...run.callbacks import condition_name
 from ...run.edits import Edit, RedrawWeights, ScaleWeights, SetFrozen, SetWeights, Together
-from ..touched.entry import Entry
-from ..touched.parts import parts_of
-from ..touched.selection import Selection
+from ..touched.page import Entry
+from ..touched.selection import Selection, parts_of
 
 if TYPE_CHECKING:
     from ...run.run import Run

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ...run.core.frame import Frame
     from ...run.scene.scene import Scene
-    from ..controls.item import Item
+    from ..controls.rows import Item
     from .live import LiveView
 
 Point = tuple[float, float]

@@ -16,7 +16,7 @@ from ...run.core.frame import Frame
 from ...run.scene.scene import Scene
 from ...run.source import Moment, Source
 from ..draw.text import loss_text
-from ..panels.image import words_of
+from ..panels.drawer import words_of
 from ..panels.story import Cap, Told
 from .actions import BY_NAME, GESTURES
 from .reasons import Here

@@ -20,7 +20,7 @@ from ...errors import InputError, ScalarvizError
 from ...run.core.frame import Frame
 from ...run.edits import SetWeights
 from ...run.panels import WordBoard
-from ..panels.mistake import mistake_words
+from ..panels.hud import mistake_words
 from ..panels.overlay import help_pages
 from ..panels.word import WordDrawer
 from ..workbench import Workbench
