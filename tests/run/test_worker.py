@@ -344,6 +344,16 @@ def test_an_edit_while_it_rests_shows_at_once():
     assert run.steps == 0
 
 
+def test_an_edit_is_shown_although_what_was_asked_for_after_it_is_given_up():
+    run, go_on = make_run(), threading.Event()
+    with Worker(run) as worker:
+        worker.ask(lambda run: go_on.wait(5))
+        run.model[0].weight[0][0].data = 3.0
+        assert worker.ask(lambda run: None).cancel()
+        go_on.set()
+        wait(lambda: worker.latest.values[0] == 3.0)
+
+
 def test_an_edit_that_fails_is_an_error_not_the_end():
     def fails(run):
         raise KeyboardInterrupt("no good")
