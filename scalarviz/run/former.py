@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from .core.optimizer import starts
+from .core.gather import starts
 
 if TYPE_CHECKING:
     from .run import Run

@@ -274,7 +274,7 @@ def _opened_network(run: Run) -> Network:
 
 def why(run: Run, weight: Weight | str | int, step: int | None) -> Why:
     """Say why a weight moved; see :meth:`scalarviz.Run.why`."""
-    index = index_of(run.tensors, run._tape.blocks, weight)
+    index = index_of(run.tensors, run._tape, weight)
     if step is None:
         step = max(run._training.steps, run.timeline.span[0] + 1)
     opened = Opened(to_open(run, None, None, step))

@@ -16,9 +16,9 @@ from ..errors import InputError, StateError, listing
 from ..optim._pace import Pace
 from . import state
 from .checks import seed_of
-from .core.gather import drawn_weights
+from .core.gather import drawn_weights, starts
 from .core.history import History
-from .core.optimizer import begun, starts
+from .core.optimizer import begun
 from .core.setup import setup_of
 from .edits import Applied, Edit, SetFrozen, SetWeights
 from .engines import advance, make_trainer
