@@ -378,7 +378,8 @@ class Worker:
             frame, run = self.latest, self.run
             if frame.forward is not run._forward:  # the run gets another network
                 frame = self.call(partial(frame_now, run))
-            found = {"value": frame.exact, "grad": frame.gradient, "frozen": frame.frozen}[what][span].copy()
+            numbers = frame.exact if what == "value" else frame.gradient if what == "grad" else frame.frozen
+            found = numbers[span].copy()
             for edit in reversed(self._edits(_SET_BY[what])) if what in _SET_BY else ():
                 new = edit.numbers if isinstance(edit, SetWeights) else edit.flags
                 first, last = max(span.start, edit.start), min(span.stop, edit.start + len(new))
