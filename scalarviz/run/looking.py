@@ -238,7 +238,7 @@ def _of_frame(run: Run, frame: Any) -> tuple[int, NDArray[Any], NDArray[np.bool_
         raise InputError(
             f"open: the frame has {frame.values.size} weights, this run {len(run._store.value)}; take run.frame()"
         )
-    return frame.step, frame.values, frame.frozen
+    return frame.step, frame.exact, frame.frozen
 
 
 def _samples_of(run: Run, before: int, sample: Any) -> tuple[Data, NDArray[np.int64], NDArray[np.int64] | None]:
