@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ..engine.problem import Problem
 from ..scalar.store import Store
+from .core.gather import starts
 from .core.interrupts import Whole
-from .core.optimizer import starts
 
 if TYPE_CHECKING:
     from .run import Run

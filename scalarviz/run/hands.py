@@ -169,10 +169,12 @@ class RunHands:
         known = dict(zip(optimizer.state, run._problem.state, strict=True))
         put()
         self._use(
-            update=record_update(optimizer, limits), rules=record_rules(optimizer, limits), limits=limits,
+            update=record_update(optimizer, limits),
+            rules=record_rules(optimizer, limits),
+            limits=limits,
             columns=columns_of(optimizer, run._tape, run._stored),
             state=[known.get(n, begun(optimizer, n, run._store.value)) for n in optimizer.state],
-        )  # fmt: skip
+        )
 
     def check_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:
         """Whether a step can have so many samples that are chosen so; None: as now."""

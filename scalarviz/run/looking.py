@@ -237,7 +237,7 @@ def _of_frame(run: Run, frame: Any) -> tuple[int, NDArray[Any], NDArray[np.bool_
         raise InputError(
             f"open: the frame has {frame.values.size} weights, this run {len(run._store.value)}; take run.frame()"
         )
-    return frame.step, frame.values, frame.frozen
+    return frame.step, frame.exact, frame.frozen
 
 
 def _samples_of(run: Run, before: int, sample: Any) -> tuple[Data, NDArray[np.int64], NDArray[np.int64] | None]:
@@ -273,7 +273,7 @@ def _opened_network(run: Run) -> Network:
 
 def why(run: Run, weight: Weight | str | int, step: int | None) -> Why:
     """Say why a weight moved; see :meth:`scalarviz.Run.why`."""
-    index = index_of(run.tensors, run._tape.blocks, weight)
+    index = index_of(run.tensors, run._tape, weight)
     if step is None:
         step = max(run._training.steps, run.timeline.span[0] + 1)
     opened = Opened(to_open(run, None, None, step))

@@ -25,9 +25,9 @@ from ..optim._pace import PaceMoment
 from ..scalar.store import Block, Store
 from .atomic import Atomic
 from .checks import batch_of, check_run
-from .core.gather import as_blocks, blocks_of, buffers_in, release
+from .core.gather import as_blocks, blocks_of, buffers_in, release, starts
 from .core.graph import Graph, Place, activations_of, recorded
-from .core.optimizer import columns_of, hand_back, record_rules, record_update, starts
+from .core.optimizer import columns_of, hand_back, record_rules, record_update
 from .core.setup import Dataset, data_of
 from .edits.change import ACTIVATIONS, LOSSES, OPTIMIZERS, Change
 from .engines import prepare_anew

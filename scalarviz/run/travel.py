@@ -17,8 +17,8 @@ from ..optim._pace import Pace
 from . import state
 from .atomic import Atomic
 from .checks import seed_of
-from .core.gather import drawn_weights
-from .core.optimizer import begun, starts
+from .core.gather import drawn_weights, starts
+from .core.optimizer import begun
 from .core.setup import setup_of
 from .core.training import Training, in_turn
 from .edits import Applied, Edit, SetFrozen, SetWeights

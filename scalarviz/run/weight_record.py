@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..engine.arrays.program import PlanRunner
 from ..tape import Tape
-from .core.optimizer import starts
+from .core.gather import starts
 
 if TYPE_CHECKING:
     from .core.forward import Forward

@@ -2,16 +2,15 @@
 
 The viewer never waits for training and training never waits for drawing. Between two calls of the engine (a *call
 boundary*, some milliseconds apart) the worker does what was asked for meanwhile, in the order in which it was: it
-does edits, calls what other threads want to be called, and reads the run's numbers for those who want a `Frame`. A
-reading is made of fresh copies and handed over by one assignment, so it always holds one step's values and no lock
-is held while training. Requests that have nothing to wait for but steps are answered in the middle of these as well:
-between two calls that another thread asked for, and inside a call by an engine that can (see
-`scalarviz.engine.problem`).
+does edits, calls what other threads want to be called, and makes a `Frame` for those who want one, of fresh copies
+and handed over by one assignment: it always holds one step's values, and no lock is held while training. Requests
+that have nothing to wait for but steps are answered in the middle of these as well: between two calls that another
+thread asked for, and inside a call by an engine that can (see `scalarviz.engine.problem`).
 
 A journey waits for its turn as an edit does: what was asked for before it is done before, what comes after it happens
 where it has arrived. Of several in a row only the last is gone on.
 
-The worker is the *gate* of the run's weights: other threads see the last reading with their own edits over it, and
+The worker is the *gate* of the run's weights: other threads see the last frame with their own edits over it, and
 what they write waits for the boundary.
 """
 
@@ -379,7 +378,8 @@ class Worker:
             frame, run = self.latest, self.run
             if frame.forward is not run._forward:  # the run gets another network
                 frame = self.call(partial(frame_now, run))
-            found = {"value": frame.exact, "grad": frame.gradient, "frozen": frame.frozen}[what][span].copy()
+            numbers = frame.exact if what == "value" else frame.gradient if what == "grad" else frame.frozen
+            found = numbers[span].copy()
             for edit in reversed(self._edits(_SET_BY[what])) if what in _SET_BY else ():
                 new = edit.numbers if isinstance(edit, SetWeights) else edit.flags
                 first, last = max(span.start, edit.start), min(span.stop, edit.start + len(new))
@@ -441,7 +441,7 @@ class Worker:
 
     def _boundary(self) -> None:
         with self._serving:
-            served, edited, fresh = 0, False, False  # fresh: the latest reading is of now
+            served, edited, fresh = 0, False, False  # fresh: the latest frame is of now
             try:
                 while served < len(self._waiting):
                     item, served = self._waiting[served], served + 1
@@ -451,14 +451,14 @@ class Worker:
                         edited, fresh, self._begun = True, False, -1
                         self._go(item, served)
                     elif isinstance(item, AskedCall):
-                        self._begun, fresh = served, True  # it may do steps: who waits for a frame gets one meanwhile
-                        item.run(before_answer=self._publish)
+                        self._begun = served  # it may do steps: who waits for a frame gets one meanwhile
+                        fresh = item.run(before_answer=self._publish) or fresh
                     else:
                         edited, fresh, self._begun = True, False, -1
                         self.run.do(item[0], gesture=item[1])
             finally:
                 try:
-                    if edited and not fresh:  # an edit waits, for whoever reads, until a reading holds it
+                    if edited and not fresh:  # an edit waits, for whoever reads, until a frame holds it
                         self._publish()
                 finally:
                     self._begun = 0
@@ -531,7 +531,7 @@ class Worker:
             except BaseException as error:  # whatever it is, the viewer shows it; the thread stays for edits
                 said = error if isinstance(error, Exception) else StateError(f"{error!r} in the training thread")
                 try:
-                    with suppress(MemoryError):  # then the last reading stays
+                    with suppress(MemoryError):  # then the last frame stays
                         self._publish()
                 finally:
                     self.error = said  # not before the numbers of its moment are there

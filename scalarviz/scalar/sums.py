@@ -217,8 +217,8 @@ class Total(_Several):
         self._order = _next_order()
         if tracing.active() is None:
             block, start, stop = row.block, row.start, row.start + len(row)
-            gate = block._gate()
-            seen = block.flat_value[start:stop] if gate is None else gate.seen("value", block._span(start, stop))
+            gate, span = block._gate(), block._span(start, stop)
+            seen = block.store.value[span] if gate is None else gate.seen("value", span)
             self.numbers = seen.astype(np.float64)  # a copy: weights may move before backward
             with np.errstate(all="ignore"):
                 terms = {"square": np.square, "abs": np.abs}.get(how, np.asarray)(self.numbers)

@@ -336,23 +336,21 @@ def test_an_error_reaches_the_viewer_and_an_edit_heals_it():
         assert worker.error is None
 
 
-def test_an_edit_while_it_rests_shows_at_once():
-    run = make_run()
-    with Worker(run) as worker:
-        run.model[0].weight[0][0].data = 3.0
-        wait(lambda: worker.latest.values[0] == 3.0)
-    assert run.steps == 0
-
-
-def test_an_edit_that_fails_is_an_error_not_the_end():
+def test_an_edit_shows_at_once_and_one_that_fails_is_an_error_not_the_end():
     def fails(run):
         raise KeyboardInterrupt("no good")
 
     run = make_run()
     with Worker(run) as worker:
+        run.model[0].weight[0][0].data = 3.0
+        wait(lambda: worker.latest.values[0] == 3.0)
+        worker.ask(lambda run: time.sleep(0.2))
+        run.model[0].weight[0][0].data = 4.0
+        assert worker.ask(lambda run: None).cancel()  # what comes after the edit is given up
+        wait(lambda: worker.latest.values[0] == 4.0)
+        assert run.steps == 0
         worker.edit(fails, "fails")
-        wait(lambda: worker.error is not None)
-        assert "no good" in str(worker.error)
+        wait(lambda: "no good" in str(worker.error))
         worker.train_to(5)
         wait(lambda: run.steps == 5)
         with pytest.raises(KeyboardInterrupt):  # it belongs to whoever asks

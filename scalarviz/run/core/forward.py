@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -51,6 +51,7 @@ class Forward:
         (self.reduction, self.share), self.shape = joined, shape
         self.stages = tuple(stage for stage, _ in stages)
         self.taps = tuple(number for _, number in stages)
+        self._tap_of = {stage.name: number for stage, number in stages}
 
     @cached_property
     def ids(self) -> Ids:
@@ -70,8 +71,7 @@ class Forward:
 
     def activations(self, probe: ArrayLike, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """``"input"`` and the row of every stage for one sample, in float64."""
-        rows = self._rows(self.sample(probe)[None], ["input", *(stage.name for stage in self.stages)], values)
-        return {name: row[0] for name, row in rows.items()}
+        return {name: row[0] for name, row in self._rows(self.sample(probe)[None], self._tap_of, values).items()}
 
     def _read(self, samples: NDArray[np.float64]) -> NDArray[np.float64]:
         """Samples as the network reads them."""
@@ -84,22 +84,20 @@ class Forward:
 
     def rows(self, inputs: ArrayLike, stages: Sequence[str], values: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """The rows of stages (``"input"``: the samples) for samples (N, n_inputs), each (N, outputs), in float64."""
-        known = ["input", *(stage.name for stage in self.stages)]
-        unknown = next((name for name in stages if name not in known), None)
+        unknown = next((name for name in stages if name != "input" and name not in self._tap_of), None)
         if unknown is not None:
-            raise UnknownNameError(f"there is no stage {unknown!r}; allowed: {listing(known)}")
+            raise UnknownNameError(f"there is no stage {unknown!r}; allowed: {listing(('input', *self._tap_of))}")
         samples = fitting(inputs, self.shape, "rows: the inputs").astype(np.float64)
         self.ids.check("rows", samples)
-        return self._rows(samples, stages, values)
+        rows = self._rows(samples, {name: self._tap_of[name] for name in stages if name != "input"}, values)
+        return {name: rows[name] for name in stages}
 
     def _rows(
-        self, samples: NDArray[np.float64], stages: Sequence[str], values: NDArray[Any]
+        self, samples: NDArray[np.float64], taps: Mapping[str, int], values: NDArray[Any]
     ) -> dict[str, NDArray[Any]]:
-        """Of checked samples (N, n_inputs), by stage."""
-        taps = {stage.name: tap for stage, tap in zip(self.stages, self.taps, strict=True) if stage.name in stages}
+        """``"input"`` and the rows of some taps for checked samples (N, n_inputs), each (N, outputs)."""
         found = self._tap_rows(self._probe_runner, [*taps.values()], samples.T, values)
-        rows = {"input": self._read(samples)} | {name: row.T for name, row in zip(taps, found, strict=True)}
-        return {name: rows[name] for name in stages}
+        return {"input": self._read(samples), **{name: row.T for name, row in zip(taps, found, strict=True)}}
 
     def units(
         self, values: NDArray[Any], data: Data

@@ -52,8 +52,7 @@ def drawn_weights(
 
     `by_hand`: whether weights count that were made by hand, which PyTorch's default draws then.
     """
-    start_of = dict(zip(tape.blocks, accumulate((b.size for b in tape.blocks), initial=0), strict=False))
-    module = isinstance(model, Module)
+    start_of, module = starts(tape), isinstance(model, Module)
     begun: dict[Any, Any] = drawn(model, seed) if module else {}
     begun |= {block: block.first for block in tape.blocks if isinstance(block, Buffer)}
     lone = set() if by_hand or not module else set(without_rule(model))
@@ -94,6 +93,11 @@ def as_blocks(parameters: Iterable[Any]) -> list[Block]:
         else:
             raise InputError(f"parameters must be Parameters or Weights, got {type(parameter).__name__}")
     return list(found)
+
+
+def starts(tape: Tape) -> dict[Block, int]:
+    """Where each block of the tape begins in theta."""
+    return dict(zip(tape.blocks, accumulate((block.size for block in tape.blocks), initial=0), strict=False))
 
 
 def gather(blocks: Iterable[Block], dtype: str, owner: Any) -> Store:
@@ -164,21 +168,21 @@ _DOTTED = re.compile(r"\.(\d{1,9})(?=[.\[]|\Z)")
 _PLACES = re.compile(r"(?:\[\d{1,9}\])*\Z")
 
 
-def index_of(tensors: Sequence[Tensor], blocks: Sequence[Block], given: Any) -> int:
+def index_of(tensors: Sequence[Tensor], tape: Tape, given: Any) -> int:
     """Flat index of a weight that is given as a Weight, a name or an index; negative ones count from the end.
 
     InputError for a weight of another run, a name of several weights, or an index outside; UnknownNameError
     for any other name.
     """
     if isinstance(given, Weight):
-        start = _start(blocks, given._block)
+        start = starts(tape).get(given._block)
         if start is not None:
             return start + given._index
         raise InputError(f"{shown(given)} is no weight of this run; those are {_names(tensors)}")
     if isinstance(given, str):
         return _named(tensors, given)
     if isinstance(given, Block):
-        start = _start(blocks, given)
+        start = starts(tape).get(given)
         name = next((t.name for t in tensors if start is not None and t.start <= start < t.start + t.size), "that")
         raise TypeMismatchError(f"{name} is {given.size} weights; say which one, as {_example(tensors, name)}")
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
@@ -191,11 +195,10 @@ def index_of(tensors: Sequence[Tensor], blocks: Sequence[Block], given: Any) -> 
 
 def _named(tensors: Sequence[Tensor], name: str) -> int:
     text = name.strip()
-    found = _place_in(tensors, text, name)
-    if found is None:  # a Weight of a list calls itself w.3.5
-        found = _place_in(tensors, _DOTTED.sub(r"[\1]", text), name)
-    if found is not None:
-        return found
+    for said in (text, _DOTTED.sub(r"[\1]", text)):  # a Weight of a list calls itself w.3.5
+        found = _place_in(tensors, said, name)
+        if found is not None:
+            return found
     close = get_close_matches(text.partition("[")[0], [t.name for t in tensors], 1)
     hint = f"; did you mean {close[0]}?" if close else ""
     raise UnknownNameError(f"no weight is called {shown(name)}; there are {_names(tensors)}{hint}")
@@ -218,16 +221,6 @@ def _place_in(tensors: Sequence[Tensor], text: str, name: str) -> int | None:
         if any(i >= side for i, side in zip(place, tensor.shape, strict=True)):
             raise InputError(f"{shown(name)}: {tensor.name} has the shape {tensor.shape}, counted from 0")
         return tensor.start + int(np.ravel_multi_index(place, tensor.shape)) if place else tensor.start
-    return None
-
-
-def _start(blocks: Sequence[Block], wanted: Block) -> int | None:
-    """Where the numbers of a block begin; None if it is not among them."""
-    start = 0
-    for block in blocks:
-        if block is wanted:
-            return start
-        start += block.size
     return None
 
 

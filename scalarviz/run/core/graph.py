@@ -25,9 +25,9 @@ from ...tape import Plan, Tape, halved, lower, trace
 from ..checks import Shape, check_tables, check_targets, on_rows, on_target_rows
 from .forward import Forward
 from .frame import Role, Tensor
-from .gather import blocks_of, buffers_in, stages_of, tensors_of, weight_name
+from .gather import blocks_of, buffers_in, stages_of, starts, tensors_of, weight_name
 from .loss_scale import NAME
-from .optimizer import starts, trained_indices
+from .optimizer import trained_indices
 
 _PLACE = re.compile(r"(.+?)((?:\.\d+)+)\Z", re.DOTALL)
 

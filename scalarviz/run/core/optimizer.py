@@ -21,6 +21,7 @@ from ...tape.passes import rebuild
 from ...tape.program import CODES
 from ..checks import limited_rule
 from .frame import Tensor
+from .gather import starts
 from .training import Training
 
 
@@ -79,15 +80,6 @@ def _read(tape: Tape) -> NDArray[np.bool_]:
             if node.terms.bias is not None:
                 read[node.terms.bias] = True
     return read
-
-
-def starts(tape: Tape) -> dict[Block, int]:
-    """Where each block of the tape begins in theta."""
-    found, start = {}, 0
-    for block in tape.blocks:
-        found[block] = start
-        start += block.size
-    return found
 
 
 def flat_state(optimizer: Optimizer, tape: Tape, dtype: str) -> list[NDArray[Any]]:

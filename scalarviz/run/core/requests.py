@@ -26,10 +26,13 @@ class AskedCall(Future[Any]):
         super().__init__()
         self._function = function
 
-    def run(self, before_answer: Callable[[], object] = lambda: None) -> None:
-        """Call the function, in this thread, then `before_answer`; then whoever asked gets the result or error."""
+    def run(self, before_answer: Callable[[], object] = lambda: None) -> bool:
+        """Call the function, in this thread, then `before_answer`; then whoever asked gets the result or error.
+
+        False: it was cancelled, and nothing is called.
+        """
         if not self.set_running_or_notify_cancel():
-            return
+            return False
         error: BaseException | None = None
         try:
             try:
@@ -43,6 +46,7 @@ class AskedCall(Future[Any]):
             else:
                 self.set_exception(error)
                 del error  # it holds this frame
+        return True
 
 
 class FrameRequest:

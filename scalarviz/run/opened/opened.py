@@ -183,7 +183,7 @@ class Opened:
 
     def index(self, weight: Any) -> int:
         """Flat index of a Weight, a name as ``"0.weight[2][1]"``, or an index; InputError if it is not here."""
-        return index_of(self._taken.tensors, self._taken.network.tape.blocks, weight)
+        return index_of(self._taken.tensors, self._taken.network.tape, weight)
 
     def name(self, weight: Any) -> str:
         """Its name, as ``0.weight[2][1]``."""
