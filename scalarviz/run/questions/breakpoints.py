@@ -98,14 +98,12 @@ class Breakpoint:
     step : int or None
         Where it did so last.
     trouble : str
-        Why it cannot be looked at any more: the model was changed to one without that weight. Empty if it can.
+        Why it is not looked at: the model was changed to one without that weight. Empty if it is.
     """
 
-    def __init__(self, number: int, condition: Condition, once: bool = False) -> None:
+    def __init__(self, number: int, condition: Condition, once: bool) -> None:
         self.number, self.condition, self.once = number, condition, once
-        self.trouble = ""
-        self._enabled = True
-        self.hits = 0
+        self.hits, self.trouble, self._enabled = 0, "", True
         self.step: int | None = None
 
     @property
@@ -152,12 +150,11 @@ class Breakpoints(Sequence[Breakpoint]):
         self._all: tuple[Breakpoint, ...] = ()
         self._last = 0
 
-    def set(self, condition: Condition, once: bool = False) -> Breakpoint:
+    def set(self, condition: Condition, once: bool) -> Breakpoint:
         """One more."""
         self._last += 1
-        new = Breakpoint(self._last, condition, once)
-        self._all = (*self._all, new)
-        return new
+        self._all = (*self._all, Breakpoint(self._last, condition, once))
+        return self._all[-1]
 
     @property
     def enabled(self) -> tuple[Breakpoint, ...]:
@@ -186,12 +183,7 @@ class Breakpoints(Sequence[Breakpoint]):
     def numbered(self, which: Breakpoint | int) -> Breakpoint:
         """The breakpoint of that number, or itself.
 
-        Raises
-        ------
-        InputError
-            There is none.
-        TypeMismatchError
-            Neither a Breakpoint nor its number.
+        Raises InputError: there is none. TypeMismatchError: neither a Breakpoint nor its number.
         """
         if isinstance(which, bool) or not isinstance(which, Breakpoint | int):
             raise TypeMismatchError(f"a breakpoint or its number is wanted, got {type(which).__name__} {shown(which)}")
@@ -202,13 +194,7 @@ class Breakpoints(Sequence[Breakpoint]):
         raise InputError(f"there is no breakpoint {shown(which)}; there are {numbers}")
 
     def remove(self, which: Breakpoint | int) -> None:
-        """Take one away, by its number or itself.
-
-        Raises
-        ------
-        InputError, TypeMismatchError
-            See :meth:`numbered`.
-        """
+        """Take one away, by its number or itself; see :meth:`numbered` for errors."""
         gone = self.numbered(which)
         self._all = tuple(point for point in self._all if point is not gone)
 
@@ -246,24 +232,12 @@ TOLD = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stop:
-    """Why a run stands where it stands.
-
-    Attributes
-    ----------
-    step : int
-        The step that made it true; the run stands after it.
-    breakpoints : tuple of Breakpoint
-        Those whose conditions became true by it.
-    numbers : tuple of str
-        What was in each condition.
-    weights : tuple of int
-        Flat indices of the weights in question, those of the first condition first.
-    """
+    """Why a run stands where it stands: after the step by which conditions became true."""
 
     step: int
-    breakpoints: tuple[Breakpoint, ...]
-    numbers: tuple[str, ...]
-    weights: tuple[int, ...] = ()
+    breakpoints: tuple[Breakpoint, ...]  # those of the conditions
+    numbers: tuple[str, ...]  # what was in each condition
+    weights: tuple[int, ...] = ()  # flat indices of the weights in question, those of the first condition first
 
     def __str__(self) -> str:
         """One line, as ``breakpoint 1 at step 57: grad > 10 (grad 12.3 in 0.weight[2][1])``."""
@@ -279,31 +253,16 @@ class Stop:
 
 
 class Watch:
-    """Looks at some breakpoints before and after one call of the engine: an `Onlooker` of a training.
-
-    Parameters
-    ----------
-    points : sequence of Breakpoint
-        At least one.
-    read : callable
-        Gives the numbers of the run as it stands.
-
-    Attributes
-    ----------
-    single : bool
-        Whether the call may do one step only: a condition asks for more than losses.
-    stop : Stop or None
-        What stops the run where it stands after the call.
-    """
+    """Looks at breakpoints (one at least) before and after one call of the engine: an `Onlooker` of a training."""
 
     def __init__(self, points: Sequence[Breakpoint], read: Callable[[], Numbers]) -> None:
-        self._points, self._read = tuple(points), read
-        self.single = not all(point.condition.of_losses for point in points)
+        self._points, self._read = tuple(points), read  # `read` gives the numbers of the run as it stands
+        self.single = not all(point.condition.of_losses for point in points)  # whether the call may do one step only
         numbers = read()
         self._former = {name: numbers.read(name) for name in SPEED_ONLY}
         self._before = [point.condition.stands(numbers.read) for point in points] if self.single else []
         self._at = 0  # the step by which one became true
-        self.stop: Stop | None = None
+        self.stop: Stop | None = None  # what stops the run where it stands after the call
 
     def until(self, first: int, losses: NDArray[np.float64], lr: Rates) -> int | None:
         """How many steps of the call to keep, where a condition became true among them: to the first such step.
