@@ -14,14 +14,14 @@ from ...engine.problem import Rates
 from ...errors import InputError, TypeMismatchError, listing, shown
 from ..core.history import History
 from ..past.timeline import Timeline
-from .conditions import SPEED_ONLY, Before, Condition, Named, Numbers, Told, told
+from .conditions import OF_LOSSES, Before, Condition, Named, Numbers, Reason, reason
 from .expression import brief
 
 Progress = Callable[[float], bool | None]
-"""Told how much is done, 0 to 1; False gives it up."""
+"""Called with how much is done, 0 to 1; the search stops where it returns False."""
 Here = tuple[Condition | None, Numbers]
-TOLD_EVERY = 100
-"""Steps after which that is told."""
+PROGRESS_EVERY = 100
+"""Steps between two of these calls."""
 
 
 def in_losses(condition: Condition, history: History, first: int, end: int) -> tuple[bool, int | None]:
@@ -35,15 +35,17 @@ def in_losses(condition: Condition, history: History, first: int, end: int) -> t
     if not known or not len(steps):
         return known, None
     start = {"loss": np.asarray(np.nan), "lr": rates[0], "step": np.asarray(float(first))}
-    rises = np.flatnonzero(condition.rises({"loss": losses, "lr": rates, "step": steps.astype(np.float64)}, start))
+    rises = np.flatnonzero(
+        condition.became_true_at({"loss": losses, "lr": rates, "step": steps.astype(np.float64)}, start)
+    )
     return True, int(steps[rises[-1]]) if len(rises) else None
 
 
 def search(timeline: Timeline, here: Callable[[], Here], progress: Progress | None, end: int) -> int | None:
-    """The last step before `end` at which a condition became true: its steps are done again, from a keyframe each time.
+    """The last step before `end` at which a condition became true; steps are done again from each keyframe back.
 
-    `timeline`: of the run, which is moved meanwhile and stands where it stood afterwards. `here`: gives the condition,
-    read for the model that the run has where it stands (None if it is of no sense there), and the numbers.
+    The run moves along `timeline` meanwhile and returns to its step. `here` gives the condition, read for the model
+    of the present step (None where that has no such weight), and the numbers.
     """
     at, first, last = timeline.place().step, timeline.span[0], end - 1
     found, stop = None, last
@@ -59,12 +61,12 @@ def search(timeline: Timeline, here: Callable[[], Here], progress: Progress | No
                         timeline.advance(1)
                     former = condition
                     condition, numbers = here()
-                    if condition is not None and condition is former and before is not None:  # the model is the same
-                        risen, before = condition.passes(numbers.read, before)
+                    if condition is not None and condition is former and before is not None:  # the same model
+                        risen, before = condition.became_true(numbers.read, before)
                         found = step if risen.any() else found
                     else:
-                        before = None if condition is None else condition.stands(numbers.read)
-                    due = step > start and (step == stop or (step - start) % TOLD_EVERY == 0)
+                        before = None if condition is None else condition.keep(numbers.read)
+                    due = step > start and (step == stop or (step - start) % PROGRESS_EVERY == 0)
                     if (
                         due
                         and progress is not None
@@ -120,7 +122,7 @@ class Breakpoint:
     def enabled(self, enabled: bool) -> None:
         self._enabled = flag(enabled, "enabled")
 
-    def renamed(self, named: Named) -> None:
+    def reread(self, named: Named) -> None:
         """The run has other weights now: the text is read anew."""
         try:
             self.condition, self.trouble = Condition.read(self.text, named, f"breakpoint {self.number}:"), ""
@@ -141,7 +143,7 @@ class Breakpoint:
 
 
 class Breakpoints(Sequence[Breakpoint]):
-    """The breakpoints of one run, in the order in which they were set; ``run.break_on`` sets one.
+    """The breakpoints of one run, in the order in which ``run.break_on`` set them.
 
     Any thread may change them: the run looks at them anew before every call of its engine.
     """
@@ -163,7 +165,7 @@ class Breakpoints(Sequence[Breakpoint]):
 
     @property
     def remark(self) -> str:
-        """What those that are looked at cost, one clause; empty where that is next to nothing."""
+        """What the enabled ones cost, one clause; empty where that is next to nothing."""
         slow = [str(point.number) for point in self.enabled if not point.condition.of_losses]
         return f"one step a call, for breakpoint{'s' * (len(slow) > 1)} {' and '.join(slow[:3])}" if slow else ""
 
@@ -226,8 +228,8 @@ class Breakpoints(Sequence[Breakpoint]):
 # ---- `Watch`: the breakpoints of a run, looked at while it does steps
 
 
-TOLD = 2
-"""The most breakpoints that one line speaks of."""
+MOST_SAID = 2
+"""The most breakpoints that one line names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,15 +239,15 @@ class Stop:
     step: int
     breakpoints: tuple[Breakpoint, ...]  # those of the conditions
     numbers: tuple[str, ...]  # what was in each condition
-    weights: tuple[int, ...] = ()  # flat indices of the weights in question, those of the first condition first
+    weights: tuple[int, ...] = ()  # flat indices of the weights in question, of the first condition first
 
     def __str__(self) -> str:
         """One line, as ``breakpoint 1 at step 57: grad > 10 (grad 12.3 in 0.weight[2][1])``."""
         said = [
             f"breakpoint {point.number} at step {self.step:,}: {brief(point.text)}{numbers and f' ({numbers})'}"
-            for point, numbers in zip(self.breakpoints[:TOLD], self.numbers[:TOLD], strict=True)
+            for point, numbers in zip(self.breakpoints[:MOST_SAID], self.numbers[:MOST_SAID], strict=True)
         ]
-        more = len(self.breakpoints) - TOLD
+        more = len(self.breakpoints) - MOST_SAID
         return "; ".join([*said, f"and {more} more"] if more > 0 else said)
 
     def __repr__(self) -> str:
@@ -257,24 +259,24 @@ class Watch:
 
     def __init__(self, points: Sequence[Breakpoint], read: Callable[[], Numbers]) -> None:
         self._points, self._read = tuple(points), read  # `read` gives the numbers of the run as it stands
-        self.single = not all(point.condition.of_losses for point in points)  # whether the call may do one step only
+        self.single = not all(point.condition.of_losses for point in points)  # the call may do one step only
         numbers = read()
-        self._former = {name: numbers.read(name) for name in SPEED_ONLY}
-        self._before = [point.condition.stands(numbers.read) for point in points] if self.single else []
+        self._former = {name: numbers.read(name) for name in OF_LOSSES}
+        self._before = [point.condition.keep(numbers.read) for point in points] if self.single else []
         self._at = 0  # the step by which one became true
         self.stop: Stop | None = None  # what stops the run where it stands after the call
 
     def until(self, first: int, losses: NDArray[np.float64], lr: Rates) -> int | None:
-        """How many steps of the call to keep, where a condition became true among them: to the first such step.
+        """How many steps of the call to keep: up to the first at which a condition became true; None keeps all.
 
-        `first`: steps done before the call. `losses`: shape (count,). `lr`: of all steps, or of each, shape (count, 1).
+        `first`: steps done before the call. `losses`: shape (count,). `lr`: one, or shape (count, 1).
         """
         if self.single:
             return None
         count, former = len(losses), self._former
         rates = lr[:count, 0] if isinstance(lr, np.ndarray) else np.full(count, lr)
         steps = {"loss": losses, "lr": rates, "step": np.arange(first + 1.0, first + count + 1.0)}
-        rises = np.array([point.condition.rises(steps, former) for point in self._points])
+        rises = np.array([point.condition.became_true_at(steps, former) for point in self._points])
         found = rises.any(axis=0)
         if not found.any():
             return None
@@ -282,22 +284,22 @@ class Watch:
         if at:
             former = {name: array[at - 1] for name, array in steps.items()}
         self._points = tuple(point for point, rise in zip(self._points, rises, strict=True) if rise[at])
-        self._before = [point.condition.stands(former.__getitem__) for point in self._points]
+        self._before = [point.condition.keep(former.__getitem__) for point in self._points]
         self._at = first + at + 1
         return at + 1
 
     def after(self) -> None:
-        """Find out what stops the run where it stands now, after the call; hits are counted."""
+        """After the call: find what stops the run here, and count hits."""
         numbers = self._read()
         step = int(numbers.read("step"))
         if not self.single and step != self._at:  # none did, or it diverged before
             return
-        found: list[tuple[Breakpoint, Told]] = []
+        found: list[tuple[Breakpoint, Reason]] = []
         for point, before in zip(self._points, self._before, strict=True):
-            where, _ = point.condition.passes(numbers.read, before)
+            where, _ = point.condition.became_true(numbers.read, before)
             if where.any():
                 point.hit(step)
-                found.append((point, told(point.condition.expression, numbers, where, before)))
+                found.append((point, reason(point.condition.expression, numbers, where, before)))
         if found:
             points, why = zip(*found, strict=True)
             weights = dict.fromkeys(index for each in why for index in each.weights)

@@ -39,7 +39,7 @@ class Formula:
     """
 
     expression: Expression
-    known: tuple[str, ...]  # known, others: the names in it, in their order: those that were given, and the rest
+    known: tuple[str, ...]  # known, others: the names in it, in order: those that were given, and the rest
     others: tuple[str, ...]
 
     @property
@@ -73,10 +73,10 @@ class Formula:
 def formula(text: str, names: Iterable[str] = (), what: str = "the formula") -> Formula:
     """Read a text in which every other word is a number as well.
 
-    Its grammar is that of :mod:`scalarviz.run.questions.parser` without what looks back, joins conditions, or is of
-    arrays. `names` are known beforehand; one of several words is written in quotes. `what`: how messages call it.
+    The grammar is that of `parser`, without what looks back, joins conditions or is of arrays. `names` are known
+    beforehand; one of several words is written in quotes. `what`: how messages call it.
 
-    Raises ExpressionError: the text is no formula. InputError: more than 10,000 characters. TypeMismatchError: no text.
+    Raises ExpressionError: the text is no formula. InputError, TypeMismatchError: it is too long, or no text.
     """
     known = tuple(names)
     expression = parse(text, Vocabulary(known, free=True), what, "number")
