@@ -291,7 +291,7 @@ class Expression:
         found = read(load.key)
         for place in load.indices:
             if not found.ndim:
-                said = f"{load.written} has more [places] than {load.key} has"
+                said = f"{brief(load.written)} has more [places] than {load.key} has"
                 raise fault(self.text, load.start, said, self.what)
             try:
                 found = np.asarray(found[position(place, len(found), load.key)])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
+from ...errors import shown
 from ...scalar import Value, function
 from ...scalar import max as largest
 from ...scalar import min as smallest
@@ -95,7 +96,7 @@ def _refusal(instruction: Instruction) -> str:
         case Load(before=True) | Apply(function=Function(name="crosses" | "changes")):
             return "'before', 'changes' and 'crosses' look back, and a formula knows nothing of the step before"
         case Load(indices=(_, *_), written=written):
-            return f"{written!r}: every name is one number and has no [places]"
+            return f"{shown(written)}: every name is one number and has no [places]"
         case Apply(function=Function(name=name, op=""), count=count):
             return f"{name!r} stands in a chain of comparisons; {_NO}" if count > 2 else f"{name!r}: {_REFUSED[name]}"
     return ""

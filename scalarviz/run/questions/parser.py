@@ -339,7 +339,7 @@ class _Reader:
             near = nearest(name, known) or "."
             raise self.fault(word, f"there is no function {shown(name)}{near} There are {', '.join(known)}")
         if not function.least <= len(args) <= function.most:
-            wanted = str(function.least) if function.least == function.most else f"at least {function.least}"
+            wanted = str(function.least) if function.least == function.most else f"1 to {function.most:,}"
             raise self.fault(word, f"{shown(name)} takes {wanted} in parentheses, got {len(args)}")
         if name != "before":
             return self.apply(function, word, [self.visit(arg) for arg in args], place)
