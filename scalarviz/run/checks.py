@@ -89,10 +89,7 @@ def waiting(seconds: float, what: str) -> float:
 
 
 def check_targets(loss: Any, targets: NDArray[Any], tape: Tape) -> None:
-    """Let a recorded loss refuse targets (N, n_targets) that it cannot use, by its ``check_targets`` where it has one.
-
-    The losses of classes that it calls are asked, too.
-    """
+    """Let a recorded loss, and the losses of classes that it calls, refuse targets (N, n_targets)."""
     check = getattr(loss, "check_targets", None)
     if callable(check):
         check(targets, len(tape.outputs))
@@ -139,11 +136,7 @@ class Ids:
     def check(
         self, what: str, inputs: NDArray[np.number] | None = None, targets: NDArray[np.number] | None = None
     ) -> None:
-        """Whether samples (N, n_inputs) and targets (N, n_targets) hold ids where ids are read.
-
-        Raises InputError: one is no whole number of its table; says which, of how many samples, in which
-        column.
-        """
+        """InputError unless samples (N, n_inputs) and targets (N, n_targets) hold ids where ids are read."""
         for name, samples, limits in (("the inputs", inputs, self.inputs), ("the targets", targets, self.targets)):
             if samples is None:
                 continue
@@ -183,10 +176,7 @@ def ids_of(tape: Tape) -> Ids:
 
 
 def check_tables(tape: Tape, dtype: str) -> None:
-    """Whether numbers of that dtype can name every row of every table.
-
-    Raises InputError: a table has more rows than float32 has whole numbers.
-    """
+    """InputError if a table has more rows than numbers of that dtype can name."""
     largest = max((node.table.rows for node in tape.nodes if node.table is not None), default=0)
     if dtype == "float32" and largest > EXACT:
         raise InputError(
