@@ -35,10 +35,9 @@ def in_losses(condition: Condition, history: History, first: int, end: int) -> t
     if not known or not len(steps):
         return known, None
     start = {"loss": np.asarray(np.nan), "lr": rates[0], "step": np.asarray(float(first))}
-    rises = np.flatnonzero(
-        condition.became_true_at({"loss": losses, "lr": rates, "step": steps.astype(np.float64)}, start)
-    )
-    return True, int(steps[rises[-1]]) if len(rises) else None
+    numbers = {"loss": losses, "lr": rates, "step": steps.astype(np.float64)}
+    found = np.flatnonzero(condition.became_true_at(numbers, start))
+    return True, int(steps[found[-1]]) if len(found) else None
 
 
 def search(timeline: Timeline, here: Callable[[], Here], progress: Progress | None, end: int) -> int | None:
@@ -51,7 +50,8 @@ def search(timeline: Timeline, here: Callable[[], Here], progress: Progress | No
     found, stop = None, last
     try:
         while stop > first and found is None:
-            start = _start_of(timeline, stop)
+            key = timeline.line.nearest(stop - 1, timeline.line.done(stop - 1))
+            start = first if key is None else key.step if key.whole else key.step + 1
             timeline.to(start)
             with timeline.going("through its past"):
                 condition: Condition | None = None
@@ -66,24 +66,15 @@ def search(timeline: Timeline, here: Callable[[], Here], progress: Progress | No
                         found = step if risen.any() else found
                     else:
                         before = None if condition is None else condition.keep(numbers.read)
-                    due = step > start and (step == stop or (step - start) % PROGRESS_EVERY == 0)
-                    if (
-                        due
-                        and progress is not None
-                        and progress((last - stop + step - start) / (last - first)) is False
-                    ):
-                        return None
+                    done = step - start
+                    if progress is not None and done and (step == stop or done % PROGRESS_EVERY == 0):
+                        share = (last - stop + done) / (last - first)
+                        if progress(share) is False:
+                            return None
             stop = start
     finally:
         timeline.to(at)
     return found
-
-
-def _start_of(timeline: Timeline, step: int) -> int:
-    """A step before `step` at which one can stand at once, or after one step more."""
-    line, (first, _) = timeline.line, timeline.span
-    key = line.nearest(step - 1, line.done(step - 1))
-    return first if key is None else key.step if key.whole else key.step + 1
 
 
 class Breakpoint:
