@@ -182,7 +182,7 @@ def names_now(run: Run) -> Named:
     if named is None or named.tensors is not run.tensors or named.stages is not run.stages:
         run._names = named = Named(run.tensors, run.stages)
         for point in run.breakpoints:
-            point.renamed(named)
+            point.reread(named)
     return named
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -89,10 +89,7 @@ def waiting(seconds: float, what: str) -> float:
 
 
 def check_targets(loss: Any, targets: NDArray[Any], tape: Tape) -> None:
-    """Let a recorded loss refuse targets (N, n_targets) that it cannot use, by its ``check_targets`` where it has one.
-
-    The losses of classes that it calls are asked, too.
-    """
+    """Let a recorded loss, and the losses of classes that it calls, refuse targets (N, n_targets)."""
     check = getattr(loss, "check_targets", None)
     if callable(check):
         check(targets, len(tape.outputs))
@@ -139,16 +136,29 @@ class Ids:
     def check(
         self, what: str, inputs: NDArray[np.number] | None = None, targets: NDArray[np.number] | None = None
     ) -> None:
-        """Whether samples (N, n_inputs) and targets (N, n_targets) hold ids where ids are read.
-
-        Raises InputError: one is no whole number of its table; says which, of how many samples, in which
-        column.
-        """
+        """InputError unless samples (N, n_inputs) and targets (N, n_targets) hold ids where ids are read."""
         for name, samples, limits in (("the inputs", inputs, self.inputs), ("the targets", targets, self.targets)):
-            if samples is not None:
-                _check(samples, limits, f"{what}: {name}")
+            if samples is None:
+                continue
+            for column, rows in limits.items():
+                numbers = samples[:, column]
+                bad = ~((numbers >= 0) & (numbers < rows) & (numbers == np.floor(numbers)))
+                if bad.any():
+                    first = int(np.argmax(bad))
+                    raise InputError(
+                        f"{what}: {name}: sample {first}, column {column} is {numbers[first]}; it chooses one of "
+                        f"{rows} rows of a table, a whole number from 0 to {rows - 1} ({int(bad.sum())} of {len(bad)} "
+                        "samples are wrong there)"
+                    )
         if self.half and inputs is not None:
-            _check_half(inputs, self.inputs, f"{what}: the inputs")
+            large = np.abs(inputs) >= TOO_LARGE
+            large[:, list(self.inputs)] = False
+            if large.any():
+                sample, column = np.argwhere(large)[0].tolist()
+                raise InputError(
+                    f"{what}: the inputs: sample {sample}, column {column} is {inputs[sample, column]:g}; float16 "
+                    'holds numbers up to 65,504: scale the inputs, or take dtype="float32"'
+                )
 
 
 def ids_of(tape: Tape) -> Ids:
@@ -166,39 +176,12 @@ def ids_of(tape: Tape) -> Ids:
 
 
 def check_tables(tape: Tape, dtype: str) -> None:
-    """Whether numbers of that dtype can name every row of every table.
-
-    Raises InputError: a table has more rows than float32 has whole numbers.
-    """
+    """InputError if a table has more rows than numbers of that dtype can name."""
     largest = max((node.table.rows for node in tape.nodes if node.table is not None), default=0)
     if dtype == "float32" and largest > EXACT:
         raise InputError(
             f"a table of {largest:,} rows: float32 tells whole numbers apart up to 2**24 = {EXACT:,}, so some ids "
             'would name another row; take dtype="float64"'
-        )
-
-
-def _check(samples: NDArray[np.number], limits: dict[int, int], what: str) -> None:
-    for column, rows in limits.items():
-        numbers = samples[:, column]
-        bad = ~((numbers >= 0) & (numbers < rows) & (numbers == np.floor(numbers)))
-        if bad.any():
-            first = int(np.argmax(bad))
-            raise InputError(
-                f"{what}: sample {first}, column {column} is {numbers[first]}; it chooses one of {rows} rows of a "
-                f"table, a whole number from 0 to {rows - 1} ({int(bad.sum())} of {len(bad)} samples are wrong there)"
-            )
-
-
-def _check_half(samples: NDArray[np.number], but: Collection[int], what: str) -> None:
-    """InputError for a number that float16 cannot hold, in other columns than `but`."""
-    large = np.abs(samples) >= TOO_LARGE
-    large[:, list(but)] = False
-    if large.any():
-        sample, column = np.argwhere(large)[0].tolist()
-        raise InputError(
-            f"{what}: sample {sample}, column {column} is {samples[sample, column]:g}; float16 holds numbers up to "
-            '65,504: scale the inputs, or take dtype="float32"'
         )
 
 
@@ -236,11 +219,6 @@ def all_finite(array: NDArray[Any]) -> bool:
         return True
     numbers = array.size // len(array)
     return all(bool(np.isfinite(array[part]).all()) for part in pieces(len(array), numbers))
-
-
-def _as_given(given: Any, what: str) -> NDArray[Any] | Source:
-    source = as_source(given, what)
-    return as_samples(given, what) if source is None else source
 
 
 def sample_shape(samples: Any, given: Any) -> Shape:
@@ -294,9 +272,8 @@ def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
             f"data must be a pair (X, Y): inputs and targets, one row a sample; got {type(data).__name__} {shown(data)}"
         )
     x, y = data
-    inputs, targets = (
-        _as_given(given, what) for given, what in ((x, "data[0] (the inputs)"), (y, "data[1] (the targets)"))
-    )
+    named = (x, "data[0] (the inputs)"), (y, "data[1] (the targets)")
+    inputs, targets = (as_samples(*each) if (source := as_source(*each)) is None else source for each in named)
     if len(inputs) != len(targets):
         raise InputError(f"data: {len(inputs)} inputs but {len(targets)} targets; they must pair up")
     return inputs, targets

@@ -170,6 +170,9 @@ PIECES = [
 @example("1e" + "9" * 9998)
 @example("1<" * 4999 + "1")
 @example("x" * 10_001)
+@example("x" + "[1]" * 3000)
+@example("(" + "x < 1 or x < 1 and not 1 < 1 + 1 * -(" * 31)
+@example("+".join(["x"] * 5000) + " > 1")
 def test_any_text_is_read_or_refused_in_few_words(text):
     run, said = named(), ""
     try:

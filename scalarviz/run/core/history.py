@@ -72,8 +72,8 @@ class History:
 
     def _span(self, start: int, end: int) -> Curve:
         arrays = self._arrays  # another thread may look while the line is left
-        whole = _joined((*self._before, self._own), self._size) if arrays is None else arrays
-        return _each(whole, lambda array: _read_only(array[start:end]))
+        step, loss, lr = _joined((*self._before, self._own), self._size) if arrays is None else arrays
+        return Curve(_read_only(step[start:end]), _read_only(loss[start:end]), _read_only(lr[start:end]))
 
     def __len__(self) -> int:
         return self._size

@@ -1,8 +1,8 @@
 """Texts with a formula or a condition in them: ``grad > 10``, ``0.weight[2][1] crosses 0``, ``x**2 + sin(y)``.
 
-Open `parser` first: the grammar stands there. `expression` is what a text becomes (NumPy evaluates it, never ``eval``),
+Open `parser` first: it has the grammar. A text becomes an `expression` (NumPy evaluates it, never ``eval``), and
 `formula` computes one with Values. `conditions` are texts about a run, `breakpoints` stop it where one becomes true.
-Beside them stand questions that need no text: `diagnosis`, `ranges`.
+`diagnosis` and `ranges` are questions without a text.
 """
 
 from __future__ import annotations

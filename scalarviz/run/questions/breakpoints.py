@@ -14,14 +14,14 @@ from ...engine.problem import Rates
 from ...errors import InputError, TypeMismatchError, listing, shown
 from ..core.history import History
 from ..past.timeline import Timeline
-from .conditions import SPEED_ONLY, Before, Condition, Named, Numbers, Told, told
+from .conditions import OF_LOSSES, Before, Condition, Named, Numbers, Reason, reason
 from .expression import brief
 
 Progress = Callable[[float], bool | None]
-"""Told how much is done, 0 to 1; False gives it up."""
+"""Called with how much is done, 0 to 1; the search stops where it returns False."""
 Here = tuple[Condition | None, Numbers]
-TOLD_EVERY = 100
-"""Steps after which that is told."""
+PROGRESS_EVERY = 100
+"""Steps between two of these calls."""
 
 
 def in_losses(condition: Condition, history: History, first: int, end: int) -> tuple[bool, int | None]:
@@ -35,21 +35,23 @@ def in_losses(condition: Condition, history: History, first: int, end: int) -> t
     if not known or not len(steps):
         return known, None
     start = {"loss": np.asarray(np.nan), "lr": rates[0], "step": np.asarray(float(first))}
-    rises = np.flatnonzero(condition.rises({"loss": losses, "lr": rates, "step": steps.astype(np.float64)}, start))
-    return True, int(steps[rises[-1]]) if len(rises) else None
+    numbers = {"loss": losses, "lr": rates, "step": steps.astype(np.float64)}
+    found = np.flatnonzero(condition.became_true_at(numbers, start))
+    return True, int(steps[found[-1]]) if len(found) else None
 
 
 def search(timeline: Timeline, here: Callable[[], Here], progress: Progress | None, end: int) -> int | None:
-    """The last step before `end` at which a condition became true: its steps are done again, from a keyframe each time.
+    """The last step before `end` at which a condition became true; steps are done again from each keyframe back.
 
-    `timeline`: of the run, which is moved meanwhile and stands where it stood afterwards. `here`: gives the condition,
-    read for the model that the run has where it stands (None if it is of no sense there), and the numbers.
+    The run moves along `timeline` meanwhile and returns to its step. `here` gives the condition, read for the model
+    of the present step (None where that has no such weight), and the numbers.
     """
     at, first, last = timeline.place().step, timeline.span[0], end - 1
     found, stop = None, last
     try:
         while stop > first and found is None:
-            start = _start_of(timeline, stop)
+            key = timeline.line.nearest(stop - 1, timeline.line.done(stop - 1))
+            start = first if key is None else key.step if key.whole else key.step + 1
             timeline.to(start)
             with timeline.going("through its past"):
                 condition: Condition | None = None
@@ -59,29 +61,20 @@ def search(timeline: Timeline, here: Callable[[], Here], progress: Progress | No
                         timeline.advance(1)
                     former = condition
                     condition, numbers = here()
-                    if condition is not None and condition is former and before is not None:  # the model is the same
-                        risen, before = condition.passes(numbers.read, before)
+                    if condition is not None and condition is former and before is not None:  # the same model
+                        risen, before = condition.became_true(numbers.read, before)
                         found = step if risen.any() else found
                     else:
-                        before = None if condition is None else condition.stands(numbers.read)
-                    due = step > start and (step == stop or (step - start) % TOLD_EVERY == 0)
-                    if (
-                        due
-                        and progress is not None
-                        and progress((last - stop + step - start) / (last - first)) is False
-                    ):
-                        return None
+                        before = None if condition is None else condition.keep(numbers.read)
+                    done = step - start
+                    if progress is not None and done and (step == stop or done % PROGRESS_EVERY == 0):
+                        share = (last - stop + done) / (last - first)
+                        if progress(share) is False:
+                            return None
             stop = start
     finally:
         timeline.to(at)
     return found
-
-
-def _start_of(timeline: Timeline, step: int) -> int:
-    """A step before `step` at which one can stand at once, or after one step more."""
-    line, (first, _) = timeline.line, timeline.span
-    key = line.nearest(step - 1, line.done(step - 1))
-    return first if key is None else key.step if key.whole else key.step + 1
 
 
 class Breakpoint:
@@ -98,14 +91,12 @@ class Breakpoint:
     step : int or None
         Where it did so last.
     trouble : str
-        Why it cannot be looked at any more: the model was changed to one without that weight. Empty if it can.
+        Why it is not looked at: the model was changed to one without that weight. Empty if it is.
     """
 
-    def __init__(self, number: int, condition: Condition, once: bool = False) -> None:
+    def __init__(self, number: int, condition: Condition, once: bool) -> None:
         self.number, self.condition, self.once = number, condition, once
-        self.trouble = ""
-        self._enabled = True
-        self.hits = 0
+        self.hits, self.trouble, self._enabled = 0, "", True
         self.step: int | None = None
 
     @property
@@ -122,7 +113,7 @@ class Breakpoint:
     def enabled(self, enabled: bool) -> None:
         self._enabled = flag(enabled, "enabled")
 
-    def renamed(self, named: Named) -> None:
+    def reread(self, named: Named) -> None:
         """The run has other weights now: the text is read anew."""
         try:
             self.condition, self.trouble = Condition.read(self.text, named, f"breakpoint {self.number}:"), ""
@@ -143,7 +134,7 @@ class Breakpoint:
 
 
 class Breakpoints(Sequence[Breakpoint]):
-    """The breakpoints of one run, in the order in which they were set; ``run.break_on`` sets one.
+    """The breakpoints of one run, in the order in which ``run.break_on`` set them.
 
     Any thread may change them: the run looks at them anew before every call of its engine.
     """
@@ -152,12 +143,11 @@ class Breakpoints(Sequence[Breakpoint]):
         self._all: tuple[Breakpoint, ...] = ()
         self._last = 0
 
-    def set(self, condition: Condition, once: bool = False) -> Breakpoint:
+    def set(self, condition: Condition, once: bool) -> Breakpoint:
         """One more."""
         self._last += 1
-        new = Breakpoint(self._last, condition, once)
-        self._all = (*self._all, new)
-        return new
+        self._all = (*self._all, Breakpoint(self._last, condition, once))
+        return self._all[-1]
 
     @property
     def enabled(self) -> tuple[Breakpoint, ...]:
@@ -166,7 +156,7 @@ class Breakpoints(Sequence[Breakpoint]):
 
     @property
     def remark(self) -> str:
-        """What those that are looked at cost, one clause; empty where that is next to nothing."""
+        """What the enabled ones cost, one clause; empty where that is next to nothing."""
         slow = [str(point.number) for point in self.enabled if not point.condition.of_losses]
         return f"one step a call, for breakpoint{'s' * (len(slow) > 1)} {' and '.join(slow[:3])}" if slow else ""
 
@@ -186,12 +176,7 @@ class Breakpoints(Sequence[Breakpoint]):
     def numbered(self, which: Breakpoint | int) -> Breakpoint:
         """The breakpoint of that number, or itself.
 
-        Raises
-        ------
-        InputError
-            There is none.
-        TypeMismatchError
-            Neither a Breakpoint nor its number.
+        Raises InputError: there is none. TypeMismatchError: neither a Breakpoint nor its number.
         """
         if isinstance(which, bool) or not isinstance(which, Breakpoint | int):
             raise TypeMismatchError(f"a breakpoint or its number is wanted, got {type(which).__name__} {shown(which)}")
@@ -202,13 +187,7 @@ class Breakpoints(Sequence[Breakpoint]):
         raise InputError(f"there is no breakpoint {shown(which)}; there are {numbers}")
 
     def remove(self, which: Breakpoint | int) -> None:
-        """Take one away, by its number or itself.
-
-        Raises
-        ------
-        InputError, TypeMismatchError
-            See :meth:`numbered`.
-        """
+        """Take one away, by its number or itself; see :meth:`numbered` for errors."""
         gone = self.numbered(which)
         self._all = tuple(point for point in self._all if point is not gone)
 
@@ -240,38 +219,26 @@ class Breakpoints(Sequence[Breakpoint]):
 # ---- `Watch`: the breakpoints of a run, looked at while it does steps
 
 
-TOLD = 2
-"""The most breakpoints that one line speaks of."""
+MOST_SAID = 2
+"""The most breakpoints that one line names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stop:
-    """Why a run stands where it stands.
-
-    Attributes
-    ----------
-    step : int
-        The step that made it true; the run stands after it.
-    breakpoints : tuple of Breakpoint
-        Those whose conditions became true by it.
-    numbers : tuple of str
-        What was in each condition.
-    weights : tuple of int
-        Flat indices of the weights in question, those of the first condition first.
-    """
+    """Why a run stands where it stands: after the step by which conditions became true."""
 
     step: int
-    breakpoints: tuple[Breakpoint, ...]
-    numbers: tuple[str, ...]
-    weights: tuple[int, ...] = ()
+    breakpoints: tuple[Breakpoint, ...]  # those of the conditions
+    numbers: tuple[str, ...]  # what was in each condition
+    weights: tuple[int, ...] = ()  # flat indices of the weights in question, of the first condition first
 
     def __str__(self) -> str:
         """One line, as ``breakpoint 1 at step 57: grad > 10 (grad 12.3 in 0.weight[2][1])``."""
         said = [
             f"breakpoint {point.number} at step {self.step:,}: {brief(point.text)}{numbers and f' ({numbers})'}"
-            for point, numbers in zip(self.breakpoints[:TOLD], self.numbers[:TOLD], strict=True)
+            for point, numbers in zip(self.breakpoints[:MOST_SAID], self.numbers[:MOST_SAID], strict=True)
         ]
-        more = len(self.breakpoints) - TOLD
+        more = len(self.breakpoints) - MOST_SAID
         return "; ".join([*said, f"and {more} more"] if more > 0 else said)
 
     def __repr__(self) -> str:
@@ -279,43 +246,28 @@ class Stop:
 
 
 class Watch:
-    """Looks at some breakpoints before and after one call of the engine: an `Onlooker` of a training.
-
-    Parameters
-    ----------
-    points : sequence of Breakpoint
-        At least one.
-    read : callable
-        Gives the numbers of the run as it stands.
-
-    Attributes
-    ----------
-    single : bool
-        Whether the call may do one step only: a condition asks for more than losses.
-    stop : Stop or None
-        What stops the run where it stands after the call.
-    """
+    """Looks at breakpoints (one at least) before and after one call of the engine: an `Onlooker` of a training."""
 
     def __init__(self, points: Sequence[Breakpoint], read: Callable[[], Numbers]) -> None:
-        self._points, self._read = tuple(points), read
-        self.single = not all(point.condition.of_losses for point in points)
+        self._points, self._read = tuple(points), read  # `read` gives the numbers of the run as it stands
+        self.single = not all(point.condition.of_losses for point in points)  # the call may do one step only
         numbers = read()
-        self._former = {name: numbers.read(name) for name in SPEED_ONLY}
-        self._before = [point.condition.stands(numbers.read) for point in points] if self.single else []
+        self._former = {name: numbers.read(name) for name in OF_LOSSES}
+        self._before = [point.condition.keep(numbers.read) for point in points] if self.single else []
         self._at = 0  # the step by which one became true
-        self.stop: Stop | None = None
+        self.stop: Stop | None = None  # what stops the run where it stands after the call
 
     def until(self, first: int, losses: NDArray[np.float64], lr: Rates) -> int | None:
-        """How many steps of the call to keep, where a condition became true among them: to the first such step.
+        """How many steps of the call to keep: up to the first at which a condition became true; None keeps all.
 
-        `first`: steps done before the call. `losses`: shape (count,). `lr`: of all steps, or of each, shape (count, 1).
+        `first`: steps done before the call. `losses`: shape (count,). `lr`: one, or shape (count, 1).
         """
         if self.single:
             return None
         count, former = len(losses), self._former
         rates = lr[:count, 0] if isinstance(lr, np.ndarray) else np.full(count, lr)
         steps = {"loss": losses, "lr": rates, "step": np.arange(first + 1.0, first + count + 1.0)}
-        rises = np.array([point.condition.rises(steps, former) for point in self._points])
+        rises = np.array([point.condition.became_true_at(steps, former) for point in self._points])
         found = rises.any(axis=0)
         if not found.any():
             return None
@@ -323,22 +275,22 @@ class Watch:
         if at:
             former = {name: array[at - 1] for name, array in steps.items()}
         self._points = tuple(point for point, rise in zip(self._points, rises, strict=True) if rise[at])
-        self._before = [point.condition.stands(former.__getitem__) for point in self._points]
+        self._before = [point.condition.keep(former.__getitem__) for point in self._points]
         self._at = first + at + 1
         return at + 1
 
     def after(self) -> None:
-        """Find out what stops the run where it stands now, after the call; hits are counted."""
+        """After the call: find what stops the run here, and count hits."""
         numbers = self._read()
         step = int(numbers.read("step"))
         if not self.single and step != self._at:  # none did, or it diverged before
             return
-        found: list[tuple[Breakpoint, Told]] = []
+        found: list[tuple[Breakpoint, Reason]] = []
         for point, before in zip(self._points, self._before, strict=True):
-            where, _ = point.condition.passes(numbers.read, before)
+            where, _ = point.condition.became_true(numbers.read, before)
             if where.any():
                 point.hit(step)
-                found.append((point, told(point.condition.expression, numbers, where, before)))
+                found.append((point, reason(point.condition.expression, numbers, where, before)))
         if found:
             points, why = zip(*found, strict=True)
             weights = dict.fromkeys(index for each in why for index in each.weights)

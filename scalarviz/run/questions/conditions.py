@@ -18,7 +18,7 @@ from .diagnosis import sources_of
 from .expression import Array, Expression, Kept, Load, Read, fault
 from .parser import CONSTANTS, Vocabulary, is_plain, parse
 
-SPEED_ONLY = frozenset({"loss", "lr", "step"})
+OF_LOSSES = frozenset({"loss", "lr", "step"})
 """Names that the losses of a call suffice for."""
 
 _NUMBERS, _TRUTH = ("loss", "lr", "step", "grad"), "nan"
@@ -48,11 +48,11 @@ class Named:
         return [f"dead({stage.name})[{k}]" for stage in self.rectifiers for k in range(stage.outputs)][place]
 
     def key(self, tensor: Tensor) -> str:
-        """What a tensor is called in a condition: its name, in quotes where a word of the language has it."""
+        """How a condition names a tensor: in quotes where its name is a word of the language."""
         return f'"{tensor.name}"' if tensor.name in (*_NUMBERS, _TRUTH, "dead", *CONSTANTS) else tensor.name
 
     def weight(self, index: int) -> str:
-        """How the weight at a flat index is written in a condition: as it is called, in quotes where that is needed."""
+        """How a condition names the weight at a flat index: in quotes where that is needed."""
         tensor = next(t for t in self.tensors if t.start <= index < t.start + t.size)
         places = weight_name(self.tensors, index).removeprefix(tensor.name)
         quote = "" if is_plain(self.key(tensor)) else '"' if '"' not in tensor.name else "'"
@@ -77,7 +77,7 @@ class Named:
         return values | {f"grad({tensor.name})": (tensor, True) for tensor in self.tensors}
 
     def shaped(self, name: str) -> Array:
-        """Something of the shape of what a name stands for, without the memory."""
+        """An array of the shape of what a name stands for, without the memory."""
         if name in self.tensor:
             return np.broadcast_to(0.0, self.tensor[name][0].shape)
         if name in (*_NUMBERS, _TRUTH):
@@ -135,7 +135,7 @@ class Numbers:
         return gradient if store.computed.all() else gradient[store.computed != 0]
 
     def weight_of(self, name: str) -> int | None:
-        """The weight that ``grad`` or ``nan`` is of: with the largest gradient, or the first one that is lost."""
+        """The weight that ``grad`` or ``nan`` is of: of the largest gradient, or the first that is not finite."""
         store = self.training.problem.store
         if name == "grad":
             sizes = np.where(store.computed != 0, np.abs(store.grad), -1)
@@ -176,7 +176,7 @@ class Condition:
             raise fault(
                 text, 0, f"there is no name in it, so it never changes; there are {named.vocabulary.listed()}", what
             )
-        expression.run(named.shaped, expression.keep(named.shaped))  # places and shapes: said now, not at some step
+        expression.run(named.shaped, expression.keep(named.shaped))  # wrong [places] and shapes are said now
         return cls(expression)
 
     @property
@@ -187,46 +187,46 @@ class Condition:
     @property
     def of_losses(self) -> bool:
         """Whether the losses of a call suffice for it, so that the engine runs at full speed."""
-        return self.expression.names <= SPEED_ONLY and not self.expression.reduces
+        return self.expression.names <= OF_LOSSES and not self.expression.reduces
 
     def now(self, read: Read, kept: Kept = ()) -> NDArray[np.bool_]:
         """Whether it is true, element by element, where names stand for what `read` gives."""
         return self.expression.run(read, kept).astype(bool, copy=False)
 
-    def stands(self, read: Read) -> Before:
-        """What has to be known before a step to say whether it becomes true by it."""
+    def keep(self, read: Read) -> Before:
+        """What has to be known before a step, to say whether the step makes it true."""
         return self.expression.keep(read) if self.expression.looks_back else self.now(read)
 
-    def passes(self, read: Read, before: Before) -> tuple[NDArray[np.bool_], Before]:
-        """Whether it has become true since :meth:`stands` gave `before`, and what that gives now."""
+    def became_true(self, read: Read, before: Before) -> tuple[NDArray[np.bool_], Before]:
+        """Whether it became true since :meth:`keep` gave `before`, element by element; and what that gives now."""
         if isinstance(before, tuple):
             return self.now(read, before), self.expression.keep(read)
         now = self.now(read)
         return now & ~before, now
 
-    def rises(self, steps: Mapping[str, Array], former: Mapping[str, Array]) -> NDArray[np.bool_]:
-        """Whether it becomes true at each of many steps: a number a step by name, and those of the step before them."""
+    def became_true_at(self, steps: Mapping[str, Array], former: Mapping[str, Array]) -> NDArray[np.bool_]:
+        """Whether each of many steps makes it true; `steps` has a number a step, `former` those before them."""
         before = {name: np.append(former[name], array[:-1]) for name, array in steps.items()}
-        risen, _ = self.passes(steps.__getitem__, self.stands(before.__getitem__))
+        risen, _ = self.became_true(steps.__getitem__, self.keep(before.__getitem__))
         return np.broadcast_to(risen, len(steps["step"]))
 
 
-# ---- What is said of a condition that became true: the numbers in it, and which weights they are of
+# ---- Why a condition became true: the numbers in it, and which weights they are of
 
 
 SHOWN = 4
 """The most numbers that are said."""
 
 
-class Told(NamedTuple):
+class Reason(NamedTuple):
     """Why a condition is true."""
 
-    text: str  # as ``grad 12.3 in 0.weight[2][1]`` and ``0.weight[2][1] 0.01, before -0.02``; the first few numbers
+    text: str  # the first few numbers: ``grad 12.3 in 0.weight[2][1]``, ``0.weight[2][1] 0.01, before -0.02``
     weights: tuple[int, ...]  # flat indices of the weights in question
 
 
-def told(expression: Expression, numbers: Numbers, where: NDArray[np.bool_], before: Before) -> Told:
-    """The numbers in a condition, where `where` is what :meth:`Condition.passes` found: the first element is told."""
+def reason(expression: Expression, numbers: Numbers, where: NDArray[np.bool_], before: Before) -> Reason:
+    """The numbers in a condition at the first element `where` it became true."""
     former = iter(before if isinstance(before, tuple) else ())
     place = tuple(int(i) for i in np.argwhere(where)[0]) if where.ndim else ()
     parts: dict[tuple[str, bool], str] = {}
@@ -250,7 +250,7 @@ def told(expression: Expression, numbers: Numbers, where: NDArray[np.bool_], bef
             if load.key in ("grad", "nan"):
                 value += f" in {weight_name(numbers.named.tensors, index)}"
         parts[name, False] = f"{name} {value}"
-    return Told(", ".join(list(parts.values())[:SHOWN]), tuple(weights))
+    return Reason(", ".join(list(parts.values())[:SHOWN]), tuple(weights))
 
 
 def _weight(load: Load, numbers: Numbers, place: tuple[int, ...]) -> int | None:

@@ -46,18 +46,8 @@ class Layer:
 def diagnose(frame: Frame, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> tuple[Trouble, ...]:
     """What is wrong at a frame, from input to output; empty for a network that learns.
 
-    Parameters
-    ----------
-    frame : Frame
-        Its gradient is left out of account where it is not of these values, or not computed.
-    tensors : sequence of Tensor
-    stages : sequence of Stage
-        From input to output; without them only numbers that are not finite are found.
-
-    Returns
-    -------
-    tuple of Trouble
-        A cause is told once, at the layer before it: what follows from it is not.
+    A cause is named once, at the layer before it; what follows from it is not. The frame's gradient counts only where
+    it was computed, and for these values. Without stages only numbers that are not finite are found.
     """
     weights = [tensor for tensor in tensors if not tensor.buffer]
     known = not frame.edited and frame.step > 0 and all(bool(frame.computed[t.span].all()) for t in weights)
@@ -102,9 +92,9 @@ def sources_of(stages: Sequence[Stage]) -> dict[str, tuple[str, ...]]:
 
 
 def layers_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[Layer]:
-    """Layers with weights in the order of the way; a convolution's tensor is found by its module's name.
+    """Layers with weights, from input to output, without those called more than once: one call may learn alone.
 
-    Those that are called more than once are left out: one call may learn where another cannot.
+    A convolution's tensor is found by its module's name.
     """
     named, sources = {t.name: t for t in tensors}, sources_of(stages)
     readers = {stage.name: [s for s in stages if stage.name in sources[s.name]] for stage in stages}
@@ -142,10 +132,7 @@ def _when(frame: Frame) -> str:
 
 
 def _saturated(frame: Frame, layer: Layer, behind: Sequence[Layer], known: bool) -> Trouble | None:
-    """Activations so flat that next to nothing of the gradient behind them has come through.
-
-    Outputs may be what they should be, and the few steep units may do: then they do no harm.
-    """
+    """Activations so flat that hardly any of the gradient behind them comes through, where that does harm."""
     own, after = _size(frame, layer.weight), max((_size(frame, other.weight) for other in behind), default=0.0)
     if known:
         harm = frame.loss > WRONG and own < LOST * frame.loss if layer.last else own < HARDLY * after

@@ -259,7 +259,7 @@ class Expression:
         return any(isinstance(i, Apply) and i.count == 1 and i.function.reduces for i in self.instructions)
 
     def evaluate(self, numbers: Mapping[str, ArrayLike]) -> Array:
-        """What it is for these numbers, by name; arrays are joined element by element, as NumPy broadcasts them.
+        """Its result for these numbers, by name; NumPy broadcasts arrays.
 
         Results are those of IEEE float64: ``1 / 0`` is inf and ``(-8) ** 0.5`` is NaN.
 
@@ -268,7 +268,7 @@ class Expression:
         return self.run(lambda key: np.asarray(numbers[key], np.float64))
 
     def run(self, read: Read, kept: Kept = ()) -> Array:
-        """What it is for arrays of numbers that a function gives by name; `kept`: what :meth:`keep` gave before."""
+        """Its result for the arrays that `read` gives; `kept`: what :meth:`keep` gave before the step."""
         former = iter(kept)
         stack: list[Array] = []
         with np.errstate(all="ignore"):
@@ -283,7 +283,7 @@ class Expression:
         return stack[0] if self.kind == "truth" else stack[0].astype(np.float64, copy=False)
 
     def keep(self, read: Read) -> Kept:
-        """Copies of what :meth:`run` will want to know of before the step."""
+        """Copies of the arrays before the step that :meth:`run` will need."""
         return tuple(self.value(load, read).copy() for load in self.loads if load.before)
 
     def value(self, load: Load, read: Read) -> Array:
@@ -291,7 +291,7 @@ class Expression:
         found = read(load.key)
         for place in load.indices:
             if not found.ndim:
-                said = f"{load.written} has more [places] than {load.key} has"
+                said = f"{brief(load.written)} has more [places] than {load.key} has"
                 raise fault(self.text, load.start, said, self.what)
             try:
                 found = np.asarray(found[position(place, len(found), load.key)])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
+from ...errors import shown
 from ...scalar import Value, function
 from ...scalar import max as largest
 from ...scalar import min as smallest
@@ -39,7 +40,7 @@ class Formula:
     """
 
     expression: Expression
-    known: tuple[str, ...]  # known, others: the names in it, in their order: those that were given, and the rest
+    known: tuple[str, ...]  # known, others: the names in it, in order: those that were given, and the rest
     others: tuple[str, ...]
 
     @property
@@ -73,10 +74,10 @@ class Formula:
 def formula(text: str, names: Iterable[str] = (), what: str = "the formula") -> Formula:
     """Read a text in which every other word is a number as well.
 
-    Its grammar is that of :mod:`scalarviz.run.questions.parser` without what looks back, joins conditions, or is of
-    arrays. `names` are known beforehand; one of several words is written in quotes. `what`: how messages call it.
+    The grammar is that of `parser`, without what looks back, joins conditions or is of arrays. `names` are known
+    beforehand; one of several words is written in quotes. `what`: how messages call it.
 
-    Raises ExpressionError: the text is no formula. InputError: more than 10,000 characters. TypeMismatchError: no text.
+    Raises ExpressionError: the text is no formula. InputError, TypeMismatchError: it is too long, or no text.
     """
     known = tuple(names)
     expression = parse(text, Vocabulary(known, free=True), what, "number")
@@ -95,7 +96,7 @@ def _refusal(instruction: Instruction) -> str:
         case Load(before=True) | Apply(function=Function(name="crosses" | "changes")):
             return "'before', 'changes' and 'crosses' look back, and a formula knows nothing of the step before"
         case Load(indices=(_, *_), written=written):
-            return f"{written!r}: every name is one number and has no [places]"
+            return f"{shown(written)}: every name is one number and has no [places]"
         case Apply(function=Function(name=name, op=""), count=count):
             return f"{name!r} stands in a chain of comparisons; {_NO}" if count > 2 else f"{name!r}: {_REFUSED[name]}"
     return ""

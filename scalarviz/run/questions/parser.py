@@ -1,4 +1,4 @@
-"""The grammar, and the way from a text to an `Expression`: Python parses it (`ast`), and a checker refuses the rest.
+"""The grammar of texts: Python's `ast` parses one, a checker refuses what is not allowed, and an `Expression` is made.
 
 From what binds least to what binds most, as in Python::
 
@@ -10,13 +10,13 @@ From what binds least to what binds most, as in Python::
     a ** b
     12.5    name    name[2][1]    "any name"    function(a, b)    before(a)    (a)
 
-Operands of ``and``, ``or`` and ``not`` are comparisons, those of arithmetic are numbers (a comparison among them is 1
-or 0). ``before(a)`` is `a` as it was before the step, ``a changes`` is ``a != before(a)``, and ``a crosses b`` holds
-where `a` was on one side of `b` and is now on it or on the other.
+Operands of ``and``, ``or`` and ``not`` are comparisons. Operands of arithmetic are numbers; a comparison counts as 1
+or 0. ``before(a)`` is `a` before the step. ``a changes`` is ``a != before(a)``. ``a crosses b`` is true where `a`
+was on one side of `b` and is now on it or on the other side.
 
-Python gets another text, in which each word takes eight characters: a number or name is ``_``, ``a changes`` is
-``a is None``, and ``a crosses b`` is ``a in b``, which bind like comparisons. So the column of a node tells the word,
-and nothing that a user writes reaches Python but brackets and operators.
+Python parses a text in which each word takes eight characters: a number or name is ``_``, ``a changes`` is
+``a is None`` and ``a crosses b`` is ``a in b``, since these bind like comparisons. So a node's column says which
+word it is, and only parentheses and operators of what a user writes reach Python.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Vocabulary:
     # names that are written with another in parentheses, as ``grad(0.weight)``: what may stand there
     of: Mapping[str, Collection[str]] = field(default_factory=dict)
     truths: Collection[str] = ()  # which of `names` and `of` stand for truths
-    absent: Mapping[str, str] = field(default_factory=dict)  # names that people expect, and why they are not here
+    absent: Mapping[str, str] = field(default_factory=dict)  # names that people expect, and why they are missing
     free: bool = False  # whether every other word that could name a variable stands for a number too
 
     def listed(self) -> str:
@@ -83,7 +83,8 @@ class Vocabulary:
 Word = re.Match[str]  # lastgroup: what it is
 
 # Nothing here is tried twice (possessive, atomic), so that no text takes longer than its length.
-_NAME, _QUOTED, _INDEX = r"\w++(?:\.\w++)*+", r""""[^"]*+"|'[^']*+'""", r"\s*+-?+\s*+[0-9]{1,18}+(?![\w.])\s*+"
+_NAME, _QUOTED = r"\w++(?:\.\w++)*+", r""""[^"]*+"|'[^']*+'"""
+_INDEX = r"\s*+-?+\s*+[0-9]{1,18}+(?![\w.])\s*+"
 _PLACES = rf"(?:\s*+\[{_INDEX}(?:,{_INDEX})*+\])*+"
 
 
@@ -93,8 +94,8 @@ def _words(of: tuple[str, ...]) -> re.Pattern[str]:
     pattern = rf"""(?P<space>\s++)
     | (?P<number>(?>[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+(?![\w.]))
     | (?P<sign>(?:and|or|not|crosses|changes)(?![\w.])|\*\*|<=|>=|==|!=|[-+*/<>(),])
-    | (?P<part>(?P<of>{"|".join(of) or "(?!)"})\s*+\(\s*+(?P<inner>{_NAME}|{_QUOTED})(?P<first>{_PLACES})\s*+\)
-        (?P<then>{_PLACES}))
+    | (?P<part>(?P<of>{"|".join(of) or "(?!)"})\s*+
+        \(\s*+(?P<inner>{_NAME}|{_QUOTED})(?P<first>{_PLACES})\s*+\)(?P<then>{_PLACES}))
     | (?P<operand>(?:(?P<name>{_NAME})|(?P<quoted>{_QUOTED}))(?P<places>{_PLACES}))
     | (?P<broken>\[(?:{_INDEX},)*+(?:{_INDEX})?+\s*+-?+)  # places, up to what is wrong with them
     | (?P<bad>.)
@@ -160,9 +161,9 @@ class _Reader:
         return self.fault(word, f"{there} where {wanted} is wanted")
 
     def python(self) -> str:
-        """The text that Python parses, if operands and operators take turns and every parenthesis is closed."""
-        opened, ended, deep = [_END], False, 0  # what else may stand behind an operand; whether one has ended
-        last, name = "", False  # the word before, and whether that is a name
+        """The text for Python; refused unless operands and operators take turns and parentheses are closed."""
+        opened, ended, deep = [_END], False, 0  # what else may follow an operand; whether one has ended
+        last, name = "", False  # the word before, and whether it is a name
         for at, word in enumerate(self.words):
             kind, text = word.lastgroup, word.group()
             sign = text if kind == "sign" else ""
@@ -338,7 +339,7 @@ class _Reader:
             near = nearest(name, known) or "."
             raise self.fault(word, f"there is no function {shown(name)}{near} There are {', '.join(known)}")
         if not function.least <= len(args) <= function.most:
-            wanted = str(function.least) if function.least == function.most else f"at least {function.least}"
+            wanted = str(function.least) if function.least == function.most else f"1 to {function.most:,}"
             raise self.fault(word, f"{shown(name)} takes {wanted} in parentheses, got {len(args)}")
         if name != "before":
             return self.apply(function, word, [self.visit(arg) for arg in args], place)
