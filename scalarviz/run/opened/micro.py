@@ -384,8 +384,8 @@ class Walk:
             return "Σ w · δ"
         made = self.passes.network.places.made_of(int(above[0].rows[0])) if len(above) == 1 else None
         if made is not None and made[0].kind == "squares":
-            opposite = np.roll(made[2], len(made[2]) // 2)[made[2] == row]
-            if np.isin(opposite, self.passes.network.body.program.input_rows).all():  # targets, and no other output
+            pairs = made[2].reshape(2, -1)
+            if pairs[::-1][pairs == row] in self.passes.network.body.program.input_rows:  # the target, no other output
                 factor = Fraction(2 * float(made[0].numbers[0])).limit_denominator(1000)
                 return DIFFERENCE if factor == 1 else f"{factor} · {DIFFERENCE}"
         return "dL/dy"

@@ -82,10 +82,10 @@ def _joined(tokens: Sequence[Token], written: Callable[[Quantity], str]) -> str:
     text = ""
     for token, after in zip(tokens, [*tokens[1:], ""], strict=True):
         part = token if isinstance(token, str) else written(token)
-        power = isinstance(after, str) and after.startswith(("²", "^"))
-        first = not power and (not text or text.endswith(("(", ", ")))
-        bare = isinstance(token, str) or first or not part.startswith(MINUS)
-        text += part if bare else f"({part})"
+        if part.startswith(MINUS) and not isinstance(token, str):
+            power = isinstance(after, str) and after.startswith(("²", "^"))
+            part = f"({part})" if power or (text and not text.endswith(("(", ", "))) else part
+        text += part
     return text
 
 
