@@ -151,7 +151,7 @@ DEEPEST = 100
 
 
 def can_be_read(x: object) -> bool:
-    """Whether there may be numbers in it that can be watched: a module, a dict, or a container of some array."""
+    """Whether it may have numbers to watch: a module, a dict, or a container of some array."""
     if isinstance(x, Module):
         return False
     if is_module(x) or isinstance(x, Mapping):
@@ -422,11 +422,12 @@ class Reader:
         return flat
 
     def gradients(self) -> tuple[Float, Flags, Flags]:
-        """Gradients, 0 where there is none, where there is one, and what is frozen: of the last :meth:`values`."""
+        """Gradients, where there is one, and what is frozen, of the arrays of the last :meth:`values`."""
         given = {} if self._grads is None else dict(leaves(self._grads))
         flat = np.zeros(self._size, self._dtype)
         computed, frozen = np.zeros(self._size, bool), np.zeros(self._size, bool)
-        for part, place in ((part, self._places[part.name]) for part in self._now if part.name in self._places):
+        for part in (part for part in self._now if part.name in self._places):
+            place = self._places[part.name]
             frozen[place.span] = part.frozen
             own = given.get(part.name, part.gradient)
             if own is not None:
