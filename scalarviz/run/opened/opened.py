@@ -17,6 +17,7 @@ from ...tape import Tape
 from ..core.frame import Stage, Tensor
 from ..core.gather import index_of, weight_name
 from .micro import Made, MicroStep, PhaseSpan, Walk, phases_of
+from .network import LAYERS
 from .passes import MOST, OuterProduct, Own, Passes, Taken, Terms, products_of
 from .rule import SKIPPED, Line, Rule, Update, moved
 
@@ -306,11 +307,13 @@ class Opened:
         given: Any = counts
         if not (given is None or isinstance(given, Iterable)) or (isinstance(given, np.ndarray) and given.ndim == 0):
             raise TypeMismatchError(f"outer_products: counts are whole numbers, got {shown(counts)}; try [1, 2]")
-        if found.weight is None:
+        rows = self._passes.network.rows_of[found.name]
+        made = self._passes.network.places.made_of(int(rows[0]))
+        if found.weight is None or made is None or made[0].kind not in LAYERS:
             linear = listing(repr(s.name) for s in self.stages if s.weight is not None) or "none"
             raise InputError(f"outer_products: stage {stage!r} is {found.kind}; linear ones: {linear}")
         wanted = None if counts is None else frozenset(integer("outer_products: a count", c, 1) for c in counts)
-        return products_of(self._passes, found.name, self.batch, wanted)
+        return products_of(self._passes, rows, made[2], self.batch, wanted)
 
     # ---- small steps
 

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from ...engine.arrays.program import one_blas_thread
 from ...engine.data import Data
 from ...engine.problem import Limits, Share, inverse
-from ...errors import InputError
 from ...scalar.mask import Draws
 from ...tape import Plan, Tape
 from ...tape.half import loss_scale_of
 from ..core.frame import BoolArray, FloatArray, Tensor
-from .network import LAYERS, Network, Place, Rows, Use, pulled_back, slopes, uses_in
+from .network import Network, Place, Rows, Use, pulled_back, slopes, uses_in
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,19 +236,9 @@ class OuterProduct:
 
 
 def products_of(
-    passes: Passes, stage: str, batch: NDArray[np.int64], counts: frozenset[int] | None
-) -> Iterator[OuterProduct]:
-    """Every sample's, or the sums at `counts` alone, as copies. InputError: it is no layer of sums."""
-    outputs = passes.network.rows_of[stage]
-    made = passes.network.places.made_of(int(outputs[0]))
-    if made is None or made[0].kind not in LAYERS:
-        raise InputError(f"outer_products: stage {stage!r} is no layer of weighted sums")
-    return _added_up(passes, outputs, made[2], batch, counts)
-
-
-def _added_up(
     passes: Passes, outputs: Rows, inputs: Rows, batch: NDArray[np.int64], counts: frozenset[int] | None
 ) -> Iterator[OuterProduct]:
+    """Every sample's, or the sums at `counts` alone, as copies; `outputs` and `inputs` are rows of the program."""
     total, bias, count = np.zeros((len(outputs), len(inputs))), np.zeros(len(outputs)), 0
     for block in passes.blocks():
         for delta, x in zip(block.adjoints[outputs].T, block.rows[inputs].T, strict=True):

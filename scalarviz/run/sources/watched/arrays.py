@@ -37,16 +37,24 @@ def numbers(name: str, leaf: Any) -> Numbers:
     Complex ones get another axis: real and imaginary part. InputError for an array that is on a GPU, was
     given away, or holds no real numbers; `name` is for the message.
     """
-    if is_tensor(leaf):
-        return _tensor(name, leaf)
+    tensor, device = is_tensor(leaf), getattr(leaf, "device", "cpu")
+    if tensor and str(getattr(device, "type", device)) != "cpu":
+        raise InputError(
+            f"{name} is on {device}; allowed: tensors in the CPU's memory, which are read in place; try a dict of "
+            "copies, params = {n: p.detach().cpu() for n, p in net.named_parameters()}, and update(params) a step"
+        )
     try:
-        array = np.asarray(leaf)
-    except RuntimeError as error:  # JAX: its memory was donated to a step
-        why = str(error).partition("\n")[0]
-        raise InputError(f"{name}: {why}; try update(params) with the arrays that the step returned") from None
-    except (TypeError, ValueError) as error:
+        array: Numbers = np.asarray(_plain(leaf.detach()).numpy() if tensor else leaf)
+    except (RuntimeError, TypeError, ValueError) as error:
+        if isinstance(error, RuntimeError) and not tensor:  # JAX: its memory was donated to a step
+            why = str(error).partition("\n")[0]
+            raise InputError(f"{name}: {why}; try update(params) with the arrays that the step returned") from None
         raise _no_numbers(name, leaf, error) from error
-    return _real(name, leaf, array.astype(np.float32) if array.dtype.name.startswith(NARROW) else array)
+    if array.dtype.name.startswith(NARROW):
+        array = array.astype(np.float32)
+    if array.dtype.kind not in "fiubc":
+        raise _no_numbers(name, leaf, f"dtype {array.dtype}")
+    return np.stack([array.real, array.imag], axis=-1) if array.dtype.kind == "c" else array
 
 
 def shape_of(name: str, leaf: Any) -> tuple[int, ...]:
@@ -55,21 +63,6 @@ def shape_of(name: str, leaf: Any) -> tuple[int, ...]:
     if found is None or _traced(leaf):
         return numbers(name, leaf).shape
     return (*map(int, found), 2) if "complex" in str(getattr(leaf, "dtype", "")) else tuple(map(int, found))
-
-
-def _tensor(name: str, leaf: Any) -> Numbers:
-    device = getattr(leaf, "device", "cpu")
-    if str(getattr(device, "type", device)) != "cpu":
-        raise InputError(
-            f"{name} is on {device}; allowed: tensors in the CPU's memory, which are read in place; try a dict of "
-            "copies, params = {n: p.detach().cpu() for n, p in net.named_parameters()}, and update(params) a step"
-        )
-    bare = leaf.detach()
-    try:
-        array: Numbers = np.asarray(_plain(bare).numpy())
-    except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
-        raise _no_numbers(name, leaf, error) from None
-    return _real(name, leaf, array)
 
 
 def _plain(bare: Any) -> Any:
@@ -81,14 +74,6 @@ def _plain(bare: Any) -> Any:
     for resolve in ("resolve_conj", "resolve_neg"):  # views whose sign is changed when they are read
         bare = getattr(bare, resolve, lambda one=bare: one)()
     return bare
-
-
-def _real(name: str, leaf: object, array: Numbers) -> Numbers:
-    if array.dtype.kind == "c":
-        return np.stack([array.real, array.imag], axis=-1)
-    if array.dtype.kind not in "fiub":
-        raise _no_numbers(name, leaf, f"dtype {array.dtype}")
-    return array
 
 
 def _traced(leaf: object) -> bool:
