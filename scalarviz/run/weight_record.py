@@ -90,10 +90,9 @@ class WeightRecord:
 
 
 def weight_record(run: Run, index: int) -> WeightRecord:
-    """The values of the weight at flat `index` from the first to the newest step of the run's branch.
+    """The values of the weight at flat `index` on the run's branch.
 
-    What was recorded is done again; the run stands where it stood afterwards, to the bit. Between two of its steps,
-    in the thread that may change it.
+    Its steps are done again, and the run returns, to the bit. Between two steps, in the thread that may change it.
     """
     run.timeline.enter()
     first, newest = run.timeline.span
@@ -141,10 +140,7 @@ def _kept(run: Run, place_in: Callable[[Tape], int | None]) -> dict[int, float]:
 
 
 class SampleGradient:
-    """Forward and backward of single samples, on arrays of its own: the run's store is never touched.
-
-    `forward`: a network that it had; default: that of now.
-    """
+    """Forward and backward of single samples on own arrays, by the run's network or a former one."""
 
     def __init__(self, run: Run, forward: Forward | None = None) -> None:
         self._forward = run._forward if forward is None else forward

@@ -57,9 +57,8 @@ ROOM = 1024
 class Counted:
     """What is known of the steps so far.
 
-    `loss` and `lr` are as they were last told, NaN before. `calls` counts how often somebody said that a step
-    may be done, `rounds` how often the loop began again from an earlier step. `ahead`: the last step was seen
-    before anybody told of it.
+    `loss` and `lr` are the last ones, NaN before. `calls` counts reports of the loop, `rounds` how often it began
+    again from an earlier step. `ahead`: the last step was seen before the loop reported it.
     """
 
     def __init__(self) -> None:
@@ -85,8 +84,7 @@ class Counted:
     ) -> None:  # fmt: skip
         """A step was done; where nothing is `said` of it, it counts only if the numbers turn out to have changed.
 
-        `seen`: it is the step that was counted when it was looked at, `ahead` of this call. Wrong numbers
-        raise before anything is taken over.
+        `seen`: it was counted when it was looked at, `ahead` of this call. Wrong numbers change nothing.
         """
         at = None if step is None else told_step(step)
         new_loss, new_lr = told_number("loss", loss), told_number("lr", lr)
@@ -128,10 +126,7 @@ class Counted:
         self._written = min(self._written, step)
 
     def looked(self, *, changed: bool, told: bool) -> None:
-        """The numbers were looked at: calls that said nothing were steps if the numbers have `changed`.
-
-        `told` says that steps were told since the look before; else the change itself is one.
-        """
+        """After a look: silent calls were steps if the numbers `changed`; so is a change without `told`."""
         if changed:
             self.ahead = not (self._silent or told)
             self.step += self._silent or (0 if told else 1)
@@ -147,10 +142,7 @@ MOST = 2_000
 
 
 class Kept:
-    """Frames by their steps, rising, in `budget` bytes.
-
-    Above it every second frame goes: never the first, nor the newest.
-    """
+    """Frames by their steps, rising. Above `budget` bytes every second goes, but the first and the newest."""
 
     def __init__(self, budget: int = BUDGET) -> None:
         self._budget = budget
@@ -209,10 +201,7 @@ EAGER = 1.5
 
 
 class Pace:
-    """Allows `rate` looks a second, or so many fewer that they take no more than a `share` of the time.
-
-    A `share` of 1 means: as often as `rate` says. A look comes at least every `slowest` seconds.
-    """
+    """Allows `rate` looks a second, or as many as take a `share` of the time; one every `slowest` seconds."""
 
     def __init__(self, rate: float = RATE, share: float = SHARE, slowest: float = SLOWEST) -> None:
         self.rate, self.share, self._slowest = rate, share, slowest
@@ -249,9 +238,8 @@ IDLE, LONGER = 2.0, 10.0
 class Watched(Source):
     """Weights that somebody else changes, made by :func:`watch`, which names what it takes and refuses.
 
-    They are read where they lie, between two steps of the loop that changes them, which says so by
-    :meth:`update`. Nothing of them is changed. ``sv.show``, ``sv.live``, ``sv.render`` and ``sv.Recording``
-    take it.
+    They are read in place, between two steps of the loop, which calls :meth:`update`; none is changed.
+    ``sv.show``, ``sv.live``, ``sv.render`` and ``sv.Recording`` take it.
 
     Attributes
     ----------
