@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..engine.arrays.program import PlanRunner
 from ..tape import Tape
 from .core.gather import starts
+from .opened.network import pulled_back
 
 if TYPE_CHECKING:
     from .core.forward import Forward
@@ -35,7 +36,9 @@ def looked_back(
     wanted = first + (np.linspace(0.0, 1.0, count, endpoint=False) ** 2 * (until - first)).astype(int)
     if again_within(run, seconds):
         return visited(run, sorted(set(wanted.tolist())), look)
-    kept = np.array(sorted({step for step in _keyframes(run) if first <= step < until}), int)
+    path = run.timeline.line.path()
+    keyframes = {key.step for line, last, _ in path for key in line.keys if key.step <= last}
+    kept = np.array(sorted(step for step in keyframes if first <= step < until), int)
     if not len(kept):
         return {}
     near = kept[np.abs(kept[:, None] - wanted).argmin(axis=0)]
@@ -67,11 +70,6 @@ def visited(run: Run, places: Sequence[int], look: Callable[[Run], T], *, jumps:
     return found
 
 
-def _keyframes(run: Run) -> list[int]:
-    """Steps of the keyframes of the way here."""
-    return [key.step for line, last, _ in run.timeline.line.path() for key in line.keys if key.step <= last]
-
-
 # ---- `weight_record`: how one weight moved over everything that a run has recorded on its branch
 
 
@@ -92,54 +90,42 @@ class WeightRecord:
 
 
 def weight_record(run: Run, index: int) -> WeightRecord:
-    """The values of the weight at flat `index` from the first to the newest step of the run's branch.
+    """The values of the weight at flat `index` on the run's branch.
 
-    What was recorded is done again; the run stands where it stood afterwards, to the bit. Between two of its steps,
-    in the thread that may change it.
+    Its steps are done again, and the run returns, to the bit. Between two steps, in the thread that may change it.
     """
     run.timeline.enter()
     first, newest = run.timeline.span
-    same = _Same(run._tape, index)
+    place_in = _follower(run._tape, index)
+
+    def now(run: Run) -> float | None:
+        place = place_in(run._tape)
+        return None if place is None else float(run._store.value[place])
+
     if newest == first or again_within(run, SECONDS):
-        looks = visited(run, _places(run, first, newest), same.now)
+        places = {int(step) for step in np.linspace(first, newest, POINTS)}
+        places |= {edit.step - beside for edit in run.timeline.line.edits[-_EDITS:] for beside in (0, 1)}
+        looks = visited(run, sorted(step for step in places if first <= step <= newest), now)
         found = {step: value for step, value in looks.items() if value is not None}
     else:
-        found = _kept(run, same)
+        found = _kept(run, place_in)
     found[run.steps] = float(run._store.value[index])
     steps = sorted(found)
     return WeightRecord(index, np.array(steps, np.int64), np.array([found[step] for step in steps], np.float64))
 
 
-class _Same:
-    """One weight in every network that a run had: its flat index there."""
+def _follower(tape: Tape, index: int) -> Callable[[Tape], int | None]:
+    """Says the flat index of one weight in another network that a run had; None where it was not there."""
+    block, begin = next((b, start) for b, start in starts(tape).items() if start <= index < start + b.size)
 
-    def __init__(self, tape: Tape, index: int) -> None:
-        begins = starts(tape)
-        self._block = next(block for block, start in begins.items() if start <= index < start + block.size)
-        self._offset = index - begins[self._block]
-        self._known: dict[int, int | None] = {id(tape): index}  # the run holds them; they are compared by all nodes
+    def place_in(other: Tape) -> int | None:
+        start = starts(other).get(block)
+        return None if start is None else start + index - begin
 
-    def at(self, tape: Tape) -> int | None:
-        """None where it was not there."""
-        if id(tape) not in self._known:
-            start = starts(tape).get(self._block)
-            self._known[id(tape)] = None if start is None else start + self._offset
-        return self._known[id(tape)]
-
-    def now(self, run: Run) -> float | None:
-        """Its value in a run; None where it is not there."""
-        index = self.at(run._tape)
-        return None if index is None else float(run._store.value[index])
+    return place_in
 
 
-def _places(run: Run, first: int, newest: int) -> list[int]:
-    places = {int(step) for step in np.linspace(first, newest, POINTS)}
-    for edit in run.timeline.line.edits[-_EDITS:]:
-        places |= {edit.step - 1, edit.step}
-    return sorted(step for step in places if first <= step <= newest)
-
-
-def _kept(run: Run, same: _Same) -> dict[int, float]:
+def _kept(run: Run, place_in: Callable[[Tape], int | None]) -> dict[int, float]:
     """The values in the keyframes of the way here."""
     found: dict[int, float] = {}
     now = run.timeline.line
@@ -148,21 +134,17 @@ def _kept(run: Run, same: _Same) -> dict[int, float]:
         keys = (key for key in line.keys if key.step <= last)
         moments += [(key.step, key.kept) for key in keys if key.edits == now.done(key.step)]  # after all edits there
     for step, kept in moments:
-        if (index := same.at(kept.graph.tape)) is not None:
-            found.setdefault(step, float(kept.values[index]))
+        if (place := place_in(kept.graph.tape)) is not None:
+            found.setdefault(step, float(kept.values[place]))
     return found
 
 
 class SampleGradient:
-    """Forward and backward of single samples, on arrays of its own: the run's store is never touched.
-
-    `forward`: a network that it had; default: that of now.
-    """
+    """Forward and backward of single samples on own arrays, by the run's network or a former one."""
 
     def __init__(self, run: Run, forward: Forward | None = None) -> None:
         self._forward = run._forward if forward is None else forward
-        self._plan = self._forward.plan
-        self._runner = PlanRunner(self._plan, np.float64)
+        self._runner = PlanRunner(self._forward.plan, np.float64)
 
     def gradient(self, sample: ArrayLike, target: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
         """Gradient (P,) of the loss of one sample (n_in,) with its target (n_out,), at flat values (P,).
@@ -171,16 +153,10 @@ class SampleGradient:
         """
         runner, body = self._runner, self._runner.body
         numbers = np.concatenate([np.ravel(sample), np.ravel(target)]).astype(np.float64)
-        at = np.asarray(values, np.float64)
-        theta, prologue_rows = runner.extended(at)
+        theta, before = runner.extended(np.asarray(values, np.float64))
         rows = body.forward(theta, runner.encode(numbers[:, None]))
         adjoints: NDArray[Any] = np.zeros_like(rows)
         adjoints[body.program.loss] = self._forward.scale_of_one(np.asarray(target))
         gradient = np.zeros(len(theta))
         body.backward(rows, adjoints, theta, gradient)
-        count = self._plan.n_parameters
-        if prologue_rows is not None and runner.prologue is not None:
-            inner = np.zeros_like(prologue_rows)
-            np.add.at(inner[:, 0], runner.prologue.program.outputs, gradient[count:])
-            runner.prologue.backward(prologue_rows, inner, at, gradient[:count])
-        return gradient[:count]
+        return pulled_back(runner, before, theta, gradient)

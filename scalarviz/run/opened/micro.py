@@ -36,11 +36,7 @@ SYMBOLS = {"sigmoid": "σ"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MicroStep:
-    """One of them.
-
-    Of a batch of several samples every number is that of the batch: rows are means over its samples, deltas and
-    gradients what the loss of the batch asks for.
-    """
+    """One of them. Of a batch, rows are means over samples, deltas and gradients are of the batch's loss."""
 
     phase: Phase
     # ``"clear"``, ``"product"``, ``"sum"``, ``"unit"`` (one output of a stage), ``"stage"`` (all of them),
@@ -161,7 +157,8 @@ def applied(op: str, given: float, result: float) -> str:
 
 def times(a: float, b: float, result: float) -> str:
     """A product."""
-    return equation((Quantity("", a), " · ", Quantity("", b)), result, lambda k: rounded(a, k) * rounded(b, k))
+    tokens = Quantity("", a), " · ", Quantity("", b)
+    return equation(tokens, result, lambda k: rounded(a, k) * rounded(b, k))
 
 
 def added(parts: Sequence[float], result: float, most: int = 8) -> str:
@@ -259,10 +256,7 @@ class Walk:
     # ---- which weights belong to which stage
 
     def _groups(self) -> dict[str, Rows]:
-        """The weights by the first stage that uses them, in the order of the stages; under "" what nothing reads.
-
-        And which stages use any, the first or not.
-        """
+        """The weights by the first stage that uses them, "" for none; `using` gets every stage that does."""
         groups: dict[str, list[Rows]] = {name: [] for name in (*self.rows_of, "")}
         for tensor in (tensor for tensor in self.opened.tensors if tensor.size and not tensor.buffer):
             span = np.arange(tensor.start, tensor.start + tensor.size)
@@ -285,7 +279,8 @@ class Walk:
             words = f"{stage.kind}: {counted('number', stage.outputs)}"
             yield self._stage("forward", words, stage, weights, self.passes.means[rows])
             return
-        symbol, read = SYMBOLS.get(stage.kind, stage.kind), self.rows_of.get(stage.sources[0] if stage.sources else "")
+        symbol, source = SYMBOLS.get(stage.kind, stage.kind), stage.sources[0] if stage.sources else ""
+        read = self.rows_of.get(source)
         for unit, row in enumerate(rows.tolist()):
             value, before, said = float(self.passes.means[row]), tuple[float, ...](), ""
             if self.single and read is not None and len(read) == stage.outputs:
@@ -384,8 +379,8 @@ class Walk:
             return "Σ w · δ"
         made = self.passes.network.places.made_of(int(above[0].rows[0])) if len(above) == 1 else None
         if made is not None and made[0].kind == "squares":
-            opposite = np.roll(made[2], len(made[2]) // 2)[made[2] == row]
-            if np.isin(opposite, self.passes.network.body.program.input_rows).all():  # targets, and no other output
+            pairs, targets = made[2].reshape(2, -1), self.passes.network.body.program.input_rows
+            if pairs[::-1][pairs == row] in targets:  # and no other output
                 factor = Fraction(2 * float(made[0].numbers[0])).limit_denominator(1000)
                 return DIFFERENCE if factor == 1 else f"{factor} · {DIFFERENCE}"
         return "dL/dy"

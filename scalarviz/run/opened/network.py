@@ -32,7 +32,7 @@ LAYERS = ("layer", "conv", "dot")
 
 
 def _parts(i: Instruction) -> Rows:
-    """The rows that an instruction reads, shape (parts, operands); :func:`_made` says which rows a part makes."""
+    """The rows that an instruction reads, (parts, operands); :func:`_made` says which rows a part makes."""
     if i.kind in ("op", "batch_mean", "gather"):
         return i.args.T
     if i.kind == "product":
@@ -141,7 +141,7 @@ def readers(program: RowProgram, row: int) -> Iterator[Use]:
 
 
 def _factor(step: Any, operands: Rows, part: int, k: int, made: int) -> tuple[Rows | None, Factor]:
-    """The derivative of the row `made` by the k-th of its operands, and the rows that it is, where it is rows."""
+    """The derivative of a row by the k-th of its operands, and the rows that it is, where it is rows."""
     i, own = step.instruction, int(operands[k])
     opposite = operands[[(k + len(operands) // 2) % len(operands)]]  # of pairs: the other one
 
@@ -207,7 +207,7 @@ def depending(program: RowProgram) -> NDArray[np.bool_]:
 
 
 def pulled_back(runner: PlanRunner, before: Float | None, theta: Float, gradient: Float) -> Float:
-    """The gradient (P,) by the weights, of one by `theta`: the weights, and behind them the numbers made of them.
+    """The gradient (P,) by the weights, of that by `theta`, which has the numbers made of them behind them.
 
     `before` are the rows of these, as :meth:`PlanRunner.extended` gives them.
     """
@@ -295,7 +295,7 @@ BLOCK_BYTES = 4 << 20
 
 
 class Network:
-    """Programs of one model, made once for all steps that are opened, by whoever asks first: never by who trains.
+    """Programs of one model, made when the first step is opened, never by the thread that trains.
 
     `tape`: as recorded: model and loss of one sample. `stages`: with the number of each one's tap. `kernel`:
     gives the runner of the run's own plan in its own dtype.

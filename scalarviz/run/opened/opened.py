@@ -17,22 +17,22 @@ from ...tape import Tape
 from ..core.frame import Stage, Tensor
 from ..core.gather import index_of, weight_name
 from .micro import Made, MicroStep, PhaseSpan, Walk, phases_of
+from .network import LAYERS
 from .passes import MOST, OuterProduct, Own, Passes, Taken, Terms, products_of
 from .rule import SKIPPED, Line, Rule, Update, moved
 
 Float = NDArray[np.float64]
 POINTS = 33
 REACH = 4.0
-"""The range reaches at least so many times as far as the step goes."""
+"""So many times as far as the step goes the range of a weight reaches at least."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Along:
     """The loss of one batch along one weight, `value` before the step and `after` it (NaN where not known).
 
-    `weights` (points,) are values of it, rising, its own in the middle; `losses` those of the batch at each,
-    all other weights as they are, in the run's dtype. `loss` and `slope`, the gradient, are those at `value`,
-    in float64.
+    `losses` are in the run's dtype, at each of `weights` (points,), which rise; the other weights stay. `loss` and
+    `slope`, the gradient, are those at `value`, in float64.
     """
 
     index: int
@@ -45,12 +45,12 @@ class Along:
 
     @property
     def tangent(self) -> Float:
-        """What the gradient says of the losses: a straight line through the loss of now."""
+        """The losses by the gradient alone: a straight line through the loss of now."""
         return self.loss + self.slope * (self.weights - self.value)
 
 
 def places(value: float, after: float, others: Float, points: int) -> Float:
-    """Where to look: around `value` as far as its tensor's numbers are large, and well beyond `after`."""
+    """Values around `value`, as far as its tensor's numbers are large, and well beyond `after`."""
     finite = np.abs(others[np.isfinite(others)])
     largest = float(finite.max(initial=0.0))
     usual = largest * float(np.sqrt(np.mean(np.square(finite / largest)))) if largest > 0 else 0.0
@@ -61,52 +61,47 @@ def places(value: float, after: float, others: Float, points: int) -> Float:
     return found
 
 
+@np.errstate(all="ignore")
 def losses_at(taken: Taken, index: int, weights: Float) -> Float:
     """The loss of the batch with the weight at flat `index` at each of `weights`, as the run's dtype computes it."""
-    runner, values = taken.network.kernel(), taken.values.copy()
-    row = np.array([runner.plan.body.loss])
-    size, held = len(taken.batch), None
-    found = np.zeros(len(weights))
-    lanes = max(1, taken.network.lanes)
-    with np.errstate(all="ignore"):
-        if taken.beside is not None:
-            every = np.arange(runner.plan.body.n_rows)
-            held = runner.rows(values, taken.beside, every, taken.draws(0))[:, 0]
-        for start in range(0, size, lanes):
-            data = taken.numbers(slice(start, min(start + lanes, size)))
-            for k, weight in enumerate(weights):
-                values[index] = weight
-                found[k] += runner.rows(values, data, row, taken.draws(start), held)[0].sum(dtype=np.float64)
+    runner, values, size, held = taken.network.kernel(), taken.values.copy(), len(taken.batch), None
+    found, lanes, row = np.zeros(len(weights)), max(1, taken.network.lanes), np.array([runner.plan.body.loss])
+    if taken.beside is not None:
+        every = np.arange(runner.plan.body.n_rows)
+        held = runner.rows(values, taken.beside, every, taken.draws(0))[:, 0]
+    for start in range(0, size, lanes):
+        data = taken.numbers(slice(start, min(start + lanes, size)))
+        for k, weight in enumerate(weights):
+            values[index] = weight
+            found[k] += runner.rows(values, data, row, taken.draws(start), held)[0].sum(dtype=np.float64)
     return found * taken.scale
 
 
 class Opened:
-    """A step, opened. It holds copies: the run is left as it is, and may go on.
+    """A step, opened. It holds copies: the run may go on.
 
-    All numbers are float64, so sums come out as printed; the engine's own gradient differs from `gradient` by
-    the rounding of its dtype.
+    All numbers are float64, so sums come out as printed; the engine's differ by the rounding of its dtype.
 
     Attributes
     ----------
     step : int
-        Which step it is, counting from 1: the one that comes after ``step - 1``.
+        Its number, from 1.
     loss : float
-        Of the batch, at the weights before the step; the run's has `penalty` on top.
+        Of the batch, at the weights before the step; the run's loss has `penalty` on top.
     gradient : ndarray of float64, shape (P,)
         Of that loss: penalties and clipping are part of the rule.
     values : ndarray of float64, shape (P,)
         The weights before the step.
     lr : float
     batch : ndarray of int64, shape (B,)
-        Numbers of its samples in the data, in the order of the batch; -1 is a sample that is not of the data.
+        Numbers of its samples in the data, in order; -1 is a sample that is not of the data.
     trial : bool
-        Whether this is a step with one sample alone, which the run does not do.
+        Whether it is a step with one sample alone, which the run does not do.
     rows, deltas : dict of str to ndarray of float64, shape (outputs, shown)
-        By stage: its numbers, and the derivative of the batch's loss by each of them. NaN for numbers that
-        no weight stands before: a gradient ends where nothing can learn.
+        By stage: its numbers, and the derivative of the batch's loss with respect to each (NaN where no weight
+        stands before).
     shown : int
-        For how many samples, the first of the batch, `rows`, `deltas`, `inputs` and `targets` are there:
-        all of them, fewer where they would take more than some 32 MB.
+        How many samples, the first of the batch, `rows`, `deltas`, `inputs` and `targets` have: as fit in 32 MB.
     inputs, targets : ndarray of float64, shapes (n_inputs, shown) and (n_targets, shown)
     stages : tuple of Stage
     tensors : tuple of Tensor
@@ -155,10 +150,7 @@ class Opened:
 
     @property
     def own(self) -> Own | None:
-        """What the engine itself computed in this step: loss, gradient, new values. None where it is yet to be done.
-
-        Known of a step that was asked for by its number; it differs by the rounding of the run's dtype.
-        """
+        """What the engine computed, of a step that was opened by its number; None for one yet to be done."""
         return self._taken.own
 
     @property
@@ -173,10 +165,7 @@ class Opened:
 
     @property
     def divisor(self) -> float:
-        """What the sum of the samples' own terms is divided by: the size of the batch, 1 where losses are added up.
-
-        The sum of the weights of the batch's targets, where a loss has them.
-        """
+        """What the sum of the samples' terms is divided by: the batch size, 1 for sums, or summed weights."""
         return self._taken.divisor
 
     # ---- one weight
@@ -236,12 +225,8 @@ class Opened:
         if self.follows(index):
             return Update(index, before, self._followed[index], gradient, (), "it follows what the steps compute")
         if not taken.trained[index]:
-            why = (
-                "it is frozen"
-                if taken.frozen[index]
-                else "the optimiser does not hold it, or the loss does not read it"
-            )
-            return Update(index, before, before, gradient, (), why)
+            unread = "the optimiser does not hold it, or the loss does not read it"
+            return Update(index, before, before, gradient, (), "it is frozen" if taken.frozen[index] else unread)
         group = taken.group(index)
         state = [float(self._state[name][index]) for name in taken.rules[group][1]]
         lines = self._rules[group].lines([before, gradient, *state], taken.theta(self.gradient, group))
@@ -322,19 +307,20 @@ class Opened:
         given: Any = counts
         if not (given is None or isinstance(given, Iterable)) or (isinstance(given, np.ndarray) and given.ndim == 0):
             raise TypeMismatchError(f"outer_products: counts are whole numbers, got {shown(counts)}; try [1, 2]")
-        if found.weight is None:
+        rows = self._passes.network.rows_of[found.name]
+        made = self._passes.network.places.made_of(int(rows[0]))
+        if found.weight is None or made is None or made[0].kind not in LAYERS:
             linear = listing(repr(s.name) for s in self.stages if s.weight is not None) or "none"
             raise InputError(f"outer_products: stage {stage!r} is {found.kind}; linear ones: {linear}")
         wanted = None if counts is None else frozenset(integer("outer_products: a count", c, 1) for c in counts)
-        return products_of(self._passes, found.name, self.batch, wanted)
+        return products_of(self._passes, rows, made[2], self.batch, wanted)
 
     # ---- small steps
 
     def micro_steps(self) -> tuple[MicroStep, ...]:
-        """The step as a sequence of small ones: zero, forward, loss, backward, gradients, update.
+        """The step as small ones: zero, forward, loss, backward, gradients, update.
 
-        Up to 64 weights every product, sum, delta, gradient and new weight is one; larger networks go by
-        stages. StateError as for :meth:`update`.
+        Up to 64 weights each product, sum, delta, gradient and update is one; larger networks go by stages.
         """
         if self._steps is None:
             self._steps = tuple(Walk(self).steps())
@@ -373,8 +359,7 @@ class Opened:
         if self.skipped:
             return self.values
         after = moved(self._taken, self.values, self.gradient, list(self._state.values()))
-        for index, number in self._followed.items():
-            after[index] = number
+        after[list(self._followed)] = list(self._followed.values())
         return after
 
     def __repr__(self) -> str:

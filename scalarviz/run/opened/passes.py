@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from ...engine.arrays.program import one_blas_thread
 from ...engine.data import Data
 from ...engine.problem import Limits, Share, inverse
-from ...errors import InputError
 from ...scalar.mask import Draws
 from ...tape import Plan, Tape
 from ...tape.half import loss_scale_of
 from ..core.frame import BoolArray, FloatArray, Tensor
-from .network import LAYERS, Network, Place, Rows, Use, pulled_back, slopes, uses_in
+from .network import Network, Place, Rows, Use, pulled_back, slopes, uses_in
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,12 +125,9 @@ class Block(NamedTuple):
 class Passes:
     """The numbers of a step before the optimiser.
 
-    `loss`: of the batch. `gradient`: shape (P,). `theta`: the weights, and behind them the numbers that are
-    made of weights alone. `before`: rows of the program that makes those. `loss_scale`: what deltas are
-    multiplied by, and the gradient is not: 1 where the run is not in float16. `means`, `adjoint_sums`: of
-    every row of the program: the mean over the batch, and the sum of its adjoints; shape (n_rows,). `rows`,
-    `deltas`: of every stage, for the first `shown` samples of the batch; shape (outputs, shown). `stats`:
-    what running statistics follow; shape (tracks,).
+    `theta`: the weights, and behind them the numbers made of weights alone; `before`: the rows of their program.
+    `loss_scale` multiplies deltas, not the gradient. `means`, `adjoint_sums`: of every row, over the batch.
+    `rows`, `deltas`: by stage, of the first `shown` samples. `stats`: what running statistics follow.
     """
 
     def __init__(self, taken: Taken) -> None:
@@ -240,19 +236,9 @@ class OuterProduct:
 
 
 def products_of(
-    passes: Passes, stage: str, batch: NDArray[np.int64], counts: frozenset[int] | None
-) -> Iterator[OuterProduct]:
-    """Every sample's, or the sums at `counts` alone; arrays of their own. InputError: it is no layer of sums."""
-    outputs = passes.network.rows_of[stage]
-    made = passes.network.places.made_of(int(outputs[0]))
-    if made is None or made[0].kind not in LAYERS:
-        raise InputError(f"outer_products: stage {stage!r} is no layer of weighted sums")
-    return _added_up(passes, outputs, made[2], batch, counts)
-
-
-def _added_up(
     passes: Passes, outputs: Rows, inputs: Rows, batch: NDArray[np.int64], counts: frozenset[int] | None
 ) -> Iterator[OuterProduct]:
+    """Every sample's, or the sums at `counts` alone, as copies; `outputs` and `inputs` are rows of the program."""
     total, bias, count = np.zeros((len(outputs), len(inputs))), np.zeros(len(outputs)), 0
     for block in passes.blocks():
         for delta, x in zip(block.adjoints[outputs].T, block.rows[inputs].T, strict=True):
@@ -277,12 +263,9 @@ MOST = 1024
 class Terms:
     """The terms ``delta * x`` of one weight's gradient.
 
-    `array`: fields ``sample`` (number in the data; -1: of no sample of it), ``position`` (of a layer that
-    stands at several, as a convolution's), ``use`` (which of `uses`), ``delta`` (what comes from the loss of
-    the batch to the place where the weight is used) and ``x`` (what the weight meets there). In the order of
-    the batch; where there are more than `most`, the largest ones; shape (listed,). `count`: how many there
-    are. `sum`, `absolute`: of all, and of their sizes: the sum is the gradient to rounding, which `absolute`
-    is the measure of. `uses`: where the weight is used.
+    `array` lists the `most` largest in the order of the batch: ``sample`` (-1: not of the data), ``position``
+    (of a convolution), ``use`` (which of `uses`), ``delta`` (from the loss of the batch), ``x`` (what the weight
+    meets). `count`, `sum` and `absolute`, the sum of their sizes, are of all.
     """
 
     def __init__(self, index: int, passes: Passes, batch: NDArray[np.int64], most: int = MOST) -> None:

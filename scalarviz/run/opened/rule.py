@@ -82,10 +82,10 @@ def _joined(tokens: Sequence[Token], written: Callable[[Quantity], str]) -> str:
     text = ""
     for token, after in zip(tokens, [*tokens[1:], ""], strict=True):
         part = token if isinstance(token, str) else written(token)
-        power = isinstance(after, str) and after.startswith(("²", "^"))
-        first = not power and (not text or text.endswith(("(", ", ")))
-        bare = isinstance(token, str) or first or not part.startswith(MINUS)
-        text += part if bare else f"({part})"
+        if part.startswith(MINUS) and not isinstance(token, str):
+            power = isinstance(after, str) and after.startswith(("²", "^"))
+            part = f"({part})" if power or (text and not text.endswith(("(", ", "))) else part
+        text += part
     return text
 
 
@@ -110,13 +110,7 @@ def digits_of(number: float, digits: int = DIGITS) -> str:
 
 
 class Writer:
-    """Writes one line of a rule.
-
-    `names`: what rows are called; they are written by their name. `values`: the number of every row. `theta`:
-    by :data:`HYPER`.
-
-    `seen`: every operation written so far, and what it gives.
-    """
+    """Writes one line of a rule, with the `names` of rows; `seen`: every operation and its result."""
 
     def __init__(self, tape: Tape, names: Mapping[int, str], values: Sequence[float], theta: Sequence[float]) -> None:
         self.nodes, self.names, self.values, self.theta = tape.nodes, names, values, theta
@@ -198,10 +192,7 @@ DEEPEST, LARGEST = 8, 24
 
 
 class Rule:
-    """The rule of an optimiser.
-
-    `tape`: as ``Optimizer.tape()`` gives it. `state`: names of the optimiser's state.
-    """
+    """The rule of an optimiser: its tape, and the names of its state."""
 
     def __init__(self, tape: Tape, state: Sequence[str]) -> None:
         self.tape = tape
@@ -212,10 +203,7 @@ class Rule:
         self._cut = self._lines()
 
     def lines(self, inputs: Sequence[float], theta: Sequence[float]) -> list[Line]:
-        """Every line for one weight.
-
-        `inputs`: ``w, g, *state``. `theta`: by :data:`~.writing.HYPER`.
-        """
+        """Every line for one weight, of ``w, g, *state`` and the numbers that :data:`HYPER` names."""
         values = evaluated(self.tape, inputs, theta)
         new = self.tape.outputs[0]
         found = [self._line(name, row, values, theta) for name, row in self._cut if row != new or name != "w'"]
@@ -291,7 +279,7 @@ def evaluated(tape: Tape, inputs: Sequence[float], theta: Sequence[float]) -> li
 def result_of(
     node: Node, number: Callable[[int], float], theta: Callable[[int], float], constant: Callable[[float], float]
 ) -> float:
-    """What an operation gives: of the `number` of each row, the `theta` of each parameter, and its constants."""
+    """What an operation gives; `number` is asked for rows, `theta` for parameters."""
     below, terms = map(number, node.args), node.terms
     if terms is None:
         return float(kernel_of(node).value(*below))

@@ -21,7 +21,7 @@ from ..source import Moment
 
 
 class Described:
-    """The base of a description that refuses values of another type than its annotations say; see `check_field`."""
+    """A description that refuses values of another type than its annotations say; see `check_field`."""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ def _allowed(kind: type) -> dict[str, tuple[Any, ...]]:
 
 
 def check_field(given: Any, allowed: tuple[Any, ...], kind: str, name: str) -> None:
-    """Refuse what is no text, flag, function, description, or tuple, where one is wanted; arrays check themselves."""
+    """Refuse what is no text, flag, function, description or tuple, where one is wanted."""
     hint, what = allowed[0], f"{kind}: {name}"
     if given is None and NoneType in allowed:
         return
@@ -87,7 +87,8 @@ def pair(given: Any, what: str) -> tuple[float, float]:
 
 def arrays_of(description: object, *names: str) -> list[NDArray[Any]]:
     """Fields of a description as arrays of real numbers."""
-    return [real_array(getattr(description, name), f"{type(description).__name__}: the {name}") for name in names]
+    kind = type(description).__name__
+    return [real_array(getattr(description, name), f"{kind}: the {name}") for name in names]
 
 
 def above_zero(given: Any, what: str) -> None:

@@ -226,7 +226,6 @@ def _check_weights(panel: LossOver | TrainingLoop, most: int) -> None:
         raise TypeMismatchError(f"{kind}: weights is a tuple of flat numbers, got {shown(weights)}")
     for weight in weights:
         integer(f"{kind}: a weight", weight, 0)
-    if not len(weights) == len(panel.names) <= most:
-        raise InputError(
-            f"{kind}: got {len(weights)} weights with {len(panel.names)} names; allowed: 1 to {most}, each with a name"
-        )
+    names = len(panel.names)
+    if not len(weights) == names <= most:
+        raise InputError(f"{kind}: got {len(weights)} weights and {names} names; allowed: 1 to {most} of each")

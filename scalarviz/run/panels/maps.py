@@ -224,8 +224,9 @@ class PlaneMap(Panel):
     def __post_init__(self) -> None:
         Panel.__post_init__(self)
         integer("PlaneMap: output", self.output, 0)
-        if len(self.classes) not in (0, *range(2, MOST_CLASSES + 1)):
-            raise InputError(f"PlaneMap: classes has {len(self.classes)} texts; allowed: none, or 2 to {MOST_CLASSES}")
+        classes = len(self.classes)
+        if classes not in (0, *range(2, MOST_CLASSES + 1)):
+            raise InputError(f"PlaneMap: classes has {classes} texts; allowed: none, or 2 to {MOST_CLASSES}")
         if self.cells is not None:
             integer("PlaneMap: cells", self.cells, 1, MOST_CELLS)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, fields, is_dataclass
 from numbers import Real
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ....errors import InputError, TypeMismatchError, shown
 from ....nn import Module
-from ...core.frame import Role, Tensor
+from ...core.frame import BUFFERS, Role, Tensor
 from ...core.graph import grouped
 
 Numbers = NDArray[Any]
@@ -37,21 +37,24 @@ def numbers(name: str, leaf: Any) -> Numbers:
     Complex ones get another axis: real and imaginary part. InputError for an array that is on a GPU, was
     given away, or holds no real numbers; `name` is for the message.
     """
-    if is_tensor(leaf):
-        return _tensor(name, leaf)
+    tensor, device = is_tensor(leaf), getattr(leaf, "device", "cpu")
+    if tensor and str(getattr(device, "type", device)) != "cpu":
+        raise InputError(
+            f"{name} is on {device}; allowed: tensors in the CPU's memory, which are read in place; try a dict of "
+            "copies, params = {n: p.detach().cpu() for n, p in net.named_parameters()}, and update(params) a step"
+        )
     try:
-        array = np.asarray(leaf)
-    except RuntimeError as error:  # JAX: its memory was donated to a step
-        why = str(error).partition("\n")[0]
-        raise InputError(f"{name}: {why}; try update(params) with the arrays that the step returned") from None
-    except (TypeError, ValueError) as error:
+        array: Numbers = np.asarray(_plain(leaf.detach()).numpy() if tensor else leaf)
+    except (RuntimeError, TypeError, ValueError) as error:
+        if isinstance(error, RuntimeError) and not tensor:  # JAX: its memory was donated to a step
+            why = str(error).partition("\n")[0]
+            raise InputError(f"{name}: {why}; try update(params) with the arrays that the step returned") from None
         raise _no_numbers(name, leaf, error) from error
-    return _real(name, leaf, array.astype(np.float32) if array.dtype.name.startswith(NARROW) else array)
-
-
-def is_kept(name: str, leaf: Any) -> bool:
-    """Whether nobody can change the numbers of an array: JAX makes new ones instead."""
-    return isinstance(leaf, Real) or not (is_tensor(leaf) or numbers(name, leaf).flags.writeable)
+    if array.dtype.name.startswith(NARROW):
+        array = array.astype(np.float32)
+    if array.dtype.kind not in "fiubc":
+        raise _no_numbers(name, leaf, f"dtype {array.dtype}")
+    return np.stack([array.real, array.imag], axis=-1) if array.dtype.kind == "c" else array
 
 
 def shape_of(name: str, leaf: Any) -> tuple[int, ...]:
@@ -62,46 +65,15 @@ def shape_of(name: str, leaf: Any) -> tuple[int, ...]:
     return (*map(int, found), 2) if "complex" in str(getattr(leaf, "dtype", "")) else tuple(map(int, found))
 
 
-def gradient(name: str, leaf: Any) -> Numbers | None:
-    """The gradient that a tensor holds; None where it has none."""
-    found = getattr(leaf, "grad", None) if is_tensor(leaf) and getattr(leaf, "is_leaf", True) else None
-    return None if found is None else numbers(f"{name}.grad", found)
-
-
-def _tensor(name: str, leaf: Any) -> Numbers:
-    device = getattr(leaf, "device", "cpu")
-    if str(getattr(device, "type", device)) != "cpu":
-        raise InputError(
-            f"{name} is on {device}; allowed: tensors in the CPU's memory, which are read in place; try a dict of "
-            "copies, params = {n: p.detach().cpu() for n, p in net.named_parameters()}, and update(params) a step"
-        )
-    bare = leaf.detach()
-    try:
-        array: Numbers = np.asarray(_plain(bare).numpy())
-    except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
-        raise _no_numbers(name, leaf, error) from None
-    return _real(name, leaf, array)
-
-
 def _plain(bare: Any) -> Any:
     """A tensor that NumPy can read: itself, or a copy of one that is kept in another way."""
     if str(getattr(bare, "layout", "torch.strided")) != "torch.strided":
         bare = bare.to_dense()
-    if getattr(bare, "is_quantized", False):
-        bare = bare.dequantize()
     if str(getattr(bare, "dtype", "")).rpartition(".")[2].startswith(NARROW):
         bare = bare.float()
     for resolve in ("resolve_conj", "resolve_neg"):  # views whose sign is changed when they are read
         bare = getattr(bare, resolve, lambda one=bare: one)()
     return bare
-
-
-def _real(name: str, leaf: object, array: Numbers) -> Numbers:
-    if array.dtype.kind == "c":
-        return np.stack([array.real, array.imag], axis=-1)
-    if array.dtype.kind not in "fiub":
-        raise _no_numbers(name, leaf, f"dtype {array.dtype}")
-    return array
 
 
 def _traced(leaf: object) -> bool:
@@ -127,14 +99,17 @@ def is_module(x: object) -> bool:
     return all(is_tensor(one) for _, one in module.named_parameters())
 
 
-def module_parts(module: Any) -> list[Part]:
-    """The parameters of a module, and the buffers that it keeps in files; masks and the like are made anew."""
+def module_parts(module: Any, path: str) -> list[Part]:
+    """The parameters of a module that stands at a path, and the buffers that it keeps in files."""
     parameters, made_anew = dict(module.named_parameters()), _made_anew(module)
     for name, one in parameters.items():
         if type(one).__name__.startswith("Uninitialized"):
             raise InputError(f"{name} has no shape yet; try it after the first batch has gone through the network")
-    found = [Part(name, one, role_of(name), not one.requires_grad) for name, one in parameters.items()]
-    return found + [Part(name, one, _buffer(one)) for name, one in module.named_buffers() if name not in made_anew]
+    begin = f"{path}." if path else ""
+    return [
+        *(Part(begin + name, one, role_of(name), not one.requires_grad) for name, one in parameters.items()),
+        *(Part(begin + name, one, _buffer(one)) for name, one in module.named_buffers() if name not in made_anew),
+    ]
 
 
 def _made_anew(module: Any) -> set[str]:
@@ -160,9 +135,11 @@ DEEPEST = 100
 """Levels of a tree: a deeper one holds itself."""
 
 
-def is_tree(x: object) -> bool:
-    """Whether something is to be taken apart: a dict, or a list, tuple or dataclass in which an array is."""
-    if isinstance(x, Mapping):
+def can_be_read(x: object) -> bool:
+    """Whether it may have numbers to watch: a module, a dict, or a container of some array."""
+    if isinstance(x, Module):
+        return False
+    if is_module(x) or isinstance(x, Mapping):
         return True
     if not (_several(x) or _record(x) or _registered(x)):
         return False
@@ -265,10 +242,7 @@ def _numbers_only(x: Any, depth: int = 0) -> bool:
     return all(isinstance(one, Real) or _numbers_only(one, depth + 1) for one in x)
 
 
-# ---- `Part`: one array of what is watched, by name; `Parts`: all of them, read anew at every look
-
-
-Float = NDArray[np.floating]
+# ---- `Part`: one array of what is watched, by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +257,12 @@ class Part:
     role: Role = "weight"
     frozen: bool = False
 
+    @property
+    def gradient(self) -> Any:
+        """What a tensor of PyTorch holds; None where there is none."""
+        held = is_tensor(self.leaf) and getattr(self.leaf, "is_leaf", True) and self.role not in BUFFERS
+        return getattr(self.leaf, "grad", None) if held else None
+
 
 def role_of(name: str, leaf: object = None) -> Role:
     """What an array is drawn as, by the words of its name; flax says which arrays are statistics of batches."""
@@ -290,90 +270,6 @@ def role_of(name: str, leaf: object = None) -> Role:
     if "batch_stats" in way or any(kind.__name__ == "BatchStat" for kind in type(leaf).__mro__):
         return "buffer"
     return "bias" if last == "bias" or last.startswith("bias_") or last.endswith("_bias") else "weight"
-
-
-class Parts:
-    """Where the arrays lie in the flat arrays of a frame. Names and shapes stay what they are."""
-
-    def __init__(self, parts: Sequence[Part]) -> None:
-        found = [(part, numbers(part.name, part.leaf)) for part in parts]
-        self._places: dict[str, tuple[slice, tuple[int, ...]]] = {}
-        tensors, start = list[Tensor](), 0
-        for part, array in found:
-            if array.size:
-                tensors.append(Tensor(part.name, array.shape, start, part.role))
-                self._places[part.name] = slice(start, start + array.size), array.shape
-                start += array.size
-        if not start:
-            raise InputError("nothing to draw: got no numbers; allowed: at least one array with at least one element")
-        self.tensors, self.size = grouped(tensors), start
-        wide = any(array.dtype.itemsize > 4 or array.dtype.kind != "f" for part, array in found if part.role != "count")
-        self.dtype = np.dtype(np.float64 if wide else np.float32)
-
-    def values(self, parts: Sequence[Part]) -> Float:
-        """All numbers, a copy (P,); InputError if names or shapes have changed."""
-        found = {part.name: numbers(part.name, part.leaf) for part in parts}
-        self.fit_all({name: array.shape for name, array in found.items()})
-        flat = np.empty(self.size, self.dtype)
-        for name, (span, _) in self._places.items():
-            _fill(flat, span, found[name])
-        return flat
-
-    def gradients(self, found: Callable[[str], Numbers | None]) -> tuple[Float, NDArray[np.bool_]]:
-        """All gradients (P,), 0 where there is none, and where there is one (P,)."""
-        flat, computed = np.zeros(self.size, self.dtype), np.zeros(self.size, bool)
-        for name, (span, _) in self._places.items():
-            array = found(name)
-            if array is not None:
-                self.fit(f"the gradient of {name}", name, array.shape)
-                _fill(flat, span, array)
-                computed[span] = True
-        return flat, computed
-
-    def frozen(self, parts: Sequence[Part]) -> NDArray[np.bool_]:
-        """To which no gradient goes, (P,)."""
-        flat = np.zeros(self.size, bool)
-        for part in parts:
-            if part.frozen and part.name in self._places:
-                flat[self._places[part.name][0]] = True
-        return flat
-
-    def fit(self, said: str, name: str, shape: tuple[int, ...]) -> slice | None:
-        """Where an array belongs, None for one without numbers; InputError for an unknown name or shape."""
-        place = self._places.get(name)
-        if place is None:
-            if 0 in shape:
-                return None
-            raise InputError(f"{said if name else 'an array by itself, without a name,'} is new; {_SAME}")
-        if shape != place[1]:
-            raise InputError(f"{said}: got the shape {shape}, it was {place[1]}; {_SAME}")
-        return place[0]
-
-    def fit_all(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Refuse any other arrays than those that there were: missing, new or of another shape."""
-        for name, shape in shapes.items():
-            self.fit(name, name, shape)
-        missing = [name for name in self._places if name not in shapes]
-        if missing:
-            raise InputError(f"{missing[0]} is missing; {_SAME}")
-
-
-def _fill(flat: Float, span: slice, array: Numbers) -> None:
-    with np.errstate(invalid="ignore", over="ignore"):  # a diverged network holds infinities
-        flat[span] = array.reshape(-1)
-
-
-_SAME = "allowed: the same names and shapes each time; what has others is shown by a new window"
-
-
-def own_gradient(parts: Sequence[Part]) -> Callable[[str], Numbers | None]:
-    """The gradients that the parts themselves hold, by name."""
-    by_name = {part.name: part.leaf for part in parts if part.role not in ("buffer", "count")}
-
-    def found(name: str) -> Numbers | None:
-        return gradient(name, by_name[name]) if name in by_name else None
-
-    return found
 
 
 # ---- Whether two trees hold the same arrays but for their numbers: asked at every step
@@ -404,16 +300,16 @@ def alike(new: Any, known: Any) -> bool:
 # ---- `Reader`: reads what is watched where it lies: values, gradients, and to which no gradient goes
 
 
+Float = NDArray[np.floating]
 Flags = NDArray[np.bool_]
-
-
-def can_be_read(x: object) -> bool:
-    """Whether there may be numbers in it that can be watched."""
-    return not isinstance(x, Module) and (is_module(x) or is_tree(x))
+_SAME = "allowed: the same names and shapes each time; what has others is shown by a new window"
 
 
 class Reader:
-    """A module of PyTorch, or a tree of arrays; other things raise TypeMismatchError or InputError."""
+    """A module of PyTorch, or a tree of arrays, and where its arrays lie in the flat arrays of a frame.
+
+    Names and shapes stay what they are. TypeMismatchError or InputError for other things.
+    """
 
     def __init__(self, x: Any) -> None:
         if not can_be_read(x):
@@ -426,25 +322,28 @@ class Reader:
         self._grads: Any = None
         self._former: Any = None  # what was given before, at the call before
         self._now = self._parts(x)
-        self._laid = Parts(self._now)
-
-    @property
-    def tensors(self) -> tuple[Tensor, ...]:
-        """One for each array, and for each list of single numbers."""
-        return self._laid.tensors
+        self._places, self._size, wide = dict[str, Tensor](), 0, False
+        for part in self._now:
+            array = numbers(part.name, part.leaf)
+            wide |= part.role != "count" and (array.dtype.itemsize > 4 or array.dtype.kind != "f")
+            if array.size:
+                self._places[part.name] = Tensor(part.name, array.shape, self._size, part.role)
+                self._size += array.size
+        if not self._size:
+            raise InputError("nothing to draw: got no numbers; allowed: at least one array with at least one element")
+        self._dtype = np.dtype(np.float64 if wide else np.float32)
+        self.tensors = grouped(list(self._places.values()))
 
     def _parts(self, x: Any) -> list[Part]:
         if self.in_place:
-            return module_parts(x)
+            return module_parts(x, "")
         found = list(leaves(x))
         trains = any(is_tensor(leaf) and leaf.requires_grad for _, leaf in found)  # else it is a state_dict
         parts = list[Part]()
         for name, leaf in found:
-            if is_module(leaf):
-                parts += [replace(part, name=f"{name}.{part.name}") for part in module_parts(leaf)]
-            else:
-                frozen = trains and is_tensor(leaf) and not leaf.requires_grad
-                parts.append(Part(name, leaf, role_of(name, leaf), frozen))
+            frozen = trains and is_tensor(leaf) and not leaf.requires_grad
+            inside = is_module(leaf)
+            parts += module_parts(leaf, name) if inside else [Part(name, leaf, role_of(name, leaf), frozen)]
         return parts
 
     def give(self, params: Any = None, grads: Any = None) -> None:
@@ -456,18 +355,35 @@ class Reader:
             raise InputError("update: got params of a module, whose own are read in place; try update(loss=loss)")
         if grads is not None and not alike(grads, self._grads):
             for name, leaf in leaves(grads):
-                self._laid.fit(f"grads: {name}", name, shape_of(name, leaf))
+                self._fit(f"grads: {name}", name, shape_of(name, leaf))
         if params is not None and not alike(params, self._x):
-            self._laid.fit_all({part.name: shape_of(part.name, part.leaf) for part in self._parts(params)})
+            self._fit_all({part.name: shape_of(part.name, part.leaf) for part in self._parts(params)})
         self._former = self._x if params is not None and params is not self._x else None
         if params is not None:
             self._x = params
         if params is not None or grads is not None:
             self._grads = grads
 
+    def _fit(self, said: str, name: str, shape: tuple[int, ...]) -> None:
+        """Refuse an unknown name, but for an array without numbers, or another shape."""
+        place = self._places.get(name)
+        if place is None and 0 not in shape:
+            raise InputError(f"{said if name else 'an array by itself, without a name,'} is new; {_SAME}")
+        if place is not None and shape != place.shape:
+            raise InputError(f"{said}: got the shape {shape}, it was {place.shape}; {_SAME}")
+
+    def _fit_all(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Refuse any other arrays than those that there were: missing, new or of another shape."""
+        for name, shape in shapes.items():
+            self._fit(name, name, shape)
+        missing = [name for name in self._places if name not in shapes]
+        if missing:
+            raise InputError(f"{missing[0]} is missing; {_SAME}")
+
     def values(self) -> Float:
-        """The numbers of the last :meth:`renew`'s arrays as they are now, a copy (P,)."""
-        return self._laid.values(self._now)
+        """The numbers of now, a copy (P,); the arrays may be others: a layer got another tensor."""
+        self._now = self._parts(self._x)
+        return self._flat({part.name: numbers(part.name, part.leaf) for part in self._now})
 
     def former(self) -> Float | None:
         """The numbers of the call before, (P,), where their arrays are still there and can have no others by now."""
@@ -475,24 +391,42 @@ class Reader:
             return None
         parts = self._parts(self._former)
         try:
-            kept = all(is_kept(part.name, part.leaf) for part in parts)
-            return self._laid.values(parts) if kept else None
+            found = {part.name: numbers(part.name, part.leaf) for part in parts}
+            for part in parts:
+                if not isinstance(part.leaf, Real) and (is_tensor(part.leaf) or found[part.name].flags.writeable):
+                    return None
+            return self._flat(found)
         except InputError:  # JAX has donated them to the step
             return None
 
-    def renew(self) -> None:
-        """Ask what there is by now: other arrays were given, or a layer got another tensor."""
-        self._now = self._parts(self._x)
+    def _flat(self, found: Mapping[str, Numbers]) -> Float:
+        self._fit_all({name: array.shape for name, array in found.items()})
+        flat = np.empty(self._size, self._dtype)
+        for name, place in self._places.items():
+            _fill(flat, place, found[name])
+        return flat
 
     def gradients(self) -> tuple[Float, Flags, Flags]:
-        """Gradients (P,), where there is one (P,), and to which none goes (P,)."""
-        parts = self._now
-        own, given = own_gradient(parts), {} if self._grads is None else dict(leaves(self._grads))
+        """Gradients, where there is one, and what is frozen, of the arrays of the last :meth:`values`."""
+        given = {} if self._grads is None else dict(leaves(self._grads))
+        flat = np.zeros(self._size, self._dtype)
+        computed, frozen = np.zeros(self._size, bool), np.zeros(self._size, bool)
+        for part in (part for part in self._now if part.name in self._places):
+            place = self._places[part.name]
+            frozen[place.span] = part.frozen
+            own = given.get(part.name, part.gradient)
+            if own is not None:
+                said = f"the gradient of {part.name}"
+                array = numbers(said, own)
+                self._fit(said, part.name, array.shape)
+                _fill(flat, place, array)
+                computed[place.span] = True
+        return flat, computed, frozen
 
-        def found(name: str) -> Numbers | None:
-            return numbers(f"grads: {name}", given[name]) if name in given else own(name)
 
-        return *self._laid.gradients(found), self._laid.frozen(parts)
+def _fill(flat: Float, place: Tensor, array: Numbers) -> None:
+    with np.errstate(invalid="ignore", over="ignore"):  # a diverged network holds infinities
+        flat[place.span] = array.reshape(-1)
 
 
 def _instead(x: object) -> str:

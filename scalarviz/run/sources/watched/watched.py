@@ -57,9 +57,8 @@ ROOM = 1024
 class Counted:
     """What is known of the steps so far.
 
-    `loss` and `lr` are as they were last told, NaN before. `calls` counts how often somebody said that a step
-    may be done, `rounds` how often the loop began again from an earlier step. `ahead`: the last step was seen
-    before anybody told of it.
+    `loss` and `lr` are the last ones, NaN before. `calls` counts reports of the loop, `rounds` how often it began
+    again from an earlier step. `ahead`: the last step was seen before the loop reported it.
     """
 
     def __init__(self) -> None:
@@ -69,11 +68,6 @@ class Counted:
         self._silent = 0  # calls that said nothing, since the numbers were looked at
         self._history, self._written = History(), 0  # the last step of which a loss is known
         self._new: list[tuple[int, float, float]] = []  # not in it yet: a list takes a tenth of the time
-
-    @property
-    def any(self) -> bool:
-        """Whether there was a step."""
-        return self.step > 0
 
     @property
     def reached(self) -> int:
@@ -90,8 +84,7 @@ class Counted:
     ) -> None:  # fmt: skip
         """A step was done; where nothing is `said` of it, it counts only if the numbers turn out to have changed.
 
-        `seen`: it is the step that was counted when it was looked at, `ahead` of this call. Wrong numbers
-        raise before anything is taken over.
+        `seen`: it was counted when it was looked at, `ahead` of this call. Wrong numbers change nothing.
         """
         at = None if step is None else told_step(step)
         new_loss, new_lr = told_number("loss", loss), told_number("lr", lr)
@@ -133,10 +126,7 @@ class Counted:
         self._written = min(self._written, step)
 
     def looked(self, *, changed: bool, told: bool) -> None:
-        """The numbers were looked at: calls that said nothing were steps if the numbers have `changed`.
-
-        `told` says that steps were told since the look before; else the change itself is one.
-        """
+        """After a look: silent calls were steps if the numbers `changed`; so is a change without `told`."""
         if changed:
             self.ahead = not (self._silent or told)
             self.step += self._silent or (0 if told else 1)
@@ -152,55 +142,48 @@ MOST = 2_000
 
 
 class Kept:
-    """Frames by their steps, rising, in `budget` bytes.
-
-    Above it every second frame goes: never the first, nor the newest.
-    """
+    """Frames by their steps, rising. Above `budget` bytes every second goes, but the first and the newest."""
 
     def __init__(self, budget: int = BUDGET) -> None:
         self._budget = budget
-        self._frames: list[Frame] = []
-        self._steps: NDArray[np.int64] | None = None
+        self._frames = dict[int, Frame]()
 
     def __len__(self) -> int:
         return len(self._frames)
 
     @property
+    def first(self) -> int:
+        """The step of the first frame."""
+        return next(iter(self._frames))
+
+    @property
     def steps(self) -> NDArray[np.int64]:
         """Of the frames."""
-        if self._steps is None:
-            self._steps = np.array([frame.step for frame in self._frames], np.int64)
-        return self._steps
+        return np.fromiter(self._frames, np.int64)
 
     def at(self, step: int) -> Frame | None:
         """The frame of a step; None where none is kept."""
-        place = int(np.searchsorted(self.steps, step))
-        return self._frames[place] if place < len(self) and self._frames[place].step == step else None
+        return self._frames.get(step)
 
     def add(self, frame: Frame) -> None:
         """Keep another one; those of its step and later ones are of a loop that began again."""
         self.cut(frame.step)
-        self._frames.append(frame)
-        while len(self) > 2 and (len(self) > MOST or len(self) * nbytes(frame) > self._budget):
-            self._frames = [*self._frames[:-1:2], self._frames[-1]]
-        if len(self) == 2 and 2 * nbytes(frame) > self._budget:
-            self._frames = self._frames[-1:]
-        self._steps = None
+        self._frames[frame.step] = frame
+        arrays = frame.values, frame.gradient, frame.update, frame.computed, frame.frozen
+        most = min(MOST, self._budget // sum(array.nbytes for array in arrays))
+        while len(self) > max(2, most):
+            self._frames = dict([*list(self._frames.items())[:-1:2], (frame.step, frame)])
+        if most < 2:
+            self._frames = {frame.step: frame}
 
     def cut(self, step: int) -> None:
         """Keep what comes before a step."""
-        while self._frames and self._frames[-1].step >= step:
-            self._frames.pop()
-        self._steps = None
+        while self._frames and next(reversed(self._frames)) >= step:
+            self._frames.popitem()
 
     def values(self, index: int) -> NDArray[np.float64]:
         """One number at every frame."""
-        return np.array([frame.values[index] for frame in self._frames], np.float64)
-
-
-def nbytes(frame: Frame) -> int:
-    """Bytes of the arrays of a frame."""
-    return sum(part.nbytes for part in (frame.values, frame.gradient, frame.update, frame.computed, frame.frozen))
+        return np.array([frame.values[index] for frame in self._frames.values()], np.float64)
 
 
 # ---- `Pace`: when it is time to look. Looking takes time from the loop that is looked at: it gets a share of it
@@ -218,10 +201,7 @@ EAGER = 1.5
 
 
 class Pace:
-    """Allows `rate` looks a second, or so many fewer that they take no more than a `share` of the time.
-
-    A `share` of 1 means: as often as `rate` says. A look comes at least every `slowest` seconds.
-    """
+    """Allows `rate` looks a second, or as many as take a `share` of the time; one every `slowest` seconds."""
 
     def __init__(self, rate: float = RATE, share: float = SHARE, slowest: float = SLOWEST) -> None:
         self.rate, self.share, self._slowest = rate, share, slowest
@@ -258,9 +238,8 @@ IDLE, LONGER = 2.0, 10.0
 class Watched(Source):
     """Weights that somebody else changes, made by :func:`watch`, which names what it takes and refuses.
 
-    They are read where they lie, between two steps of the loop that changes them, which says so by
-    :meth:`update`. Nothing of them is changed. ``sv.show``, ``sv.live``, ``sv.render`` and ``sv.Recording``
-    take it.
+    They are read in place, between two steps of the loop, which calls :meth:`update`; none is changed.
+    ``sv.show``, ``sv.live``, ``sv.render`` and ``sv.Recording`` take it.
 
     Attributes
     ----------
@@ -281,15 +260,16 @@ class Watched(Source):
         self._counted, self._kept = Counted(), Kept(self._budget)
         self._onlookers: list[Recorder] = []
         self._lock, self._owner = threading.RLock(), threading.current_thread()
-        self._called, self._longest, self._round = float("-inf"), 0.0, 0
+        self._called, self._longest = float("-inf"), 0.0
+        self.rounds = 0  # how often the loop had begun again from an earlier step, at the last look
         self._given: tuple[Frame, Frame, Frame] | None = None  # the frame of what was shown last, whole
         self._known: deque[tuple[int, int, Floats]] = deque(maxlen=2)  # calls, their rounds, and the numbers then
         self._standing: Frame | None = None  # in the past, where somebody went there
         values = self._reader.values()
         self._moved = np.zeros(len(values), bool), np.ones(len(values), bool)
-        self._last = self._frame(values)
+        self.last = self._frame(values)
         self._remember(values)
-        self._kept.add(self._last)
+        self._kept.add(self.last)
 
     # ---- for the loop
 
@@ -320,15 +300,11 @@ class Watched(Source):
         with self._lock:
             self._heard()
             self._reader.give(params, grads)
-            seen = self._counted.ahead and self._as_seen()
+            seen = self._counted.ahead and np.array_equal(self._reader.values(), self.last.values, equal_nan=True)
             self._counted.tell(said=params is not None or grads is not None, step=step, loss=loss, lr=lr, seen=seen)
-            if self._counted.step < self._last.step:  # it began again
+            if self._counted.step < self.last.step:  # it began again
                 self._standing = None
             return self._look_in_time()
-
-    def _as_seen(self) -> bool:
-        self._reader.renew()
-        return np.array_equal(self._reader.values(), self._last.values, equal_nan=True)
 
     def _heard(self) -> None:
         """Somebody calls: this is the thread that changes the numbers."""
@@ -352,7 +328,6 @@ class Watched(Source):
             if self.pace is not None:
                 self.pace.took(start, time.perf_counter())
         elif timely or self._asked(step + 1):
-            self._reader.renew()
             self._remember(self._reader.values())
         for one in self._onlookers:
             one.look(self)
@@ -368,18 +343,18 @@ class Watched(Source):
         InputError where they cannot be read any more: JAX has donated them to a step.
         """
         with self._lock:
-            last, counted = self._last, self._counted
-            self._reader.renew()
+            last, counted = self.last, self._counted
             values = self._reader.values()
             changed = not np.array_equal(values, last.values, equal_nan=True)
             counted.looked(changed=changed, told=counted.step != last.step)
-            if changed or counted.step != last.step or _other(counted.loss, last.loss) or _other(counted.lr, last.lr):
-                self._last = self._frame(values)
-                self._kept.add(self._last)
-                self._round = counted.rounds
+            was, now = (last.step, last.loss, last.lr), (counted.step, counted.loss, counted.lr)
+            if changed or not np.array_equal(was, now, equal_nan=True):
+                self.last = self._frame(values)
+                self._kept.add(self.last)
+                self.rounds = counted.rounds
                 self.can = Can(go=self.can.go or len(self._kept) > 1)
             self._remember(values)
-            return self._last
+            return self.last
 
     def _frame(self, values: Floats) -> Frame:
         gradient, computed, frozen = self._reader.gradients()
@@ -423,16 +398,6 @@ class Watched(Source):
                 self.look_at_rest()
                 onlooker.ended(self)
 
-    @property
-    def rounds(self) -> int:
-        """How often the loop had begun again from an earlier step, at the last look."""
-        return self._round
-
-    @property
-    def last(self) -> Frame:
-        """The last look."""
-        return self._last
-
     def curve_after(self, step: int) -> Curve:
         """The losses that were told of steps after one."""
         return self._counted.curve(first=step)
@@ -445,12 +410,12 @@ class Watched(Source):
 
     @property
     def counted(self) -> bool:
-        return self._counted.any
+        return self._counted.step > 0
 
     @property
     def learns(self) -> bool:
         """Whether there can be gradients: arrays of which nobody has told a step have none."""
-        return self._reader.in_place or self.counted or bool(self._last.computed.any())
+        return self._reader.in_place or self.counted or bool(self.last.computed.any())
 
     @property
     def curve(self) -> Curve:
@@ -459,7 +424,7 @@ class Watched(Source):
     @property
     def span(self) -> tuple[int, int]:
         with self._lock:
-            return int(self._kept.steps[0]), self._last.step
+            return self._kept.first, self.last.step
 
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
         """Where it stands: the last look, at the step that one went back to, or a new one.
@@ -472,11 +437,11 @@ class Watched(Source):
                 self.look_at_rest()
                 if self.pace is not None:
                     self.pace.took(now, time.perf_counter())
-            shown = self._standing or self._last
-            if self._given is None or self._given[0] is not shown or self._given[1] is not self._last:
+            shown = self._standing or self.last
+            if self._given is None or self._given[0] is not shown or self._given[1] is not self.last:
                 curve = self._counted.curve(step=shown.step)
                 whole = replace(shown, curve=curve, past=self._past() if self.can.go else None)
-                self._given = shown, self._last, whole
+                self._given = shown, self.last, whole
             return self._given[2]
 
     def _at_rest(self) -> bool:
@@ -501,7 +466,7 @@ class Watched(Source):
 
     def _past(self) -> Past:
         steps, curve = self._kept.steps, self._counted.curve()
-        first, newest = int(steps[0]), self._last.step
+        first, newest = self.span
         return Past(first, newest, curve, steps=steps, branches=(Branch(0, None, first, newest, curve, current=True),))
 
     def to(self, step: int) -> None:
@@ -513,7 +478,7 @@ class Watched(Source):
                 raise InputError(
                     f"step {step:,} was not looked at; kept are {len(self._kept):,} steps from {first:,} to {newest:,}"
                 )
-            self._standing = None if found is self._last else found
+            self._standing = None if found is self.last else found
 
     def weight_record(self, index: int) -> WeightRecord:
         with self._lock:
@@ -547,7 +512,3 @@ def watch(x: Any, *, budget: int = BUDGET) -> Watched:
     ``watched = sv.watch(net)``, ``with sv.Recording(watched, every=10, path="net.svz"): ...``
     """
     return Watched(x, budget)
-
-
-def _other(now: float, before: float) -> bool:
-    return now != before and not (now != now and before != before)
