@@ -19,7 +19,6 @@ from ..optim._pace import PaceMoment
 from . import regraph
 from .atomic import keep
 from .checks import as_pair, batch_of, check_targets, fitting, fitting_source
-from .core.gather import as_blocks, begun_buffers
 from .core.graph import Graph
 from .core.optimizer import begun, columns_of, places_of, record_rules, record_update
 from .core.setup import Dataset, Given, data_of
@@ -28,6 +27,7 @@ from .edits.change import Change
 from .edits.weights import Spans
 from .engines import go_on_with, make_trainer
 from .regraph import Made, put_graph, put_made
+from .travel import drawn_anew
 
 if TYPE_CHECKING:
     from .run import Run
@@ -43,24 +43,12 @@ def redrawn(run: Run, start: int, count: int) -> NDArray[Any]:
 
     Raises InputError: some of them belong to no module of the model, so that nobody says how they begin.
     """
-    from ..nn import Module
-    from ..nn.init import drawn
-
-    found = np.full(count, np.nan)
-    known = np.zeros(count, bool)
-    seed = (run.seed + (run.steps + 1) * _ODD) % 2**64
-    begun: dict[Any, Any] = drawn(run.model, seed) if isinstance(run.model, Module) else {}
-    for part, values in (begun | begun_buffers(run._graph.blocks)).items():
-        (block,) = as_blocks([part])
-        offset = block.start + getattr(part, "_index", 0) - start
-        low, high = max(offset, 0), min(offset + values.size, count)
-        if low < high:
-            found[low:high] = np.ravel(values)[low - offset : high - offset]
-            known[low:high] = True
-    if not known.all():
-        name = run._graph.name_of(start + int(np.argmin(known)))
+    values, known = drawn_anew(run, (run.seed + (run.steps + 1) * _ODD) % 2**64)
+    span = slice(start, start + count)
+    if not known[span].all():
+        name = run._graph.name_of(start + int(np.argmin(known[span])))
         raise InputError(f"{name} cannot begin anew: no module of the model says how its weights are drawn")
-    return found.astype(run._stored)
+    return values[span]
 
 
 class RunHands:

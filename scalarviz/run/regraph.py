@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..engine.outside import FIRST, Outside
 from ..engine.problem import Sampling, default_block
 from ..errors import InputError, ScalarvizError, listing
-from ..nn import Activation, Module, Parameter, Sequential
+from ..nn import Activation, Module, Sequential
 from ..nn._losses import batch_reduction, batch_shares
 from ..optim import Optimizer
 from ..optim._groups import GroupNumbers
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 Layer = list[tuple[str, tuple[int, ...], Block]]
 """What one module has itself: name, shape and numbers of each."""
+Pairs = tuple[tuple[int, int], ...]
 
 MOST_NAMED = 6
 """Layers that are named in words."""
@@ -84,13 +85,11 @@ def names_in(model: Any) -> dict[Block, str]:
 def layers_of(model: Any) -> dict[str, Layer]:
     """The modules of a model that have weights or buffers themselves, by path."""
     found: dict[str, Layer] = {}
-    for name, part in model.named_parameters() if isinstance(model, Module) else ():
+    parts: dict[str, Any] = dict(model.named_parameters()) if isinstance(model, Module) else {}
+    for name, part in (parts | buffers_in(model)).items():
         (block,) = as_blocks([part])
         path, _, own = name.rpartition(".")
-        found.setdefault(path, []).append((own, part.shape if isinstance(part, Parameter) else (), block))
-    for name, buffer in buffers_in(model).items():
-        path, _, own = name.rpartition(".")
-        found.setdefault(path, []).append((own, buffer.shape, buffer))
+        found.setdefault(path, []).append((own, getattr(part, "shape", ()), block))
     return found
 
 
@@ -114,24 +113,16 @@ def _blocks(layer: Layer) -> list[Block]:
     return [block for _, _, block in layer]
 
 
-def _longest(same: list[list[bool]]) -> list[tuple[int, int]]:
+def _longest(same: list[list[bool]]) -> Pairs:
     """A longest row of pairs that are the same, both sides rising."""
-    n, m = len(same), len(same[0]) if same else 0
-    length = [[0] * (m + 1) for _ in range(n + 1)]
-    for i in reversed(range(n)):
-        for j in reversed(range(m)):
-            longer = max(length[i + 1][j], length[i][j + 1])
-            length[i][j] = max(longer, 1 + length[i + 1][j + 1]) if same[i][j] else longer
-    found, i, j = [], 0, 0
-    while i < n and j < m:
-        if same[i][j] and length[i][j] == 1 + length[i + 1][j + 1]:
-            found.append((i, j))
-            i, j = i + 1, j + 1
-        elif length[i + 1][j] >= length[i][j + 1]:
-            i += 1
-        else:
-            j += 1
-    return found
+    width = len(same[0]) if same else 0
+    below: list[Pairs] = [()] * (width + 1)  # by column: the longest row that begins there, or behind it
+    for i in reversed(range(len(same))):
+        here: list[Pairs] = [()] * (width + 1)
+        for j in reversed(range(width)):
+            here[j] = ((i, j), *below[j + 1]) if same[i][j] else max(below[j], here[j + 1], key=len)
+        below = here
+    return below[0]
 
 
 def said_of(graph: Graph, old: Graph, fitting: Mapping[Block, Block]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -272,18 +272,8 @@ def seeded(run: Run, seed: int) -> NDArray[Any]:
 
     Raises InputError: no seed; or nobody draws some weights, which are named.
     """
-    number = seed_of(seed)
-    total = len(run._store.value)
-    values, known = np.zeros(total), np.zeros(total, bool)
-    model, begins = run.model, starts(run._tape)
-    lone = set(without_rule(model)) if isinstance(model, Module) else set()
-    begun: dict[Any, Any] = drawn(model, number) if isinstance(model, Module) else {}
-    for part, found in (begun | begun_buffers(run._graph.blocks)).items():
-        (block,) = as_blocks([part])
-        if part in lone or block not in begins:
-            continue
-        start = begins[block] + int(getattr(part, "_index", 0))
-        values[start : start + found.size], known[start : start + found.size] = np.ravel(found), True
+    lone = without_rule(run.model) if isinstance(run.model, Module) else ()
+    values, known = drawn_anew(run, seed_of(seed), lone)
     missing = [t.name for t in run.tensors if not known[t.start : t.start + t.size].all()]
     if missing:
         rest = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
@@ -291,4 +281,21 @@ def seeded(run: Run, seed: int) -> NDArray[Any]:
             f"restart: nobody knows how {listing(missing[:MOST_NAMED])}{rest} may be drawn anew: they were made by "
             "hand. Let an initialiser draw them before the Run is made (net.initialize(...)), or restart without a seed"
         )
-    return values.astype(run._stored)
+    return values
+
+
+def drawn_anew(run: Run, seed: int, without: Collection[Any] = ()) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """All weights as their initialisers draw them with a seed, buffers as they were made, and which of them they draw.
+
+    `without`: parameters that are left out.
+    """
+    begins, total = starts(run._tape), len(run._store.value)
+    values, known = np.zeros(total), np.zeros(total, bool)
+    found: dict[Any, Any] = drawn(run.model, seed) if isinstance(run.model, Module) else {}
+    left_out = set(map(id, without))
+    for part, own in (found | begun_buffers(run._graph.blocks)).items():
+        (block,) = as_blocks([part])
+        if block in begins and id(part) not in left_out:
+            start = begins[block] + int(getattr(part, "_index", 0))
+            values[start : start + own.size], known[start : start + own.size] = np.ravel(own), True
+    return values.astype(run._stored), known
