@@ -140,7 +140,7 @@ def change(
     changed = {name: limit for name, limit in limits.items() if not isinstance(limit, AsNow)}
     edits += [SetLimits(**{**asdict(run._problem.limits), **changed})] if changed else []
     edits += [] if engine is None else [SetEngine(engine)]
-    for edit in edits:
+    for edit in edits[1:]:  # the first one is checked when it is done
         edit.check(run._hands)
     for edit in edits:
         run.do(edit)

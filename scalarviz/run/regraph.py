@@ -26,7 +26,7 @@ from ..scalar.store import Block, Store
 from .atomic import Atomic
 from .checks import batch_of, check_run
 from .core.gather import as_blocks, blocks_of, buffers_in, release
-from .core.graph import Graph, Place, activations_of, recorded
+from .core.graph import Graph, Place, recorded
 from .core.optimizer import columns_of, hand_back, record_rules, record_update, starts
 from .core.setup import Dataset, data_of
 from .edits.change import ACTIVATIONS, LOSSES, OPTIMIZERS, Change
@@ -367,7 +367,8 @@ def made(run: Run, change: Change) -> Made:
     graph = old
     if any(part is not None for part in (change.model, change.loss, change.activation, change.optimizer)):
         with _activations(model, change.activation):
-            names = names_in(model) if change.model is not None else dict(zip(old.blocks, _names(old), strict=True))
+            own = zip(old.blocks, (tensor.name for tensor in old.kept), strict=True)
+            names = names_in(model) if change.model is not None else dict(own)
             graph = recorded(run, model, old.loss if loss is None else loss, optimizer, run._shapes, names)
     check_run(graph.tape.n_parameters, run._stored, len(optimizer.state), run.engine.name)
     carried, fresh = _weights(run, graph, old, fitting)
@@ -378,10 +379,6 @@ def made(run: Run, change: Change) -> Made:
     pace = optimizer.lr_pace.begun() if anew else None
     given = optimizer.checked({"lr": dict(change.numbers)["lr"]})["lr"] if "lr" in dict(change.numbers) else None
     return Made(graph, old, carried, fresh, numbers, anew, given, pace, change.batch_size, change.sampling, words)
-
-
-def _names(graph: Graph) -> list[str]:
-    return [tensor.name for tensor in graph.kept]
 
 
 def check_made(run: Run, found: Made) -> None:
@@ -406,14 +403,14 @@ def _activations(model: Any, wanted: str | Activation | None) -> Iterator[None]:
     if wanted is None:
         yield
         return
-    hidden, before = _hidden(model), tuple(activations_of(model))
+    hidden = _hidden(model)
     try:
         for sequential, name, _ in hidden:
             setattr(sequential, name, ACTIVATIONS[wanted]() if isinstance(wanted, str) else copy.deepcopy(wanted))
         yield
     finally:
-        for sequential, name, activation in before:
-            setattr(sequential, name, activation)
+        for sequential, name, former in hidden:
+            setattr(sequential, name, former)
 
 
 def _hidden(model: Any) -> list[Place]:
@@ -457,17 +454,15 @@ def _optimizer(run: Run, change: Change, model: Any, fitting: Mapping[Block, Blo
             raise InputError("change: which parameter group new weights are in is not known; give optimizer=, too")
         return old if same else holding(old, held)
     kind = OPTIMIZERS[change.optimizer] if isinstance(change.optimizer, str) else change.optimizer
-    parameters = [p for block, places in held for p in _of(block, places)]
+    parameters: list[Any] = []
+    for block, places in held:
+        parameters += [block] if len(places) == block.size else map(block.weight, places.tolist())
     try:
         return kind(parameters, **dict(change.numbers))
     except ScalarvizError:
         raise
     except TypeError as error:
         raise InputError(f"change: optimizer: {error}; give its numbers too, such as lr=") from None
-
-
-def _of(block: Block, places: Any) -> list[Any]:
-    return [block] if len(places) == block.size else [block.weight(int(i)) for i in places]
 
 
 def _held(old: Optimizer, model: Any, fitting: Mapping[Block, Block]) -> list[tuple[Block, Any]]:
