@@ -160,12 +160,6 @@ class Timeline:
         steps = self._training.steps
         return Place(self.line, steps, self.line.done(steps))
 
-    def settled_place(self) -> Place:
-        """Likewise, for somebody who may come back: what is done there stays as it is."""
-        place = self.place()
-        place.line.settle(place.edits)
-        return place
-
     def _undoable(self) -> tuple[Line | None, int]:
         """The line that began by a jump which is to be undone, or None and how many edits were done before the last."""
         line: Line | None = self.line
