@@ -35,12 +35,12 @@ class Atomic(Whole):
     whoever changes it puts the numbers back. `setup`: False: it changes weights and their flags alone.
     """
 
-    __slots__ = ("_all", "_family", "_keeps", "_logs", "_numbers", "_owned", "_run", "_slotted", "_then")
+    __slots__ = ("_family", "_keeps", "_logs", "_numbers", "_outer", "_owned", "_run", "_slotted", "_then")
 
     def __init__(self, run: Run, *, lines: bool = False, numbers: bool = True, setup: bool = True) -> None:
         super().__init__()
-        self._run, self._all, self._keeps = run, run._atomic or self, numbers
-        if self._all is not self:
+        self._run, self._outer, self._keeps = run, run._atomic, numbers
+        if self._outer is not None:
             return
         timeline, optimizer, training = run.timeline, run.optimizer, run._training
         near = timeline.lines if lines or timeline.redoable else [timeline.line]
@@ -59,12 +59,12 @@ class Atomic(Whole):
 
     def __enter__(self) -> Self:
         super().__enter__()
-        object.__setattr__(self._run, "_atomic", self._all)  # nothing can fail between here and the block
+        object.__setattr__(self._run, "_atomic", self._outer or self)  # nothing can fail between here and the block
         return self
 
     def __exit__(self, *error: object) -> None:
         try:
-            if self._all is self:
+            if self._outer is None:
                 try:
                     if error[0] is not None:
                         self._put_back()
@@ -75,16 +75,17 @@ class Atomic(Whole):
 
     def refer(self, *parts: Any) -> None:
         """Objects that the change is about to alter, although they were not of the run."""
-        self._all._owned += [(vars(part), vars(part).copy()) for part in parts]
+        (self._outer or self)._owned += [(vars(part), vars(part).copy()) for part in parts]
 
     def keep(self, array: NDArray[Any], span: slice = _ALL) -> None:
         """Numbers that are about to be written over."""
-        if self._all._keeps:
-            self._all._numbers.append((array, span, array[span].copy()))
+        outer = self._outer or self
+        if outer._keeps:
+            outer._numbers.append((array, span, array[span].copy()))
 
     def then(self, function: Callable[[], object]) -> None:
         """What else undoes the change, once the parts are back."""
-        self._all._then.append(function)
+        (self._outer or self)._then.append(function)
 
     def _put_back(self) -> None:
         run, left = self._run, self._run._left

@@ -102,9 +102,8 @@ def _call(run: Run, edit: Call, gesture: str) -> None:
 
 
 def _note(run: Run, edit: Edit, gesture: str, does: tuple[Edit, ...] | None = None) -> None:
-    done = Applied(run._training.steps, edit, run._said or edit.words(run._graph.name_of), gesture, does)
-    last = run.timeline.last() if gesture else None
-    run.timeline.note(done, instead=last is not None and _continued(last, done))
+    what = run._said or edit.words(run._graph.name_of)
+    run.timeline.note(Applied(run._training.steps, edit, what, gesture, does))
 
 
 def write(run: Run, start: int, numbers: NDArray[Any]) -> None:
@@ -127,20 +126,17 @@ def change(
         edits.append(Change(*parts, tuple(numbers.items()), *batch))
     else:
         edits += [SetOptimizer(tuple(numbers.items()))] if numbers else []
-        edits += _of_samples(*batch)
+        if batch[1] is not None:
+            edits.append(SetSampling(batch[1], batch[0]))
+        elif batch[0] is not None:
+            edits.append(SetBatchSize(batch[0]))
     changed = {name: limit for name, limit in limits.items() if not isinstance(limit, AsNow)}
     edits += [SetLimits(**{**asdict(run._problem.limits), **changed})] if changed else []
     edits += [] if engine is None else [SetEngine(engine)]
-    for edit in edits:
+    for edit in edits[1:]:  # the first one is checked when it is done
         edit.check(run._hands)
     for edit in edits:
         run.do(edit)
-
-
-def _of_samples(batch_size: int | None, sampling: Sampling | None) -> list[Edit]:
-    if sampling is not None:
-        return [SetSampling(sampling, batch_size)]
-    return [] if batch_size is None else [SetBatchSize(batch_size)]
 
 
 def both(inputs: Any, targets: Any, what: str) -> Any:
@@ -148,10 +144,6 @@ def both(inputs: Any, targets: Any, what: str) -> Any:
     named = ((inputs, f"{what}: the inputs"), (targets, f"{what}: the targets"))
     sources = [as_source(given, name) for given, name in named]
     return tuple(s if s is not None else real_array(*given) for s, given in zip(sources, named, strict=True))
-
-
-def _continued(last: Applied, new: Applied) -> bool:
-    return (last.gesture, last.step) == (new.gesture, new.step) and new.edit.continues(last.edit)
 
 
 # ---- assigning to an attribute

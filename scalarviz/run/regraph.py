@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..engine.outside import FIRST, Outside
 from ..engine.problem import Sampling, default_block
 from ..errors import InputError, ScalarvizError, listing
-from ..nn import Activation, Module, Parameter, Sequential
+from ..nn import Activation, Module, Sequential
 from ..nn._losses import batch_reduction, batch_shares
 from ..optim import Optimizer
 from ..optim._groups import GroupNumbers
@@ -26,7 +26,7 @@ from ..scalar.store import Block, Store
 from .atomic import Atomic
 from .checks import batch_of, check_run
 from .core.gather import as_blocks, blocks_of, buffers_in, release, starts
-from .core.graph import Graph, Place, activations_of, recorded
+from .core.graph import Graph, Place, recorded
 from .core.optimizer import columns_of, hand_back, record_rules, record_update
 from .core.setup import Dataset, data_of
 from .edits.change import ACTIVATIONS, LOSSES, OPTIMIZERS, Change
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 Layer = list[tuple[str, tuple[int, ...], Block]]
 """What one module has itself: name, shape and numbers of each."""
+Pairs = tuple[tuple[int, int], ...]
 
 MOST_NAMED = 6
 """Layers that are named in words."""
@@ -84,13 +85,11 @@ def names_in(model: Any) -> dict[Block, str]:
 def layers_of(model: Any) -> dict[str, Layer]:
     """The modules of a model that have weights or buffers themselves, by path."""
     found: dict[str, Layer] = {}
-    for name, part in model.named_parameters() if isinstance(model, Module) else ():
+    parts: dict[str, Any] = dict(model.named_parameters()) if isinstance(model, Module) else {}
+    for name, part in (parts | buffers_in(model)).items():
         (block,) = as_blocks([part])
         path, _, own = name.rpartition(".")
-        found.setdefault(path, []).append((own, part.shape if isinstance(part, Parameter) else (), block))
-    for name, buffer in buffers_in(model).items():
-        path, _, own = name.rpartition(".")
-        found.setdefault(path, []).append((own, buffer.shape, buffer))
+        found.setdefault(path, []).append((own, getattr(part, "shape", ()), block))
     return found
 
 
@@ -114,24 +113,16 @@ def _blocks(layer: Layer) -> list[Block]:
     return [block for _, _, block in layer]
 
 
-def _longest(same: list[list[bool]]) -> list[tuple[int, int]]:
+def _longest(same: list[list[bool]]) -> Pairs:
     """A longest row of pairs that are the same, both sides rising."""
-    n, m = len(same), len(same[0]) if same else 0
-    length = [[0] * (m + 1) for _ in range(n + 1)]
-    for i in reversed(range(n)):
-        for j in reversed(range(m)):
-            longer = max(length[i + 1][j], length[i][j + 1])
-            length[i][j] = max(longer, 1 + length[i + 1][j + 1]) if same[i][j] else longer
-    found, i, j = [], 0, 0
-    while i < n and j < m:
-        if same[i][j] and length[i][j] == 1 + length[i + 1][j + 1]:
-            found.append((i, j))
-            i, j = i + 1, j + 1
-        elif length[i + 1][j] >= length[i][j + 1]:
-            i += 1
-        else:
-            j += 1
-    return found
+    width = len(same[0]) if same else 0
+    below: list[Pairs] = [()] * (width + 1)  # by column: the longest row that begins there, or behind it
+    for i in reversed(range(len(same))):
+        here: list[Pairs] = [()] * (width + 1)
+        for j in reversed(range(width)):
+            here[j] = ((i, j), *below[j + 1]) if same[i][j] else max(below[j], here[j + 1], key=len)
+        below = here
+    return below[0]
 
 
 def said_of(graph: Graph, old: Graph, fitting: Mapping[Block, Block]) -> str:
@@ -377,7 +368,8 @@ def made(run: Run, change: Change) -> Made:
     graph = old
     if any(part is not None for part in (change.model, change.loss, change.activation, change.optimizer)):
         with _activations(model, change.activation):
-            names = names_in(model) if change.model is not None else dict(zip(old.blocks, _names(old), strict=True))
+            own = zip(old.blocks, (tensor.name for tensor in old.kept), strict=True)
+            names = names_in(model) if change.model is not None else dict(own)
             graph = recorded(run, model, old.loss if loss is None else loss, optimizer, run._shapes, names)
     check_run(graph.tape.n_parameters, run._stored, len(optimizer.state), run.engine.name)
     carried, fresh = _weights(run, graph, old, fitting)
@@ -388,10 +380,6 @@ def made(run: Run, change: Change) -> Made:
     pace = optimizer.lr_pace.begun() if anew else None
     given = optimizer.checked({"lr": dict(change.numbers)["lr"]})["lr"] if "lr" in dict(change.numbers) else None
     return Made(graph, old, carried, fresh, numbers, anew, given, pace, change.batch_size, change.sampling, words)
-
-
-def _names(graph: Graph) -> list[str]:
-    return [tensor.name for tensor in graph.kept]
 
 
 def check_made(run: Run, found: Made) -> None:
@@ -416,14 +404,14 @@ def _activations(model: Any, wanted: str | Activation | None) -> Iterator[None]:
     if wanted is None:
         yield
         return
-    hidden, before = _hidden(model), tuple(activations_of(model))
+    hidden = _hidden(model)
     try:
         for sequential, name, _ in hidden:
             setattr(sequential, name, ACTIVATIONS[wanted]() if isinstance(wanted, str) else copy.deepcopy(wanted))
         yield
     finally:
-        for sequential, name, activation in before:
-            setattr(sequential, name, activation)
+        for sequential, name, former in hidden:
+            setattr(sequential, name, former)
 
 
 def _hidden(model: Any) -> list[Place]:
@@ -467,17 +455,15 @@ def _optimizer(run: Run, change: Change, model: Any, fitting: Mapping[Block, Blo
             raise InputError("change: which parameter group new weights are in is not known; give optimizer=, too")
         return old if same else holding(old, held)
     kind = OPTIMIZERS[change.optimizer] if isinstance(change.optimizer, str) else change.optimizer
-    parameters = [p for block, places in held for p in _of(block, places)]
+    parameters: list[Any] = []
+    for block, places in held:
+        parameters += [block] if len(places) == block.size else map(block.weight, places.tolist())
     try:
         return kind(parameters, **dict(change.numbers))
     except ScalarvizError:
         raise
     except TypeError as error:
         raise InputError(f"change: optimizer: {error}; give its numbers too, such as lr=") from None
-
-
-def _of(block: Block, places: Any) -> list[Any]:
-    return [block] if len(places) == block.size else [block.weight(int(i)) for i in places]
 
 
 def _held(old: Optimizer, model: Any, fitting: Mapping[Block, Block]) -> list[tuple[Block, Any]]:

@@ -135,7 +135,8 @@ def of_now(run: Run) -> State:
     run._check_stands()
     run.timeline.enter()
     modes = {name: module.training for name, module in asked(run.model, "named_modules")}
-    place = run.timeline.settled_place()
+    place = run.timeline.place()
+    place.line.settle(place.edits)  # somebody may come back
     return replace(whole(run), buffers=constants_of(run.model), modes=modes, place=place)
 
 

@@ -36,7 +36,7 @@ def test_what_is_prepared_beside_the_run_is_what_the_run_comes_to(seed, monkeypa
     walk.go(10, EDITS, {**MOVES, "prepare": lambda run, random: prepare()})
     run = walk.run
     run.to(span(run)[1])
-    run.timeline._keep()  # no edit lies between it and the end
+    run.timeline._keep(run.timeline.line, len(run.log))  # no edit lies between it and the end
     run.step(30)
     prepare()
     prepared = [(key, line) for line in run.timeline.lines for key in line.keys if key.fine]

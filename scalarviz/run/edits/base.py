@@ -182,6 +182,12 @@ def bits(part: Any) -> Any:
     return type(part).__name__, part.hex() if isinstance(part, float) else part
 
 
+def full_name(part: Any) -> str:
+    """Module and name of a function, of a class, or of an object's class."""
+    kind = type(part)
+    return f"{getattr(part, '__module__', kind.__module__)}.{getattr(part, '__qualname__', kind.__qualname__)}"
+
+
 def fix(edit: Edit, **parts: Any) -> None:
     """Set checked fields of a frozen dataclass; arrays become read-only copies."""
     for name, part in parts.items():
@@ -301,9 +307,7 @@ def _encoded(part: Any) -> Any:
     if is_source(part):
         raise InputError(f"{part.name} is read from elsewhere: an edit with it cannot be written; give arrays")
     if not isinstance(part, str | int | float | None):
-        kind = type(part)
-        module = getattr(part, "__module__", kind.__module__)
-        return {"function": f"{module}.{getattr(part, '__qualname__', kind.__qualname__)}"}
+        return {"function": full_name(part)}
     return part
 
 

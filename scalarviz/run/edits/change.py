@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -90,9 +91,7 @@ class Change(Edit):
     def resolved(self, hands: Hands) -> Edit:
         if hands.goes_on_with(self.made):
             return self
-        found = Change(
-            self.activation, self.model, self.loss, self.optimizer, self.numbers, self.batch_size, self.sampling
-        )
+        found = replace(self)
         fix(found, made=hands.made(found))
         return found
 
@@ -124,28 +123,29 @@ def _title(part: Any) -> str:
     return str(getattr(part, "__name__", type(part).__name__))
 
 
-def _named(given: str, table: dict[str, Any], what: str) -> str:
-    """The name in the table; upper and lower case are one."""
-    for name in table:
-        if name.lower() == given.strip().lower():
-            return name
-    raise InputError(f"change: {what} must be one of {listing(table)}, or an object; got {shown(given)}")
+def _part(given: Any, what: str, table: Mapping[str, Any], fits: bool, wanted: str) -> Any:
+    """A name in the table (upper and lower case are one) for text and a class that stands there; else what `fits`."""
+    if isinstance(given, str):
+        for name in table:
+            if name.lower() == given.strip().lower():
+                return name
+        raise InputError(f"change: {what} must be one of {listing(table)}, or an object; got {shown(given)}")
+    if isinstance(given, type) and given in table.values():
+        return given.__name__
+    if given is not None and not fits:
+        raise TypeMismatchError(f"change: {what} must be one of {listing(table)} or {wanted}, got {shown(given)}")
+    return given
 
 
 def _activation(given: Any) -> Any:
     """A name where there is one: of text, of a class, of a module with the usual constants."""
-    if given is None:
-        return None
-    if isinstance(given, str):
-        return _named(given, ACTIVATIONS, "activation")
-    kind = given if isinstance(given, type) else type(given)
-    if not issubclass(kind, nn.Activation):
-        raise TypeMismatchError(f"change: activation must be one of {listing(ACTIVATIONS)} or an nn.Activation, "
-                                f"got {shown(given)}")  # fmt: skip
-    for name, known in ACTIVATIONS.items():
-        if kind is known and (given is kind or _constants(given) == _constants(kind())):
+    if isinstance(given, type) and issubclass(given, nn.Activation):
+        given = given()
+    given = _part(given, "activation", ACTIVATIONS, isinstance(given, nn.Activation), "an nn.Activation")
+    for name, kind in ACTIVATIONS.items():
+        if type(given) is kind and _constants(given) == _constants(kind()):
             return name
-    return kind() if isinstance(given, type) else given
+    return given
 
 
 def _constants(module: nn.Activation) -> dict[str, float]:
@@ -153,28 +153,13 @@ def _constants(module: nn.Activation) -> dict[str, float]:
 
 
 def _loss(given: Any) -> Any:
-    if isinstance(given, str):
-        return _named(given, LOSSES, "loss")
-    if isinstance(given, type) and given in LOSSES.values():
-        return given.__name__
-    if given is not None and (isinstance(given, type) or not callable(given)):
-        raise TypeMismatchError(
-            f"change: loss must be one of {listing(LOSSES)} or a function of outputs and targets, got {shown(given)}"
-        )
-    return given
+    fits = callable(given) and not isinstance(given, type)
+    return _part(given, "loss", LOSSES, fits, "a function of outputs and targets")
 
 
 def _optimizer(given: Any) -> Any:
-    if isinstance(given, str):
-        return _named(given, OPTIMIZERS, "optimizer")
-    if isinstance(given, type) and given in OPTIMIZERS.values():
-        return given.__name__
-    if given is None or isinstance(given, optim.Optimizer):
-        return given
-    if isinstance(given, type) and issubclass(given, optim.Optimizer):
-        return given
-    raise TypeMismatchError(f"change: optimizer must be one of {listing(OPTIMIZERS)}, an Optimizer or a class of them, "
-                            f"got {shown(given)}")  # fmt: skip
+    fits = issubclass(given if isinstance(given, type) else type(given), optim.Optimizer)
+    return _part(given, "optimizer", OPTIMIZERS, fits, "an Optimizer or a class of them")
 
 
 # ---- Edits of what a run learns from. A scene's own kind may have an `about`: what its samples are of (`Data.about`)

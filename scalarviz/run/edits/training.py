@@ -14,7 +14,7 @@ from ...engine.table import known
 from ...errors import InputError, TypeMismatchError, shown
 from ...optim import Schedule
 from ..checks import limits_of
-from .base import Edit, Hands, Names, fix, numbered
+from .base import Edit, Hands, Names, fix, full_name, numbered
 from .weights import Spans, called, spans_of
 
 
@@ -231,9 +231,7 @@ class Call(Edit):
     @property
     def name(self) -> str:
         """Module and name of the function."""
-        kind = type(self.function)
-        module = getattr(self.function, "__module__", kind.__module__)
-        return f"{module}.{getattr(self.function, '__qualname__', kind.__qualname__)}"
+        return full_name(self.function)
 
     def apply(self, hands: Hands) -> None:
         hands.call(self.function)

@@ -117,10 +117,8 @@ class Timeline:
 
     def branches(self) -> tuple[Branch, ...]:
         """Every line that steps were done on, and that of now."""
-        return tuple(self._branch(line) for line in self.lines if self._shown(line))
-
-    def _shown(self, line: Line) -> bool:
-        return line is self.line or (line.newest > line.first and not line.cut)
+        shown = (line for line in self.lines if line is self.line or (line.newest > line.first and not line.cut))
+        return tuple(map(self._branch, shown))
 
     def _branch(self, line: Line) -> Branch:
         parent = None if line.parent is None else line.parent.number
@@ -161,12 +159,6 @@ class Timeline:
         """Where the run stands."""
         steps = self._training.steps
         return Place(self.line, steps, self.line.done(steps))
-
-    def settled_place(self) -> Place:
-        """Likewise, for somebody who may come back: what is done there stays as it is."""
-        place = self.place()
-        place.line.settle(place.edits)
-        return place
 
     def _undoable(self) -> tuple[Line | None, int]:
         """The line that began by a jump which is to be undone, or None and how many edits were done before the last."""
@@ -218,25 +210,23 @@ class Timeline:
             self.line.first = self.line.newest = steps
             self.keyframes.add(self.line, Key(steps, 0, self._run.whole(), whole=True))
 
-    def note(self, done: Applied, *, instead: bool = False) -> None:
+    def note(self, done: Applied) -> None:
         """An edit was done where the run stands: before the end of its line that begins another one.
 
-        With `instead` it replaces the last edit.
+        It replaces the last edit of the same gesture, step and line if it leaves nothing of that.
         """
         if self._closed:
             return
         if self.behind:
             self._fork(self.place(), done.what)
-        if instead and self.line.open is not None:
+        last = self.line.open if done.gesture else None
+        same = last is not None and (last.gesture, last.step) == (done.gesture, done.step)
+        if same and last is not None and done.edit.continues(last.edit):
             self.line.edits[-1] = done
         else:
             self.line.edits.append(done)
         self._nothing_to_redo()
         self._run.looked()
-
-    def last(self) -> Applied | None:
-        """The last edit that was done here on this line, if another one may still take its place."""
-        return None if self.behind else self.line.open
 
     # ---- steps
 
@@ -258,15 +248,15 @@ class Timeline:
             self.keyframes.pass_time(time.perf_counter() - start)
             self._run.looked()
         if self.keyframes.due:
-            self._keep()
+            self._keep(self.line, self.line.done(self._training.steps))
+            self._fit()
         return done
 
-    def _keep(self, *, fine: bool = False) -> None:
+    def _keep(self, line: Line, edits: int, fine: bool = False) -> None:
+        """Keep where the run stands: on a line, after so many of its edits."""
         steps = self._training.steps
-        edits = self.line.done(steps)
         key = Key(steps, edits, self._run.keyframe(), self.keyframes.clock, fine=fine)
-        self.keyframes.add(self.line.owner(steps, edits), key)
-        self._fit()
+        self.keyframes.add(line.owner(steps, edits), key)
 
     def _keep_changed(self) -> None:
         """Where its data was changed by others, what follows can be done again from here."""
@@ -280,7 +270,8 @@ class Timeline:
         if whole:
             self.keyframes.add(owner, Key(*here, self._run.whole(), self.keyframes.clock, whole=True))
         else:
-            self._keep()
+            self._keep(line, here[1])
+            self._fit()
 
     def _follow(self, most: int) -> int:
         """Steps that were done before: one call of the engine, at most to the next edit, which is done too."""
@@ -427,7 +418,8 @@ class Timeline:
             self._replay(min(step, upcoming) - self._training.steps)
             if progress is not None and progress((self._training.steps - start) / (step - start)) is False:
                 return False
-            self._keep_between(line, done, step)
+            if self.keyframes.due_fine and self._training.steps < step:  # for whoever goes back and forth around there
+                self._keep(line, done, fine=True)
 
     def _bare_key(self, line: Line, step: int, edits: int, nearest: Key) -> Key:
         """The keyframe of a step itself, which knows nothing of the step before it."""
@@ -447,13 +439,6 @@ class Timeline:
             f"step {step:,} cannot be done again: its data was changed by others since. Kept moments can be stood at: "
             f"step {key.step:,}{others}"
         )
-
-    def _keep_between(self, line: Line, edits: int, step: int) -> None:
-        """On the way: a moment for whoever goes back and forth around its end."""
-        steps = self._training.steps
-        if self.keyframes.due_fine and steps < step:
-            key = Key(steps, edits, self._run.keyframe(), self.keyframes.clock, fine=True)
-            self.keyframes.add(line.owner(steps, edits), key)
 
     def near(self, step: int) -> int:
         """The step nearest to `step` of this line at which one can stand at once, or after one step more.
