@@ -35,12 +35,6 @@ Floats = NDArray[np.float32]
 class DigitColumns:
     """The digits on a board and where they are on their way.
 
-    Parameters
-    ----------
-    board : DigitBoard
-        The first six of each class are shown.
-    theme : Theme
-
     Attributes
     ----------
     inputs : ndarray, shape (n, H * W)

@@ -14,13 +14,13 @@ from ..draw.places import LABEL, MARGIN
 from ..draw.sketch import Box, Sketch, holds, rgba
 from ..draw.text import measure
 from ..draw.theme import rgb
+from ..draw.widgets import HIGH, WIDE, knob
 from ..space.chain import chain_of
 from ..space.plate import Plate
 from .drawer import Drawer, Ground, Point, Setting, cut
 from .neuron_card import rows_of
 from .overlay import pointer_label
 from .plane_work import PlaneWork
-from .toggle import HIGH, WIDE, knob
 
 CELLS = 24
 PITCH, SIDE = 60.0, 46.0

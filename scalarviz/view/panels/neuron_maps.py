@@ -17,6 +17,7 @@ from ..draw.places import LABEL
 from ..draw.sketch import Box, Sketch, holds
 from ..draw.text import measure, number, short
 from ..draw.theme import Theme
+from ..draw.widgets import button, plus
 from .drawer import Drawer, Ground, Point, Setting
 from .neuron_card import Hidden, card, hidden_of
 from .overlay import pointer_label
@@ -346,8 +347,8 @@ def near(at: Point, maps: Sequence[Box], buttons: Sequence[Button]) -> bool:
     if any(button.at(at) for button in buttons):
         return True
     middles = np.array([(x + wide / 2, y + high / 2) for x, y, wide, high in maps])
-    for button in buttons:  # on the way from the maps to it
-        middles = _with(middles, button.box)
+    for one in buttons:  # on the way from the maps to it
+        middles = _with(middles, one.box)
     starts, ends = (middles[:-1], middles[1:]) if len(middles) > 1 else (middles, middles)
     ways = ends - starts
     along = np.clip(((np.asarray(at) - starts) * ways).sum(axis=1) / np.maximum((ways**2).sum(axis=1), 1e-9), 0.0, 1.0)
@@ -373,15 +374,10 @@ def boxes_of(buttons: Sequence[Button]) -> list[Box]:
 def draw(buttons: Sequence[Button], over: Button | None, theme: Theme) -> Sketch:
     """All of them, and the word over those of the layer."""
     sketch = Sketch()
-    for button in buttons:
-        x, y, wide, high = button.box
-        lit = over is not None and over.box == button.box
-        ink = theme.text1 if lit else theme.text2
-        sketch.rect(x, y, wide, high, fill=theme.panel, stroke=ink if lit else theme.flow, radius=5)
-        middle = x + wide / 2, y + high / 2
-        sketch.line((middle[0] - 4, middle[1]), (middle[0] + 4, middle[1]), ink, 1.6)
-        if button.more:
-            sketch.line((middle[0], middle[1] - 4), (middle[0], middle[1] + 4), ink, 1.6)
+    for one in buttons:
+        lit = over is not None and over.box == one.box
+        button(sketch, one.box, theme, lit=lit)
+        plus(sketch, one.box, theme.text1 if lit else theme.text2, more=one.more)
     left, right = buttons[-2].box, buttons[-1].box
     x, y = (left[0] + right[0] + right[2]) / 2, left[1]
     wide = measure("layer", LABEL)
@@ -404,11 +400,6 @@ _HOT = 12.0  # side of the place of a unit without a map
 
 class NeuronPlaces:
     """Boxes of the units of some layers.
-
-    Parameters
-    ----------
-    layers : sequence of Hidden
-    setting : Setting
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ from ..cubes.picking import Shares
 from ..cubes.quantity import Quantity
 from ..cubes.region import region_outline
 from ..draw.places import COLUMN, GAP, Places
-from ..draw.sketch import Box, Sketch, holds
+from ..draw.sketch import Box, Sketch, holds, meet
 from ..draw.text import figure
 from ..draw.theme import Theme
 from ..flow.own_labels import own_labels
@@ -59,16 +59,7 @@ def uncovered(places: Places, box: Box | None) -> dict[str, Box]:
     """The panels that `box` leaves free."""
     if box is None:
         return places.panels
-    return {name: own for name, own in places.panels.items() if not _over(own, box)}
-
-
-def _over(one: Box, other: Box) -> bool:
-    return (
-        one[0] < other[0] + other[2]
-        and other[0] < one[0] + one[2]
-        and one[1] < other[1] + other[3]
-        and other[1] < one[1] + one[3]
-    )
+    return {name: own for name, own in places.panels.items() if not meet(own, box)}
 
 
 def inspector_box(places: Places, explained: bool) -> Box | None:
