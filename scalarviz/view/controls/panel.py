@@ -9,7 +9,7 @@ from typing import Any
 
 from ...run.controls import Button, Segments, Slider, Switch
 from ..draw.places import Wanted, stacked
-from ..draw.sketch import Box, Sketch, holds
+from ..draw.sketch import Box, Kept, Sketch, holds
 from ..draw.theme import Theme
 from ..panels.overlay import pointer_label, wrapped
 from .drawing import Touched, draw_bar, draw_carried, draw_ground, draw_row
@@ -67,7 +67,7 @@ class ControlsPanel:
         self._ring = False  # whether a key was used: then it is shown where keys go
         self._pointer: Point | None = None
         self._rested, self._said = 0.0, False  # how long the pointer rests, and whether that was long enough
-        self._drawn: tuple[tuple[object, ...], Sketch] | None = None
+        self._drawn = Kept[Sketch]()
 
     # ---- where, and what
 
@@ -135,9 +135,7 @@ class ControlsPanel:
         if not self.open or self.hidden or self.box is None:
             return None
         now = (self._rows, self._touched, self._ring, self._first, self._slid, self.box, self.theme.name)
-        if self._drawn is None or self._drawn[0] != now:
-            self._drawn = now, self._painted()
-        return self._drawn[1]
+        return self._drawn.of(now, self._painted)
 
     def _painted(self) -> Sketch:
         assert self.box is not None

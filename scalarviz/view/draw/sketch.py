@@ -6,11 +6,11 @@ nobody changes: OpenGL (`painter`) and SVG (`svg`) paint the same ones. Each ask
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import ceil
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -274,6 +274,21 @@ class SpritesItem:
 
 
 # ---- The list
+
+Made = TypeVar("Made")
+
+
+class Kept(Generic[Made]):
+    """What was made last: it is made anew for another key."""
+
+    def __init__(self) -> None:
+        self._last: tuple[object, Made] | None = None
+
+    def of(self, key: object, make: Callable[[], Made]) -> Made:
+        """What `make()` makes of a key, or has made of it."""
+        if self._last is None or self._last[0] != key:
+            self._last = key, make()
+        return self._last[1]
 
 
 class Sketch:

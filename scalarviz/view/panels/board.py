@@ -243,6 +243,11 @@ class BoardDrawer(Drawer[DigitBoard]):
         """A digit."""
         return self.columns.digit_at(*at)
 
+    def hover(self, at: Point | None) -> bool:
+        """A digit under the pointer says what it is, one too that walks there."""
+        before, self.pointer = self.pointer, at
+        return before != at
+
     def click(self, at: Point) -> bool:
         """The way of a digit is drawn."""
         found = self.under(at)

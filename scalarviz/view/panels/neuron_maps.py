@@ -21,12 +21,11 @@ from ..draw.widgets import button, plus
 from .drawer import Drawer, Ground, Point, Setting
 from .neuron_card import Hidden, card, hidden_of
 from .overlay import pointer_label
-from .plane_work import PlaneWork
+from .plane_work import PlaneWork, tile_cells, tiled
 
 LEVELS = (10, 14, 20, 28, 40)
 BOUNDED = {"tanh": 1.0, "sigmoid": 1.0}
 """The largest output of units of these kinds."""
-_EDGE = 1  # cells around each picture of the atlas, so that neighbours do not flow into each other
 
 Spot = tuple[Hidden, int]
 """A unit of a layer."""
@@ -124,13 +123,12 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         return np.concatenate([rows[name] for name in names], axis=1)
 
     def _paint(self) -> None:
-        """All maps side by side in one picture, each with an edge of its own colours."""
+        """All maps side by side in one picture."""
         rows, theme = self.work.rows, self.ground.theme
         assert rows is not None
         self._largest = self._span(rows)
-        padded = np.pad(rows, ((_EDGE, _EDGE), (_EDGE, _EDGE), (0, 0)), mode="edge")
-        tiles = np.moveaxis(padded, 2, 0)
-        self._pixels = signed_shades(np.concatenate(tiles, axis=1), (-self._largest, self._largest), theme)
+        maps = signed_shades(np.moveaxis(rows, 2, 0), (-self._largest, self._largest), theme)
+        self._pixels = tiled(list(maps))
         self._painted = theme
 
     def _span(self, rows: NDArray[np.floating]) -> float:
@@ -150,26 +148,17 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         places = self._places
         self._side = places.side
         self.boxes = {} if self._pixels is None else places.boxes
-        if self._pixels is None:
+        if self._pixels is None or self.work.rows is None:
             return ()
         picture = Sketch()
         if places.drawn:
-            picture.sprites(places.rects, self._cells(places.numbers), self._pixels, linear=True)
+            cells = tile_cells(places.numbers, self.work.rows.shape[2], len(self.work.rows))
+            picture.sprites(places.rects, cells, self._pixels, linear=True)
         at = self._sample()
         key = (self.ground.theme, self._over, at)
         if self._marked is None or self._marked[0] != key:
             self._marked = key, self._marks(places, at)
         return [picture, self._marked[1]]
-
-    def _cells(self, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Parts of the picture, without their edges."""
-        assert self._pixels is not None
-        high, wide = self._pixels.shape[:2]
-        tile = high
-        edge = _EDGE / wide, _EDGE / high
-        ones = np.ones(len(numbers))
-        return np.stack([numbers * tile / wide + edge[0], ones * edge[1], ones * (tile - 2 * _EDGE) / wide,
-                         ones * (tile - 2 * _EDGE) / high], axis=1)  # fmt: skip
 
     def _marks(self, places: NeuronPlaces, at: Point | None) -> Sketch:
         """The edges of the maps, the place of the sample on each, and their names."""

@@ -14,7 +14,7 @@ from ...run.source import Moment
 from ..draw.axes import Axes, Scale
 from ..draw.maps import class_colours, signed_shades
 from ..draw.places import COLUMN
-from ..draw.sketch import Box, Sketch, rgba
+from ..draw.sketch import Box, Kept, Sketch, rgba
 from ..draw.text import number, short
 from ..draw.widgets import Toggle
 from .drawer import Drawer, Ground, Point, sentence
@@ -61,7 +61,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         self._pixels: NDArray[np.uint8] | None = None
         self._line: Sketch | None = None
         self._moment: Moment | None = None
-        self._said: tuple[tuple[object, ...], Sketch] | None = None
+        self._said = Kept[Sketch]()
         self._dots: Sketch | None = None
         self._error = ""
 
@@ -161,11 +161,9 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         back = np.ones(0, bool) if points is None else points.back[self.seen]
         train, test = not back.all(), bool(back.any())
         key = (parts, self.ground.theme, age, train, test, *((toggle.on, toggle.over) for toggle in self.toggles))
-        if self._said is None or self._said[0] != key:
-            toggles = self.toggles if self.ground.hints else ()
-            sketch = words(self.panel, parts, self.ground.theme, train=train, test=test, age=age, toggles=toggles)
-            self._said = key, sketch
-        return self._said[1]
+        hands = self.toggles if self.ground.hints else ()
+        look = self.panel, parts, self.ground.theme
+        return self._said.of(key, lambda: words(*look, train=train, test=test, age=age, toggles=hands))
 
     def _ring(self) -> Sequence[Sketch]:
         """The point whose way is drawn once more, above all others and in a ring."""

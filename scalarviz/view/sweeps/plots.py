@@ -15,13 +15,11 @@ from ...sweep.result import Result
 from ..draw.axes import Axes, Scale, evenly, scale_of
 from ..draw.figure import Figure
 from ..draw.maps import hexed
-from ..draw.painter import Painter
-from ..draw.places import BIG, LABEL, MARGIN, TITLE, check_size
+from ..draw.places import BIG, LABEL, MARGIN, TITLE
 from ..draw.sketch import Anchor, Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme, get_theme, mixed
 from ..panels.drawer import cut
-from ..window.offscreen import offscreen
 from .runs import (
     DIVERGED,
     DOT,
@@ -229,26 +227,6 @@ def sentence(results: Sequence[Result]) -> str:
     """How many learnt, and the quartiles of all."""
     every = Group(None, tuple(results))
     return DOT.join([counts_text(every), quartiles_text(every)]) if results else "no run is done yet"
-
-
-def plots_picture(
-    results: Sequence[Result], size: tuple[int, int] = (1280, 720), theme: str | Theme = "dark", title: str = ""
-) -> NDArray[np.uint8]:
-    """The sheet as a picture, uint8 (height, width, 3).
-
-    Raises
-    ------
-    InputError
-        A size that no picture has.
-    MissingDependencyError
-        Nothing can draw here; the message says what to install.
-    """
-    wide, high = check_size(size)
-    scale = max(1.0, min(wide / 1280, high / 720))
-    with offscreen() as context:
-        painter = Painter((wide / scale, high / scale), scale)
-        ink = sheet(results, (wide / scale, high / scale), theme, title).placed()
-        return context.render(lambda _: painter.draw([ink]), (wide, high))
 
 
 def _count(results: Sequence[Result]) -> int:
