@@ -16,8 +16,8 @@ from scalarviz.view.draw.axes import can_be_log, scale_of
 from scalarviz.view.draw.places import LABEL
 from scalarviz.view.draw.text import loss_text, measure
 from scalarviz.view.draw.theme import DARK
+from scalarviz.view.draw.widgets import AxisSwitch
 from scalarviz.view.panels.loss import Line, loss_panel
-from scalarviz.view.panels.toggle import AxisSwitch
 from scalarviz.view.shown.ahead import Ahead
 from scalarviz.view.watch import live
 from scalarviz.view.watch.live import LiveView

@@ -15,6 +15,7 @@ from scalarviz.run.core.frame import Frame
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import CurveFit, LossOver, TrainingLoop
 from scalarviz.run.sources.run_source import RunSource
+from scalarviz.view.draw.axes import zero_lines
 from scalarviz.view.draw.text import measure, short
 from scalarviz.view.draw.theme import DARK, rgb
 from scalarviz.view.panels.loop import CALLS
@@ -26,7 +27,6 @@ from scalarviz.view.panels.loss_over import (
     Place,
     Trail,
     grown,
-    isoline,
     levels,
     losses,
     place_of,
@@ -137,11 +137,11 @@ def test_an_isoline_is_where_the_height_is(a, b, radius):
     row, column = np.mgrid[:33, :33].astype(float)
     plane = a * column + b * row + 0.3 * (a == b == 0)
     level = float(plane.mean()) + 0.137
-    for points in isoline(plane, level):
+    for points in zero_lines(plane - level):
         np.testing.assert_allclose(points @ [a, b], level, atol=1e-9)
     away = 4 * radius
     bowl = (column - 16.0123) ** 2 + (row - 16.0257) ** 2  # through no place
-    starts, ends = isoline(bowl, away**2)
+    starts, ends = zero_lines(bowl - away**2)
     np.testing.assert_allclose(np.hypot(*(starts - (16.0123, 16.0257)).T), away, atol=0.2)
     assert len(starts) == len(ends) > 0
     joined = {tuple(p) for p in np.round(starts, 9)} | {tuple(p) for p in np.round(ends, 9)}
@@ -151,7 +151,7 @@ def test_an_isoline_is_where_the_height_is(a, b, radius):
 def test_isolines_leave_out_what_is_no_number():
     values = np.arange(9.0).reshape(3, 3)
     values[0, 0] = np.inf
-    assert all(np.isfinite(part).all() for part in isoline(values, 3.5))
+    assert all(np.isfinite(part).all() for part in zero_lines(values - 3.5))
     assert len(levels(np.full((3, 3), np.nan))) == 0
     assert (np.diff(levels(values)) > 0).all()
 

@@ -464,7 +464,7 @@ def test_pointing_says_where_and_what_and_switches_switch():
         assert hard[0] < 0.6
         assert hard[1] > 0.72
         shown = [
-            s for sketch in view.bench.sketches for s in sketch.shapes if isinstance(s, Cells) and s.rings is not None
+            s for sketch in view.bench.sketches for s in sketch.tops if isinstance(s, Cells) and s.rings is not None
         ]
         assert not any(np.isclose(cells.rects[:, 2], HELD_BACK).any() for cells in shown)
         view.close()

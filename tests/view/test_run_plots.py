@@ -10,12 +10,14 @@ import pytest
 
 from scalarviz.sweep.result import Result
 from scalarviz.view.draw.figure import Figure
+from scalarviz.view.draw.painter import Painter
 from scalarviz.view.draw.sketch import Path, Rect
 from scalarviz.view.draw.svg import svg_of
 from scalarviz.view.draw.text import measure
 from scalarviz.view.draw.theme import get_theme
-from scalarviz.view.sweeps.plots import boxes, curves, figures, plots_picture, sentence, sheet, spread
+from scalarviz.view.sweeps.plots import boxes, curves, figures, sentence, sheet, spread
 from scalarviz.view.sweeps.runs import metric_text, options_text, run_text, value_text
+from scalarviz.view.window.offscreen import offscreen
 
 DARK = get_theme("dark")
 BOX = (0.0, 0.0, 600.0, 400.0)
@@ -120,7 +122,10 @@ def test_a_line_has_its_points_in_svg_and_both_looks():
 
 @pytest.mark.gl
 def test_a_picture_of_the_plots_has_the_colours_of_their_endings():
-    picture = plots_picture(made([0.1, 0.9] * 4, reached=[True, False] * 4), (900, 500), title="xor")
+    made_of = made([0.1, 0.9] * 4, reached=[True, False] * 4)
+    with offscreen() as context:
+        painter, ink = Painter((900.0, 500.0)), sheet(made_of, (900.0, 500.0), title="xor").placed()
+        picture = context.render(lambda _: painter.draw([ink]), (900, 500))
     assert picture.shape == (500, 900, 3)
     for colour in (DARK.weight[4], DARK.weight[0], DARK.text1):
         wanted = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]

@@ -18,7 +18,7 @@ from scalarviz.run.edits import SetOptimizer
 from scalarviz.run.edits.base import Applied
 from scalarviz.run.source import Can
 from scalarviz.run.sources.run_source import RunSource
-from scalarviz.view.draw.places import Wanted, arrange
+from scalarviz.view.draw.places import LABEL, Wanted, arrange
 from scalarviz.view.draw.text import CAP_HEIGHT, measure
 from scalarviz.view.draw.theme import DARK, LIGHT, rgb
 from scalarviz.view.shown.subject import scene_subject
@@ -119,7 +119,7 @@ def test_ticks_are_the_ends_and_round_steps_between(first, count):
 def test_no_two_labels_touch_and_none_leaves_the_bar(marks, cursor):
     scale = StepScale(0, 3000, 270.0, 850.0)
     found = labels([Mark("edit", step, (what,)) for step, what in marks], scale, cursor, (264.0, 896.0))
-    spans = sorted((label.x - label.half, label.x + label.half) for label in found)
+    spans = sorted((left, left + measure(text, LABEL)) for left, text, _ in found)
     assert all(right + 9 < left for (_, right), (left, _) in pairwise(spans))
     assert all(left > 263 and right < 897 for left, right in spans)
 

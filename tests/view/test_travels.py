@@ -297,9 +297,8 @@ def test_a_button_of_the_bar_does_what_its_key_does(live):
 
 def test_a_click_on_the_loss_curve_goes_to_that_step(live):
     do(live, "step", 30)
-    axis = live.bench.side.drawer(LossCurve).step_axis
-    x, y, wide, high = axis.plot
-    at = x + (wide - 6) * (11 - axis.first) / (axis.last - axis.first), y + high / 2
+    axis = live.bench.side.drawer(LossCurve).switch
+    at = axis.axes.point(11, 1.0)[0], axis.axes.box[1] + axis.axes.box[3] / 2
     assert axis.step(at) == 11
     live.press(at)
     live.release(at)

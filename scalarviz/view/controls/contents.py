@@ -12,6 +12,7 @@ from ...run.edits import Edit
 from ...run.scene.own_controls import LAYERS, activation_of, keep_rule, own_controls, tick_values
 from ...run.travel import seed_shown
 from ..draw.places import LABEL
+from ..draw.sketch import Kept
 from ..draw.text import measure
 from ..panels.drawer import words_of
 from .rows import Item, Row, printed, row_of
@@ -106,7 +107,7 @@ class Contents:
         self._hidden, self._told = frozenset(hide), set[str]()
         self._does, self._command = does, None if command is None else self._asking(command, "the command")
         self._scene = tuple(self._guarded(control) for control in controls)
-        self._own: tuple[tuple[object, ...], tuple[Control, ...]] | None = None
+        self._own = Kept[tuple[Control, ...]]()
         self._bends: dict[str, None] = {}
         self._had: dict[str, Mapping[str, Any]] = {}  # the numbers of optimisers that there were
         self._tools = tuple(self._tool(*tool) for tool in _TOOLS)
@@ -172,9 +173,7 @@ class Contents:
         self.notice(reader)
         set_now = () if settings is None else (settings.samples, bool(settings.limits.l1), bool(settings.limits.l2))
         known = (*set_now, len(self._bends), len(self._had), *reader.frame.curve.lr[:1].tolist())
-        if self._own is None or self._own[0] != known:
-            self._own = known, own_controls(reader, tuple(self._bends), self._had)
-        return self._own[1]
+        return self._own.of(known, lambda: own_controls(reader, tuple(self._bends), self._had))
 
     def notice(self, reader: Reader) -> None:
         """What is set at a moment and can be had again, asked at every one: an optimiser's numbers."""

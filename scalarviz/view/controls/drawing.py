@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ...run.controls import Segments, Slider
+from ..draw.axes import spaced
 from ..draw.places import LABEL
 from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme, mixed
+from ..draw.widgets import HIGH, WIDE, button, draw_sign, knob, plus
 from ..panels.drawer import cut
-from ..time.buttons import draw_sign
 from .rows import ENDS, PAD, Item, Placed, Stood, ends_shown, printed
 
 SMALL = 12
@@ -71,7 +70,9 @@ def draw_row(sketch: Sketch, stood: Stood, theme: Theme, touched: Touched) -> No
         elif row.look == "switches":
             _switch(sketch, part, theme, touched)
         elif row.look == "buttons":
-            _button(sketch, part, theme, touched, part.item.control.label)
+            words = cut(part.item.control.label, part.box[2] - 8, bold=True)
+            lit, down = part.item.name == touched.over, part.item.name == touched.held
+            button(sketch, part.box, theme, words, lit=lit, down=down)
     if row.look == "layers":
         _layers(sketch, stood, theme, touched)
     for part in parts:
@@ -113,22 +114,13 @@ def _fill(theme: Theme, share: float) -> tuple[float, float, float]:
     return mixed(theme.text3, theme.panel, share)
 
 
-def _button(sketch: Sketch, part: Placed, theme: Theme, touched: Touched, words: str) -> None:
-    x, y, width, high = part.box
-    lit, down = part.item.name == touched.over, part.item.name == touched.held
-    fill = _fill(theme, 0.45 if down else 0.30 if lit else 0.14)
-    sketch.rect(*part.box, radius=5, fill=fill, stroke=theme.flow if lit else theme.border)
-    sketch.text(x + width / 2, y + high / 2 + 5, cut(words, width - 8, bold=True), LABEL, theme.text1, bold=True,
-                anchor="middle")  # fmt: skip
-
-
 def _tool(sketch: Sketch, part: Placed, theme: Theme, touched: Touched) -> None:
     """A button with a sign, its key below it; the one that runs and pauses is the one filled accent."""
     item, (x, y, width, high) = part.item, part.box
     lit, main = item.name == touched.over, item.sign == "toggle_run"
     fill = mixed(theme.text1, theme.panel, 1.0 if lit else 0.94) if main else _fill(theme, 0.34 if lit else 0.2)
     sketch.rect(*part.box, radius=6, fill=fill, stroke=None if main else theme.flow)
-    draw_action(sketch, item.sign, part.box, theme.panel if main else theme.text1, running=touched.running)
+    draw_sign(sketch, item.sign, part.box, theme.panel if main else theme.text1, running=touched.running)
     key = item.keys.partition(",")[0]
     sketch.text(x + width / 2, y + high + 16, key, SMALL, theme.text1 if main else theme.text3, bold=main,
                 anchor="middle")  # fmt: skip
@@ -152,34 +144,24 @@ def _layers(sketch: Sketch, stood: Stood, theme: Theme, touched: Touched) -> Non
         sketch.rect(left, top, right - left, high, radius=5, stroke=theme.flow)
         sketch.text((left + right) / 2, top + 19, less.item.shown, LABEL, theme.text1, bold=True, anchor="middle")
         for part, up in ((less, False), (more, True)):
-            _sign_of_step(sketch, part, theme, touched, up=up)
+            lit = part.item.name == touched.over
+            if lit:
+                x, y, wide, high = part.box
+                sketch.rect(x + 1, y + 1, wide - 2, high - 2, radius=4, fill=_fill(theme, 0.3))
+            plus(sketch, part.box, theme.text1 if lit else theme.text2, more=up)
     if len(parts) % 2:
         _add(sketch, parts[-1], theme, touched, words="add a layer" if layers == 0 else "+")
 
 
-def _sign_of_step(sketch: Sketch, part: Placed, theme: Theme, touched: Touched, *, up: bool) -> None:
-    x, y, width, high = part.box
-    lit = part.item.name == touched.over
-    if lit:
-        sketch.rect(x + 1, y + 1, width - 2, high - 2, radius=4, fill=_fill(theme, 0.3))
-    at, middle, colour = x + width / 2, y + high / 2, theme.text1 if lit else theme.text2
-    half = min(4.0, width / 2 - 0.5)
-    sketch.line((at - half, middle), (at + half, middle), colour, 1.6)
-    if up:
-        sketch.line((at, middle - half), (at, middle + half), colour, 1.6)
-
-
 def _add(sketch: Sketch, part: Placed, theme: Theme, touched: Touched, words: str) -> None:
     """A dashed box: there may be one more here."""
-    x, y, width, high = part.box
+    x, y, width, _ = part.box
     lit = part.item.name == touched.over
     if lit:
         sketch.rect(*part.box, radius=5, fill=_fill(theme, 0.2))
     _dashed(sketch, part.box, theme.text2 if lit else theme.flow)
     if words == "+":
-        at, middle = x + width / 2, y + high / 2
-        sketch.line((at - 4, middle), (at + 4, middle), theme.text1, 1.6)
-        sketch.line((at, middle - 4), (at, middle + 4), theme.text1, 1.6)
+        plus(sketch, part.box, theme.text1)
     else:
         sketch.text(x + width / 2, y + 19, words, LABEL, theme.text1, bold=True, anchor="middle")
 
@@ -226,15 +208,15 @@ def _ticks(sketch: Sketch, part: Placed, theme: Theme) -> None:
     """Values below the track: both ends, and of those between them the ones that have room."""
     slider, (left, right, y) = part.item.control, track_of(part)
     assert isinstance(slider, Slider)
-    taken: list[tuple[float, float]] = []
     ticks = list(part.item.ticks)
-    for value, words in [*ticks[:1], *ticks[:0:-1][:1], *ticks[1:-1]]:
-        tick, wide = left + (right - left) * slider.share(value), measure(words, SMALL)
+    first = [*ticks[:1], *ticks[:0:-1][:1], *ticks[1:-1]]
+    places = [left + (right - left) * slider.share(value) for value, _ in first]
+    widths = (measure(words, SMALL) for _, words in first)
+    lefts = spaced(zip(places, widths, strict=True), (left, right), _BETWEEN)
+    for (_, words), tick, begin in zip(first, places, lefts, strict=True):
         sketch.line((tick, y + 9), (tick, y + 13), theme.text3)
-        begin = tick if tick < left + 8 else tick - wide if tick > right - 8 else tick - wide / 2
-        if all(begin > other + _BETWEEN or begin + wide < first - _BETWEEN for first, other in taken):
+        if begin is not None:
             sketch.text(begin, y + 25, words, SMALL, theme.text3)
-            taken.append((begin, begin + wide))
 
 
 def _number(item: Item) -> float:
@@ -263,9 +245,7 @@ def _switch(sketch: Sketch, part: Placed, theme: Theme, touched: Touched) -> Non
     on, lit = item.value is True, item.name == touched.over
     right, middle = x + width, y + high / 2
     sketch.text(x, middle + 4.5, cut(item.control.label, width - 44), LABEL, theme.text1 if on or lit else theme.text2)
-    fill = theme.text1 if on else _fill(theme, 0.35 if lit else 0.22)
-    sketch.rect(right - 32, middle - 9, 32, 18, radius=9, fill=fill, stroke=None if on else theme.flow)
-    sketch.disc(right - 9 if on else right - 23, middle, 6.0, theme.panel if on else theme.text2)
+    knob(sketch, right - WIDE, middle - HIGH / 2, theme, on=on, over=lit)
 
 
 # ---- the box
@@ -288,29 +268,3 @@ def draw_bar(sketch: Sketch, box: Box, theme: Theme, first: float, last: float, 
     sketch.rect(x, y, width, high, radius=width / 2, fill=theme.border)
     own = theme.text1 if held else theme.text3
     sketch.rect(x, y + high * first, width, max(high * (last - first), 8.0), radius=width / 2, fill=own)
-
-
-# ---- The signs on the panel's buttons: those of the time bar, and two more.
-
-
-def draw_action(sketch: Sketch, action: str, box: Box, colour: str, *, running: bool) -> None:
-    """The sign of an action in the middle of a box."""
-    x, y, wide, high = box
-    at, middle = x + wide / 2, y + high / 2
-    if action == "restart":
-        _round(sketch, at, middle, colour)
-    elif action == "micro_next":
-        for k in range(3):
-            sketch.disc(at - 11 + 7 * k, middle, 2.0, colour)
-        sketch.arrow((at + 4, middle), (at + 14, middle), colour, 2.0, head=8.0)
-    else:
-        draw_sign(sketch, action, box, colour, running=running)
-
-
-def _round(sketch: Sketch, at: float, middle: float, colour: str) -> None:
-    """An arrow that goes round and comes back."""
-    turn = np.linspace(-0.25 * np.pi, 1.45 * np.pi, 22)
-    ring = np.stack([at + 7.5 * np.cos(turn), middle + 1 + 7.5 * np.sin(turn)], 1)
-    sketch.polyline(ring, colour, 2.2)
-    x, y = (float(part) for part in ring[0])
-    sketch.polygon([(x + 3.5, y - 5.5), (x + 3.0, y + 3.5), (x - 5.0, y - 0.5)], colour)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from ...run.controls import Button, Segments, Slider, Switch
-from ..draw.places import Wanted
-from ..draw.sketch import Box, Sketch, holds
+from ..draw.places import Wanted, stacked
+from ..draw.sketch import Box, Kept, Sketch, holds
 from ..draw.theme import Theme
 from ..panels.overlay import pointer_label, wrapped
 from .drawing import Touched, draw_bar, draw_carried, draw_ground, draw_row
@@ -34,10 +34,6 @@ _LOOSE = 14.0  # logical pixels from a layer's box within which it is not dragge
 
 class ControlsPanel:
     """One panel. `place` says where, `show` what it holds.
-
-    Parameters
-    ----------
-    theme : Theme
 
     Attributes
     ----------
@@ -71,7 +67,7 @@ class ControlsPanel:
         self._ring = False  # whether a key was used: then it is shown where keys go
         self._pointer: Point | None = None
         self._rested, self._said = 0.0, False  # how long the pointer rests, and whether that was long enough
-        self._drawn: tuple[tuple[object, ...], Sketch] | None = None
+        self._drawn = Kept[Sketch]()
 
     # ---- where, and what
 
@@ -139,9 +135,7 @@ class ControlsPanel:
         if not self.open or self.hidden or self.box is None:
             return None
         now = (self._rows, self._touched, self._ring, self._first, self._slid, self.box, self.theme.name)
-        if self._drawn is None or self._drawn[0] != now:
-            self._drawn = now, self._painted()
-        return self._drawn[1]
+        return self._drawn.of(now, self._painted)
 
     def _painted(self) -> Sketch:
         assert self.box is not None
@@ -417,16 +411,7 @@ ROWS_LEAST = 300.0
 
 
 def shared(inner: Box, rows: float, wanted: Sequence[Wanted]) -> tuple[float, dict[str, Box]]:
-    """Height of the rows, and the boxes of the panels below them.
-
-    Parameters
-    ----------
-    inner : Box
-    rows : float
-        Height of all rows.
-    wanted : sequence of Wanted
-        Panels with their least heights, the more important first: of what a knob does something is to be seen.
-    """
+    """Height of the rows, and the boxes of the panels below them."""
     x, y, width, room = inner
     first = wanted[0].height + GAP if wanted else 0.0
     high = min(rows, room - first if first and room - first >= min(rows, ROWS_LEAST) else room)
@@ -435,14 +420,4 @@ def shared(inner: Box, rows: float, wanted: Sequence[Wanted]) -> tuple[float, di
         if panel.height + GAP <= rest:
             chosen.append(panel)
             rest -= panel.height + GAP
-    boxes: dict[str, Box] = {}
-    top = y + high + GAP
-    for number, panel in enumerate(chosen):
-        own = panel.height
-        if panel.grows:
-            share = rest / sum(one.grows for one in chosen[number:])
-            own = min(panel.height + share, panel.most)
-            rest -= own - panel.height
-        boxes[panel.name] = (x, top, width, own)
-        top += own + GAP
-    return high, boxes
+    return high, stacked(chosen, (x, y + high + GAP), width, GAP, rest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
@@ -31,18 +31,7 @@ _ROW, _COLUMN = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0])
 
 
 def zero_lines(grid: ArrayLike) -> tuple[Floats, Floats]:
-    """The line along which a function is zero.
-
-    Parameters
-    ----------
-    grid : array_like, shape (H, W)
-        Its values; where one is not finite there is no line.
-
-    Returns
-    -------
-    starts, ends : ndarray, shape (K, 2)
-        Pieces, as places (column, row) of the grid, fractions between two of them.
-    """
+    """The line along which a function is zero."""
     values = np.asarray(grid, np.float64)
     above = values > 0
     corners = [above[:-1, :-1], above[:-1, 1:], above[1:, 1:], above[1:, :-1]]
@@ -164,6 +153,22 @@ def _linear_axis(low: float, high: float, most: int) -> Scale:
         last += 1
     ticks = tuple(float(k) * step for k in np.arange(first, last + 1))
     return Scale(ticks[0], ticks[-1], ticks, False)
+
+
+def evenly(count: int, most: int) -> NDArray[np.intp]:
+    """Which of `count` are drawn: all, or `most` of them, evenly chosen."""
+    return np.arange(count) if count <= most else np.unique(np.linspace(0, count - 1, most).round().astype(np.intp))
+
+
+def spaced(wanted: Iterable[tuple[float, float]], ends: tuple[float, float], air: float) -> list[float | None]:
+    """Left edges of texts (middle, width), all within `ends`; None for one that would touch an earlier one."""
+    taken, found = list[tuple[float, float]](), list[float | None]()
+    for middle, wide in wanted:
+        left = min(max(middle - wide / 2, ends[0]), ends[1] - wide)
+        free = all(left >= last + air or left + wide <= first - air for first, last in taken)
+        taken += [(left, left + wide)] if free else []
+        found.append(left if free else None)
+    return found
 
 
 def tick_text(value: float) -> str:

@@ -97,13 +97,7 @@ def factor(text: str) -> str:
 
 
 def product(a: float, b: float, result: float) -> str:
-    """``−0.0455 × 0.92 = −0.0419``, true as printed; with ``≈`` if `result` is not what the numbers give.
-
-    Parameters
-    ----------
-    a, b, result : float
-        As computed; any of them may be NaN or infinite.
-    """
+    """``−0.0455 × 0.92 = −0.0419``, true as printed; with ``≈`` if `result` is not what the numbers give."""
     for of_a, of_b, of_result in _FACTORS:
         left, right, made = significant(a, of_a), significant(b, of_b), significant(result, of_result)
         if rounds_to(_times(left.value, right.value), made):

@@ -49,18 +49,7 @@ class Colormap:
         return np.clip(position * 0.5 + 0.5 if self.diverging else position, 0.0, 1.0)
 
     def __call__(self, t: ArrayLike) -> Floats:
-        """Colours at `t`.
-
-        Parameters
-        ----------
-        t : array_like, shape S
-            Positions in -1..1 (diverging) or 0..1; outside, the end colours.
-
-        Returns
-        -------
-        ndarray of float64, shape S + (3,)
-            sRGB in 0..1; NaN where `t` is NaN (a NaN has a mark, not a colour).
-        """
+        """Colours at `t`."""
         place = self.unit(t) * (TABLE_SIZE - 1)
         steps = np.arange(TABLE_SIZE)
         return np.stack([np.interp(place, steps, self.entries[:, k] / 255.0) for k in range(3)], axis=-1)
@@ -144,22 +133,7 @@ Universal Design", 2008; their black is a grey here)."""
 def signed_shades(
     values: ArrayLike, span: tuple[float, float], theme: str | Theme = "dark", share: float = 1.0
 ) -> Bytes:
-    """Values in the signed map: orange at the low end of `span`, neutral in its middle, blue at the high end.
-
-    Parameters
-    ----------
-    values : array_like, shape S
-        Those outside of `span`, infinite ones too, get the colours of its ends.
-    span : (float, float)
-    theme : {"dark", "light"} or Theme
-    share : float
-        Of the map's range that is used: points in its full range stand out on a ground of less.
-
-    Returns
-    -------
-    ndarray of uint8, shape S + (3,)
-        NaN is a checkerboard of ink and paper along the last two axes.
-    """
+    """Values in the signed map: orange at the low end of `span`, neutral in its middle, blue at the high end."""
     look, numbers = get_theme(theme), np.asarray(values, np.float64)
     low, high = span
     with np.errstate(invalid="ignore", over="ignore"):
@@ -182,11 +156,6 @@ def class_shades(outputs: ArrayLike, theme: str | Theme = "dark", share: float =
         Of the colour, where the class is certain.
     hard : bool
         Whether every class is shown as if it were certain.
-
-    Returns
-    -------
-    ndarray of uint8, shape S + (3,)
-        NaN as in :func:`signed_shades`.
     """
     look, numbers = get_theme(theme), np.asarray(outputs, np.float64)
     count = numbers.shape[-1]

@@ -37,15 +37,7 @@ def clipped(box: tuple[float, float, float, float], size: tuple[float, float], v
 
 
 class Painter:
-    """Draws in pixel coordinates over whatever is in the current framebuffer.
-
-    Parameters
-    ----------
-    size : tuple of float
-        Logical width and height.
-    scale : float
-        Device pixels per logical pixel.
-    """
+    """Draws in pixel coordinates over whatever is in the current framebuffer."""
 
     def __init__(self, size: tuple[float, float], scale: float = 1.0) -> None:
         self.size = size
@@ -58,9 +50,9 @@ class Painter:
         self._atlas_version = -1
         self._drawn: tuple[Sketch, ...] = ()
         self._quads: dict[Sketch, Float] = {}
-        self._pictures: dict[int, Picture] = {}
+        self._large: list[Pictures] = []
+        self._small: list[Pictures] = []
         self._points: dict[tuple[int, int], Points] = {}
-        self._sprites: dict[int, Sprites] = {}
         self._ground = gloo.Program(*glsl.program("glow"))
 
     def background(self, ground: Colour, glow: Colour) -> None:
@@ -84,11 +76,8 @@ class Painter:
             self._upload(current)
             self._drawn = current
         self._draw_shapes(self._shapes)
-        self._draw_images([item for s in current for item in s.images])
-        for slot, item in enumerate(item for s in current for item in s.small):
-            if slot not in self._sprites:
-                self._sprites[slot] = Sprites()
-            self._sprites[slot].draw(item, self.size)
+        self._draw_pictures(self._large, [item for s in current for item in s.images])
+        self._draw_pictures(self._small, [item for s in current for item in s.small])
         self._draw_shapes(self._over)
         self._draw_points([item for s in current for item in s.points])
         self._draw_text()
@@ -97,7 +86,8 @@ class Painter:
         if self._atlas.full:
             self._atlas, self._atlas_version, self._quads = GlyphAtlas(), -1, {}
         for batch, over in ((self._shapes, False), (self._over, True)):
-            shapes = [s.triangles for s in sketches if s.over == over]
+            parts = [(s.triangles if s.over == over else None, s.top_triangles if over else None) for s in sketches]
+            shapes = [part for two in parts for part in two if part is not None]
             batch.fill(np.concatenate(shapes) if shapes else np.empty((0, VERTEX), np.float32))
         self._quads = {s: self._text_of(s) for s in sketches}
         quads = list(self._quads.values())
@@ -124,11 +114,10 @@ class Painter:
         self._glyphs.program["u_size"] = (self.size[0] * self.scale, self.size[1] * self.scale)
         self._glyphs.draw()
 
-    def _draw_images(self, items: list[ImageItem]) -> None:
-        for slot, item in enumerate(items):
-            if slot not in self._pictures:
-                self._pictures[slot] = Picture()
-            self._pictures[slot].draw(item, self.size)
+    def _draw_pictures(self, kept: list[Pictures], items: Sequence[ImageItem | SpritesItem]) -> None:
+        kept += [Pictures() for _ in items[len(kept) :]]
+        for picture, item in zip(kept, items, strict=False):
+            picture.draw(item, self.size)
 
     def _draw_points(self, items: list[PointsItem]) -> None:
         for slot, item in enumerate(items):
@@ -144,6 +133,7 @@ class Painter:
 
 UV = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.float32)
 """The corners of a picture, in its own measure."""
+WHOLE = np.array([[0.0, 0.0, 1.0, 1.0]], np.float32)
 
 # what the vertices of programs of that name hold
 SHAPE_TYPE = np.dtype(
@@ -158,13 +148,6 @@ class Batch:
 
     The buffer is longer than the data and its rest is triangles without area: gloo draws whole buffers, and binding a
     new one for every change of length costs more than the few empty triangles.
-
-    Parameters
-    ----------
-    name : str
-        Of the program in `view.glsl`.
-    layout : dtype
-        Of its vertices.
     """
 
     def __init__(self, name: str, layout: np.dtype[Any]) -> None:
@@ -192,62 +175,37 @@ class Batch:
             self.program.draw("triangles")
 
 
-class Picture:
-    """One textured rectangle."""
-
-    def __init__(self) -> None:
-        self._program = gloo.Program(*glsl.program("image"))
-        self._program["a_uv"] = UV
-        self._texture: Any = None
-        self._pixels: NDArray[np.uint8] | None = None
-        self._rect: tuple[float, float, float, float] | None = None
-
-    def draw(self, item: ImageItem, size: tuple[float, float]) -> None:
-        """Draw; what is as last time is not uploaded again."""
-        if item.pixels is not self._pixels:
-            self._load(item)
-        if item.rect != self._rect:
-            x, y, width, height = self._rect = item.rect
-            self._program["a_position"] = np.array([x, y], np.float32) + UV * np.array([width, height], np.float32)
-        self._program["u_size"] = size
-        self._program.draw("triangle_strip")
-
-    def _load(self, item: ImageItem) -> None:
-        filter_ = "linear" if item.linear else "nearest"
-        pixels = np.ascontiguousarray(item.pixels)
-        if self._texture is None or self._texture.shape != pixels.shape or self._texture.interpolation != filter_:
-            self._texture = gloo.Texture2D(pixels, interpolation=filter_, wrapping="clamp_to_edge")
-            self._program["u_image"] = self._texture
-        else:
-            self._texture.set_data(pixels)
-        self._pixels = item.pixels
-
-
-class Sprites:
-    """Many parts of one texture in one call."""
+class Pictures:
+    """Parts of one texture at one place or at many, in one call."""
 
     def __init__(self) -> None:
         self._batch = Batch("image", SPRITE_TYPE)
-        self._item: SpritesItem | None = None
+        self._item: object = None
         self._texture: Any = None
         self._pixels: NDArray[np.uint8] | None = None
 
-    def draw(self, item: SpritesItem, size: tuple[float, float]) -> None:
+    def draw(self, item: ImageItem | SpritesItem, size: tuple[float, float]) -> None:
         """Draw; what is as last time is not uploaded again."""
         if item.pixels is not self._pixels:
             self._load(item)
-        if item is not self._item:
+        one = item.rect if isinstance(item, ImageItem) else item
+        if one != self._item:
+            rects, cells = (np.array([one]), WHOLE) if isinstance(one, tuple) else (one.rects, self._inner(one))
             corners = UV[[0, 1, 2, 2, 1, 3]]
-            high, wide = item.pixels.shape[:2]
-            inset = np.array([1 / wide, 1 / high], np.float32) / 64  # a pixel on the edge shows no neighbour
-            cells = np.concatenate([item.cells[:, :2] + inset, item.cells[:, 2:] - 2 * inset], axis=1)
-            parts = [r[:, None, :2] + corners * r[:, None, 2:] for r in (item.rects, cells)]
+            parts = [r[:, None, :2] + corners * r[:, None, 2:] for r in (rects, cells)]
             self._batch.fill(np.concatenate(parts, axis=2).reshape(-1, 4).astype(np.float32))
-            self._item = item
+            self._item = one
         self._batch.program["u_size"] = size
         self._batch.draw()
 
-    def _load(self, item: SpritesItem) -> None:
+    @staticmethod
+    def _inner(item: SpritesItem) -> Float:
+        """The cells without a hair of their edges: a pixel there shows no neighbour."""
+        high, wide = item.pixels.shape[:2]
+        inset = np.array([1 / wide, 1 / high], np.float32) / 64
+        return np.concatenate([item.cells[:, :2] + inset, item.cells[:, 2:] - 2 * inset], axis=1)
+
+    def _load(self, item: ImageItem | SpritesItem) -> None:
         filter_, pixels = "linear" if item.linear else "nearest", np.ascontiguousarray(item.pixels)
         known = self._texture
         if known is None or known.shape != pixels.shape or known.interpolation != filter_:

@@ -8,7 +8,7 @@ ones in a block at the bottom; where neither has room, what a scene is all about
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...errors import InputError, shown
 from ...run.scene.scene import SIDES
@@ -279,16 +279,22 @@ def _column(box: Box, wanted: Sequence[Wanted]) -> dict[str, Box]:
             used += panel.height + _SPACE
     chosen = _chosen(wanted, kept)
     rest = height - sum(w.height for w in chosen) - _SPACE * (len(chosen) - 1)
-    growing = sum(w.grows for w in chosen)
-    panels: dict[str, Box] = {}
-    for panel in chosen:
+    return stacked(chosen, (x, y), width, _SPACE, rest)
+
+
+def stacked(
+    panels: Sequence[Wanted], at: tuple[float, float], width: float, gap: float, rest: float = 0.0
+) -> dict[str, Box]:
+    """Panels one above the other from a point on; those that grow share the `rest` of the room, as far as they do."""
+    (x, y), growing, found = at, sum(panel.grows for panel in panels), dict[str, Box]()
+    for panel in panels:
         own = panel.height
         if panel.grows:
             own = min(panel.height + rest / growing, panel.most)
             rest, growing = rest - (own - panel.height), growing - 1
-        panels[panel.name] = (x, y, width, own)
-        y += own + _SPACE
-    return panels
+        found[panel.name] = (x, y, width, own)
+        y += own + gap
+    return found
 
 
 def _block(wanted: Sequence[Wanted], width: float, height: float, room: float) -> dict[str, Box]:
@@ -323,11 +329,7 @@ def _fits(left: Sequence[Wanted], beside: Wanted | None, width: float, height: f
 def _place_block(
     left: Sequence[Wanted], beside: Wanted | None, width: float, y: float, height: float
 ) -> dict[str, Box]:
-    panels: dict[str, Box] = {}
-    at = y
-    for panel in left:
-        panels[panel.name] = (MARGIN, at, COLUMN, panel.height)
-        at += panel.height + _SPACE
+    panels = stacked([replace(panel, most=0.0) for panel in left], (MARGIN, y), COLUMN, _SPACE)
     if beside is not None:
         x = MARGIN + (COLUMN + GAP if left else 0)
         panels[beside.name] = (x, y, width - MARGIN - x, height)

@@ -6,11 +6,11 @@ nobody changes: OpenGL (`painter`) and SVG (`svg`) paint the same ones. Each ask
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import ceil
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,6 +48,11 @@ def holds(box: Box | None, point: Point | None, air: float = 0.0) -> bool:
         return False
     x, y, width, height = box
     return x - air <= point[0] < x + width + air and y - air <= point[1] < y + height + air
+
+
+def meet(one: Box, other: Box, air: float = 0.0) -> bool:
+    """Whether two boxes lie on each other, or are nearer than `air`."""
+    return all(one[k] < other[k] + other[k + 2] + air and other[k] < one[k] + one[k + 2] + air for k in (0, 1))
 
 
 @cache
@@ -270,6 +275,21 @@ class SpritesItem:
 
 # ---- The list
 
+Made = TypeVar("Made")
+
+
+class Kept(Generic[Made]):
+    """What was made last: it is made anew for another key."""
+
+    def __init__(self) -> None:
+        self._last: tuple[object, Made] | None = None
+
+    def of(self, key: object, make: Callable[[], Made]) -> Made:
+        """What `make()` makes of a key, or has made of it."""
+        if self._last is None or self._last[0] != key:
+            self._last = key, make()
+        return self._last[1]
+
 
 class Sketch:
     """An ordered display list. Shapes are painted first, then pictures, sprites, discs, and text.
@@ -287,20 +307,27 @@ class Sketch:
     def __init__(self, *, over: bool = False, tip: str = "", cut: bool = True) -> None:
         self.over, self.tip, self.cut = over, tip, cut
         self.shapes: list[Shape] = []
+        self.tops: list[Shape] = []  # over the pictures in any case
         self.texts: list[TextItem] = []
         self.images: list[ImageItem] = []
         self.points: list[PointsItem] = []
         self.small: list[SpritesItem] = []
-        self._triangles: tuple[int, Float] | None = None
+        self._triangles: dict[bool, tuple[int, Float]] = {}
 
     @property
     def triangles(self) -> Float:
         """All shapes so far as triangles, shape (3 T, 16), in painting order."""
-        if self._triangles is None or self._triangles[0] != len(self.shapes):
-            self._triangles = len(self.shapes), self._cut_up()
-        return self._triangles[1]
+        return self._cut_up(top=False)
 
-    def _cut_up(self) -> Float:
+    @property
+    def top_triangles(self) -> Float:
+        """The same of those that lie over pictures in any case."""
+        return self._cut_up(top=True)
+
+    def _cut_up(self, *, top: bool) -> Float:
+        shapes, known = self.tops if top else self.shapes, self._triangles.get(top)
+        if known is not None and known[0] == len(shapes):
+            return known[1]
         chunks, boxes, rects = [np.empty((0, VERTEX), np.float32)], list[Float](), list[tuple[float, ...]]()
 
         def end(*, all_of_them: bool) -> None:
@@ -312,7 +339,7 @@ class Sketch:
                 chunks.append(_vertices(boxes))
                 boxes.clear()
 
-        for shape in self.shapes:
+        for shape in shapes:
             if isinstance(shape, Rect):
                 rects.append(shape.box())
             elif isinstance(shape, Polygon):
@@ -322,7 +349,8 @@ class Sketch:
                 end(all_of_them=False)
                 boxes.append(shape.boxes())
         end(all_of_them=True)
-        return np.concatenate(chunks)
+        self._triangles[top] = len(shapes), np.concatenate(chunks)
+        return self._triangles[top][1]
 
     def rect(
         self,
@@ -415,29 +443,31 @@ class Sketch:
         """Parts of one picture at many places; see :class:`SpritesItem`. Pass the same array of pixels again."""
         self.small.append(SpritesItem(np.asarray(rects, np.float32), np.asarray(cells, np.float32), pixels, linear))
 
-    def discs(self, centres: ArrayLike, diameter: float, colours: ArrayLike) -> None:
-        """Shaded discs in painting order; see :class:`PointsItem`."""
-        self.points.append(PointsItem(np.asarray(centres, np.float32), diameter, np.asarray(colours, np.float32)))
-
-    def dots(
+    def discs(
         self,
         centres: ArrayLike,
         diameter: float,
         colours: ArrayLike,
-        rim: Colour,
         *,
+        rim: Colour | None = None,
         border: float = 1.0,
         hollow: bool = False,
     ) -> None:
-        """Flat discs (N, 2) in colours of their own (N, 3) with a rim; `hollow` ones are rings between two rims."""
-        places, inks = np.asarray(centres, np.float32).reshape(-1, 1, 2), np.asarray(colours, np.float32)
-        wide = np.array([diameter, diameter - 2 * border], np.float32)
-        sides = np.broadcast_to(wide[:, None], (len(places), 2, 2))
-        fills = np.stack([np.broadcast_to(rgba(rim)[:3], inks.shape), inks], axis=1).astype(np.float32)
-        rings = np.tile(np.array([3.5, 1.5], np.float32) * border, len(places)) if hollow else None
-        if len(places):  # each with its own parts, one after the other
+        """Discs (N, 2) in colours of their own (N, 3), in painting order: shaded; see :class:`PointsItem`.
+
+        With a `rim` they are flat and have an edge `border` wide; `hollow` ones are rings between two such edges.
+        """
+        inks = np.array(colours, np.float32).reshape(-1, 3)
+        if rim is None:
+            self.points.append(PointsItem(np.asarray(centres, np.float32), diameter, inks))
+        elif len(inks):  # each with its own parts, one after the other
+            places = np.array(centres, np.float32).reshape(-1, 1, 2)
+            wide = np.array([diameter, diameter - 2 * border], np.float32)
+            sides = np.broadcast_to(wide[:, None], (len(places), 2, 2))
+            fills = np.stack([np.broadcast_to(np.array(rgba(rim)[:3], np.float32), inks.shape), inks], axis=1)
+            rings = np.tile(np.array([3.5, 1.5], np.float32) * border, len(places)) if hollow else None
             boxes = np.concatenate([places - sides / 2, sides], axis=2).reshape(-1, 4)
-            self.shapes.append(Cells(boxes, fills.reshape(-1, 3), np.inf, rings))
+            self.tops.append(Cells(boxes, fills.reshape(-1, 3), np.inf, rings))
 
 
 def points_of(piece: Cubic, scale: float = 1.0, *, cut: bool = False) -> Float:

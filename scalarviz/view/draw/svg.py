@@ -110,7 +110,8 @@ def _painted(sketches: Sequence[Sketch], colours: _Colours, name: str) -> Iterat
     yield from (_image(item.rect, item.pixels, item.linear) for part in sketches for item in part.images)
     for number, item in enumerate(item for part in sketches for item in part.small):
         yield from _sprites(item, f"{name}{number}")
-    yield from (_record(shape, colours) for part in sketches if part.over for shape in part.shapes)
+    over = (shape for part in sketches for shape in ((*part.shapes, *part.tops) if part.over else part.tops))
+    yield from (_record(shape, colours) for shape in over)
     for ball in (ball for part in sketches for ball in part.points):
         yield from _discs(ball)
     yield from (_letters(text, colours) for part in sketches for text in part.texts)

@@ -35,12 +35,6 @@ Floats = NDArray[np.float32]
 class DigitColumns:
     """The digits on a board and where they are on their way.
 
-    Parameters
-    ----------
-    board : DigitBoard
-        The first six of each class are shown.
-    theme : Theme
-
     Attributes
     ----------
     inputs : ndarray, shape (n, H * W)
@@ -248,6 +242,11 @@ class BoardDrawer(Drawer[DigitBoard]):
     def under(self, at: Point) -> int | None:
         """A digit."""
         return self.columns.digit_at(*at)
+
+    def hover(self, at: Point | None) -> bool:
+        """A digit under the pointer says what it is, one too that walks there."""
+        before, self.pointer = self.pointer, at
+        return before != at
 
     def click(self, at: Point) -> bool:
         """The way of a digit is drawn."""

@@ -40,6 +40,7 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
     height, most = 150.0, 364.0
     worth = ABOUT
     needs = ("predict",)
+    choices = (("Click", "a point of the curve: show its way"),)
 
     def __init__(self, panel: CurveFit, ground: Ground) -> None:
         super().__init__(panel, ground)
@@ -64,11 +65,10 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         self._points, sketch = points, Sketch()
         self._say(sketch, box, points)
         frame(sketch, self.ground.theme, axes, across, up)
-        self._draw(sketch, axes, places, found)
-        return [sketch]
+        return [sketch, self._draw(sketch, axes, places, found)]
 
-    def _draw(self, sketch: Sketch, axes: Axes, places: Floats, found: Floats) -> None:
-        """Errors, curve and points; where points are near to each other the curve is above them."""
+    def _draw(self, sketch: Sketch, axes: Axes, places: Floats, found: Floats) -> Sketch:
+        """Errors, curve and points; returns what lies over these: the ring, and the curve where they are near."""
         assert self._points is not None
         theme, points, up, seen = self.ground.theme, self._points, axes.up, self.seen
         x, t, back = np.asarray(points.x, np.float64)[seen, 0], self.heights(points)[seen], points.back[seen]
@@ -79,14 +79,13 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
             known = np.isfinite(said)
             sketch.lines(spots[known], axes.points(x, said)[known], theme.flow, 1.6)
         pieces = [axes.points(*part.T) for part in inside(places, found[: len(places)], (up.low, up.high))]
-        if apart >= APART:
-            sketch.lines(pieces[0], pieces[1], theme.text1, 2.2, round_ends=True)
+        over = Sketch(over=True)
+        (sketch if apart >= APART else over).lines(pieces[0], pieces[1], theme.text1, 2.2, round_ends=True)
         inks = self._inks(t, up)
         for some, hollow in ((~back, False), (back, True)):
-            sketch.dots(spots[some], size + 1.2 * hollow, inks[some], theme.ink, hollow=hollow)
-        if apart < APART:
-            sketch.lines(pieces[0], pieces[1], theme.text1, 2.2, round_ends=True)
-        self._ring(sketch, size)
+            sketch.discs(spots[some], size + 1.2 * hollow, inks[some], rim=theme.ink, hollow=hollow)
+        self._ring(over, size)
+        return over
 
     def _inks(self, targets: Floats, up: Scale) -> Floats:
         """Colours (N, 3) of the signed map, strong enough for a dot to be seen."""

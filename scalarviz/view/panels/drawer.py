@@ -462,11 +462,11 @@ def sentence(box: Box, theme: Theme, text: str) -> Sketch:
     return sketch
 
 
-def cut(text: str, width: float, *, bold: bool = False) -> str:
+def cut(text: str, width: float, size: float = LABEL, *, bold: bool = False) -> str:
     """`text` as far as it fits, with an ellipsis where something is missing."""
     line = " ".join(text.split())
-    if measure(line, LABEL, bold) <= width:
+    if measure(line, size, bold) <= width:
         return line
-    while line and measure(line + "…", LABEL, bold) > width:
+    while line and measure(line + "…", size, bold) > width:
         line = line[:-1]
     return line.rstrip() + "…" if line else ""

@@ -11,16 +11,16 @@ from ...run.panels import Features
 from ...run.source import Moment
 from ..draw.maps import signed_shades
 from ..draw.places import LABEL, MARGIN
-from ..draw.sketch import Box, Sketch, holds, rgba
+from ..draw.sketch import Box, Kept, Sketch, holds, rgba
 from ..draw.text import measure
 from ..draw.theme import rgb
+from ..draw.widgets import HIGH, WIDE, knob
 from ..space.chain import chain_of
 from ..space.plate import Plate
 from .drawer import Drawer, Ground, Point, Setting, cut
 from .neuron_card import rows_of
 from .overlay import pointer_label
-from .plane_work import PlaneWork
-from .toggle import HIGH, WIDE, knob
+from .plane_work import PlaneWork, tile_cells, tiled
 
 CELLS = 24
 PITCH, SIDE = 60.0, 46.0
@@ -53,7 +53,7 @@ class FeaturesDrawer(Drawer[Features]):
         self._rows: list[int | None] = []
         self._values: NDArray[np.floating] | None = None
         self._pixels: tuple[object, NDArray[np.uint8]] | None = None
-        self._drawn: tuple[object, Sequence[Sketch]] | None = None
+        self._drawn = Kept[Sequence[Sketch]]()
 
     def beside_cubes(self, width: float, height: float) -> float:
         """The column, and room for its lines to the cubes; nothing where it is too high or too wide."""
@@ -85,9 +85,7 @@ class FeaturesDrawer(Drawer[Features]):
         """The column, and a line from each that is on to its row of cubes; kept while all of it is the same."""
         subject = self.ground.subject
         key = (setting, self.ground.theme, self._on, tuple(self._rows), self._over, self._switches, subject.tensors)
-        if self._drawn is None or self._drawn[0] != key:
-            self._drawn = key, self._column(setting)
-        return self._drawn[1]
+        return self._drawn.of(key, lambda: self._column(setting))
 
     def _column(self, setting: Setting) -> Sequence[Sketch]:
         self.boxes = {}
@@ -119,7 +117,8 @@ class FeaturesDrawer(Drawer[Features]):
             self._line(sketch, (end + 1, middle), self._rows[k] if on else None, setting)
             if not on:
                 self._dim(sketch, self._rows[k], setting)
-        picture.sprites(np.array(rects), self._cells(np.array(numbers)), self._painted(), linear=True)
+        cells = tile_cells(np.array(numbers), 2 * len(self.panel.names), CELLS)
+        picture.sprites(np.array(rects), cells, self._painted(), linear=True)
         return [sketch, picture]
 
     @property
@@ -155,26 +154,19 @@ class FeaturesDrawer(Drawer[Features]):
             sketch.polyline(np.array(way), self.ground.theme.flow, 1.4)
 
     def _painted(self) -> NDArray[np.uint8]:
-        """Every feature twice side by side, bright and dim, each with an edge of its own colours."""
+        """Every feature twice side by side, bright and dim."""
         theme = self.ground.theme
         if self._pixels is not None and self._pixels[0] is theme:
             return self._pixels[1]
         assert self._values is not None
         tiles, ground = [], np.array(rgb(theme.background)) * 255
         for k in range(len(self.panel.names)):
-            values = np.pad(self._values[..., k], 1, mode="edge")
+            values = self._values[..., k]
             largest = float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values))) or 1.0
             bright = signed_shades(values, (-largest, largest), theme)
             tiles += [bright, np.rint(_OFF * bright + (1 - _OFF) * ground).astype(np.uint8)]
-        self._pixels = theme, np.concatenate(tiles, axis=1)
+        self._pixels = theme, tiled(tiles)
         return self._pixels[1]
-
-    def _cells(self, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Parts of that picture, without their edges."""
-        tile, count = CELLS + 2, 2 * len(self.panel.names)
-        ones = np.ones(len(numbers))
-        return np.stack([(numbers + 1 / tile) / count, ones / tile, ones * CELLS / tile / count, ones * CELLS / tile],
-                        axis=1)  # fmt: skip
 
     # ---- hands
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError, UnknownNameError, listing
 from ...run.panels import Beside
 from ..draw.places import ABOUT, COLUMN, LABEL, MARGIN, Wanted
-from ..draw.sketch import Box, Sketch, holds
+from ..draw.sketch import Box, Sketch, holds, meet
 from ..draw.text import measure
 from ..draw.theme import Theme
 from ..shown.subject import Subject
@@ -128,15 +128,9 @@ def _height_free(across: tuple[float, float], wished: float, high: float, scene:
     edges = [top for _, t, _, h in taken for top in (t + h + 2 * m + 1, t - high - 2 * m - 1)]
     inside = (min(max(edge, y + m), y + height - high - m) for edge in (wished, *edges))
     for top in sorted(inside, key=lambda edge: abs(edge - wished)):
-        if all(_apart((left, top, wide, high), other, 2 * m) for other in taken):
+        if not any(meet((left, top, wide, high), other, 2 * m) for other in taken):
             return top
     return None
-
-
-def _apart(a: Box, b: Box, gap: float) -> bool:
-    return (
-        a[0] + a[2] + gap <= b[0] or b[0] + b[2] + gap <= a[0] or a[1] + a[3] + gap <= b[1] or b[1] + b[3] + gap <= a[1]
-    )
 
 
 def backed(box: Box, theme: Theme) -> Sketch:
@@ -152,12 +146,6 @@ def backed(box: Box, theme: Theme) -> Sketch:
 
 class Column:
     """The panels of the column, by name; of those without room a line tells, and a click on it puts them first.
-
-    Parameters
-    ----------
-    drawers : mapping of str to Drawer
-        Of all panels of the picture; it may change later.
-    ground : Ground
 
     Attributes
     ----------

@@ -58,16 +58,7 @@ class ImageDrawer(Drawer[Image]):
 
 
 class Asked:
-    """What a user's function made last, and when it is asked again; one that raises stops nothing.
-
-    Parameters
-    ----------
-    title : str
-        Of the panel, for the console.
-    ground : Ground
-    words : bool
-        Whether words and numbers are made, which are of the same frame as all others of the picture.
-    """
+    """What a user's function made last, and when it is asked again; one that raises stops nothing."""
 
     def __init__(self, title: str, ground: Ground, *, words: bool = False) -> None:
         self._title, self._ground = title, ground

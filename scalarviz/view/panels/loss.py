@@ -21,10 +21,10 @@ from ..draw.places import LABEL
 from ..draw.sketch import Box, Float, Sketch, dashes
 from ..draw.text import measure
 from ..draw.theme import Theme
+from ..draw.widgets import END, AxisSwitch
 from ..shown.ahead import Ahead, holding
 from .drawer import Drawer, Ground, Headline, Point
 from .pace import Pace
-from .toggle import END, AxisSwitch, StepAxis
 from .wording import BEFORE, noun, test_loss, test_share
 
 Array = NDArray[np.floating]
@@ -66,14 +66,12 @@ def loss_panel(
     until: float | None = None,
     switch: AxisSwitch | None = None,
     ahead: Ahead | None = None,
-    steps: StepAxis | None = None,
 ) -> Sketch:
     """Title with a note beside it, gridlines, curves, their names and the end point of the first.
 
     `before` says of which moment that end is, where it is not that of the picture: then it is a dim ring. A note that
     is old is dim too. `until` is the step that the axis says at its end, where words lag behind the curve. `switch` is
-    the word that says how the axis is divided; with `ahead` the axes hold the steps to come. `steps` is told where each
-    step stands.
+    the word that says how the axis is divided; with `ahead` the axes hold the steps to come.
     """
     sketch, switch = Sketch(), switch or AxisSwitch()
     x, y, width, height = box
@@ -95,11 +93,9 @@ def loss_panel(
     said = last if until is None else min(last, until)
     if ahead is not None:
         first, last, said = (min(first, ahead.step), max(last, ahead.last), max(said, ahead.last))
-    if steps is not None:
-        steps.plot, steps.first, steps.last = plot, first, last
     switch.draw(sketch, x + width, y + 14, theme, log=scale.log, free=can_be_log(every))
     across = Scale(first, max(last, first + 1.0))
-    axes = Axes((plot[0], plot[1], plot[2] - END, plot[3]), across, scale)
+    axes = switch.axes = Axes((plot[0], plot[1], plot[2] - END, plot[3]), across, scale)
     Axes(plot, across, scale).rule(sketch, theme)
     foot = plot[1] + plot[3] + 18
     sketch.text(plot[0], foot, f"{first:,.0f}", LABEL, theme.text3, anchor="middle")
@@ -273,8 +269,6 @@ class LossDrawer(Drawer[LossCurve]):
     ----------
     switch : AxisSwitch
         How the axis of the losses is divided: what was clicked last.
-    step_axis : StepAxis
-        Where each step stands.
     steps, losses : list
         Of the dashed curve; a frame before its end cuts it there, a new line of steps its beginning.
     """
@@ -290,7 +284,6 @@ class LossDrawer(Drawer[LossCurve]):
     def __init__(self, panel: LossCurve, ground: Ground) -> None:
         super().__init__(panel, ground)
         self.switch = AxisSwitch(ground.hints)
-        self.step_axis = StepAxis()
         self.steps: list[int] = []
         self.losses: list[float] = []
         self._accuracies: list[float | None] = []
@@ -388,7 +381,7 @@ class LossDrawer(Drawer[LossCurve]):
         before = BEFORE if frame.edited and len(frame.curve.step) else ""
         theme = self.ground.theme
         return loss_panel(box, theme, curves, words.note, before, note_old=words.old, until=words.step,
-                          switch=self.switch, ahead=ahead, steps=self.step_axis)  # fmt: skip
+                          switch=self.switch, ahead=ahead)  # fmt: skip
 
     def _label(self, frame: Frame) -> str:
         """What a step's loss is of: what the scene says, or where a hand has changed the batch, so many samples."""
@@ -404,7 +397,7 @@ class LossDrawer(Drawer[LossCurve]):
 
     def click(self, at: Point) -> bool:
         """The word of the axis makes it the other one; the curve leads to the step under the pointer."""
-        source, step = self.ground.subject.source, self.step_axis.step(at)
+        source, step = self.ground.subject.source, self.switch.step(at)
         if self.switch.at(at):
             self.switch.linear = not self.switch.linear
             self.stale = True

@@ -13,7 +13,7 @@ from ...run.core.frame import Frame
 from ...run.panels import LossOver
 from ...run.source import Moment, Source
 from ...run.weight_record import weight_record
-from ..draw.axes import Axes, Scale, scale_of, tick_text
+from ..draw.axes import Axes, Scale, scale_of, tick_text, zero_lines
 from ..draw.places import ABOUT, LABEL
 from ..draw.sketch import Box, Sketch
 from ..draw.text import measure, rate_text, short
@@ -474,7 +474,7 @@ def draw_valley(
     plot = (box[0] + left, box[1] + 4, box[2] - left, box[3] - 4 - _FOOT)
     sketch.rect(*plot, fill=theme.panel, stroke=theme.border)
     for number, level in enumerate(levels(losses)):
-        starts, ends = isoline(losses, level)
+        starts, ends = zero_lines(losses - level)
         ink = mixed(theme.text2, theme.panel, 0.85 - 0.6 * number / LEVELS)
         sketch.lines(_pixels(starts, plot), _pixels(ends, plot), ink, 1.4 if number == 0 else 1.0)
     _names(sketch, plot, theme, names, spans)
@@ -516,36 +516,6 @@ def levels(losses: Floats) -> Floats:
         return np.zeros(0)
     low, high = float(finite.min()), float(finite.max())
     return low + (high - low) * ((np.arange(LEVELS) + 0.5) / LEVELS) ** 2
-
-
-def isoline(values: Floats, level: float) -> tuple[Floats, Floats]:
-    """Where `values` (H, W) are `level`, between their places: starts and ends of straight pieces, (N, 2) each.
-
-    Points are (column, row). Each cell of four values is cut into two triangles, so no case is ambiguous; a triangle
-    with a number that is not finite has no line.
-    """
-    rows, columns = values.shape
-    row, column = (part.ravel() for part in np.mgrid[: rows - 1, : columns - 1])
-    first = [(0, 0), (0, 1), (1, 0)]
-    second = [(1, 1), (1, 0), (0, 1)]
-    starts, ends = [], []
-    for corners in (first, second):
-        points = np.array([[column + dx, row + dy] for dy, dx in corners], np.float64)  # (3, 2, cells)
-        heights = np.array([values[row + dy, column + dx] for dy, dx in corners])  # (3, cells)
-        above = heights > level
-        cut = np.isfinite(heights).all(axis=0) & (above.any(axis=0) & ~above.all(axis=0))
-        points, heights, above = points[:, :, cut], heights[:, cut], above[:, cut]
-        alone = np.where(above.sum(axis=0) == 1, above.argmax(axis=0), (~above).argmax(axis=0))
-        cells = np.arange(points.shape[2])
-        tip, top = points[alone, :, cells], heights[alone, cells]
-        both = []
-        for step in (1, 2):
-            other = (alone + step) % 3
-            share = (level - top) / (heights[other, cells] - top)
-            both.append(tip + (points[other, :, cells] - tip) * share[:, None])
-        starts.append(both[0])
-        ends.append(both[1])
-    return np.concatenate(starts), np.concatenate(ends)
 
 
 def _pixels(places: Floats, plot: Box) -> Floats:

@@ -13,7 +13,7 @@ from ...run.source import Moment
 from ..draw.axes import zero_lines
 from ..draw.maps import signed_shades
 from ..draw.places import CHANNEL, LABEL
-from ..draw.sketch import Box, Sketch
+from ..draw.sketch import Box, Sketch, meet
 from ..draw.text import chip_text, number
 from ..draw.theme import Theme
 from ..shown.subject import Subject
@@ -124,23 +124,18 @@ def _place(setting: Setting, picture: tuple[float, float], size: tuple[float, fl
     strip = min(top + high + 4, picture[1] - size[1] - 4)
     corners = [(right, top + 10), (left + 16, top + 10), (right, foot), (left + 16, foot), (left + 16, strip)]
     places = [(round(max(x, 4.0)), round(max(y, 4.0)), *size) for x, y in corners]
-    return min(places, key=lambda place: sum(_meet(place, box, 4.0) for box in free))  # the first of the best
+    return min(places, key=lambda place: sum(meet(place, box, 4.0) for box in free))  # the first of the best
 
 
 def _joined(place: Box, other: Box, free: Sequence[Box]) -> Box:
     """A box that covers both, where they meet and it does not lie on what is to be left free."""
-    if not _meet(place, other, 8.0):
+    if not meet(place, other, 8.0):
         return place
     left, top = min(place[0], other[0] - 12), min(place[1], other[1] - 8)
     right = max(place[0] + place[2], other[0] + other[2] + 12)
     bottom = max(place[1] + place[3], other[1] + other[3] + 8)
     both = (left, top, right - left, bottom - top)
-    return place if any(_meet(both, box, 4.0) for box in free) else both
-
-
-def _meet(one: Box, other: Box, air: float) -> bool:
-    """Whether two boxes are nearer than that."""
-    return all(one[k] < other[k] + other[k + 2] + air and other[k] < one[k] + one[k + 2] + air for k in (0, 1))
+    return place if any(meet(both, box, 4.0) for box in free) else both
 
 
 def _now(moment: Moment, layer: Hidden, unit: int) -> float | None:

@@ -17,15 +17,15 @@ from ..draw.places import LABEL
 from ..draw.sketch import Box, Sketch, holds
 from ..draw.text import measure, number, short
 from ..draw.theme import Theme
+from ..draw.widgets import button, plus
 from .drawer import Drawer, Ground, Point, Setting
 from .neuron_card import Hidden, card, hidden_of
 from .overlay import pointer_label
-from .plane_work import PlaneWork
+from .plane_work import PlaneWork, tile_cells, tiled
 
 LEVELS = (10, 14, 20, 28, 40)
 BOUNDED = {"tanh": 1.0, "sigmoid": 1.0}
 """The largest output of units of these kinds."""
-_EDGE = 1  # cells around each picture of the atlas, so that neighbours do not flow into each other
 
 Spot = tuple[Hidden, int]
 """A unit of a layer."""
@@ -123,13 +123,12 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         return np.concatenate([rows[name] for name in names], axis=1)
 
     def _paint(self) -> None:
-        """All maps side by side in one picture, each with an edge of its own colours."""
+        """All maps side by side in one picture."""
         rows, theme = self.work.rows, self.ground.theme
         assert rows is not None
         self._largest = self._span(rows)
-        padded = np.pad(rows, ((_EDGE, _EDGE), (_EDGE, _EDGE), (0, 0)), mode="edge")
-        tiles = np.moveaxis(padded, 2, 0)
-        self._pixels = signed_shades(np.concatenate(tiles, axis=1), (-self._largest, self._largest), theme)
+        maps = signed_shades(np.moveaxis(rows, 2, 0), (-self._largest, self._largest), theme)
+        self._pixels = tiled(list(maps))
         self._painted = theme
 
     def _span(self, rows: NDArray[np.floating]) -> float:
@@ -149,26 +148,17 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         places = self._places
         self._side = places.side
         self.boxes = {} if self._pixels is None else places.boxes
-        if self._pixels is None:
+        if self._pixels is None or self.work.rows is None:
             return ()
         picture = Sketch()
         if places.drawn:
-            picture.sprites(places.rects, self._cells(places.numbers), self._pixels, linear=True)
+            cells = tile_cells(places.numbers, self.work.rows.shape[2], len(self.work.rows))
+            picture.sprites(places.rects, cells, self._pixels, linear=True)
         at = self._sample()
         key = (self.ground.theme, self._over, at)
         if self._marked is None or self._marked[0] != key:
             self._marked = key, self._marks(places, at)
         return [picture, self._marked[1]]
-
-    def _cells(self, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Parts of the picture, without their edges."""
-        assert self._pixels is not None
-        high, wide = self._pixels.shape[:2]
-        tile = high
-        edge = _EDGE / wide, _EDGE / high
-        ones = np.ones(len(numbers))
-        return np.stack([numbers * tile / wide + edge[0], ones * edge[1], ones * (tile - 2 * _EDGE) / wide,
-                         ones * (tile - 2 * _EDGE) / high], axis=1)  # fmt: skip
 
     def _marks(self, places: NeuronPlaces, at: Point | None) -> Sketch:
         """The edges of the maps, the place of the sample on each, and their names."""
@@ -346,8 +336,8 @@ def near(at: Point, maps: Sequence[Box], buttons: Sequence[Button]) -> bool:
     if any(button.at(at) for button in buttons):
         return True
     middles = np.array([(x + wide / 2, y + high / 2) for x, y, wide, high in maps])
-    for button in buttons:  # on the way from the maps to it
-        middles = _with(middles, button.box)
+    for one in buttons:  # on the way from the maps to it
+        middles = _with(middles, one.box)
     starts, ends = (middles[:-1], middles[1:]) if len(middles) > 1 else (middles, middles)
     ways = ends - starts
     along = np.clip(((np.asarray(at) - starts) * ways).sum(axis=1) / np.maximum((ways**2).sum(axis=1), 1e-9), 0.0, 1.0)
@@ -373,15 +363,10 @@ def boxes_of(buttons: Sequence[Button]) -> list[Box]:
 def draw(buttons: Sequence[Button], over: Button | None, theme: Theme) -> Sketch:
     """All of them, and the word over those of the layer."""
     sketch = Sketch()
-    for button in buttons:
-        x, y, wide, high = button.box
-        lit = over is not None and over.box == button.box
-        ink = theme.text1 if lit else theme.text2
-        sketch.rect(x, y, wide, high, fill=theme.panel, stroke=ink if lit else theme.flow, radius=5)
-        middle = x + wide / 2, y + high / 2
-        sketch.line((middle[0] - 4, middle[1]), (middle[0] + 4, middle[1]), ink, 1.6)
-        if button.more:
-            sketch.line((middle[0], middle[1] - 4), (middle[0], middle[1] + 4), ink, 1.6)
+    for one in buttons:
+        lit = over is not None and over.box == one.box
+        button(sketch, one.box, theme, lit=lit)
+        plus(sketch, one.box, theme.text1 if lit else theme.text2, more=one.more)
     left, right = buttons[-2].box, buttons[-1].box
     x, y = (left[0] + right[0] + right[2]) / 2, left[1]
     wide = measure("layer", LABEL)
@@ -404,11 +389,6 @@ _HOT = 12.0  # side of the place of a unit without a map
 
 class NeuronPlaces:
     """Boxes of the units of some layers.
-
-    Parameters
-    ----------
-    layers : sequence of Hidden
-    setting : Setting
 
     Attributes
     ----------

@@ -14,15 +14,7 @@ SETTLE = 0.3
 
 
 class Pace:
-    """One number or picture. Frames are told apart by a key: any object that is another one when they differ.
-
-    Parameters
-    ----------
-    live : bool
-        Whether somebody waits for the window. A film is exact: everything is due at every frame.
-    pause : float
-        Least seconds from one time to the next.
-    """
+    """One number or picture. Frames are told apart by a key: any object that is another one when they differ."""
 
     def __init__(self, live: bool, pause: float = 0.0) -> None:
         self._live, self._least, self._pause = live, pause, 0.0
@@ -85,11 +77,6 @@ class Written:
 
 class TextPace:
     """Words and numbers change a few times a second: nobody reads faster. Those of one picture are of one frame.
-
-    Parameters
-    ----------
-    hz : float, optional
-        Most times a second; None: at every frame.
 
     Attributes
     ----------

@@ -17,6 +17,7 @@ from ..draw.text import measure
 from ..draw.theme import Theme
 from .board import shades
 from .drawer import Drawer, Ground, Point
+from .pictures import averaged
 
 # ---- `Sheet`: the picture of the digit whose way is drawn, as something to draw on. No events, no training here.
 
@@ -99,7 +100,7 @@ class Sheet:
         square = np.zeros((side, side))
         top, left = (side - ink.shape[0]) // 2, (side - ink.shape[1]) // 2
         square[top : top + ink.shape[0], left : left + ink.shape[1]] = ink
-        small = _shrunk(_shrunk(square, self.side[0]).T, self.side[1]).T
+        small = averaged(averaged(square, self.side[0], 0), self.side[1], 1)
         self.pixels[...] = small / max(float(small.max()), 1e-12)
         self.drawn, self.label = True, None
 
@@ -122,15 +123,6 @@ class Sheet:
         pixels = self.pixels
         pixels[...] = np.minimum(pixels, 1 - ink) if erase else np.maximum(pixels, ink)
         self.drawn, self.label = True, None
-
-
-def _shrunk(rows: NDArray[np.floating], count: int) -> NDArray[np.floating]:
-    """`rows` as `count` rows, each the mean of its share of them."""
-    edges = np.linspace(0.0, len(rows), count + 1)
-    total = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0)])
-    whole = np.minimum(edges.astype(int), len(rows) - 1)
-    at = total[whole] + (edges - whole)[:, None] * rows[whole]
-    return np.asarray(np.diff(at, axis=0) * count / len(rows))
 
 
 class PadDrawer(Drawer[DigitPad]):

@@ -60,13 +60,7 @@ class Painted:
 
 
 class Easel:
-    """Paints one picture again and again.
-
-    Parameters
-    ----------
-    live : bool
-        Whether somebody waits for the window; films and stills are always painted at the same pixels.
-    """
+    """Paints one picture again and again."""
 
     def __init__(self, live: bool) -> None:
         self._live, self._place = live, _BEGIN

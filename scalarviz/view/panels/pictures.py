@@ -30,10 +30,10 @@ def thumbnail(picture: Pixels, side: int = SIDE) -> NDArray[np.float32]:
     if shrink <= 1:
         return array
     size = (max(1, round(width / shrink)), max(1, round(height / shrink)))
-    return _average(_average(array, size[1], 0), size[0], 1)
+    return averaged(averaged(array, size[1], 0), size[0], 1)
 
 
-def _average(array: NDArray[np.float32], count: int, along: int) -> NDArray[np.float32]:
+def averaged(array: Pixels, count: int, along: int) -> NDArray[np.float32]:
     """Means of `count` stretches of equal length, fractions of a pixel included, along one direction."""
     moved = np.moveaxis(array, along, 0)
     total = np.concatenate([np.zeros_like(moved[:1], np.float64), np.cumsum(moved, axis=0, dtype=np.float64)])

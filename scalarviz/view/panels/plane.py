@@ -14,14 +14,14 @@ from ...run.source import Moment
 from ..draw.axes import Axes, Scale
 from ..draw.maps import class_colours, signed_shades
 from ..draw.places import COLUMN
-from ..draw.sketch import Box, Sketch, rgba
+from ..draw.sketch import Box, Kept, Sketch, rgba
 from ..draw.text import number, short
+from ..draw.widgets import Toggle
 from .drawer import Drawer, Ground, Point, sentence
 from .overlay import pointer_label
 from .plane_picture import Parts, answers, around, boundary, boundary_sketch, finer, parts_of, shades, words
 from .plane_work import PlaneWork
 from .points import PointsDrawer
-from .toggle import Toggle
 
 _ROOM = (0.0, 0.0, float(COLUMN), 0.0)
 _LEAST = 232.0  # side of the smallest map in the column
@@ -56,13 +56,12 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         self.least = _SMALL + high
         self.work = PlaneWork(panel.across, panel.up, panel.inputs, panel.cells, ground.hints)
         self.toggles = Toggle("", on=True), Toggle("discretise")
-        if panel.points is None:
-            self.choices = ()
+        self.choices = (("Click", "a point of the map: show its way"),) if panel.points else ()
         self._parts: Parts | None = None
         self._pixels: NDArray[np.uint8] | None = None
         self._line: Sketch | None = None
         self._moment: Moment | None = None
-        self._said: tuple[tuple[object, ...], Sketch] | None = None
+        self._said = Kept[Sketch]()
         self._dots: Sketch | None = None
         self._error = ""
 
@@ -128,13 +127,13 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         if points is None or (self._points is not None and _same(self._points, points)):
             self._points = points if points is None else self._points
             return
-        self._points, self._dots = points, Sketch(over=True)
+        self._points, self._dots = points, Sketch()
         self.put(points)
         inks = self._inks(np.asarray(points.target))
         back = points.back
         for some, hollow in ((~back, False), (back & self.toggles[TEST].on, True)):
             those, size = some & self.seen, BACK if hollow else LEARNT
-            self._dots.dots(self.spots[those], size, inks[those], self.ground.theme.ink, hollow=hollow)
+            self._dots.discs(self.spots[those], size, inks[those], rim=self.ground.theme.ink, hollow=hollow)
         if not self.toggles[TEST].on:
             self.spots[back] = np.inf
 
@@ -162,21 +161,19 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         back = np.ones(0, bool) if points is None else points.back[self.seen]
         train, test = not back.all(), bool(back.any())
         key = (parts, self.ground.theme, age, train, test, *((toggle.on, toggle.over) for toggle in self.toggles))
-        if self._said is None or self._said[0] != key:
-            toggles = self.toggles if self.ground.hints else ()
-            sketch = words(self.panel, parts, self.ground.theme, train=train, test=test, age=age, toggles=toggles)
-            self._said = key, sketch
-        return self._said[1]
+        hands = self.toggles if self.ground.hints else ()
+        look = self.panel, parts, self.ground.theme
+        return self._said.of(key, lambda: words(*look, train=train, test=test, age=age, toggles=hands))
 
     def _ring(self) -> Sequence[Sketch]:
         """The point whose way is drawn once more, above all others and in a ring."""
         index, points, theme = self.drawn_way, self._points, self.ground.theme
         if index is None or points is None or not np.isfinite(self.spots[index]).all():
             return ()
-        sketch, at, held = Sketch(over=True), self.spots[index : index + 1], bool(points.back[index])
-        sketch.dots(at, RING, [rgba(theme.selection)[:3]], theme.background, border=_RINGED, hollow=True)
+        sketch, at, held = Sketch(), self.spots[index : index + 1], bool(points.back[index])
+        sketch.discs(at, RING, [rgba(theme.selection)[:3]], rim=theme.background, border=_RINGED, hollow=True)
         ink = self._inks(np.asarray(points.target)[index : index + 1])
-        sketch.dots(at, BACK if held else LEARNT, ink, theme.ink, hollow=held)
+        sketch.discs(at, BACK if held else LEARNT, ink, rim=theme.ink, hollow=held)
         return [sketch]
 
     # ---- hands

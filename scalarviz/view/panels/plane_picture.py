@@ -17,9 +17,9 @@ from ..draw.places import LABEL
 from ..draw.sketch import Box, Sketch, rgba
 from ..draw.text import measure, number, short
 from ..draw.theme import Theme
+from ..draw.widgets import Toggle
 from .drawer import cut
 from .points import kind_of_points, shortened
-from .toggle import Toggle
 
 SHARE = 0.62
 """Of the colour map's range that the ground uses, so that points in the whole range stand out."""

@@ -146,3 +146,15 @@ class _Begun:
         self.moment, self.samples = moment, np.asarray(samples)
         self.parts: list[Float] = []
         self.done, self.spent = 0, 0.0
+
+
+def tiled(maps: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Maps (H, W, 3) side by side as one picture, each with an edge of its own colours."""
+    return np.concatenate([np.pad(one, ((1, 1), (1, 1), (0, 0)), mode="edge") for one in maps], axis=1)
+
+
+def tile_cells(numbers: NDArray[np.intp], count: int, cells: int) -> Float:
+    """Parts (N, 4) of such a picture of `count` square maps, as fractions and without their edges."""
+    tile, ones = cells + 2, np.ones(len(numbers))
+    side = ones * cells / tile
+    return np.stack([(numbers + 1 / tile) / count, ones / tile, side / count, side], axis=1)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.panels import CurveFit, PlaneMap, Points
-from ..draw.axes import Axes, Places
+from ..draw.axes import Axes, Places, evenly
 from ..draw.places import LABEL
 from ..draw.sketch import Sketch
 from ..draw.text import measure
@@ -43,7 +43,6 @@ class PointsDrawer(Drawer[Plot]):
 
     def __init__(self, panel: Plot, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self.choices = (("Click", f"a point of the {self.plot}: show its way"),)
         if panel.edits is not None:
             self.lessons = (
                 ("Click", f"an empty place of the {self.plot}: add a point"),
@@ -67,7 +66,7 @@ class PointsDrawer(Drawer[Plot]):
         x, y = np.asarray(points.x, np.float64)[:, 0], self.heights(points)
         inside = np.flatnonzero(self.axes.holds(x, y))
         self.seen = np.zeros(len(x), bool)
-        self.seen[inside[evenly(len(inside))]] = True
+        self.seen[inside[evenly(len(inside), DRAWN)]] = True
         self.spots = np.where(self.seen[:, None], self.axes.points(x, y), np.inf)
 
     def heights(self, points: Points) -> Places:
@@ -177,8 +176,3 @@ def shortened(title: str, width: float) -> str:
     ends = [len(words), *(k for k in range(len(words) - 1, 0, -1) if words[k] in _JOINING)]
     found = (" ".join(words[:end]) for end in ends)
     return next((part for part in found if measure(part, LABEL, True) <= width), cut(title, width, bold=True))
-
-
-def evenly(count: int, most: int = DRAWN) -> NDArray[np.intp]:
-    """Which of `count` are drawn: all, or `most` of them, evenly chosen."""
-    return np.arange(count) if count <= most else np.linspace(0, count - 1, most).round().astype(int)

@@ -5,28 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import TypeMismatchError, listing
-from ...run.panels import (
-    ColourCube,
-    CurveFit,
-    DigitBoard,
-    DigitPad,
-    Features,
-    GradientTree,
-    GraphPanel,
-    Histogram,
-    Image,
-    LossCurve,
-    LossOver,
-    NeuronMaps,
-    Painting,
-    Panel,
-    Pictures,
-    PlaneMap,
-    RecordedPictures,
-    Table,
-    TrainingLoop,
-    WordBoard,
-)
+from ...run import panels as kinds
+from ...run.panels import Panel
 from .board import BoardDrawer
 from .colour_cube import ColourCubeDrawer
 from .curve_fit import CurveFitDrawer
@@ -48,25 +28,25 @@ from .tree import TreeDrawer
 from .word import WordDrawer
 
 OWN: dict[type[Panel], type[Drawer[Any]]] = {
-    Pictures: PicturesDrawer,
-    ColourCube: ColourCubeDrawer,
-    DigitBoard: BoardDrawer,
-    DigitPad: PadDrawer,
-    LossCurve: LossDrawer,
-    Image: ImageDrawer,
-    Painting: PaintingDrawer,
-    PlaneMap: PlaneDrawer,
-    NeuronMaps: NeuronMapsDrawer,
-    Features: FeaturesDrawer,
-    Table: TableDrawer,
-    WordBoard: WordDrawer,
-    GraphPanel: GraphDrawer,
-    LossOver: LossOverDrawer,
-    TrainingLoop: LoopDrawer,
-    CurveFit: CurveFitDrawer,
-    GradientTree: TreeDrawer,
-    Histogram: HistogramDrawer,
-    RecordedPictures: RecordedPicturesDrawer,
+    kinds.Pictures: PicturesDrawer,
+    kinds.ColourCube: ColourCubeDrawer,
+    kinds.DigitBoard: BoardDrawer,
+    kinds.DigitPad: PadDrawer,
+    kinds.LossCurve: LossDrawer,
+    kinds.Image: ImageDrawer,
+    kinds.Painting: PaintingDrawer,
+    kinds.PlaneMap: PlaneDrawer,
+    kinds.NeuronMaps: NeuronMapsDrawer,
+    kinds.Features: FeaturesDrawer,
+    kinds.Table: TableDrawer,
+    kinds.WordBoard: WordDrawer,
+    kinds.GraphPanel: GraphDrawer,
+    kinds.LossOver: LossOverDrawer,
+    kinds.TrainingLoop: LoopDrawer,
+    kinds.CurveFit: CurveFitDrawer,
+    kinds.GradientTree: TreeDrawer,
+    kinds.Histogram: HistogramDrawer,
+    kinds.RecordedPictures: RecordedPicturesDrawer,
 }
 """The kinds that every scene has."""
 _USERS: dict[type[Panel], type[Drawer[Any]]] = {}

@@ -80,11 +80,6 @@ class _Plan(NamedTuple):
 class StoryLines:
     """The lines of one picture.
 
-    Parameters
-    ----------
-    pace : TextPace
-        Of the words of the picture: where these lines come and go, others go and come at once.
-
     Attributes
     ----------
     told : Told or None

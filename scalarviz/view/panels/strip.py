@@ -13,6 +13,7 @@ from ..cubes.atlas import DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF
 from ..cubes.scale import ActivationScale, Coloring, LegendScale
 from ..cubes.sizes import ALL_ALIKE
 from ..cubes.slab import SlabVisual
+from ..draw.axes import spaced
 from ..draw.maps import Colormap
 from ..draw.places import CHANNEL, GAP, LABEL, TITLE
 from ..draw.sketch import Box, Sketch
@@ -320,13 +321,7 @@ def bar_pixels(cmap: Colormap, count: int, hidden: tuple[float, float] = (1, 0),
 
 
 def legend(box: Box, theme: Theme, scale: LegendScale, bar: NDArray[np.uint8]) -> Sketch:
-    """Title and note, marks, bar, numbers; 50 px from the title's baseline to the numbers'.
-
-    Parameters
-    ----------
-    bar : ndarray of uint8, shape (1, N, 3)
-        From `bar_pixels`; the same object every time, so it is uploaded once.
-    """
+    """Title and note, marks, bar, numbers; 50 px from the title's baseline to the numbers'."""
     sketch = Sketch()
     x, y, width, _ = box
     baseline = y + 14
@@ -347,13 +342,10 @@ def legend(box: Box, theme: Theme, scale: LegendScale, bar: NDArray[np.uint8]) -
 def _numbers(sketch: Sketch, box: Box, theme: Theme, labels: Sequence[tuple[float, str]]) -> None:
     """Ticks and numbers; one that would touch a neighbour is left out, the ends and zero stay."""
     x, y, width, _ = box
-    taken: list[tuple[float, float]] = []
-    for place, text in sorted(labels, key=lambda item: (item[0] not in (0, 0.5, 1), item[0])):
-        wide = measure(text, LABEL)
-        left = min(max(x + place * width - wide / 2, x), x + width - wide)
-        if any(left < b + 8 and left + wide > a - 8 for a, b in taken):
-            continue
-        taken.append((left, left + wide))
-        tick = x + place * (width - 1) + 0.5
-        sketch.line((tick, y), (tick, y + 4), theme.text3, 1.0)
-        sketch.text(left, y + 16, text, LABEL, theme.text2)
+    first = sorted(labels, key=lambda item: (item[0] not in (0, 0.5, 1), item[0]))
+    lefts = spaced(((x + place * width, measure(text, LABEL)) for place, text in first), (x, x + width), 8.0)
+    for (place, text), left in zip(first, lefts, strict=True):
+        if left is not None:
+            tick = x + place * (width - 1) + 0.5
+            sketch.line((tick, y), (tick, y + 4), theme.text3, 1.0)
+            sketch.text(left, y + 16, text, LABEL, theme.text2)

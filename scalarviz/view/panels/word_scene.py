@@ -411,11 +411,6 @@ class NewNames:
     """The list. In a still all of it is of the moment shown; else each word says of which step it is.
 
     Once training pauses all of them are made anew, of that moment: the first ones, which a scene's own claim tells too.
-
-    Parameters
-    ----------
-    panel : WordBoard
-        Makes the words.
     """
 
     def __init__(self, panel: WordBoard) -> None:

@@ -47,12 +47,7 @@ def main_panel(scene: Scene) -> Panel | None:
 
 
 class Thumbs:
-    """Makes pictures of runs, one after the other.
-
-    Parameters
-    ----------
-    theme : Theme
-    """
+    """Makes pictures of runs, one after the other."""
 
     def __init__(self, theme: Theme) -> None:
         self.theme = theme
@@ -116,14 +111,6 @@ Key = tuple[str, str, int]
 
 class Faces:
     """Pictures by what they show and of which run.
-
-    Parameters
-    ----------
-    standing : callable
-        ``standing(result)``: a run at its end; called in a thread.
-    start : callable
-        Starts a thread for something that is to be made.
-    theme : Theme
 
     Attributes
     ----------

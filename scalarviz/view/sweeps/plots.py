@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import log
 
 import numpy as np
@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 
 from ...sweep.groups import Group, by_loss, groups, loss_of, quartiles, swept
 from ...sweep.result import Result
-from ..draw.axes import Axes, Scale, scale_of
+from ..draw.axes import Axes, Scale, evenly, scale_of
 from ..draw.figure import Figure
-from ..draw.painter import Painter
-from ..draw.places import BIG, LABEL, MARGIN, TITLE, check_size
+from ..draw.maps import hexed
+from ..draw.places import BIG, LABEL, MARGIN, TITLE
 from ..draw.sketch import Anchor, Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme, get_theme, mixed
 from ..panels.drawer import cut
-from ..window.offscreen import offscreen
 from .runs import (
     DIVERGED,
     DOT,
@@ -48,16 +47,6 @@ Floats = NDArray[np.float64]
 
 class Paper:
     """A place for a plot, its vertical axis a loss.
-
-    Parameters
-    ----------
-    box : Box
-    theme : Theme
-    title : str
-    values : ndarray
-        What has to have room; infinite ones get a lane above.
-    named : sequence of (str, str)
-        What stands below the title, each in its colour.
 
     Attributes
     ----------
@@ -151,9 +140,7 @@ def curves(box: Box, theme: Theme, results: Sequence[Result]) -> Sketch:
     """Steps across, losses up; runs in the colours of how they ended, their median and quartiles above them."""
     runs = [result for result in by_loss(results) if result.state != FAILED and len(result.curve)]
     lines = [curve_of(result) for result in runs]
-    chosen = (
-        np.unique(np.linspace(0, len(runs) - 1, min(CURVES, len(runs))).round().astype(int)).tolist() if runs else []
-    )
+    chosen = evenly(len(runs), CURVES).tolist()
     every = np.concatenate([np.zeros(0), *(lines[k][1] for k in chosen)])
     count = Counter(map(ending_of, runs))
     named = [(f"{ending} {count[ending]:,}", ending_colour(ending, theme)) for ending in ENDINGS if count[ending]]
@@ -168,7 +155,7 @@ def curves(box: Box, theme: Theme, results: Sequence[Result]) -> Sketch:
         return paper.ink
     last = max(float(steps[-1]) for steps, _ in lines)
     for k in reversed(chosen):
-        colour = _hex(mixed(ending_colour(ending_of(runs[k]), theme), theme.background, SHARE))
+        colour = hexed(mixed(ending_colour(ending_of(runs[k]), theme), theme.background, SHARE))
         _draw(paper, lines[k], last, colour, 1.0)
     steps, found = spread(runs, lines)
     for part, width, colour in zip(found, (1.4, 2.6, 1.4), (theme.text2, theme.text1, theme.text2), strict=True):
@@ -180,7 +167,7 @@ def curves(box: Box, theme: Theme, results: Sequence[Result]) -> Sketch:
 def curve_of(result: Result) -> Curve:
     """Steps and losses, of at most `POINTS`, the last one among them."""
     steps, losses = np.asarray(result.curve, float).reshape(-1, 2).T
-    kept = np.unique(np.linspace(0, len(steps) - 1, min(POINTS, len(steps))).round().astype(int))
+    kept = evenly(len(steps), POINTS)
     return steps[kept], losses[kept]
 
 
@@ -209,10 +196,6 @@ def _foot(paper: Paper, last: float) -> None:
     paper.text(x + wide, y + high + 17, f"step {last:,.0f}", paper.theme.text3, "right")
 
 
-def _hex(colour: Iterable[float]) -> str:
-    return "#" + "".join(f"{round(255 * part):02x}" for part in colour)
-
-
 FIGURE = (600.0, 340.0)
 """Pixels of a plot on a page."""
 GAP = 36.0
@@ -231,17 +214,7 @@ def figures(results: Sequence[Result], theme: str | Theme = "dark") -> list[Figu
 
 
 def sheet(results: Sequence[Result], size: tuple[float, float], theme: str | Theme = "dark", title: str = "") -> Figure:
-    """All plots on one sheet.
-
-    Parameters
-    ----------
-    results : sequence of Result
-    size : (float, float)
-        Pixels.
-    theme : str or Theme
-    title : str
-        What the sweep is called.
-    """
+    """All plots on one sheet."""
     look, (wide, high) = get_theme(theme), size
     head, room = Sketch(), wide - 2 * MARGIN
     head.text(MARGIN, 40, cut(title or "many runs", room, bold=True), BIG, look.text1, bold=True)
@@ -254,26 +227,6 @@ def sentence(results: Sequence[Result]) -> str:
     """How many learnt, and the quartiles of all."""
     every = Group(None, tuple(results))
     return DOT.join([counts_text(every), quartiles_text(every)]) if results else "no run is done yet"
-
-
-def plots_picture(
-    results: Sequence[Result], size: tuple[int, int] = (1280, 720), theme: str | Theme = "dark", title: str = ""
-) -> NDArray[np.uint8]:
-    """The sheet as a picture, uint8 (height, width, 3).
-
-    Raises
-    ------
-    InputError
-        A size that no picture has.
-    MissingDependencyError
-        Nothing can draw here; the message says what to install.
-    """
-    wide, high = check_size(size)
-    scale = max(1.0, min(wide / 1280, high / 720))
-    with offscreen() as context:
-        painter = Painter((wide / scale, high / scale), scale)
-        ink = sheet(results, (wide / scale, high / scale), theme, title).placed()
-        return context.render(lambda _: painter.draw([ink]), (wide, high))
 
 
 def _count(results: Sequence[Result]) -> int:
@@ -353,7 +306,7 @@ def _short(group: Group) -> str:
 def _runs(paper: Paper, group: Group, middle: float, wide: float) -> None:
     radius = 3.0 if len(group.results) <= 60 else 2.0
     runs = sorted((r for r in group.results if r.state != FAILED), key=loss_of)
-    runs = [runs[k] for k in np.unique(np.linspace(0, len(runs) - 1, min(MOST, len(runs))).round().astype(int))]
+    runs = [runs[k] for k in evenly(len(runs), MOST)]
     heights = paper.up(np.array([loss_of(result) for result in runs]))
     for k, (result, up) in enumerate(zip(runs, heights.tolist(), strict=True)):
         across = middle + wide * ((k * GOLDEN) % 1.0 - 0.5)

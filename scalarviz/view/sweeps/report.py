@@ -24,6 +24,7 @@ from ...sweep.result import Result
 from ..browser.ofscene import of_scene
 from ..browser.page import colours_of
 from ..browser.recorded import html_of
+from ..draw.axes import evenly
 from ..draw.svg import svg_of
 from ..draw.theme import Theme, get_theme
 from ..panels.word import WordDrawer
@@ -71,9 +72,7 @@ def galleries(runs: Runs, theme: Theme, say: Callable[[str], object]) -> Iterato
         some = [result for result in ordered if ending_of(result) == ending]
         if not some:
             continue
-        shown = [
-            some[k] for k in np.unique(np.linspace(0, len(some) - 1, min(PICTURED, len(some))).round().astype(int))
-        ]
+        shown = [some[k] for k in evenly(len(some), PICTURED)]
         said = f"{len(some):,}" if len(shown) == len(some) else f"{len(shown):,} of {len(some):,}, evenly chosen"
         say(f"report: {HEADS[ending].lower()}: {said}")
         figures = "\n".join(_figure(runs, result, names, thumbs) for result in shown)

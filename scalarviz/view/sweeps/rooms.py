@@ -26,13 +26,6 @@ DURATION = 20.0
 class RunRooms(Rooms):
     """The way through one window.
 
-    Parameters
-    ----------
-    runs : Runs
-    newer : callable, optional
-        Gives the runs anew where there are more of them, else None: a sweep may still be going on.
-    theme : str or Theme
-
     Attributes
     ----------
     chosen : int or None

@@ -176,15 +176,7 @@ LOOK, SHARE = 2.0, 0.05
 
 
 class RunWall(Tiled):
-    """The wall of one window.
-
-    Parameters
-    ----------
-    rooms : RunRooms
-        Where it leads; holds the runs, their pictures, the look and which of them is chosen.
-    size : (int, int)
-        Device pixels.
-    """
+    """The wall of one window."""
 
     rooms: RunRooms
 
@@ -447,9 +439,10 @@ def head(grid: RunGrid, theme: Theme, title: str, notes: Sequence[str], line: st
     sketch, wide = Sketch(), grid.size[0] - 2 * MARGIN
     needed = measure(title, BIG, True) + 24
     note = next((note for note in notes if needed + measure(note, LABEL) <= wide), "")
-    sketch.text(MARGIN, HEAD, _shortened(title, wide, BIG, bold=True), BIG, theme.text1, bold=True)
+    sketch.text(MARGIN, HEAD, cut(title, wide, BIG, bold=True), BIG, theme.text1, bold=True)
     sketch.text(MARGIN + wide, HEAD, note, LABEL, theme.text3, anchor="right")
-    sketch.text(MARGIN, LINE, _shortened(line, wide, TITLE), TITLE, theme.text2)
+    line = line if measure(line, TITLE) <= wide else cut(line, wide, TITLE)
+    sketch.text(MARGIN, LINE, line, TITLE, theme.text2)
     return sketch
 
 
@@ -533,12 +526,3 @@ def _bar(sketch: Sketch, grid: RunGrid, theme: Theme) -> None:
         whole, part = grid.bar
         sketch.rect(*whole, fill=theme.panel, radius=BAR / 4)
         sketch.rect(*part, fill=theme.flow, radius=BAR / 4)
-
-
-def _shortened(line: str, room: float, size: float, *, bold: bool = False) -> str:
-    """As much of a line as has room."""
-    if measure(line, size, bold) <= room:
-        return line
-    while line and measure(f"{line}…", size, bold) > room:
-        line = line[:-1]
-    return f"{line.rstrip()}…" if line else ""

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from ...run.core.frame import Curve, Frame, Past
+from ..draw.axes import spaced
 from ..draw.places import LABEL, RAIL
-from ..draw.sketch import Box, Sketch, holds
+from ..draw.sketch import Box, Sketch, holds, meet
 from ..draw.text import loss_text, measure
 from ..draw.theme import Theme
+from ..draw.widgets import button, draw_sign
 from ..panels.drawer import cut
 from ..panels.overlay import beside_pointer, pointer_label
 from ..shown.ahead import Ahead
-from .buttons import WIDE, Button, buttons_in, draw_buttons
 from .curve import TICK, Losses, Rail, StepScale, Target, draw_losses, losses_of, next_of, rails
 
 Point = tuple[float, float]
@@ -52,12 +53,6 @@ class _Plan:
 
 class TimeBar:
     """One bar. `place` says where, `update` what it shows.
-
-    Parameters
-    ----------
-    theme : Theme
-    told : callable
-        ``told(action)``: its key and what it does, for the words beside the pointer.
 
     Attributes
     ----------
@@ -269,19 +264,14 @@ class TimeBar:
         room = min(left + wide + 4, size[0]), size[1]
         own = beside_pointer((at[0], 0.0), room, name, value, more)
         above, below = top - 6 - own[3], top + high + 4
-        covered = [box[1] for box in self._clear if _touch(box, _moved(own, above))]
+        covered = [box[1] for box in self._clear if meet(box, _moved(own, above))]
         tops = [above, *([below] if below + own[3] <= size[1] - 4 else []), min(covered, default=top) - 6 - own[3]]
-        free = (y for y in tops if not any(_touch(box, _moved(own, y)) for box in self._clear))
+        free = (y for y in tops if not any(meet(box, _moved(own, y)) for box in self._clear))
         return pointer_label((at[0], next(free, above) - 18), room, name, value, more, self.theme)
 
 
 def _moved(box: Box, top: float) -> Box:
     return box[0], top, box[2], box[3]
-
-
-def _touch(one: Box, other: Box) -> bool:
-    (x, y, wide, high), (left, top, across, down) = one, other
-    return x < left + across and left < x + wide and y < top + down and top < y + high
 
 
 def loss_at(curve: Curve, step: int) -> str:
@@ -364,19 +354,8 @@ class Mark:
         return cut(self.words[-1], _WIDEST) + (f", {more} more" if more else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
-    """One text of the row below the rail; `x` is its middle."""
-
-    x: float
-    text: str
-    size: int
-    mark: bool
-
-    @property
-    def half(self) -> float:
-        """Half of its width."""
-        return measure(self.text, self.size) / 2
+Label = tuple[float, str, bool]
+"""One text of the row below the rail: its left end, and whether it is that of a mark."""
 
 
 def marks_of(past: Past) -> tuple[Mark, ...]:
@@ -396,21 +375,11 @@ def labels(marks: Sequence[Mark], scale: StepScale, cursor: int, limits: tuple[f
     """Those that have room between two `limits`: marks before ticks, the nearest to the cursor first."""
     near = sorted(marks, key=lambda mark: abs(scale.at(mark.step) - scale.at(cursor)))
     named = [mark for mark in near if mark.kind == "flag" or mark in near[:NAMED]]
-    wanted = [Label(scale.at(mark.step), mark.short, LABEL, True) for mark in named]
+    texts = [(scale.at(mark.step), mark.short, True) for mark in named]
     ticks = scale.ticks()
-    wanted += [Label(scale.at(step), f"{step:,}", TICK, False) for step in (ticks[0], ticks[-1], *ticks[1:-1])]
-    return _apart(wanted, limits)
-
-
-def _apart(wanted: Iterable[Label], limits: tuple[float, float]) -> list[Label]:
-    """Those of which none lies on an earlier one; a mark's moves inwards at the ends of the bar."""
-    kept: list[Label] = []
-    for label in wanted:
-        x = min(max(label.x, limits[0] + label.half), limits[1] - label.half)
-        moved = Label(x, label.text, label.size, label.mark)
-        if all(abs(x - other.x) >= moved.half + other.half + _AIR for other in kept):
-            kept.append(moved)
-    return kept
+    texts += [(scale.at(step), f"{step:,}", False) for step in (ticks[0], ticks[-1], *ticks[1:-1])]
+    lefts = spaced(((x, measure(text, LABEL)) for x, text, _ in texts), limits, _AIR)
+    return [(left, text, mark) for left, (_, text, mark) in zip(lefts, texts, strict=True) if left is not None]
 
 
 def draw_marks(sketch: Sketch, marks: Sequence[Mark], scale: StepScale, rail: float, theme: Theme, past: float) -> None:
@@ -432,6 +401,68 @@ def _diamond(sketch: Sketch, x: float, y: float, radius: float, colour: object) 
 
 def draw_labels(sketch: Sketch, found: Sequence[Label], baseline: float, theme: Theme) -> None:
     """The row below the rail."""
-    for label in found:
-        colour = theme.text1 if label.mark else theme.text3
-        sketch.text(label.x, baseline, label.text, label.size, colour, anchor="middle")
+    for left, text, mark in found:
+        sketch.text(left, baseline, text, LABEL, theme.text1 if mark else theme.text3)
+
+
+# ---- What stands beside the bar: five buttons, and a chip that says what undo would undo.
+
+WIDE = 184.0
+"""Of the block."""
+_GAP, _HIGH = 6.0, 28.0
+_NAMES = ("first", "back", "toggle_run", "step", "newest")
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """One of them.
+
+    Attributes
+    ----------
+    action : str
+        Its name in the table of actions.
+    box : Box
+    words : str
+        What stands on the chip; empty for a sign.
+    """
+
+    action: str
+    box: Box
+    words: str = ""
+
+
+def buttons_in(box: Box, past: Past) -> list[Button]:
+    """The buttons of a block, top left in `box`; the chip below them where there is room and something to undo."""
+    x, y, _, height = box
+    wide = (WIDE - 4 * _GAP) / 5
+    found = [Button(name, (x + k * (wide + _GAP), y, wide, _HIGH)) for k, name in enumerate(_NAMES)]
+    action, words = ("undo", past.undo) if past.undo else ("redo", past.redo)
+    if words and height >= 2 * _HIGH + _GAP:
+        found.append(Button(action, (x, y + _HIGH + 8, WIDE, _HIGH), words))
+    return found
+
+
+def draw_buttons(sketch: Sketch, buttons: list[Button], theme: Theme, *, running: bool, over: str) -> None:
+    """All of them; the one under the pointer is brighter."""
+    for one in buttons:
+        lit = one.action == over
+        button(sketch, one.box, theme, lit=lit)
+        if one.words:
+            _chip(sketch, one, theme)
+        else:
+            draw_sign(sketch, one.action, one.box, theme.text1 if lit else theme.text2, running=running)
+
+
+def _chip(sketch: Sketch, one: Button, theme: Theme) -> None:
+    x, y, wide, high = one.box
+    way, middle = (1.0 if one.action == "undo" else -1.0), y + high / 2
+    centre = x + 17
+    turn = np.linspace(-np.pi / 2, np.pi / 2, 9)
+    bow = np.stack([centre + way * (1 + 5 * np.cos(turn)), middle + 0.5 + 4.5 * np.sin(turn)], 1)
+    sketch.polyline([(centre - 4 * way, bow[0, 1]), *bow.tolist(), (centre - 3 * way, bow[-1, 1])], theme.text1, 1.8)
+    tip = centre - 8 * way, float(bow[0, 1])
+    sketch.polygon([tip, (tip[0] + 6 * way, tip[1] - 4), (tip[0] + 6 * way, tip[1] + 4)], theme.text1)
+    name = 30 + measure(one.action, LABEL, True)
+    if name + 10 + measure(one.words, LABEL) <= wide - 9:  # else the arrow alone says which way
+        sketch.text(x + 30, middle + 5, one.action, LABEL, theme.text1, bold=True)
+    sketch.text(x + wide - 9, middle + 5, cut(one.words, wide - 39), LABEL, theme.text2, anchor="right")

@@ -14,7 +14,7 @@ from ...run.core.frame import Branch, Curve, Past
 from ..draw.axes import Scale, tick_text, tight
 from ..draw.places import LABEL
 from ..draw.sketch import Box, Sketch
-from ..draw.theme import Theme, rgb
+from ..draw.theme import Theme, mixed
 from ..shown.ahead import Ahead
 
 # ---- `StepScale`: where a step stands on the time bar, and which step stands somewhere.
@@ -193,13 +193,6 @@ TICK = LABEL
 _COLUMN = 2.0  # logical pixels of the area below a curve that are one rectangle
 
 
-def mixed(one: str, other: str, share: float) -> tuple[float, float, float]:
-    """`one` with a share of `other`, opaque: neighbours that touch leave no seam."""
-    first, second = np.array(rgb(one)), np.array(rgb(other))
-    red, green, blue = (float(part) for part in (1 - share) * first + share * second)
-    return red, green, blue
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Losses:
     """The curves at one size, before they are coloured.
@@ -288,7 +281,7 @@ def draw_losses(sketch: Sketch, losses: Losses, theme: Theme, cursor: float) -> 
     for part, share in ((columns >= cursor, 0.11), (columns < cursor, 0.30)):
         at, top = columns[part] + _COLUMN / 2, tops[part]
         sketch.lines(np.stack([at, top], 1), np.stack([at, np.full_like(at, bottom)], 1),
-                     mixed(theme.panel, theme.text3, share), _COLUMN)  # fmt: skip
+                     mixed(theme.text3, theme.panel, share), _COLUMN)  # fmt: skip
     for dashed in losses.left:
         sketch.polyline(dashed, theme.text3, 1.6, dash=(6, 4))
     before, after = cut_at(path, cursor)

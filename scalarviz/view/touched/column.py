@@ -10,12 +10,13 @@ from ...run.core.frame import Frame
 from ..draw.equation import descent
 from ..draw.places import LABEL, TITLE
 from ..draw.text import MINUS, figure, measure, number
+from ..draw.widgets import Entry
 from ..panels.overlay import wrapped
 from ..shown.subject import Subject
 from . import ledger
 from .account import Account, RuleLine, Sign
 from .explanation import Lines
-from .page import Entry, Page, draw_crumbs, draw_figures, draw_row, state_pairs
+from .page import Page, draw_crumbs, draw_figures, draw_row, state_pairs
 from .plots import Moved, draw_plots
 from .selection import Identity, Part
 

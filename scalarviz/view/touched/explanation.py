@@ -21,15 +21,7 @@ Lines = tuple[tuple[str, ...], ...]
 
 
 class Explanation:
-    """The lines about one weight.
-
-    Parameters
-    ----------
-    subject : Subject
-    index : int
-        Flat, of a weight of `tensor`.
-    tensor : Tensor
-    """
+    """The lines about one weight."""
 
     def __init__(self, subject: Subject, index: int, tensor: Tensor) -> None:
         self._subject, self._index, self._tensor = subject, index, tensor

@@ -14,11 +14,6 @@ from ..panels.overlay import pointer_label
 class InputSwatch:
     """Says what it is when the pointer is over it, and answers to a click.
 
-    Parameters
-    ----------
-    ground : Ground
-        What the panels of the picture share.
-
     Attributes
     ----------
     box : Box or None

@@ -14,13 +14,14 @@ from ..draw.places import LABEL, TITLE
 from ..draw.sketch import Box, Sketch
 from ..draw.text import figure, measure
 from ..draw.theme import Theme
+from ..draw.widgets import Entry
 from ..panels.wording import BEFORE, update_names
 from ..shown.subject import Subject
 from .account import Account
 from .column import BUTTONS, Told, draw_column, head
 from .explanation import Explanation, Lines
-from .page import Does, Entry, Page, Spot, draw_crumbs, draw_figures
-from .plots import Moved
+from .page import Does, Page, Spot, draw_crumbs, draw_figures
+from .plots import Moved, axes_of
 from .selection import Identity, Part, Selection, parts_of, tensor_of, who
 
 # ---- `ValueHistory`: how one weight moved since it was selected.
@@ -112,30 +113,23 @@ def draw_heading(sketch: Sketch, x: float, y: float, right: float, who: Identity
 
 def _curve(sketch: Sketch, box: Box, history: ValueHistory, theme: Theme) -> None:
     """The value since it was selected: start as a thin line across, the end as a disc."""
-    x, y, width, height = box
+    x, _, width, _ = box
     steps, values = np.array(history.steps, float), np.array(history.values)
     known = np.isfinite(values)
     steps, values = steps[known], values[known]
     if not len(steps):
         return
-    low, high = float(values.min()), float(values.max())
-    middle, span = (low + high) / 2, max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-12)
-    across = x + width * (steps - steps[0]) / max(steps[-1] - steps[0], 1.0)
-    up = y + height * (0.5 - (values - middle) / span)
-    sketch.line((x, float(up[0])), (x + width, float(up[0])), theme.grid, 1.0)
+    axes = axes_of(box, steps, values)
+    path = axes.points(steps, values)
+    sketch.line((x, float(path[0, 1])), (x + width, float(path[0, 1])), theme.grid, 1.0)
     if len(steps) > 1:
-        sketch.polyline(np.stack([across, up], axis=1), theme.text1, 2.0)
-    sketch.disc(float(across[-1]), float(up[-1]), 3.5, theme.text1)
+        sketch.polyline(path, theme.text1, 2.0)
+    at = path[-1].tolist()
+    sketch.disc(at[0], at[1], 3.5, theme.text1)
 
 
 class Inspector:
     """The panel of one selected weight, or of several.
-
-    Parameters
-    ----------
-    subject : Subject
-    selection : Selection or int
-        What is selected; a flat index is that weight alone.
 
     Attributes
     ----------

@@ -20,16 +20,7 @@ if TYPE_CHECKING:
 
 
 def account_of(run: Run, index: int, *, along: bool = True) -> Account:
-    """Why the weight at flat `index` will move in the coming step; the run is left as it is.
-
-    Parameters
-    ----------
-    run : Run
-        Between two of its steps, in the thread that may read it.
-    index : int
-    along : bool
-        Whether the loss against this weight alone is wanted, which takes some dozen forward passes.
-    """
+    """Why the weight at flat `index` will move in the coming step; the run is left as it is."""
     opened = run.open()
     terms, update = opened.terms(index, LISTED), opened.update(index)
     names = zip(run.optimizer.state, run._problem.state, strict=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -12,79 +11,13 @@ from ...run.core.frame import Frame
 from ..cubes.quantity import short
 from ..draw.places import LABEL, TITLE
 from ..draw.sketch import Box, Sketch, holds
-from ..draw.text import MINUS, figure, measure
+from ..draw.text import figure, measure
 from ..draw.theme import Theme
+from ..draw.widgets import Entry, button
 from ..panels.wording import batch_of, update_names
 from ..shown.subject import Subject
 from .account import Account
 from .selection import Part, tensor_of
-
-# ---- `Entry`: a number that is being typed.
-
-LONGEST = 24
-ALLOWED = "0123456789.-+eE"
-
-
-class Entry:
-    """Digits, minus, point and e; what else is typed is not taken.
-
-    Parameters
-    ----------
-    what : str
-        What the number is, beside it: empty, or such as ``"times"``.
-
-    Attributes
-    ----------
-    text : str
-        What was typed so far.
-    """
-
-    def __init__(self, what: str = "") -> None:
-        self.what, self.text = what, ""
-
-    def type(self, text: str) -> bool:
-        """One more character; whether it is one of a number. A comma is a point."""
-        character = {",": ".", MINUS: "-"}.get(text, text)
-        if len(character) != 1 or character not in ALLOWED:
-            return False
-        self.text = (self.text + character)[:LONGEST]
-        return True
-
-    def erase(self) -> None:
-        """Without the last character."""
-        self.text = self.text[:-1]
-
-    @property
-    def number(self) -> float | None:
-        """What stands there; None where it is no finite number."""
-        try:
-            found = float(self.text)
-        except ValueError:
-            return None
-        return found if math.isfinite(found) else None
-
-    @property
-    def width(self) -> float:
-        """Logical pixels of what stands there."""
-        return measure(self._shown, TITLE) + measure(self.what, LABEL) + 14
-
-    @property
-    def _shown(self) -> str:
-        return self.text.replace("-", MINUS)
-
-    def draw(self, sketch: Sketch, box: Box, theme: Theme) -> None:
-        """In a frame, with a caret behind it."""
-        x, y, _, height = box
-        sketch.rect(*box, radius=4, fill=theme.background, stroke=theme.selection)
-        at = x + 5
-        if self.what:
-            sketch.text(at, y + 16, self.what, LABEL, theme.text3)
-            at += measure(self.what, LABEL) + 6
-        good = self.number is not None or not self.text
-        sketch.text(at, y + 16, self._shown, TITLE, theme.text1 if good else theme.weight[1])
-        at += measure(self._shown, TITLE) + 1
-        sketch.line((at, y + 4), (at, y + height - 4), theme.text1, 1.4)
-
 
 Does = tuple[str, str | int]
 """What a click does: a name, and of what."""
@@ -178,14 +111,7 @@ class Page:
         air, x = min(air, 24.0), self.x
         for (label, key, name), own in zip(labels, wide, strict=True):
             box = (x, self.y, own + air, high)
-            over = self.spot(box, name)
-            edge = self.theme.text2 if over else self.theme.border
-            self.sketch.rect(*box, radius=5, fill=self.theme.tray, stroke=edge)
-            self.sketch.text(x + air / 2, self.y + 17, label, LABEL, self.theme.text1)
-            if key:
-                self.sketch.text(
-                    x + own + air / 2, self.y + 17, key, LABEL, self.theme.text3, bold=True, anchor="right"
-                )
+            button(self.sketch, box, self.theme, label, key, lit=self.spot(box, name), bold=False)
             x += own + air + gap
         self.y += high
 

@@ -59,8 +59,8 @@ def _title(page: Page, box: Box, title: str, note: str) -> None:
         page.sketch.text(x + width, y + 14, note, LABEL, page.theme.text3, anchor="right")
 
 
-def _axes(box: Box, across: NDArray[np.floating], up: NDArray[np.floating]) -> Axes:
-    """Of the lines alone, which hold all these numbers."""
+def axes_of(box: Box, across: NDArray[np.floating], up: NDArray[np.floating]) -> Axes:
+    """Axes without numbers that hold all of these."""
     low, high = float(up.min()), float(up.max())
     middle, span = (low + high) / 2, max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-12)
     left, right = float(across.min()), float(across.max())
@@ -79,7 +79,7 @@ def _draw_moved(page: Page, box: Box, moved: Moved) -> None:
     low, high = short(float(values.min())), short(float(values.max()))
     x, y, width, height = box
     margin = max(measure(low, _TICK), measure(high, _TICK)) + 6
-    axes = _axes((x, y + 26, width - margin - 4, height - 36), steps, values)
+    axes = axes_of((x, y + 26, width - margin - 4, height - 36), steps, values)
     for text, level in ((high, axes.box[1]), (low, axes.box[1] + axes.box[3])):
         sketch.line((x, level), (x + width - margin, level), theme.grid, 1.0)
         if low != high or level == axes.box[1]:
@@ -115,7 +115,7 @@ def _draw_along(page: Page, box: Box, along: Along) -> None:
     if len(values) < 2:
         sketch.text(x, y + 34, "not finite", LABEL, theme.text3)
         return
-    axes = _axes((x + 2, y + 24, width - 4, height - 42), values, np.append(losses, along.loss))
+    axes = axes_of((x + 2, y + 24, width - 4, height - 42), values, np.append(losses, along.loss))
     base = axes.box[1] + axes.box[3]
     sketch.line((x, base), (x + width, base), theme.grid, 1.0)
     low, high = short(axes.across.low, signed=True), short(axes.across.high, signed=True)

@@ -16,7 +16,7 @@ from ..cubes.picking import Shares
 from ..cubes.quantity import Quantity
 from ..cubes.region import region_outline
 from ..draw.places import COLUMN, GAP, Places
-from ..draw.sketch import Box, Sketch, holds
+from ..draw.sketch import Box, Kept, Sketch, holds, meet
 from ..draw.text import figure
 from ..draw.theme import Theme
 from ..flow.own_labels import own_labels
@@ -59,16 +59,7 @@ def uncovered(places: Places, box: Box | None) -> dict[str, Box]:
     """The panels that `box` leaves free."""
     if box is None:
         return places.panels
-    return {name: own for name, own in places.panels.items() if not _over(own, box)}
-
-
-def _over(one: Box, other: Box) -> bool:
-    return (
-        one[0] < other[0] + other[2]
-        and other[0] < one[0] + one[2]
-        and one[1] < other[1] + other[3]
-        and other[1] < one[1] + one[3]
-    )
+    return {name: own for name, own in places.panels.items() if not meet(own, box)}
 
 
 def inspector_box(places: Places, explained: bool) -> Box | None:
@@ -178,7 +169,7 @@ class Touch:
         self.says: Callable[[int, Frame], tuple[str, list[str]]] | None = None
         self._explanation: Lines = ()
         self._written: Frame | None = None  # what the words and numbers are about
-        self._outlined: tuple[tuple[Selection, Layout, Camera, float], list[NDArray[np.float64]]] | None = None
+        self._outlined = Kept[list[NDArray[np.float64]]]()
 
     def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0)) -> bool:
         """The pointer is over a weight or over none; returns whether the picture changes."""
@@ -300,9 +291,7 @@ class Touch:
         plate = plate_of(view.layout, selection.main)
         share = 1.0 if plate is None else view.share(plate, selection.main)
         now = (selection, view.layout, view.camera, share)
-        if self._outlined is None or self._outlined[0] != now:
-            self._outlined = now, _outline_of(selection, view)
-        return self._outlined[1]
+        return self._outlined.of(now, lambda: _outline_of(selection, view))
 
     def _hovered(self, index: int, frame: Frame, view: View) -> list[Sketch]:
         sketch, plate = Sketch(), plate_of(view.layout, index)

@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import ScalarvizError
 from ...run.callbacks import condition_name
 from ...run.edits import Edit, RedrawWeights, ScaleWeights, SetFrozen, SetWeights, Together
-from ..touched.page import Entry
+from ..draw.widgets import Entry
 from ..touched.selection import Selection, parts_of
 
 if TYPE_CHECKING:
