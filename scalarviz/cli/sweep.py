@@ -118,13 +118,7 @@ def _file_of(options: Any) -> Iterator[Path | None]:
 
 
 def grid_of(given: Sequence[str]) -> dict[str, str]:
-    """The options of ``--grid``, and the text of the values of each.
-
-    Raises
-    ------
-    InputError
-        One of them has another form, or an option is given twice.
-    """
+    """The options of ``--grid``, and the text of the values of each."""
     found: dict[str, str] = {}
     for text in given:
         name, mark, values = text.partition("=")
@@ -200,15 +194,7 @@ def light(result: Result) -> Result:
 
 
 class Note:
-    """What stands beside the count of runs: how they went, and how long it goes on.
-
-    Parameters
-    ----------
-    total : int
-        Runs of the sweep.
-    clock : callable
-        Seconds.
-    """
+    """What stands beside the count of runs: how they went, and how long it goes on."""
 
     def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._total, self._clock = total, clock
@@ -244,11 +230,11 @@ def _written(options: Any, about: About, results: list[Result], file: Path | Non
         report_of_file(file, path, build=SceneBuild(about.name, about.build_text), say=say)
 
     failures = _print(results)
-    writers: list[tuple[Path | None, Callable[[Path], object]]] = [
-        (options.table, lambda path: write_table(path, results)), (options.report, report),
+    for path, write in (
+        (options.table, lambda path: write_table(path, results)),
+        (options.report, report),
         (options.results, lambda path: None),
-    ]  # fmt: skip
-    for path, write in writers:
+    ):
         if path is not None:
             try:
                 write(path)
