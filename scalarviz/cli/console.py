@@ -123,15 +123,7 @@ def unwritable(error: OSError) -> InputError:
 
 
 class Progress:
-    """A bar on a terminal, a line now and then elsewhere; a context manager.
-
-    Parameters
-    ----------
-    title : str
-        What goes on.
-    first, last : int
-        The count at the start and at the end.
-    """
+    """A bar on a terminal, a line now and then elsewhere; a context manager. Counts go from `first` to `last`."""
 
     def __init__(self, title: str, first: int, last: int) -> None:
         self.title, self.first, self.last = title, first, last

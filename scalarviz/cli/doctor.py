@@ -17,7 +17,7 @@ from ..errors import InputError, MissingDependencyError, ScalarvizError, listing
 from ..run.scene.scene_file import load_scene
 from ..scalar import ops
 from .console import tell
-from .flags import Command, model_of
+from .flags import Command, argument, model_of
 from .here import scene_names
 
 PACKAGES = (
@@ -30,11 +30,10 @@ PACKAGES = (
 def command() -> Command:
     """The flags, and what runs the command."""
     flags = {
-        "scene": (str | None, Field(None, description="With --ops: also those it registers.",
-                                    json_schema_extra={"argument": True})),
+        "scene": (str | None, argument("With --ops: also those it registers.")),
         "report": (bool, Field(False, description="Also the versions that a bug report needs.")),
         "ops": (bool, Field(False, description="What each engine makes of each operation instead.")),
-    }  # fmt: skip
+    }
     return model_of("DoctorOptions", flags, ()), doctor
 
 
@@ -173,7 +172,13 @@ def _notebook() -> tuple[bool, str]:
 
 
 CHECKS: dict[str, Callable[[], tuple[bool, str]]] = {
-    "window": _window, "pictures (EGL)": _gl, "films": _films, "example photo": _example, "numba cache": _cache,
-    "layers": _layers, "CUDA": _cuda, "notebook": _notebook,
-}  # fmt: skip
+    "window": _window,
+    "pictures (EGL)": _gl,
+    "films": _films,
+    "example photo": _example,
+    "numba cache": _cache,
+    "layers": _layers,
+    "CUDA": _cuda,
+    "notebook": _notebook,
+}
 """What depends on the machine, by name: whether it works, and what was found or is to be installed."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
-from pydantic import BaseModel, ValidationError, create_model
+from pydantic import BaseModel, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 from ..errors import InputError
@@ -28,6 +28,11 @@ def add_command(
     rare = {name for name, field in model.model_fields.items() if name in known and not extra_of(field).get("argument")}
     told = f"{len(rare)} more flags: scalarviz {name} --help-all" if rare else None
     app.command(name, help=summary, epilog=told, cls=_class_of(model))(command_from(model, call, rare))
+
+
+def argument(description: str) -> Any:
+    """A field that is typed by its place, and may be left out."""
+    return Field(None, description=description, json_schema_extra={"argument": True})
 
 
 def model_of(title: str, own: Mapping[str, Any], shared: Iterable[str]) -> type[BaseModel]:

@@ -10,18 +10,16 @@ from ..errors import InputError
 from ..io.atomic import path_text
 from ..lessons import shelf
 from .console import say, tell
-from .flags import Command, model_of
+from .flags import Command, argument, model_of
 
 
 def command() -> Command:
     """The flags, and what runs the command."""
     flags = {
-        "folder": (str | None, Field(None, description="Where the notebooks are copied to.",
-                                     json_schema_extra={"argument": True})),
+        "folder": (str | None, argument("Where the notebooks are copied to.")),
         "overwrite": (bool, Field(False, description="Replace files there that differ.")),
-        "outputs": (bool, Field(False, description="With what the cells print and draw; without it, pupils predict "
-                                "first.")),
-    }  # fmt: skip
+        "outputs": (bool, Field(False, description="With what cells print and draw; else pupils predict first.")),
+    }
     return model_of("LessonsOptions", flags, ()), lessons
 
 

@@ -41,18 +41,7 @@ TYPED_APART = "unexpected extra argument"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments without the program's name; default those of the process.
-
-    Returns
-    -------
-    int
-        The exit code.
-    """
+    """Run the command that `argv` names (default: the process's arguments); returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     with usable():
         return _answered(arguments)

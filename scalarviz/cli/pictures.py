@@ -26,24 +26,13 @@ STILLS = (*FORMATS, ".svg")
 
 @dataclass(slots=True)
 class Outputs:
-    """What is to be written of the picture.
-
-    Attributes
-    ----------
-    films, stills : list of Path
-    options : SceneOptions
-        Size, frames a second, duration and colour map.
-    notes : list of str
-        What the user should know beforehand.
-    failures : list of str
-        Why files that were asked for, or usually made, are missing.
-    """
+    """What is to be written of the picture."""
 
     films: list[Path]
     stills: list[Path]
     options: Any
-    notes: list[str] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what the user should know beforehand
+    failures: list[str] = field(default_factory=list)  # why files that were asked for, or usually made, are missing
     _painter: Painter | None = None
 
     @contextmanager
@@ -85,11 +74,17 @@ class Outputs:
                 why = f"the run was stopped at step {scene.run.steps:,}"
                 self.failures.append(f"no picture of --at {self.options.at}: {why}")
                 return written
-            for path in self.stills:
-                try:
-                    written.append(painter.write(path, speed, self.options.at))
-                except ScalarvizError as error:
-                    self.failures.append(str(error))
+            written += self.drawn(painter, speed)
+        return written
+
+    def drawn(self, painter: Painter, words: str) -> list[Path]:
+        """Write the stills, with a few words on each; returns those that were written."""
+        written = []
+        for path in self.stills:
+            try:
+                written.append(painter.write(path, words, self.options.at))
+            except ScalarvizError as error:
+                self.failures.append(str(error))
         return written
 
 
@@ -103,15 +98,9 @@ def painter_of(name: str, options: Any, make: Callable[..., Any]) -> Painter:
 
 
 def plan_outputs(name: str, options: Any) -> Outputs:
-    """Which films and pictures a run will leave.
+    """Which films and pictures a run will leave; InputError for a name or frames a second that cannot be.
 
-    Raises
-    ------
-    InputError
-        A name that ends in neither a film's nor a picture's suffix, or that cannot be written; more frames a second
-        than a film can have.
-    MissingDependencyError
-        A film that was asked for by name, without the ``video`` extra.
+    MissingDependencyError for a film that was asked for by name, without the ``video`` extra.
     """
     outputs = _named(options) if options.out or options.headless else _usual(name, options)
     outputs.notes += _even_sides(outputs.films, options.size)
@@ -168,13 +157,7 @@ def _usual(name: str, options: Any) -> Outputs:
 
 
 def check_moment(options: Any, first: int) -> None:
-    """Refuse a moment that no picture will show.
-
-    Raises
-    ------
-    InputError
-        A step that will not be done from step `first` on, or none of the files is a picture.
-    """
+    """Refuse a moment that no picture will show: a step that will not be done from step `first` on, or no picture."""
     if options.at is None:
         return
     last = first + options.steps
@@ -185,13 +168,7 @@ def check_moment(options: Any, first: int) -> None:
 
 
 def check_heard(options: Any) -> None:
-    """Refuse flags of a window or a film where the others leave neither.
-
-    Raises
-    ------
-    InputError
-        One was given.
-    """
+    """Refuse flags of a window or a film where the others leave neither."""
     if not (options.headless or options.out):
         return
     if options.paused:

@@ -26,18 +26,9 @@ UNHEARD = ("paused", "fps", "duration", "cmap", "presenter")
 
 
 def check_page(options: Any, *, alone: bool) -> None:
-    """Say before the network is built what would stop a page from being written; touches nothing.
+    """Say before the network is built what would stop a page from being written, or a flag that it does not heed.
 
-    Parameters
-    ----------
-    options : SceneOptions
-    alone : bool
-        Whether nothing else is shown or drawn beside a page: it heeds neither pace nor colour map.
-
-    Raises
-    ------
-    InputError
-        It cannot be written there, or a flag is given that it does not heed.
+    `alone`: nothing else is shown or drawn beside it.
     """
     if options.html:
         check_target(options.html)
@@ -73,13 +64,7 @@ SMALL = 10_000
 
 
 def check_recording(options: Any) -> None:
-    """Say before the network is built what would stop a recording; touches nothing.
-
-    Raises
-    ------
-    InputError
-        There is such a file already, none can be made, or --every or --micro is given for nothing.
-    """
+    """Say before the network is built what would stop a recording, or that --every or --micro is given for nothing."""
     check_page(options, alone=options.headless and not options.out)
     if options.recording:
         check_new(options.recording)
@@ -88,20 +73,7 @@ def check_recording(options: Any) -> None:
 
 
 class Taken:
-    """The recording of one run, if one was asked for; a context manager.
-
-    Parameters
-    ----------
-    scene : Scene
-    options : SceneOptions
-    stop : Stop
-        No signal interrupts the file's being closed.
-
-    Raises
-    ------
-    InputError
-        There is such a file already, or none can be made.
-    """
+    """The recording of one run, if one was asked for; a context manager. No signal interrupts its being closed."""
 
     def __init__(self, scene: Scene, options: Any, stop: Stop) -> None:
         self._stop, self._recording = stop, self._begun(scene, options)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from ..errors import InputError, ScalarvizError
+from ..errors import InputError
 from ..run.sources.recording.file import check_apart
 from .console import Progress, fail, number_of, say, tell
-from .flags import Command, model_of
+from .flags import Command, argument, model_of
 from .pictures import STILLS, Outputs, check_heard, check_look, painter_of, plan_outputs
 from .recording import check_page, write_page
 from .stop import Stop
@@ -35,8 +35,7 @@ def command() -> Command:
     """The flags, those of the scenes that are of the picture alone and the files, and what runs the command."""
     flags = {
         "recording": (Path, Field(description="what --recording wrote", json_schema_extra={"argument": True})),
-        "other": (Path | None, Field(None, description="another one, to be shown beside it with the difference",
-                                     json_schema_extra={"argument": True})),
+        "other": (Path | None, argument("another one, to be shown beside it with the difference")),
         "steps": (int | None, Field(None, ge=0, le=10**15, json_schema_extra={"shown": "the last one"},
                                     description="the recorded step to which it is shown: the window stands there")),
     }  # fmt: skip
@@ -45,33 +44,16 @@ def command() -> Command:
 
 @dataclass(slots=True)
 class Replayed:
-    """What is shown, and what came of it.
-
-    Attributes
-    ----------
-    name : str
-    source : Played
-    records : list of Recorded
-    written : list of Path
-    failures : list of str
-        Why something is missing that was asked for.
-    """
+    """What is shown, and what was written of it."""
 
     name: str
     source: Played
     records: list[Recorded]
     written: list[Path] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
 
 
 def replay(options: Any) -> int:
-    """Show what was recorded, until the window is closed or the files are written; returns the exit code.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        A file that cannot be read, two that cannot be compared, a step that was not recorded.
-    """
+    """Show what was recorded, until the window is closed or the files are written; returns the exit code."""
     check_heard(options)
     check_look(options)
     _check_page(options)
@@ -89,27 +71,24 @@ def replay(options: Any) -> int:
             say(f"{shown.name}: {line}: left out")
         if options.at is not None:
             _check_at(shown.source, options)
-        outputs, whole = None, not options.html or _page(shown, options)
+        whole = not options.html or _page(shown, options)
         window = not (options.out or options.html) and wants_window(options)
         watched = window and show_file(
             shown.name, shown.source, options, stop, keys="Space plays and pauses, ", instead="a film and a picture",
             duration=options.duration, paused=options.paused or options.steps is not None,
         )  # fmt: skip
-        if getattr(watched, "display_lost", False):
-            shown.failures.append(GONE)
+        failures = [GONE] if getattr(watched, "display_lost", False) else []
         if not watched and options.steps is None:
             shown.source.stand(len(shown.source.steps) - 1)
-        if options.out or not (
-            options.html or watched or (options.json_line and not window)
-        ):  # figures need no picture
-            outputs = _files(shown, options, stop)
+        figures = options.json_line and not window  # which need no picture
+        if options.out or not (options.html or watched or figures):
+            failures += _files(shown, options, stop).failures
         if stop:
             say(f"scalarviz: {stop.word}{'; the files were written' if shown.written else ''}")
         _report(shown, options.json_line)
-        for line in [*shown.failures, *(outputs.failures if outputs is not None else [])]:
+        for line in failures:
             fail(line)
-        failed = not whole or shown.failures or (outputs is not None and outputs.failures)
-        return 2 if failed else stop.code
+        return 2 if failures or not whole else stop.code
 
 
 def _check_page(options: Any) -> None:
@@ -176,12 +155,7 @@ def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
     if outputs.films:
         _film(shown, options, outputs, painter, last, stop)
     source.stand(last)
-    if outputs.stills:
-        for path in outputs.stills:
-            try:
-                shown.written.append(painter.write(path, words_of_record(source), options.at))
-            except ScalarvizError as error:
-                shown.failures.append(str(error))
+    shown.written += outputs.drawn(painter, words_of_record(source))
     return outputs
 
 

@@ -304,13 +304,7 @@ AT_A_BREAKPOINT = 3
 
 
 def set_breakpoints(run: Run, conditions: Sequence[str]) -> None:
-    """Set one for each condition.
-
-    Raises
-    ------
-    ExpressionError
-        One cannot be read; the message names the flag.
-    """
+    """Set one for each condition; the ExpressionError for one that cannot be read names the flag."""
     for condition in conditions:
         try:
             run.break_on(condition)

@@ -19,16 +19,9 @@ AGAIN = 0.1  # seconds until a signal that came before the window listens is sen
 class Stop:
     """Catches the signals while a run goes on; a context manager.
 
-    The first signal is only noted; the second one interrupts, but neither a step (see :meth:`whole`) nor the writing
-    of the weights (see :meth:`held`); the third one interrupts a step as well. In a thread that is not the main one
-    nothing is caught: signals do not arrive there.
-
-    Attributes
-    ----------
-    number : int
-        The signal that came, 0 before.
-    cut : bool
-        Whether a step was interrupted: the weights are those of no step.
+    The first signal is only noted; the second one interrupts, but neither a step (see :meth:`whole`) nor the writing of
+    the weights (see :meth:`held`); the third one interrupts a step as well, and then `cut` says that the weights are
+    those of no step. In a thread that is not the main one nothing is caught: signals do not arrive there.
     """
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, create_model, model_validator
 
-from ..errors import InputError, shown
+from ..errors import InputError, ScalarvizError, shown
 from ..io import check_target
 from ..io.atomic import scratch
 from ..sweep.about import About
@@ -86,35 +86,25 @@ def run_sweep(options: Any, typed: dict[str, Any]) -> int:
     Ctrl-C, SIGTERM and SIGHUP end it at once; what was computed is in the file of results.
     """
     _check_files(options)
-    began = time.monotonic()
+    began, about, results = time.monotonic(), None, list[Result]()
     with Stop() as stop, _file_of(options) as file:
         try:
             with stop.at_once():
-                about, results = _computed(options, typed, file)
-                with _heard() as trouble:
-                    _print(*summary(results))
-                written = _written(options, about, results, file)
-        except KeyboardInterrupt:
+                about = _computed(options, typed, file, results)
+                failures = _written(options, about, results, file)
+        except (KeyboardInterrupt, ScalarvizError) as error:
             kept = f"; the same command goes on with {options.results}" if options.results else ""
+            if results and about is None and not kept:
+                _print(results)
+                kept = f"; these {len(results):,} runs were done, and --results FILE keeps them the next time"
+            if isinstance(error, ScalarvizError):
+                raise
             say(f"scalarviz: {stop.word}{kept}")
             return stop.code or INTERRUPTED
-    for path in written:
-        say(f"wrote {path}")
-    for error in trouble:
-        raise unwritable(error)
-    return _told(Path(about.name).stem, results, time.monotonic() - began)
-
-
-@contextmanager
-def _heard() -> Iterator[list[OSError]]:
-    """What keeps the block from being printed: it is told when all that was asked for is written."""
-    trouble: list[OSError] = []
-    try:
-        yield trouble
-    except OSError as error:
-        trouble.append(error)
-    except SystemExit:  # so rich answers a pipe that nobody reads any more
-        trouble.append(BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)))
+    code = _told(Path(about.name).stem, results, time.monotonic() - began)
+    for line in failures:
+        code = fail(line)
+    return code
 
 
 @contextmanager
@@ -128,13 +118,7 @@ def _file_of(options: Any) -> Iterator[Path | None]:
 
 
 def grid_of(given: Sequence[str]) -> dict[str, str]:
-    """The options of ``--grid``, and the text of the values of each.
-
-    Raises
-    ------
-    InputError
-        One of them has another form, or an option is given twice.
-    """
+    """The options of ``--grid``, and the text of the values of each."""
     found: dict[str, str] = {}
     for text in given:
         name, mark, values = text.partition("=")
@@ -158,23 +142,23 @@ def _check_files(options: Any) -> None:
                 raise InputError(f"{flag}: it is written as {ending} only; try {path.stem or 'runs'}{ending}")
 
 
-def _computed(options: Any, typed: dict[str, Any], file: Path | None) -> tuple[About, list[Result]]:
-    """What was tried, and all results, those that the file has already included; without their weights."""
+def _computed(options: Any, typed: dict[str, Any], file: Path | None, results: list[Result]) -> About:
+    """Gather all results, those that the file has already included, without their weights; returns what was tried."""
     grid = grid_of(options.grid)
     with _cluster(options) as cluster:
         going = sweep(
             options.scene, grid, options.seeds, results=file, workers=options.workers,
             options=typed, keyframes=options.keyframes, executor=cluster,
         )  # fmt: skip
-        return going.about, _watched(options, going)
+        _watch(options, going, results)
+        return going.about
 
 
-def _watched(options: Any, going: Sweep) -> list[Result]:
-    """All results of a sweep, without their weights; how it goes is told while it does."""
+def _watch(options: Any, going: Sweep, results: list[Result]) -> None:
+    """Gather the results of a sweep; how it goes is told while it does."""
     name, total = Path(going.about.name).stem, going.about.total
     if going.before:
         say(f"{name}: {going.before:,} of {total:,} runs are in {options.results} already")
-    results: list[Result] = []
     with closing(going), Progress(name, going.before, total) as bar:
         note = Note(total)
         for result in going:
@@ -183,7 +167,6 @@ def _watched(options: Any, going: Sweep) -> list[Result]:
             note.add(result, computed)
             if computed or going.before == total:
                 bar.update(len(results), note)
-    return results
 
 
 @contextmanager
@@ -211,15 +194,7 @@ def light(result: Result) -> Result:
 
 
 class Note:
-    """What stands beside the count of runs: how they went, and how long it goes on.
-
-    Parameters
-    ----------
-    total : int
-        Runs of the sweep.
-    clock : callable
-        Seconds.
-    """
+    """What stands beside the count of runs: how they went, and how long it goes on."""
 
     def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._total, self._clock = total, clock
@@ -245,15 +220,28 @@ class Note:
         return ", ".join(filter(None, said)) or "begun"
 
 
-def _written(options: Any, about: About, results: list[Result], file: Path | None) -> list[Path]:
-    """Write what was asked for; returns the files."""
-    if options.table is not None:
-        write_table(options.table, results)
-    if options.report is not None and file is not None:
+def _written(options: Any, about: About, results: list[Result], file: Path | None) -> list[str]:
+    """Print and write what was asked for; returns why something is missing, which keeps nothing else from it."""
+
+    def report(path: Path) -> None:
         from ..view.sweeps import report_of_file
 
-        report_of_file(file, options.report, build=SceneBuild(about.name, about.build_text), say=say)
-    return [path for path in (options.table, options.report, options.results) if path is not None]
+        assert file is not None
+        report_of_file(file, path, build=SceneBuild(about.name, about.build_text), say=say)
+
+    failures = _print(results)
+    for path, write in (
+        (options.table, lambda path: write_table(path, results)),
+        (options.report, report),
+        (options.results, lambda path: None),
+    ):
+        if path is not None:
+            try:
+                write(path)
+                say(f"wrote {path}")
+            except ScalarvizError as error:
+                failures.append(str(error))
+    return failures
 
 
 def _told(name: str, results: list[Result], seconds: float) -> int:
@@ -278,12 +266,13 @@ def sentence(results: Sequence[Result]) -> str:
     return said + (f", {diverged:,} diverged" if diverged else "")
 
 
-def _print(heads: list[str], lines: list[list[str]]) -> None:
-    """A table on stdout, as wide as it is where nobody looks."""
+def _print(results: Sequence[Result]) -> list[str]:
+    """A table on stdout, as wide as it is where nobody looks; returns why it could not be printed, if so."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
+    heads, lines = summary(results)
     table = Table(box=box.SIMPLE_HEAD)
     numbers = heads.index("runs")
     for k, head in enumerate(heads):
@@ -291,4 +280,10 @@ def _print(heads: list[str], lines: list[list[str]]) -> None:
     for line in lines:
         table.add_row(*line)
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 240, highlight=False, markup=False)
-    console.print(table)
+    try:
+        console.print(table)
+    except OSError as error:
+        return [str(unwritable(error))]
+    except SystemExit:  # so rich answers a pipe that nobody reads any more
+        return [str(unwritable(BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))))]
+    return []

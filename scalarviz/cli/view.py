@@ -14,7 +14,7 @@ from ..io.pictures import FORMATS
 from ..io.readable import check_source
 from ..run.sources.recording.file import clean
 from .console import fail, say
-from .flags import Command, model_of
+from .flags import Command, argument, model_of
 from .interrupt import INTERRUPTED
 from .pictures import STILLS, check_look
 from .stop import Stop
@@ -23,7 +23,6 @@ from .window import has_window, show_file, wants_window
 if TYPE_CHECKING:
     from ..sweep.build import SceneBuild
     from ..view.shown.subject import Subject
-    from ..view.sweeps.rooms import RunRooms
 
 
 RESULTS = ".svs"
@@ -36,8 +35,7 @@ def command() -> Command:
     flags = {
         "file": (Path, Field(description=".onnx, .safetensors, or .svs, what a sweep wrote",
                              json_schema_extra={"argument": True})),
-        "other": (Path | None, Field(None, description="another one, to be shown beside it with the difference",
-                                     json_schema_extra={"argument": True})),
+        "other": (Path | None, argument("another one, to be shown beside it with the difference")),
         "only": (list[str], Field([], json_schema_extra={"metavar": "PATTERN"},
                                   description='tensors whose names fit, as "layers.0.*"; may be repeated')),
         "out": (list[Path], Field([], json_schema_extra={"metavar": "FILE", "written": True},
@@ -50,13 +48,7 @@ def command() -> Command:
 
 
 def view(options: Any) -> int:
-    """Show the files until the window is closed, or write the pictures; returns the exit code.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        A file that cannot be read, more than can be shown, two that share no tensor, a name that is no picture's.
-    """
+    """Show the files until the window is closed, or write the pictures; returns the exit code."""
     check_look(options)
     _check_targets(options)
     if options.file.suffix.lower() == RESULTS:
@@ -124,11 +116,6 @@ def view_runs(options: Any) -> int:
     """Show the runs until the window is closed, or write pictures and reports; returns the exit code.
 
     Ctrl-C, SIGTERM and SIGHUP end the writing at once; what was there before is untouched.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        The file cannot be read; other files beside it.
     """
     if options.other is not None or options.only:
         raise InputError(f"{options.file}: the runs of a sweep are shown alone; leave the other file and --only out")
@@ -184,13 +171,8 @@ def _runs_window(options: Any, build: SceneBuild | None) -> int:
         name = options.file.stem
         return fail(f"{options.file}: no window: {reason}; try --out {name}.png, or --out {name}.html for a report")
     from ..view.sweeps import open_wall
+    from .rooms import walk
 
     say(f"{options.file.stem}: ? shows the keys, Ctrl+Q closes the window")
     return open_wall(options.file, build=build, theme=options.theme, presenter=options.presenter,
-                     serve=lambda rooms: _walked(rooms, options.size))  # fmt: skip
-
-
-def _walked(rooms: RunRooms, size: tuple[int, int]) -> int:
-    from .rooms import walk
-
-    return walk(rooms, rooms.wall, rooms.called, size)
+                     serve=lambda rooms: walk(rooms, rooms.wall, rooms.called, options.size))  # fmt: skip

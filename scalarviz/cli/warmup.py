@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from pydantic import Field
+from pydantic.config import JsonDict
 
 from ..engine.cpu.there import no_numba
 from ..engine.cpu.units import refusal
@@ -23,11 +24,14 @@ from .flags import Command, model_of
 
 def command() -> Command:
     """The flags, and what runs the command."""
+    kind: JsonDict = {"metavar": "sm_90"}
     flags = {
         "quiet": (bool, Field(False, description="Say nothing, give way to other programs.")),
-        "gpu": (str | None, Field(None, json_schema_extra={"metavar": "sm_90"},
-                                  description="For this kind of GPU too; none need be here.")),
-    }  # fmt: skip
+        "gpu": (
+            str | None,
+            Field(None, json_schema_extra=kind, description="For this kind of GPU too; none need be here."),
+        ),
+    }
     return model_of("WarmupOptions", flags, ()), warm_up
 
 

@@ -67,13 +67,7 @@ def _show(name: str, source: Any, options: Any, **more: Any) -> Handle:
 
 
 class InWindow:
-    """A run that trains in a window. Make it early: Qt is tried out in another process meanwhile.
-
-    Attributes
-    ----------
-    options : SceneOptions
-        Steps, size and look; those of the scene, once it is built.
-    """
+    """A run that trains in a window. Make it early: Qt is tried out in another process meanwhile."""
 
     def __init__(self, options: Any) -> None:
         from ..view.window.qt_trial import WindowProbe
@@ -87,17 +81,8 @@ class InWindow:
     def train(self, scene: Scene, stop: Stop, rescue: Callable[[Exception], object]) -> Exception | None:
         """Show the scene until the window is closed; returns what stopped the training, if something did.
 
-        Parameters
-        ----------
-        scene : Scene
-        stop : Stop
-        rescue : callable
-            Saves and says what happened where the process has to end with its display.
-
-        Raises
-        ------
-        MissingDependencyError
-            No window after all (no OpenGL); nothing was trained.
+        `rescue` saves and says what happened where the process has to end with its display. MissingDependencyError:
+        there is no window after all (no OpenGL), and nothing was trained.
         """
         if stop:
             return None

@@ -20,29 +20,11 @@ ENDING = ".npy"
 
 
 def read_arrays(path: StrPath, names: Sequence[str], needed: Sequence[str], what: str) -> dict[str, Array]:
-    """Those of some arrays that are there.
+    """Those of some arrays that are there, of real numbers; `needed` are those that must be.
 
-    Parameters
-    ----------
-    path : path
-    names : sequence of str
-        Arrays that are read; others may be there too.
-    needed : sequence of str
-        Those that must be there.
-    what : str
-        For the message that there is no file, as ``"data set"``.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Of real numbers.
-
-    Raises
-    ------
-    InputError
-        There is no such file, it cannot be read, or the memory does not suffice.
-    FileFormatError
-        It is no ``.npz`` file, a damaged one, or holds something else.
+    `what` is for the message that there is no file, as ``"data set"``. InputError: there is no such file, it cannot be
+    read, or the memory does not suffice. FileFormatError: it is no ``.npz`` file, a damaged one, or holds something
+    else.
     """
     source = check_source(path, what)
     said = path_text(path)

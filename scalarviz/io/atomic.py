@@ -21,13 +21,7 @@ LONGEST = 240  # letters of a path that a message shows
 
 
 def as_path(path: object) -> Path:
-    """`path` as a Path.
-
-    Raises
-    ------
-    TypeMismatchError
-        It is no name of a file: neither a text nor a path.
-    """
+    """`path` as a Path; TypeMismatchError if it is neither a text nor a path."""
     if isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str):
         return Path(path)
     raise TypeMismatchError(f"a file's name is a text or a path, got {type(path).__name__} {shown(path)}")
@@ -40,17 +34,10 @@ def path_text(path: StrPath) -> str:
 
 
 def check_target(path: StrPath) -> Path:
-    """Say before a long run what would stop `path` from being written after it; touches nothing.
+    """The file that will be written, links followed, if it can be; touches nothing.
 
-    Returns
-    -------
-    Path
-        The file that will be written, a link followed to its end.
-
-    Raises
-    ------
-    InputError
-        If `path` is a folder, a device or a read-only file, its link leads in a circle, or no file can be made there.
+    InputError if `path` is a folder, a device or a read-only file, its link leads in a circle, or no file can be made
+    there.
     """
     target = as_path(path)
     try:
@@ -85,25 +72,11 @@ def check_target(path: StrPath) -> Path:
 def replacing(path: StrPath, put: Callable[[Path, Path], object] | None = None) -> Iterator[Path]:
     """Give a new file's name beside `path`; what was written there becomes `path` when the block ends well.
 
-    Missing folders are made. After an error the new file is gone and an old `path` is untouched. What a process that
-    was killed while it wrote the same `path` has left behind is removed. The new file has the old one's mode, also
-    while it is written; without an old one it has what the umask leaves, as a file of ``open`` has.
-
-    Parameters
-    ----------
-    path : path-like
-    put : callable, optional
-        ``put(new, path)`` gives the new file a name; default: that of `path`, in place of an old one.
-
-    Yields
-    ------
-    Path
-        An empty file in the same folder with the same suffix (programs tell formats by it).
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written (folder, read-only, permission, full disk); the message says which.
+    The file is empty, in the same folder, with the same suffix (programs tell formats by it). ``put(new, path)`` gives
+    it a name; default: that of `path`, in place of an old one. Missing folders are made. After an error the new file is
+    gone and an old `path` is untouched; an InputError says what is wrong. What a process that was killed while it wrote
+    the same `path` has left behind is removed. The new file has the old one's mode, also while it is written; without
+    an old one it has what the umask leaves, as a file of ``open`` has.
     """
     target = check_target(path)
     begin, end = _beginning(target), f".part{target.suffix}"

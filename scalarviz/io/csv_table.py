@@ -33,22 +33,10 @@ LONGEST = 10_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CsvTable:
-    """Columns of text.
+    """Columns of text: `names` once each, and the cells of each as they stand there.
 
-    Attributes
-    ----------
-    what : str
-        Where it is from, for messages.
-    names : tuple of str
-        Of the columns, each once.
-    columns : tuple of sequences of str
-        The cells of each, as they stand there.
-    text : str
-        All of it.
-    mark : str
-        What stands between two columns.
-    notes : tuple of str
-        What is to be said of it.
+    `what` says where it is from, for messages; `text` is all of it, `mark` what stands between two columns, `notes`
+    what is to be said of it.
     """
 
     what: str
@@ -62,30 +50,15 @@ class CsvTable:
         return len(self.columns[0])
 
     def column(self, name: str) -> Sequence[str]:
-        """The cells of a column.
-
-        Raises
-        ------
-        InputError
-            There is none of that name.
-        """
+        """The cells of a column; InputError if there is none of that name."""
         if name not in self.names:
             raise InputError(f"{self.what} has no column {shown(name)}; it has {listing(self.names)}")
         return self.columns[self.names.index(name)]
 
     def numbers(self, name: str, hint: str = "") -> NDArray[np.float64]:
-        """A column as numbers (N,).
+        """A column as numbers (N,); `hint` is added to the error where a cell is a word.
 
-        Parameters
-        ----------
-        name : str
-        hint : str
-            What is added where a cell is a word.
-
-        Raises
-        ------
-        FileFormatError
-            A cell is empty, or no finite number; the message names its line.
+        FileFormatError, which names the line: a cell is empty, or no finite number.
         """
         cells = self.column(name)
         try:
@@ -106,13 +79,7 @@ class CsvTable:
         return sum(not math.isnan(self._number(cell)) or _says_nan(cell) for cell in some) > len(some) / 2
 
     def words(self, name: str) -> Sequence[str]:
-        """A column as words.
-
-        Raises
-        ------
-        FileFormatError
-            A cell is empty; the message names its line.
-        """
+        """A column as words; FileFormatError, which names the line, if a cell is empty."""
         cells = [cell.strip() for cell in self.column(name)]
         if "" in cells:
             place = f"{self.what}, line {self.line(cells.index(''))}: column {name!r}"
@@ -151,15 +118,7 @@ class CsvTable:
 
 
 def read_csv(path: StrPath) -> CsvTable:
-    """The table in a file.
-
-    Raises
-    ------
-    InputError
-        No such file, or it cannot be read.
-    FileFormatError
-        It is no table of text, or a broken one.
-    """
+    """The table in a file; FileFormatError: it is no table of text, or a broken one."""
     source = check_source(path, "table")
     try:
         with source.open("rb") as file:
@@ -170,19 +129,10 @@ def read_csv(path: StrPath) -> CsvTable:
 
 
 def parse_csv(text: str, what: str = "the table") -> CsvTable:
-    """The table that a text is.
+    """The table that a text is; `what` says where it is from.
 
-    Parameters
-    ----------
-    text : str
-    what : str
-        Where it is from, for messages.
-
-    Raises
-    ------
-    FileFormatError
-        It is empty, its first line names no columns, or a row has too few or too many cells; the message names the
-        line.
+    FileFormatError, which names the line: it is empty, its first line names no columns, or a row has too few or too
+    many cells.
     """
     text = check_text(text, "parse_csv: the text").removeprefix("\ufeff")
     first = next((line for line in io.StringIO(text) if line.strip(" ,;\t\r\n")), "")

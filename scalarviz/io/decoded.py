@@ -27,13 +27,7 @@ OTHERS = {
 
 
 def decoded(data: bytes, what: str) -> str:
-    """Bytes as text.
-
-    Raises
-    ------
-    FileFormatError
-        They are none, too many, or those of a file that is no text.
-    """
+    """Bytes as text; FileFormatError: they are too many, or those of a file that is no text."""
     if len(data) > LARGEST:
         raise FileFormatError(f"{what} is larger than {LARGEST // 2**20:,} MiB; take a part of its rows")
     for head, kind in OTHERS.items():

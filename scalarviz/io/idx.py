@@ -28,21 +28,10 @@ LARGEST = 2**31
 
 
 def read_idx(path: StrPath, dimensions: int) -> NDArray[np.uint8]:
-    """The array in an IDX file of unsigned bytes.
+    """The array in an IDX file of unsigned bytes, plain or gzipped: the content decides, not the name.
 
-    Parameters
-    ----------
-    path : path
-        Plain or gzipped; the content decides, not the name.
-    dimensions : int
-        How many the array must have: 3 for pictures (N, H, W), 1 for labels (N,).
-
-    Raises
-    ------
-    InputError
-        No such file, or it cannot be read.
-    FileFormatError
-        Not an IDX file of unsigned bytes with so many dimensions, damaged, too short or too long.
+    It must have so many `dimensions`: 3 for pictures (N, H, W), 1 for labels (N,). FileFormatError: it is no such file,
+    damaged, too short or too long.
     """
     integer("read_idx: dimensions", dimensions, 1, 255)
     source = check_source(path, "file of digits")
@@ -63,13 +52,7 @@ def read_idx(path: StrPath, dimensions: int) -> NDArray[np.uint8]:
 
 
 def find_idx(folder: StrPath, name: str) -> Path:
-    """The file ``train-images-idx3-ubyte`` (also with ``.idx3``, as some archives have it, and ``.gz``) in `folder`.
-
-    Raises
-    ------
-    InputError
-        There is none.
-    """
+    """The file ``train-images-idx3-ubyte`` (also with ``.idx3``, as some archives have it, and ``.gz``) in `folder`."""
     stem, _, kind = text(name, "find_idx: the name").rpartition("-idx")
     folder = as_path(folder)
     names = [f"{stem}{dash}idx{kind}{end}" for dash in "-." for end in ("", ".gz")]

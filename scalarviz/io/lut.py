@@ -35,14 +35,8 @@ NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,5})?"
 class Lut:
     """A function of colours, known at the points of a grid.
 
-    Attributes
-    ----------
-    table : ndarray of float64, shape (n, n, n, 3)
-        Indexed ``[blue][green][red]``, as the file lists it: red changes fastest.
-    title : str
-        As in the file.
-    low, high : tuple of float
-        DOMAIN_MIN and DOMAIN_MAX: the colours of the first and the last point.
+    `table` is indexed ``[blue][green][red]``, as the file lists it: red changes fastest. `low` and `high` are
+    DOMAIN_MIN and DOMAIN_MAX: the colours of the first and the last point.
     """
 
     table: Floats
@@ -65,16 +59,7 @@ class Lut:
         return int(self.table.shape[0])
 
     def __call__(self, colours: NDArray[np.floating]) -> Floats:
-        """Trilinear interpolation; colours outside the domain get the value of its edge.
-
-        Parameters
-        ----------
-        colours : ndarray, shape (..., 3)
-
-        Returns
-        -------
-        ndarray of float64, shape (..., 3)
-        """
+        """Trilinear interpolation of colours (..., 3); those outside the domain get the value of its edge."""
         low, high = np.array(self.low), np.array(self.high)
         given = real_array(colours, "a LUT's colours").astype(np.float64)
         if given.ndim == 0 or given.shape[-1] != 3 or np.isnan(given).any():
@@ -133,15 +118,7 @@ def write_cube(path: StrPath, lut: Lut) -> None:
 
 
 def read_cube(path: StrPath) -> Lut:
-    """Read a 3-D LUT.
-
-    Raises
-    ------
-    InputError
-        If there is no such file or it cannot be read.
-    FileFormatError
-        If it is no 3-D LUT; names the line.
-    """
+    """Read a 3-D LUT; FileFormatError, which names the line, if it is none."""
     source = check_source(path, "LUT")
     head: dict[str, str] = {}
     numbers = array("d")

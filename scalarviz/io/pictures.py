@@ -53,15 +53,7 @@ EXAMPLES: dict[str, tuple[str, tuple[int, int, int, int] | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture.
-
-    Attributes
-    ----------
-    rgb : ndarray of float32, shape (H, W, 3)
-        sRGB in 0..1.
-    alpha : ndarray of float32, shape (H, W), or None
-        Opacity in 0..1; None where the file has none.
-    """
+    """One picture: sRGB (H, W, 3) in 0..1, and the opacity (H, W) in 0..1; None where the file has none."""
 
     rgb: Array
     alpha: Array | None = None
@@ -90,16 +82,9 @@ def load_picture(path: StrPath) -> Picture:
     """Read a picture: grey, palette, CMYK, 16 bits, with alpha or without; turned as its EXIF data say.
 
     The first frame of an animation is taken. Colours of another profile (Display P3, Adobe RGB) become sRGB; without a
-    profile they are sRGB. 16-bit RGB files arrive with the 8 bits that pillow keeps of them. 32-bit whole numbers
-    are scaled by the file's SMaxSampleValue, else by the full range.
-
-    Raises
-    ------
-    InputError
-        If there is no such file or it cannot be read.
-    FileFormatError
-        If it is no picture of a kind in `READ`, or a damaged one, or larger than `LARGEST` pixels, or nothing tells
-        which of its numbers is white.
+    profile they are sRGB. 16-bit RGB files arrive with the 8 bits that pillow keeps of them. 32-bit whole numbers are
+    scaled by the file's SMaxSampleValue, else by the full range. FileFormatError if it is no picture of a kind in
+    `READ`, a damaged one, larger than `LARGEST` pixels, or nothing tells which of its numbers is white.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -220,19 +205,8 @@ def check_picture_name(path: StrPath) -> Path:
 def save_picture(path: StrPath, rgb: Floating | NDArray[np.uint8], alpha: Floating | None = None) -> None:
     """Write 8-bit sRGB, rounded to the nearest level, whole or not at all. The suffix of `path` is the format.
 
-    Parameters
-    ----------
-    path : path
-        Ends in .png, .jpg, .jpeg, .webp, .tif or .tiff.
-    rgb : ndarray, shape (H, W, 3)
-        Floats in 0..1 (clipped), or uint8 as they are.
-    alpha : ndarray, shape (H, W), optional
-        Opacity in 0..1.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written, a value is not finite, or a JPEG should hold transparency.
+    `rgb` has the shape (H, W, 3): floats in 0..1 (clipped), or uint8 as they are; `alpha` (H, W) is the opacity in
+    0..1. InputError if the file cannot be written, a value is not finite, or a JPEG should hold transparency.
     """
     from PIL import Image
 
@@ -308,19 +282,10 @@ def shrink(picture: Picture, longest: int) -> Picture:
 
 
 def example_photo(name: str = "face") -> Picture:
-    """A real photograph out of scikit-image's wheel. Nothing is downloaded.
+    """A photograph of `EXAMPLES` out of scikit-image's wheel; nothing is downloaded.
 
-    Parameters
-    ----------
-    name : str
-        One of `EXAMPLES`: ``"cat"`` (451 x 300), its ``"face"`` (240 x 240), ``"astronaut"`` (512 x 512).
-
-    Raises
-    ------
-    UnknownNameError
-        Another name.
-    MissingDependencyError
-        Without the ``data`` extra.
+    ``"cat"`` (451 x 300), its ``"face"`` (240 x 240), ``"astronaut"`` (512 x 512). MissingDependencyError without the
+    ``data`` extra.
     """
     if name not in EXAMPLES:
         raise UnknownNameError(f"there is no example photograph {shown(name)}; allowed: {listing(EXAMPLES)}")

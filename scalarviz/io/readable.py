@@ -16,18 +16,9 @@ from .atomic import StrPath, as_path, path_text
 
 
 def check_source(path: StrPath, what: str) -> Path:
-    """`path`, if it is a regular file. A device or a pipe would be read for ever, or never.
+    """`path`, if it is a regular file: a device or a pipe would be read for ever, or never.
 
-    Parameters
-    ----------
-    path : path
-    what : str
-        For the message, as ``"picture"``.
-
-    Raises
-    ------
-    InputError
-        There is none, it is something else, or the name can be no file's.
+    `what` is for the message of the InputError, as ``"picture"``.
     """
     name = as_path(path)
     try:

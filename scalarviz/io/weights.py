@@ -35,21 +35,10 @@ LONGEST_HEADER = 20_000_000  # bytes; 100,000 tensors have about half of it
 
 
 def save_tensors(path: StrPath, tensors: Mapping[str, Array], metadata: Mapping[str, str] | None = None) -> None:
-    """Write arrays and text.
+    """Write arrays and text, whole or not at all; the format's version and the checksum are added to the text.
 
-    Parameters
-    ----------
-    path : path
-        Any name; an old file there is replaced in one step.
-    tensors : mapping of str to ndarray
-        Bool, integer or float arrays of any shape and memory order.
-    metadata : mapping of str to str, optional
-        Kept as it is; the format's version and the checksum are added.
-
-    Raises
-    ------
-    InputError
-        If an array's dtype cannot be stored or the file cannot be written.
+    Arrays are bool, integer or float, of any shape and memory order. InputError if one cannot be stored, or the file
+    cannot be written.
     """
     from safetensors.numpy import save
 
@@ -86,21 +75,11 @@ class Entry(NamedTuple):
 
 
 def load_tensors(path: StrPath) -> tuple[dict[str, Array], dict[str, str]]:
-    """Read arrays and text; the checksum is verified where there is one.
+    """Read arrays and text, which is empty in a file of another program; a checksum is verified where there is one.
 
-    Returns
-    -------
-    tensors : dict of str to ndarray
-        Of bfloat16 and of floats of eight bits float32, which holds all their numbers.
-    metadata : dict of str to str
-        Empty for a file that another program wrote without text.
-
-    Raises
-    ------
-    InputError
-        If there is no such file or it cannot be read.
-    FileFormatError
-        If it is no safetensors file, a damaged one, one that was edited, or one of a newer version of this package.
+    Of bfloat16 and of floats of eight bits the arrays are float32, which holds all their numbers. InputError if there
+    is no such file or it cannot be read; FileFormatError if it is no safetensors file, a damaged one, one that was
+    edited, or one of a newer version of this package.
     """
     entries, metadata = _opened(path)
     tensors = tensors_of(path, entries, sorted(entries))

@@ -23,22 +23,7 @@ def numbers() -> tuple[str, ...]:
 
 
 def scene_of(number: str | int, seed: int | None = None) -> Scene:
-    """The scene of a lesson, not shown yet.
-
-    Parameters
-    ----------
-    number : str or int
-        ``"06"``, ``"6"`` or 6.
-    seed : int, optional
-        Of its first weights; default: that of the lesson's own pictures.
-
-    Raises
-    ------
-    UnknownNameError
-        No such lesson has a scene.
-    TypeMismatchError, InputError
-        The number is none; the seed is no whole number >= 0.
-    """
+    """The scene of a lesson (``"06"``, ``"6"`` or 6), not shown yet; without a seed that of its own pictures."""
     given: Any = number
     if isinstance(given, bool) or not isinstance(given, str | int):
         raise TypeMismatchError(f"lesson: the number is a text such as '06', got {type(given).__name__} {shown(given)}")

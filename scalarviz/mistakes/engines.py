@@ -17,15 +17,7 @@ from ..scalar import mistaken
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """An attribute of a class or a module, and what stands there meanwhile.
-
-    Attributes
-    ----------
-    owner : type or module
-    name : str
-    own, other : callable
-        What stands there usually, and what asks each time whether its thread makes the mistake.
-    """
+    """An attribute of a class or a module, its own value, and what stands there while a mistake is made."""
 
     owner: Any
     name: str

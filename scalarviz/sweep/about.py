@@ -21,39 +21,17 @@ Whole = Annotated[int, Ge(0), Lt(1 << 64)]
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What all runs of a sweep have in common, and which runs there are.
+    """What all runs of a sweep have in common, and which runs there are."""
 
-    Attributes
-    ----------
-    name : str
-        The scene's (``"xor"``), its file's as it was named, or that of the function which builds a run.
-    build_text : str
-        The text of the scene's file, or of the function; empty for scenes of the package. It is shown and compared,
-        never run by whoever reads it.
-    grid : dict of str to list
-        The values of the options that are swept.
-    seeds : list of int
-    steps : int
-        Of each run, where no option says otherwise.
-    total : int
-        How many runs there are.
-    made : str
-        When it was begun and by which version.
-    fixed : dict of str to Label
-        The other options that were given.
-    keyframes : int
-        How many are kept of each run.
-    """
-
-    name: str
-    build_text: str
+    name: str  # the scene's ("xor"), its file's as it was named, or that of the function which builds a run
+    build_text: str  # of the scene's file or the function; it is shown and compared, never run by whoever reads it
     grid: dict[str, Annotated[list[Label], MinLen(1)]]
     seeds: list[Whole]
-    steps: Whole
+    steps: Whole  # of each run, where no option says otherwise
     total: Whole
-    made: str = ""
-    fixed: dict[str, Label] = field(default_factory=dict)
-    keyframes: Whole = 0
+    made: str = ""  # when it was begun and by which version
+    fixed: dict[str, Label] = field(default_factory=dict)  # the other options that were given
+    keyframes: Whole = 0  # how many are kept of each run
     __pydantic_config__: ClassVar[Mapping[str, object]] = {"strict": True, "extra": "forbid"}
 
     def place(self, number: int) -> tuple[dict[str, Label], int]:

@@ -52,13 +52,7 @@ class Plan(NamedTuple):
 def plan_of(
     build: Any, grid: Mapping[str, Any] | None, seeds: Any, steps: int | None, fixed: Mapping[str, Any], keyframes: int
 ) -> Plan:
-    """The plan of what was asked for.
-
-    Raises
-    ------
-    InputError, TypeMismatchError
-        Options that there are not, values that cannot be, no seeds; all that would stop every run.
-    """
+    """The plan of what was asked for; InputError or TypeMismatchError for all that would stop every run."""
     made = _build(build)
     values = {
         _field(made, name): _values(made, given, name)
@@ -227,19 +221,7 @@ _DIGITS = 12
 
 
 def values_of(text: str, what: str) -> list[str]:
-    """The values that a text lists, as texts.
-
-    Parameters
-    ----------
-    text : str
-    what : str
-        Of what they are, for messages.
-
-    Raises
-    ------
-    InputError
-        A range that is none, a quotation mark that is not closed, more than 10,000 values, or one that stands twice.
-    """
+    """The values that a text lists, as texts; InputError: a range or a quotation that is none, too many, one twice."""
     values: list[str] = []
     for part in _parts(text, what):
         found = _RANGE.fullmatch(part)
@@ -305,13 +287,7 @@ def _range(first: float, last: float, logs: bool, count: str | None, said: str) 
 
 
 def seeds_of(text: str) -> list[int]:
-    """Seeds: ``20`` is the first twenty, ``5..9`` and ``0 7 42`` are these.
-
-    Raises
-    ------
-    InputError
-        Something else.
-    """
+    """Seeds: ``20`` is the first twenty, ``5..9`` and ``0 7 42`` are these."""
     values = values_of(text, "--seeds")
     if not values or not all(value.isascii() and value.isdigit() and int(value) < 1 << 64 for value in values):
         raise InputError(f"--seeds: how many, as 20, or which ones, as 5..9 or '0 7 42', got {shown(text)}")

@@ -82,7 +82,7 @@ class ResultsFile:
         if not self._file.there:
             raise InputError(f"{self._said} was removed or replaced while its sweep went on: no result can be written")
         marks = ", ".join("?" * (len(COLUMNS) + 1))
-        with self._told(), self._database:
+        with self._told("; its results are kept, and the same sweep goes on with it"), self._database:
             self._database.execute("BEGIN IMMEDIATE")
             self._database.execute(f"INSERT OR REPLACE INTO result VALUES ({marks})", row_of(result))
             self._database.execute("DELETE FROM weights WHERE number = ?", (result.number,))
@@ -96,12 +96,12 @@ class ResultsFile:
         self._database.execute("INSERT INTO weights VALUES (?, ?, ?, ?)", row)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _told(self, hint: str = "") -> Iterator[None]:
         """Errors of SQLite as one of ours."""
         try:
             yield
         except sqlite3.Error as error:
-            raise InputError(f"cannot write {self._said}: {error}") from None
+            raise InputError(f"cannot write {self._said}: {error}{hint}") from None
 
     def close(self) -> None:
         """Make it one file without a log, which another sweep may go on with."""

@@ -272,6 +272,36 @@ def test_a_run_that_fails_is_named_and_the_others_are_told(here, tmp_path):
     assert here(*line).err.startswith("mine: 2 of 3 runs are in r.svs already")
 
 
+def test_a_table_that_cannot_be_written_keeps_nothing_else_away(here, monkeypatch):
+    def full(path, results):
+        raise InputError(f"cannot write {path}: no space left on device")
+
+    monkeypatch.setattr("scalarviz.cli.sweep.write_table", full)
+    result = here(*XOR, "--seeds", 2, "--table", "r.csv", "--results", "r.svs")
+    assert (result.code, result.last) == (2, "scalarviz: cannot write r.csv: no space left on device")
+    assert "wrote r.svs" in result.err
+    assert "xor: 2 runs" in result.err
+    assert "median" in result.out
+
+
+def test_runs_that_no_file_keeps_are_shown_when_a_sweep_is_cut_short(here, monkeypatch):
+    calls = []
+
+    def second(note, result, computed):
+        calls.append(result)
+        if len(calls) % 2 == 0:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("scalarviz.cli.sweep.Note.add", second)
+    result = here(*XOR, "--seeds", 5)
+    assert result.code == 130
+    assert [line.split()[0] for line in result.out.splitlines() if line.strip()][2:] == ["2"]
+    assert "these 2 runs were done" in result.last
+    result = here(*XOR, "--seeds", 5, "--results", "r.svs")
+    assert (result.code, result.out) == (130, "")
+    assert "the same command goes on with r.svs" in result.last
+
+
 # ---- what is dropped on the window of all scenes
 
 
