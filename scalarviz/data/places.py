@@ -25,7 +25,7 @@ TRANSFORMS: dict[str, Callable[[Float], Float]] = {
     "zoom": lambda places: places * np.float32(0.5) + np.float32(0.25),
 }
 """Where in the picture the colour of each place (N, 2) is looked up."""
-_STREAM = rng.Stream.USER + 1
+_STREAM = np.uint64(rng.Stream.USER + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class Places:
         if isinstance(numbers, slice):
             numbers = np.arange(numbers.start or 0, DRAWN if numbers.stop is None else numbers.stop)
         count = numbers.astype(np.uint64)
-        words = rng.philox4x32(count & rng.WORD, np.uint64(_STREAM), count >> rng.HALF, np.uint64(0), *self._key)
+        words = rng.philox4x32(count & rng.WORD, _STREAM, count >> rng.HALF, np.uint64(0), *self._key)
         return np.stack([rng.unit(*words[:2]), rng.unit(*words[2:])], axis=1).astype(np.float32)
 
 
