@@ -172,14 +172,11 @@ def settings_in(path: Path, known: Iterable[str]) -> dict[str, Any]:
     if not saved.optimizer:
         return {}
     found: dict[str, Any] = {"seed": saved.seed, "dtype": saved.dtype}
-    for name in known:
-        kind = OPTIMIZERS[name]
-        own = kind.keywords if isinstance(kind, partial) else {}  # numbers by which it is told from others of its class
-        same = (kind.func if isinstance(kind, partial) else kind).__name__ == saved.optimizer
-        if same and all(saved.hyperparameters.get(what) == number for what, number in own.items()):
-            schedule = saved.schedule  # --lr said the rate that it goes on from
-            highest = schedule.get("arguments", {}).get("max_lr", schedule.get("base_lrs"))
-            found |= {"optimizer": name, "lr": highest[0] if highest else saved.hyperparameters.get("lr")}
+    name = "momentum" if saved.optimizer == "SGD" and saved.hyperparameters.get("momentum") else saved.optimizer.lower()
+    if name in known:
+        schedule = saved.schedule  # --lr said the rate that it goes on from
+        highest = schedule.get("arguments", {}).get("max_lr", schedule.get("base_lrs"))
+        found |= {"optimizer": name, "lr": highest[0] if highest else saved.hyperparameters.get("lr")}
     return found
 
 

@@ -32,13 +32,13 @@ class Options(SceneOptions):
     rare = SceneOptions.rare | {"heads", "context"}
     steps: Steps = flag("training steps", 4000)
     text: Path | None = flag(
-        "a file of words, one a line, in the place of the names", None, metavar="FILE", shown="32,033 given names"
+        "a file of words, one a line, instead of the names", None, metavar="FILE", shown="32,033 given names"
     )
-    embd: int = flag("numbers a letter", 16, ge=1, le=256)
-    heads: int = flag("parts of them that look back by themselves", 4, ge=1, le=256)
-    layers: int = flag("how often attention and a network follow each other", 1, ge=1, le=16)
-    context: int = flag("the longest word, with its beginning", 16, ge=2, le=64)
-    batch: int = flag("words a step", 64, ge=1, le=10**6)
+    embd: int = flag("size of the embedding: numbers per letter", 16, ge=1, le=256)
+    heads: int = flag("attention heads", 4, ge=1, le=256)
+    layers: int = flag("layers, each attention and an MLP", 1, ge=1, le=16)
+    context: int = flag("context length: the longest word, with its start", 16, ge=2, le=64)
+    batch: int = flag("words per step", 64, ge=1, le=10**6)
     lr: Positive = flag("learning rate of Adam", rates["adam"])
     schedule: ScheduleFlag = ("linear", None)
 
@@ -48,14 +48,11 @@ def build(options: Options) -> sv.Scene:
     if options.embd % options.heads:
         raise InputError(f"--heads must divide --embd, got {options.embd} numbers for {options.heads} heads")
     words = load_words(options.text, options.context)
-    weights = weights_of(words.tokens, options.context, options.embd, options.layers)
-    kit.check_memory(options, weights)
+    kit.check_memory(options, weights_of(words.tokens, options.context, options.embd, options.layers))
     net = GPT(words.tokens, options.context, options.embd, options.heads, options.layers, options.seed)
     adam = optim.Adam(net.parameters(), lr=options.lr, betas=BETAS)
-    notes = [
-        f"{len(words.train):,} different words to learn from, {len(words.test):,} held back, "
-        f"{len(words.letters)} letters"
-    ]
+    count = f"{len(words.train):,} different words to learn from, {len(words.test):,} held back"
+    notes = [f"{count}, {len(words.letters)} letters"]
     if longer := sum(len(word) >= options.context for word in (*words.train, *words.test)):
         notes.append(f"{longer:,} of them are longer than --context {options.context} holds, and are cut")
     batch = kit.batch_of(options, len(words.train), "word", notes)
@@ -78,13 +75,14 @@ def build(options: Options) -> sv.Scene:
 
 def _claim(words: Words, options: Options, moment: Moment) -> str:
     """Words that it makes up, as they come."""
-    made = [new_word(moment, words, options.heads, options.layers, k, TEMPERATURE).word for k in range(3)]
+    make = partial(new_word, words, options.heads, options.layers)
+    made = [make(moment, TEMPERATURE, k).word for k in range(3)]
     return f"They now say {', '.join(word or 'nothing' for word in made)}."
 
 
 def report(scene: sv.Scene) -> dict[str, float]:
     """What the last line and the JSON say beyond what they say of every scene: its loss, and that of pure guessing."""
-    curve = next(panel for panel in scene.panels if isinstance(panel, LossCurve)).test
+    curve = next(panel.test for panel in scene.panels if isinstance(panel, LossCurve))
     assert isinstance(curve, TestCurve)
     tokens = next(tensor.shape[0] for tensor in scene.run.tensors if tensor.name == "token.weight")
     found = {"test_loss": scene.run.evaluate(curve.inputs, curve.targets), "guessing": np.log(tokens)}
@@ -230,10 +228,10 @@ def _softmax(x: Float) -> Float:
     return np.asarray(e / e.sum(axis=-1, keepdims=True))
 
 
-def new_word(moment: Moment, words: Words, heads: int, layers: int, number: int, temperature: float) -> Invented:
+def new_word(words: Words, heads: int, layers: int, moment: Moment, temperature: float, number: int) -> Invented:
     """A word that the network of that moment makes up, letter by letter; the same dice at every moment."""
-    ids, surely, dice = [words.end], list[float](), rng.uniform(number, rng.Stream.DATA, 0, words.context)
-    for die in dice[: words.context]:
+    ids, surely = [words.end], list[float]()
+    for die in rng.uniform(number, rng.Stream.DATA, 0, words.context):
         likely = read(moment, ids, heads, layers).likely[-1]
         tempered = likely ** (1 / temperature)
         chosen = int(np.searchsorted(np.cumsum(tempered / tempered.sum()), die))
@@ -250,9 +248,7 @@ def board(words: Words, word: str, heads: int, layers: int) -> WordBoard:
     def look(moment: Moment, word: str) -> Reading:
         return read(moment, [words.end, *words.ids(word)], heads, layers)
 
-    def make(moment: Moment, temperature: float, number: int) -> Invented:
-        return new_word(moment, words, heads, layers, number, temperature)
-
+    make = partial(new_word, words, heads, layers)
     return WordBoard(word, words.letters, words.context - 1, look, make, TEMPERATURE)
 
 
@@ -263,11 +259,12 @@ def plan_of(layers: int, embd: int) -> Plan:
     """
     groups = [Group("embedding", ((Placed("token.weight", "token"), Placed("position.weight", "position")),))]
     for k in range(layers):
-        more, own = (f" {k + 1}", f"layers.{k}") if layers > 1 else ("", "layers.0")
-        q, key, value, o, up = (Placed(f"{own}.{part}.weight", f"{part}{more}") for part in ("q", "k", "v", "o", "up"))
-        down = Placed(f"{own}.down.weight", f"down{more}", turned=True)
-        rooms = (Room(f"attention{more}", 104.0),), (Room(f"hidden{more}", 34.0),)
-        groups.append(Group(f"attention{more}", ((q, key, value), *rooms[0], (o,))))
-        groups.append(Group(f"MLP{more}", ((up,), *rooms[1], (down,))))
+        more = f" {k + 1}" if layers > 1 else ""
+        q, key, value, o, up, down = (
+            Placed(f"layers.{k}.{part}.weight", f"{part}{more}", turned=part == "down")
+            for part in ("q", "k", "v", "o", "up", "down")
+        )
+        groups.append(Group(f"attention{more}", ((q, key, value), Room(f"attention{more}", 104.0), (o,))))
+        groups.append(Group(f"MLP{more}", ((up,), Room(f"hidden{more}", 34.0), (down,))))
     groups.append(Group("head", ((Placed("letters.weight", "letters"),), Room("next", 64.0))))
     return Plan(tuple(groups), f"residual stream: {embd} numbers a letter")

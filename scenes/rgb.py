@@ -54,7 +54,7 @@ class Options(SceneOptions):
     apply: Path | None = flag("after training, send this picture through the network", None, metavar="FILE")
     output: Path | None = flag("... and write it here", None, written=True)
     export_lut: Path | None = flag("write what was learnt as a 33-point LUT (.cube)", None, written=True)
-    optimizer: str = flag("what changes the weights", "sgd", choices=rates)
+    optimizer: str = flag("the optimiser", "sgd", choices=rates)
     lr: float | None = kit.rate_flag(rates)
     schedule: ScheduleFlag = None
     batch: Batch = flag("colours a step", 1024)

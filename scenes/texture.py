@@ -104,19 +104,17 @@ class Options(SceneOptions):
     photo: str = flag("which of scikit-image's photographs, where no picture is named", "cat", choices=PHOTOS)
     steps: Steps = flag("training steps", 5000)
     epochs: float | None = flag(
-        "how often to go through all pixels of the picture, in place of --steps", None, gt=0, le=1e9,
+        "epochs to train, each all pixels once, in place of --steps", None, gt=0, le=1e9,
         allow_inf_nan=False, shown="as many as --steps are",
     )  # fmt: skip
-    encoding: str = flag(
-        "how a place is told: as waves (sines, or with straight flanks), or as x and y alone", "sin", choices=ENCODINGS
-    )
-    frequencies: int = flag("waves a coordinate; each is twice as fine as the one before", 3, ge=1, le=12)
+    encoding: str = flag("encoding of (x, y): waves (sines or triangles), or none", "sin", choices=ENCODINGS)
+    frequencies: int = flag("waves per coordinate; each has twice the frequency of the one before", 3, ge=1, le=12)
     hidden: WholeNumbers = flag("units of the hidden layers", (64, 64, 64, 64), metavar="N,N")
     transform: str = flag(
-        "what is painted: the picture, with x and y exchanged, or its middle enlarged", "identity", choices=TRANSFORMS
+        "transform of the picture: none, x and y swapped, or its middle enlarged", "identity", choices=TRANSFORMS
     )
     random_coordinates: bool = flag(
-        "learn places drawn anew at every step, between the pixels too, instead of the pixels", False
+        "train on random positions, between the pixels too, instead of on the pixels", False
     )
     lr: Positive = flag("learning rate of Adam", rates["adam"])
     schedule: ScheduleFlag = ("decay", None)
@@ -149,7 +147,7 @@ def build(options: Options) -> sv.Scene:
     data = first.samples(places)
     batch = kit.batch_of(options, len(data[0]), "pixel", notes)
     if options.epochs is not None:
-        options = options.model_copy(update={"steps": steps_in(options.epochs, first.pixels, batch)})
+        options = options.model_copy(update={"steps": steps_in(options.epochs, len(first.places), batch)})
     run = kit.train(options, net, nn.MSELoss(), data, about=first, batch_size=batch, l2=options.l2)
 
     def motif(moment: Moment | Reader) -> Motif:
@@ -289,14 +287,14 @@ def epochs_behind(first: Motif, batch: int, all_fit: bool, moment: Moment) -> fl
     seen, since, motif, past = 0.0, 0, first, moment.frame.past
     done = [each for each in past.edits if each.step < moment.frame.step] if past else []
     for step, edit in ((each.step, one) for each in done for one in getattr(each.edit, "edits", (each.edit,))):
-        seen += (step - since) / max(1, motif.pixels // batch)
+        seen += (step - since) / max(1, len(motif.places) // batch)
         since = step
         if isinstance(edit, Paint):
             new = edit.about
             if new.rgb is not motif.rgb:  # nobody has seen anything of it
                 seen = 0.0
             if all_fit:
-                batch = new.pixels if batch == motif.pixels else min(batch, new.pixels)
+                batch = len(new.places) if batch == len(motif.places) else min(batch, len(new.places))
             motif = new
         batch = getattr(edit, "batch_size", None) or batch
-    return seen + (moment.frame.step - since) / max(1, motif.pixels // batch)
+    return seen + (moment.frame.step - since) / max(1, len(motif.places) // batch)

@@ -67,12 +67,12 @@ class Options(SceneOptions):
     rates = kit.rates(sgd=0.1)
     rare = SceneOptions.rare | {"factor", "log"}
     steps: Steps = flag("training steps", 20_000)
-    activation: Literal["tanh", "sigmoid"] = flag("of the hidden units and of the output", "tanh")
+    activation: Literal["tanh", "sigmoid"] = flag("activation of the hidden units and of the output", "tanh")
     factor: float = flag("of the sum of squares: 0.5 as published, or 1", 0.5, choices=(0.5, 1.0))
     batch: int = flag("samples a step: a single one, or all four", 1, choices=(1, 4))
     lr: Positive = flag("learning rate", rates["sgd"])
     schedule: ScheduleFlag = None
-    cells: int = flag("of the map over the unit square, along each side", 8, ge=1, le=256)
+    cells: int = flag("cells of the map over the unit square, per side", 8, ge=1, le=256)
     log: LogFile | None = flag(
         "write the four outputs, their targets and their errors every 100 steps (.csv)", None, written=True
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ TRANSFORMS: dict[str, Callable[[Float], Float]] = {
     "zoom": lambda places: places * np.float32(0.5) + np.float32(0.25),
 }
 """Where in the picture the colour of each place (N, 2) is looked up."""
-_STREAM = rng.Stream.USER + 1
+_STREAM = np.uint64(rng.Stream.USER + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +34,6 @@ class Motif:
 
     rgb: Float
     transform: str = "identity"
-
-    @property
-    def pixels(self) -> int:
-        """How many it has."""
-        return int(self.rgb.shape[0] * self.rgb.shape[1])
 
     def at(self, places: Float) -> Float:
         """What is to be painted at places (N, 2), shape (N, 3): between the pixels bilinear."""
@@ -58,8 +52,8 @@ class Motif:
         y, x = (((np.arange(n) + 0.5) / n).astype(np.float32) for n in self.rgb.shape[:2])
         return np.stack([np.tile(x, len(y)), np.repeat(y, len(x))], axis=1)
 
-    def samples(self, seed: int | None = None) -> tuple[Any, Any]:
-        """What a run learns from: all pixels; with a seed places that are drawn at random, and their colours."""
+    def samples(self, seed: int | None = None) -> tuple[Float | Places, Float | Colours]:
+        """What a run learns from: all pixels; with a seed places drawn at random."""
         if seed is None:
             return self.places, self.wanted.reshape(-1, 3)
         places = Places(seed)
@@ -67,7 +61,7 @@ class Motif:
 
     def evenly(self, most: int) -> tuple[Float, Float]:
         """Places (N, 2) of some pixels, evenly spread, and what is to be painted there."""
-        some = np.unique(np.linspace(0, self.pixels - 1, most).astype(int))
+        some = np.unique(np.linspace(0, len(self.places) - 1, most).astype(int))
         return self.places[some], self.wanted.reshape(-1, 3)[some]
 
 
@@ -99,8 +93,7 @@ class Places:
         if isinstance(numbers, slice):
             numbers = np.arange(numbers.start or 0, DRAWN if numbers.stop is None else numbers.stop)
         count = numbers.astype(np.uint64)
-        nothing, stream = np.uint64(0), np.uint64(_STREAM)
-        words = rng.philox4x32(count & rng.WORD, stream, count >> rng.HALF, nothing, *self._key)
+        words = rng.philox4x32(count & rng.WORD, _STREAM, count >> rng.HALF, np.uint64(0), *self._key)
         return np.stack([rng.unit(*words[:2]), rng.unit(*words[2:])], axis=1).astype(np.float32)
 
 

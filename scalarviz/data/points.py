@@ -103,7 +103,6 @@ class Kind:
     count: int
     aim: str
     number: bool = False  # whether a number is to be found, not one of two classes
-    reach: float = 6.0  # a map shows so much around 0
 
 
 KINDS = {

@@ -20,15 +20,13 @@ class Data:
     It is read in `dtype`; its `parts`, (numbers, N), stand below one another and are not copied. Whole numbers stay in
     the dtype in which they came where that is smaller than the run's: they are converted when they are read. In memory
     the numbers of a sample lie side by side where steps pick their samples, else those of a row (:meth:`lay`).
-    `about` is what the edit that brought it says of it, for a scene: it stays with the data through undo and restart.
     """
 
     __slots__ = ("about", "dtype", "parts", "shape")
 
-    def __init__(self, dtype: Any, *parts: Part) -> None:
-        self.dtype = np.dtype(dtype)
-        self.parts = parts
-        self.about: Any = None
+    def __init__(self, dtype: Any, *parts: Part, about: Any = None) -> None:
+        self.dtype, self.parts = np.dtype(dtype), parts
+        self.about = about  # what it is of, for a scene, as the edit says that brought it
         self.shape: tuple[int, int] = sum(len(part) for part in parts), parts[0].shape[1]
 
     def __len__(self) -> int:
@@ -130,9 +128,7 @@ def joined(parts: tuple[Data, ...]) -> Data:
         room = empty(len(part[0]), count, part[0].dtype, _lies(first.parts[0], True))
         np.concatenate(part, axis=1, out=room)
         found.append(room)
-    made = Data(first.dtype, *found)
-    made.about = parts[-1].about
-    return made
+    return Data(first.dtype, *found, about=parts[-1].about)
 
 
 def pieces(count: int, numbers: int) -> Iterator[slice]:

@@ -61,39 +61,36 @@ class Options(SceneOptions):
 
     rates = kit.rates(sgd=0.03, momentum=0.03, adam=0.01, adamw=0.01)
     rare = SceneOptions.rare | {"columns", "split", "data_seed", "point", "without", "weights_seed", "hide", "l1", "l2"}
-    data: str = flag("what the points are", "circle", choices=KINDS)
+    data: str = flag("the data set", "circle", choices=KINDS)
     csv: Path | None = flag(
-        "your own points instead: a table whose first line names the columns, the last one being what is to be found; "
-        "- is the standard input",
+        "your own points: a table; its first line names the columns, the last one is the target; - is standard input",
         None,
         metavar="FILE",
     )
     columns: Names = flag(
-        "of the table: one or two inputs, then what is to be found", (), metavar="X,Y,TARGET", shown="all of them"
+        "columns of the table: one or two inputs, then the target", (), metavar="X,Y,TARGET", shown="all of them"
     )
-    noise: NotNegative = flag(f"how much chance is in the points, 0 to {NOISE:g}", 0.0, le=NOISE)
-    split: float = flag(
-        "the share that is learnt from; the rest is held back", 0.5, ge=0.1, le=0.9, allow_inf_nan=False
-    )
-    data_seed: int | None = flag("of the points alone", None, ge=0, lt=2**64, shown="that of --seed")
+    noise: NotNegative = flag(f"noise in the points, 0 to {NOISE:g}", 0.0, le=NOISE)
+    split: float = flag("training share of the points; the rest is held out", 0.5, ge=0.1, le=0.9, allow_inf_nan=False)
+    data_seed: int | None = flag("seed of the points alone", None, ge=0, lt=2**64, shown="that of --seed")
     point: list[str] = flag(
-        "one more point to learn from, as a click on the map adds it; may be repeated", [], metavar="X,Y,TARGET"
+        "one more training point, as a click on the map adds it; may be repeated", [], metavar="X,Y,TARGET"
     )
     without: Annotated[tuple[int, ...], of_text(partial(parse_whole_numbers, least=0, most=10**9 - 1))] = flag(
-        "points to leave out, as the right button takes them away: their numbers from 0 on", (), metavar="N,N"
+        "numbers of training points to remove, from 0, as the right button does", (), metavar="N,N"
     )
     features: Annotated[Names, some_of(FEATURES)] = flag(
-        "what the network gets of a point", ("x", "y"), metavar=",".join(FEATURES), min_length=1
+        "inputs of the network, computed from a point", ("x", "y"), metavar=",".join(FEATURES), min_length=1
     )
     hidden: WholeNumbers = flag("units of the hidden layers", (4, 2), metavar="N,N")
-    activation: str = flag("of the hidden layers", "tanh", choices=BETWEEN)
-    optimizer: str = flag("what changes the weights", "sgd", choices=rates)
+    activation: str = flag("activation of the hidden layers", "tanh", choices=BETWEEN)
+    optimizer: str = flag("the optimiser", "sgd", choices=rates)
     lr: float | None = kit.rate_flag(rates)
     batch: Batch = flag("points a step", 10)
     sampling: SamplingFlag = "epochs"
-    weights_seed: int | None = flag("of the first weights alone", None, ge=0, lt=2**64, shown="that of --seed")
+    weights_seed: int | None = flag("seed of the first weights alone", None, ge=0, lt=2**64, shown="that of --seed")
     hide: Annotated[Names, some_of(HIDDEN)] = flag(
-        "controls that the window's panel leaves out, for a class: " + ", ".join(HIDDEN), (), metavar="NAME,NAME"
+        "controls to hide in the window, for a class: " + ", ".join(HIDDEN), (), metavar="NAME,NAME"
     )
     l1: NotNegative = flag("penalty on the sum of |weight|", 0.0)
     l2: NotNegative = flag("penalty on the sum of weight\N{SUPERSCRIPT TWO}", 0.0)

@@ -102,8 +102,8 @@ def test_new_words_are_drawn_by_their_probabilities(words):
     moment = moment_of(run)
     likely = read_gpt(moment, [few.end], 2, 1).likely[0] ** (1 / 0.6)
     wanted = likely[:26] / likely.sum()
-    made = [new_word(moment, few, 2, 1, number, 0.6).word for number in range(400)]
-    assert made == [new_word(moment, few, 2, 1, number, 0.6).word for number in range(400)]
+    made = [new_word(few, 2, 1, moment, 0.6, number).word for number in range(400)]
+    assert made == [new_word(few, 2, 1, moment, 0.6, number).word for number in range(400)]
     found = np.array([sum(word[:1] == letter for word in made) for letter in few.letters]) / 400
     assert np.abs(found - wanted).max() < 4 * np.sqrt(0.25 / 400)
     assert max(map(len, made)) <= 7
