@@ -193,7 +193,7 @@ def test_a_telephone_has_all_of_it(chromium, file):
 
 def test_hostile_names_stay_words(page, tmp_path, monkeypatch):
     other = recorded(3)
-    monkeypatch.setattr(type(other), "past", replace(other.past, edits=(Applied(10, None, EVIL),)))
+    monkeypatch.setattr(other, "past", replace(other.past, edits=(Applied(10, None, EVIL),)))
     other.about = replace(other.about, sentence=EVIL)
     opened(page, write_html(other, tmp_path / "evil.html", title=EVIL))
     assert page.locator("#story").inner_text().endswith(" ".join(EVIL.replace("\u2028", "").split()))

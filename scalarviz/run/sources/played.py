@@ -37,17 +37,12 @@ _TOO_LONG = 1.5  # times the time: it may yet become quicker
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rehearsal:
-    """What will happen in the next N steps: `loss` (N,) of each.
+    """What will happen in the next N steps."""
 
-    `marks` count steps, rising from 0 to N, at which the weights were looked at; `way` is how far the weights
-    have come at each, in shares of their own size, back and forth added up. `whole`: each loss is that of all
-    samples, and no batch's.
-    """
-
-    loss: NDArray[np.float64]
-    marks: NDArray[np.int64]
-    way: NDArray[np.float64]
-    whole: bool = True
+    loss: NDArray[np.float64]  # of each step (N,)
+    marks: NDArray[np.int64]  # counts of steps, rising from 0 to N, at which the weights were looked at
+    way: NDArray[np.float64]  # how far the weights have come at each mark, in shares of their size, all moves added up
+    whole: bool = True  # whether each loss is that of all samples
 
 
 def rehearse(
@@ -58,12 +53,11 @@ def rehearse(
     speed: float = math.inf,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Rehearsal | None:
-    """Do the next `steps` steps of a run on copies of its numbers; the run itself stays where it is, bit for bit.
+    """Do the next `steps` steps of a run on copies of its numbers; the run itself stays as it is, bit for bit.
 
-    None as soon as `seconds` are seen not to be enough (an engine does at most `speed` steps a second), if
-    `stopped` says so, if it diverges, if there are no steps or more than a history keeps, or if a GPU has no
-    memory for the copies. A run on objects is rehearsed by the NumPy engine, as it has no other numbers than
-    those of the objects; so is one whose kernels are not compiled yet.
+    None if `seconds` are too short (an engine does at most `speed` steps a second), `stopped` says so, it diverges, a
+    history keeps fewer steps, or a GPU has no memory for copies. The NumPy engine stands in for objects, which have no
+    second numbers, and for kernels that are not compiled yet.
     """
     name = run.engine.name
     slow = name == "objects" or not ready(run)
@@ -112,10 +106,7 @@ LARGEST = 4_000_000
 
 
 class Played(Source):
-    """Where a record is played from. It stands at its first frame.
-
-    `what` is its name in messages, `name` that of what was recorded, for titles and files.
-    """
+    """Base: stands at the first frame of a record; `what` is its name in messages, `name` in titles and files."""
 
     can = Can(go=True)
 
@@ -125,10 +116,15 @@ class Played(Source):
 
     # ---- what a subclass says
 
+    _past: Past
+
     @property
-    @abstractmethod
     def past(self) -> Past:
         """Where it can go; its ``steps`` are those of the frames, rising. Another object once they are others."""
+        return self._past
+
+    def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
+        return self.frame_at(self._place)
 
     @abstractmethod
     def frame_at(self, place: int) -> Frame:
@@ -255,10 +251,9 @@ class RecordedSource(Played):
         self._shapes = record.shapes(0)
 
     def grow(self, record: Recorded, *, along: bool = True) -> str:
-        """Go on with a newer moment of the same file, which is closed with this; returns what is to be said of that.
+        """Go on with a newer moment of the same file, which is closed with this; returns a note for the user, or "".
 
-        Where it stood at the end it goes `along` with the run, to another branch too; else it stays at its
-        step, or at the last one before it that is still there.
+        At the end it goes `along` with the run, to another branch too; else it stays at its step, or the last before.
         """
         along, step = along and self.at_end, int(self.steps[self._place])
         another = along and self.record.branch == self.record.current != record.current
@@ -288,18 +283,11 @@ class RecordedSource(Played):
 
     # ---- where it stands
 
-    @property
-    def past(self) -> Past:
-        return self._past
-
     def switch(self, number: int) -> None:
         if number not in self._opened:
             self._opened[number] = self.record.on(number)
         self._take(self._opened[number])
         self._place = len(self.steps) - 1
-
-    def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
-        return self.frame_at(self._place)
 
     def frame_at(self, place: int) -> Frame:
         return replace(self.record.frame(place), past=self._past)

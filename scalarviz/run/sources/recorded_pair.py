@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...errors import FileFormatError, InputError, listing
 from ..core.frame import Curve, Frame, Past, Stage, Tensor
@@ -39,11 +39,9 @@ class Compared(Frame):
 
 
 class RecordedPair(Played):
-    """Two recordings, side by side from the first step that both have of the network that each ends with.
+    """Two recordings from the first step that both have of the network that each ends with; InputError: none.
 
-    `left_out` says what cannot be compared, a clause each. `heads` stand above each in the place of its step
-    and loss; empty for recordings, which have both. InputError if they share no tensor of one name and shape,
-    or one ends before the other begins.
+    `left_out` says what cannot be compared. `heads` replace step and loss above each; empty for recordings.
     """
 
     heads: tuple[str, ...] = ()
@@ -125,10 +123,9 @@ class RecordedPair(Played):
                 yield f"{count:,} other branch{'es' if count > 1 else ''} of {name}"
 
     def grow(self, which: int, record: Recorded, *, along: bool = True) -> str:
-        """Go on with a newer moment of the file of `a` (0) or `b` (1); returns what is to be said of that.
+        """Go on with a newer moment of the file of `a` (0) or `b` (1); returns a note for the user, or "".
 
-        Where it stood at the end it goes `along`; else it stays at its step. Of a file whose run got another
-        network meanwhile the frames of the one that is compared stay.
+        At the end it goes `along`, else it stays at its step. Frames of another network are not shown.
         """
         one = self.pair[which]
         assert isinstance(one, RecordedSource)  # nothing else is written
@@ -149,6 +146,7 @@ class RecordedPair(Played):
         return said
 
     def _joined(self) -> Past:
+        """The steps at which either was recorded, from the first one that both have; the curve is that of `a`."""
         a, b = self._steps
         begin, ends = int(max(a[0], b[0])), min(a[-1], b[-1])
         if ends < begin:
@@ -169,11 +167,6 @@ class RecordedPair(Played):
     # ---- where it stands
 
     @property
-    def past(self) -> Past:
-        """The steps at which either was recorded, from the first one that both have; the curve is that of `a`."""
-        return self._past
-
-    @property
     def other_curve(self) -> Curve:
         """That of `b`."""
         return _from(self.pair[1].curve, self._past.first)
@@ -190,9 +183,6 @@ class RecordedPair(Played):
         if not first <= step <= newest:
             raise InputError(f"{self.what} has no step {step:,}; allowed: {first:,} to {newest:,}")
         self.stand(int(np.searchsorted(self.steps, step, "right")) - 1)
-
-    def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Compared:
-        return self.frame_at(self._place)
 
     def frame_at(self, place: int) -> Compared:
         step = int(self.steps[place])

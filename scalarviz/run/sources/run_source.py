@@ -103,13 +103,7 @@ class RunSource(Source):
     def rows(
         self, inputs: ArrayLike, stages: Sequence[str], values: NDArray[Any] | None = None
     ) -> dict[str, NDArray[Any]]:
-        """The rows of some stages for many samples, in float64.
-
-        `inputs`: pictures may come as N x C x H x W; shape (N, n_inputs). `stages`: names of stages;
-        ``"input"`` is the samples themselves. `values`: default: the values now; shape (P,).
-
-        Raises UnknownNameError: no such stage. InputError: samples of another shape, or not finite.
-        """
+        """In float64; pictures may come as N x C x H x W, and stage ``"input"`` is the samples themselves."""
         way, numbers = self._of(values)
         return way.rows(inputs, stages, numbers)
 

@@ -1,15 +1,12 @@
 """Recordings: a run taken down while it trains, in one file that can be played back without it.
 
-Open `recording` first (``sv.Recording``: who is told, and when), then `recorded` (``sv.load_recording``). The tables of
-the file stand in `file`.
+Open `recording` first (``sv.Recording``), then `recorded` (``sv.load_recording``). `file` has the tables.
 
-* writing: `taken` sees what is new where a run stands, and hands it over as items; `writer` is the thread that writes
-  them; `about` says what run it is of
-* reading: `contents` opens a file, believes nothing and repairs what was not closed; `index` has its networks, branches
-  and frames, `recorded` its numbers
-* micro-steps of the step after a frame: `step_written` and `recorded_step`
-
-No drawing: a view shows recordings from :mod:`scalarviz.view.recorded`.
+* writing: `taken` sees what is new in a run and makes items of it; `writer` is the thread that writes them; `about`
+  says which run it is
+* reading: `contents` opens a file, checks everything and repairs what was not closed; `index` has its networks,
+  branches and frames, `recorded` its numbers
+* micro-steps of the step after a frame, written and read: `recorded_step`
 """
 
 from .about import About

@@ -13,14 +13,13 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from ....errors import FileFormatError, InputError, StateError
 from ....io.atomic import StrPath, path_text, scratch
 from ....io.readable import check_source, unreadable
 from .about import About, read_about
 from .file import DAMAGED, LONGEST_NAME, RECORDING, FileUse, Format, address, clean, reading
-from .index import Branches, Index, checked, read_index, read_networks
+from .index import Branches, Index, read_index, read_networks
 from .recorded_step import MicroTable
 
 MOST_PICTURES = 10_000
@@ -94,9 +93,8 @@ _NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
 
 
 class Opened:
-    """A database to read from, and what has to be cleared away after it.
+    """A read-only database, for one thread at a time; `short`: the end of the file is missing.
 
-    `database` is read-only; any thread may use it, one at a time. `short`: the end of the file is missing.
     `left_out` says what stands beside it and was not read. Where `stamp` differs something was written since.
     """
 
@@ -290,11 +288,10 @@ def _check_tables(database: sqlite3.Connection, form: Format, said: str) -> None
 
 
 class Contents:
-    """What is read at once: all but the numbers of frames, which are read when they are asked for.
+    """What is read at once: all but the arrays of frames. Whoever reads holds `lock`.
 
-    Whatever is written or thinned out meanwhile, what is read is of the moment at which it was opened: a read
-    transaction of SQLite lasts until it is closed, or until :meth:`release`. Whoever reads holds `lock`.
-    `known`: checksums by the ids of frames. On branch `current` the run stood last.
+    All is of the moment at which it was opened: a read transaction of SQLite lasts until :meth:`close` or
+    :meth:`release`. `known`: checksums by the ids of frames. On branch `current` the run stood last.
     """
 
     def __init__(self, path: StrPath, known: Mapping[int, int] = MappingProxyType({})) -> None:
@@ -328,7 +325,6 @@ class Contents:
             what = "its end is missing" if short else "it is damaged"
             lost.append(f"{what}: {len(index.frames):,} frames could be read")
         self.remark = "; ".join(filter(None, [*lost, left_out]))
-        self._sums = index.known
         self.branches.reach(index.newest)
         now = self.number("branch", 10)
         self.current = now if now in self.branches.twigs else int(index.frames["branch"][-1])
@@ -355,7 +351,7 @@ class Contents:
             if not opened.changed:
                 return None
         if not opened.replaced:
-            found = Contents(self.path, self._sums)
+            found = Contents(self.path, self.index.known)
             if found.meta.get("log") == self.meta.get("log"):
                 return found
             found.close()
@@ -380,19 +376,6 @@ class Contents:
                 self._pinned = False
                 with suppress(*DAMAGED):
                     self.database.execute("COMMIT")
-
-    def row(self, number: int, columns: str) -> tuple[Any, ...] | None:
-        """Columns of a frame by its id, None where it is gone; FileFormatError where they cannot be read."""
-        # another frame may have its id by now: of this file, or of one that was written over it
-        asked, wanted = f"SELECT {columns} FROM frame WHERE id = ? AND checksum = ?", (number, self._sums[number])
-        with self.lock:
-            try:
-                found = self.database.execute(asked, wanted).fetchone()
-                if self.altered and checked(self.database, number) is None:
-                    return None
-            except DAMAGED as error:
-                raise FileFormatError(str(error)) from None
-        return None if found is None else tuple(found)
 
     def shared(self) -> Contents:
         """For one more reader, who closes it, too."""

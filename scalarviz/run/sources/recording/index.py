@@ -371,10 +371,7 @@ def read_index(
     doubted: bool = False,
     known: Mapping[int, int] = MappingProxyType({}),
 ) -> Index:
-    """Go through all frames, but for the numbers of those whose checksums are `known` by their ids.
-
-    `doubted`: a part of the file is missing: what lies behind a hole is looked for.
-    """
+    """All frames; those whose checksums are `known` by id are not summed again; `doubted`: look behind holes too."""
     rows, damaged, faults, wrong = list[tuple[Any, ...]](), list[int](), list[str](), 0
     for row in _rows(database, faults, MOST_HOLES if doubted else 1):
         whole, real, lengths = row[: len(WHOLE)], row[len(WHOLE) : -len(BLOBS)], row[-len(BLOBS) :]

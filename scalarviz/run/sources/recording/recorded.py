@@ -33,8 +33,8 @@ from ...core.loss_scale import float16_weights
 from ...core.setup import Setup
 from .about import About
 from .contents import Contents, Picture, read_pictures
-from .file import LONGEST_NAME, clean, is_written
-from .index import PARTS, Shapes, fixed, up_to
+from .file import DAMAGED, LONGEST_NAME, clean, is_written
+from .index import PARTS, Shapes, checked, fixed, up_to
 from .recorded_step import RecordedStep
 from .taken import flags_of, marked
 
@@ -156,7 +156,7 @@ _LOST = "its file was changed since it was opened: open it anew"
 
 
 class Recorded:
-    """The frames of one branch of a recording: by default of the one on which the run stood last.
+    """The frames of one branch of a recording; default: the branch on which the run ended.
 
     Parameters
     ----------
@@ -168,15 +168,14 @@ class Recorded:
     ----------
     path : Path
     about : About
-        What is said of the run.
+        Facts of the run.
     steps : ndarray of int64, shape (N,)
-        Of the frames, rising.
     loss, lr : ndarray of float64, shape (N,)
-        Of these steps; `lr` before the first is that of the coming one.
+        Of these steps; `lr` before the first step is that of the coming one.
     curve : Curve
-        Losses and rates of all steps, those between frames too.
+        Losses and rates of all steps, also between frames.
     edits : tuple of Applied
-        On the way to the branch's end.
+        Up to the branch's end.
     has : frozenset of str
         What every frame has beside its values: "gradients", "updates", "activations", "deltas", "micro".
     remark : str
@@ -184,9 +183,8 @@ class Recorded:
 
     Notes
     -----
-    All that it says is of one moment, that at which it was opened, also while the file is still being written:
-    `steps`, `loss` and every array of `values` have one length. What is written later :meth:`newer` has. As long as it
-    is open the log beside the file grows: close it, or :meth:`release` it.
+    It shows the file as it was when it was opened; :meth:`newer` shows what was written later. As long as it is open
+    the log beside the file grows: close it, or :meth:`release` it.
 
     Raises
     ------
@@ -224,8 +222,8 @@ class Recorded:
         if not len(entries):
             raise FileFormatError(f"{path_text(self.path)}: branch {number} holds no frame that can be read")
         self._frames = fixed(contents.index.frames[entries])
-        columns = (fixed(self._frames[name].copy()) for name in ("step", "loss", "lr", "id", "network"))
-        self.steps, self.loss, self.lr, self._ids, self.networks = columns
+        columns = (fixed(self._frames[name].copy()) for name in ("step", "loss", "lr", "id", "network", "checksum"))
+        self.steps, self.loss, self.lr, self._ids, self.networks, self._sums = columns
         every: list[bool] = np.all(self._frames["has"], axis=0).tolist()
         names = {"gradient": "gradients", "moved": "updates", "activation": "activations", "delta": "deltas"}
         self.has = frozenset(names[part] for part, on in zip(PARTS, every, strict=True) if on and part in names)
@@ -235,10 +233,7 @@ class Recorded:
         self.edits = branches.edits(number)
 
     def on(self, branch: Branch | int) -> Self:
-        """The same recording at the same moment on another branch; each is closed by itself.
-
-        InputError if there is no such branch, StateError if it is closed.
-        """
+        """The same moment on another branch, to be closed by itself; InputError if there is no such branch."""
         return self._other(self._open.shared(), branch.number if isinstance(branch, Branch) else branch)
 
     def _other(self, contents: Contents, branch: int) -> Self:
@@ -265,17 +260,11 @@ class Recorded:
         return self._contents.current
 
     def release(self) -> None:
-        """Hold the moment no longer, so that the writer's log can be cleared: for whoever looks again and again.
-
-        What was read stays; frames that were let go of meanwhile are said to be gone when they are asked for.
-        """
+        """Let the writer clear its log. Frames that it drops then raise FileFormatError when they are asked for."""
         self._open.release()
 
     def newer(self) -> Self | None:
-        """The same branch as the file has it now; None where nothing was written since.
-
-        Each is closed by itself. Errors as for opening it: the file may be gone, or this may be closed.
-        """
+        """The same branch as the file has it now, to be closed by itself; None where nothing was written since."""
         contents = self._open.newer()
         return None if contents is None else self._other(contents, self.branch)
 
@@ -334,11 +323,9 @@ class Recorded:
     # ---- numbers
 
     def frame(self, k: int) -> Frame:
-        """Frame `k`, with what was recorded of it.
+        """Frame `k`. Updates that were not recorded are the difference to the frame of the step before, else 0.
 
-        Where gradients were not recorded ``computed`` says that there are none. Where updates were not, they
-        are the difference to the frame of the step before, 0 where there is none. OutOfRangeError if there is
-        no such frame, FileFormatError if it cannot be read any more.
+        OutOfRangeError if there is no such frame, FileFormatError if it cannot be read any more.
         """
         return frame_of(self, position(k, len(self), "frames"))
 
@@ -352,10 +339,9 @@ class Recorded:
         return frozenset(self._contents.micro.sides.get(int(self._ids[position(k, len(self), "frames")]), ()))
 
     def opened(self, k: int, *, alone: bool = True) -> RecordedStep:
-        """The step that follows frame `k`, with its micro-steps: a trial with the probe `alone`, or its own batch.
+        """The step after frame `k` with its micro-steps: a trial with the probe `alone`, or of its own batch.
 
-        OutOfRangeError if there is no such frame. The FileFormatError where its micro-steps were not
-        recorded, or cannot be read, says which, and why.
+        OutOfRangeError if there is no such frame, FileFormatError if its micro-steps were not recorded.
         """
         k = position(k, len(self), "frames")
         shapes, about, sample = self.shapes(k), self.about, None
@@ -409,13 +395,17 @@ class Recorded:
 
     def row(self, k: int, columns: str) -> tuple[Any, ...]:
         """Columns of the file's row of frame `k`; FileFormatError if it cannot be read any more."""
-        try:
-            row = self._open.row(int(self._ids[k]), columns)
-        except FileFormatError as error:
-            raise FileFormatError(f"{path_text(self.path)}: frame {k} cannot be read ({error}); {_LOST}") from None
-        if row is None:
-            raise FileFormatError(f"{path_text(self.path)}: frame {k} is gone; {_LOST}")
-        return row
+        contents, number, why = self._open, int(self._ids[k]), "is gone"
+        # another frame may have its id by now: of this file, or of one that was written over it
+        asked = f"SELECT {columns} FROM frame WHERE id = ? AND checksum = ?"
+        with contents.lock:
+            try:
+                found = contents.database.execute(asked, (number, int(self._sums[k]))).fetchone()
+                if found is not None and not (contents.altered and checked(contents.database, number) is None):
+                    return tuple(found)
+            except DAMAGED as error:
+                why = f"cannot be read ({error})"
+        raise FileFormatError(f"{path_text(self.path)}: frame {k} {why}; {_LOST}")
 
     # ---- the file
 
@@ -452,10 +442,7 @@ SHARE = 10
 
 
 class Following:
-    """What was written since, for whoever asks now and then; `ended` says why nothing more will come.
-
-    Neither `record`, which its opener closes, nor later finds hold their moment: a window may be open for days.
-    """
+    """Looks for what was written since; `ended` says why nothing more will come. It lets the writer clear its log."""
 
     def __init__(self, record: Recorded) -> None:
         record.release()

@@ -196,8 +196,7 @@ TokenSaid = str | tuple[str] | tuple[str, float]
 class RuleSaid:
     """How a weight is moved, in letters, or `why` by no rule: lines of a name and tokens.
 
-    A token is a text, or a list with the name of a quantity: of a constant also its number, of another one each step
-    has its own.
+    A token is a text, or the name of a quantity, of a constant with its number; each step has the other numbers.
     """
 
     why: str
@@ -321,8 +320,7 @@ _NOT = "by which numbers was not recorded"
 class RecordedStep:
     """The step that follows a frame, with what a walk through an :class:`Opened` step asks of it.
 
-    `numbers` are as `written` has made them, `values` (P,) those of the frame, `sample` inputs and targets of
-    the one sample of a trial step (None: it is the run's own). What single samples of a batch have is not recorded.
+    `values` (P,) are those of the frame, `sample` inputs and targets of a trial step (None: it is the run's own).
     """
 
     def __init__(
@@ -477,10 +475,7 @@ def _given(digits: Sequence[float], result: float) -> Callable[[int], float]:
 
 
 class MicroTable:
-    """The micro-steps of a file, by frame; each is read and checked when it is asked for.
-
-    `sides` by a frame's id: True: a trial with the probe, False: the own step.
-    """
+    """The micro-steps of a file; `sides` says by a frame's id which: of the probe alone (True), the run's own step."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database

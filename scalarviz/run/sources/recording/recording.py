@@ -39,20 +39,17 @@ class Recording:
     Parameters
     ----------
     every : int
-        One frame every so many steps; those at which it was edited, jumped, began and ended are recorded as well.
+        Steps from frame to frame; edits, jumps, the first and the last step have frames as well.
     gradients, updates, activations, deltas : bool
-        What is recorded beside the values: the gradient of each step, what the step did, and the rows of the probe
-        (the scene's, else the first sample of the data).
+        What is recorded beside the values; the last two are rows of the probe: the scene's, else the first sample.
     micro : bool
-        The micro-steps of the step that follows each frame, of the probe alone and of the step's own batch; with them
-        the activations are recorded too.
+        The micro-steps after each frame, of the probe alone and of the step's own batch, and the activations.
     panels : bool
         Whether pictures of the panels are made when it is closed.
     path : path, optional
-        A new file; nothing is overwritten. Default: a temporary one, which goes with this object (:meth:`save` keeps
-        it).
+        A new file. Default: a temporary one, which goes with this object (:meth:`save` keeps it).
     budget : int
-        Bytes. Where the file becomes larger every second frame is let go of, and `every` doubles.
+        Bytes. Whenever the file is larger, every second frame goes, and `every` doubles.
 
     Attributes
     ----------
@@ -60,8 +57,7 @@ class Recording:
     trouble : str
         Why it records no further; empty where nothing is wrong.
     tell : callable
-        Told in words, once, that it records no further, and that frames are let go of to keep the budget; by default a
-        RuntimeWarning. Any thread may call it.
+        Called once, by any thread, with words: recording stopped, or frames are dropped. Default: a RuntimeWarning.
 
     Raises
     ------
@@ -74,8 +70,7 @@ class Recording:
 
     Notes
     -----
-    Nothing of the run is changed: recorded training has the bits of training. The thread that trains takes copies;
-    another one writes. What is in the file stays there if the program is killed.
+    Recorded training has the bits of training: another thread writes copies. What is in the file survives a kill.
 
     Examples
     --------
@@ -185,10 +180,7 @@ class Recording:
         return self.reader(self.path)
 
     def save(self, path: StrPath) -> Path:
-        """Write what is recorded so far to another file, whole or not at all; an old file there is replaced.
-
-        InputError if it cannot be written, or is the file that is recorded into.
-        """
+        """Write what is recorded so far to another file, whole or not at all; InputError if that cannot be."""
         check_target(path)
         check_apart(path, self.path)
         self.flush()
@@ -216,10 +208,7 @@ class Recording:
             raise InputError(f"cannot copy {path_text(self.path)} to {path_text(path)}: {error}") from None
 
     def close(self) -> Path:
-        """Record where the run stands, and complete the file; returns its path.
-
-        StateError in a forked process.
-        """
+        """Record where the run stands, and complete the file; returns its path. StateError in a forked process."""
         if os.getpid() != self._process:
             raise StateError("this recording belongs to the process that began it: close it there")
         if not self._closed:

@@ -35,10 +35,9 @@ class Deltas:
         self._network = Network(forward.tape, stages, lambda: forward._loss_runner)
 
     def rows(self, probe: Float, target: Float, values: NDArray[np.floating]) -> dict[str, Float] | None:
-        """The derivative of the sample's loss by each number of each stage, (outputs,); None where samples couple.
+        """The slope of the sample's loss, as a batch of its own, with respect to each stage; None: samples couple.
 
-        NaN where no weight stands before it. The loss is that of a batch of the sample alone: a mean over
-        weighted targets divides by its own weight.
+        Each has shape (outputs,), and is NaN where no weight stands before.
         """
         network, body = self._network, self._network.body
         if body.program.couples:
@@ -217,11 +216,9 @@ LOST_AFTER = 1.0
 
 
 class Writer:
-    """Writes what it is told, in order, in a thread that `database` belongs to from now on.
+    """Writes items in order, in a thread that `database` belongs to; what came together stays in one transaction.
 
-    What waits goes into one transaction, and what was told at once stays together. Where the disk refuses,
-    `trouble` says so, and all that it is told later is let go of: what was written stays. `file` is watched:
-    nothing is recorded into a file that somebody removed.
+    Where the disk refuses, or somebody removed `file`, `trouble` says so, and later items are dropped.
     """
 
     def __init__(self, database: sqlite3.Connection, rows: Rows, thinning: Thinning, file: FileUse) -> None:
@@ -271,10 +268,7 @@ class Writer:
                 raise StateError(f"the recording is not written within {timeout:g} s: the disk is slow; try again")
 
     def close(self, then: Callable[[], None] | None = None) -> None:
-        """Write what waits, and end the thread; the database is the caller's again, who does `then` with it.
-
-        The thread does `then` itself if it noticed that nobody holds the recording any more.
-        """
+        """Write what waits, end the thread and call `then`: here, or in the thread where it is the caller."""
         if not self.mine:
             return
         itself = threading.current_thread() is self._thread
