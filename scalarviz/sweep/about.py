@@ -6,9 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, ClassVar
-
-from annotated_types import Ge, Lt, MinLen
+from typing import Any, ClassVar
 
 from ..errors import FileFormatError
 from .result import Label
@@ -16,7 +14,6 @@ from .result import Label
 MOST_WORDS = 1 << 24
 """Characters of it as JSON."""
 MOST_RUNS = 10_000_000
-Whole = Annotated[int, Ge(0), Lt(1 << 64)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +22,13 @@ class About:
 
     name: str  # the scene's ("xor"), its file's as it was named, or that of the function which builds a run
     build_text: str  # of the scene's file or the function; it is shown and compared, never run by whoever reads it
-    grid: dict[str, Annotated[list[Label], MinLen(1)]]
-    seeds: list[Whole]
-    steps: Whole  # of each run, where no option says otherwise
-    total: Whole
+    grid: dict[str, list[Label]]
+    seeds: list[int]
+    steps: int  # of each run, where no option says otherwise
+    total: int
     made: str = ""  # when it was begun and by which version
     fixed: dict[str, Label] = field(default_factory=dict)  # the other options that were given
-    keyframes: Whole = 0  # how many are kept of each run
+    keyframes: int = 0  # how many are kept of each run
     __pydantic_config__: ClassVar[Mapping[str, object]] = {"strict": True, "extra": "forbid"}
 
     def place(self, number: int) -> tuple[dict[str, Label], int]:
@@ -56,6 +53,9 @@ def read_about(text: str) -> About:
         about = TypeAdapter(About).validate_json(text if len(text) <= MOST_WORDS else "")
     except ValidationError:
         raise FileFormatError("what it says of its sweep cannot be read") from None
+    counts = (*about.seeds, about.steps, about.total, about.keyframes)
+    if not all(0 <= count < 1 << 64 for count in counts) or not all(about.grid.values()):
+        raise FileFormatError("it has a count that cannot be one, or an option without values")
     # counted, not listed: a file may promise any number of them
     if math.prod(map(len, about.grid.values())) * len(about.seeds) != about.total or about.total > MOST_RUNS:
         raise FileFormatError("it says a number of runs that is not that of its options and seeds")

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +24,7 @@ from ....errors import (
     listing,
     shown,
 )
-from ....io.atomic import StrPath, path_text
+from ....io.atomic import StrPath, as_path, path_text
 from ....optim._groups import GroupNumbers
 from ....optim._pace import PaceMoment
 from ...core.frame import Branch, Curve, Frame, Past, Stage, Tensor
@@ -199,7 +198,7 @@ class Recorded:
     """
 
     def __init__(self, path: StrPath, branch: int | None = None) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
         self._take(Contents(path), branch)
 
     def _take(self, contents: Contents, branch: int | None) -> None:
