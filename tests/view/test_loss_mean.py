@@ -76,7 +76,7 @@ def test_a_still_knows_the_losses_of_the_test_before_it():
         assert len(drawer.steps) == len(drawer.losses) == len(drawer._accuracies)
         for step, loss in zip(drawer.steps, drawer.losses, strict=True):
             other.to(step)
-            inputs, targets = watched.known.first.test
+            inputs, targets = watched.first.test
             assert loss == other.evaluate(inputs, targets), step
         assert (run.steps, len(run.log)) == (600, 1)
         other.to(600)
