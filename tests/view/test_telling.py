@@ -12,7 +12,8 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run import Moment, Story
+from scalarviz.run import Story
+from scalarviz.run.controls import Reader
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import ColourCube, LossCurve
 from scalarviz.run.scene.scene import Scene
@@ -510,7 +511,7 @@ def test_the_opening_follows_what_a_hand_changes_before_the_first_step(opened: C
     source = host.view.bench.subject.source
     controls = {control.label: control for control in made.controls}
     for name, value in (("x\N{SUPERSCRIPT TWO}", True), ("data", "spiral")):
-        source.edit(controls[name].change(value, Moment(host.view.worker.latest, source)))
+        source.edit(controls[name].change(value, Reader(host.view.worker.latest, source, made.options)))
         host.view.worker.settle()
         pass_time(host, 0.3)
     assert made.run.n_weights == 29

@@ -456,7 +456,7 @@ def test_a_picture_shows_any_step_and_the_run_stands_where_it_stood():
 
 def test_how_the_past_is_kept_is_said_once(live):
     do(live, "step", 30)
-    live.worker.ask(lambda run: setattr(run.timeline, "budget", 10)).done.wait(5)
+    live.worker.ask(lambda run: setattr(run.timeline, "budget", 10)).result(5)
     do(live, "back")
     assert live.notice() == live.run.timeline.remark != ""
     live.say("")
