@@ -17,10 +17,10 @@ from types import MappingProxyType
 from ....errors import FileFormatError, InputError, StateError
 from ....io.atomic import StrPath, path_text, scratch
 from ....io.readable import check_source, unreadable
-from .about import About, read_about
 from .file import DAMAGED, LONGEST_NAME, RECORDING, FileUse, Format, address, clean, reading
 from .index import Branches, Index, read_index, read_networks
 from .recorded_step import MicroTable
+from .taken import About, read_about
 
 MOST_PICTURES = 10_000
 MOST_BYTES = 32 << 20
