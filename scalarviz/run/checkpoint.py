@@ -18,8 +18,7 @@ from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors
 from .atomic import Atomic
 from .checks import seed_of, steps_of
 from .core.gather import constants_of, without_constants
-from .core.loss_scale import NAME
-from .core.optimizer import by_name
+from .core.optimizer import SCALE_NAME, by_name
 from .core.optimizer import restore as put_by_name
 from .core.setup import Setup, checked_keep, plain, read, sound, storable, written
 from .core.training import in_turn
@@ -213,13 +212,13 @@ def restore(
 
 def _with_own_scale(run: Run, tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Saved values with the loss scale of now where it is fixed or they have none; without one if nobody has it."""
-    own = [tensor.stored(run._store.value) for tensor in run._graph.kept if tensor.name == NAME]
+    own = [tensor.stored(run._store.value) for tensor in run._graph.kept if tensor.name == SCALE_NAME]
     if run._loss_scale is None:
-        return tensors if own else {name: array for name, array in tensors.items() if name != NAME}
+        return tensors if own else {name: array for name, array in tensors.items() if name != SCALE_NAME}
     (now,) = own
-    saved = tensors.get(NAME, now)
+    saved = tensors.get(SCALE_NAME, now)
     fixed = run._loss_scale.fixed and np.shape(saved) == now.shape
-    return {**tensors, NAME: np.array([now[0], *saved[1:]]) if fixed else saved}
+    return {**tensors, SCALE_NAME: np.array([now[0], *saved[1:]]) if fixed else saved}
 
 
 def load_run(run: Run, path: str | Path, *, optimizer: bool = True, keep: Collection[str] = ()) -> Checkpoint:

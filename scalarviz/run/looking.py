@@ -19,7 +19,7 @@ from .checks import as_pair, check_targets, fitting, flat, limited_rule
 from .core.forward import Forward
 from .core.frame import Frame, Units
 from .core.gather import index_of
-from .core.loss_scale import float16_weights
+from .core.optimizer import float16_weights
 from .core.requests import FrameRequest
 from .core.setup import setup_of
 from .core.training import in_turn

@@ -29,8 +29,7 @@ from .core.forward import Forward
 from .core.frame import Branch, Frame, Stage, Tensor
 from .core.graph import Graph
 from .core.history import History
-from .core.loss_scale import Given, LossScale
-from .core.optimizer import hand_back, spans_in
+from .core.optimizer import Given, LossScale, hand_back, spans_in
 from .core.requests import FrameRequest
 from .core.setup import Dataset
 from .core.training import Training, handed_on, in_turn

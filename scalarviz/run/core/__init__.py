@@ -2,6 +2,6 @@
 
 * `graph` (a recorded model with its weights), `gather` (its weights in one store, its stages), `forward` (its rows)
 * `setup` (how it trains, also as JSON, and its samples), `training` (calls of the engine, and how a run diverges),
-  `interrupts` (Ctrl-C), `optimizer`, `loss_scale`, `history`
+  `interrupts` (Ctrl-C), `optimizer` (and the loss scale), `history`
 * `frame` (one moment, as a picture sees it), `requests` (what one thread asks of another that trains)
 """

@@ -26,8 +26,7 @@ from ..checks import Shape, check_tables, check_targets, on_rows, on_target_rows
 from .forward import Forward
 from .frame import Role, Tensor
 from .gather import blocks_of, buffers_in, stages_of, starts, tensors_of, weight_name
-from .loss_scale import NAME
-from .optimizer import trained_indices
+from .optimizer import SCALE_NAME, trained_indices
 
 _PLACE = re.compile(r"(.+?)((?:\.\d+)+)\Z", re.DOTALL)
 
@@ -165,7 +164,7 @@ def recorded(
     check_tables(tape, run._stored)
     if all(block.buffer for block in tape.blocks):
         raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
-    kept = tensors_of(tape.blocks, names if scale is None else {**names, scale: NAME})
+    kept = tensors_of(tape.blocks, names if scale is None else {**names, scale: SCALE_NAME})
     tensors = grouped(kept)
     joined = batch_reduction(loss), batch_shares(loss)
 

@@ -20,7 +20,7 @@ from ...scalar.store import Store
 from ...tape.half import TOO_LARGE
 from .history import History
 from .interrupts import Whole
-from .loss_scale import LossScale
+from .optimizer import LossScale
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -63,7 +63,7 @@ class LoadedScene:
 
     def begun(self, options: Any) -> Scene:
         """The scene of some options, its weights those of ``--load``."""
-        from .command import Command
+        from .own_controls import Command
 
         scene = self.build(options)
         if options.load:

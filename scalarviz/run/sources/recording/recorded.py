@@ -28,7 +28,7 @@ from ....io.atomic import StrPath, as_path, path_text
 from ....optim._groups import GroupNumbers
 from ....optim._pace import PaceMoment
 from ...core.frame import Branch, Curve, Frame, Past, Stage, Tensor
-from ...core.loss_scale import float16_weights
+from ...core.optimizer import float16_weights
 from ...core.setup import Setup
 from .contents import Contents, Picture, read_pictures
 from .file import DAMAGED, LONGEST_NAME, clean, is_written
