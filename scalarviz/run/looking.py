@@ -16,9 +16,9 @@ from ..engine.problem import Midway
 from ..errors import InputError, StateError, TypeMismatchError, shown
 from ..scalar.weight import Weight
 from .checks import as_pair, check_targets, fitting, flat, limited_rule
-from .core.forward import Forward
 from .core.frame import Frame, Units
 from .core.gather import index_of
+from .core.graph import Forward
 from .core.optimizer import float16_weights
 from .core.requests import FrameRequest
 from .core.setup import setup_of

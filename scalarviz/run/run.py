@@ -21,21 +21,19 @@ from ..optim import Optimizer, Schedule
 from ..scalar.store import Store
 from ..scalar.weight import Weight
 from ..tape import Tape
-from . import callbacks, checkpoint, editing, engines, looking, making, state, travel
+from . import callbacks, editing, engines, looking, making, state, travel
 from .atomic import Atomic
 from .callbacks import Recorder, StepCallback
 from .checks import Shape
-from .core.forward import Forward
 from .core.frame import Branch, Frame, Stage, Tensor
-from .core.graph import Graph
+from .core.graph import Forward, Graph
 from .core.history import History
 from .core.optimizer import Given, LossScale, hand_back, spans_in
 from .core.requests import FrameRequest
 from .core.setup import Dataset
 from .core.training import Training, handed_on, in_turn
-from .editing import AS_NOW, AsNow
+from .editing import AS_NOW, AsNow, RunHands
 from .edits import AddSamples, Applied, Edit, Refill, SetNumbers, SetOptimizer, SetSchedule, SetTargets, SetWeights
-from .hands import RunHands
 from .looking import Sample
 from .opened.network import Network
 from .opened.opened import Opened
@@ -43,7 +41,7 @@ from .opened.why import MOST, Comparison, Why
 from .past.timeline import Progress, Timeline
 from .questions.breakpoints import Breakpoint, Breakpoints, Stop
 from .questions.conditions import Named
-from .state import State
+from .state import Checkpoint, State
 from .travel import Traveller
 
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
@@ -911,31 +909,29 @@ class Run:
         --------
         >>> run.state_dict()["0.weight"]
         """
-        return checkpoint.state_dict(self)
+        return state.state_dict(self)
 
     @in_turn
     def save(self, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
         """Write weights, optimiser state and step of now to a safetensors file with PyTorch's names.
 
-        See :func:`scalarviz.run.checkpoint.save_run`.
+        See :func:`scalarviz.run.state.save_run`.
 
         Examples
         --------
         >>> run.save("run.safetensors")
         """
-        checkpoint.save_run(self, path, notes)
+        state.save_run(self, path, notes)
 
     @in_turn
-    def load(
-        self, path: str | Path, *, optimizer: bool = True, keep: Collection[str] = ()
-    ) -> checkpoint.Checkpoint:  # fmt: skip
-        """Go on from a file; see :func:`scalarviz.run.checkpoint.load_run`.
+    def load(self, path: str | Path, *, optimizer: bool = True, keep: Collection[str] = ()) -> Checkpoint:
+        """Go on from a file; see :func:`scalarviz.run.state.load_run`.
 
         Examples
         --------
         >>> run.load("run.safetensors", keep=["lr"])
         """
-        return checkpoint.load_run(self, path, optimizer=flag(optimizer, "load: optimizer"), keep=keep)
+        return state.load_run(self, path, optimizer=flag(optimizer, "load: optimizer"), keep=keep)
 
     def close(self) -> None:
         """Return the weights of now to stand-alone float64 and let go of the past; frames of this step stay possible.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from ...engine.data import Data
     from ..edits.base import Applied
-    from .forward import Forward
+    from .graph import Forward
     from .setup import Setup
 
 

@@ -1,7 +1,8 @@
 """Edits: whatever changes a run from outside, as data that prints, writes and reads.
 
 Open `base` first: what an edit is, what it may do, and its JSON. The kinds stand in `weights`, `training` and `change`
-(another model or data, several edits as one). `scalarviz.run.hands` is how an edit reaches into a run.
+(another model or data, several edits as one). `RunHands` in `scalarviz.run.editing` is how an edit
+reaches into a run.
 """
 
 from .base import Applied, Edit, read_edit, write_edit

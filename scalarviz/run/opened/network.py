@@ -14,12 +14,13 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...engine.arrays.program import FEWEST_LANES, PlanRunner, RowProgram, lanes_in_workspace
 from ...tape import Instruction, Program, Tape, lower
 from ..core.frame import Stage
 from ..core.gather import INPUT, OUTPUTS
+from ..core.graph import Forward
 
 Float = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -358,3 +359,25 @@ class Network:
     def places(self) -> Places:
         """Of which stage each row of the body is."""
         return Places(self.body.program, self.rows_of)
+
+
+class SampleGradient:
+    """Forward and backward of single samples on own arrays, by a run's network of now or a former one."""
+
+    def __init__(self, forward: Forward) -> None:
+        self._forward, self._runner = forward, PlanRunner(forward.plan, np.float64)
+
+    def gradient(self, sample: ArrayLike, target: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
+        """Gradient (P,) of the loss of one sample (n_in,) with its target (n_out,), at flat values (P,).
+
+        As `evaluate` has that loss: a mean over weighted targets divides by the sample's own weight.
+        """
+        runner, body = self._runner, self._runner.body
+        numbers = np.concatenate([np.ravel(sample), np.ravel(target)]).astype(np.float64)
+        theta, before = runner.extended(np.asarray(values, np.float64))
+        rows = body.forward(theta, runner.encode(numbers[:, None]))
+        adjoints: NDArray[Any] = np.zeros_like(rows)
+        adjoints[body.program.loss] = self._forward.scale_of_one(np.asarray(target))
+        gradient = np.zeros(len(theta))
+        body.backward(rows, adjoints, theta, gradient)
+        return pulled_back(runner, before, theta, gradient)

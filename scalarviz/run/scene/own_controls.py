@@ -26,7 +26,7 @@ from ..core.frame import Stage
 from ..core.setup import Setup
 from ..edits import Change, Edit, SetBatchSize, SetLimits, SetOptimizer, SetSampling, Several
 from ..edits.change import ACTIVATIONS, OPTIMIZERS
-from ..sources.run_source import RunSource
+from ..source import RunSource
 from ..travel import seed_shown
 from .scene import Scene, extra_of, flag_of
 

@@ -17,11 +17,10 @@ from ...run.edits import Edit
 from ...run.panels import LossCurve, Panel, PlaneMap, RecordedPictures
 from ...run.run import Run
 from ...run.scene.scene import Plan, Scene
-from ...run.source import Moment, Source
+from ...run.source import Moment, RunSource, Source
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.contents import Picture
 from ...run.sources.recording.recorded import Recorded
-from ...run.sources.run_source import RunSource
 from ...run.sources.watched.arrays import can_be_read
 from ...run.sources.watched.watched import Watched
 from .source import ArraysSource, WeightsSource

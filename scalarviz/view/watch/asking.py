@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import ScalarvizError
-from ...run.weight_record import WeightRecord, weight_record
+from ...run.travel import WeightRecord, weight_record
 from ..touched.inspector import RecordKey, record_key
 from ..touched.opening import account_of
 

@@ -8,7 +8,7 @@ from typing import Any
 from ...run.core.requests import AskedCall
 from ...run.edits import Edit
 from ...run.run import Run
-from ...run.sources.run_source import RunSource
+from ...run.source import RunSource
 
 
 class LiveSource(RunSource):

@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 from ....engine.data import Data
 from ....errors import FileFormatError, InputError, ScalarvizError, TypeMismatchError, shown
 from ...callbacks import record, record_no_more
-from ...core.forward import Forward
 from ...core.frame import Curve, Frame, Stage, Tensor
+from ...core.graph import Forward
 from ...edits.base import Applied, write_edit
 from ...looking import sample, taken_here
 from ...opened.passes import Taken
 from ...past.line import Line, Place
 from ...run import Run
 from ...scene.scene import Plan, Scene
-from ..run_source import RunSource
+from ...source import RunSource
 from ..watched.watched import Watched
 from .file import LONGEST_EDIT, LONGEST_NAME, Cell, clean
 

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import StateError
-from ...core.forward import Forward
 from ...core.frame import Curve, Stage
+from ...core.graph import Forward
 from ...opened.network import Network
 from .file import SUMMED, Cell, FileUse, checksum
 from .recorded_step import MicroRows

@@ -20,7 +20,7 @@ from ...checks import LAST_STEP
 from ...core.frame import Branch, Curve, Frame, Past, Tensor
 from ...core.history import History
 from ...source import Can, Source
-from ...weight_record import POINTS, WeightRecord
+from ...travel import POINTS, WeightRecord
 from .arrays import Reader
 
 
