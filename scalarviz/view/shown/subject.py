@@ -21,8 +21,8 @@ from ...run.source import Moment, RunSource, Source
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.contents import Picture
 from ...run.sources.recording.recorded import Recorded
-from ...run.sources.watched.arrays import can_be_read
-from ...run.sources.watched.watched import Watched
+from ...run.sources.watched import Watched
+from ...run.sources.watched_arrays import can_be_read
 from .source import ArraysSource, WeightsSource
 
 ALLOWED = "a Scene, a Run, a Module, Weights (one or a list), a torch.nn.Module, or named arrays (nested dicts, lists)"

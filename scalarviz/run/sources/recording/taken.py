@@ -28,7 +28,7 @@ from ...past.line import Line, Place
 from ...run import Run
 from ...scene.scene import Plan, Scene
 from ...source import RunSource
-from ..watched.watched import Watched
+from ..watched import Watched
 from .file import LONGEST_EDIT, LONGEST_NAME, Cell, clean
 
 if TYPE_CHECKING:
