@@ -18,7 +18,7 @@ No drawing: that is a floor above.
 from . import controls, panels
 from .core.frame import Frame, Stage, Tensor
 from .core.history import History
-from .core.requests import FrameRequest
+from .looking import FrameRequest
 from .opened.opened import Opened
 from .run import Run
 from .scene.scene import Group, Placed, Plan, Room, Scene, Story

@@ -42,7 +42,7 @@ from .edits import (
     Together,
 )
 from .edits.base import Applied, within
-from .edits.weights import Spans
+from .edits.numbers import Spans
 from .engines import go_on_with, prepare_anew
 from .regraph import Made, put_graph, put_made
 

@@ -29,12 +29,11 @@ from .core.frame import Branch, Frame, Stage, Tensor
 from .core.graph import Forward, Graph
 from .core.history import History
 from .core.optimizer import Given, LossScale, hand_back, spans_in
-from .core.requests import FrameRequest
 from .core.setup import Dataset
 from .core.training import Training, handed_on, in_turn
 from .editing import AS_NOW, AsNow, RunHands
 from .edits import AddSamples, Applied, Edit, Refill, SetNumbers, SetOptimizer, SetSchedule, SetTargets, SetWeights
-from .looking import Sample
+from .looking import FrameRequest, Sample
 from .opened.network import Network
 from .opened.opened import Opened
 from .opened.why import MOST, Comparison, Why

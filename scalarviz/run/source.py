@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import StateError, UnknownNameError, listing
 from .checks import flat
 from .core.frame import NO_CURVE, Curve, Frame, Stage, Tensor
-from .core.requests import AskedCall, FrameRequest
-from .looking import evaluated, sample
+from .looking import AskedCall, FrameRequest, evaluated, sample
 from .opened.network import SampleGradient
 from .travel import span
 

@@ -34,9 +34,8 @@ from ..engine.problem import Midway, Readback
 from ..errors import StateError
 from .checks import waiting
 from .core.frame import Frame
-from .core.requests import LOOK, AskedCall, FrameRequest
 from .edits import Call, Edit, SetFrozen, SetOptimizer, SetWeights
-from .looking import frame_now
+from .looking import LOOK, AskedCall, FrameRequest, frame_now
 from .questions.breakpoints import Stop
 from .travel import span
 

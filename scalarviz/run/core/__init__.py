@@ -3,5 +3,5 @@
 * `graph` (a recorded model with its weights, and forward passes by it), `gather` (its weights in one store, its stages)
 * `setup` (how it trains, also as JSON, and its samples), `training` (calls of the engine, and how a run diverges),
   `interrupts` (Ctrl-C), `optimizer` (and the loss scale), `history`
-* `frame` (one moment, as a picture sees it), `requests` (what one thread asks of another that trains)
+* `frame` (one moment, as a picture sees it)
 """

@@ -15,7 +15,7 @@ from ...engine.problem import SAMPLINGS, Sampling
 from ...errors import InputError, TypeMismatchError, listing, shown
 from ..checks import as_samples
 from .base import Edit, Hands, Names, fix, numbered
-from .training import Call, SetOptimizer
+from .numbers import Call, SetOptimizer
 
 ACTIVATIONS: dict[str, type[nn.Activation]] = {
     (kind.op or "identity"): kind

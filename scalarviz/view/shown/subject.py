@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError, TypeMismatchError
 from ...io import CsvTable
 from ...run.core.frame import Frame, Stage, Tensor
-from ...run.core.requests import FrameRequest
 from ...run.edits import Edit
+from ...run.looking import FrameRequest
 from ...run.panels import LossCurve, Panel, PlaneMap, RecordedPictures
 from ...run.run import Run
 from ...run.scene.scene import Plan, Scene

@@ -17,7 +17,7 @@ from ..touched.opening import account_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
-    from ...run.core.requests import AskedCall
+    from ...run.looking import AskedCall
     from ...run.run import Run
     from ..touched.account import Account
     from ..touched.inspector import Inspector
