@@ -206,10 +206,7 @@ class RunHands:
         return self.run._store.value[start : start + count].copy()
 
     def drawn(self, start: int, count: int) -> NDArray[Any]:
-        """Flat weights as their initialiser would draw them at this step of this run; nothing is changed.
-
-        Raises InputError: some of them belong to no module of the model, so that nobody says how they begin.
-        """
+        """Flat weights as their initialiser would draw them at this step of this run; nothing is changed."""
         run, span = self.run, slice(start, start + count)
         values, known = drawn_weights(run.model, run._tape, (run.seed + (run.steps + 1) * _ODD) % 2**64)
         if not known[span].all():

@@ -50,10 +50,7 @@ class AskedCall(Future[Any]):
         self._function = function
 
     def run(self, before_answer: Callable[[], object] = lambda: None) -> bool:
-        """Call the function, in this thread, then `before_answer`; then whoever asked gets the result or error.
-
-        False: it was cancelled, and nothing is called.
-        """
+        """Call the function, in this thread, then `before_answer`; then whoever asked gets the result or error."""
         if not self.set_running_or_notify_cancel():
             return False
         error: BaseException | None = None

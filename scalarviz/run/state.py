@@ -292,10 +292,7 @@ def said_of(run: Run, notes: Mapping[str, str] | None = None) -> str:
 
 
 def read_checkpoint(path: str | Path) -> Checkpoint:
-    """Read what `save_run` or another program wrote.
-
-    Raises InputError, FileFormatError: no such file, or not one of weights, or damaged.
-    """
+    """Read what `save_run` or another program wrote."""
     tensors, metadata = load_tensors(path)
     weights = {name: array for name, array in tensors.items() if not name.startswith(OPTIMIZER)}
     try:
@@ -305,10 +302,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
 
 
 def checkpoint_of(weights: dict[str, NDArray[Any]], state: dict[str, NDArray[Any]], said: str) -> Checkpoint:
-    """What weights, an optimiser's arrays, and what :func:`said_of` said are together.
-
-    Raises FileFormatError: that was never said of a run.
-    """
+    """What weights, an optimiser's arrays, and what :func:`said_of` said are together."""
     try:
         about = _check(parse_json(said))
     except RecursionError:
@@ -365,9 +359,6 @@ def restore(
     """Take over saved values (by name, all of them), the optimiser's state and the step count, on a branch of its own.
 
     `rule`: how to train, and which weights are frozen.
-
-    Raises InputError: lists every missing, unexpected and misshapen tensor at once; or a number is not
-    finite, or too large for the run's dtype. Nothing is changed then.
     """
     run._enter()
     steps = steps_of(steps)
@@ -443,10 +434,7 @@ def load_run(run: Run, path: str | Path, *, optimizer: bool = True, keep: Collec
 
 
 def put_checkpoint(run: Run, saved: Checkpoint, keep: Collection[str] = ()) -> None:
-    """Let `run`, which has the same optimiser, go on from what was saved; see :func:`load_run`.
-
-    Raises InputError: it does not fit the run; nothing is changed then.
-    """
+    """Let `run`, which has the same optimiser, go on from what was saved; see :func:`load_run`."""
     try:
         rule = read(run._problem, run._graph, saved.rule, keep) if "groups" in saved.rule else None
     except TypeMismatchError as error:  # what a file says is not a caller's slip

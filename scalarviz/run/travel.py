@@ -244,10 +244,7 @@ def seed_shown(frame: Frame) -> int:
 
 
 def seeded_as_before(run: Run, home: State) -> NDArray[Any]:
-    """The weights of a model that was changed since `home`, (P,): those of then, and others as the run's seed draws.
-
-    Raises StateError: some were made by hand.
-    """
+    """The weights of a model that was changed since `home`, (P,): those of then, and others as the run's seed draws."""
     first, graph = home.values, home.graph
     before = starts(graph.tape)
     try:
@@ -267,8 +264,6 @@ def seeded(run: Run, seed: int) -> NDArray[Any]:
     """All weights as the initialisers that drew them last draw them with this seed, buffers as they were made, (P,).
 
     In the run's dtype.
-
-    Raises InputError: no seed; or nobody draws some weights, which are named.
     """
     values, known = drawn_weights(run.model, run._tape, seed_of(seed), by_hand=False)
     missing = [t.name for t in run.tensors if not known[t.start : t.start + t.size].all()]

@@ -47,12 +47,7 @@ _BENDS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
 
 
 class Forward:
-    """Forward passes on flat values; never touches the live store.
-
-    `plan` is that of the loss. `joined` says how the losses of a batch are joined: `reduction` and `share` of
-    :class:`~scalarviz.engine.problem.Problem`. Each stage comes with its tap. `shape` is that of one sample's
-    inputs.
-    """
+    """Forward passes on flat values; never touches the live store."""
 
     def __init__(
         self, tape: Tape, plan: Plan, tensors: tuple[Tensor, ...], dtype: str,
@@ -71,10 +66,7 @@ class Forward:
         return ids_of(self.tape)
 
     def sample(self, probe: ArrayLike) -> NDArray[np.float64]:
-        """One sample as a row (n_inputs,), a copy.
-
-        InputError for a wrong length, what is no finite number, or an id that names no row of its table.
-        """
+        """One sample as a row (n_inputs,), a copy."""
         one: Any = [probe]
         rows: NDArray[np.float64] = fitting(as_samples(one, "probe").astype(np.float64), self.shape, "probe")
         self.ids.check("probe", rows)
@@ -280,10 +272,7 @@ class Graph:
         return list(self.tape.blocks)
 
     def check(self, what: str, inputs: Any, targets: Any) -> None:
-        """Whether model and loss can use samples (N, n_inputs) and (N, n_targets); what is no array is looked at later.
-
-        Raises InputError.
-        """
+        """Refuse samples (N, n_inputs) and (N, n_targets) that model or loss cannot use; only arrays are looked at."""
         x, y = (part if isinstance(part, np.ndarray) else None for part in (inputs, targets))
         if y is not None:
             check_targets(self.loss, y, self.tape)
@@ -310,13 +299,7 @@ def recorded(
     run: Any, model: Callable[..., Any], loss: Callable[..., Any], optimizer: Optimizer, shapes: tuple[Shape, Shape],
     names: Mapping[Block, str] = MappingProxyType({}),
 ) -> Graph:  # fmt: skip
-    """The graph of a model and a loss for samples of these shapes; the run is left as it is.
-
-    A block that several models hold has a name in each: `names` has those that it shall have here.
-
-    Raises InputError, TracingError: they cannot be recorded, there are no weights, or the optimiser holds
-    none of them.
-    """
+    """The graph of a model and a loss for samples of these shapes; the run is left as it is."""
     rows, part = on_rows(model, shapes[0]), on_target_rows(batch_part(loss), shapes[1])
     sizes = (int(np.prod(shapes[0])), int(np.prod(shapes[1])))
     scale = None if run._loss_scale is None else run._loss_scale.buffer

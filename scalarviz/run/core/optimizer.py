@@ -46,12 +46,7 @@ Given = int | Literal["dynamic"] | None
 
 
 class LossScale:
-    """The rule by which the loss scale changes.
-
-    `given`: a whole number stays as it is; None is ``"dynamic"``.
-
-    `buffer`: the loss scale, the good steps since it changed, the skipped steps; shape (3,).
-    """
+    """The rule by which the loss scale changes."""
 
     def __init__(self, given: Given) -> None:
         self.fixed = isinstance(given, int)
@@ -111,10 +106,7 @@ def told_of(frame: Frame, tensors: Sequence[Tensor] = ()) -> Told | None:
 
 
 def loss_scale_of(given: Given, dtype: str) -> LossScale | None:
-    """The loss scale of a run of `dtype`; None where it has none.
-
-    Raises InputError: neither ``"dynamic"`` nor a whole number from 1 to 2**40, or the run is not in float16.
-    """
+    """The loss scale of a run of `dtype`; None where it has none."""
     if dtype != HALF:
         if given is not None:
             raise InputError(f"loss_scale={shown(given)} needs dtype='float16', this run has dtype={shown(dtype)}")
@@ -152,10 +144,7 @@ def record_rules(optimizer: Optimizer, limits: Limits) -> list[Plan]:
 
 
 def trained_indices(optimizer: Optimizer, tape: Tape) -> NDArray[np.bool_]:
-    """Which elements of theta the optimiser holds and the loss depends on, shape (P,).
-
-    InputError if there are none: the optimiser was made for another model.
-    """
+    """Which elements of theta the optimiser holds and the loss depends on, shape (P,)."""
     held = np.zeros(tape.n_parameters, bool)
     held[places_of(optimizer, tape)] = True
     trained = held & _read(tape)

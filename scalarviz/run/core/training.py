@@ -193,11 +193,7 @@ class Training:
     def advance(self, most: int, *, again: bool = False) -> int:
         """Call the engine once for at most `most` steps, as many as fit into `call_seconds`; returns how many.
 
-        `again`: the history has them already.
-
-        More where the engine's own overhead would be above `OVERHEAD` of the call. Ctrl-C, or an error of the
-        model, leaves the numbers of a whole step: an engine in machine code ends its call, of another one the
-        call is undone. DivergedError as in :meth:`scalarviz.run.run.Run.step`.
+        Ctrl-C, or an error of the model, leaves the numbers of a whole step.
         """
         trainer = self.trainer
         if not trainer.ready:
@@ -321,10 +317,7 @@ def is_finite(trainer: Trainer, losses: NDArray[np.float64]) -> bool:
 
 
 def stop_at_divergence(training: Training, kept: bool, losses: NDArray[np.float64], lr: Rates) -> None:
-    """Replay a call to its first step with a loss or weight that is not finite (the same bits), then raise.
-
-    `kept`: whether the call can be taken back.
-    """
+    """Replay a call to its first step with a loss or weight that is not finite (the same bits), then raise."""
     bad = np.flatnonzero(~np.isfinite(losses))
     last = int(bad[0]) + 1 if len(bad) else len(losses)
     given = training.problem.previous

@@ -232,10 +232,7 @@ class ScaleWeights(Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RedrawWeights(Edit):
-    """Some weights begin anew, with random numbers of their layer's initialiser, which follow from seed and step.
-
-    In the log it stands as the values that came of it. `spans` and `said` are as of :class:`ScaleWeights`.
-    """
+    """Some weights begin anew, with random numbers of their layer's initialiser, which follow from seed and step."""
 
     spans: Spans
     said: str = ""

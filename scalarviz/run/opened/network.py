@@ -208,10 +208,7 @@ def depending(program: RowProgram) -> NDArray[np.bool_]:
 
 
 def pulled_back(runner: PlanRunner, before: Float | None, theta: Float, gradient: Float) -> Float:
-    """The gradient (P,) by the weights, of that by `theta`, which has the numbers made of them behind them.
-
-    `before` are the rows of these, as :meth:`PlanRunner.extended` gives them.
-    """
+    """The gradient (P,) by the weights, of that by `theta`, which has the numbers made of them behind them."""
     n = runner.plan.n_parameters
     if runner.prologue is not None and before is not None:
         adjoints = np.zeros_like(before)
@@ -238,10 +235,7 @@ class Place(NamedTuple):
 
 
 class Places:
-    """Looks rows up.
-
-    `stages`: the rows that each stage is, in the order of the tape.
-    """
+    """Looks rows up."""
 
     def __init__(self, program: Program, stages: Mapping[str, Rows]) -> None:
         self._names = [*stages, INPUT, LOSS]
@@ -296,11 +290,7 @@ BLOCK_BYTES = 4 << 20
 
 
 class Network:
-    """Programs of one model, made when the first step is opened, never by the thread that trains.
-
-    `tape`: as recorded: model and loss of one sample. `stages`: with the number of each one's tap. `kernel`:
-    gives the runner of the run's own plan in its own dtype.
-    """
+    """Programs of one model, made when the first step is opened, never by the thread that trains."""
 
     def __init__(self, tape: Tape, stages: Sequence[tuple[Stage, int]], kernel: Callable[[], PlanRunner]) -> None:
         self.tape, self.kernel, self._tapped = tape, kernel, stages
@@ -346,10 +336,7 @@ class Network:
         return {name: ~learnt[rows] for name, rows in self.rows_of.items()}
 
     def encoded(self, numbers: NDArray[Any], dtype: np.dtype[Any]) -> Float:
-        """`numbers` (inputs and targets, samples) with the features below them, in float64.
-
-        They are made of the sample alone, and made in `dtype`, as they are trained on.
-        """
+        """`numbers` (inputs and targets, samples) with the features below them, in float64."""
         if self.runner.encoder is not None:
             runner = self._encoders.get(dtype) or self._encoders.setdefault(dtype, PlanRunner(self.runner.plan, dtype))
             numbers = runner.encode(numbers)

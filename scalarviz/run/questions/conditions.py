@@ -166,11 +166,7 @@ class Condition:
 
     @classmethod
     def read(cls, text: str, named: Named, what: str) -> Condition:
-        """Read a text.
-
-        Raises ExpressionError: it is no condition of the run that has these names. InputError,
-        TypeMismatchError: it is too long, or no text.
-        """
+        """Read a text."""
         expression = parse(text, named.vocabulary, what, "truth")
         if not expression.names:
             raise fault(

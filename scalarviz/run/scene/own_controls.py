@@ -63,11 +63,7 @@ class Chain(NamedTuple):
 
 
 def chain_of(reader: Reader) -> Chain | None:
-    """The network of a moment as such a chain; None for any other.
-
-    A class of one's own that derives from nn.Sequential is none: who wrote it knows what it is made of, and
-    lists a control of its own.
-    """
+    """The network of a moment as such a chain; None for any other."""
     model = _model(reader)
     if type(model) is not nn.Sequential:
         return None

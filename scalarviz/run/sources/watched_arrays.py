@@ -247,10 +247,7 @@ def _numbers_only(x: Any, depth: int = 0) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One array; `leaf` is held, not copied, and `frozen` means that no gradient goes to it.
-
-    `role` is "weight", "bias", "buffer" or "count".
-    """
+    """One array; `leaf` is held, not copied, and `frozen` means that no gradient goes to it."""
 
     name: str
     leaf: Any

@@ -93,10 +93,7 @@ _NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
 
 
 class Opened:
-    """A read-only database, for one thread at a time; `short`: the end of the file is missing.
-
-    `left_out` says what stands beside it and was not read. Where `stamp` differs something was written since.
-    """
+    """A read-only database, for one thread at a time; `short`: the end of the file is missing."""
 
     def __init__(self, path: StrPath, form: Format = RECORDING) -> None:
         self._form = form
