@@ -285,9 +285,8 @@ Rows = tuple[int, ...]
 def stages_of(model: Any, tape: Tape, tensors: Sequence[Tensor], shape: Shape) -> list[tuple[Stage, int]]:
     """The stages in the order of the tape, each with the number of its tap, or `OUTPUTS`.
 
-    A stage is what one call of a module returned, if it is new: what only reshapes, selects or passes on is
-    none. A module that calls others is one where it does more than they do (a residual's sum); so is what a
-    function returns by itself. `shape` is that of one sample.
+    A stage is what one call of a module or function newly returned: what only reshapes, selects or passes on is none,
+    nor a module that does no more than those it calls.
     """
     finder = _Finder(model, tape, tensors, shape)
     for number, (module, rows) in enumerate(tape.taps):

@@ -42,35 +42,17 @@ SCHEDULE = "schedule"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How a run trains.
+    """How a run trains."""
 
-    Attributes
-    ----------
-    optimizer : str
-        Its class.
-    groups : GroupNumbers
-        The numbers of its parameter groups, all but their rates.
-    pace : PaceMoment
-        The rates of the coming step, and where their schedule stands.
-    batch_size, samples : int
-    before : int
-        Steps that the optimiser had done before the run's first.
-    sampling : {"epochs", "replacement"}
-    limits : Limits
-        Penalties of the loss and limits of the gradient.
-    seed : int
-        Of the order of the samples.
-    """
-
-    optimizer: str
-    groups: GroupNumbers
-    pace: PaceMoment
+    optimizer: str  # its class
+    groups: GroupNumbers  # the numbers of its parameter groups, all but their rates
+    pace: PaceMoment  # the rates of the coming step, and where their schedule stands
     batch_size: int
     samples: int
-    before: int = 0
+    before: int = 0  # steps that the optimiser had done before the run's first
     sampling: Sampling = "epochs"
-    limits: Limits = NO_LIMITS
-    seed: int = 0
+    limits: Limits = NO_LIMITS  # penalties of the loss and limits of the gradient
+    seed: int = 0  # of the order of the samples
 
     @property
     def numbers(self) -> dict[str, Any]:

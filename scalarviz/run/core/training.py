@@ -118,12 +118,9 @@ class Onlooker(Protocol):
 class Training:
     """Steps of one problem by one engine.
 
-    `held` (P,) are the weights that the optimiser holds, `name_of` names a flat index for messages, and
-    `scale` is the loss scale of a run in float16. `loss` and `lr` are those of the last step; NaN and None
-    before the first, and where the numbers were loaded. How `call_seconds` (see `CALL_SECONDS`) cuts steps
-    into calls changes no bit. `onlooker` looks at every call while it is there. The thread that steps or
-    changes the run holds `turn`. Whoever changes the data, or the flags of frozen weights, between two steps
-    sets `data_changed` or `flags_changed`; the next step clears them.
+    `loss` and `lr` are those of the last step; NaN and None before the first, and where the numbers were loaded. The
+    thread that steps or changes the run holds `turn`. Whoever changes the data, or the flags of frozen weights, sets
+    `data_changed` or `flags_changed`; the next step clears them.
     """
 
     def __init__(

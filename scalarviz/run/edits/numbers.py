@@ -142,18 +142,10 @@ def called(said: str, spans: Spans, name: Names) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Together(Edit):
-    """Several edits of weights as one: none of them is done unless all fit.
+    """Several edits of weights as one: none of them is done unless all fit."""
 
-    Attributes
-    ----------
-    edits : tuple of SetWeights, AddToWeights or SetFrozen
-        No two may set the same weights, nor the same flags.
-    said : str
-        What it is in words (``"zero row 2 of 0.weight"``); default: those of its parts.
-    """
-
-    edits: tuple[Edit, ...]
-    said: str = ""
+    edits: tuple[Edit, ...]  # no two may set the same weights, nor the same flags
+    said: str = ""  # what it is in words (``"zero row 2 of 0.weight"``); default: those of its parts
 
     def __post_init__(self) -> None:
         given: Any = self.edits
@@ -192,19 +184,11 @@ class Together(Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScaleWeights(Edit):
-    """Some weights are multiplied by a number. In the log it stands as the values that came of it.
+    """Some weights are multiplied by a number. In the log it stands as the values that came of it."""
 
-    Attributes
-    ----------
-    spans : tuple of (int, int)
-        Start and count of each part.
-    said : str
-        What the weights are called together (``"row 2 of 0.weight"``).
-    """
-
-    spans: Spans
+    spans: Spans  # start and count of each part
     factor: float
-    said: str = ""
+    said: str = ""  # what the weights are called together (``"row 2 of 0.weight"``)
 
     def __post_init__(self) -> None:
         factor = as_number(self.factor, "ScaleWeights: the factor")
@@ -256,18 +240,10 @@ class RedrawWeights(Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetOptimizer(Edit):
-    """Numbers of the optimiser: learning rate, momentum, betas, weight decay, eps, those of a class of one's own.
+    """Numbers of the optimiser: learning rate, momentum, betas, weight decay, eps, those of a class of one's own."""
 
-    Parameters
-    ----------
-    numbers : mapping or sequence of (str, number)
-        By the names of the constructor's arguments.
-    group : int, optional
-        Of one parameter group alone; default: of all.
-    """
-
-    numbers: tuple[tuple[str, Any], ...]
-    group: int | None = None
+    numbers: tuple[tuple[str, Any], ...]  # by the names of the constructor's arguments
+    group: int | None = None  # of one parameter group alone; default: of all
 
     def __post_init__(self) -> None:
         given: Any = self.numbers
@@ -325,14 +301,7 @@ class SetLimits(Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetSchedule(Edit):
-    """The rates follow a schedule from the next step on, from its beginning; None: they stay as they are.
-
-    One of yours is written by its name, and not read back.
-
-    Parameters
-    ----------
-    schedule : LRScheduler or None
-    """
+    """The rates follow a schedule from the next step on; None: they stay. One of yours is not read back."""
 
     schedule: Schedule | None
 
@@ -446,18 +415,10 @@ class SetEngine(Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call(Edit):
-    """Whatever a function of the run does. It can be written by name, and not read back.
+    """Whatever a function of the run does. It can be written by name, and not read back."""
 
-    Parameters
-    ----------
-    function : callable
-        ``function(run)``, called between two steps.
-    what : str
-        What the log says; default: the function's name.
-    """
-
-    function: Callable[[Any], object]
-    what: str = ""
+    function: Callable[[Any], object]  # ``function(run)``, called between two steps
+    what: str = ""  # what the log says; default: the function's name
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -482,20 +443,12 @@ class SetNumbers(Edit):
 
     The rate is that of the next step. A schedule goes on with it as with a rate that is set by hand: it scales the
     schedule of these weights, or ends it where the schedule's own rate is 0. ``run.lr`` scales it with the others.
-
-    Attributes
-    ----------
-    spans : tuple of (int, int)
-        Start and count of each part of the flat weights. Those that the optimiser does not hold stay so.
-    numbers : mapping or sequence of (str, number)
-        By the names of the optimiser's arguments.
-    said : str
-        What the weights are called together (``"row 2 of 0.weight"``).
     """
 
+    # start and count of each part of the flat weights. Those that the optimiser does not hold stay so
     spans: Spans
-    numbers: tuple[tuple[str, Any], ...]
-    said: str = ""
+    numbers: tuple[tuple[str, Any], ...]  # by the names of the optimiser's arguments
+    said: str = ""  # what the weights are called together (``"row 2 of 0.weight"``)
 
     def __post_init__(self) -> None:
         numbers = SetOptimizer(self.numbers).numbers

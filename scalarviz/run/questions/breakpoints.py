@@ -77,18 +77,8 @@ def search(timeline: Timeline, here: Callable[[], Here], progress: Progress | No
 class Breakpoint:
     """A condition that a run stops at when it becomes true.
 
-    Attributes
-    ----------
-    number : int
-        Counts from 1; no other breakpoint of the run ever has it.
-    once : bool
-        Whether it is disabled when it has been hit.
-    hits : int
-        How often it has stopped the run.
-    step : int or None
-        Where it did so last.
-    trouble : str
-        Why it is not looked at: the model was changed to one without that weight. Empty if it is.
+    `number` counts from 1 and stays its own. It has stopped the run `hits` times, last at `step`; `once` disables it
+    then. `trouble` says why it is not looked at: the model was changed to one without that weight.
     """
 
     def __init__(self, number: int, condition: Condition, once: bool) -> None:

@@ -323,15 +323,7 @@ LASTING = ("linear", "cosine", "decay", "cycle")
 
 
 class Command:
-    """The line of a scene that has just begun: ``command(reader)`` is that of a moment, None where there is none.
-
-    Parameters
-    ----------
-    scene : Scene
-        Built from its `options`.
-    word : str
-        What stands behind ``scalarviz``: the scene's name, or the path of its file.
-    """
+    """``command(reader)`` is the line that shows a moment of a new scene again; None where there is none."""
 
     def __init__(self, scene: Scene, word: str) -> None:
         self._scene, self._word = scene, word
