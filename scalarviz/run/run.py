@@ -349,7 +349,7 @@ class Run:
             ``done`` says whether the frame is there; ``result(timeout)`` and, under asyncio, ``await`` wait for it.
             Beside a training thread (a `Worker`, a window) it is the frame of the next pause between two calls of the
             engine, after the edits asked for before, or of the thread's end; an engine with a memory of its own may
-            give one from the middle of a call. Else it is that of now, which no thread of your own may change meanwhile.
+            give one from the middle of a call. Else it is that of now; no thread of yours may change it meanwhile.
 
         Examples
         --------
