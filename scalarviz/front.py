@@ -5,7 +5,7 @@ from .errors import ScalarvizError
 from .imported.loading import load_onnx
 from .nn._embedding import gather
 from .run import Run, Scene
-from .run.sources.watched.watched import watch
+from .run.sources.watched import watch
 from .scalar import Value, Weight, dot
 from .scalar.functions import (
     abs,

@@ -27,7 +27,7 @@ from scalarviz.io import CsvTable, decoded, parse_csv
 from scalarviz.io.readable import check_source, unreadable
 from scalarviz.run import Moment, Story
 from scalarviz.run.panels import Axis, CurveFit, GraphPanel, LossCurve, Made, Panel, PlaneMap, Points
-from scalarviz.run.questions.formula import Formula, formula
+from scalarviz.run.questions.parser import Formula, formula
 
 from . import kit
 from .options import Batch, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, flag

@@ -1,4 +1,4 @@
-"""What a pupil wrote: is there still a ``...`` in it, how many inputs does it take, and what does a call of it give."""
+"""What a pupil wrote: whether it has a ``...``, how many inputs it takes, what a call gives."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _holds_dots(code: CodeType) -> bool:
 
 
 def inputs_of(function: Any, what: str) -> Inputs:
-    """Names of the arguments that have to be given by their place, and of those that may be; TypeMismatchError."""
+    """Names of arguments that must be given by place, and of those that may be; TypeMismatchError."""
     if not callable(function):
         raise TypeMismatchError(f"{what} must be a function, got {type(function).__name__} {shown(function)}")
     try:

@@ -195,7 +195,7 @@ def _grad(node: Value) -> float:
 
 
 def pulled_by(op: Callable[..., Any], whole: Callable[..., Any], rows: Floats, up: Floats) -> tuple[Floats, Floats]:
-    """What a pupil's rule added to the gradients of the operands, and what stands there; `up` are the node's."""
+    """What a pupil's rule added to the operands' gradients, and what is there; `up` are the node's."""
     before = np.random.default_rng(2).uniform(1.0, 3.0, rows.shape)
     after = np.empty_like(rows)
     for p, row in enumerate(rows.tolist()):

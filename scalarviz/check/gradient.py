@@ -100,7 +100,7 @@ def differentiated(of: Any, title: str) -> tuple[Callable[..., Any], tuple[str, 
 
 
 def registered(of: Any) -> str:
-    """The name of the operation that a function of the package, or of ``sv.register``, applies; empty for others."""
+    """The operation that a function of the package or of ``sv.register`` applies; empty for others."""
     name = getattr(of, "__name__", "")
     return name if getattr(of, "__module__", "") == function.__module__ and name in ops.TABLE else ""
 
@@ -161,7 +161,7 @@ def _shown(number: float, other: float) -> str:
 
 
 def from_graph(whole: Callable[..., Any], tried: Tried) -> list[Guess]:
-    """Mistakes that only the function's own graph knows: a link that is missing, a way that is not counted."""
+    """Mistakes that only the function's own graph shows: a missing link, a way not counted."""
     first = tried.first_wrong()
     if first is None:
         return []
@@ -236,7 +236,7 @@ def pulled(name: str, row: list[float], upstream: float = 1.0) -> list[float]:
 
 @cache
 def _sound(entry: ops.Op) -> bool:
-    """Whether the derivatives of an operation agree with finite differences; True where nothing can be said."""
+    """Whether an operation's derivatives agree with finite differences; True where nothing can be said."""
     there = anywhere(entry.name)
     if there is None:
         return True
@@ -256,7 +256,7 @@ def anywhere(name: str, seed: int = 0) -> Places | None:
 
 
 def result_taken_for_input(name: str, there: Places, k: int, upstream: Floats) -> list[Guess]:
-    """The slope by the `k`-th operand with the operand in the place of the result: tanh with ``1 - a * a``."""
+    """The slope by the `k`-th operand with the operand for the result: tanh with ``1 - a * a``."""
     entry = ops.get(name)
     partial = entry.partials[k]
     if partial is None or len(entry.args) != 1:

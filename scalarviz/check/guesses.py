@@ -17,7 +17,7 @@ LEAST = 5
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """What numbers, of shape (points,), somebody would have who makes one mistake; `details` are for its words."""
+    """The numbers (points,) that one mistake gives; `details` are for its words."""
 
     cause: str
     numbers: Floats

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 def given_of(title: str, hint: Any, tolerance: Any, seed: Any = 0) -> tuple[str, float]:
-    """The hint and the largest accepted error that a check was given; InputError where one of the three cannot be."""
+    """The hint and the largest accepted error of a check; InputError where one of the three is wrong."""
     integer(f"{title}: seed", seed, 0)
     width = as_number(tolerance, f"{title}: tolerance")
     if not (math.isfinite(width) and width > 0):
@@ -52,7 +52,7 @@ class Places:
 
 
 def bounds_of(between: Any, title: str) -> tuple[float, float]:
-    """The two ends of where points are drawn; InputError where they are no two finite numbers in their order."""
+    """The ends between which points are drawn; InputError unless two finite numbers in order."""
     try:
         low, high = between
     except (TypeError, ValueError):

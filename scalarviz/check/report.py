@@ -1,4 +1,4 @@
-"""`Report`: what a check found, as a truth value, as text and as a box in a notebook; which exercises failed before."""
+"""`Report`: what a check found, as truth value, text and box of a notebook; which exercises failed."""
 
 from __future__ import annotations
 

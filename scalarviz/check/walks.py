@@ -39,7 +39,7 @@ def operations(root: Value) -> list[str]:
 
 
 def slopes_inside(root: Value) -> list[tuple[str, float]]:
-    """The derivative of `root` by each node between it and the leaves, with the node's operation; last one first."""
+    """The derivative of `root` by each inner node, with the node's operation; last one first."""
     inner = [node for node in reversed(ordered(root)) if node.parents and node is not root]
     return [(node.op, sum(parts)) for node, parts in zip(inner, shares(root, inner), strict=True)]
 
@@ -71,7 +71,7 @@ def shares(root: Value, leaves: Sequence[Value], without: str = "", flipped: str
 
 
 def single_ways(root: Value, leaves: Sequence[Value]) -> list[list[float]]:
-    """What comes to each leaf along every single way from the root, each number once; 0 where none leads to it."""
+    """What comes to each leaf along every way from the root, each number once; 0 without a way."""
     come: dict[int, set[float]] = {id(root): {1.0}}
     for node in reversed(ordered(root)):
         for parent, slope in zip(node.parents, node.local_gradients, strict=True):

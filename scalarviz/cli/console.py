@@ -19,7 +19,7 @@ from ..errors import InputError
 
 
 class Closed(io.TextIOBase):
-    """Stands in for a stdout that is not there: what is written fails, so a result never gets lost in silence."""
+    """Stands in for a missing stdout: writing to it fails, so a result never gets lost in silence."""
 
     def writable(self) -> bool:
         """Whether one may try."""
@@ -123,7 +123,7 @@ def unwritable(error: OSError) -> InputError:
 
 
 class Progress:
-    """A bar on a terminal, a line now and then elsewhere; a context manager. Counts go from `first` to `last`."""
+    """A bar on a terminal, else a line now and then; a context manager. Counts go from `first` to `last`."""
 
     def __init__(self, title: str, first: int, last: int) -> None:
         self.title, self.first, self.last = title, first, last

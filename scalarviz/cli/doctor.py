@@ -38,7 +38,7 @@ def command() -> Command:
 
 
 def doctor(options: Any) -> int:
-    """Print the findings, with ``--report`` also versions; or what engines make of operations. The exit code, 0."""
+    """Print the findings, with ``--report`` versions too, or the engines' operations. Returns 0."""
     scene = options.scene
     if options.report and options.ops:
         raise InputError("doctor: --report and --ops are two answers; ask for one of them")

@@ -1,4 +1,4 @@
-"""Flags from a scene's options: each field of the pydantic model becomes one, so a flag has one description."""
+"""Flags from a scene's options: each field of the pydantic model is one, with one description."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Command = tuple[type[BaseModel], Callable[[Any], int]]
 def add_command(
     app: Any, name: str, summary: str, model: type[BaseModel], call: Callable[[Any], int], everything: bool
 ) -> None:
-    """Add a command with one flag for every field of `model`; its rare ones are shown with `everything` alone."""
+    """Add a command with a flag for every field of `model`; rare ones are shown with `everything`."""
     known: Set[str] = frozenset() if everything else getattr(model, "rare", frozenset())
     rare = {name for name, field in model.model_fields.items() if name in known and not extra_of(field).get("argument")}
     told = f"{len(rare)} more flags: scalarviz {name} --help-all" if rare else None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def scene_names() -> dict[str, str]:
-    """The scenes that come with the package: name to first line of its docstring; nothing is imported for it."""
+    """The scenes of the package: name to first line of its docstring; nothing is imported."""
     return {name: summary_of(path) for name, path in scene_files().items()}
 
 

@@ -46,7 +46,7 @@ def _answer(number: int, frame: FrameType | None) -> None:
 
 
 def _unraisable(problem: Any) -> None:
-    """A Ctrl-C that came where Python cannot raise, as in a callback of the collector, is one all the same."""
+    """A Ctrl-C counts where Python cannot raise, too, as in a callback of the collector."""
     if isinstance(problem.exc_value, KeyboardInterrupt):
         _leave()
     sys.__unraisablehook__(problem)

@@ -95,7 +95,7 @@ def _brief(said: str) -> str:
 
 
 def _app(arguments: list[str]) -> tuple[Any, str]:
-    """The typer application; only the command that is asked for gets its flags, the others just a line of help."""
+    """The typer application; only the command that is called gets its flags, the others a line of help."""
     import typer
 
     app = typer.Typer(

@@ -166,7 +166,7 @@ def way_of(path: Path, doors: list[Door]) -> Way:
 
 def _weights(path: Path, doors: list[Door]) -> Way:
     """The door of the scene that wrote a file of weights."""
-    from ..run.checkpoint import read_checkpoint
+    from ..run.state import read_checkpoint
 
     writer = read_checkpoint(path).notes.get(WRITER, "")
     door = next((d for d in doors if d.name == writer), None)

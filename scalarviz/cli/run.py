@@ -17,8 +17,8 @@ import numpy as np
 from ..errors import SLOWER, DivergedError, ExpressionError, InputError, MissingDependencyError, ScalarvizError
 from ..io import check_target
 from ..io.weights import OPTIMIZER, checksum
-from ..run.checkpoint import optimizer_state
 from ..run.scene.scene_file import WRITER, LoadedScene, settled
+from ..run.state import optimizer_state
 from .console import Progress, fail, number_of, say, tell
 from .pictures import Outputs, check_heard, check_look, check_moment, plan_outputs
 from .recording import Taken, check_recording
@@ -289,7 +289,7 @@ def _content(run: Run) -> tuple[object, ...]:
 
 def _loss(scene: Scene) -> float:
     """What is told as the loss: of the last step, or of all samples."""
-    from ..run.sources.run_source import RunSource
+    from ..run.source import RunSource
 
     return RunSource(scene.run).whole_loss() if scene.whole_loss else scene.run.loss
 

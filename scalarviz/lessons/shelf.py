@@ -76,7 +76,7 @@ def _title(script: Path) -> str:
 
 
 def unrun(notebook: bytes) -> bytes:
-    """A notebook before anybody has run it: without what its cells printed and drew, and without their numbers."""
+    """A notebook as before its first run: without what its cells printed and drew, and without numbers."""
     tree = json.loads(notebook)
     for cell in tree["cells"]:
         if cell["cell_type"] == "code":

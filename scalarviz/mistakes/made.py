@@ -15,7 +15,7 @@ from ..checks import one_of, text
 from ..nn import init
 from ..nn._module import Module
 from ..optim import Adam, Optimizer
-from ..run.core.loss_scale import Given, LossScale
+from ..run.core.optimizer import Given, LossScale
 from ..scalar import Value, Weight, mistaken, ops
 from ..scalar.store import Block as Numbers
 from .block import Block

@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 
 class Recorder(Protocol):
-    """Told of every place at which a run, or what another library trains, comes to stand.
-
-    That is after a call of the engine, an edit, a way back, a load.
-    """
+    """Told of every place at which a run, or what another library trains, comes to stand."""
 
     @property
     def every(self) -> int:
@@ -39,10 +36,7 @@ class Recorder(Protocol):
         ...
 
     def look(self, run: Any) -> None:
-        """The run stands, between two calls of the engine, in the thread that trains; copies are taken, no more.
-
-        It raises nothing: whoever looks on stops no training.
-        """
+        """The run stands, between two calls of the engine, in the thread that trains; copies are taken, no more."""
         ...
 
     def ended(self, run: Any) -> None:
@@ -208,11 +202,7 @@ def advance_to_break(run: Run, most: int) -> int:
 
 @in_turn
 def holds(run: Run, condition: str) -> bool:
-    """Whether a condition is true where the run stands; of a whole tensor, for one element at least.
-
-    Raises ExpressionError: it cannot be read, as for :meth:`break_on`, or it compares a step with the one
-    before.
-    """
+    """Whether a condition is true where the run stands; of a whole tensor, for one element at least."""
     read = Condition.read(condition, names_now(run), "holds:")
     back = next((load for load in read.expression.loads if load.before), None)
     if back is not None:

@@ -106,11 +106,7 @@ RECORDED = 86
 
 
 def check_run(weights: int, dtype: str, states: int, engine: str) -> None:
-    """InputError if a run over so many weights needs more memory than is free; a scene asks before it makes a network.
-
-    `states`: arrays that the optimiser keeps (Adam two). `engine`: NumPy's update works on all weights at
-    once, with an array for every intermediate number.
-    """
+    """InputError if a run over so many weights needs more memory than is free; a scene asks before it builds."""
     arrays = 12 + 12 * states if engine in ("numpy", "objects") else 6 + 3 * states
     each = max(RECORDED, 22 + arrays * np.dtype(dtype).itemsize)
     check_memory(weights * each, f"a run of {weights:,} weights", "take smaller layers")
@@ -192,11 +188,7 @@ Shape = tuple[int, ...]
 
 
 def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
-    """`array` as (N, n): one-dimensional data has one number a sample, pictures become rows in C order.
-
-    Raises TypeMismatchError: no real numbers, or a masked array. InputError: empty, or not finite (naming the
-    first bad sample).
-    """
+    """`array` as (N, n): one-dimensional data has one number a sample, pictures become rows in C order."""
     found = real_array(array, what)
     if found.ndim == 0 or 0 in found.shape:
         raise InputError(f"{what} must have the shape (samples, numbers a sample), none of them 0; got {found.shape}")
@@ -242,10 +234,7 @@ def _check_shape(given: Shape, shape: Shape, what: str) -> None:
 
 
 def fitting(array: ArrayLike, shape: Shape, what: str) -> NDArray[Any]:
-    """`array` as rows (N, n) of samples of that shape; rows may be given for pictures.
-
-    Raises InputError: samples of another shape; see :func:`as_samples` as well.
-    """
+    """`array` as rows (N, n) of samples of that shape; rows may be given for pictures."""
     samples = as_samples(array, what)
     _check_shape(sample_shape(samples, array), shape, what)
     return samples
@@ -262,10 +251,7 @@ def on_target_rows(loss: Callable[..., Any], shape: Shape) -> Callable[..., Any]
 
 
 def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
-    """The inputs and targets of ``data=(X, Y)``: arrays (N, n), or sources where they are not copied.
-
-    Raises InputError: not a pair, or of different lengths.
-    """
+    """The inputs and targets of ``data=(X, Y)``: arrays (N, n), or sources where they are not copied."""
     listed = isinstance(data, list | tuple) or (isinstance(data, np.ndarray) and data.ndim > 0)
     if not listed or len(data) != 2:
         raise InputError(
@@ -283,11 +269,7 @@ def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
 
 
 def limited_rule(optimizer: Optimizer, limits: Limits, group: int | None = None) -> Tape:
-    """The recorded update of one weight; its gradient gets the penalties' on top, and is scaled and cut.
-
-    What it is scaled by is a third number of the rule, behind the rate and the number of the step. `group`: that of
-    the weights of one parameter group alone.
-    """
+    """The recorded update of one weight; its gradient gets the penalties' on top, and is scaled and cut."""
 
     def limited(w: Value, g: Value, numbers: Sequence[Value]) -> Value:
         if limits.l1:
@@ -306,10 +288,7 @@ def limited_rule(optimizer: Optimizer, limits: Limits, group: int | None = None)
 
 
 def limits_of(l1: Any, l2: Any, clip_norm: Any, clip_value: Any) -> Limits:
-    """What was given for them, checked.
-
-    Raises InputError: a penalty is negative, a limit is not above 0, or one is no finite number.
-    """
+    """What was given for them, checked."""
     return Limits(at_least_zero(l1, "l1"), at_least_zero(l2, "l2"), _limit(clip_norm, "clip_norm"),
                   _limit(clip_value, "clip_value"))  # fmt: skip
 

@@ -19,8 +19,7 @@ from .callbacks import end_callbacks
 from .checks import as_pair, batch_of, check_run, limits_of, of_values, sample_shape, seed_of
 from .core.gather import gather, owners_of, release
 from .core.graph import Graph, recorded, weights_of
-from .core.loss_scale import loss_scale_of
-from .core.optimizer import columns_of, flat_state, record_rules, record_update
+from .core.optimizer import columns_of, flat_state, loss_scale_of, record_rules, record_update
 from .core.setup import Dataset, data_of
 from .core.training import Training, in_turn
 from .engines import first_trainer

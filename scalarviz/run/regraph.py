@@ -190,20 +190,14 @@ def same_blocks(new: Graph, old: Graph) -> list[Carried]:
 
 
 def put_graph(run: Run, graph: Graph) -> None:
-    """Let a run go on with a graph that it had; its numbers are put back by whoever does that.
-
-    Raises ScalarvizError: the engine cannot be made for it; nothing is changed then.
-    """
+    """Let a run go on with a graph that it had; its numbers are put back by whoever does that."""
     if graph is not run._graph:
         pace = graph.optimizer.lr_pace.moment()
         put_made(run, Made(graph, run._graph, tuple(same_blocks(graph, run._graph)), pace=pace))
 
 
 def put_made(run: Run, made: Made) -> None:
-    """Let a run go on with another graph.
-
-    Raises ScalarvizError: the engine cannot be made for it; nothing is changed then.
-    """
+    """Let a run go on with another graph."""
     if made.graph.blocks == run._graph.blocks:
         _put(run, made, run._store)
         return
@@ -355,10 +349,7 @@ def _keep_numbers(run: Run, made: Made, before: _Before) -> None:
 
 
 def made(run: Run, change: Change) -> Made:
-    """All that it takes to go on after `change`; the run and the models are left as they are.
-
-    Raises ScalarvizError: a part of it does not fit the run, its data, or another part.
-    """
+    """All that it takes to go on after `change`; the run and the models are left as they are."""
     old = run._graph
     model = old.model if change.model is None else change.model
     loss = LOSSES[change.loss]() if isinstance(change.loss, str) else change.loss
@@ -383,10 +374,7 @@ def made(run: Run, change: Change) -> Made:
 
 
 def check_made(run: Run, found: Made) -> None:
-    """Whether its loss and its batches fit the data that there is.
-
-    Raises InputError.
-    """
+    """Whether its loss and its batches fit the data that there is."""
     tape, problem = found.graph.tape, run._problem
     if found.graph is not run._graph:
         some = slice(0, FIRST) if isinstance(problem.data, Outside) else slice(None)  # the others when they are read
@@ -415,10 +403,7 @@ def _activations(model: Any, wanted: str | Activation | None) -> Iterator[None]:
 
 
 def _hidden(model: Any) -> list[Place]:
-    """The activations that a module with weights follows.
-
-    Raises InputError: it is no Sequential, or there are none.
-    """
+    """The activations that a module with weights follows."""
     if not isinstance(model, Sequential):
         raise InputError(
             f"change: activation is for an nn.Sequential, and the model is a {type(model).__name__}; give "

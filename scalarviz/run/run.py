@@ -21,30 +21,26 @@ from ..optim import Optimizer, Schedule
 from ..scalar.store import Store
 from ..scalar.weight import Weight
 from ..tape import Tape
-from . import callbacks, checkpoint, editing, engines, looking, making, state, travel
+from . import callbacks, editing, engines, looking, making, state, travel
 from .atomic import Atomic
 from .callbacks import Recorder, StepCallback
 from .checks import Shape
-from .core.forward import Forward
 from .core.frame import Branch, Frame, Stage, Tensor
-from .core.graph import Graph
+from .core.graph import Forward, Graph
 from .core.history import History
-from .core.loss_scale import Given, LossScale
-from .core.optimizer import hand_back, spans_in
-from .core.requests import FrameRequest
+from .core.optimizer import Given, LossScale, hand_back, spans_in
 from .core.setup import Dataset
 from .core.training import Training, handed_on, in_turn
-from .editing import AS_NOW, AsNow
+from .editing import AS_NOW, AsNow, RunHands
 from .edits import AddSamples, Applied, Edit, Refill, SetNumbers, SetOptimizer, SetSchedule, SetTargets, SetWeights
-from .hands import RunHands
-from .looking import Sample
+from .looking import FrameRequest, Sample
 from .opened.network import Network
 from .opened.opened import Opened
 from .opened.why import MOST, Comparison, Why
 from .past.timeline import Progress, Timeline
 from .questions.breakpoints import Breakpoint, Breakpoints, Stop
 from .questions.conditions import Named
-from .state import State
+from .state import Checkpoint, State
 from .travel import Traveller
 
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
@@ -56,19 +52,19 @@ class Run:
     Parameters
     ----------
     model : nn.Module or callable
-        A module, or any function of a list of Values that returns one or several: lists, tuples, dicts of them, nested.
+        A module, or any function of a list of Values. It returns one Value, or nested lists, tuples and dicts of them.
     loss : callable
-        ``loss(outputs, targets) -> Value`` of one sample: what the model returned, and a list, nested as the data is.
-        Its ``batch_reduction`` ("mean" without one) says how the losses of a batch are joined, its ``batch_part`` and
-        ``batch_shares`` (see :mod:`scalarviz.nn`) what else a mean divides by.
+        ``loss(outputs, targets) -> Value`` of one sample; the targets are a list, nested as the data is. Its
+        ``batch_reduction`` (default "mean") joins the losses of a batch; :mod:`scalarviz.nn` has ``batch_part`` and
+        ``batch_shares``, what else a mean divides by.
     optimizer : optim.Optimizer
         Holds the weights that are trained; others of the model get gradients only.
     data : (X, Y)
-        Arrays (N, n_inputs) and (N, n_targets); one-dimensional means one number a sample. Pictures N x C x H x W reach
-        the model as nested lists C x H x W; class targets are whole numbers (N,). Data is copied in the run's dtype
-        (bytes and small whole numbers as they are), but for ``np.memmap`` and objects that have a length and take
-        slices and arrays of numbers (or say their ``chunks``, as those of h5py): their batches are read and checked
-        before each call. If such a file changes, the run says so, and going back stops at kept moments.
+        Arrays (N, n_inputs) and (N, n_targets), or (N,) for one number a sample. Pictures N x C x H x W reach the model
+        as nested lists C x H x W; class targets are whole numbers (N,). Data is copied in the run's dtype (bytes and
+        small whole numbers as they are). ``np.memmap`` and objects with a length that take slices and arrays of numbers
+        (or have ``chunks``, as in h5py) are read and checked batch by batch; if such a file changes, the run says so,
+        and going back stops at kept moments.
     batch_size : int, optional
         Samples a step; default all. With ``sampling="replacement"`` there may be more of them than data.
     sampling : {"epochs", "replacement"}
@@ -79,41 +75,37 @@ class Run:
         ``"cuda:1"`` names a GPU. ``"auto"`` takes one where a step is long enough to repay it, else numba, else NumPy;
         ``run.engine.why`` gives the reason. The first step, or :meth:`prepare`, compiles kernels that are missing.
     dtype : {"float16", "float32", "float64"}
-        Of the weights and of all arithmetic. ``"float16"`` is PyTorch's mixed precision: the network computes with
-        float16 weights and rows and adds up in float32, the optimiser changes float32 weights (:attr:`values`), and
-        frames show what the network computed with.
+        Of the weights and of all arithmetic. ``"float16"`` is PyTorch's mixed precision: the network computes in
+        float16 and adds up in float32, the optimiser changes float32 weights (:attr:`values`), frames have float16.
     l1, l2 : float
-        The loss of a step has ``l1 * sum(abs(w)) + l2 * sum(w * w)`` on top, over all weights of the model. The
-        optimiser follows it; :meth:`evaluate` and the gradient in frames leave it out.
+        A step's loss has ``l1 * sum(abs(w)) + l2 * sum(w * w)`` on top, over all weights of the model;
+        :meth:`evaluate` and the gradient in frames leave it out.
     clip_norm, clip_value : float, optional
         The gradient of the trained weights, penalties included, is scaled down to this length where it is longer, then
         each number cut to ``-clip_value .. clip_value``: PyTorch's ``clip_grad_norm_``, ``_value_``.
     loss_scale : "dynamic" or int, optional
-        With ``dtype="float16"`` alone: the loss is multiplied by it on the way back, so that small gradients are not
-        rounded to 0. ``"dynamic"`` (None) begins at 65,536, doubles after 2,000 good steps, and is halved at a step
-        whose gradient is not finite, which changes no weight: PyTorch's ``GradScaler``. A whole number stays.
+        For ``dtype="float16"``: multiplies the loss on the way back, so that small gradients do not become 0.
+        ``"dynamic"`` (None) is PyTorch's ``GradScaler``: it begins at 65,536, doubles after 2,000 good steps, and is
+        halved at a step whose gradient is not finite, which changes no weight. A whole number stays.
     threads : int or None
         How many the engine may use, None for all processors; ``run.engine`` says how many it uses. They change no bits.
 
     Raises
     ------
     InputError
-        Shapes that do not fit, data that is not finite, a batch larger than the data, an optimiser that overrides
-        ``step()``.
+        Shapes do not fit, data is not finite, the batch exceeds the data, or the optimiser overrides ``step()``.
     TracingError
         The model asks a Value for its number.
 
     Notes
     -----
-    A Weight belongs to one live Run: a new Run takes it over, and the old one raises StateError when it is stepped or
-    changed, as a closed Run does. :meth:`close` returns the weights to stand-alone float64. A change that raises has
-    changed nothing.
+    A Weight belongs to one live Run: a new Run takes it over, and the old one raises StateError when stepped or
+    changed, as a closed Run does. A change that raises has changed nothing.
 
     Attributes
     ----------
-    model, optimizer
+    model, optimizer, loss_function
         As given, or as :meth:`change` put them; setting a number of the optimiser is an edit.
-    loss_function : callable
     seed : int
     dtype : str
     tensors : tuple of Tensor
@@ -201,8 +193,7 @@ class Run:
         Raises
         ------
         DivergedError
-            A loss or weight is no longer finite. The run stands at the first such step and its history holds it; the
-            message names the step and the first weight.
+            A loss or weight is no longer finite; the run stands at the first such step, which its history holds.
         StateError
             A function of :meth:`on_step` has raised.
 
@@ -248,9 +239,9 @@ class Run:
     def on_step(self, fn: Callable[[Run], object], every: int = 1) -> StepCallback:
         """Call ``fn(run)`` after the steps whose number `every` divides, in the thread that trains.
 
-        What it changes by edits (``run.lr = ...``, ``run.change``, ``w.data = ...``) is recorded as edits at that step.
-        Steps that are done again (:meth:`to`, :meth:`back`, following the record) repeat the edits and do not call it.
-        It must not call :meth:`step`.
+        ``.remove()`` on the result ends it. What `fn` changes (``run.lr = ...``, ``w.data = ...``) is recorded as edits
+        at that step. Steps that are done again (:meth:`to`, :meth:`back`) repeat the edits without calling it. It must
+        not call :meth:`step`.
 
         Parameters
         ----------
@@ -258,16 +249,10 @@ class Run:
         every : int
             At least 1. Calls of the engine end at its multiples, which changes no bit; 1 makes every call one step.
 
-        Returns
-        -------
-        StepCallback
-            ``.remove()`` ends it.
-
         Raises
         ------
         StateError
-            From :meth:`step`: `fn` has raised. The step is done, what `fn` changed before is recorded, and the next
-            :meth:`step` goes on.
+            From :meth:`step`: `fn` has raised. The step and what `fn` changed are done; the next :meth:`step` goes on.
 
         Examples
         --------
@@ -340,8 +325,7 @@ class Run:
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
         """One consistent snapshot; `probe` is one sample (n_inputs,) whose activations are wanted.
 
-        With `state` it holds the optimiser's arrays too (``Frame.state``). Beside a training thread it waits for one;
-        :meth:`request_frame` does not.
+        With `state` it holds the optimiser's arrays too. Beside a training thread it waits (:meth:`request_frame` not).
 
         Examples
         --------
@@ -362,11 +346,10 @@ class Run:
         Returns
         -------
         FrameRequest
-            ``done`` says whether the frame is there, ``result(timeout)`` waits for it, and ``await`` does under
-            asyncio. Beside a training thread (a `Worker`, a window) the frame is that of the next pause between two
-            calls of the engine, after the edits that were asked for before; an engine with a memory of its own may give
-            one from the middle of a call. If the thread ends, it is the frame of its end. Without such a thread it is
-            that of this moment; numbers that a thread of your own changes by ``step`` may change while they are read.
+            ``done`` says whether the frame is there; ``result(timeout)`` and, under asyncio, ``await`` wait for it.
+            Beside a training thread (a `Worker`, a window) it is the frame of the next pause between two calls of the
+            engine, after the edits asked for before, or of the thread's end; an engine with a memory of its own may
+            give one from the middle of a call. Else it is that of now; no thread of yours may change it meanwhile.
 
         Examples
         --------
@@ -386,7 +369,7 @@ class Run:
     def predict(self, inputs: ArrayLike, values: NDArray[Any] | None = None) -> NDArray[Any]:
         """The outputs for `inputs` (N, n_inputs) at flat `values` (default now), shape (N, n_outputs).
 
-        Nested outputs are numbers in a row here, in the order of their lists, tuples and dicts.
+        Nested outputs are one row, in the order of their lists, tuples and dicts.
 
         Examples
         --------
@@ -411,29 +394,22 @@ class Run:
         Parameters
         ----------
         frame : Frame, optional
-            Open the step that follows this frame, at its weights and with the batch of that step; default: the coming
-            one. The optimiser's state is known at the run's own step alone.
+            Open the step after this frame, with its weights and the batch of that step; default: the coming step. The
+            optimiser's state is known at the run's own step alone.
         sample : int or (x, y), optional
-            A trial step with this sample alone: its number in the data, or inputs (n_inputs,) and targets (n_targets,).
-            Means over the batch are those of the step's own batch.
+            A trial step with this sample alone: its number in the data, or inputs (n_inputs,) and targets
+            (n_targets,). Means over the batch are those of the step's own batch.
         step : int, optional
             Which step, from 1: one that was done on this branch, or the coming one. The run goes there and returns.
 
-        Returns
-        -------
-        Opened
-
         Raises
         ------
-        InputError
-            A frame of another run, a sample that does not fit, no such step, or a frame and a step.
-        StateError
-            The step is kept no longer.
+        InputError, StateError
+            A frame of another run, a sample that does not fit, no such step, or both; the step is kept no longer.
 
         Notes
         -----
-        The run stands as before, bit for bit. Passes are float64, in blocks of samples, in the thread that asks; beside
-        a training thread the numbers are copied between two calls of the engine.
+        The run stands as before, bit for bit. Passes are float64, in the thread that asks.
 
         Examples
         --------
@@ -442,27 +418,19 @@ class Run:
         return Opened(looking.to_open(self, frame, sample, step), trial=sample is not None)
 
     def why(self, weight: Weight | str | int, step: int | None = None) -> Why:
-        """Print why a weight moved: the terms of its gradient, their sum, the optimiser's rule with every number.
+        """Print why a weight moved: the terms of its gradient, their sum, the optimiser's rule; returns the numbers.
 
         Parameters
         ----------
         weight : Weight, str or int
             ``net[0].weight[2][1]``, ``"0.weight[2][1]"``, or its flat index.
         step : int, optional
-            Which step, from 1: one that was done on this branch, or the coming one. Default: the last one; before the
-            first, the first. The run goes there and returns: it stands as before, bit for bit.
-
-        Returns
-        -------
-        Why
-            What was printed, as numbers.
+            Which step of this branch, from 1; default: the last one, or the first. The run stands as before.
 
         Raises
         ------
-        InputError
-            There is no such weight here, or no such step.
-        StateError
-            The step is kept no longer.
+        InputError, StateError
+            There is no such weight here, or no such step; it is kept no longer.
 
         Examples
         --------
@@ -494,11 +462,11 @@ class Run:
         Parameters
         ----------
         condition : str
-            As ``"grad > 10"`` (the largest gradient, without its sign), ``"loss < 0.01 and step > 100"``, ``"nan"`` (a
-            number is not finite), ``"dead"`` (a rectifier's unit is 0 for all samples), ``"0.weight[2][1] < 0"``,
-            ``"grad(0.weight[2][1]) > 1"``, ``"0.weight[2][1] crosses 0"``, ``"sign(0.weight[2][1]) changes"``,
-            ``"loss > 2 * before(loss)"``, ``"max(abs(0.weight)) > 3"``. The names are ``loss``, ``lr``, ``step``,
-            ``grad``, ``nan``, ``dead`` and every tensor; :mod:`scalarviz.run.questions.parser` has the grammar.
+            As ``"loss < 0.01 and step > 100"``, ``"grad > 10"`` (the largest gradient, without its sign), ``"nan"`` (a
+            number is not finite), ``"dead"`` (a rectifier's unit is 0 for all samples), ``"grad(0.weight[2][1]) > 1"``,
+            ``"0.weight[2][1] crosses 0"``, ``"sign(0.weight[2][1]) changes"``, ``"loss > 2 * before(loss)"``,
+            ``"max(abs(0.weight)) > 3"``. Names are ``loss``, ``lr``, ``step``, ``grad``, ``nan``, ``dead`` and every
+            tensor; :mod:`scalarviz.run.questions.parser` has the grammar.
         once : bool
             Whether it is disabled when it has been hit.
 
@@ -509,20 +477,16 @@ class Run:
 
         Raises
         ------
-        ExpressionError
-            It cannot be read; the message says where and what may stand there.
-        InputError, TypeMismatchError
-            More than 10,000 characters, or no text.
+        ExpressionError, InputError, TypeMismatchError
+            It cannot be read: the message says where, and what may stand there; over 10,000 characters, or no text.
 
         Notes
         -----
-        A condition that is true already when a step begins stops the run when it becomes true *again*; those that look
-        back (``crosses``, ``changes``, ``before``) stop it at every step at which they hold. What an edit makes true
-        stops nothing. One of a whole tensor stops it whenever it becomes true for one more element.
+        A condition that is true already stops the run when it becomes true *again*; those that look back (``crosses``,
+        ``changes``, ``before``) stop it at every step at which they hold. One of a whole tensor stops it whenever it
+        becomes true for one more element. What an edit makes true, and a jump (``to``, ``back``), stop nothing.
 
-        :attr:`stopped_by` says why the run stopped. Conditions of ``loss``, ``lr`` and ``step`` alone cost next to
-        nothing; others let the engine do one step a call. Both also stop a run that follows its record, and not one
-        that jumps (``to``, ``back``).
+        Conditions of ``loss``, ``lr`` and ``step`` alone cost next to nothing; others are checked every step.
 
         Examples
         --------
@@ -542,7 +506,7 @@ class Run:
         return stop if stop is not None and stop.step == self._training.steps else None
 
     def find(self, condition: str, before: int | None = None, *, progress: Progress | None = None) -> int | None:
-        """The step before `before` at which a condition last became true, by the step itself or by an edit made there.
+        """The step before `before` at which a condition last became true, by the step or an edit there; None: never.
 
         Parameters
         ----------
@@ -551,24 +515,16 @@ class Run:
         before : int, optional
             Default: where the run stands. From a step that was found, it finds the one before that.
         progress : callable, optional
-            Told now and then how much is searched (0 to 1); returning False gives it up.
-
-        Returns
-        -------
-        int or None
-            None if it never became true, or was given up. ``run.to(step)`` goes there.
+            Called with the searched share (0 to 1); returning False gives it up.
 
         Raises
         ------
-        ExpressionError
-            It cannot be read, as for :meth:`break_on`.
-        InputError
-            This branch has no step `before`.
+        ExpressionError, InputError
+            It cannot be read, as for :meth:`break_on`; this branch has no step `before`.
 
         Notes
         -----
-        Losses are looked up. For weights and gradients the steps are done again, from keyframe to keyframe, the last
-        one first; the run stands as before, bit for bit.
+        Losses are looked up; for weights and gradients the steps are done again. The run stands as before, bit for bit.
 
         Examples
         --------
@@ -615,12 +571,11 @@ class Run:
             Of the hidden modules of a Sequential, those that a layer with weights follows; the last one stays.
         loss : str or callable, optional
         optimizer : str, Optimizer or class, optional
-            It begins, whatever it did before. A name (``"Adam"``) or a class holds the weights that the one before
-            held.
+            It begins anew. A name (``"Adam"``) or a class holds the weights that the one before held.
         model : callable, optional
-            Layers that still fit go on with the numbers of now: of two Sequentials a longest row of layers of equal
-            shapes in order, of other modules those of equal names and shapes. Others begin as they are; the log says
-            which. Without `optimizer` that of now goes on over the new weights; those no longer in the run stand alone.
+            Layers that still fit keep their numbers: of two Sequentials a longest row of layers of equal shapes in
+            order, of other modules those of equal names and shapes. The log names the others. Without `optimizer` that
+            of now goes on over the new weights; those no longer in the run stand alone.
         l1, l2, clip_norm, clip_value : float, optional
             See :class:`Run`; None ends a limit.
         **numbers
@@ -693,7 +648,7 @@ class Run:
         Raises
         ------
         InputError, TypeMismatchError
-            They are not weights of this run, or none of them is trained, or the optimiser has no such number.
+            They are not weights of this run, none is trained, or the optimiser has no such number.
 
         Examples
         --------
@@ -715,14 +670,12 @@ class Run:
     def add_samples(self, inputs: ArrayLike, targets: ArrayLike) -> None:
         """Learn from more samples as well, from the next step on.
 
-        A batch of all the data stays one, and so grows. Else its size stays, and the order of the samples is that of
-        the larger set.
+        A batch of all the data grows with it; a smaller one stays. The samples' order is that of the larger set.
 
         Parameters
         ----------
         inputs, targets : array_like, shapes (K, n_inputs) and (K, n_targets)
-            Of the shapes of the run's data; pictures may come as rows. What is copied is as for
-            :class:`~scalarviz.Run`.
+            As for :class:`~scalarviz.Run`; pictures may come as rows.
 
         Raises
         ------
@@ -783,12 +736,7 @@ class Run:
         branch : Branch or int, optional
             One of :attr:`branches`; default: that of now.
         progress : callable, optional
-            Told how much of the way is done (0 to 1), several times a second; returning False gives it up.
-
-        Returns
-        -------
-        bool
-            False if it was given up: the run stands where it stood.
+            Called with the share that is done (0 to 1); returning False gives up: the run stays, and False is returned.
 
         Examples
         --------
@@ -822,21 +770,19 @@ class Run:
     def restart(self, seed: int | None = None) -> None:
         """Begin anew on a branch of its own: the first weights with the rate, batch, data and freezes of now.
 
-        What was trained stays as a branch, and :meth:`undo` returns to it. Of a model that was changed since, weights
-        that were there at first begin as they began, the others as the run's seed draws them.
+        What was trained stays as a branch, and :meth:`undo` returns to it. Weights that :meth:`change` brought are
+        drawn by the run's seed.
 
         Parameters
         ----------
         seed : int, optional
-            Draw other weights with this seed: each module's as its initialiser (``net.initialize(...)``, else that of
-            its constructor) drew them last. The order of the samples stays that of the run's own seed.
+            Draw other weights with this seed, as the initialiser of each module drew them last. The order of the
+            samples stays that of the run's own seed.
 
         Raises
         ------
-        InputError
-            No seed, or some weights were made by hand and cannot be drawn; they are named.
-        StateError
-            Without a seed: the model was changed since to one with weights that were made by hand.
+        InputError, StateError
+            No seed, or weights that were made by hand and cannot be drawn; without a seed: :meth:`change` brought such.
 
         Examples
         --------
@@ -846,9 +792,9 @@ class Run:
 
     @in_turn
     def undo(self) -> str:
-        """Go to the moment before the last edit; steps that were made since stay as a branch. Returns its words.
+        """Go to the moment before the last edit and return its words; later steps are kept as a branch.
 
-        Of an edit that was made in the past, the future that it left is there again. StateError: nothing was changed.
+        StateError: nothing was changed.
 
         Examples
         --------
@@ -912,31 +858,29 @@ class Run:
         --------
         >>> run.state_dict()["0.weight"]
         """
-        return checkpoint.state_dict(self)
+        return state.state_dict(self)
 
     @in_turn
     def save(self, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
         """Write weights, optimiser state and step of now to a safetensors file with PyTorch's names.
 
-        See :func:`scalarviz.run.checkpoint.save_run`.
+        See :func:`scalarviz.run.state.save_run`.
 
         Examples
         --------
         >>> run.save("run.safetensors")
         """
-        checkpoint.save_run(self, path, notes)
+        state.save_run(self, path, notes)
 
     @in_turn
-    def load(
-        self, path: str | Path, *, optimizer: bool = True, keep: Collection[str] = ()
-    ) -> checkpoint.Checkpoint:  # fmt: skip
-        """Go on from a file; see :func:`scalarviz.run.checkpoint.load_run`.
+    def load(self, path: str | Path, *, optimizer: bool = True, keep: Collection[str] = ()) -> Checkpoint:
+        """Go on from a file; see :func:`scalarviz.run.state.load_run`.
 
         Examples
         --------
         >>> run.load("run.safetensors", keep=["lr"])
         """
-        return checkpoint.load_run(self, path, optimizer=flag(optimizer, "load: optimizer"), keep=keep)
+        return state.load_run(self, path, optimizer=flag(optimizer, "load: optimizer"), keep=keep)
 
     def close(self) -> None:
         """Return the weights of now to stand-alone float64 and let go of the past; frames of this step stay possible.

@@ -1,24 +1,34 @@
-"""`State`: all that a run is at one moment between two steps, as one immutable record.
+"""`State`: all that a run is at one moment between two steps; `Checkpoint`: what of it is in a file.
 
 Random numbers come from the step, so nothing else is needed to go on with the same bits. Arrays that the run writes to
 are copied; what is never written to (data, functions, the recorded graph) is referred to.
+
+A checkpoint is one safetensors file with PyTorch's names: weights, optimiser state, step and how the run trains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import mapping, text
+from ..engine.problem import DTYPES, HALF
 from ..engine.table import EngineChoice, lost
-from ..errors import InputError, StateError, TypeMismatchError, listing
+from ..errors import FileFormatError, InputError, StateError, TypeMismatchError, listing, shown
+from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors, under
 from .atomic import Atomic
-from .core.gather import asked, constants_of
+from .checks import seed_of, steps_of
+from .core.gather import asked, constants_of, without_constants
 from .core.graph import Graph
-from .core.setup import Dataset, Setup, setup_of
+from .core.optimizer import SCALE_NAME, by_name
+from .core.optimizer import restore as put_by_name
+from .core.setup import Dataset, Setup, checked_keep, plain, read, setup_of, sound, storable, written
 from .core.training import Training, in_turn
 
 if TYPE_CHECKING:
@@ -197,3 +207,236 @@ def put_numbers(training: Training, state: State, keep: Callable[[NDArray[Any]],
     training._revision, training.data_changed, training.flags_changed = store.revision, state.edited, True
     training._update = state.update  # never written to
     training.stands_at(state.step, state.loss, state.lr)
+
+
+Rule = tuple[Setup, NDArray[np.bool_] | None]
+KEY = OURS + "run"
+RULE = ("groups", "members", "momenta", "initial", "limits", "before", "frozen", "schedule")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a file of weights holds.
+
+    Attributes
+    ----------
+    tensors : dict of str to ndarray
+        By the names of ``named_parameters``.
+    optimizer_state : dict of str to ndarray
+        By ``"<state>.<tensor>"``; empty for a file of another program.
+    steps, seed : int
+    dtype : str
+        Empty for a file of another program.
+    optimizer : str
+        Class name; empty for a file of another program.
+    hyperparameters : dict
+        Of the optimiser.
+    schedule : dict
+        Of the learning rate: ``"kind"``, its class, ``"state"``, where it stood, and where numbers say them its
+        ``"arguments"``; empty if there was none.
+    rule : dict
+        How it trained, the schedule included: ``"groups"``, the numbers of each parameter group, ``"members"``,
+        ``"momenta"``, ``"initial"``, ``"limits"``, ``"before"``, ``"frozen"``; empty for a file of another program.
+    notes : dict of str to str
+        What the writer added.
+    """
+
+    tensors: dict[str, NDArray[Any]]
+    optimizer_state: dict[str, NDArray[Any]]
+    steps: int = 0
+    seed: int = 0
+    dtype: str = ""
+    optimizer: str = ""
+    hyperparameters: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    schedule: dict[str, Any] = field(default_factory=dict)
+    rule: dict[str, Any] = field(default_factory=dict)
+
+
+_ENTRIES = [one.name for one in fields(Checkpoint) if one.name not in ("tensors", "optimizer_state", "rule")]
+
+
+def save_run(run: Run, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
+    """Write weights, optimiser state and step of `run`, whole or not at all.
+
+    Parameters
+    ----------
+    run : Run
+    path : path
+    notes : mapping of str to str, optional
+        Text that comes back in :attr:`Checkpoint.notes`.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written.
+    """
+    for name, note in mapping({} if notes is None else notes, "save: the notes").items():
+        text(note, f"save: the note {shown(name)}")
+    state = {OPTIMIZER + name: array for name, array in optimizer_state(run).items()}
+    save_tensors(path, {**run.state_dict(), **state}, {KEY: said_of(run, notes)})
+
+
+def said_of(run: Run, notes: Mapping[str, str] | None = None) -> str:
+    """What is said of `run` beside its weights and its optimiser's arrays, as JSON."""
+    about = {
+        "steps": run.steps,
+        "seed": run.seed,
+        "dtype": run.dtype,
+        "optimizer": type(run.optimizer).__name__,
+        "hyperparameters": {name: plain(number) for name, number in run.optimizer.hyperparameters().items()},
+        **written(run._problem, run._graph),
+        "notes": {str(key): str(text) for key, text in (notes or {}).items()},
+    }
+    return json.dumps(about)
+
+
+def read_checkpoint(path: str | Path) -> Checkpoint:
+    """Read what `save_run` or another program wrote."""
+    tensors, metadata = load_tensors(path)
+    weights = {name: array for name, array in tensors.items() if not name.startswith(OPTIMIZER)}
+    try:
+        return checkpoint_of(weights, under(OPTIMIZER, tensors), metadata.get(KEY, "{}"))
+    except FileFormatError as error:
+        raise FileFormatError(f"{path}: {error}") from None
+
+
+def checkpoint_of(weights: dict[str, NDArray[Any]], state: dict[str, NDArray[Any]], said: str) -> Checkpoint:
+    """What weights, an optimiser's arrays, and what :func:`said_of` said are together."""
+    try:
+        about = _check(parse_json(said))
+    except RecursionError:
+        raise FileFormatError("its description of the run is nested too deeply") from None
+    except ValueError as error:
+        raise FileFormatError(f"its description of the run cannot be used: {error}") from None
+    entries = {name: about[name] for name in _ENTRIES if name in about}
+    return Checkpoint(weights, state, **entries, rule={name: about[name] for name in RULE if name in about})
+
+
+def _check(about: Any) -> dict[str, Any]:
+    """What is written about a run and read of it; InputError for the first entry that has another type or range."""
+    checks: dict[str, Callable[[Any], bool]] = {
+        "steps": lambda steps: steps_of(steps) >= 0,
+        "seed": lambda seed: seed_of(seed) >= 0,
+        "dtype": lambda dtype: dtype in ("", HALF, *DTYPES),
+        "optimizer": lambda name: isinstance(name, str),
+        "hyperparameters": lambda numbers: isinstance(numbers, dict) and all(map(storable, numbers.values())),
+        "notes": lambda notes: isinstance(notes, dict) and all(isinstance(text, str) for text in notes.values()),
+    }
+    if not isinstance(about, dict):
+        raise InputError(f"wanted names and values, got {shown(about)}")
+    for name, fits in checks.items():
+        if name in about and not fits(about[name]):
+            raise InputError(f"{name} cannot be {shown(about[name])}")
+    if wrong := sound(about):
+        raise InputError(wrong)
+    lr = about.get("hyperparameters", {}).get("lr", 0.0)
+    if isinstance(lr, bool) or not isinstance(lr, int | float) or lr < 0:
+        raise InputError(f"lr must be a number, at least 0; got {shown(lr)}")
+    return about
+
+
+# ---- the numbers by name
+
+
+@in_turn
+def state_dict(run: Run) -> dict[str, NDArray[Any]]:
+    """Every tensor, and the model's buffers, by name (copies)."""
+    return {t.name: t.stored(run._store.value) for t in run._graph.kept} | constants_of(run.model)
+
+
+@in_turn
+def optimizer_state(run: Run) -> dict[str, NDArray[Any]]:
+    """The optimiser's state by ``"<state>.<tensor>"`` (copies)."""
+    return by_name(run.optimizer, run._problem.state, run._graph.kept)
+
+
+@in_turn
+def restore(
+    run: Run, tensors: dict[str, NDArray[Any]], optimizer_state: dict[str, NDArray[Any]], steps: int,
+    rule: Rule | None = None,
+) -> None:  # fmt: skip
+    """Take over saved values (by name, all of them), the optimiser's state and the step count, on a branch of its own.
+
+    `rule`: how to train, and which weights are frozen.
+    """
+    run._enter()
+    steps = steps_of(steps)
+    mapping(tensors, "restore: the tensors")
+    mapping(optimizer_state, "restore: the optimiser's state")
+    with Atomic(run, lines=True) as atomic, run.timeline.jump(f"loaded step {steps:,}"):
+        if rule is not None:
+            setup, frozen = rule
+            put_setup(run, setup)
+            if frozen is not None:
+                run._hands.put_frozen(0, frozen)
+        targets = {"": run._store.value}
+        if optimizer_state:
+            targets |= {f"{n}.": a for n, a in zip(run.optimizer.state, run._problem.state, strict=True)}
+        for array in (*targets.values(), run._problem.previous):
+            atomic.keep(array)
+        tensors = _with_own_scale(run, without_constants(run.model, tensors))
+        put_by_name(run._graph.kept, targets, {**tensors, **optimizer_state})
+        run._problem.previous[:], run._training._update = run._store.value, None
+        run._store.revision += 1
+        run._training.stands_at(steps)
+
+
+def _with_own_scale(run: Run, tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Saved values with the loss scale of now where it is fixed or they have none; without one if nobody has it."""
+    own = [tensor.stored(run._store.value) for tensor in run._graph.kept if tensor.name == SCALE_NAME]
+    if run._loss_scale is None:
+        return tensors if own else {name: array for name, array in tensors.items() if name != SCALE_NAME}
+    (now,) = own
+    saved = tensors.get(SCALE_NAME, now)
+    fixed = run._loss_scale.fixed and np.shape(saved) == now.shape
+    return {**tensors, SCALE_NAME: np.array([now[0], *saved[1:]]) if fixed else saved}
+
+
+def load_run(run: Run, path: str | Path, *, optimizer: bool = True, keep: Collection[str] = ()) -> Checkpoint:
+    """Let `run` go on from a file: weights, step count and, with `optimizer`, how it trained.
+
+    That is the optimiser's state, the numbers of its parameter groups, penalties and clipping, the schedule and where
+    it stands, and which weights are frozen: a run with the same model, data, batch, seed and engine goes on bit for
+    bit. A file of another program has weights alone.
+
+    Parameters
+    ----------
+    run : Run
+    path : path
+    optimizer : bool
+        False: weights and step count alone.
+    keep : collection of str
+        What stays as it is in the run: names of the optimiser's numbers (``"lr"``), of limits (``"clip_norm"``), or
+        ``"schedule"``.
+
+    Raises
+    ------
+    InputError
+        Tensors are missing, unexpected or misshapen (all are listed), or the optimiser is another one, or a number is
+        not finite or too large for the run's dtype. Nothing is changed then.
+    """
+    keep, saved = checked_keep(keep, run.optimizer), read_checkpoint(path)
+    own = type(run.optimizer).__name__
+    if optimizer and saved.optimizer and saved.optimizer != own:
+        raise InputError(
+            f"{path} was trained with {saved.optimizer:.60}, this run uses {own}; use {saved.optimizer:.60}, or load "
+            "with optimizer=False to keep the weights and the step alone"
+        )
+    try:
+        if optimizer:
+            put_checkpoint(run, saved, keep)
+        else:
+            restore(run, saved.tensors, {}, saved.steps)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return saved
+
+
+def put_checkpoint(run: Run, saved: Checkpoint, keep: Collection[str] = ()) -> None:
+    """Let `run`, which has the same optimiser, go on from what was saved; see :func:`load_run`."""
+    try:
+        rule = read(run._problem, run._graph, saved.rule, keep) if "groups" in saved.rule else None
+    except TypeMismatchError as error:  # what a file says is not a caller's slip
+        raise InputError(str(error)) from None
+    restore(run, saved.tensors, saved.optimizer_state, saved.steps, rule)

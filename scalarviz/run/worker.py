@@ -34,9 +34,8 @@ from ..engine.problem import Midway, Readback
 from ..errors import StateError
 from .checks import waiting
 from .core.frame import Frame
-from .core.requests import LOOK, AskedCall, FrameRequest
 from .edits import Call, Edit, SetFrozen, SetOptimizer, SetWeights
-from .looking import frame_now
+from .looking import LOOK, AskedCall, FrameRequest, frame_now
 from .questions.breakpoints import Stop
 from .travel import span
 
@@ -123,10 +122,7 @@ class Worker:
     # ---- life
 
     def start(self) -> Self:
-        """Start the thread; from now on reads and writes of the run's weights go through this worker.
-
-        StateError if it was started before, or another Worker trains the run.
-        """
+        """Start the thread; from now on reads and writes of the run's weights go through this worker."""
         if self._over or self._thread.ident is not None:
             raise StateError("a Worker is started once; make a new one: Worker(run)")
         if self.run._store.gate is not None:
@@ -244,11 +240,7 @@ class Worker:
             self._condition.notify_all()
 
     def settle(self, timeout: float = 10.0) -> Frame:
-        """Wait until everything asked for is done, and return a frame of that moment.
-
-        StateError if that takes longer than `timeout` seconds; InputError for a timeout that a thread cannot
-        wait.
-        """
+        """Wait until everything asked for is done, and return a frame of that moment."""
         timeout = waiting(timeout, "settle: timeout")
         request = self.request()
         with self._condition:
@@ -286,11 +278,7 @@ class Worker:
         return self._ended or (self._thread.ident is not None and not self._thread.is_alive())
 
     def do(self, edit: Edit, *, gesture: str = "") -> None:
-        """Let an edit be done at the next call boundary, without waiting for it; see :meth:`Run.do`.
-
-        InputError if it does not fit the run as it is now. What is found only at the boundary stands in
-        `error`.
-        """
+        """Let an edit be done at the next call boundary, without waiting for it; see :meth:`Run.do`."""
         edit.check(self.run._hands)
         if not self._queue((edit, gesture)):
             self.run.do(edit, gesture=gesture)

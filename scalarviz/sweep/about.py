@@ -32,7 +32,7 @@ class About:
     __pydantic_config__: ClassVar[Mapping[str, object]] = {"strict": True, "extra": "forbid"}
 
     def place(self, number: int) -> tuple[dict[str, Label], int]:
-        """Options and seed of a run, by its number: of a seed's runs the last option's value changes fastest."""
+        """Options and seed of a run by its number: the last option's value changes fastest."""
         options = dict[str, Label]()
         for name in reversed(self.grid):  # not listed: a file may promise any number of them
             number, at = divmod(number, len(self.grid[name]))

@@ -1,4 +1,4 @@
-"""What builds the runs of a sweep: a scene by its name, the text of one, or a function; other processes get it."""
+"""What builds the runs of a sweep, in other processes too: a scene by name, its text, or a function."""
 
 from __future__ import annotations
 

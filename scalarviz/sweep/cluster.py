@@ -110,7 +110,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _check(client: Any, address: str) -> None:
-    """Whether versions are the same in all processes of the cluster that there are now; later ones check themselves."""
+    """Whether all processes of the cluster have the same versions; later ones check themselves."""
     found = client.get_versions(packages=list(PACKAGES))
     here = {**versions(), **{name: _version(found["client"], name) for name in BESIDE}}
     of_tasks = {name: here[name] for name in ("python", *BESIDE)}
@@ -217,7 +217,7 @@ class Cluster(Executor):
                 self._send_one(asked)
 
     def _size(self) -> int:
-        """Jobs of the next parcel: as long as the scheduler wants them, but enough for all threads at the end."""
+        """Jobs of the next parcel: as long as the scheduler wants, but enough for all threads at the end."""
         fair = math.ceil(len(self._waiting) / (AHEAD * max(1, self.threads)))
         return max(1, min(int(max(SECONDS, PACE * self.threads) / self._seconds), fair, MOST))
 
@@ -258,7 +258,7 @@ class Cluster(Executor):
                 self._send()
 
     def _failed(self, parcel: Parcel, error: Any, deaths: int) -> None:
-        """Nothing was computed. After workers have died each run is computed alone: one of them may be the reason."""
+        """Nothing was computed. After workers died each run is computed alone: one may be the reason."""
         if type(error).__name__ != "KilledWorker":
             for one in parcel:
                 one.future.set_exception(error)
@@ -287,7 +287,7 @@ class Cluster(Executor):
         return StateError(f"the scheduler at {self.address} is gone; what was computed is kept, and the same goes on")
 
     async def _heard(self, event: tuple[float, Any]) -> None:
-        """Workers have come or gone. What one that died had is computed again, which the scheduler sees to."""
+        """Workers have come or gone. The scheduler has the jobs of a dead one computed again."""
         said = event[1] if isinstance(event[1], dict) else {}
         if said.get("action") not in ("add-worker", "remove-worker"):
             return
@@ -353,5 +353,5 @@ def work(jobs: Sequence[Job], wanted: dict[str, str]) -> Computed:
 
 @cache
 def _others_draw() -> None:
-    """Threads of the cluster draw random numbers while a graph is recorded, which is not that graph's doing."""
+    """Threads of the cluster draw random numbers while a graph is recorded; the graph does not."""
     warnings.filterwarnings("ignore", re.escape(SAID.partition("(")[0]), RuntimeWarning)

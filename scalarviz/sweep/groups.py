@@ -1,4 +1,4 @@
-"""`Group`: the runs that share the value of an option, in numbers: how many learnt, and the quartiles of their loss."""
+"""`Group`: the runs that share an option's value: how many learnt, and the quartiles of their loss."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 Quartiles = tuple[float, float, float]
-"""A quarter of the numbers is below the first, half of them below the second, three quarters below the third."""
+"""A quarter of the numbers is below the first, half below the second, three quarters below the third."""
 
 
 @dataclass(frozen=True, slots=True)

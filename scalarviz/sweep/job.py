@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from ..engine.cost import processor_type
 from ..errors import DivergedError, ScalarvizError
-from ..run.checkpoint import optimizer_state
-from ..run.checkpoint import said_of as said_of_run
 from ..run.run import Run
-from ..run.source import Moment
-from ..run.sources.run_source import RunSource
+from ..run.source import Moment, RunSource
+from ..run.state import optimizer_state
+from ..run.state import said_of as said_of_run
 from .build import Build, Built
 from .result import Arrays, Label, Result, State, thinned
 

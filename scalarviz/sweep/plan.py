@@ -1,4 +1,4 @@
-"""What a sweep is to do: its options and seeds checked before anything is computed, and the jobs that come of them."""
+"""What a sweep is to do: its options and seeds, checked before anything is computed, and its jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..checks import integer, mapping
 from ..errors import InputError, TypeMismatchError, listing, shown
 from ..io.readable import check_source
 from ..run.scene.scene import extra_of, flag_of, sentence
-from ..run.sources.recording.about import program_version
+from ..run.sources.recording.taken import program_version
 from .about import MOST_RUNS, About, is_label
 from .build import Build, FunctionBuild, SceneBuild
 from .job import Job
@@ -107,7 +107,7 @@ def _build(build: Any) -> Build:
 
 
 def check_sent(build: Build) -> None:
-    """InputError where another process could not know a function: of a notebook, a prompt, or another function."""
+    """InputError for a function that another process cannot know: of a notebook, prompt or function."""
     if not isinstance(build, FunctionBuild):
         return
     why = ""

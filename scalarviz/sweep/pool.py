@@ -182,7 +182,7 @@ class _Task(NamedTuple):
 
 
 class _Slot:
-    """One process after the other: what the present one has to do, in order, and how many of these it was sent."""
+    """One process after the other: what the present one has to do, and how much of it was sent."""
 
     def __init__(self, work: Callable[[_Slot], None]) -> None:
         self.thread = threading.Thread(target=work, args=(self,), daemon=True)
@@ -247,7 +247,7 @@ def _close_all() -> None:
 
 
 def work(calls: Connection, answers: Connection) -> None:
-    """What a process does: it answers calls, until their pipe is closed or who holds its other end is no more."""
+    """What a process does: it answers calls until their pipe is closed or its other end is gone."""
     for number in _of_terminal():
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

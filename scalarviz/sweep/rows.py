@@ -14,9 +14,9 @@ import numpy as np
 
 from ..errors import FileFormatError
 from ..io.weights import OURS
-from ..run.checkpoint import KEY
 from ..run.sources.recording.file import TABLES as OF_RECORDINGS
 from ..run.sources.recording.file import Cell, Format, checksum, clean
+from ..run.state import KEY
 from .about import is_label
 from .result import MOST_POINTS, STATES, Arrays, Result
 

@@ -1,4 +1,4 @@
-"""`ResultsFile`: the file of a sweep's results while it is written, by one process at a time, however that ends."""
+"""`ResultsFile`: the file of a sweep's results while one process writes it, however that ends."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class ResultsFile:
 
 
 def check_results(path: StrPath) -> Path:
-    """The file, links followed, if results can be written to `path`; touches nothing. InputError says what is wrong."""
+    """The file, links followed, if results can be written to `path`; touches nothing. Else InputError."""
     target = check_target(path)
     if target.suffix.lower() != ENDING:
         raise InputError(

@@ -12,7 +12,7 @@ from ..run import Run, Scene
 from ..run.source import Source
 from ..run.sources.played import Played, RecordedSource
 from ..run.sources.recording.recorded import Recorded
-from ..run.sources.watched.watched import Watched
+from ..run.sources.watched import Watched
 from ..sweep.groups import ALL, Kept
 from .benches import bench_of
 from .cubes.sizes import Sizing

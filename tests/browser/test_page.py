@@ -13,8 +13,8 @@ from scalarviz.scenes import rgb, uinn
 
 import scalarviz as sv
 from scalarviz.run.edits.base import Applied
+from scalarviz.run.source import RunSource
 from scalarviz.run.sources.recording.contents import Picture
-from scalarviz.run.sources.run_source import RunSource
 from scalarviz.view.browser.recorded import html_of, write_html
 from scalarviz.view.draw.text import loss_text
 

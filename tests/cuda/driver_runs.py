@@ -6,7 +6,7 @@ import threading
 import numpy as np
 
 from kit.runs import make_run
-from scalarviz.run.checkpoint import optimizer_state
+from scalarviz.run.state import optimizer_state
 
 KINDS = ("allocations", "streams", "graphs", "events", "registrations", "links")
 """What a run takes of a driver; contexts and modules stay as long as the process."""

@@ -15,7 +15,7 @@ from kit.networks import NETWORKS, Network, mlp, row
 from kit.runs import TOLERANCE, far, loss_and_gradient
 from scalarviz import Run, nn, optim
 from scalarviz.errors import ScalarvizError
-from scalarviz.run.checkpoint import optimizer_state
+from scalarviz.run.state import optimizer_state
 from scalarviz.scalar.batch import batch_mean, track
 
 pytestmark = pytest.mark.cuda

@@ -12,7 +12,7 @@ from kit.networks import NETWORKS, SMALL
 from kit.runs import ENGINES, TOLERANCE, by_pytorch, far, loss_and_gradient, make_data, make_run
 from scalarviz import nn, optim
 from scalarviz.errors import DivergedError
-from scalarviz.run.checkpoint import optimizer_state
+from scalarviz.run.state import optimizer_state
 
 ci = pytest.mark.ci
 others = pytest.mark.parametrize("engine", ["numpy", "numba"])

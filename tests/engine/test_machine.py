@@ -25,7 +25,7 @@ from scalarviz.engine.cpu import source, trainer, wire
 from scalarviz.engine.cpu.encode.writer import FEWEST, AdjointRows
 from scalarviz.engine.cpu.machine import Loaded
 from scalarviz.engine.cpu.vector import capability
-from scalarviz.run.checkpoint import optimizer_state
+from scalarviz.run.state import optimizer_state
 
 vectors = pytest.mark.skipif(capability.vector_bytes() == 0, reason="this processor has no vectors of its own")
 

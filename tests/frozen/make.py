@@ -39,11 +39,11 @@ from scalarviz import io, nn
 from scalarviz.cli import main
 from scalarviz.cli.here import scene_names
 from scalarviz.cli.rooms import rooms
-from scalarviz.run.checkpoint import optimizer_state
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.run.sources.played import RecordedSource, rehearse
 from scalarviz.run.sources.recorded_pair import RecordedPair
+from scalarviz.run.state import optimizer_state
 from scalarviz.view.benches import bench_of
 from scalarviz.view.draw.text import CAP_HEIGHT, measure
 from scalarviz.view.micro.column import halves

@@ -28,7 +28,7 @@ from kit import hunt
 from scalarviz import Value, Weight, data, io, nn, optim
 from scalarviz.errors import DivergedError
 from scalarviz.run import edits, panels
-from scalarviz.run.checkpoint import optimizer_state
+from scalarviz.run.state import optimizer_state
 from scalarviz.scalar import ops
 
 NO_NUMBERS = [None, "1", b"1", [1.0], 1j, {}, np.zeros(2), 10**400]

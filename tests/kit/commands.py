@@ -31,7 +31,7 @@ from scalarviz.io import load_tensors
 from scalarviz.run import Moment
 from scalarviz.run.controls import Reader
 from scalarviz.run.scene.scene_file import load_scene
-from scalarviz.run.sources.run_source import RunSource
+from scalarviz.run.source import RunSource
 
 PROGRAM = (sys.executable, "-P", "-m", "scalarviz")
 NO_DISPLAY = ":4077"

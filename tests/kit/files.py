@@ -19,8 +19,8 @@ import numpy as np
 
 import scalarviz as sv
 from scalarviz import io
-from scalarviz.run.checkpoint import optimizer_state
 from scalarviz.run.looking import sample
+from scalarviz.run.state import optimizer_state
 from scalarviz.run.travel import span
 
 from .runs import make_run

@@ -11,7 +11,7 @@ import numpy as np
 
 import scalarviz as sv
 from scalarviz.errors import DivergedError
-from scalarviz.run.checkpoint import optimizer_state
+from scalarviz.run.state import optimizer_state
 
 from .learning import LOSSES, make_optimizer, make_schedule
 from .networks import NETWORKS

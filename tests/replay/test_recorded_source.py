@@ -11,8 +11,8 @@ from kit.files import frame_parts, same
 from kit.refusals import refusals
 from scalarviz import nn
 from scalarviz.errors import InputError, StateError
-from scalarviz.run.checkpoint import optimizer_state, restore
 from scalarviz.run.looking import sample
+from scalarviz.run.state import optimizer_state, restore
 
 edits = sv.run.edits
 

@@ -16,7 +16,7 @@ from kit.runs import ENGINES, make_run
 from scalarviz import nn, optim
 from scalarviz.errors import StateError
 from scalarviz.run import Run
-from scalarviz.run.checkpoint import restore
+from scalarviz.run.state import restore
 
 edits = sv.run.edits
 X = np.random.default_rng(0).random((24, 3))

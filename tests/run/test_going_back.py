@@ -13,7 +13,7 @@ from kit.runs import ENGINES, make_run
 from scalarviz import nn
 from scalarviz.errors import DivergedError, InputError, StateError
 from scalarviz.run import Run
-from scalarviz.run.checkpoint import optimizer_state
+from scalarviz.run.state import optimizer_state
 from scalarviz.run.travel import span
 
 edits = sv.run.edits

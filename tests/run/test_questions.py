@@ -21,11 +21,11 @@ from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, UnknownNameError
 from scalarviz.run import Tensor
 from scalarviz.run.checks import check_tables
-from scalarviz.run.core.forward import Forward
+from scalarviz.run.core.graph import Forward
+from scalarviz.run.opened.network import SampleGradient
 from scalarviz.run.questions.diagnosis import diagnose, layer_rows
 from scalarviz.run.questions.ranges import Range, RangeTracker, clipped_share, extent, extents, symlog, symlog_inverse
 from scalarviz.run.sources.played import rehearse
-from scalarviz.run.weight_record import SampleGradient
 from scalarviz.tape import Node, Table, Tape
 
 X = np.random.default_rng(0).random((64, 3))
@@ -300,7 +300,7 @@ def test_a_rehearsal_gives_up_in_time_and_is_not_begun_in_vain():
 def test_the_gradient_of_one_sample_is_that_of_its_opened_step(name):
     run = make_run(name, "cross-entropy" if name == "gpt" else "mse")
     run.step(2)
-    values, terms = run.values.astype(float), SampleGradient(run)
+    values, terms = run.values.astype(float), SampleGradient(run._forward)
     x, y = run.samples()
     for k in range(3):
         found = terms.gradient(x[k], y[k], values)

@@ -22,7 +22,7 @@ from scalarviz.errors import (
     StateError,
     TypeMismatchError,
 )
-from scalarviz.run.checkpoint import optimizer_state
+from scalarviz.run.state import optimizer_state
 
 X = np.random.default_rng(0).random((16, 3))
 Y = 1 - X

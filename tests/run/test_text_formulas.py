@@ -93,6 +93,6 @@ def test_hostile_texts_are_refused_with_a_caret(fitted):
 
 
 def test_examples_in_docstrings():
-    for name in (".expression", ".formula"):
+    for name in (".expression", ".parser"):
         found = doctest.testmod(importlib.import_module("scalarviz.run.questions" + name))
         assert (found.failed, found.attempted > 0) == (0, True)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from kit.refusals import refusals
 from scalarviz.errors import InputError, TypeMismatchError
-from scalarviz.run.sources.watched.watched import Pace
+from scalarviz.run.sources.watched import Pace
 
 ALWAYS: Any = SimpleNamespace(due=lambda now, rests=False: True, took=lambda start, end: None)
 """It is always time to look: one call copies, the next one looks."""

@@ -11,8 +11,8 @@ from kit.edits import trains_by
 from kit.runs import bits, make_run
 from scalarviz import nn
 from scalarviz.run import Run
-from scalarviz.run import weight_record as module
-from scalarviz.run.weight_record import POINTS, WeightRecord, weight_record
+from scalarviz.run import travel as module
+from scalarviz.run.travel import POINTS, WeightRecord, weight_record
 
 STEPS = 500
 

@@ -21,7 +21,7 @@ from kit.files import same
 from kit.runs import bits
 from scalarviz.errors import InputError, StateError
 from scalarviz.io import save_picture
-from scalarviz.run.checkpoint import optimizer_state
+from scalarviz.run.state import optimizer_state
 from scalarviz.sweep.about import About
 from scalarviz.sweep.build import FunctionBuild, SceneBuild
 from scalarviz.sweep.groups import by_loss, groups, loss_of, quartiles, summary, swept

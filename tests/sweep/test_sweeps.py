@@ -11,7 +11,7 @@ import scalarviz as sv
 from kit.files import same
 from scalarviz import nn, optim
 from scalarviz.errors import FileFormatError, InputError
-from scalarviz.run.checkpoint import optimizer_state
+from scalarviz.run.state import optimizer_state
 
 GRID = {"lr": [0.1, 0.5]}
 

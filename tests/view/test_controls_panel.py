@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.controls import Button, Reader, Segments, Slider, Switch
-from scalarviz.run.sources.run_source import RunSource
+from scalarviz.run.source import RunSource
 from scalarviz.view.controls.contents import Contents
 from scalarviz.view.controls.drawing import track_of
 from scalarviz.view.controls.panel import HEAD, OPENS, RESTS, ControlsPanel, shared

@@ -11,8 +11,8 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
+from scalarviz.run.opened.network import SampleGradient
 from scalarviz.run.scene.scene import Scene
-from scalarviz.run.weight_record import SampleGradient
 from scalarviz.view.draw.text import figure
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.shown.subject import arrays_subject, subject_of
@@ -94,7 +94,7 @@ def test_arrays_without_a_network_have_rows_and_columns() -> None:
 def test_the_gradient_of_a_sample_is_the_numeric_one(scene: Scene) -> None:
     run = scene.run
     values = run.values.astype(float)
-    gradient = SampleGradient(run).gradient(PROBE, TARGET, values)
+    gradient = SampleGradient(run._forward).gradient(PROBE, TARGET, values)
     for index in range(0, run.n_weights, max(1, run.n_weights // 15)):
         shifted = [values.copy(), values.copy()]
         shifted[0][index] += 1e-5
@@ -129,7 +129,7 @@ def test_the_mean_of_all_terms_is_the_frames_gradient() -> None:
     run = scene.run
     frame = run.frame()
     inputs, targets = run.samples()
-    terms = SampleGradient(run)
+    terms = SampleGradient(run._forward)
     mean = np.mean([terms.gradient(x, y, frame.values - frame.update) for x, y in zip(inputs, targets, strict=True)], 0)
     assert np.allclose(mean, frame.gradient, rtol=1e-9, atol=1e-12)
     run.close()
@@ -155,7 +155,7 @@ def half_a_digit(text: str) -> Decimal:
 def test_the_line_multiplies_out(scene: Scene) -> None:
     run = scene.run
     frame = run.frame(PROBE)
-    gradient = SampleGradient(run).gradient(PROBE, TARGET, frame.values - frame.update)
+    gradient = SampleGradient(run._forward).gradient(PROBE, TARGET, frame.values - frame.update)
     for tensor in run.tensors:
         for index in range(tensor.start, tensor.start + tensor.size, 3):
             line = explanation(scene, index)[0][0]

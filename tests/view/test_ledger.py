@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.core.gather import weight_name
+from scalarviz.run.opened.network import SampleGradient
 from scalarviz.run.scene.scene import Scene
-from scalarviz.run.weight_record import SampleGradient
 from scalarviz.view.draw.text import MINUS, measure
 from scalarviz.view.draw.theme import DARK, LIGHT
 from scalarviz.view.shown.subject import subject_of
@@ -114,7 +114,7 @@ def test_an_account_is_that_of_the_coming_step(hidden, reduction):
     scene = scene_of(hidden=hidden, batch=64, loss=nn.MSELoss(reduction=reduction))
     run = scene.run
     inputs, targets = run.samples()
-    single = SampleGradient(run)
+    single = SampleGradient(run._forward)
     own = np.array([single.gradient(x, y, run.values) for x, y in zip(inputs, targets, strict=True)])
     found = [account_of(run, k) for k in range(run.n_weights)]
     before = run.values.copy()

@@ -14,7 +14,7 @@ from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.core.frame import Frame
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import CurveFit, LossOver, TrainingLoop
-from scalarviz.run.sources.run_source import RunSource
+from scalarviz.run.source import RunSource
 from scalarviz.view.draw.axes import zero_lines
 from scalarviz.view.draw.text import measure, short
 from scalarviz.view.draw.theme import DARK, rgb

@@ -167,7 +167,7 @@ def test_every_map_has_the_colours_of_its_unit(theme):
     picture, run = picture_of(bench), scene.run
     layers = hidden_of(bench.subject)
     assert len(drawer(bench).boxes) == 7
-    from scalarviz.run.sources.run_source import RunSource
+    from scalarviz.run.source import RunSource
 
     source: Source = RunSource(run)
     for (index, unit), (x, y, wide, high) in drawer(bench).boxes.items():

@@ -16,8 +16,7 @@ from scalarviz.errors import TypeMismatchError
 from scalarviz.io import parse_csv
 from scalarviz.run.edits import AddSamples, Refill
 from scalarviz.run.panels import Axis, LossCurve, PlaneMap, PointEdits, Points
-from scalarviz.run.source import Moment
-from scalarviz.run.sources.run_source import RunSource
+from scalarviz.run.source import Moment, RunSource
 from scalarviz.view.draw.axes import zero_lines
 from scalarviz.view.draw.maps import class_colours, get_map, signed_shades
 from scalarviz.view.draw.sketch import Cells

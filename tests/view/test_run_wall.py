@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scalarviz.run.checkpoint import restore
+from scalarviz.run.state import restore
 from scalarviz.sweep.groups import by_loss
 from scalarviz.sweep.result import Result
 from scalarviz.view.draw.theme import get_theme

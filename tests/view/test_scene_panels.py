@@ -27,7 +27,7 @@ from scalarviz.run.panels import (
     as_rows,
 )
 from scalarviz.run.panels import TestCurve as Curve
-from scalarviz.run.sources.run_source import RunSource
+from scalarviz.run.source import RunSource
 from scalarviz.view.draw.places import Wanted, arrange
 from scalarviz.view.draw.sketch import Sketch, rgba
 from scalarviz.view.draw.text import measure

@@ -16,8 +16,7 @@ from scalarviz.run import Scene
 from scalarviz.run.core.frame import Branch, Curve, Flag, Past
 from scalarviz.run.edits import SetOptimizer
 from scalarviz.run.edits.base import Applied
-from scalarviz.run.source import Can
-from scalarviz.run.sources.run_source import RunSource
+from scalarviz.run.source import Can, RunSource
 from scalarviz.view.draw.places import LABEL, Wanted, arrange
 from scalarviz.view.draw.text import CAP_HEIGHT, measure
 from scalarviz.view.draw.theme import DARK, LIGHT, rgb

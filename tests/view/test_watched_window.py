@@ -11,7 +11,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz.errors import InputError
-from scalarviz.run.sources.watched.watched import QUIET, RATE, SLOWEST
+from scalarviz.run.sources.watched import QUIET, RATE, SLOWEST
 
 pytestmark = [
     pytest.mark.gl,

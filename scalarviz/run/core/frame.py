@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from ...engine.data import Data
     from ..edits.base import Applied
-    from .forward import Forward
+    from .graph import Forward
     from .setup import Setup
 
 
@@ -367,36 +367,20 @@ class Branch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Past:
-    """The time around one frame: where it can go, and what happened where.
-
-    Attributes
-    ----------
-    first, newest : int
-        Steps at which the run can stand, on the branch of now.
-    curve, edits : Curve, tuple of Applied
-        All of that branch, those before it left its parent included.
-    branches : tuple of Branch
-        All of them, the oldest first, that of now included.
-    flags : tuple of Flag
-        Named moments of that branch, by step.
-    undo, redo : str
-        What the next undo and redo would do, in the words of the edit; empty where there is nothing.
-    steps : ndarray of int64, shape (N,), or None
-        Where it can stand, in order, if not at every step from `first` to `newest`.
-    seed : int or None
-        What drew the first weights of that branch, where a restart did.
-    """
+    """The time around one frame: where it can go, and what happened where."""
 
     first: int
-    newest: int
+    newest: int  # steps at which the run can stand, on the branch of now
     curve: Curve = NO_CURVE
-    edits: tuple[Applied, ...] = ()
-    branches: tuple[Branch, ...] = ()
-    flags: tuple[Flag, ...] = ()
+    edits: tuple[Applied, ...] = ()  # all of that branch, those before it left its parent included
+    branches: tuple[Branch, ...] = ()  # all of them, the oldest first, that of now included
+    flags: tuple[Flag, ...] = ()  # named moments of that branch, by step
     undo: str = ""
+    # what the next undo and redo would do, in the words of the edit; empty where there is nothing
     redo: str = ""
+    # where it can stand, in order, if not at every step from `first` to `newest`
     steps: NDArray[np.int64] | None = None
-    seed: int | None = None
+    seed: int | None = None  # what drew the first weights of that branch, where a restart did
 
     def nearest(self, step: int) -> int:
         """The step nearest to `step` at which one can stand."""

@@ -169,11 +169,7 @@ _PLACES = re.compile(r"(?:\[\d{1,9}\])*\Z")
 
 
 def index_of(tensors: Sequence[Tensor], tape: Tape, given: Any) -> int:
-    """Flat index of a weight that is given as a Weight, a name or an index; negative ones count from the end.
-
-    InputError for a weight of another run, a name of several weights, or an index outside; UnknownNameError
-    for any other name.
-    """
+    """Flat index of a weight that is given as a Weight, a name or an index; negative ones count from the end."""
     if isinstance(given, Weight):
         start = starts(tape).get(given._block)
         if start is not None:
@@ -238,10 +234,7 @@ def _names(tensors: Sequence[Tensor], most: int = 8) -> str:
 
 
 class MadeOf:
-    """Which stages a row is made of: those that each way back from it meets first.
-
-    `owner` has the stage that each row belongs to; the first `inputs` rows are those of stage 0, the sample.
-    """
+    """Which stages a row is made of: those that each way back from it meets first."""
 
     def __init__(self, nodes: Sequence[Node], inputs: int) -> None:
         self._nodes = nodes
@@ -292,9 +285,8 @@ Rows = tuple[int, ...]
 def stages_of(model: Any, tape: Tape, tensors: Sequence[Tensor], shape: Shape) -> list[tuple[Stage, int]]:
     """The stages in the order of the tape, each with the number of its tap, or `OUTPUTS`.
 
-    A stage is what one call of a module returned, if it is new: what only reshapes, selects or passes on is
-    none. A module that calls others is one where it does more than they do (a residual's sum); so is what a
-    function returns by itself. `shape` is that of one sample.
+    A stage is what one call of a module or function newly returned: what only reshapes, selects or passes on is none,
+    nor a module that does no more than those it calls.
     """
     finder = _Finder(model, tape, tensors, shape)
     for number, (module, rows) in enumerate(tape.taps):
@@ -391,10 +383,7 @@ class _Finder:
 
 
 def _made_shape(module: Any, before: Shape, count: int) -> Shape:
-    """The shape of `count` numbers that a module makes of a sample of the shape `before`; a row if it cannot say.
-
-    It cannot where the model's own code pads or crops the picture between two modules.
-    """
+    """The shape of `count` numbers that a module makes of a sample of the shape `before`; a row if it cannot say."""
     if hasattr(module, "made_shape") and len(before) == module.dimensions + 1:
         made: Shape = module.made_shape(before)
         return made if prod(made) == count and min(made) > 0 else (count,)

@@ -42,35 +42,17 @@ SCHEDULE = "schedule"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How a run trains.
+    """How a run trains."""
 
-    Attributes
-    ----------
-    optimizer : str
-        Its class.
-    groups : GroupNumbers
-        The numbers of its parameter groups, all but their rates.
-    pace : PaceMoment
-        The rates of the coming step, and where their schedule stands.
-    batch_size, samples : int
-    before : int
-        Steps that the optimiser had done before the run's first.
-    sampling : {"epochs", "replacement"}
-    limits : Limits
-        Penalties of the loss and limits of the gradient.
-    seed : int
-        Of the order of the samples.
-    """
-
-    optimizer: str
-    groups: GroupNumbers
-    pace: PaceMoment
+    optimizer: str  # its class
+    groups: GroupNumbers  # the numbers of its parameter groups, all but their rates
+    pace: PaceMoment  # the rates of the coming step, and where their schedule stands
     batch_size: int
     samples: int
-    before: int = 0
+    before: int = 0  # steps that the optimiser had done before the run's first
     sampling: Sampling = "epochs"
-    limits: Limits = NO_LIMITS
-    seed: int = 0
+    limits: Limits = NO_LIMITS  # penalties of the loss and limits of the gradient
+    seed: int = 0  # of the order of the samples
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -166,13 +148,7 @@ def _flags(graph: Graph, said: Any) -> NDArray[np.bool_] | None:
 def read(
     problem: Problem, graph: Graph, about: Mapping[str, Any], keep: Collection[str]
 ) -> tuple[Setup, NDArray[np.bool_] | None]:
-    """What a file says, for a run, which is left as it is, and which weights are frozen; None: those of now.
-
-    `about`: what :func:`written` gave. `keep`: names that stay as they are in the run: of numbers of the
-    optimiser, :data:`LIMITS`, ``"schedule"``.
-
-    Raises InputError, TypeMismatchError: it does not fit the run.
-    """
+    """What a file says, for a run, which is left as it is, and which weights are frozen; None: those of now."""
     optimizer, groups = graph.optimizer, about["groups"]
     of = _groups_of(graph, about.get("members"), len(groups)) if len(groups) > 1 or len(optimizer.rules) > 1 else _ONE
     rules = optimizer.rules if len(groups) == len(optimizer.rules) else optimizer.rules[:1] * len(groups)
@@ -235,10 +211,7 @@ def names_kept(optimizer: Optimizer) -> tuple[str, ...]:
 
 
 def checked_keep(keep: Any, optimizer: Optimizer) -> tuple[str, ...]:
-    """Names of what stays as it is when a file is loaded.
-
-    Raises TypeMismatchError: no list of names. InputError: there is no such name.
-    """
+    """Names of what stays as it is when a file is loaded."""
     if isinstance(keep, str) or not isinstance(keep, Collection):
         raise TypeMismatchError(f"load: keep is a list of names, such as ['lr'], got {shown(keep)}")
     there = names_kept(optimizer)
@@ -301,10 +274,7 @@ Given = NDArray[Any] | Source
 
 
 class Dataset:
-    """Samples, a column each. Never written to: other data is another Dataset, so a past one can be kept at no cost.
-
-    `*parts`: the base, then what was added, in order; shape (numbers of a sample, N_k).
-    """
+    """Samples, a column each. Never written to: other data is another Dataset, so a past one can be kept at no cost."""
 
     __slots__ = ("_outside", "parts")
 
@@ -349,11 +319,7 @@ def as_sources(inputs: Given, targets: Given) -> tuple[Source, Source]:
 
 
 def data_of(graph: Graph, dtype: str, whole: bool, inputs: Given, targets: Given, ours: bool = False) -> Data:
-    """Samples with the features of a graph's plan; see :func:`scalarviz.engine.arrays.program.encoded`.
-
-    Raises InputError: a number is too large for the dtype, or the first samples of what is not copied cannot
-    be used.
-    """
+    """Samples with the features of a graph's plan; see :func:`scalarviz.engine.arrays.program.encoded`."""
     if isinstance(inputs, np.ndarray) and isinstance(targets, np.ndarray):
         return encoded(graph.plan, dtype, whole, inputs, targets, ours)
     make = partial(encoded, graph.plan, dtype, False, ours=True)

@@ -20,7 +20,7 @@ from ...scalar.store import Store
 from ...tape.half import TOO_LARGE
 from .history import History
 from .interrupts import Whole
-from .loss_scale import LossScale
+from .optimizer import LossScale
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -118,12 +118,9 @@ class Onlooker(Protocol):
 class Training:
     """Steps of one problem by one engine.
 
-    `held` (P,) are the weights that the optimiser holds, `name_of` names a flat index for messages, and
-    `scale` is the loss scale of a run in float16. `loss` and `lr` are those of the last step; NaN and None
-    before the first, and where the numbers were loaded. How `call_seconds` (see `CALL_SECONDS`) cuts steps
-    into calls changes no bit. `onlooker` looks at every call while it is there. The thread that steps or
-    changes the run holds `turn`. Whoever changes the data, or the flags of frozen weights, between two steps
-    sets `data_changed` or `flags_changed`; the next step clears them.
+    `loss` and `lr` are those of the last step; NaN and None before the first, and where the numbers were loaded. The
+    thread that steps or changes the run holds `turn`. Whoever changes the data, or the flags of frozen weights, sets
+    `data_changed` or `flags_changed`; the next step clears them.
     """
 
     def __init__(
@@ -193,11 +190,7 @@ class Training:
     def advance(self, most: int, *, again: bool = False) -> int:
         """Call the engine once for at most `most` steps, as many as fit into `call_seconds`; returns how many.
 
-        `again`: the history has them already.
-
-        More where the engine's own overhead would be above `OVERHEAD` of the call. Ctrl-C, or an error of the
-        model, leaves the numbers of a whole step: an engine in machine code ends its call, of another one the
-        call is undone. DivergedError as in :meth:`scalarviz.run.run.Run.step`.
+        Ctrl-C, or an error of the model, leaves the numbers of a whole step.
         """
         trainer = self.trainer
         if not trainer.ready:
@@ -321,10 +314,7 @@ def is_finite(trainer: Trainer, losses: NDArray[np.float64]) -> bool:
 
 
 def stop_at_divergence(training: Training, kept: bool, losses: NDArray[np.float64], lr: Rates) -> None:
-    """Replay a call to its first step with a loss or weight that is not finite (the same bits), then raise.
-
-    `kept`: whether the call can be taken back.
-    """
+    """Replay a call to its first step with a loss or weight that is not finite (the same bits), then raise."""
     bad = np.flatnonzero(~np.isfinite(losses))
     last = int(bad[0]) + 1 if len(bad) else len(losses)
     given = training.problem.previous

@@ -243,10 +243,7 @@ _ARRAY = {"dtype", "shape", "base64"}
 
 
 def write_edit(edit: Edit) -> str:
-    """One line of JSON; a function is written by its name, which :func:`read_edit` refuses.
-
-    InputError if a number outside of an array is not finite, which JSON cannot say.
-    """
+    """One line of JSON; a function is written by its name, which :func:`read_edit` refuses."""
     try:
         return json.dumps(_encoded(edit), allow_nan=False)
     except ValueError:
@@ -254,11 +251,7 @@ def write_edit(edit: Edit) -> str:
 
 
 def read_edit(text: str) -> Edit:
-    """The edit that `text` says; nothing is done with it yet.
-
-    FileFormatError if it is no JSON, of no known kind, has other parts than that kind, or holds a function;
-    InputError if its numbers cannot be used.
-    """
+    """The edit that `text` says; nothing is done with it yet."""
     try:
         said = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:

@@ -15,7 +15,7 @@ from ...engine.problem import SAMPLINGS, Sampling
 from ...errors import InputError, TypeMismatchError, listing, shown
 from ..checks import as_samples
 from .base import Edit, Hands, Names, fix, numbered
-from .training import Call, SetOptimizer
+from .numbers import Call, SetOptimizer
 
 ACTIVATIONS: dict[str, type[nn.Activation]] = {
     (kind.op or "identity"): kind
@@ -43,34 +43,17 @@ class Change(Edit):
 
     Every part may be left out. Names are data; an edit with an object of yours is written by that object's name, and
     not read back.
-
-    Parameters
-    ----------
-    activation : str or nn.Activation
-        Of the hidden modules of a Sequential: those that a layer with weights follows.
-    model : callable
-        Layers that still fit are taken over.
-    loss : str or callable
-    optimizer : str, Optimizer or class of optimisers
-        Its state begins with 0 and its steps with 1. Of a name or a class it holds what the one before held.
-    numbers : mapping or sequence of (str, number)
-        Of the optimiser.
-    batch_size : int
-    sampling : {"epochs", "replacement"}
-
-    Attributes
-    ----------
-    made : object or None
-        What the run goes on with, once the edit has been done: nothing is made twice.
     """
 
-    activation: Any = None
-    model: Any = None
+    activation: Any = None  # of the hidden modules of a Sequential: those that a layer with weights follows
+    model: Any = None  # layers that still fit are taken over
     loss: Any = None
+    # its state begins with 0 and its steps with 1. Of a name or a class it holds what the one before held
     optimizer: Any = None
-    numbers: tuple[tuple[str, Any], ...] = ()
+    numbers: tuple[tuple[str, Any], ...] = ()  # of the optimiser
     batch_size: int | None = None
     sampling: Sampling | None = None
+    # what the run goes on with, once the edit has been done: nothing is made twice
     made: Any = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -248,17 +231,10 @@ class Several(Edit):
     """Edits that belong together, such as other data and a network for it. If one cannot be done, none is.
 
     Each has to fit the run as those before it leave it.
-
-    Attributes
-    ----------
-    edits : tuple of Edit
-        At least one; at most one of them a :class:`Change`, and none a :class:`Call`.
-    said : str
-        What they are in words ("300 points of a spiral"); default: those of its parts.
     """
 
-    edits: tuple[Edit, ...]
-    said: str = ""
+    edits: tuple[Edit, ...]  # at least one; at most one of them a :class:`Change`, and none a :class:`Call`
+    said: str = ""  # what they are in words ("300 points of a spiral"); default: those of its parts
 
     def __post_init__(self) -> None:
         given: Any = self.edits

@@ -14,12 +14,13 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...engine.arrays.program import FEWEST_LANES, PlanRunner, RowProgram, lanes_in_workspace
 from ...tape import Instruction, Program, Tape, lower
 from ..core.frame import Stage
 from ..core.gather import INPUT, OUTPUTS
+from ..core.graph import Forward
 
 Float = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -207,10 +208,7 @@ def depending(program: RowProgram) -> NDArray[np.bool_]:
 
 
 def pulled_back(runner: PlanRunner, before: Float | None, theta: Float, gradient: Float) -> Float:
-    """The gradient (P,) by the weights, of that by `theta`, which has the numbers made of them behind them.
-
-    `before` are the rows of these, as :meth:`PlanRunner.extended` gives them.
-    """
+    """The gradient (P,) by the weights, of that by `theta`, which has the numbers made of them behind them."""
     n = runner.plan.n_parameters
     if runner.prologue is not None and before is not None:
         adjoints = np.zeros_like(before)
@@ -237,10 +235,7 @@ class Place(NamedTuple):
 
 
 class Places:
-    """Looks rows up.
-
-    `stages`: the rows that each stage is, in the order of the tape.
-    """
+    """Looks rows up."""
 
     def __init__(self, program: Program, stages: Mapping[str, Rows]) -> None:
         self._names = [*stages, INPUT, LOSS]
@@ -295,11 +290,7 @@ BLOCK_BYTES = 4 << 20
 
 
 class Network:
-    """Programs of one model, made when the first step is opened, never by the thread that trains.
-
-    `tape`: as recorded: model and loss of one sample. `stages`: with the number of each one's tap. `kernel`:
-    gives the runner of the run's own plan in its own dtype.
-    """
+    """Programs of one model, made when the first step is opened, never by the thread that trains."""
 
     def __init__(self, tape: Tape, stages: Sequence[tuple[Stage, int]], kernel: Callable[[], PlanRunner]) -> None:
         self.tape, self.kernel, self._tapped = tape, kernel, stages
@@ -345,10 +336,7 @@ class Network:
         return {name: ~learnt[rows] for name, rows in self.rows_of.items()}
 
     def encoded(self, numbers: NDArray[Any], dtype: np.dtype[Any]) -> Float:
-        """`numbers` (inputs and targets, samples) with the features below them, in float64.
-
-        They are made of the sample alone, and made in `dtype`, as they are trained on.
-        """
+        """`numbers` (inputs and targets, samples) with the features below them, in float64."""
         if self.runner.encoder is not None:
             runner = self._encoders.get(dtype) or self._encoders.setdefault(dtype, PlanRunner(self.runner.plan, dtype))
             numbers = runner.encode(numbers)
@@ -358,3 +346,25 @@ class Network:
     def places(self) -> Places:
         """Of which stage each row of the body is."""
         return Places(self.body.program, self.rows_of)
+
+
+class SampleGradient:
+    """Forward and backward of single samples on own arrays, by a run's network of now or a former one."""
+
+    def __init__(self, forward: Forward) -> None:
+        self._forward, self._runner = forward, PlanRunner(forward.plan, np.float64)
+
+    def gradient(self, sample: ArrayLike, target: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
+        """Gradient (P,) of the loss of one sample (n_in,) with its target (n_out,), at flat values (P,).
+
+        As `evaluate` has that loss: a mean over weighted targets divides by the sample's own weight.
+        """
+        runner, body = self._runner, self._runner.body
+        numbers = np.concatenate([np.ravel(sample), np.ravel(target)]).astype(np.float64)
+        theta, before = runner.extended(np.asarray(values, np.float64))
+        rows = body.forward(theta, runner.encode(numbers[:, None]))
+        adjoints: NDArray[Any] = np.zeros_like(rows)
+        adjoints[body.program.loss] = self._forward.scale_of_one(np.asarray(target))
+        gradient = np.zeros(len(theta))
+        body.backward(rows, adjoints, theta, gradient)
+        return pulled_back(runner, before, theta, gradient)

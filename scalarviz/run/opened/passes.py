@@ -199,10 +199,7 @@ class Passes:
             self.deltas[name][self.network.before_weights[name], span] = np.nan
 
     def uses_of(self, index: int) -> tuple[Use, ...]:
-        """Where the weight at flat `index` is used by the samples, itself or in numbers made of weights alone.
-
-        In the order in which the forward pass comes by.
-        """
+        """Where the weight at flat `index` is used by the samples, itself or in numbers made of weights alone."""
         if index not in self._uses:
             runner, n = self.network.runner, self.network.tape.n_parameters
             made = list(uses_in(runner.body, index))

@@ -1,13 +1,36 @@
 """What stands beside the cubes, as plain descriptions: a scene lists them, a view draws each by a drawer of its kind.
 
 A kind of your own is a subclass of :class:`Panel` and a drawer that is registered for it
-(``scalarviz.view.register_panel``); for most wishes an :class:`Image` or a :class:`Table` will do. Open `base` first.
+(``scalarviz.view.register_panel``); for most wishes an :class:`Image` or a :class:`Table` will do.
+
+Open `base` first; `kinds` are those of single tasks.
 """
 
 from .base import Beside, GradientTree, GraphPanel, Image, Made, Panel, Place, RecordedPictures, Table, as_rows
-from .curves import CurveFit, HeldBack, Histogram, LossCurve, LossOver, TestCurve, TrainingLoop
-from .maps import Axis, ColourCube, Features, NeuronMaps, Painting, Pictures, PlaneMap, PointEdits, Points, psnr
-from .words import DigitBoard, DigitPad, Invented, Reading, WordBoard
+from .kinds import (
+    Axis,
+    ColourCube,
+    CurveFit,
+    DigitBoard,
+    DigitPad,
+    Features,
+    HeldBack,
+    Histogram,
+    Invented,
+    LossCurve,
+    LossOver,
+    NeuronMaps,
+    Painting,
+    Pictures,
+    PlaneMap,
+    PointEdits,
+    Points,
+    Reading,
+    TestCurve,
+    TrainingLoop,
+    WordBoard,
+    psnr,
+)
 
 __all__ = [
     "Axis", "Beside", "ColourCube", "CurveFit", "DigitBoard", "DigitPad", "Features", "GradientTree", "GraphPanel",

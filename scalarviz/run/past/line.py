@@ -197,10 +197,7 @@ LEFT_SHARE = 4
 
 
 class Keyframes:
-    """The keyframes of all lines.
-
-    `spacing`: seconds between keyframes as they are now. `nbytes`: what is held, start and newest included.
-    """
+    """The keyframes of all lines."""
 
     def __init__(self) -> None:
         self.budget = BUDGET
@@ -340,10 +337,7 @@ class Ahead:
         self._refused: Key | None = None
 
     def prepare(self, place: Place, revision: int) -> bool:
-        """A part of the work for a run that stands at a place; False if nothing is left to do.
-
-        Where `revision` differs from the last time, what was begun is of no use any more.
-        """
+        """A part of the work for a run that stands at a place; False if nothing is left to do."""
         gap = self._next(place)
         if gap is None:
             self._twin = self._gap = None

@@ -441,10 +441,7 @@ class Timeline:
         )
 
     def near(self, step: int) -> int:
-        """The step nearest to `step` of this line at which one can stand at once, or after one step more.
-
-        It is `step` itself where the way there is no longer than a frame of a picture.
-        """
+        """The step nearest to `step` of this line at which one can stand at once, or after one step more."""
         first, newest = self.span
         if step >= newest:
             return newest

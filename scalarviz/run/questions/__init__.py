@@ -1,14 +1,13 @@
 """Texts with a formula or a condition in them: ``grad > 10``, ``0.weight[2][1] crosses 0``, ``x**2 + sin(y)``.
 
-Open `parser` first: it has the grammar. A text becomes an `expression` (NumPy evaluates it, never ``eval``), and
-`formula` computes one with Values. `conditions` are texts about a run, `breakpoints` stop it where one becomes true.
-`diagnosis` and `ranges` are questions without a text.
+Open `parser` first: it has the grammar. A text becomes an `expression`, which NumPy evaluates (never ``eval``), or
+a `Formula` of Values. `conditions` are texts about a run, `breakpoints` stop it where one becomes true. `diagnosis` and
+`ranges` are questions without a text.
 """
 
 from __future__ import annotations
 
 from .expression import Expression
-from .formula import Formula, formula
-from .parser import Vocabulary, parse
+from .parser import Formula, Vocabulary, formula, parse
 
 __all__ = ["Expression", "Formula", "Vocabulary", "formula", "parse"]

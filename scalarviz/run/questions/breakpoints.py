@@ -25,10 +25,7 @@ PROGRESS_EVERY = 100
 
 
 def in_losses(condition: Condition, history: History, first: int, end: int) -> tuple[bool, int | None]:
-    """The last step after `first` and before `end` at which a condition of losses became true.
-
-    Returns whether the history has all of these steps: a long one is thinned.
-    """
+    """The last step after `first` and before `end` at which a condition of losses became true."""
     span = slice(*np.searchsorted(history.step, [first, end - 1], side="right"))
     steps, losses, rates = history.step[span], history.loss[span], history.lr[span]
     known = len(steps) == max(end - 1 - first, 0)
@@ -80,18 +77,8 @@ def search(timeline: Timeline, here: Callable[[], Here], progress: Progress | No
 class Breakpoint:
     """A condition that a run stops at when it becomes true.
 
-    Attributes
-    ----------
-    number : int
-        Counts from 1; no other breakpoint of the run ever has it.
-    once : bool
-        Whether it is disabled when it has been hit.
-    hits : int
-        How often it has stopped the run.
-    step : int or None
-        Where it did so last.
-    trouble : str
-        Why it is not looked at: the model was changed to one without that weight. Empty if it is.
+    `number` counts from 1 and stays its own. It has stopped the run `hits` times, last at `step`; `once` disables it
+    then. `trouble` says why it is not looked at: the model was changed to one without that weight.
     """
 
     def __init__(self, number: int, condition: Condition, once: bool) -> None:
@@ -174,10 +161,7 @@ class Breakpoints(Sequence[Breakpoint]):
         return iter(self._all)
 
     def numbered(self, which: Breakpoint | int) -> Breakpoint:
-        """The breakpoint of that number, or itself.
-
-        Raises InputError: there is none. TypeMismatchError: neither a Breakpoint nor its number.
-        """
+        """The breakpoint of that number, or itself."""
         if isinstance(which, bool) or not isinstance(which, Breakpoint | int):
             raise TypeMismatchError(f"a breakpoint or its number is wanted, got {type(which).__name__} {shown(which)}")
         for point in self._all:
@@ -258,10 +242,7 @@ class Watch:
         self.stop: Stop | None = None  # what stops the run where it stands after the call
 
     def until(self, first: int, losses: NDArray[np.float64], lr: Rates) -> int | None:
-        """How many steps of the call to keep: up to the first at which a condition became true; None keeps all.
-
-        `first`: steps done before the call. `losses`: shape (count,). `lr`: one, or shape (count, 1).
-        """
+        """How many steps of the call to keep: up to the first at which a condition became true; None keeps all."""
         if self.single:
             return None
         count, former = len(losses), self._former

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.forward import Forward
 from ..core.frame import Stage, Tensor
 from ..core.gather import weight_name
+from ..core.graph import Forward
 from ..core.training import Training
 from .diagnosis import sources_of
 from .expression import Array, Expression, Kept, Load, Read, fault
@@ -166,11 +166,7 @@ class Condition:
 
     @classmethod
     def read(cls, text: str, named: Named, what: str) -> Condition:
-        """Read a text.
-
-        Raises ExpressionError: it is no condition of the run that has these names. InputError,
-        TypeMismatchError: it is too long, or no text.
-        """
+        """Read a text."""
         expression = parse(text, named.vocabulary, what, "truth")
         if not expression.names:
             raise fault(

@@ -92,10 +92,7 @@ def sources_of(stages: Sequence[Stage]) -> dict[str, tuple[str, ...]]:
 
 
 def layers_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[Layer]:
-    """Layers with weights, from input to output, without those called more than once: one call may learn alone.
-
-    A convolution's tensor is found by its module's name.
-    """
+    """Layers with weights, from input to output, without those called more than once: one call may learn alone."""
     named, sources = {t.name: t for t in tensors}, sources_of(stages)
     readers = {stage.name: [s for s in stages if stage.name in sources[s.name]] for stage in stages}
     weights = {s.name: s.weight or named.get(f"{s.name}.weight" if s.name else "weight") for s in stages}

@@ -24,10 +24,7 @@ NAMES = 12
 
 
 def fault(text: str, place: int, said: str, what: str = "the expression") -> ExpressionError:
-    """The error for `text` at `place` (counted from 0).
-
-    Its message has three lines: what is wrong (one that stands alone), the text, and a caret under the place.
-    """
+    """The error for `text` at `place` (counted from 0)."""
     start = max(0, min(place - WIDTH // 2, len(text) - WIDTH))
     stop = min(len(text), start + WIDTH)
     line = "".join(letter if letter.isprintable() else " " for letter in text[start:stop])  # tabs and line ends too

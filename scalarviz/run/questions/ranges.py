@@ -145,11 +145,7 @@ class RangeTracker:
         return dict(self._now)
 
     def update(self, target: Mapping[str, float], seconds: float) -> dict[str, float]:
-        """Move each V towards a larger target by the time passed; a new key starts at its target.
-
-        `target`: as :func:`extents` gives it for the frame now shown. `seconds`: since the last update, of
-        the clock that the viewer sees (in a film, the film's).
-        """
+        """Move each V towards a larger target by the time passed; a new key starts at its target."""
         share = 1.0 - exp(-max(seconds, 0.0) / TIME_CONSTANT)
         for name, v in target.items():
             now = self._now.get(name, v)

@@ -63,7 +63,7 @@ class LoadedScene:
 
     def begun(self, options: Any) -> Scene:
         """The scene of some options, its weights those of ``--load``."""
-        from .command import Command
+        from .own_controls import Command
 
         scene = self.build(options)
         if options.load:
@@ -82,10 +82,7 @@ class LoadedScene:
             return [Path(path) for path in own(scene, options)]
 
     def report(self, scene: Scene) -> dict[str, int | float]:
-        """Call the module's ``report``, if it has one; FileFormatError, which names the line, if that fails.
-
-        What it counts as whole numbers stays so: ``"right": 3``.
-        """
+        """Call the module's ``report``, if it has one; FileFormatError, which names the line, if that fails."""
         own = getattr(self.module, "report", None)
         if own is None:
             return {}
@@ -130,10 +127,7 @@ def settled(scene: Scene, options: Any) -> Any:
 
 @collection_paused()
 def load_scene(name: str) -> LoadedScene:
-    """The scene of the package called `name`, or the file of that path.
-
-    InputError if there is no such file; the FileFormatError for a file that is no scene says what it lacks.
-    """
+    """The scene of the package called `name`, or the file of that path."""
     if not name.endswith(".py"):
         return _checked(name, importlib.import_module(f"scalarviz.scenes.{name}"))
     path = Path(name)

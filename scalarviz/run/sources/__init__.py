@@ -1,5 +1,6 @@
-"""Where frames come from: each is a :class:`scalarviz.run.source.Source`.
+"""Where frames come from besides a live run: each is a :class:`scalarviz.run.source.Source`.
 
-`run_source` is a live run, `played` a recording or a rehearsed run, `recorded_pair` two recordings and their
-difference; ``recording/`` writes and reads the files, ``watched/`` follows networks of other libraries.
+`played` is a recording or a rehearsed run, `recorded_pair` two recordings and their difference; ``recording/`` writes
+and reads the files. `watched` (``sv.watch``) is a network of another library, which says with ``update()`` that its
+numbers have changed; `watched_arrays` reads them where they lie, without importing PyTorch or JAX.
 """

@@ -19,7 +19,7 @@ from ..core.frame import Curve, Frame, Past, Stage, Tensor
 from ..core.history import LIMIT
 from ..engines import ready, trainer_of
 from ..source import Can, Facts, Source
-from ..weight_record import POINTS, WeightRecord
+from ..travel import POINTS, WeightRecord
 from .recording.recorded import Recorded
 from .recording.recorded_step import RecordedStep
 

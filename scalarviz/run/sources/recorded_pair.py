@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...errors import FileFormatError, InputError, listing
 from ..core.frame import Curve, Frame, Past, Stage, Tensor
 from ..edits.base import Applied
-from ..weight_record import WeightRecord
+from ..travel import WeightRecord
 from .played import Played, RecordedSource
 from .recording.recorded import Recorded
 

@@ -10,7 +10,7 @@ from ...run.panels import LossCurve, TestCurve
 from ...run.run import Run
 from ...run.scene.scene import Scene
 from ...run.source import Moment
-from ...run.sources.watched.watched import Watched
+from ...run.sources.watched import Watched
 from ..cubes.own import LOOKS, OwnLook
 from ..draw.theme import DARK
 from ..panels.side import SidePanels

@@ -21,11 +21,11 @@ from ...run.core.frame import Frame
 from ...run.opened.micro import PHASES, MicroStep
 from ...run.scene.scene import weights_text
 from ...run.sources.played import RecordedSource
-from ...run.sources.recording.about import About
 from ...run.sources.recording.contents import Picture
 from ...run.sources.recording.file import check_apart
 from ...run.sources.recording.recorded import Recorded
 from ...run.sources.recording.recorded_step import RecordedStep
+from ...run.sources.recording.taken import About
 from ..draw.places import check_size
 from ..draw.text import loss_text
 from ..draw.theme import THEMES, get_theme, mixed

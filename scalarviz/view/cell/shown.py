@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from ...errors import InputError, ScalarvizError, StateError
-from ...run.core.requests import AskedCall
+from ...run.looking import AskedCall
 from ...run.run import Run
 from ...run.scene.scene import SIDES, Scene
-from ...run.sources.watched.watched import Pace, Watched
+from ...run.sources.watched import Pace, Watched
 from ..shown.subject import Subject, subject_of
 from ..watch.host import TICK
 from ..watch.live import LiveView

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import MissingDependencyError, ScalarvizError
 
 if TYPE_CHECKING:
-    from ...run.sources.watched.watched import Watched
+    from ...run.sources.watched import Watched
     from .shown import Shown
 
 MISSING = "{}: it shows what is live in a notebook's cell; install it: pip install 'scalarviz[notebook]'"

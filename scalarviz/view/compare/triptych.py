@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...run.core.frame import Frame, Past
 from ...run.questions.ranges import settled
 from ...run.sources.recorded_pair import NAMES, Compared, RecordedPair
-from ...run.weight_record import WeightRecord
+from ...run.travel import WeightRecord
 from ..cubes.outline import brackets, seen_outline
 from ..cubes.quantity import Quantity
 from ..cubes.scale import ActivationScale, Coloring

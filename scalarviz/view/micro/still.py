@@ -6,9 +6,9 @@ from typing import Any
 
 from ...errors import InputError, shown
 from ...run.core.frame import Frame
+from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded_step import Walked
-from ...run.sources.run_source import RunSource
 from ..shown.subject import Subject
 from .told import Told
 from .walk import Walk

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...mistakes.engines import HARMLESS
 from ...run.core.frame import Frame, Tensor
-from ...run.core.loss_scale import told_of
+from ...run.core.optimizer import told_of
 from ...scalar import mistaken
 from ..cubes.quantity import Quantity
 from ..draw.places import BIG, LABEL, MARGIN, TITLE, Places

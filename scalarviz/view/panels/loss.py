@@ -15,7 +15,7 @@ from ...run.core.frame import Frame
 from ...run.panels import HeldBack, LossCurve, TestCurve
 from ...run.run import Run
 from ...run.source import Moment
-from ...run.weight_record import looked_back
+from ...run.travel import looked_back
 from ..draw.axes import Axes, Scale, can_be_log, scale_of
 from ..draw.places import LABEL
 from ..draw.sketch import Box, Float, Sketch, dashes

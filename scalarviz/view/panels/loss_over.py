@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...run.core.frame import Frame
 from ...run.panels import LossOver
 from ...run.source import Moment, Source
-from ...run.weight_record import weight_record
+from ...run.travel import weight_record
 from ..draw.axes import Axes, Scale, scale_of, tick_text, zero_lines
 from ..draw.places import ABOUT, LABEL
 from ..draw.sketch import Box, Sketch

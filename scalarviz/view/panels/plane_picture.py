@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.panels import PlaneMap
-from ...run.panels.maps import Axis
+from ...run.panels.kinds import Axis
 from ...run.source import Moment
 from ..draw.axes import Floats, zero_lines
 from ..draw.maps import class_colours, class_shades, signed_shades

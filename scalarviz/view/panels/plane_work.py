@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.panels.maps import Axis
+from ...run.panels.kinds import Axis
 from ...run.source import Moment
 
 Float = NDArray[np.floating]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...run.core.forward import FLAT
 from ...run.core.frame import Frame
+from ...run.core.graph import FLAT
 from ...run.panels import Table, as_rows
 from ...run.questions.diagnosis import LayerRow, layer_rows
 from ...run.source import Moment

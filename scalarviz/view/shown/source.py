@@ -16,7 +16,7 @@ from ...run.core.frame import Curve, Frame, Role, Tensor
 from ...run.core.graph import grouped
 from ...run.edits import AddToWeights, Edit, ScaleWeights, SetFrozen, SetWeights, Together
 from ...run.source import Can, Source
-from ...run.sources.watched.watched import told_number
+from ...run.sources.watched import told_number
 from ...scalar import Block
 from ...scalar.store import Store
 

@@ -12,18 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError, TypeMismatchError
 from ...io import CsvTable
 from ...run.core.frame import Frame, Stage, Tensor
-from ...run.core.requests import FrameRequest
 from ...run.edits import Edit
+from ...run.looking import FrameRequest
 from ...run.panels import LossCurve, Panel, PlaneMap, RecordedPictures
 from ...run.run import Run
 from ...run.scene.scene import Plan, Scene
-from ...run.source import Moment, Source
+from ...run.source import Moment, RunSource, Source
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.contents import Picture
 from ...run.sources.recording.recorded import Recorded
-from ...run.sources.run_source import RunSource
-from ...run.sources.watched.arrays import can_be_read
-from ...run.sources.watched.watched import Watched
+from ...run.sources.watched import Watched
+from ...run.sources.watched_arrays import can_be_read
 from .source import ArraysSource, WeightsSource
 
 ALLOWED = "a Scene, a Run, a Module, Weights (one or a list), a torch.nn.Module, or named arrays (nested dicts, lists)"

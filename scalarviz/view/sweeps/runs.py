@@ -9,8 +9,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ...run.checkpoint import checkpoint_of, put_checkpoint, restore
 from ...run.scene.scene import Scene
+from ...run.state import checkpoint_of, put_checkpoint, restore
 from ...sweep.groups import Group, by_loss, swept
 from ...sweep.result import Result
 from ..draw.text import loss_text, rate_text, short

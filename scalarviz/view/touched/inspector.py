@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
 from ...run.source import Can
-from ...run.weight_record import WeightRecord
+from ...run.travel import WeightRecord
 from ..draw.places import LABEL, TITLE
 from ..draw.sketch import Box, Sketch
 from ..draw.text import figure, measure

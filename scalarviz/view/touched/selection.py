@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...run.core.frame import Stage, Tensor, is_chain
 from ...run.core.gather import weight_name
-from ...run.edits.weights import Spans
+from ...run.edits.numbers import Spans
 from ..shown.subject import Subject
 
 # ---- Who a weight is: its name, and what it stands between.

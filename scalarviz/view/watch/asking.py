@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import ScalarvizError
-from ...run.weight_record import WeightRecord, weight_record
+from ...run.travel import WeightRecord, weight_record
 from ..touched.inspector import RecordKey, record_key
 from ..touched.opening import account_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
-    from ...run.core.requests import AskedCall
+    from ...run.looking import AskedCall
     from ...run.run import Run
     from ..touched.account import Account
     from ..touched.inspector import Inspector

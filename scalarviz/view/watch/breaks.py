@@ -11,7 +11,7 @@ from ...run.callbacks import condition_name, holds
 from ...run.questions.expression import brief
 
 if TYPE_CHECKING:
-    from ...run.core.requests import AskedCall
+    from ...run.looking import AskedCall
     from ...run.questions.breakpoints import Breakpoint, Stop
     from ...run.worker import Worker
     from .viewer import Viewer

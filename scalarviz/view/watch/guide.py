@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from ...errors import StateError
 
 if TYPE_CHECKING:
-    from ...run.core.requests import AskedCall
+    from ...run.looking import AskedCall
     from ...run.run import Run
     from ...run.source import Source
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ScalarvizError
 from ...run.core.frame import Frame, Units
-from ...run.core.requests import AskedCall
 from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
 from ...run.engines import full_speed, ready
+from ...run.looking import AskedCall
 from ...run.sources.played import rehearse
 from ...run.travel import span
 from ...run.worker import Worker

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...run.core.requests import AskedCall
 from ...run.edits import Edit
+from ...run.looking import AskedCall
 from ...run.run import Run
-from ...run.sources.run_source import RunSource
+from ...run.source import RunSource
 
 
 class LiveSource(RunSource):

@@ -16,7 +16,7 @@ from .viewer import Viewer
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
-    from ...run.core.requests import FrameRequest
+    from ...run.looking import FrameRequest
 
 
 class Mirror(Viewer):

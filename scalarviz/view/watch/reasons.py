@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...run.panels import WordBoard
-from ...run.sources.watched.watched import Watched
+from ...run.sources.watched import Watched
 
 if TYPE_CHECKING:
     from ..shown.subject import Subject

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...run.core.frame import Frame
-    from ...run.core.requests import AskedCall
+    from ...run.looking import AskedCall
     from ...run.run import Run
     from ..workbench import Workbench
 

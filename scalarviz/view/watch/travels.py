@@ -15,7 +15,7 @@ from .actions import action_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame, Past
-    from ...run.core.requests import AskedCall
+    from ...run.looking import AskedCall
     from ...run.run import Run
     from .guide import Guide
     from .viewer import Viewer

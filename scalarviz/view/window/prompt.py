@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...run.sources.watched.watched import RATE, SHARE, Pace
+from ...run.sources.watched import RATE, SHARE, Pace
 
 if TYPE_CHECKING:
-    from ...run.sources.watched.watched import Watched
+    from ...run.sources.watched import Watched
     from .desktop import Window
 
 

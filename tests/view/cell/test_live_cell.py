@@ -9,7 +9,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import Value, Weight, mistakes, nn
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
-from scalarviz.run.sources.run_source import RunSource
+from scalarviz.run.source import RunSource
 from scalarviz.view import cube
 from scalarviz.view.cell.offered import ALLOWED
 from scalarviz.view.draw.text import loss_text

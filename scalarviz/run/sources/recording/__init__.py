@@ -2,17 +2,17 @@
 
 Open `recording` first (``sv.Recording``), then `recorded` (``sv.load_recording``). `file` has the tables.
 
-* writing: `taken` sees what is new in a run and makes items of it; `writer` is the thread that writes them; `about`
-  says which run it is
+* writing: `taken` sees what is new in a run and makes items of it (`About` says which run it is); `writer` is the
+  thread that writes them
 * reading: `contents` opens a file, checks everything and repairs what was not closed; `index` has its networks,
   branches and frames, `recorded` its numbers
 * micro-steps of the step after a frame, written and read: `recorded_step`
 """
 
-from .about import About
 from .contents import Picture
 from .recorded import Recorded
 from .recorded_step import RecordedStep
 from .recording import Recording
+from .taken import About
 
 __all__ = ["About", "Picture", "Recorded", "RecordedStep", "Recording"]

@@ -17,10 +17,10 @@ from types import MappingProxyType
 from ....errors import FileFormatError, InputError, StateError
 from ....io.atomic import StrPath, path_text, scratch
 from ....io.readable import check_source, unreadable
-from .about import About, read_about
 from .file import DAMAGED, LONGEST_NAME, RECORDING, FileUse, Format, address, clean, reading
 from .index import Branches, Index, read_index, read_networks
 from .recorded_step import MicroTable
+from .taken import About, read_about
 
 MOST_PICTURES = 10_000
 MOST_BYTES = 32 << 20
@@ -93,10 +93,7 @@ _NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
 
 
 class Opened:
-    """A read-only database, for one thread at a time; `short`: the end of the file is missing.
-
-    `left_out` says what stands beside it and was not read. Where `stamp` differs something was written since.
-    """
+    """A read-only database, for one thread at a time; `short`: the end of the file is missing."""
 
     def __init__(self, path: StrPath, form: Format = RECORDING) -> None:
         self._form = form

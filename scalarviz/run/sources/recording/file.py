@@ -198,10 +198,7 @@ def identity(path: Path) -> Identity | None:
 
 
 class FileUse:
-    """Somebody in this process reads or writes a file through SQLite, until :meth:`end`.
-
-    `logged`: something stands beside it; `foreign`: that is the log of another recording.
-    """
+    """Somebody in this process reads or writes a file through SQLite, until :meth:`end`."""
 
     def __init__(self, path: Path, *, logged: bool = False) -> None:
         self.path, self._of = path, identity(path)

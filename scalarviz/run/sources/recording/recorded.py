@@ -28,14 +28,13 @@ from ....io.atomic import StrPath, as_path, path_text
 from ....optim._groups import GroupNumbers
 from ....optim._pace import PaceMoment
 from ...core.frame import Branch, Curve, Frame, Past, Stage, Tensor
-from ...core.loss_scale import float16_weights
+from ...core.optimizer import float16_weights
 from ...core.setup import Setup
-from .about import About
 from .contents import Contents, Picture, read_pictures
 from .file import DAMAGED, LONGEST_NAME, clean, is_written
 from .index import PARTS, Shapes, checked, fixed, up_to
 from .recorded_step import RecordedStep
-from .taken import flags_of, marked
+from .taken import About, flags_of, marked
 
 _COLUMNS = "value, gradient, moved, activation, units, computed, frozen, stopped, optimizer"
 

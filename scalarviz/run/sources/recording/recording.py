@@ -21,11 +21,10 @@ from ....errors import InputError, StateError
 from ....io.atomic import StrPath, check_target, path_text, replacing, scratch
 from ...run import Run
 from ...scene.scene import Scene
-from ..watched.watched import Watched
-from .about import written
+from ..watched import Watched
 from .file import FileUse, address, check_apart, create, finish, keep_open, signed
 from .recorded import Recorded
-from .taken import news_of
+from .taken import news_of, written
 from .writer import Probing, Rows, Thinning, Writer
 
 BUDGET = 200_000_000

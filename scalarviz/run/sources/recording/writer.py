@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import StateError
-from ...core.forward import Forward
 from ...core.frame import Curve, Stage
+from ...core.graph import Forward
 from ...opened.network import Network
 from .file import SUMMED, Cell, FileUse, checksum
 from .recorded_step import MicroRows
@@ -216,10 +216,7 @@ LOST_AFTER = 1.0
 
 
 class Writer:
-    """Writes items in order, in a thread that `database` belongs to; what came together stays in one transaction.
-
-    Where the disk refuses, or somebody removed `file`, `trouble` says so, and later items are dropped.
-    """
+    """Writes items in order, in a thread that `database` belongs to; what came together stays in one transaction."""
 
     def __init__(self, database: sqlite3.Connection, rows: Rows, thinning: Thinning, file: FileUse) -> None:
         self._database, self._rows, self._thinning, self._file = database, rows, thinning, file

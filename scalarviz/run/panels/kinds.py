@@ -1,21 +1,22 @@
-"""Maps and pictures: colours, a plane of two inputs, a map beside every neuron, a painted picture."""
+"""The kinds of panels that belong to a task: pictures, planes, curves of the loss, words, handwritten digits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...checks import integer, real_array
-from ...errors import InputError, shown
+from ...errors import InputError, TypeMismatchError, shown
 from ..edits import Edit
 from ..source import Moment
 from .base import Described, Panel, Place, above_zero, arrays_of, pair
 
 Float = NDArray[np.floating]
+Samples = tuple[Float, NDArray[np.number]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -344,3 +345,335 @@ def psnr(painted: ArrayLike, wanted: ArrayLike) -> float:
 
 def _wide(colours: NDArray[Any]) -> NDArray[np.float64]:
     return colours.astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TestCurve(Described):
+    """A second, dashed loss curve, measured on data that is not trained on.
+
+    Attributes
+    ----------
+    inputs, targets : ndarray
+        As for ``Run.evaluate``.
+    accuracy : bool
+        The targets are numbers of classes: the share that is read rightly stands beside the curve.
+    headline : bool
+        Whether its newest number stands in the HUD too.
+    """
+
+    label: str
+    inputs: Float
+    targets: NDArray[np.number]
+    accuracy: bool = False
+    headline: bool = True
+
+    def __post_init__(self) -> None:
+        Described.__post_init__(self)
+        inputs, targets = arrays_of(self, "inputs", "targets")
+        if not inputs.ndim or not targets.ndim or len(inputs) != len(targets) or not len(inputs):
+            raise InputError(f"TestCurve: got shapes {inputs.shape} and {targets.shape}; allowed: one target a sample")
+
+    def of(self, moment: Moment) -> Samples:
+        """The data of a moment: always the same."""
+        return self.inputs, self.targets
+
+    def share(self, moment: Moment) -> float | None:
+        """Share of the samples that is read rightly at a moment, where there are classes."""
+        if not self.accuracy:
+            return None
+        return float(np.mean(np.argmax(moment.predict(self.inputs), axis=1) == np.ravel(self.targets)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldBack(Described):
+    """The same of data that goes with what is learnt from: another one after an edit, the former one after undo.
+
+    Attributes
+    ----------
+    samples : callable
+        ``samples(moment) -> (inputs, targets)`` as for ``Run.evaluate``; of length 0 where nothing is held back.
+    right : callable or None
+        ``right(moment, outputs, targets)``: which are read rightly, bool (N,); None where there are no classes.
+    headline : bool
+        Whether that share, or the loss, stands in the first line of the picture too.
+    """
+
+    label: str
+    samples: Callable[[Moment], Samples]
+    right: Callable[[Moment, Float, NDArray[np.number]], NDArray[np.bool_] | None] | None = None
+    headline: bool = True
+
+    @property
+    def accuracy(self) -> bool:
+        """Whether there may be a share that is read rightly."""
+        return self.right is not None
+
+    def of(self, moment: Moment) -> Samples:
+        """The data of a moment."""
+        return self.samples(moment)
+
+    def share(self, moment: Moment) -> float | None:
+        """Share of the samples that is read rightly at a moment; None where there are none, or no classes."""
+        inputs, targets = self.samples(moment)
+        if self.right is None or not len(inputs):
+            return None
+        found = self.right(moment, moment.predict(inputs), targets)
+        return None if found is None else float(np.mean(found))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LossCurve(Panel):
+    """The loss of every step so far. In the column it takes the room that the others leave.
+
+    Attributes
+    ----------
+    label : str
+        What it is measured on ("1,024 colours").
+    test : TestCurve, HeldBack or None
+        A second curve.
+    """
+
+    label: str = "batch"
+    test: TestCurve | HeldBack | None = None
+
+
+# ---- Points of one input with a number each, and what a network says of every input as a curve
+
+
+def alone(numbers: Float) -> Float:
+    """Numbers of the input (N,) as samples of one number each, (N, 1)."""
+    return numbers[:, None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CurveFit(Panel):
+    """The curve of a network of one input over the points that it learns from, at the moment that is shown.
+
+    Between the curve and each of a few points stands its error. In a window a click on a point shows its way through
+    the network; a click on an empty place adds a point and the right button takes one away, where the scene says how.
+
+    Attributes
+    ----------
+    title : str
+        Empty: the names of both axes.
+    across, up : Axis or str
+        Of the input, and of what is to be found; a name alone: an axis that is as long as the points need.
+    inputs : callable
+        ``inputs(numbers) -> samples``: what the network gets, (N, n_inputs), for numbers of the input (N,). Default:
+        those numbers.
+    points : callable or None
+        ``points(moment) -> Points``: the first number of each place is its input, its target what is to be found there.
+        None: the samples that are learnt from, of one number and one target each.
+    edits : PointEdits or None
+        What a hand may do with the points; the second number of a place is what is to be found there.
+    """
+
+    title: str = ""
+    across: Axis | str = "x"
+    up: Axis | str = "y"
+    inputs: Callable[[Float], Float] = alone
+    points: Callable[[Moment], Points] | None = None
+    edits: PointEdits | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram(Panel):
+    """How often which numbers occur: of the tensor under the pointer or of the selected one, else of all.
+
+    Attributes
+    ----------
+    label : str
+        What all of them are called.
+    """
+
+    label: str = "all numbers"
+
+
+# ---- Panels of the smallest networks: the loss over one weight or two, and the four calls of a step
+
+
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LossOver(Panel):
+    """The loss over one weight as a curve with the tangent, over two as a map with isolines; a ball is where they are.
+
+    Nothing is modelled: the network's loss of all samples is worked out at each place, all other weights as they are.
+
+    Attributes
+    ----------
+    weights : tuple of int
+        Flat numbers of one weight or two.
+    names : tuple of str
+        What each is called.
+    spans : tuple of (float, float)
+        From where to where each is shown; farther where the ball leaves that.
+    """
+
+    weights: tuple[int, ...]
+    names: tuple[str, ...]
+    spans: tuple[Span, ...]
+    title: str = "loss"
+
+    def __post_init__(self) -> None:
+        Panel.__post_init__(self)
+        _check_weights(self, 2)
+        spans: Any = self.spans
+        if not isinstance(spans, tuple | list) or len(spans) != len(self.weights):
+            raise InputError(f"LossOver: spans is one (low, high) a weight, got {shown(spans)}")
+        for span in spans:
+            pair(span, "LossOver: the ends of a span")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingLoop(Panel):
+    """The four calls of a training step, with their numbers; inside an opened step that which happens now.
+
+    Attributes
+    ----------
+    weights : tuple of int
+        Flat numbers of the weights whose values and gradients stand there, one to three.
+    names : tuple of str
+        What each is called.
+    """
+
+    weights: tuple[int, ...]
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        Panel.__post_init__(self)
+        _check_weights(self, 3)
+
+
+def _check_weights(panel: LossOver | TrainingLoop, most: int) -> None:
+    """Refuse other weights than one to `most` flat numbers with a name each."""
+    weights: Any = panel.weights
+    kind = type(panel).__name__
+    if not isinstance(weights, tuple | list) or not weights:
+        raise TypeMismatchError(f"{kind}: weights is a tuple of flat numbers, got {shown(weights)}")
+    for weight in weights:
+        integer(f"{kind}: a weight", weight, 0)
+    names = len(panel.names)
+    if not len(weights) == names <= most:
+        raise InputError(f"{kind}: got {len(weights)} weights and {names} names; allowed: 1 to {most} of each")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """How a network reads a word of n letters, the beginning included.
+
+    Attributes
+    ----------
+    attention : ndarray, shape (heads, n, n)
+        The share that a letter (row) takes of each one up to itself.
+    likely : ndarray, shape (n, letters + 1)
+        The probability of each letter to come next; the last one is the end.
+    stream : tuple of ndarray, shapes (n, width)
+        The numbers of each letter after each part that adds to them; empty where nobody said.
+    hidden : (str, ndarray) or None
+        The tensor whose rows make a network's inner numbers, and these numbers (n, rows).
+    uses : tuple of (str, tuple of int)
+        Tensors of which each letter uses one row, and which; the last one says what comes next.
+    """
+
+    attention: Float
+    likely: Float
+    stream: tuple[Float, ...] = ()
+    hidden: tuple[str, Float] | None = None
+    uses: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+
+class Invented(NamedTuple):
+    """A word that a network made up, and how probable each of its letters was."""
+
+    word: str
+    likely: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordBoard(Panel):
+    """A word to type: who looks back at whom in it, what comes next after each letter, and new words.
+
+    Attributes
+    ----------
+    word : str
+        The one that stands there at first.
+    letters : str
+        Those that there are.
+    most : int
+        The longest word.
+    look : callable
+        ``look(moment, word) -> Reading``.
+    make : callable
+        ``make(moment, temperature, number) -> Invented``: a word that the network makes up; the same for the same
+        moment and number (0, 1, ...).
+    temperature : float
+        At first.
+    """
+
+    word: str
+    letters: str
+    most: int
+    look: Callable[[Moment, str], Reading]
+    make: Callable[[Moment, float, int], Invented]
+    temperature: float = 0.6
+
+    def __post_init__(self) -> None:
+        Panel.__post_init__(self)
+        integer("WordBoard: most", self.most, 1)
+        if len(self.word) > self.most or not set(self.word) <= set(self.letters):
+            raise InputError(
+                f"WordBoard: the word is made of at most {self.most} of the letters {shown(self.letters)}, "
+                f"got {shown(self.word)}"
+            )
+        above_zero(self.temperature, "WordBoard: temperature")
+
+
+# ---- Panels of tasks whose samples are handwritten digits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DigitBoard(Panel):
+    """Digits that are not trained on, each in the column of the class that it is read as.
+
+    Attributes
+    ----------
+    inputs : ndarray, shape (N, H * W)
+        0 is paper, 1 is ink.
+    labels : ndarray of int, shape (N,)
+        The classes, 0 .. 9.
+    side : (int, int)
+        H and W.
+    """
+
+    inputs: Float
+    labels: NDArray[np.integer]
+    side: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        Panel.__post_init__(self)
+        high, wide = self.side
+        inputs, labels = arrays_of(self, "inputs", "labels")
+        if labels.ndim != 1 or not len(labels) or inputs.shape != (len(labels), high * wide):
+            raise InputError(
+                f"DigitBoard of {high} x {wide} pixels: got shapes {inputs.shape} and {labels.shape}; allowed: "
+                f"(N, {high * wide}) and (N,)"
+            )
+        if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() > 9:
+            raise InputError(f"DigitBoard: labels are whole numbers 0 to 9, got {shown(labels)}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DigitPad(Panel):
+    """The one sample whose way is drawn as a sheet to draw on, and what it is read as.
+
+    Attributes
+    ----------
+    side : (int, int)
+        H and W of the sample's picture; 0 is paper, 1 is ink.
+    """
+
+    speaks_of = "sheet"
+
+    side: tuple[int, int]

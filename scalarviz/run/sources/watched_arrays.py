@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....errors import InputError, TypeMismatchError, shown
-from ....nn import Module
-from ...core.frame import BUFFERS, Role, Tensor
-from ...core.graph import grouped
+from ...errors import InputError, TypeMismatchError, shown
+from ...nn import Module
+from ..core.frame import BUFFERS, Role, Tensor
+from ..core.graph import grouped
 
 Numbers = NDArray[Any]
 NARROW = ("bfloat16", "float8_", "float6_", "float4_", "int4", "uint4", "int2", "uint2")
@@ -247,10 +247,7 @@ def _numbers_only(x: Any, depth: int = 0) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One array; `leaf` is held, not copied, and `frozen` means that no gradient goes to it.
-
-    `role` is "weight", "bias", "buffer" or "count".
-    """
+    """One array; `leaf` is held, not copied, and `frozen` means that no gradient goes to it."""
 
     name: str
     leaf: Any

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ....checks import integer
-from ....errors import InputError, TypeMismatchError, shown
-from ...callbacks import Recorder
-from ...checks import LAST_STEP
-from ...core.frame import Branch, Curve, Frame, Past, Tensor
-from ...core.history import History
-from ...source import Can, Source
-from ...weight_record import POINTS, WeightRecord
-from .arrays import Reader
+from ...checks import integer
+from ...errors import InputError, TypeMismatchError, shown
+from ..callbacks import Recorder
+from ..checks import LAST_STEP
+from ..core.frame import Branch, Curve, Frame, Past, Tensor
+from ..core.history import History
+from ..source import Can, Source
+from ..travel import POINTS, WeightRecord
+from .watched_arrays import Reader
 
 
 def told_step(told: Any) -> int:

@@ -1,0 +1,468 @@
+"""Edits of numbers: weights, whether they are trained, the optimiser, the batch; and the engine and any function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...checks import integer, one_of, real_array, text
+from ...engine.problem import SAMPLINGS, Limits, Sampling
+from ...engine.table import known
+from ...errors import InputError, TypeMismatchError, shown
+from ...optim import Schedule
+from ...scalar.single import as_number
+from ..checks import limits_of
+from .base import Edit, Hands, Names, fix, full_name, numbered, several, within
+
+
+def _numbers(array: Any, what: str) -> NDArray[Any]:
+    """A flat array of real numbers, at least one; floats keep their dtype, so that no bit is lost."""
+    found = real_array(array, what)
+    if found.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):
+            found = found.astype(np.float64)
+    if found.ndim != 1 or found.size == 0:
+        raise InputError(f"{what} must be a row of at least one number, got the shape {found.shape}")
+    return found if found.dtype.kind == "f" else found.astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetWeights(Edit):
+    """The flat weights from `start` on become `numbers`."""
+
+    start: int
+    numbers: NDArray[Any]
+
+    def __post_init__(self) -> None:
+        fix(self, start=integer("SetWeights: start", self.start, 0), numbers=_numbers(self.numbers, "SetWeights"))
+
+    def check(self, hands: Hands) -> None:
+        within(hands, self.start, len(self.numbers))
+
+    def apply(self, hands: Hands) -> None:
+        hands.put_weights(self.start, self.numbers)
+
+    def words(self, name: Names = numbered) -> str:
+        return f"{several(name, self.start, len(self.numbers))} = {float(self.numbers[0]):.6g}"
+
+    def sets(self) -> Any:
+        return self.start, len(self.numbers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AddToWeights(Edit):
+    """`numbers` are added to the flat weights from `start` on. In the log it stands as the values that came of it."""
+
+    start: int
+    numbers: NDArray[Any]
+
+    def __post_init__(self) -> None:
+        numbers = _numbers(self.numbers, "AddToWeights")
+        fix(self, start=integer("AddToWeights: start", self.start, 0), numbers=numbers)
+
+    def sets(self) -> Any:
+        return self.start, len(self.numbers)
+
+    def check(self, hands: Hands) -> None:
+        within(hands, self.start, len(self.numbers))
+
+    def resolved(self, hands: Hands) -> Edit:
+        self.check(hands)
+        now = hands.values(self.start, len(self.numbers))
+        return SetWeights(self.start, now + self.numbers.astype(now.dtype))
+
+    def words(self, name: Names = numbered) -> str:
+        return f"{several(name, self.start, len(self.numbers))} {float(self.numbers[0]):+.6g}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetFrozen(Edit):
+    """The weights from `start` on are left alone by the optimiser, or no longer: one flag each."""
+
+    start: int
+    flags: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        flags = real_array(self.flags, "SetFrozen: the flags")
+        if flags.dtype != np.bool_ or flags.ndim != 1 or flags.size == 0:
+            raise TypeMismatchError(f"SetFrozen: flags must be a row of True and False, got {shown(self.flags)}")
+        fix(self, start=integer("SetFrozen: start", self.start, 0), flags=flags)
+
+    def check(self, hands: Hands) -> None:
+        within(hands, self.start, len(self.flags))
+
+    def apply(self, hands: Hands) -> None:
+        hands.put_frozen(self.start, self.flags)
+
+    def words(self, name: Names = numbered) -> str:
+        verb = "freeze" if self.flags.all() else "freeze some of" if self.flags.any() else "free"
+        return f"{verb} {several(name, self.start, len(self.flags))}"
+
+    def sets(self) -> Any:
+        return self.start, len(self.flags)
+
+
+# ---- Edits of many weights that need not lie side by side: a row, a column, a neuron, a layer. Each is one edit
+
+
+Spans = tuple[tuple[int, int], ...]
+"""Parts of the flat weights: the first of each, and how many."""
+_PARTS = (SetWeights, AddToWeights, SetFrozen)
+
+
+def spans_of(spans: Any, what: str) -> Spans:
+    """Checked spans, at least one, sorted, none over another."""
+    if not isinstance(spans, tuple | list) or not spans:
+        raise TypeMismatchError(f"{what}: the spans must be pairs (start, count), at least one, got {shown(spans)}")
+    found = []
+    for span in spans:
+        if not isinstance(span, tuple | list) or len(span) != 2:
+            raise TypeMismatchError(f"{what}: a span is a pair (start, count), got {shown(span)}")
+        found.append((integer(f"{what}: start", span[0], 0), integer(f"{what}: count", span[1], 1)))
+    _apart(sorted(found), what)
+    return tuple(sorted(found))
+
+
+def _apart(spans: list[tuple[int, int]], what: str) -> None:
+    for (start, count), (other, _) in pairwise(spans):
+        if start + count > other:
+            raise InputError(f"{what}: weight {other} stands in two of its parts; name it in one")
+
+
+def called(said: str, spans: Spans, name: Names) -> str:
+    """The words that came with it, else the first weight and how many more."""
+    return said or several(name, spans[0][0], sum(count for _, count in spans))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together(Edit):
+    """Several edits of weights as one: none of them is done unless all fit."""
+
+    edits: tuple[Edit, ...]  # no two may set the same weights, nor the same flags
+    said: str = ""  # what it is in words (``"zero row 2 of 0.weight"``); default: those of its parts
+
+    def __post_init__(self) -> None:
+        given: Any = self.edits
+        if not isinstance(given, tuple | list) or not given:
+            raise TypeMismatchError(f"Together: at least one edit of weights is wanted, got {shown(given)}")
+        for edit in given:
+            if not isinstance(edit, _PARTS):
+                raise TypeMismatchError(
+                    f"Together: got {type(edit).__name__}; allowed: SetWeights, AddToWeights, SetFrozen"
+                )
+        for flags in (True, False):
+            _apart(sorted(e.sets() for e in given if isinstance(e, SetFrozen) is flags), "Together")
+        fix(self, edits=tuple(given), said=text(self.said, "Together: the words"))
+
+    def check(self, hands: Hands) -> None:
+        for edit in self.edits:
+            edit.check(hands)
+
+    def resolved(self, hands: Hands) -> Edit:
+        return Together(tuple(edit.resolved(hands) for edit in self.edits), self.said)
+
+    def apply(self, hands: Hands) -> None:
+        for edit in self.edits:
+            edit.apply(hands)
+
+    def words(self, name: Names = numbered) -> str:
+        """``zero row 2 of 0.weight``."""
+        if self.said:
+            return self.said
+        first, more = self.edits[0].words(name), len(self.edits) - 1
+        return first + (f", and {more:,} more" if more else "")
+
+    def sets(self) -> Any:
+        return sorted((isinstance(edit, SetFrozen), *edit.sets()) for edit in self.edits)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScaleWeights(Edit):
+    """Some weights are multiplied by a number. In the log it stands as the values that came of it."""
+
+    spans: Spans  # start and count of each part
+    factor: float
+    said: str = ""  # what the weights are called together (``"row 2 of 0.weight"``)
+
+    def __post_init__(self) -> None:
+        factor = as_number(self.factor, "ScaleWeights: the factor")
+        if not math.isfinite(factor):
+            raise InputError(f"ScaleWeights: the factor must be finite, got {factor}")
+        spans, said = spans_of(self.spans, "ScaleWeights"), text(self.said, "ScaleWeights: the words")
+        fix(self, spans=spans, factor=factor, said=said)
+
+    def check(self, hands: Hands) -> None:
+        for start, count in self.spans:
+            within(hands, start, count)
+
+    def resolved(self, hands: Hands) -> Edit:
+        self.check(hands)
+        parts = []
+        for start, count in self.spans:
+            now = hands.values(start, count)
+            parts.append(SetWeights(start, now * now.dtype.type(self.factor)))
+        said = f"{self.said} × {self.factor:.6g}" if self.said else ""
+        return Together(tuple(parts), said)
+
+    def words(self, name: Names = numbered) -> str:
+        return f"{called(self.said, self.spans, name)} × {self.factor:.6g}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RedrawWeights(Edit):
+    """Some weights begin anew, with random numbers of their layer's initialiser, which follow from seed and step."""
+
+    spans: Spans
+    said: str = ""
+
+    def __post_init__(self) -> None:
+        fix(self, spans=spans_of(self.spans, "RedrawWeights"), said=text(self.said, "RedrawWeights: the words"))
+
+    def check(self, hands: Hands) -> None:
+        for start, count in self.spans:
+            within(hands, start, count)
+        hands.drawn(*self.spans[0])
+
+    def resolved(self, hands: Hands) -> Edit:
+        self.check(hands)
+        parts = tuple(SetWeights(start, hands.drawn(start, count)) for start, count in self.spans)
+        return Together(parts, f"{self.said} begins anew" if self.said else "")
+
+    def words(self, name: Names = numbered) -> str:
+        return f"{called(self.said, self.spans, name)} begins anew"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetOptimizer(Edit):
+    """Numbers of the optimiser: learning rate, momentum, betas, weight decay, eps, those of a class of one's own."""
+
+    numbers: tuple[tuple[str, Any], ...]  # by the names of the constructor's arguments
+    group: int | None = None  # of one parameter group alone; default: of all
+
+    def __post_init__(self) -> None:
+        given: Any = self.numbers
+        try:
+            given = dict(given)
+        except (TypeError, ValueError):
+            raise TypeMismatchError(f"SetOptimizer: names with numbers are wanted, got {shown(given)}") from None
+        pairs = tuple((str(name), _plain(number)) for name, number in given.items())
+        if not pairs:
+            raise InputError("SetOptimizer: no number is named; such as SetOptimizer({'momentum': 0.9})")
+        fix(self, numbers=pairs)
+        if self.group is not None:
+            fix(self, group=integer("SetOptimizer: group", self.group, 0))
+
+    def check(self, hands: Hands) -> None:
+        hands.check_numbers(dict(self.numbers), self.group)
+
+    def apply(self, hands: Hands) -> None:
+        """Set them; where the update becomes another one, its state goes on by name."""
+        hands.put_numbers(dict(self.numbers), self.group)
+
+    def words(self, name: Names = numbered) -> str:
+        """``momentum = 0.9, weight_decay = 0.01``."""
+        said = ", ".join(f"{key} = {_short(number)}" for key, number in self.numbers)
+        return said if self.group is None else f"group {self.group}: {said}"
+
+    def sets(self) -> Any:
+        return self.group, {name for name, _ in self.numbers}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetLimits(Edit):
+    """Penalties of the loss, and limits of the gradient, from the next step on; None: no limit. See :class:`Run`."""
+
+    l1: float = 0.0
+    l2: float = 0.0
+    clip_norm: float | None = None
+    clip_value: float | None = None
+
+    def __post_init__(self) -> None:
+        found = limits_of(self.l1, self.l2, self.clip_norm, self.clip_value)
+        fix(self, l1=found.l1, l2=found.l2, clip_norm=found.clip_norm, clip_value=found.clip_value)
+
+    def apply(self, hands: Hands) -> None:
+        hands.put_limits(Limits(self.l1, self.l2, self.clip_norm, self.clip_value))
+
+    def words(self, name: Names = numbered) -> str:
+        """``l2 = 0.01, clip_norm = 1``; ``no limits``."""
+        said = [f"{name} = {_short(part)}" for name, part in self.parts().items() if part]
+        return ", ".join(said) or "no limits"
+
+    def sets(self) -> Any:
+        return ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetSchedule(Edit):
+    """The rates follow a schedule from the next step on; None: they stay. One of yours is not read back."""
+
+    schedule: Schedule | None
+
+    def __post_init__(self) -> None:
+        given: Any = self.schedule
+        if not (given is None or isinstance(given, Schedule)):
+            kind = type(given).__name__
+            raise TypeMismatchError(f"SetSchedule: an LRScheduler or None is wanted, got {kind}")
+
+    def check(self, hands: Hands) -> None:
+        hands.check_schedule(self.schedule)
+
+    def apply(self, hands: Hands) -> None:
+        hands.put_schedule(self.schedule)
+
+    def words(self, name: Names = numbered) -> str:
+        return f"schedule = {self.schedule}"
+
+    def sets(self) -> Any:
+        return ()
+
+
+def _plain(number: Any, row: bool = False) -> Any:
+    """Something that can be written: numbers, truth values, words, and outside of a `row` rows of them."""
+    if isinstance(number, np.generic):
+        number = number.item()
+    if isinstance(number, list | tuple) and not row:
+        return tuple(_plain(one, row=True) for one in number)
+    if isinstance(number, bool | int | float | str) or number is None:
+        return number
+    raise TypeMismatchError(f"SetOptimizer: numbers, words or rows of them are wanted, got {type(number).__name__}")
+
+
+def _short(number: Any) -> str:
+    if isinstance(number, tuple):
+        return f"({', '.join(map(_short, number))})"
+    return f"{number:.6g}" if isinstance(number, float) else str(number)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetBatchSize(Edit):
+    """Samples a step, from the next step on."""
+
+    batch_size: int
+
+    def __post_init__(self) -> None:
+        fix(self, batch_size=integer("batch_size", self.batch_size, 1))
+
+    def check(self, hands: Hands) -> None:
+        hands.check_batch(self.batch_size)
+
+    def apply(self, hands: Hands) -> None:
+        hands.put_batch(self.batch_size)
+
+    def words(self, name: Names = numbered) -> str:
+        return f"batch size = {self.batch_size:,}"
+
+    def sets(self) -> Any:
+        return ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetSampling(Edit):
+    """How the samples of a step are chosen, and how many they are (None: as many as before), from the next step on."""
+
+    sampling: Sampling
+    batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        one_of(self.sampling, SAMPLINGS, "sampling")
+        if self.batch_size is not None:
+            fix(self, batch_size=integer("batch_size", self.batch_size, 1))
+
+    def check(self, hands: Hands) -> None:
+        hands.check_batch(self.batch_size, self.sampling)
+
+    def apply(self, hands: Hands) -> None:
+        hands.put_batch(self.batch_size, self.sampling)
+
+    def words(self, name: Names = numbered) -> str:
+        """``sampling = replacement, batch size = 32``."""
+        size = "" if self.batch_size is None else f", batch size = {self.batch_size:,}"
+        return f"sampling = {self.sampling}{size}"
+
+    def continues(self, earlier: Edit) -> bool:
+        """Whether it sets all that `earlier` does."""
+        return isinstance(earlier, SetSampling) and (self.batch_size is None) <= (earlier.batch_size is None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetEngine(Edit):
+    """Another engine computes from the next step on."""
+
+    engine: str
+    why: str = "asked for"
+
+    def __post_init__(self) -> None:
+        known(self.engine)
+        if not isinstance(self.why, str):
+            raise TypeMismatchError(f"SetEngine: why must be text, got {type(self.why).__name__}")
+
+    def check(self, hands: Hands) -> None:
+        hands.check_engine(self.engine)
+
+    def apply(self, hands: Hands) -> None:
+        hands.put_engine(self.engine, self.why)
+
+    def words(self, name: Names = numbered) -> str:
+        return f"engine = {self.engine}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(Edit):
+    """Whatever a function of the run does. It can be written by name, and not read back."""
+
+    function: Callable[[Any], object]  # ``function(run)``, called between two steps
+    what: str = ""  # what the log says; default: the function's name
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeMismatchError(f"Call: a function of the run is wanted, got {type(self.function).__name__}")
+        fix(self, what=text(self.what, "Call: what") or self.name)
+
+    @property
+    def name(self) -> str:
+        """Module and name of the function."""
+        return full_name(self.function)
+
+    def apply(self, hands: Hands) -> None:
+        hands.call(self.function)
+
+    def words(self, name: Names = numbered) -> str:
+        return self.what
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetNumbers(Edit):
+    """Some weights train by other numbers than the rest: they become parameter groups of their own.
+
+    The rate is that of the next step. A schedule goes on with it as with a rate that is set by hand: it scales the
+    schedule of these weights, or ends it where the schedule's own rate is 0. ``run.lr`` scales it with the others.
+    """
+
+    # start and count of each part of the flat weights. Those that the optimiser does not hold stay so
+    spans: Spans
+    numbers: tuple[tuple[str, Any], ...]  # by the names of the optimiser's arguments
+    said: str = ""  # what the weights are called together (``"row 2 of 0.weight"``)
+
+    def __post_init__(self) -> None:
+        numbers = SetOptimizer(self.numbers).numbers
+        fix(self, spans=spans_of(self.spans, "SetNumbers"), numbers=numbers, said=text(self.said, "SetNumbers: said"))
+
+    def check(self, hands: Hands) -> None:
+        hands.check_numbers_of(self.spans, dict(self.numbers))
+
+    def apply(self, hands: Hands) -> None:
+        hands.put_numbers_of(self.spans, dict(self.numbers))
+
+    def words(self, name: Names = numbered) -> str:
+        """``row 2 of 0.weight: lr = 0.01``."""
+        return f"{called(self.said, self.spans, name)}: {SetOptimizer(self.numbers).words()}"
+
+    def sets(self) -> Any:
+        return self.spans, {name for name, _ in self.numbers}
