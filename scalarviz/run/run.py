@@ -794,7 +794,7 @@ class Run:
     def undo(self) -> str:
         """Go to the moment before the last edit and return its words; later steps are kept as a branch.
 
-        StateError: nothing was changed.
+        Undoing an edit that was made in the past brings back the future that it left. StateError: nothing was changed.
 
         Examples
         --------
