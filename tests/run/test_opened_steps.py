@@ -287,6 +287,26 @@ def test_a_frame_of_the_past_is_opened_at_its_weights(optimizer):
     assert np.isnan(later.loss_along(0).after)
 
 
+@pytest.mark.parametrize(("activation", "exact"), [(nn.ELU(), np.expm1), (nn.LeakyReLU(), lambda x: 0.01 * x)])
+def test_an_activation_with_a_number_of_its_own_is_true_as_printed(activation, exact):
+    layer = nn.Linear(1, 1, bias=False)
+    layer.weight.data = [[1.0]]
+    x = -np.linspace(0.1, 2, 40)[:, None]
+    with Run(nn.Sequential(layer, activation), nn.MSELoss(), optim.SGD(layer.parameters(), lr=0.1), (x, x),
+             batch_size=1, engine="numpy", dtype="float64") as run:  # fmt: skip
+        for _ in x:
+            (said,) = (step.numbers for step in run.open().micro_steps() if "elu(" in step.numbers)
+            assert " = " in said
+            given, result = said.replace("\N{MINUS SIGN}", "-").split("elu(")[1].split(") = ")
+            assert float(f"{exact(float(given)):.4g}") == float(result), said
+            run.step()
+
+
+def test_half_precision_is_opened_with_numbers():
+    run = make("rgb", dtype="float16", batch_size=1)
+    assert [] == [step.numbers for step in run.open().micro_steps() if "nan" in step.numbers]
+
+
 def test_numbers_inside_a_function_belong_to_the_stage_that_is_made_of_them():
     weights, layer = [sv.Weight(0.3 + k, name=f"w{k}") for k in range(4)], nn.Linear(3, 3, seed=1)
     model = lambda x: layer([sv.sin(sv.tanh(w * v)) for w, v in zip(weights, x, strict=False)])  # noqa: E731

@@ -148,10 +148,11 @@ def equation(tokens: Sequence[Token], result: float, again: Callable[[int], floa
     return Line("", tuple(tokens), result, again=again).equation(DIGITS)
 
 
-def applied(op: str, given: float, result: float) -> str:
-    """An activation of one number; nothing is checked where something else goes into it."""
+def applied(op: str, given: float, result: float, others: Sequence[float]) -> str:
+    """An activation of one number; `others`: what else goes into it. Nothing is checked where that is not all of it."""
     function = kernel(op)
-    again = lambda k: function.value(rounded(given, k)) if function.arity == 1 else result  # noqa: E731
+    known = function.arity == 1 + len(others)
+    again = lambda k: function.value(rounded(given, k), *others) if known else result  # noqa: E731
     return equation((f"{SYMBOLS.get(op, op)}(", Quantity("", given), ")"), result, again)
 
 
@@ -285,7 +286,7 @@ class Walk:
             value, before, said = float(self.passes.means[row]), tuple[float, ...](), ""
             if self.single and read is not None and len(read) == stage.outputs:
                 before = (float(self.passes.means[read[unit]]),)
-                said = applied(stage.kind, before[0], value)
+                said = applied(stage.kind, before[0], value, self._others(row))
             said = said or f"mean of {len(self.opened.batch):,} = {digits_of(value, DIGITS)}"
             yield MicroStep(
                 "forward", "unit", f"{symbol} of output {unit}", np.array([unit]), _NONE, stage.name,
@@ -323,9 +324,16 @@ class Walk:
                 "Σ w · x" + (" + b" if len(biases) else ""), said, value, tuple(parts),
             )  # fmt: skip
 
+    def _others(self, row: int) -> list[float]:
+        """What goes into an activation beside the number that it shows, such as a slope."""
+        made = self.passes.network.places.made_of(row)
+        return [] if made is None else [float(self.passes.means[other]) for other in made[2][1:]]
+
     def _input(self, index: int, row: int, column: int) -> float:
         """What a weight of a layer meets at the sum `row`, the mean over the batch."""
         made = self.passes.network.places.made_of(row)
+        while made is not None and made[0].kind == "op" and len(made[2]) == 1:  # the rounding of half precision
+            made = self.passes.network.places.made_of(int(made[2][0]))
         if made is None or made[0].kind not in LAYERS:
             return nan
         i, part, operands = made
