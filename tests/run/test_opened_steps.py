@@ -304,7 +304,7 @@ def test_an_activation_with_a_number_of_its_own_is_true_as_printed(activation, e
 
 def test_half_precision_is_opened_with_numbers():
     run = make("rgb", dtype="float16", batch_size=1)
-    assert [] == [step.numbers for step in run.open().micro_steps() if "nan" in step.numbers]
+    assert [step.numbers for step in run.open().micro_steps() if "nan" in step.numbers] == []
 
 
 def test_numbers_inside_a_function_belong_to_the_stage_that_is_made_of_them():
