@@ -80,7 +80,7 @@ def test_the_names_of_the_table_are_functions_and_methods():
 # ---- examples in docstrings of what computes, which register operations too
 
 ROOMS = ("scalar", "nn", "optim", "tape", "rng", "data")
-WITH_ONNX = "scalarviz.nn._to_onnx"
+WITH_ONNX = "scalarviz.nn._module"
 NAMES = [name for _, name, _ in pkgutil.walk_packages(sv.__path__, "scalarviz.") if name.split(".")[1] in ROOMS]
 
 

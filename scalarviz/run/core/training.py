@@ -78,6 +78,7 @@ def full_speed(
     about calling than about training. `alone`: each step is a call of its own, as a loss scale follows it.
     """
     trainer = make_trainer(copied(problem))
+    trainer.prepare()  # what it compiles is no step
 
     def timed(steps: int) -> float:
         start = time.perf_counter()
