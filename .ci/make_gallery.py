@@ -20,12 +20,12 @@ from scalarviz.cli.here import scene_names
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.run.sources.played import rehearse
 from scalarviz.view.benches import bench_of
-from scalarviz.view.draw.painter import Painter as Ink
-from scalarviz.view.draw.sketch import Sketch
-from scalarviz.view.draw.theme import get_theme
 from scalarviz.view.film import Painter
+from scalarviz.view.ink.painter import Painter as Ink
+from scalarviz.view.ink.sketch import Sketch
+from scalarviz.view.ink.theme import get_theme
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.watch.pace import pace
-from scalarviz.view.window.offscreen import offscreen
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"

@@ -25,9 +25,9 @@ from scalarviz import nn, optim
 from scalarviz.cli.main import scene_names
 from scalarviz.run.panels import NeuronMaps, PlaneMap
 from scalarviz.run.scene.scene_file import load_scene
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 
 FRAME, SIZE = 1 / 30, (1280, 720)

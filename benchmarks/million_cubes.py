@@ -25,9 +25,9 @@ from vispy import gloo, scene
 
 from scalarviz.run.core.frame import Tensor
 from scalarviz.view.cubes.slab import SlabVisual
-from scalarviz.view.draw.maps import get_map
+from scalarviz.view.ink.maps import get_map
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.space.layout import Layout, layout_for
-from scalarviz.view.window.offscreen import offscreen
 
 SIZE = (1280, 720)
 PLATES, SIDE, NEEDED = 4, 500, 50.0

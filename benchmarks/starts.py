@@ -97,7 +97,7 @@ def first_picture(name: str) -> None:
     """Draw the first picture of a scene, or of the wall of all, as its window would; say how many colours it has."""
     import numpy as np
 
-    from scalarviz.view.window.unseen import Unseen
+    from scalarviz.view.out.unseen import Unseen
 
     if name == "wall":
         from scalarviz.cli.rooms import rooms

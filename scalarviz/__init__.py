@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from .view.cell.player import player as player
     from .view.drawn import draw as draw
     from .view.film import film as film
-    from .view.recorded.recording import Recording as Recording
-    from .view.recorded.recording import load_recording as load_recording
+    from .view.page.recording import Recording as Recording
+    from .view.page.recording import load_recording as load_recording
     from .view.render import render as render
     from .view.show import show as show
 else:
     # This file runs before any other, and a command has to answer Ctrl-C before NumPy is loaded: so it loads nothing.
     of_view = {
-        "Recording": ".view.recorded.recording", "draw": ".view.drawn", "film": ".view.film",
-        "lesson": ".lessons.opening", "live": ".view.cell.live", "load_recording": ".view.recorded.recording",
+        "Recording": ".view.page.recording", "draw": ".view.drawn", "film": ".view.film",
+        "lesson": ".lessons.opening", "live": ".view.cell.live", "load_recording": ".view.page.recording",
         "player": ".view.cell.player", "render": ".view.render", "show": ".view.show",
     }  # fmt: skip
     """Names of the view and of what stands on it, and where they are made."""

@@ -90,8 +90,8 @@ class Outputs:
 
 def painter_of(name: str, options: Any, make: Callable[..., Any]) -> Painter:
     """What draws with the size and the look that `options` ask for; `name` stands in messages."""
-    from ..view.draw.theme import presenting
     from ..view.film import Painter
+    from ..view.ink.theme import presenting
 
     theme, cmap = presenting(options.theme, options.presenter), options.cmap if options.given("cmap") else None
     return Painter(make, options.size, theme, cmap, lambda line: say(f"{name}: {line}"))
@@ -121,7 +121,7 @@ def _named(options: Any) -> Outputs:
             raise InputError(f"--out {path}: allowed are a film ({listing(FILMS)}) or a picture ({listing(STILLS)})")
         check_target(path)
     if films:
-        from ..view.film_file import check_fps, check_video
+        from ..view.out.film_file import check_fps, check_video
 
         check_video()
         for path in films:
@@ -133,7 +133,7 @@ def _even_sides(films: list[Path], size: tuple[int, int]) -> list[str]:
     """What is said of a film that cannot have the size that was asked for."""
     if not films or not any(side % 2 for side in size):
         return []
-    from ..view.film_file import even
+    from ..view.out.film_file import even
 
     said, asked = ("{}x{}".format(*sides) for sides in (even(size), size))
     return [
@@ -147,7 +147,7 @@ def _usual(name: str, options: Any) -> Outputs:
     for path in (*outputs.films, *outputs.stills):
         check_target(path)
     try:
-        from ..view.film_file import check_video
+        from ..view.out.film_file import check_video
 
         check_video()
     except MissingDependencyError as error:
@@ -185,7 +185,7 @@ def check_look(options: Any) -> None:
     if not options.given("cmap"):
         return
     try:
-        from ..view.draw.maps import get_map
+        from ..view.ink.maps import get_map
     except MissingDependencyError:
         return
     get_map(options.cmap)
@@ -194,7 +194,7 @@ def check_look(options: Any) -> None:
 def _no_drawing(options: Any) -> str:
     """Why nothing can be drawn here, or an empty text."""
     try:
-        from ..view.window.offscreen import available
+        from ..view.out.offscreen import available
     except MissingDependencyError as error:
         return str(error)
     return available()

@@ -13,8 +13,8 @@ from .stop import Stop
 
 if TYPE_CHECKING:
     from ..run.scene.scene import Scene
-    from ..view.compare.comparison import Comparison
-    from ..view.recorded.recording import Recorded, Recording
+    from ..view.page.comparison import Comparison
+    from ..view.page.recording import Recorded, Recording
 
 
 PAGE_FRAMES, FEWEST = 300, 24
@@ -84,7 +84,7 @@ class Taken:
     def _begun(scene: Scene, options: Any) -> Recording | None:
         if not (options.recording or options.html):
             return None
-        from ..view.recorded.recording import Recording
+        from ..view.page.recording import Recording
 
         wanted = FRAMES if options.recording else frames_of(scene.run.n_weights)
         every = options.every or max(1, -(-options.steps // wanted))

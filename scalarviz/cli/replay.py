@@ -23,7 +23,7 @@ from .window import GONE, show_file, wants_window
 if TYPE_CHECKING:
     from ..run.sources.played import Played
     from ..view.film import Painter
-    from ..view.recorded.recording import Recorded
+    from ..view.page.recording import Recorded
 
 _SHARED = (
     *("headless", "out", "at", "duration", "fps", "paused", "size", "theme", "presenter", "cmap", "html", "json_line"),
@@ -102,7 +102,7 @@ def _check_page(options: Any) -> None:
 
 def _page(shown: Replayed, options: Any) -> bool:
     """Write the recording, or the comparison, as a page; whether that went well."""
-    from ..view.compare.comparison import Comparison
+    from ..view.page.comparison import Comparison
 
     if isinstance(shown.source, Comparison):
         return write_page(shown.source, options, shown.name, 2 * sum(tensor.size for tensor in shown.source.tensors))
@@ -113,8 +113,8 @@ def _page(shown: Replayed, options: Any) -> bool:
 def _opened(options: Any, open_files: ExitStack) -> Replayed:
     """The recordings, standing where they are shown first."""
     from ..run.sources.played import RecordedSource
-    from ..view.compare.comparison import Comparison, names_of
-    from ..view.recorded.recording import load_recording
+    from ..view.page.comparison import Comparison, names_of
+    from ..view.page.recording import load_recording
 
     paths = [path for path in (options.recording, options.other) if path is not None]
     records = [open_files.enter_context(load_recording(path)) for path in paths]

@@ -18,10 +18,10 @@ from .here import scene_files, summary_of
 from .window import GONE, has_window
 
 if TYPE_CHECKING:
-    from ..view.draw.theme import Theme
-    from ..view.rooms.door import Door, Opened, Way
-    from ..view.rooms.rooms import Rooms
-    from ..view.rooms.station import Station
+    from ..view.ink.theme import Theme
+    from ..view.walls.door import Door, Opened, Way
+    from ..view.walls.rooms import Rooms
+    from ..view.walls.station import Station
     from ..view.watch.guest import Guest
     from .flags import Command
 
@@ -38,10 +38,10 @@ def wants_wall() -> bool:
 
 def open_wall(help_instead: Callable[[], int]) -> int:
     """Show the wall until its window is closed; returns the exit code. Where no window can be opened, the help."""
-    from ..view.window.qt_trial import WindowProbe
+    from ..view.out.qt_trial import WindowProbe
 
     probe = WindowProbe()
-    from ..view.rooms.rooms import WALL  # while Qt is tried out
+    from ..view.walls.rooms import WALL  # while Qt is tried out
 
     found = rooms()
     if reason := probe.reason():
@@ -63,11 +63,11 @@ def open_tour(options: Any) -> int:
     """Show the tour, then the wall, until the window is closed; returns the exit code."""
     if not has_window():
         return fail("the tour needs a window, and there is no display (DISPLAY and WAYLAND_DISPLAY are not set)")
-    from ..view.window.qt_trial import WindowProbe
+    from ..view.out.qt_trial import WindowProbe
 
     probe = WindowProbe()
-    from ..view.draw.theme import presenting
-    from ..view.rooms.rooms import TOUR
+    from ..view.ink.theme import presenting
+    from ..view.walls.rooms import TOUR
 
     found = rooms(presenting(options.theme, options.presenter))
     if reason := probe.reason():
@@ -78,7 +78,7 @@ def open_tour(options: Any) -> int:
 
 def walk(found: Rooms, first: Callable[[tuple[int, int]], Guest], name: str, size: tuple[int, int] = SIZE) -> int:
     """Open a window on the picture that `first` makes and serve it until it is closed; the exit code."""
-    from ..view.window.desktop import Window
+    from ..view.out.desktop import Window
     from .stop import Stop
 
     with Stop() as stop:
@@ -98,7 +98,7 @@ def walk(found: Rooms, first: Callable[[tuple[int, int]], Guest], name: str, siz
 
 def rooms(theme: Theme | str = "dark") -> Rooms:
     """The way through a window of all scenes."""
-    from ..view.rooms.rooms import Rooms
+    from ..view.walls.rooms import Rooms
     from ..view.watch.opening import PICTURES, TABLES, WEIGHTS
 
     doors = [door_of(name, path) for name, path in scene_files().items()]
@@ -113,7 +113,7 @@ def _stations() -> Sequence[Station]:
 
 def door_of(name: str, path: Path) -> Door:
     """The door of a scene; its module is not imported for it."""
-    from ..view.rooms.door import Door
+    from ..view.walls.door import Door
 
     folder = path.parents[1] if path.name == "__init__.py" else path.parent
     still = folder / STILLS / f"{name}.webp"
@@ -132,7 +132,7 @@ def missing(path: Path) -> str:
 
 def _opened(name: str, given: Mapping[str, object]) -> Opened:
     """The scene with its defaults but for what is given."""
-    from ..view.rooms.door import Opened
+    from ..view.walls.door import Opened
     from .run import built
 
     loaded = load_scene(name)

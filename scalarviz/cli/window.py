@@ -21,7 +21,7 @@ PATIENCE = 60.0  # seconds for the engine to come back from the call it is in; l
 def has_window() -> bool:
     """Whether there is a display for a window, and what draws."""
     try:
-        from ..view.window.display import has_display
+        from ..view.out.display import has_display
     except MissingDependencyError:  # whoever wants pictures instead says what is missing
         return False
     return has_display()
@@ -36,7 +36,7 @@ def show_file(
     name: str, source: Any, options: Any, stop: Stop, *, keys: str = "", instead: str, **more: Any
 ) -> Handle | bool:
     """Show what a file holds until the window is closed; False (and a line that says why) if there can be none."""
-    from ..view.window.qt_trial import WindowProbe
+    from ..view.out.qt_trial import WindowProbe
 
     reason = WindowProbe().reason()
     if stop:
@@ -70,7 +70,7 @@ class InWindow:
     """A run that trains in a window. Make it early: Qt is tried out in another process meanwhile."""
 
     def __init__(self, options: Any) -> None:
-        from ..view.window.qt_trial import WindowProbe
+        from ..view.out.qt_trial import WindowProbe
 
         self.options, self._probe = options, WindowProbe()
 

@@ -4,16 +4,16 @@ from ..collecting import collection_paused
 
 with collection_paused():  # two hundred modules, all of which stay
     from .cube import Cube, cube
-    from .draw.sketch import Sketch
     from .drawing import Drawing
     from .film import film
-    from .film_file import Film
+    from .ink.sketch import Sketch
+    from .out.film_file import Film
+    from .out.still import save_png
     from .panels.drawer import Drawer
     from .panels.registry import register_panel
     from .picture import Picture, picture
     from .render import render
     from .show import Handle, show
-    from .still import save_png
     from .watch.pace import pace
     from .workbench import Workbench
 

@@ -7,8 +7,8 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .draw.places import Places
-from .panels.side import SidePanels
+from .ink.places import Places
+from .screen.side import SidePanels
 from .space.camera import Camera
 from .space.viewpoint import Viewpoint
 

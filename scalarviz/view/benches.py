@@ -7,7 +7,7 @@ from typing import Any
 from ..run.sources.recorded_pair import RecordedPair
 from .compare.subject import pair_subject
 from .compare.triptych import Triptych
-from .draw.theme import Theme
+from .ink.theme import Theme
 from .shown.subject import Subject, subject_of
 from .watch.actions import bottom_line
 from .watch.reasons import Here

@@ -10,7 +10,7 @@ from ..run.run import Run
 from ..run.scene.scene import Scene
 from ..run.sources.recorded_pair import RecordedPair
 from ..run.sources.recording.recorded import Recorded
-from .draw.text import loss_text
+from .ink.text import loss_text
 
 if TYPE_CHECKING:
     from ..run.core.frame import Frame

@@ -15,16 +15,16 @@ from ..io import replacing
 from ..io.atomic import as_path
 from ..nn import Module
 from ..scalar import Value, mistaken
-from .draw.figure import Figure
-from .draw.gl import require_vispy
-from .draw.svg import svg_of
-from .draw.theme import get_theme
 from .graph.figure import ink_of
 from .graph.layout import Layout, laid_out
 from .graph.modules import Calls
 from .graph.said import said_of
 from .graph.shown import Shown, Wish, shown
-from .panels.hud import drawing_words
+from .ink.figure import Figure
+from .ink.gl import require_vispy
+from .ink.svg import svg_of
+from .ink.theme import get_theme
+from .screen.hud import drawing_words
 
 Theme = Literal["auto", "dark", "light"]
 Roots = Callable[[], tuple[Sequence[Value], Calls | None]]
@@ -111,8 +111,8 @@ class Drawing:
             Nothing can paint here; the message says what to install.
         """
         require_vispy()
-        from .draw.painter import Painter
-        from .window.offscreen import offscreen
+        from .ink.painter import Painter
+        from .out.offscreen import offscreen
 
         ink = self.ink(theme or ("light" if self.theme == "auto" else self.theme))
         scale = min(scale, SIDE / max(ink.width, ink.height))
@@ -142,7 +142,7 @@ class Drawing:
         if ending not in (".svg", ".png"):
             raise InputError(f"a drawing is written as .svg or .png, got {written(str(path))}; try graph.svg")
         if ending == ".png":
-            from .still import save_png
+            from .out.still import save_png
 
             return save_png(target, self.pixels())
         with replacing(target) as temporary:

@@ -106,8 +106,8 @@ def _wish(chains: bool, unfold: str | Iterable[str] | bool, names: dict[int, str
 def _open(drawing: Drawing) -> None:
     """A window that serves itself where there is a prompt; elsewhere until it is closed."""
     from .graph_view import GraphView
+    from .out.desktop import Window
     from .show import Handle
-    from .window.desktop import Window
 
     handle = Handle(Window(lambda size: GraphView(drawing, size), drawing.of or "graph", WINDOW))
     drawing.handle = handle

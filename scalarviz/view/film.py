@@ -21,14 +21,14 @@ from ..run import Run, Scene
 from ..run.engines import full_speed
 from ..run.sources.played import Played, rehearse
 from .benches import any_subject, bench_of
-from .draw.gl import require_vispy
-from .draw.places import check_size
-from .draw.theme import Theme, presenting
-from .film_file import Film, check_fps, film_of, kind_of
+from .ink.gl import require_vispy
+from .ink.places import check_size
+from .ink.theme import Theme, presenting
+from .out.film_file import Film, check_fps, film_of, kind_of
+from .out.offscreen import offscreen
+from .out.vector import SVG, svg_of_bench
 from .shown.standing import standing
-from .vector import SVG, svg_of_bench
 from .watch.pace import DURATION, FPS, pace, steps_a_frame
-from .window.offscreen import offscreen
 from .workbench import Workbench
 
 STEPS = 1000

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import ScalarvizError
-from .draw.figure import Figure
-from .draw.painter import Painter
-from .draw.places import LABEL
-from .draw.sketch import Point, Sketch, TextItem
-from .draw.text import measure
-from .draw.theme import Theme, get_theme
 from .drawing import Drawing
 from .graph.figure import ink_of
 from .graph.frame import View
 from .graph.layout import Box, Layout, laid_out
 from .graph.said import said_of
-from .panels.overlay import banner, help_panel, pointer_label
+from .ink.figure import Figure
+from .ink.overlay import banner, help_panel, pointer_label
+from .ink.painter import Painter
+from .ink.places import LABEL
+from .ink.sketch import Point, Sketch, TextItem
+from .ink.text import measure
+from .ink.theme import Theme, get_theme
 from .watch.hands import DOUBLE
 from .watch.host import TICK, Host
 from .watch.room import Room, table_of

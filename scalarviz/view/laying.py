@@ -9,27 +9,27 @@ import numpy as np
 
 from ..run.core.frame import Frame
 from .aim import Aim
-from .controls.panel import ControlsPanel
-from .controls.rows import at_the_edge, beside_cubes, narrowed, over_column, written_beside
 from .cubes.picking import Picker
 from .cubes.quantity import Quantity, check_kept
 from .cubes.scale import ActivationScale, Coloring
-from .draw.painter import Painter
-from .draw.places import OPENED, SPREAD, STRIP, arrange
-from .draw.sketch import Box
-from .draw.theme import Theme
-from .flow.scenery import Scenery, cubes_box, window_of
+from .ink.painter import Painter
+from .ink.places import OPENED, SPREAD, STRIP, arrange
+from .ink.sketch import Box
+from .ink.theme import Theme
 from .micro.inside import Inside
+from .notes.scenery import Scenery, cubes_box, window_of
 from .panels.drawer import Setting
-from .panels.side import SidePanels
+from .screen.control_rows import at_the_edge, beside_cubes, narrowed, over_column, written_beside
+from .screen.controls import ControlsPanel
+from .screen.input_swatch import InputSwatch
+from .screen.side import SidePanels
+from .screen.time_bar import TimeBar
+from .screen.touch import Touch, column_of, uncovered
 from .shown.probed import Probed
 from .shown.subject import Subject
 from .space.apart import Apart, layers_of
 from .space.layout import Layout, layout_for
 from .space.viewpoint import Viewpoint
-from .time.bar import TimeBar
-from .touched.input_swatch import InputSwatch
-from .touched.touch import Touch, column_of, uncovered
 
 
 class Standing(Aim):

@@ -14,11 +14,11 @@ from ..checks import text
 from ..errors import StateError
 from ..io import write_bytes
 from ..io.atomic import as_path
-from .browser.pack import text_of
-from .output import Output, Pixels, image_tag, jpeg, webp
+from .out.still import check_picture, save_png
+from .out.vector import SVG
+from .page.output import Output, Pixels, image_tag, jpeg, webp
+from .page.pack import text_of
 from .render import rendered
-from .still import check_picture, save_png
-from .vector import SVG
 
 SIZE = (680, 510)
 """Pixels of a picture in a cell."""

@@ -14,16 +14,16 @@ from .benches import any_subject, bench_of
 from .cubes.quantity import quantity_of
 from .cubes.sizes import Sizing
 from .described import title_of, words_of
-from .draw.gl import require_vispy
-from .draw.places import check_size
-from .draw.theme import Theme, presenting
-from .kept_runs import check_plain, picture_of_kept
+from .ink.gl import require_vispy
+from .ink.places import check_size
+from .ink.theme import Theme, presenting
 from .micro.still import told_of
 from .micro.told import Told
+from .out.offscreen import offscreen
+from .out.vector import svg_of_bench
 from .shown.standing import standing
 from .shown.subject import Subject
-from .vector import svg_of_bench
-from .window.offscreen import offscreen
+from .walls.kept_runs import check_plain, picture_of_kept
 from .workbench import Workbench
 
 

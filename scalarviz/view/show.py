@@ -16,17 +16,17 @@ from ..run.sources.watched import Watched
 from ..sweep.groups import ALL, Kept
 from .benches import bench_of
 from .cubes.sizes import Sizing
-from .draw.theme import Theme, presenting
-from .kept_runs import check_plain, rooms_of_kept
+from .ink.theme import Theme, presenting
+from .out.desktop import Window
+from .out.prompt import Turns, serve_prompt
 from .shown.subject import Subject, subject_of
+from .walls.kept_runs import check_plain, rooms_of_kept
 from .watch.guest import Guest
 from .watch.live import LiveView
 from .watch.mirror import Mirror
 from .watch.replay import Replay
 from .watch.telling import WAIT
 from .watch.viewer import Viewer
-from .window.desktop import Window
-from .window.prompt import Turns, serve_prompt
 
 
 class Handle:

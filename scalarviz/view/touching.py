@@ -7,10 +7,10 @@ from abc import abstractmethod
 from .aim import Point
 from .cubes.picking import Hit
 from .cubes.slab import SlabVisual
-from .draw.sketch import holds
+from .ink.sketch import holds
 from .laying import Laying
 from .panels.table import LayerTable
-from .touched.selection import Selection
+from .screen.selection import Selection
 
 
 class Touching(Laying):

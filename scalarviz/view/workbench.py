@@ -12,31 +12,31 @@ from dataclasses import replace
 from ..run.core.frame import Frame
 from ..run.questions.ranges import extent
 from ..run.scene.scene import Scene
-from .controls.panel import ControlsPanel
 from .cubes.own import LOOKS
 from .cubes.quantity import check_kept
 from .cubes.scale import paint
 from .cubes.sizes import ALL_ALIKE, Sizing
 from .cubes.slab import SlabVisual
-from .draw.gl import Viewport
-from .draw.painter import Painter, clipped
-from .draw.places import MARGIN, check_size
-from .draw.sketch import Sketch
-from .draw.theme import Theme, get_theme, presenting
-from .flow.scenery import Scenery
-from .flow.values import Small
+from .ink.gl import Viewport
+from .ink.painter import Painter, clipped
+from .ink.places import MARGIN, check_size
+from .ink.sketch import Sketch
+from .ink.theme import Theme, get_theme, presenting
 from .micro.inside import Inside
-from .panels.hud import hud, keys, mistake_line, mistake_words, state_of
+from .notes.scenery import Scenery
+from .notes.values import Small
 from .panels.pace import TextPace
-from .panels.side import SidePanels
-from .panels.story import StoryLines
-from .panels.strip import Strip, marks_on
 from .panels.table import LayerTable
 from .panels.wording import changed_by_hand, newest_beyond, went
+from .screen.controls import ControlsPanel
+from .screen.hud import hud, keys, mistake_line, mistake_words, state_of
+from .screen.input_swatch import InputSwatch
+from .screen.side import SidePanels
+from .screen.story import StoryLines
+from .screen.strip import Strip, marks_on
+from .screen.time_bar import TimeBar
+from .screen.touch import View
 from .shown.subject import Subject, subject_of
-from .time.bar import TimeBar
-from .touched.input_swatch import InputSwatch
-from .touched.touch import View
 from .touching import Touching
 
 

@@ -131,11 +131,11 @@ def bare(_kept, complaints):
 
 @pytest.fixture
 def scripts(bare):
-    """Loads files of ``view/browser/js`` with all that they import: ``scripts("camera.js")``; returns the page.
+    """Loads files of ``view/page/js`` with all that they import: ``scripts("camera.js")``; returns the page.
 
     Their names can be used in ``page.evaluate``.
     """
-    from scalarviz.view.browser.scripts import joined
+    from scalarviz.view.page.scripts import joined
 
     def load(*names):
         bare.goto("about:blank")  # names of scripts that were loaded before are gone with their document

@@ -9,13 +9,13 @@ import io
 import numpy as np
 from PIL import Image
 
-from scalarviz.view.browser.document import document_of, flags_of, laid_out, texels_of
 from scalarviz.view.cubes.scale import ActivationScale, Coloring, paint
 from scalarviz.view.cubes.sizes import ALL_ALIKE
 from scalarviz.view.cubes.slab import SlabVisual
-from scalarviz.view.draw.painter import Painter
-from scalarviz.view.draw.theme import get_theme, rgb
-from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.ink.painter import Painter
+from scalarviz.view.ink.theme import get_theme, rgb
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.page.document import document_of, flags_of, laid_out, texels_of
 
 SIZE = (640, 400)
 READY = "() => window.scalarviz && document.getElementById('app').hidden === false"

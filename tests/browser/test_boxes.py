@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from scalarviz.run.questions.ranges import KNEE, Range
-from scalarviz.view.browser.document import document_of, es300, laid_out
 from scalarviz.view.cubes.atlas import Atlas
 from scalarviz.view.cubes.shader import Variant, fragment, indices, vertex, vertices
 from scalarviz.view.cubes.slab import COLOURS, SAMPLES, block_means
-from scalarviz.view.draw.maps import get_map
-from scalarviz.view.draw.theme import DARK
+from scalarviz.view.ink.maps import get_map
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.page.document import document_of, es300, laid_out
 from scalarviz.view.shown.subject import subject_of
 
 SIZE = (640, 400)

@@ -12,8 +12,8 @@ import time
 import numpy as np
 import pytest
 
-from scalarviz.view.browser.scripts import joined
-from scalarviz.view.browser.style import style
+from scalarviz.view.page.scripts import joined
+from scalarviz.view.page.style import style
 
 MODEL = """
 window.outbox = [];

@@ -14,16 +14,16 @@ from scalarviz.scenes import rgb
 import scalarviz as sv
 from scalarviz.errors import InputError, ScalarvizError, TypeMismatchError, UnknownNameError
 from scalarviz.run.edits.base import Applied
-from scalarviz.view.browser import pack
-from scalarviz.view.browser.document import laid_out
-from scalarviz.view.compare.comparison import comparison_html
 from scalarviz.view.compare.heads import MAP, largest_words
 from scalarviz.view.cubes.scale import Coloring
 from scalarviz.view.cubes.slab import SlabVisual
-from scalarviz.view.draw.painter import Painter
-from scalarviz.view.draw.theme import get_theme
+from scalarviz.view.ink.painter import Painter
+from scalarviz.view.ink.theme import get_theme
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.page import pack
+from scalarviz.view.page.comparison import comparison_html
+from scalarviz.view.page.document import laid_out
 from scalarviz.view.shown.subject import Subject
-from scalarviz.view.window.offscreen import offscreen
 
 from . import players
 from .players import READY, said

@@ -10,8 +10,8 @@ import scalarviz as sv
 from scalarviz import Run, Scene, nn, optim
 from scalarviz.view.benches import bench_of
 from scalarviz.view.compare.triptych import Triptych
-from scalarviz.view.draw.text import figure
-from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.ink.text import figure
+from scalarviz.view.out.offscreen import offscreen
 
 from .players import opened, said
 

@@ -11,8 +11,8 @@ from scalarviz.scenes import digits, rgb
 
 import scalarviz as sv
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
-from scalarviz.view.browser.document import document_of, flags_of, texels_of
 from scalarviz.view.cubes.atlas import DEAD, FROZEN, NOT_COMPUTED
+from scalarviz.view.page.document import document_of, flags_of, texels_of
 from scalarviz.view.shown.subject import subject_of
 
 

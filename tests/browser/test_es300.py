@@ -10,9 +10,9 @@ import pytest
 from scalarviz.errors import InputError, UnknownNameError
 from scalarviz.run.questions.ranges import KNEE
 from scalarviz.view import glsl
-from scalarviz.view.browser.document import HEADS, RULES, bare, es300, pair, translated
 from scalarviz.view.cubes.shader import Variant, fragment, vertex
 from scalarviz.view.cubes.slab import COLOURS, SAMPLES
+from scalarviz.view.page.document import HEADS, RULES, bare, es300, pair, translated
 
 COMPILE = """programs => {
     const gl = document.createElement("canvas").getContext("webgl2");

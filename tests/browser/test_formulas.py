@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from scalarviz.scalar.kernel import kernel
-from scalarviz.view.draw.equation import neuron
-from scalarviz.view.flow.layer import SYMBOLS
+from scalarviz.view.ink.equation import neuron
+from scalarviz.view.notes.layer import SYMBOLS
 
 WRITTEN = """cases => cases.map(([kind, symbol, values, inputs, sums, outputs]) => {
     const number = text => Number(text.replace("inf", "Infinity")), rows = { input: inputs, sum: sums, last: outputs };

@@ -9,8 +9,8 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run import panels
 from scalarviz.run.scene.scene import Scene
-from scalarviz.view.browser.ofscene import headlines_of, no_headlines
-from scalarviz.view.draw.text import loss_text
+from scalarviz.view.ink.text import loss_text
+from scalarviz.view.page.ofscene import headlines_of, no_headlines
 
 from .players import opened, said
 

@@ -17,17 +17,17 @@ from scalarviz.errors import DivergedError
 from scalarviz.run import Moment
 from scalarviz.run.panels import WordBoard
 from scalarviz.run.sources.played import RecordedSource
-from scalarviz.view.browser.document import document_of, laid_out
-from scalarviz.view.browser.ofscene import of_scene
-from scalarviz.view.browser.pack import bytes_of
-from scalarviz.view.browser.recorded import html_of
-from scalarviz.view.draw.painter import Painter
-from scalarviz.view.draw.theme import DARK
+from scalarviz.view.ink.painter import Painter
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.page.document import document_of, laid_out
+from scalarviz.view.page.ofscene import of_scene
+from scalarviz.view.page.pack import bytes_of
+from scalarviz.view.page.recorded import html_of
 from scalarviz.view.panels.drawer import Setting
 from scalarviz.view.panels.word_scene import Read, WordState, percent
 from scalarviz.view.panels.word_scene import scene as drawn_among
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.window.offscreen import offscreen
 
 from .players import opened, scene
 

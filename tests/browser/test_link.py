@@ -14,9 +14,9 @@ from scalarviz.scenes import rgb
 
 import scalarviz as sv
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
-from scalarviz.view.browser import link as links
-from scalarviz.view.browser.link import link_of, write_player
-from scalarviz.view.browser.scripts import script
+from scalarviz.view.page import link as links
+from scalarviz.view.page.link import link_of, write_player
+from scalarviz.view.page.scripts import script
 
 
 def recorded(steps=300, **options):

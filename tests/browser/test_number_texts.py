@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scalarviz.view.cubes.scale import share_text
-from scalarviz.view.draw.text import chip_text, exponent, figure, loss_text, number, rate_text, short
+from scalarviz.view.ink.text import chip_text, exponent, figure, loss_text, number, rate_text, short
 
 CASES = 4000
 

@@ -13,8 +13,8 @@ from scalarviz.view.cubes.quantity import OWN
 from scalarviz.view.cubes.scale import grown
 from scalarviz.view.cubes.sizes import Sizing
 from scalarviz.view.cubes.slab import COLOURS
-from scalarviz.view.draw.maps import DIVERGING, get_map
-from scalarviz.view.draw.theme import THEMES
+from scalarviz.view.ink.maps import DIVERGING, get_map
+from scalarviz.view.ink.theme import THEMES
 
 CASES = 1000
 NASTY = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e-45, -3e-39, 3.4e38, -3.4e38, 1.0, -1.0]

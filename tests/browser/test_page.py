@@ -15,8 +15,8 @@ import scalarviz as sv
 from scalarviz.run.edits.base import Applied
 from scalarviz.run.source import RunSource
 from scalarviz.run.sources.recording.contents import Picture
-from scalarviz.view.browser.recorded import html_of, write_html
-from scalarviz.view.draw.text import loss_text
+from scalarviz.view.ink.text import loss_text
+from scalarviz.view.page.recorded import html_of, write_html
 
 from . import players
 from .players import READY, said
@@ -267,7 +267,7 @@ def test_on_a_telephone_a_card_is_where_it_is_seen(page, file):
 
 
 def test_a_page_of_16_bits_says_so(page, monkeypatch, tmp_path):
-    monkeypatch.setattr("scalarviz.view.browser.pack.EXACT", 20)
+    monkeypatch.setattr("scalarviz.view.page.pack.EXACT", 20)
     opened(page, write_html(recorded(5), tmp_path / "run.html"), "#frame=4")
     assert "numbers of 16 bits" in said(page, "about")
     errors = page.evaluate("Array.from(scalarviz.run.shown(4).errors.weight)")

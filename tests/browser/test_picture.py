@@ -10,9 +10,9 @@ import pytest
 import scalarviz as sv
 from scalarviz.run.core.frame import Frame
 from scalarviz.run.sources.played import RecordedSource
-from scalarviz.view.browser.document import laid_out
 from scalarviz.view.cubes.sizes import Sizing
-from scalarviz.view.draw.theme import DARK
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.page.document import laid_out
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.pose import camera_of, in_perspective, parallel, pose_of, turned
 

@@ -109,7 +109,7 @@ def test_it_follows_every_size(played, size):
 
 def test_two_pixels_of_a_screen_for_one_of_the_page(chromium, complaints, one_layer, monkeypatch):
     """The picture is as sharp as the screen, and pointers count in pixels of the page."""
-    from scalarviz.view.browser.scripts import joined
+    from scalarviz.view.page.scripts import joined
 
     context = chromium.new_context(viewport={"width": 700, "height": 500}, device_scale_factor=2, offline=True)
     page = context.new_page()

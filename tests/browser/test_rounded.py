@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
-from scalarviz.view.browser.pack import errors_of, packed, unpacked
-from scalarviz.view.draw.text import chip_text, figure
+from scalarviz.view.ink.text import chip_text, figure
+from scalarviz.view.page.pack import errors_of, packed, unpacked
 
 MINUS = "\N{MINUS SIGN}"
 

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from scalarviz.errors import InputError, UnknownNameError
-from scalarviz.view.browser import scripts
+from scalarviz.view.page import scripts
 
 
 @pytest.fixture

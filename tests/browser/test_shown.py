@@ -11,11 +11,11 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.view.browser.document import document_of, flags_of, texels_of
 from scalarviz.view.cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
 from scalarviz.view.cubes.quantity import OWN
 from scalarviz.view.cubes.scale import ActivationScale, Coloring
-from scalarviz.view.draw.theme import DARK
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.page.document import document_of, flags_of, texels_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import layout_for
 

@@ -7,9 +7,9 @@ import pytest
 
 from scalarviz.sweep.groups import by_loss, quartiles
 from scalarviz.sweep.result import Result
-from scalarviz.view.draw.text import loss_text
-from scalarviz.view.sweeps.report import player_of, scripts_of, write_report
-from scalarviz.view.sweeps.runs import Runs, picked
+from scalarviz.view.ink.text import loss_text
+from scalarviz.view.walls.run_report import player_of, scripts_of, write_report
+from scalarviz.view.walls.runs import Runs, picked
 
 pytestmark = pytest.mark.gl
 
@@ -29,7 +29,7 @@ def told():
 @pytest.fixture(scope="module")
 def report(runs, told, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("scalarviz.view.sweeps.report.PICTURES", 1)  # of each panel
+        patch.setattr("scalarviz.view.walls.run_report.PICTURES", 1)  # of each panel
         return _written(runs, told, tmp_path_factory)
 
 
@@ -129,8 +129,8 @@ def test_a_report_of_runs_that_nobody_can_build_has_their_cubes_and_no_players(p
 @pytest.mark.ci
 def test_the_head_of_a_player_has_room_for_steps_of_many_digits(page, runs, few_runs, tmp_path, monkeypatch):
     expect = pytest.importorskip("playwright.sync_api").expect  # it looks without evaluating text, which a page forbids
-    monkeypatch.setattr("scalarviz.view.sweeps.report.PICTURES", 1)
-    monkeypatch.setattr("scalarviz.view.sweeps.report.FRAMES", 6)
+    monkeypatch.setattr("scalarviz.view.walls.run_report.PICTURES", 1)
+    monkeypatch.setattr("scalarviz.view.walls.run_report.FRAMES", 6)
     long = Result(0, {"lr": 0.5}, 0, "diverged", steps=20_000)  # whose end is compared with nothing
     html, said = player_of(runs, long, "dark", "a long one")
     assert said == ""

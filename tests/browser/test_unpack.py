@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scalarviz.view.browser.pack import bytes_of, deflated, dense_text, led_updates, packed, text_of, unpacked
+from scalarviz.view.page.pack import bytes_of, deflated, dense_text, led_updates, packed, text_of, unpacked
 
 SEND = """async said => {
     const table = await unpackTable(JSON.parse(said));

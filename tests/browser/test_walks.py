@@ -12,18 +12,18 @@ from PIL import Image
 
 import scalarviz as sv
 from scalarviz.run.sources.played import RecordedSource
-from scalarviz.view.browser.document import document_of, laid_out
-from scalarviz.view.browser.pack import packed, unpacked
-from scalarviz.view.browser.recorded import MOST, html_of, walks_of
 from scalarviz.view.cubes.scale import ActivationScale, Coloring, paint
 from scalarviz.view.cubes.slab import SlabVisual
-from scalarviz.view.draw.painter import Painter
-from scalarviz.view.draw.theme import get_theme
+from scalarviz.view.ink.painter import Painter
+from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.micro.inside import Inside
 from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS
 from scalarviz.view.micro.walk import Walk
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.page.document import document_of, laid_out
+from scalarviz.view.page.pack import packed, unpacked
+from scalarviz.view.page.recorded import MOST, html_of, walks_of
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.window.offscreen import offscreen
 
 from .players import READY, drawn_same, same, scene
 

@@ -63,7 +63,7 @@ def test_help_shows_the_flags_of_a_newcomer_and_help_all_every_one(cli, monkeypa
 
 
 def test_doctor_says_what_works_and_what_to_install(cli, monkeypatch):
-    monkeypatch.setattr("scalarviz.view.window.offscreen.available", lambda: "install EGL")
+    monkeypatch.setattr("scalarviz.view.out.offscreen.available", lambda: "install EGL")
     for there, mark in ((True, "ok"), (False, "no")):
         monkeypatch.setattr("scalarviz.cli.doctor.find_spec", lambda name, there=there: there)
         monkeypatch.setattr("scalarviz.cli.doctor.version", lambda name: "9.9")

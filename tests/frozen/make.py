@@ -45,13 +45,14 @@ from scalarviz.run.sources.played import RecordedSource, rehearse
 from scalarviz.run.sources.recorded_pair import RecordedPair
 from scalarviz.run.state import optimizer_state
 from scalarviz.view.benches import bench_of
-from scalarviz.view.draw.text import CAP_HEIGHT, measure
+from scalarviz.view.ink.text import CAP_HEIGHT, measure
 from scalarviz.view.micro.column import halves
 from scalarviz.view.micro.ribbon import arrows
 from scalarviz.view.micro.still import told_of
 from scalarviz.view.panels.registry import OWN
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.sweeps import opening, report
+from scalarviz.view.walls import run_opening as opening
+from scalarviz.view.walls import run_report as report
 from scalarviz.view.watch import actions, live, room_actions
 from scalarviz.view.watch.mirror import Mirror
 from scalarviz.view.watch.replay import Replay

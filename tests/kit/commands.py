@@ -150,7 +150,7 @@ def reader_of(scene: sv.Scene) -> Reader:
 
 def controls_of(scene: sv.Scene) -> dict[str, Any]:
     """All controls that a window of the scene has, by name; who does what is no edit."""
-    from scalarviz.view.controls.contents import Contents
+    from scalarviz.view.screen.control_contents import Contents
 
     does = SimpleNamespace(
         speed=1.0, speeds=(0.5, 1.0, 2.0, float("inf")), run=scene.run, keys_of=lambda action: action,
@@ -186,7 +186,7 @@ def weights_in(path: str | Path) -> dict[str, bytes]:
 
 def page_of(path: str | Path) -> dict:
     """What a page says of its run."""
-    from scalarviz.view.browser.pack import bytes_of
+    from scalarviz.view.page.pack import bytes_of
 
     packed = re.search(r'id="run">([^<]*)<', Path(path).read_text(encoding="utf-8"))
     return json.loads(zlib.decompress(bytes_of(packed[1]), -15))
@@ -209,7 +209,7 @@ def no_display(monkeypatch):
     """The tests that want a window say so; the others give the same files on a desktop as in CI."""
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("scalarviz.view.window.display.has_display", lambda: bool(os.environ.get("DISPLAY")))
+    monkeypatch.setattr("scalarviz.view.out.display.has_display", lambda: bool(os.environ.get("DISPLAY")))
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from pathlib import Path
 from kit.called import COMPILED
 
 ROOMS = ("scalarviz", "scenes")
-TEXTS = ("scalarviz/view/browser/js", "scalarviz/view/glsl")
+TEXTS = ("scalarviz/view/page/js", "scalarviz/view/glsl")
 KEY = ("function", "before", "after", "nth")
 OPPOSITES = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,

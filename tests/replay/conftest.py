@@ -13,9 +13,9 @@ from kit.runs import make_run
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.run.sources.recording import recorded
 from scalarviz.view.benches import bench_of
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.watch.actions import ACTIONS
 from scalarviz.view.watch.replay import Replay
-from scalarviz.view.window.unseen import Unseen
 
 ALL = {"gradients": True, "updates": True, "activations": True}
 

@@ -6,7 +6,7 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.panels import Axis, LossCurve, PlaneMap
 from scalarviz.sweep.result import Result, thinned
-from scalarviz.view.sweeps.runs import Runs
+from scalarviz.view.walls.runs import Runs
 
 BITS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 XOR = BITS.sum(axis=1, keepdims=True) % 2

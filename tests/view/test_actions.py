@@ -12,6 +12,8 @@ from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
 from scalarviz.run import Scene
 from scalarviz.run.panels import ColourCube
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.panels.registry import OWN
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch import actions
@@ -19,8 +21,6 @@ from scalarviz.view.watch.actions import ACTIONS, GESTURES, Here
 from scalarviz.view.watch.keys import normalised
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 
 X = np.random.default_rng(0).random((16, 3))
 MODIFIERS = ["Shift", "ShiftLeft", "Control", "Alt", "AltGraph", "Meta", "CapsLock"]

@@ -12,13 +12,13 @@ from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.edits import SetFrozen, SetWeights, Together
 from scalarviz.run.panels import ColourCube, LossCurve
-from scalarviz.view.draw.text import measure
+from scalarviz.view.ink.text import measure
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.screen.touch import plate_of
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.touched.touch import plate_of
 from scalarviz.view.watch.hands import DOUBLE, REST
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
-from scalarviz.view.window.offscreen import offscreen
 
 pytestmark = pytest.mark.gl
 SIZE = (1280, 720)

@@ -7,11 +7,11 @@ import pytest
 
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.space.apart import WIDER, Apart, layer_of, layers_of
 from scalarviz.view.space.layout import layout_for
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 
 from .test_picking import LAYOUTS, SIZE
 

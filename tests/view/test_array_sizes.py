@@ -7,11 +7,11 @@ import pytest
 
 import scalarviz as sv
 from scalarviz.run.core.frame import Tensor
-from scalarviz.view.draw.text import CAP_HEIGHT, measure
+from scalarviz.view.ink.text import CAP_HEIGHT, measure
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import Layout, layout_for
 from scalarviz.view.space.plate import grid_for
-from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from scalarviz.view.draw.places import ABOUT, MARGIN, Wanted, arrange
+from scalarviz.view.ink.places import ABOUT, MARGIN, Wanted, arrange
 
 MAP = Wanted("map", 300.0, worth=ABOUT)
 CURVE = Wanted("curve", 160.0, 400.0)

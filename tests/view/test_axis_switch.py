@@ -12,16 +12,16 @@ from scalarviz import nn, optim
 from scalarviz.run.panels import LossCurve
 from scalarviz.run.scene.scene import Scene
 from scalarviz.run.sources.played import Rehearsal
-from scalarviz.view.draw.axes import can_be_log, scale_of
-from scalarviz.view.draw.places import LABEL
-from scalarviz.view.draw.text import loss_text, measure
-from scalarviz.view.draw.theme import DARK
-from scalarviz.view.draw.widgets import AxisSwitch
+from scalarviz.view.ink.axes import can_be_log, scale_of
+from scalarviz.view.ink.places import LABEL
+from scalarviz.view.ink.text import loss_text, measure
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.ink.widgets import AxisSwitch
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.loss import Line, loss_panel
 from scalarviz.view.shown.ahead import Ahead
 from scalarviz.view.watch import live
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 X = np.random.default_rng(0).random((64, 3))

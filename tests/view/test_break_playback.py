@@ -10,10 +10,10 @@ import pytest
 import scalarviz as sv
 from scalarviz import Run, Scene, nn, optim
 from scalarviz.run.worker import Worker
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.playback import RATE, Playback
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 
 X = np.random.default_rng(0).random((64, 3))
 

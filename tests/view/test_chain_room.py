@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.view.cubes.picking import Picker
-from scalarviz.view.draw.sketch import TextItem
-from scalarviz.view.draw.text import CAP_HEIGHT, measure
-from scalarviz.view.draw.theme import DARK
-from scalarviz.view.flow.labels import FlowLabels
+from scalarviz.view.ink.sketch import TextItem
+from scalarviz.view.ink.text import CAP_HEIGHT, measure
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.notes.labels import FlowLabels
 from scalarviz.view.space.hull import convex_hull
 from scalarviz.view.space.layout import Layout, layout_for
 

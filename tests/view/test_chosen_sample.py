@@ -14,13 +14,13 @@ from scalarviz.errors import InputError
 from scalarviz.run.edits import SetTargets
 from scalarviz.run.panels import ColourCube, DigitBoard, DigitPad, LossCurve, Pictures
 from scalarviz.run.scene.scene import Scene
-from scalarviz.view.draw.text import chip_text, loss_text
+from scalarviz.view.ink.text import chip_text, loss_text
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.colour_cube import hexed
 from scalarviz.view.shown.subject import scene_subject, subject_of
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
 from scalarviz.view.watch.viewer import Viewer
-from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

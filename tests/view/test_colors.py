@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from scalarviz.errors import UnknownNameError
-from scalarviz.view.draw.maps import DIVERGING, TABLE_SIZE, get_map, luminance, map_names, text_colour
-from scalarviz.view.draw.theme import DARK, LIGHT, THEMES, get_theme, rgb
+from scalarviz.view.ink.maps import DIVERGING, TABLE_SIZE, get_map, luminance, map_names, text_colour
+from scalarviz.view.ink.theme import DARK, LIGHT, THEMES, get_theme, rgb
 
 # Machado, Oliveira, Fernandes, "A physiologically-based model for simulation of color vision deficiency" (2009),
 # severity 1.0, on linear RGB.

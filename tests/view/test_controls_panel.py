@@ -15,11 +15,13 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.controls import Button, Reader, Segments, Slider, Switch
 from scalarviz.run.source import RunSource
-from scalarviz.view.controls.contents import Contents
-from scalarviz.view.controls.drawing import track_of
-from scalarviz.view.controls.panel import HEAD, OPENS, RESTS, ControlsPanel, shared
-from scalarviz.view.controls.ring import MAGNET, Wish, turned, value_at
-from scalarviz.view.controls.rows import (
+from scalarviz.view.ink.places import ABOUT, LABEL, Wanted, arrange
+from scalarviz.view.ink.text import measure
+from scalarviz.view.ink.theme import DARK, LIGHT
+from scalarviz.view.screen.control_contents import Contents
+from scalarviz.view.screen.control_drawing import track_of
+from scalarviz.view.screen.control_ring import MAGNET, Wish, turned, value_at
+from scalarviz.view.screen.control_rows import (
     LEAST,
     Item,
     Placed,
@@ -32,10 +34,8 @@ from scalarviz.view.controls.rows import (
     row_of,
     stood,
 )
-from scalarviz.view.draw.places import ABOUT, LABEL, Wanted, arrange
-from scalarviz.view.draw.text import measure
-from scalarviz.view.draw.theme import DARK, LIGHT
-from scalarviz.view.touched.touch import column_of
+from scalarviz.view.screen.controls import HEAD, OPENS, RESTS, ControlsPanel, shared
+from scalarviz.view.screen.touch import column_of
 
 BOX = (940.0, 12.0, 328.0, 696.0)
 X = np.random.default_rng(0).random((200, 2))

@@ -13,9 +13,9 @@ import pytest
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.panels import LossCurve
-from scalarviz.view.controls.drawing import track_of
+from scalarviz.view.out.desktop import Window
+from scalarviz.view.screen.control_drawing import track_of
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.desktop import Window
 
 pytestmark = [
     pytest.mark.gl,

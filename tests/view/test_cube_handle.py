@@ -13,11 +13,11 @@ from scalarviz.errors import InputError, TypeMismatchError, UnknownAttributeErro
 from scalarviz.run import Scene
 from scalarviz.view import Film, cube, render
 from scalarviz.view.cubes.own import LOOKS
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 
 SIZE = (960, 540)

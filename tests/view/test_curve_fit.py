@@ -12,11 +12,11 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.panels import Axis, CurveFit, Points
-from scalarviz.view.draw.axes import Scale
-from scalarviz.view.draw.theme import DARK, rgb
+from scalarviz.view.ink.axes import Scale
+from scalarviz.view.ink.theme import DARK, rgb
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.curve_fit import CurveFitDrawer, around, inside
 from scalarviz.view.panels.points import DRAWN, shortened
-from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 X = Axis("x", -1.0, 1.0)

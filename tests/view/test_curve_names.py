@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scalarviz.view.draw.sketch import Sketch
-from scalarviz.view.draw.text import measure
-from scalarviz.view.draw.theme import DARK
+from scalarviz.view.ink.sketch import Sketch
+from scalarviz.view.ink.text import measure
+from scalarviz.view.ink.theme import DARK
 from scalarviz.view.panels import loss
 
 STEPS = np.arange(300)

@@ -14,13 +14,13 @@ from scalarviz.run import Scene
 from scalarviz.run.controls import Slider
 from scalarviz.run.edits import Change, SetBatchSize, SetOptimizer
 from scalarviz.run.panels import LossCurve
-from scalarviz.view.controls.drawing import track_of
-from scalarviz.view.controls.panel import OPENS, ControlsPanel
-from scalarviz.view.controls.rows import Placed
-from scalarviz.view.draw.text import measure
+from scalarviz.view.ink.text import measure
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
+from scalarviz.view.screen.control_drawing import track_of
+from scalarviz.view.screen.control_rows import Placed
+from scalarviz.view.screen.controls import OPENS, ControlsPanel
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 
 pytestmark = pytest.mark.gl
 X = np.random.default_rng(0).random((64, 3))

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from scalarviz.view.window.display import hung_up
+from scalarviz.view.out.display import hung_up
 
 pytestmark = pytest.mark.skipif(not hasattr(select, "poll"), reason="no X server is known on this system")
 

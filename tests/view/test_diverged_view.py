@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from scalarviz.run.edits import SetWeights
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 
 pytestmark = pytest.mark.gl
 

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from scalarviz import nn
 from scalarviz.errors import InputError
-from scalarviz.view.draw.svg import svg_of
-from scalarviz.view.draw.text import ADVANCES, asked_advance, measure
 from scalarviz.view.graph.cards import SIZE
 from scalarviz.view.graph.signs import constant_text, figure_of
+from scalarviz.view.ink.svg import svg_of
+from scalarviz.view.ink.text import ADVANCES, asked_advance, measure
 
 SVG = "{http://www.w3.org/2000/svg}"
 

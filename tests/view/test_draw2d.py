@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scalarviz.view.draw.sketch import VERTEX, Sketch, dashes, rgba
+from scalarviz.view.ink.sketch import VERTEX, Sketch, dashes, rgba
 
 os.environ.setdefault("EGL_PLATFORM", "surfaceless")
 WHITE = (1.0, 1.0, 1.0)
@@ -20,7 +20,7 @@ def paint() -> Iterator[Callable[..., np.ndarray]]:
     """Draw sketches on black in a framebuffer of their own; returns (H, W, 3) uint8, first row on top."""
     from vispy import app, gloo
 
-    from scalarviz.view.draw.painter import Painter
+    from scalarviz.view.ink.painter import Painter
 
     app.use_app("egl")
     canvas: Any = app.Canvas(size=(16, 16))
@@ -127,7 +127,7 @@ def test_discs_have_their_colour_in_the_middle_and_the_last_is_in_front(paint: C
 def test_a_painter_draws_what_changed(paint: Callable[..., np.ndarray]) -> None:
     from vispy import gloo
 
-    from scalarviz.view.draw.painter import Painter
+    from scalarviz.view.ink.painter import Painter
 
     painter = Painter((64, 48))
     target = gloo.FrameBuffer(color=gloo.RenderBuffer((48, 64)))
@@ -148,7 +148,7 @@ def test_a_painter_draws_what_changed(paint: Callable[..., np.ndarray]) -> None:
 def test_the_background_is_exact_in_the_corners_and_glows_in_the_middle() -> None:
     from vispy import gloo
 
-    from scalarviz.view.draw.painter import Painter
+    from scalarviz.view.ink.painter import Painter
 
     target = gloo.FrameBuffer(color=gloo.RenderBuffer((90, 160)))
     with target:
@@ -164,7 +164,7 @@ def test_the_background_is_exact_in_the_corners_and_glows_in_the_middle() -> Non
 def test_text_survives_a_new_atlas(paint: Callable[..., np.ndarray]) -> None:
     from vispy import gloo
 
-    from scalarviz.view.draw.painter import Painter
+    from scalarviz.view.ink.painter import Painter
 
     title, painter = Sketch(), Painter((300, 48))
     title.text(4, 30, "loss 0.0367", 22, WHITE)

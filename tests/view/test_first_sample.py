@@ -14,10 +14,10 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.cli.pictures import painter_of
 from scalarviz.run.scene.scene import Scene
-from scalarviz.view.draw.text import chip_text, measure
-from scalarviz.view.flow.values import colours_at
+from scalarviz.view.ink.text import chip_text, measure
+from scalarviz.view.notes.values import colours_at
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

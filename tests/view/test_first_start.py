@@ -12,11 +12,11 @@ from scalarviz import Run, nn, optim
 from scalarviz.engine.cpu import units
 from scalarviz.run import Scene
 from scalarviz.run.engines import full_speed
-from scalarviz.view.draw.theme import DARK
-from scalarviz.view.panels.overlay import banner
+from scalarviz.view.ink.overlay import banner
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.watch.live import COMPILING, LiveView
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 
 pytestmark = pytest.mark.gl
 

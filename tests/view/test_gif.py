@@ -11,8 +11,8 @@ from PIL import Image
 
 from scalarviz.errors import InputError
 from scalarviz.io import replacing
-from scalarviz.view import film_file
-from scalarviz.view.film_file import MOST_FPS, Film, Gif, check_fps, film_of
+from scalarviz.view.out import film_file
+from scalarviz.view.out.film_file import MOST_FPS, Film, Gif, check_fps, film_of
 
 COLOURS = [(200, 40, 40), (40, 200, 40), (40, 40, 200), (250, 250, 250)]
 

@@ -15,14 +15,14 @@ from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import GradientTree
 from scalarviz.run.questions.ranges import Range
-from scalarviz.view.draw.maps import get_map
-from scalarviz.view.draw.sketch import Sketch
-from scalarviz.view.draw.text import loss_text, short
-from scalarviz.view.draw.theme import DARK
+from scalarviz.view.ink.maps import get_map
+from scalarviz.view.ink.sketch import Sketch
+from scalarviz.view.ink.text import loss_text, short
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.panels.tree import PASSES, deltas_of, draw_cells, fits, reduced, rows_of
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
-from scalarviz.view.draw.text import measure
+from scalarviz.view.ink.text import measure
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.screen.selection import who
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.touched.selection import who
-from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

@@ -11,14 +11,14 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run import Moment
 from scalarviz.run.panels import GraphPanel, LossCurve, Made
-from scalarviz.view.draw.figure import Figure
-from scalarviz.view.draw.maps import get_map
-from scalarviz.view.draw.sketch import Rect, TextItem
 from scalarviz.view.graph.frame import LEAST, MOST, SEEN, View
 from scalarviz.view.graph.layout import MARGIN
 from scalarviz.view.graph_view import GraphView
+from scalarviz.view.ink.figure import Figure
+from scalarviz.view.ink.maps import get_map
+from scalarviz.view.ink.sketch import Rect, TextItem
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.panels.graph import SMALLEST, GraphDrawer
-from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 
 NET = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2))
@@ -226,8 +226,8 @@ def test_any_size_shows_all_of_it(size):
 
 
 def test_a_window_on_the_desktop_shows_it_and_closes(screen):
+    from scalarviz.view.out.desktop import Window
     from scalarviz.view.show import Handle
-    from scalarviz.view.window.desktop import Window
 
     loss = network()
     drawing = sv.draw(loss)
@@ -264,8 +264,8 @@ def drawer_in(bench: Workbench) -> GraphDrawer:
 
 
 def test_a_panel_shows_the_graph_of_the_frame():
+    from scalarviz.view.out.offscreen import offscreen
     from scalarviz.view.shown.subject import subject_of
-    from scalarviz.view.window.offscreen import offscreen
 
     shown = scene(line_of)
     early = shown.run.frame()
@@ -282,8 +282,8 @@ def test_a_panel_shows_the_graph_of_the_frame():
 
 def test_a_weight_has_one_colour_as_cube_and_as_node():
     """The graph holds one of two weights, and the range of the cubes has grown beyond both."""
+    from scalarviz.view.out.offscreen import offscreen
     from scalarviz.view.shown.subject import subject_of
-    from scalarviz.view.window.offscreen import offscreen
 
     def only_w(moment):
         w = sv.Weight(float(moment.tensor("0.weight").ravel()[0]), "w")
@@ -322,8 +322,8 @@ def long_line(moment):
 
 @pytest.fixture
 def bench_of():
+    from scalarviz.view.out.offscreen import offscreen
     from scalarviz.view.shown.subject import subject_of
-    from scalarviz.view.window.offscreen import offscreen
 
     def made(make, size=(1280, 720)) -> Workbench:
         shown = scene(make)
@@ -389,9 +389,9 @@ def test_a_legend_is_seen_whole_or_not_at_all():
 
 
 def test_in_a_hall_a_graph_is_whole_as_long_as_it_can_be_read(bench_of):
-    from scalarviz.view.draw.theme import presenting
+    from scalarviz.view.ink.theme import presenting
+    from scalarviz.view.out.offscreen import offscreen
     from scalarviz.view.shown.subject import subject_of
-    from scalarviz.view.window.offscreen import offscreen
 
     shown = scene(line_of)
     with offscreen():
@@ -413,7 +413,7 @@ def test_the_fit_key_puts_a_panel_back(bench_of):
 
 
 def test_a_graph_without_room_above_the_cubes_is_a_page_beside_them(bench_of):
-    from scalarviz.view.window.offscreen import offscreen
+    from scalarviz.view.out.offscreen import offscreen
 
     bench = bench_of(line_of, (640, 360))
     drawer = drawer_in(bench)

@@ -11,14 +11,14 @@ from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.edits import SetOptimizer, SetWeights
 from scalarviz.run.panels import ColourCube, Image
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
+from scalarviz.view.screen.touch import plate_of
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.touched.touch import plate_of
 from scalarviz.view.watch.actions import ACTIONS
 from scalarviz.view.watch.hands import REST, SCROLL, SWEEP
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 
 pytestmark = pytest.mark.gl
 SIZE = (1280, 720)

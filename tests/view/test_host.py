@@ -10,11 +10,11 @@ from scalarviz import Run, nn, optim
 from scalarviz.io import save_picture
 from scalarviz.run.panels import DigitPad, Pictures
 from scalarviz.run.scene.scene import Scene
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 
 pytestmark = pytest.mark.gl
 X = np.random.default_rng(0).random((16, 3))

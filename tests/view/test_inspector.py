@@ -13,13 +13,13 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.opened.network import SampleGradient
 from scalarviz.run.scene.scene import Scene
-from scalarviz.view.draw.text import figure
-from scalarviz.view.draw.theme import DARK
+from scalarviz.view.ink.text import figure
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.screen.explanation import Lines
+from scalarviz.view.screen.inspector import POINTS, Inspector, ValueHistory
+from scalarviz.view.screen.inspector_opening import account_of
+from scalarviz.view.screen.selection import who
 from scalarviz.view.shown.subject import arrays_subject, subject_of
-from scalarviz.view.touched.explanation import Lines
-from scalarviz.view.touched.inspector import POINTS, Inspector, ValueHistory
-from scalarviz.view.touched.opening import account_of
-from scalarviz.view.touched.selection import who
 
 MINUS = "\N{MINUS SIGN}"
 PROBE, TARGET = np.array([0.92, 0.58, 0.18]), np.array([0.1, 0.4, 0.8])
@@ -259,7 +259,7 @@ def test_a_frozen_weight_is_called_so() -> None:
 
 @pytest.mark.parametrize("width", [524.0, 330.0, 200.0, 120.0])
 def test_nothing_is_wider_than_the_panel(scene: Scene, width: float) -> None:
-    from scalarviz.view.draw.text import measure
+    from scalarviz.view.ink.text import measure
 
     frame = scene.run.frame(scene.probe)
     for index in (0, scene.run.n_weights - 1):

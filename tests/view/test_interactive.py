@@ -16,17 +16,17 @@ from scalarviz.run.core.frame import Frame
 from scalarviz.run.core.gather import weight_name
 from scalarviz.run.panels import ColourCube, LossCurve, Pictures
 from scalarviz.run.scene.scene import Scene
-from scalarviz.view.draw.sketch import Sketch, TextItem
-from scalarviz.view.draw.text import CAP_HEIGHT, measure
-from scalarviz.view.draw.theme import DARK, LIGHT, rgb
+from scalarviz.view.ink.overlay import banner, help_pages, help_panel, pointer_label, wrapped
+from scalarviz.view.ink.sketch import Sketch, TextItem
+from scalarviz.view.ink.text import CAP_HEIGHT, measure
+from scalarviz.view.ink.theme import DARK, LIGHT, rgb
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.colour_cube import HINT, hexed
-from scalarviz.view.panels.overlay import banner, help_pages, help_panel, pointer_label, wrapped
+from scalarviz.view.screen.touch import plate_of
 from scalarviz.view.shown.subject import arrays_subject, subject_of
 from scalarviz.view.space.pose import between, camera_of, pose_of, turned
-from scalarviz.view.touched.touch import plate_of
 from scalarviz.view.watch.actions import ACTIONS, Here, help_lines
 from scalarviz.view.watch.viewer import Viewer
-from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

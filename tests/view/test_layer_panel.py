@@ -8,10 +8,10 @@ import pytest
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.questions.diagnosis import layer_rows
-from scalarviz.view.draw.text import measure, short
+from scalarviz.view.ink.text import measure, short
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 pytestmark = pytest.mark.gl

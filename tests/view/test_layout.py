@@ -6,8 +6,8 @@ import pytest
 
 from scalarviz.errors import InputError, UnknownNameError
 from scalarviz.run.core.frame import Stage, Tensor
-from scalarviz.view.draw.theme import DARK
-from scalarviz.view.flow.labels import FlowLabels
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.notes.labels import FlowLabels
 from scalarviz.view.space.layout import FEW, layout_for, scene_rect
 from scalarviz.view.space.plate import grid_for
 

@@ -9,7 +9,7 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.questions.ranges import Range, extent
 from scalarviz.view.cubes.scale import ActivationScale, rows_of
-from scalarviz.view.draw.theme import DARK
+from scalarviz.view.ink.theme import DARK
 from scalarviz.view.space.conv import map_grid
 from scalarviz.view.space.layout import layout_for
 

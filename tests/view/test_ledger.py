@@ -16,13 +16,13 @@ from scalarviz import nn, optim
 from scalarviz.run.core.gather import weight_name
 from scalarviz.run.opened.network import SampleGradient
 from scalarviz.run.scene.scene import Scene
-from scalarviz.view.draw.text import MINUS, measure
-from scalarviz.view.draw.theme import DARK, LIGHT
+from scalarviz.view.ink.text import MINUS, measure
+from scalarviz.view.ink.theme import DARK, LIGHT
+from scalarviz.view.screen.account import LISTED, Account, Term, largest
+from scalarviz.view.screen.inspector import Inspector
+from scalarviz.view.screen.inspector_opening import account_of
+from scalarviz.view.screen.ledger import factors, ledger_of
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.touched.account import LISTED, Account, Term, largest
-from scalarviz.view.touched.inspector import Inspector
-from scalarviz.view.touched.ledger import factors, ledger_of
-from scalarviz.view.touched.opening import account_of
 
 RNG = np.random.default_rng(2)
 COLOURS = RNG.random((64, 3))

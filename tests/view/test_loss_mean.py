@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scalarviz.scenes import playground
 
 from scalarviz.run.edits import SetBatchSize
-from scalarviz.view.draw.painter import Painter
-from scalarviz.view.draw.theme import DARK, LIGHT, rgb
+from scalarviz.view.ink.painter import Painter
+from scalarviz.view.ink.theme import DARK, LIGHT, rgb
+from scalarviz.view.out.offscreen import offscreen, render
 from scalarviz.view.panels.loss import SHARE, Line, averaged, loss_panel, thin_out
-from scalarviz.view.window.offscreen import offscreen, render
 from scalarviz.view.workbench import Workbench
 
 BOX = (20.0, 10.0, 304.0, 280.0)

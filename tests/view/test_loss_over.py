@@ -15,9 +15,11 @@ from scalarviz.run.core.frame import Frame
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import CurveFit, LossOver, TrainingLoop
 from scalarviz.run.source import RunSource
-from scalarviz.view.draw.axes import zero_lines
-from scalarviz.view.draw.text import measure, short
-from scalarviz.view.draw.theme import DARK, rgb
+from scalarviz.view.ink.axes import zero_lines
+from scalarviz.view.ink.text import measure, short
+from scalarviz.view.ink.theme import DARK, rgb
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.panels.loop import CALLS
 from scalarviz.view.panels.loss_over import (
     MOST,
@@ -34,8 +36,6 @@ from scalarviz.view.panels.loss_over import (
     verdict,
 )
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 
 NUMBERS = st.floats(-50, 50)

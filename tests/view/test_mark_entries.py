@@ -11,10 +11,10 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.scene.scene import Scene
 from scalarviz.view.cubes.scale import share_text
-from scalarviz.view.draw.text import CAP_HEIGHT, measure
-from scalarviz.view.draw.theme import DARK, LIGHT
-from scalarviz.view.panels.strip import ICONS, WORDS, marks_line
-from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.ink.text import CAP_HEIGHT, measure
+from scalarviz.view.ink.theme import DARK, LIGHT
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.screen.strip import ICONS, WORDS, marks_line
 from scalarviz.view.workbench import Workbench
 
 from .test_first_sample import own_scene

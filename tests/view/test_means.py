@@ -12,9 +12,9 @@ from scalarviz.run.questions.ranges import Range
 from scalarviz.view.cubes.atlas import NAN, NOT_COMPUTED, POS_INF
 from scalarviz.view.cubes.sizes import Sizing
 from scalarviz.view.cubes.slab import SlabVisual, block_means, cells_per_pixel, variant_for
-from scalarviz.view.draw.maps import get_map
+from scalarviz.view.ink.maps import get_map
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.space.layout import layout_for
-from scalarviz.view.window.offscreen import offscreen
 
 SIDE = 1000
 ROW, COL = np.indices((SIDE, SIDE))

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scalarviz.view.draw.maps import get_map
-from scalarviz.view.draw.painter import Painter
-from scalarviz.view.draw.text import measure
-from scalarviz.view.draw.theme import DARK, LIGHT, mixed, rgb
-from scalarviz.view.flow.offsets import WIDE, Rows
+from scalarviz.view.ink.maps import get_map
+from scalarviz.view.ink.painter import Painter
+from scalarviz.view.ink.text import measure
+from scalarviz.view.ink.theme import DARK, LIGHT, mixed, rgb
 from scalarviz.view.micro.chips import delta_boxes, delta_chips, delta_text
 from scalarviz.view.micro.column import switch
 from scalarviz.view.micro.figures import BINS, Layer, histogram, layer_bars, rule_lines, spread_of
@@ -23,7 +22,8 @@ from scalarviz.view.micro.ribbon import arrow_at, arrows, ribbon
 from scalarviz.view.micro.sentence import sentence
 from scalarviz.view.micro.told import Formula, Phase, Sentence, Word
 from scalarviz.view.micro.writing import face_of_gradient, face_of_product, face_of_update, of_product, words_of
-from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.notes.offsets import WIDE, Rows
+from scalarviz.view.out.offscreen import offscreen
 
 pytestmark = pytest.mark.gl
 

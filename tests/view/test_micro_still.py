@@ -9,7 +9,7 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run import Scene
-from scalarviz.view.draw.theme import DARK, mixed, rgb
+from scalarviz.view.ink.theme import DARK, mixed, rgb
 from scalarviz.view.micro.still import told_of
 from scalarviz.view.micro.told import BACKWARD, FORWARD
 from scalarviz.view.shown.subject import subject_of

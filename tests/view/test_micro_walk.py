@@ -9,12 +9,12 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.panels import ColourCube, LossCurve
-from scalarviz.view.draw.text import CAP_HEIGHT, measure
+from scalarviz.view.ink.text import CAP_HEIGHT, measure
 from scalarviz.view.micro.ribbon import arrows
 from scalarviz.view.micro.told import BACKWARD, GRADIENTS, UPDATE, Pulse
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 
 pytestmark = pytest.mark.gl
 X = np.random.default_rng(0).random((64, 3))

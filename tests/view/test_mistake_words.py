@@ -9,9 +9,9 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import mistakes, nn, optim
-from scalarviz.view.draw.sketch import TextItem
 from scalarviz.view.graph_view import GraphView
-from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.ink.sketch import TextItem
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

@@ -15,16 +15,16 @@ from scalarviz.run import Moment
 from scalarviz.run.edits import AddToWeights, Change, SetWeights
 from scalarviz.run.panels import Axis, Features, LossCurve, NeuronMaps, PlaneMap
 from scalarviz.run.source import Source
-from scalarviz.view.draw.maps import signed_shades
-from scalarviz.view.draw.text import measure
+from scalarviz.view.ink.maps import signed_shades
+from scalarviz.view.ink.text import measure
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.panels.neuron_card import hidden_of
 from scalarviz.view.panels.neuron_maps import Button, near, rounded_up
 from scalarviz.view.space.chain import chain_of
 from scalarviz.view.space.layout import layout_for
 from scalarviz.view.space.turning import WAYS, Turns
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

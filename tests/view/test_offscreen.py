@@ -7,8 +7,8 @@ import pytest
 from vispy import gloo
 
 from scalarviz.errors import InputError, MissingDependencyError
-from scalarviz.view.window import offscreen as module
-from scalarviz.view.window.offscreen import MAX_SIDE, available, offscreen, render, shrink
+from scalarviz.view.out import offscreen as module
+from scalarviz.view.out.offscreen import MAX_SIDE, available, offscreen, render, shrink
 
 pytestmark = pytest.mark.gl
 
@@ -106,7 +106,7 @@ def test_qt_is_asked_when_egl_is_missing(monkeypatch):
 
 
 def test_a_fresh_process_needs_no_display_and_no_settings(tmp_path):
-    code = "from scalarviz.view.window.offscreen import render; print(render(lambda size: None, (3, 2)).shape)"
+    code = "from scalarviz.view.out.offscreen import render; print(render(lambda size: None, (3, 2)).shape)"
     env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60, check=False
@@ -119,7 +119,7 @@ def test_a_child_of_a_process_that_has_drawn_says_that_it_cannot():
     """It would wait for the parent's threads for ever."""
     code = (
         "import os, sys\n"
-        "from scalarviz.view.window.offscreen import available, render\n"
+        "from scalarviz.view.out.offscreen import available, render\n"
         "render(lambda viewport: None, (8, 8))\n"
         "child = os.fork()\n"
         "if not child: os._exit(0 if 'spawn' in available() else 1)\n"

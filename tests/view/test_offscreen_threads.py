@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.out.offscreen import offscreen
 
 
 def _pictures(count: int, into: list) -> None:

@@ -12,13 +12,13 @@ import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.panels import LossCurve
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.pose import pose_of, size_of
 from scalarviz.view.space.viewpoint import GLIDE
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

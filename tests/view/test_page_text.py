@@ -12,10 +12,10 @@ from scalarviz.scenes import rgb
 
 import scalarviz as sv
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
-from scalarviz.view.browser import recorded as pages
-from scalarviz.view.browser.keys import NEEDS, RECORDED, keys_of
-from scalarviz.view.browser.page import bare
-from scalarviz.view.browser.scripts import joined, script, script_names
+from scalarviz.view.page import recorded as pages
+from scalarviz.view.page.keys import NEEDS, RECORDED, keys_of
+from scalarviz.view.page.page import bare
+from scalarviz.view.page.scripts import joined, script, script_names
 from scalarviz.view.watch.actions import BY_NAME
 
 

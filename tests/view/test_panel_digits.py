@@ -12,12 +12,12 @@ from scalarviz import nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve
 from scalarviz.run.panels import TestCurve as Curve
-from scalarviz.view.draw.places import Wanted, arrange
-from scalarviz.view.draw.text import measure
-from scalarviz.view.draw.theme import DARK, LIGHT
+from scalarviz.view.ink.places import Wanted, arrange
+from scalarviz.view.ink.text import measure
+from scalarviz.view.ink.theme import DARK, LIGHT
+from scalarviz.view.out.offscreen import offscreen, render
 from scalarviz.view.panels.board import EASE, DigitColumns
 from scalarviz.view.panels.pad import Sheet, field_box, probe_panel, shares
-from scalarviz.view.window.offscreen import offscreen, render
 from scalarviz.view.workbench import Workbench
 
 BOX = (10.0, 20.0, 304.0, 240.0)
@@ -121,7 +121,7 @@ def test_a_turn_on_the_way_begins_where_it_is(columns):
 @pytest.mark.gl
 @pytest.mark.parametrize("theme", [DARK, LIGHT], ids=["dark", "light"])
 def test_the_pixels_of_a_digit_are_its_shades_and_a_wrong_one_has_a_frame(theme):
-    from scalarviz.view.draw.painter import Painter
+    from scalarviz.view.ink.painter import Painter
 
     columns = DigitColumns(BOARD, theme)
     columns.place(BOX)

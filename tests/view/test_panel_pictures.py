@@ -13,8 +13,8 @@ import scalarviz as sv
 from scalarviz.errors import InputError
 from scalarviz.run.panels import DigitPad
 from scalarviz.run.sources.recording.contents import Picture, write_pictures
-from scalarviz.view.recorded import pictures as drawing
-from scalarviz.view.recorded.pictures import chosen, panel_pictures
+from scalarviz.view.page import pictures as drawing
+from scalarviz.view.page.pictures import chosen, panel_pictures
 
 
 def pixels(picture):

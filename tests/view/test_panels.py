@@ -10,27 +10,27 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scalarviz.view.cubes.scale import LegendScale
-from scalarviz.view.draw.axes import scale_of, tick_text
-from scalarviz.view.draw.maps import displayed, get_map
-from scalarviz.view.draw.places import LABEL, MARGIN, Wanted, arrange, check_size
-from scalarviz.view.draw.sketch import Sketch
-from scalarviz.view.draw.text import loss_text, measure, rate_text
-from scalarviz.view.draw.theme import DARK
+from scalarviz.view.ink.axes import scale_of, tick_text
+from scalarviz.view.ink.maps import displayed, get_map
+from scalarviz.view.ink.places import LABEL, MARGIN, Wanted, arrange, check_size
+from scalarviz.view.ink.sketch import Sketch
+from scalarviz.view.ink.text import loss_text, measure, rate_text
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.out.offscreen import render
 from scalarviz.view.panels.colour_cube import CubePlaces, colours_discs
 from scalarviz.view.panels.drawer import Headline
-from scalarviz.view.panels.hud import HudState, fitted, hud
-from scalarviz.view.panels.hud import keys as key_line
 from scalarviz.view.panels.loss import Line, loss_panel, thin_out
 from scalarviz.view.panels.pictures import picture_boxes, thumbnail, to_bytes
-from scalarviz.view.panels.strip import bar_pixels, legend
-from scalarviz.view.window.offscreen import render
+from scalarviz.view.screen.hud import HudState, fitted, hud
+from scalarviz.view.screen.hud import keys as key_line
+from scalarviz.view.screen.strip import bar_pixels, legend
 
 BOX = (24.0, 40.0, 344.0, 76.0)
 WANTED = (Wanted("pictures", 117), Wanted("colours", 166, worth=2), Wanted("loss", 150, 420, first=True))
 
 
 def _painted(*sketches: Sketch, size: tuple[int, int] = (400, 300)) -> np.ndarray:
-    from scalarviz.view.draw.painter import Painter
+    from scalarviz.view.ink.painter import Painter
 
     return render(lambda _: Painter(size).draw(list(sketches)), size)
 

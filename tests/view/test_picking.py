@@ -13,10 +13,10 @@ from scalarviz.view.cubes import slab
 from scalarviz.view.cubes.picking import Picker, Shares
 from scalarviz.view.cubes.shader import fragment
 from scalarviz.view.cubes.sizes import ALL_ALIKE, Sizing
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.space.camera import Camera
 from scalarviz.view.space.layout import Layout, layout_for
 from scalarviz.view.space.pose import Pose, camera_of, pose_of
-from scalarviz.view.window.offscreen import offscreen
 
 pytestmark = pytest.mark.gl
 

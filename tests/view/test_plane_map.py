@@ -17,16 +17,16 @@ from scalarviz.io import parse_csv
 from scalarviz.run.edits import AddSamples, Refill
 from scalarviz.run.panels import Axis, LossCurve, PlaneMap, PointEdits, Points
 from scalarviz.run.source import Moment, RunSource
-from scalarviz.view.draw.axes import zero_lines
-from scalarviz.view.draw.maps import class_colours, get_map, signed_shades
-from scalarviz.view.draw.sketch import Cells
-from scalarviz.view.draw.theme import DARK, LIGHT, rgb
+from scalarviz.view.ink.axes import zero_lines
+from scalarviz.view.ink.maps import class_colours, get_map, signed_shades
+from scalarviz.view.ink.sketch import Cells
+from scalarviz.view.ink.theme import DARK, LIGHT, rgb
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.plane import BACK as HELD_BACK
 from scalarviz.view.panels.plane import HARD, TEST
 from scalarviz.view.panels.plane_picture import SHARE, boundary, shades
 from scalarviz.view.panels.plane_work import BUDGET, LEVELS, PlaneWork
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
@@ -251,7 +251,7 @@ def test_nothing_overlaps(size, classes):
     with offscreen():
         bench = Workbench(scene, size, keys=(("?", "all keys"),))
         bench.update(bench.subject.frame())
-    from scalarviz.view.draw.text import measure
+    from scalarviz.view.ink.text import measure
 
     box = bench.places.panels["plane"]
     found = [t for s in drawer(bench).draw(Moment(bench._frame, bench.subject.source), box, None) for t in s.texts]

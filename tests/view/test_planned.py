@@ -10,16 +10,16 @@ from scalarviz.scenes import microgpt
 
 from scalarviz.run import Moment
 from scalarviz.run.panels import WordBoard
-from scalarviz.view.draw.maps import get_map
-from scalarviz.view.draw.text import CAP_HEIGHT, measure
-from scalarviz.view.draw.theme import rgb
+from scalarviz.view.ink.maps import get_map
+from scalarviz.view.ink.text import CAP_HEIGHT, measure
+from scalarviz.view.ink.theme import rgb
+from scalarviz.view.out.desktop import Window
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.word_scene import greys
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.actions import Here
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.telling import ending_caps
-from scalarviz.view.window.desktop import Window
-from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = [

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from scalarviz.errors import InputError
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.neuron_maps import NeuronMapsDrawer
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
 
 pytestmark = pytest.mark.gl
 playground = importlib.import_module("scalarviz.scenes.playground")

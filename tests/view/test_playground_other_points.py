@@ -7,7 +7,7 @@ import pytest
 
 from scalarviz.run.controls import Reader
 from scalarviz.run.panels import PlaneMap
-from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.out.offscreen import offscreen
 
 from .test_playground_view import HOURS, THREE, Watched
 

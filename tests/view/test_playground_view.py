@@ -11,9 +11,9 @@ from scalarviz.scenes import playground
 from scalarviz.io import parse_csv
 from scalarviz.run import Moment
 from scalarviz.run.panels import CurveFit, Features, LossCurve, NeuronMaps, PlaneMap
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 
 pytestmark = pytest.mark.gl
 TREES = ("ash", "elm", "oak")

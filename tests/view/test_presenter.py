@@ -14,15 +14,15 @@ from scalarviz import nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.run.panels import LossCurve, Table
-from scalarviz.view.draw.places import ABOUT, LABEL, PRESENTER, Wanted, arrange
-from scalarviz.view.draw.theme import DARK, LIGHT, presenting
-from scalarviz.view.flow.scenery import clean_rows, clean_titles
+from scalarviz.view.ink.places import ABOUT, LABEL, PRESENTER, Wanted, arrange
+from scalarviz.view.ink.theme import DARK, LIGHT, presenting
+from scalarviz.view.notes.scenery import clean_rows, clean_titles
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.panels.colour_cube import cube_boxes
 from scalarviz.view.render import render
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.viewer import PRESSED_SECONDS
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 
 WANTED = (Wanted("pictures", 117), Wanted("colours", 166, worth=2), Wanted("loss", 150, 420, first=True))

@@ -12,12 +12,12 @@ from scalarviz.run import Scene
 from scalarviz.run.core.frame import Frame
 from scalarviz.run.edits import Change
 from scalarviz.run.questions.ranges import extent
-from scalarviz.view.draw.maps import get_map
+from scalarviz.view.ink.maps import get_map
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.render import render
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 
 X = np.random.default_rng(0).random((16, 3))

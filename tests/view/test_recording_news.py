@@ -14,8 +14,8 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.scene.scene import Scene
 from scalarviz.run.sources.recording import writer
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.unseen import Unseen
 
 pytestmark = pytest.mark.gl
 X = np.random.default_rng(0).random((64, 3))

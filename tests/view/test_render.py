@@ -8,7 +8,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
-from scalarviz.view.draw.theme import DARK, rgb
+from scalarviz.view.ink.theme import DARK, rgb
 from scalarviz.view.shown.subject import arrays_subject
 
 pytestmark = pytest.mark.gl

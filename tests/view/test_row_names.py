@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from scalarviz.run.scene.scene import Scene
-from scalarviz.view.draw.text import CAP_HEIGHT, measure
-from scalarviz.view.flow.rows import row_names
-from scalarviz.view.flow.taken import Taken
-from scalarviz.view.flow.values import _fitting
+from scalarviz.view.ink.text import CAP_HEIGHT, measure
+from scalarviz.view.notes.rows import row_names
+from scalarviz.view.notes.taken import Taken
+from scalarviz.view.notes.values import _fitting
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.space.plate import Grid, Plate
-from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 from .test_first_sample import own_scene

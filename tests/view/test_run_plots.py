@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from scalarviz.sweep.result import Result
-from scalarviz.view.draw.figure import Figure
-from scalarviz.view.draw.painter import Painter
-from scalarviz.view.draw.sketch import Path, Rect
-from scalarviz.view.draw.svg import svg_of
-from scalarviz.view.draw.text import measure
-from scalarviz.view.draw.theme import get_theme
-from scalarviz.view.sweeps.plots import boxes, curves, figures, sentence, sheet, spread
-from scalarviz.view.sweeps.runs import metric_text, options_text, run_text, value_text
-from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.ink.figure import Figure
+from scalarviz.view.ink.painter import Painter
+from scalarviz.view.ink.sketch import Path, Rect
+from scalarviz.view.ink.svg import svg_of
+from scalarviz.view.ink.text import measure
+from scalarviz.view.ink.theme import get_theme
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.walls.run_plots import boxes, curves, figures, sentence, sheet, spread
+from scalarviz.view.walls.runs import metric_text, options_text, run_text, value_text
 
 DARK = get_theme("dark")
 BOX = (0.0, 0.0, 600.0, 400.0)

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from scalarviz.run.state import restore
 from scalarviz.sweep.groups import by_loss
 from scalarviz.sweep.result import Result
-from scalarviz.view.draw.theme import get_theme
-from scalarviz.view.rooms.wall_drawing import fitting
-from scalarviz.view.sweeps.faces import Thumbs, main_panel
-from scalarviz.view.sweeps.rooms import RunRooms
-from scalarviz.view.sweeps.runs import Runs, picked
-from scalarviz.view.sweeps.wall import CAPTION, FOOT, GAP, TOP, run_grid
+from scalarviz.view.ink.theme import get_theme
+from scalarviz.view.out.unseen import Unseen
+from scalarviz.view.walls.run_faces import Thumbs, main_panel
+from scalarviz.view.walls.run_rooms import RunRooms
+from scalarviz.view.walls.run_wall import CAPTION, FOOT, GAP, TOP, run_grid
+from scalarviz.view.walls.runs import Runs, picked
+from scalarviz.view.walls.wall_drawing import fitting
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.unseen import Unseen
 
 ASPECTS = st.sampled_from([0.6, 1.0, 16 / 9, 2.5])
 

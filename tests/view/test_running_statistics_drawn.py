@@ -9,14 +9,14 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.questions.diagnosis import diagnose
 from scalarviz.view.cubes.scale import Coloring
-from scalarviz.view.draw.text import figure, measure
-from scalarviz.view.draw.theme import DARK
-from scalarviz.view.flow.labels import FlowLabels
+from scalarviz.view.ink.text import figure, measure
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.notes.labels import FlowLabels
+from scalarviz.view.screen.inspector import Inspector
+from scalarviz.view.screen.inspector_opening import account_of
+from scalarviz.view.screen.selection import who
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import layout_for
-from scalarviz.view.touched.inspector import Inspector
-from scalarviz.view.touched.opening import account_of
-from scalarviz.view.touched.selection import who
 
 SIZE = (1280, 720)
 

@@ -14,14 +14,14 @@ import scalarviz as sv
 from scalarviz.cli.pictures import painter_of
 from scalarviz.io import load_picture
 from scalarviz.run.scene.scene_file import load_scene
+from scalarviz.view.out import taking
+from scalarviz.view.out.desktop import Window
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.taking import Recorder
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch import live as live_view
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window import taking
-from scalarviz.view.window.desktop import Window
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.taking import Recorder
-from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = [

@@ -28,9 +28,11 @@ from scalarviz.run.panels import (
 )
 from scalarviz.run.panels import TestCurve as Curve
 from scalarviz.run.source import RunSource
-from scalarviz.view.draw.places import Wanted, arrange
-from scalarviz.view.draw.sketch import Sketch, rgba
-from scalarviz.view.draw.text import measure
+from scalarviz.view.ink.places import Wanted, arrange
+from scalarviz.view.ink.sketch import Sketch, rgba
+from scalarviz.view.ink.text import measure
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.panels import registry
 from scalarviz.view.panels.image import LARGEST, as_pixels
 from scalarviz.view.panels.pace import SETTLE, Pace
@@ -38,8 +40,6 @@ from scalarviz.view.shown.source import ArraysSource
 from scalarviz.view.shown.subject import Subject, scene_subject
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scalarviz.view.cubes.outline import seen_outline
-from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 from .test_first_sample import own_scene

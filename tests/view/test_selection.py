@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from scalarviz import nn
 from scalarviz.view.cubes.region import cells_of, sides_of
+from scalarviz.view.screen.selection import Selection, joined, parts_of
 from scalarviz.view.shown.subject import Subject, arrays_subject, subject_of
 from scalarviz.view.space.plate import Plate, grid_for
-from scalarviz.view.touched.selection import Selection, joined, parts_of
 
 
 def named(subject: Subject, index: int) -> dict[str, list[int]]:

@@ -12,9 +12,9 @@ from vispy import gloo
 
 from scalarviz.run.scene.scene import Scene
 from scalarviz.view.cubes import slab
-from scalarviz.view.flow import scenery
+from scalarviz.view.notes import scenery
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.shown.subject import Subject, subject_of
-from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 from .test_first_sample import own_scene

@@ -8,11 +8,11 @@ from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.sweep.groups import Left
 from scalarviz.sweep.result import Result
-from scalarviz.view.draw.theme import get_theme
-from scalarviz.view.kept_runs import rooms_of_kept
-from scalarviz.view.sweeps.rooms import RunRooms
-from scalarviz.view.sweeps.runs import Runs
-from scalarviz.view.window.unseen import Unseen
+from scalarviz.view.ink.theme import get_theme
+from scalarviz.view.out.unseen import Unseen
+from scalarviz.view.walls.kept_runs import rooms_of_kept
+from scalarviz.view.walls.run_rooms import RunRooms
+from scalarviz.view.walls.runs import Runs
 
 BITS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 
@@ -35,7 +35,7 @@ def begun(path, **more):
 
 @pytest.mark.gl
 def test_the_picture_of_a_sweep_is_its_wall_and_its_own_function_builds_the_runs(path):
-    from scalarviz.view.sweeps.opening import wall_picture
+    from scalarviz.view.walls.run_opening import wall_picture
 
     with begun(path) as going:
         assert len(list(going)) == 4

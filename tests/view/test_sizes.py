@@ -12,15 +12,15 @@ from scalarviz.run.core.frame import Tensor
 from scalarviz.run.questions.ranges import Range
 from scalarviz.view.cubes.sizes import LEAST, THRESHOLDS, Sizing
 from scalarviz.view.cubes.slab import SlabVisual
-from scalarviz.view.draw.maps import get_map
-from scalarviz.view.panels.strip import bar_pixels
+from scalarviz.view.ink.maps import get_map
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.render import render
+from scalarviz.view.screen.strip import bar_pixels
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.camera import fit
 from scalarviz.view.space.layout import layout_for
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 
 SIZE = (480, 320)

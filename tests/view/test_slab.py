@@ -12,10 +12,10 @@ from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.run.questions.ranges import Range
 from scalarviz.view.cubes.shader import Variant
 from scalarviz.view.cubes.slab import SlabVisual, variant_for
-from scalarviz.view.draw.maps import get_map
-from scalarviz.view.draw.theme import get_theme, rgb
+from scalarviz.view.ink.maps import get_map
+from scalarviz.view.ink.theme import get_theme, rgb
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.space.layout import layout_for
-from scalarviz.view.window.offscreen import offscreen
 
 pytestmark = pytest.mark.gl
 

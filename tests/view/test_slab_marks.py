@@ -8,10 +8,10 @@ import pytest
 from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.view.cubes.atlas import DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF
 from scalarviz.view.cubes.slab import SlabVisual
-from scalarviz.view.draw.maps import get_map
-from scalarviz.view.draw.theme import get_theme, rgb
+from scalarviz.view.ink.maps import get_map
+from scalarviz.view.ink.theme import get_theme, rgb
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.space.layout import layout_for
-from scalarviz.view.window.offscreen import offscreen
 
 pytestmark = pytest.mark.gl
 

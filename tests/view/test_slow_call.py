@@ -12,10 +12,10 @@ from scalarviz import Run, nn, optim
 from scalarviz.engine.arrays.trainer import NumpyTrainer
 from scalarviz.run import Scene
 from scalarviz.run.worker import Worker
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
-from scalarviz.view.window.offscreen import offscreen
 
 pytestmark = pytest.mark.gl
 SIZE = (640, 360)

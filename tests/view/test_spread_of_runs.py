@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scalarviz.sweep.result import Result, thinned
-from scalarviz.view.sweeps.plots import curve_of, spread
+from scalarviz.view.walls.run_plots import curve_of, spread
 
 FAR = 1e300
 """In the place of infinity, between which and a number NumPy finds none."""

@@ -13,13 +13,13 @@ from scalarviz.io import save_tensors
 from scalarviz.run.panels import Histogram
 from scalarviz.run.questions.ranges import extent
 from scalarviz.view.benches import bench_of
-from scalarviz.view.draw.theme import DARK
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.histogram import BINS, counted
 from scalarviz.view.shown.source import ArraysSource
 from scalarviz.view.shown.subject import Subject
-from scalarviz.view.stored.subject import MOST_NUMBERS, stored_numbers, stored_subject
+from scalarviz.view.walls.stored import MOST_NUMBERS, stored_numbers, stored_subject
 from scalarviz.view.watch.mirror import Mirror
-from scalarviz.view.window.offscreen import offscreen
 
 SIZE = (960, 540)
 SHAPES = {"fc2.weight": (3, 8), "fc2.bias": (3,), "conv.weight": (4, 1, 3, 3), "fc1.weight": (8, 36), "fc1.bias": (8,)}

@@ -17,13 +17,13 @@ from scalarviz.run.controls import Reader
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import ColourCube, LossCurve
 from scalarviz.run.scene.scene import Scene
-from scalarviz.view.draw.text import CAP_HEIGHT, loss_text, measure
-from scalarviz.view.panels.story import Cap, Told
+from scalarviz.view.ink.text import CAP_HEIGHT, loss_text, measure
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
+from scalarviz.view.screen.story import Cap, Told
 from scalarviz.view.watch.actions import BY_NAME
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.telling import BREATHING, FADE, REST, WAIT, learnt
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scalarviz.view.draw.sketch import TextItem
-from scalarviz.view.draw.text import CAP_HEIGHT, GlyphAtlas, chip_text, font_path, measure, number, short
+from scalarviz.view.ink.sketch import TextItem
+from scalarviz.view.ink.text import CAP_HEIGHT, GlyphAtlas, chip_text, font_path, measure, number, short
 
 INK = (1.0, 1.0, 1.0, 1.0)
 CHARACTERS = "0123456789 abcxyz ABCXYZ .,:·×±σδ∞→#%()[]=" + "\N{MINUS SIGN}"

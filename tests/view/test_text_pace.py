@@ -14,11 +14,11 @@ from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run import panels as described
 from scalarviz.run.panels import LossCurve
-from scalarviz.view.draw.sketch import rgba
-from scalarviz.view.draw.text import MINUS, chip_text, short
+from scalarviz.view.ink.sketch import rgba
+from scalarviz.view.ink.text import MINUS, chip_text, short
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.wording import BEFORE
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

@@ -9,9 +9,9 @@ from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run import Scene
 from scalarviz.run.panels import LossCurve, Table
+from scalarviz.view.out import offscreen as module
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.render import render
-from scalarviz.view.window import offscreen as module
-from scalarviz.view.window.offscreen import offscreen
 
 X = np.random.default_rng(0).random((32, 3))
 

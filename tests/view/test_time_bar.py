@@ -17,13 +17,13 @@ from scalarviz.run.core.frame import Branch, Curve, Flag, Past
 from scalarviz.run.edits import SetOptimizer
 from scalarviz.run.edits.base import Applied
 from scalarviz.run.source import Can, RunSource
-from scalarviz.view.draw.places import LABEL, Wanted, arrange
-from scalarviz.view.draw.text import CAP_HEIGHT, measure
-from scalarviz.view.draw.theme import DARK, LIGHT, rgb
+from scalarviz.view.ink.places import LABEL, Wanted, arrange
+from scalarviz.view.ink.text import CAP_HEIGHT, measure
+from scalarviz.view.ink.theme import DARK, LIGHT, rgb
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.screen.time_bar import Mark, TimeBar, labels
+from scalarviz.view.screen.time_curve import LONG, StepScale, Target, next_of, rails, reduced
 from scalarviz.view.shown.subject import scene_subject
-from scalarviz.view.time.bar import Mark, TimeBar, labels
-from scalarviz.view.time.curve import LONG, StepScale, Target, next_of, rails, reduced
-from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 BOX = (24.0, 572.0, 888.0, 92.0)

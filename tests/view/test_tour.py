@@ -9,13 +9,13 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
-from scalarviz.view.draw.theme import presenting
-from scalarviz.view.rooms.door import Door, Opened
-from scalarviz.view.rooms.rooms import Rooms
-from scalarviz.view.rooms.station import Act, Station, again
-from scalarviz.view.rooms.wall import Wall
+from scalarviz.view.ink.theme import presenting
+from scalarviz.view.out.unseen import Unseen
+from scalarviz.view.walls.door import Door, Opened
+from scalarviz.view.walls.rooms import Rooms
+from scalarviz.view.walls.station import Act, Station, again
+from scalarviz.view.walls.wall import Wall
 from scalarviz.view.watch.actions import BY_NAME
-from scalarviz.view.window.unseen import Unseen
 
 pytestmark = pytest.mark.gl
 

@@ -10,12 +10,12 @@ import pytest
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.panels import LossCurve
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
 from scalarviz.view.watch.travels import NO_PAST, REST
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 
 pytestmark = pytest.mark.gl
 

@@ -10,9 +10,9 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.scene.scene import Scene
-from scalarviz.view.draw.sketch import Sketch
-from scalarviz.view.draw.text import measure
-from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.ink.sketch import Sketch
+from scalarviz.view.ink.text import measure
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

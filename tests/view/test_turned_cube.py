@@ -8,9 +8,9 @@ import pytest
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.panels import ColourCube
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.colour_cube import FITTED, CubePlaces, cube_boxes, turned
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
 
 pytestmark = pytest.mark.gl
 

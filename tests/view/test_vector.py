@@ -12,8 +12,8 @@ import scalarviz as sv
 from kit.commands import make_scene
 from scalarviz.errors import InputError, StateError
 from scalarviz.run.edits import SetFrozen
-from scalarviz.view.vector import svg_of_bench
-from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.vector import svg_of_bench
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

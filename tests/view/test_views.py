@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from scalarviz.errors import InputError
 from scalarviz.run import Scene
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.space.layout import layout_for
 from scalarviz.view.space.pose import Pose, between, camera_of, in_perspective, parallel, pose_of
 from scalarviz.view.space.viewpoint import GLIDE, TURN, Viewpoint
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
 
 from .test_picking import chain
 from .test_quantities import run

@@ -14,12 +14,12 @@ from PIL import Image
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
-from scalarviz.view.rooms.door import Door, Opened
-from scalarviz.view.rooms.grid import grid_of
-from scalarviz.view.rooms.rooms import Rooms
-from scalarviz.view.rooms.wall import Wall
+from scalarviz.view.out.unseen import Unseen
+from scalarviz.view.walls.door import Door, Opened
+from scalarviz.view.walls.grid import grid_of
+from scalarviz.view.walls.rooms import Rooms
+from scalarviz.view.walls.wall import Wall
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.unseen import Unseen
 
 pytestmark = pytest.mark.gl
 
@@ -137,7 +137,7 @@ def test_the_chosen_one_trains_and_rests_when_another_is_chosen(host):
 
 
 def test_a_picture_that_trains_comes_to_its_last_step_and_stands_there(host, monkeypatch):
-    monkeypatch.setattr("scalarviz.view.rooms.wall.SECONDS", 2.0)
+    monkeypatch.setattr("scalarviz.view.walls.wall.SECONDS", 2.0)
     wall = host.view
     until(host, lambda: wall._live is not None and 0 < wall._live.step < 400, 60.0)
     assert wall._remark() == f"trains, step {wall._live.step:,}"

@@ -11,12 +11,12 @@ from scalarviz.scenes import playground, xor
 import scalarviz as sv
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.edits import SetBatchSize, SetWeights
-from scalarviz.view.draw.places import LABEL
-from scalarviz.view.draw.text import loss_text
+from scalarviz.view.ink.places import LABEL
+from scalarviz.view.ink.text import loss_text
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.pace import pace
 from scalarviz.view.watch.playback import RATE
-from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 

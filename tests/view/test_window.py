@@ -13,12 +13,12 @@ from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.looking import sample
 from scalarviz.run.panels import ColourCube
+from scalarviz.view.out.desktop import Window
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.show import show
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.actions import Here, bottom_line
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.desktop import Window
-from scalarviz.view.window.offscreen import offscreen
 
 pytestmark = [
     pytest.mark.gl,

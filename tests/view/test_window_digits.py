@@ -11,8 +11,8 @@ from scalarviz.scenes import digits as scene_digits
 
 from scalarviz.run.edits import AddSamples
 from scalarviz.run.panels import DigitPad
+from scalarviz.view.out.desktop import Window
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.desktop import Window
 
 pytestmark = [
     pytest.mark.gl,

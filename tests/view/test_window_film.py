@@ -15,12 +15,12 @@ import pytest
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, MissingDependencyError
 from scalarviz.run import Scene
-from scalarviz.view.film_file import whole_mp4
+from scalarviz.view.out import taking
+from scalarviz.view.out.desktop import Window
+from scalarviz.view.out.film_file import whole_mp4
+from scalarviz.view.out.taking import Recorder, mark
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.pace import FPS
-from scalarviz.view.window import taking
-from scalarviz.view.window.desktop import Window
-from scalarviz.view.window.taking import Recorder, mark
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is marked as deprecated:DeprecationWarning")  # vispy's use of Qt
 
@@ -62,7 +62,7 @@ def grey(level, size=(64, 48)):
 
 
 def test_every_frame_is_the_picture_of_its_time(tmp_path, kept, monkeypatch):
-    monkeypatch.setattr("scalarviz.view.window.taking.WAITING", 0)  # as many as there are: time flies here
+    monkeypatch.setattr("scalarviz.view.out.taking.WAITING", 0)  # as many as there are: time flies here
     film = Recorder(tmp_path, "x", grey(0), Kept)
     for k in range(1, 33):  # pictures change eight times a second
         for _ in range(8):
@@ -146,7 +146,7 @@ KILLED = """
 import sys, time
 import numpy as np
 from pathlib import Path
-from scalarviz.view.window.taking import Recorder
+from scalarviz.view.out.taking import Recorder
 film = Recorder(Path(sys.argv[1]), "x", np.zeros((48, 64, 3), np.uint8))
 film.pass_time(2.0)
 print("on", flush=True)

@@ -213,7 +213,7 @@ def test_a_display_that_goes_away_is_said_and_ends_the_window(x_server):
 
 
 def test_an_application_that_ends_while_its_connection_is_looked_at_has_lost_none():
-    from scalarviz.view.window.display import connection_lost
+    from scalarviz.view.out.display import connection_lost
 
     class Gone:
         def nativeInterface(self):

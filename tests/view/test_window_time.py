@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from scalarviz.view.out.desktop import Window
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.desktop import Window
 from tests.view.test_window import Driver, scene
 
 pytestmark = [

@@ -9,8 +9,8 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.panels import Invented, LossCurve, Reading, WordBoard
-from scalarviz.view.draw.sketch import rgba
-from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.ink.sketch import rgba
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

@@ -14,12 +14,12 @@ from scalarviz import nn, optim
 from scalarviz.run import panels as described
 from scalarviz.run.panels import ColourCube, LossCurve
 from scalarviz.run.scene.scene import Scene
-from scalarviz.view.draw.sketch import TextItem, rgba
-from scalarviz.view.draw.text import figure
-from scalarviz.view.draw.theme import DARK
+from scalarviz.view.ink.sketch import TextItem, rgba
+from scalarviz.view.ink.text import figure
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.wording import BEFORE, batch_of
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

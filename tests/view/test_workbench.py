@@ -19,13 +19,13 @@ from scalarviz.errors import UnknownNameError
 from scalarviz.run import panels as described
 from scalarviz.run.panels import ColourCube, LossCurve, Pictures
 from scalarviz.run.scene.scene import Scene
-from scalarviz.view.draw.sketch import Sketch, TextItem
-from scalarviz.view.draw.text import CAP_HEIGHT, measure, number
-from scalarviz.view.draw.theme import DARK, rgb
-from scalarviz.view.flow.layer import loss_line
-from scalarviz.view.panels.strip import Strip
+from scalarviz.view.ink.sketch import Sketch, TextItem
+from scalarviz.view.ink.text import CAP_HEIGHT, measure, number
+from scalarviz.view.ink.theme import DARK, rgb
+from scalarviz.view.notes.layer import loss_line
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.screen.strip import Strip
 from scalarviz.view.shown.subject import Sample
-from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

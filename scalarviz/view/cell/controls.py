@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, UnknownNameError, listing
 from ...run.controls import Button, Reader, Segments, Slider, Switch
-from ..controls.contents import Contents
+from ..screen.control_contents import Contents
 from ..watch.driving import WAITS, Driving
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
     from ...run.scene.scene import Scene
-    from ..controls.rows import Item, Row
+    from ..screen.control_rows import Item, Row
     from ..watch.live import LiveView
 
 TOOLS = ("restart", "back", "toggle_run", "step", "micro_next")

@@ -14,12 +14,12 @@ from ...errors import InputError, StateError, TypeMismatchError, UnknownNameErro
 from ...run.run import Run
 from ...run.scene.scene import Scene
 from ...scalar import Value, Weight
-from ..browser.scripts import joined
-from ..browser.style import style
-from ..draw.places import check_size
 from ..drawing import Drawing
 from ..drawn import graph_of
-from ..output import Output, image_tag
+from ..ink.places import check_size
+from ..page.output import Output, image_tag
+from ..page.scripts import joined
+from ..page.style import style
 from .controls import names_of
 from .pictures import PLACE
 from .shown import Shown, known_place

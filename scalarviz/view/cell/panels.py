@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from ...errors import MissingDependencyError
 from ...run.panels import LossCurve
-from ..draw.gl import Viewport, gloo
-from ..draw.painter import Painter
-from ..draw.sketch import Box, Sketch
-from ..window.offscreen import offscreen
+from ..ink.gl import Viewport, gloo
+from ..ink.painter import Painter
+from ..ink.sketch import Box, Sketch
+from ..out.offscreen import offscreen
 
 if TYPE_CHECKING:
     from ..workbench import Workbench

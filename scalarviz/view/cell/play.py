@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..browser.document import document_of, flags_of, texels_of
-from ..browser.looks import map_of, quantity_spec
 from ..cubes.atlas import DEAD, NOT_COMPUTED
 from ..cubes.own import LOOKS, OwnLook
 from ..cubes.quantity import quantity_of
 from ..cubes.sizes import ALL_ALIKE
-from ..draw.equation import descent
-from ..draw.text import figure, loss_text
-from ..panels.hud import mistake_words, state_of
+from ..ink.equation import descent
+from ..ink.text import figure, loss_text
+from ..page.document import document_of, flags_of, texels_of
+from ..page.looks import map_of, quantity_spec
 from ..panels.wording import newest_beyond, update_names
-from ..touched.column import is_plain, written
-from ..touched.ledger import factors, ledger_of
-from ..touched.page import state_pairs
+from ..screen.hud import mistake_words, state_of
+from ..screen.inspector_column import is_plain, written
+from ..screen.inspector_page import state_pairs
+from ..screen.ledger import factors, ledger_of
 from ..watch.actions import ACTIONS
 from ..watch.live import LiveView
 from .asked import Asked
@@ -38,7 +38,7 @@ from .snapshot import Snapshot
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
     from ..micro.inside import Inside
-    from ..touched.account import Account
+    from ..screen.account import Account
     from ..watch.viewer import Viewer
     from ..workbench import Workbench
     from .channel import Channel
@@ -269,9 +269,9 @@ def put_rows(
     inside : Inside
         Of the workbench; nothing happens where no step is open.
     document : mapping
-        Of :func:`~scalarviz.view.browser.document.document_of`.
+        Of :func:`~scalarviz.view.page.document.document_of`.
     texels, flags : ndarray
-        What :func:`~scalarviz.view.browser.document.texels_of` and `flags_of` gave.
+        What :func:`~scalarviz.view.page.document.texels_of` and `flags_of` gave.
     """
     if inside.told is None:
         return

@@ -15,12 +15,12 @@ from ...errors import InputError, ScalarvizError, TypeMismatchError, shown
 from ...run.sources import recording
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded import Recorded
-from ..browser.pack import text_of
-from ..browser.recorded import html_of
-from ..draw.places import check_size
-from ..draw.text import loss_text
-from ..draw.theme import get_theme
-from ..output import Output, Pixels, image_tag, jpeg, webp
+from ..ink.places import check_size
+from ..ink.text import loss_text
+from ..ink.theme import get_theme
+from ..page.output import Output, Pixels, image_tag, jpeg, webp
+from ..page.pack import text_of
+from ..page.recorded import html_of
 from ..shown.subject import subject_of
 from .still import picture_of
 
@@ -39,7 +39,7 @@ class Player:
     Attributes
     ----------
     page : str
-        The whole page, as :meth:`~scalarviz.view.recorded.recording.Recorded.save_html` writes it.
+        The whole page, as :meth:`~scalarviz.view.page.recording.Recorded.save_html` writes it.
     """
 
     def __init__(self, page: str, still: Pixels | None, words: str, size: tuple[int, int]) -> None:
@@ -110,7 +110,7 @@ def player(
         with closing(record.read()) as read:
             return _made(read, pixels, look, title, frames)
     if isinstance(record, str | Path):
-        from ..recorded.recording import load_recording
+        from ..page.recording import load_recording
 
         with closing(load_recording(record)) as read:
             return _made(read, pixels, look, title, frames)

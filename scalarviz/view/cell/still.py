@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import MissingDependencyError, ScalarvizError
-from ..browser.pack import text_of
 from ..described import words_of
-from ..output import Output, image_tag, jpeg, webp
-from ..window.offscreen import offscreen
+from ..out.offscreen import offscreen
+from ..page.output import Output, image_tag, jpeg, webp
+from ..page.pack import text_of
 from ..workbench import Workbench
 
 if TYPE_CHECKING:

@@ -13,15 +13,15 @@ from ...run.core.frame import Frame, Stage
 from ...run.questions.ranges import Range, extent
 from ...run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ..cubes.scale import ActivationScale, LegendScale, grown
-from ..draw.maps import get_map
-from ..draw.places import LABEL, MARGIN, TITLE, Places
-from ..draw.sketch import Box, Sketch
-from ..draw.text import figure, loss_text, measure, rate_text
-from ..draw.theme import Theme
+from ..ink.maps import get_map
+from ..ink.places import LABEL, MARGIN, TITLE, Places
+from ..ink.sketch import Box, Sketch
+from ..ink.text import figure, loss_text, measure, rate_text
+from ..ink.theme import Theme
 from ..panels.drawer import cut
-from ..panels.hud import fitted
+from ..screen.hud import fitted
+from ..screen.selection import who
 from ..shown.subject import Subject
-from ..touched.selection import who
 
 _LINE = 20.0
 _SAMPLE = 22.0  # of a curve, before the name of whose it is

@@ -22,17 +22,17 @@ from ..cubes.quantity import Quantity
 from ..cubes.scale import ActivationScale, Coloring
 from ..cubes.sizes import Sizing
 from ..cubes.slab import SlabVisual
-from ..draw.gl import Viewport, gloo
-from ..draw.painter import Painter, clipped
-from ..draw.places import LABEL, MARGIN, TITLE
-from ..draw.sketch import Box, Sketch
-from ..draw.text import figure, measure, short
-from ..draw.theme import Theme
-from ..panels.hud import fitted
-from ..panels.strip import LEGEND, Strip, marks_line, marks_on
+from ..ink.gl import Viewport, gloo
+from ..ink.painter import Painter, clipped
+from ..ink.places import LABEL, MARGIN, TITLE
+from ..ink.sketch import Box, Sketch
+from ..ink.text import figure, measure, short
+from ..ink.theme import Theme
+from ..screen.hud import fitted
+from ..screen.selection import Selection, who
+from ..screen.strip import LEGEND, Strip, marks_line, marks_on
+from ..screen.touch import plate_of
 from ..shown.subject import Subject
-from ..touched.selection import Selection, who
-from ..touched.touch import plate_of
 from ..workbench import Workbench
 from .heads import GAP, MAP, Columns, DifferenceScale, both_rows, columns_of, heads
 from .subject import pair_subject

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..draw.sketch import Sketch
-from ..draw.theme import rgb
+from ..ink.sketch import Sketch
+from ..ink.theme import rgb
 from ..space.camera import Camera
 from ..space.plate import Plate
 from .shader import front_sides

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from ...run.core.frame import Frame, Stage, Tensor, is_chain
 from ...run.questions.ranges import Range, RangeTracker, clipped_share, extent, extents, settled
 from ...run.source import Source
-from ..draw.maps import Colormap, get_map
-from ..draw.text import exponent, short
-from ..draw.theme import Theme
+from ..ink.maps import Colormap, get_map
+from ..ink.text import exponent, short
+from ..ink.theme import Theme
 from ..space.conv import NEW_MAPS
 from ..space.layout import FEW
 from .own import LOOKS

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, UnknownNameError, listing
 from ...run.questions.ranges import KNEE, SCALES, Range
-from ..draw.gl import Viewport, gloo
-from ..draw.maps import TABLE_SIZE, Colormap, get_map
-from ..draw.theme import Theme, get_theme, rgb
+from ..ink.gl import Viewport, gloo
+from ..ink.maps import TABLE_SIZE, Colormap, get_map
+from ..ink.theme import Theme, get_theme, rgb
 from ..space.camera import Camera
 from ..space.layout import Layout
 from ..space.plate import Plate

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import glsl
-from ..draw.gl import gloo
-from ..draw.theme import Theme, rgb
+from ..ink.gl import gloo
+from ..ink.theme import Theme, rgb
 from ..space.arrangement import TRAY_MARGIN
 from ..space.camera import Camera
 from ..space.layout import Layout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..draw.text import measure
+from ..ink.text import measure
 from .folds import Item, counted
 from .signs import SIGNS, constant_text, figure_of
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from ...run.questions.ranges import extent
-from ..draw.figure import Figure
-from ..draw.maps import get_map, text_colour
-from ..draw.sketch import Cubic, Point, Sketch
-from ..draw.text import measure
-from ..draw.theme import Theme, mixed
+from ..ink.figure import Figure
+from ..ink.maps import get_map, text_colour
+from ..ink.sketch import Cubic, Point, Sketch
+from ..ink.text import measure
+from ..ink.theme import Theme, mixed
 from .cards import AIR, BEHIND, SIZE, Card
 from .folds import Item
 from .layout import HEAD, MARGIN, Box, Edge, Layout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..draw.sketch import Point
+from ..ink.sketch import Point
 
 LEAST, MOST = 0.05, 4.0
 """Pixels that one of the figure may become."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..draw.sketch import Cubic, Point
+from ..ink.sketch import Cubic, Point
 from .cards import ABOVE, AIR, PORT, Card, card_of
 from .columns import Columns, Stop, median, placed
 from .folds import Item

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...scalar.sums import Row
 from ...scalar.value import Value
-from ..draw.text import MINUS
+from ..ink.text import MINUS
 from .folds import Item, counted
 from .nodes import Node
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..draw.text import MINUS, chip_digits, number
+from ..ink.text import MINUS, chip_digits, number
 
 SIGNS = {
     "add": "+", "sub": MINUS, "mul": "×", "div": "/", "neg": MINUS, "square": "**2", "lt": "<", "le": "≤", "gt": ">",

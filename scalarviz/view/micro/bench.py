@@ -7,14 +7,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..controls.panel import ControlsPanel
 from ..cubes.scale import ActivationScale, Coloring
 from ..cubes.slab import SlabVisual
-from ..draw.places import Places
-from ..draw.theme import Theme
-from ..flow.scenery import Scenery
-from ..panels.side import SidePanels
-from ..panels.strip import Strip
+from ..ink.places import Places
+from ..ink.theme import Theme
+from ..notes.scenery import Scenery
+from ..screen.controls import ControlsPanel
+from ..screen.side import SidePanels
+from ..screen.strip import Strip
 from ..shown.subject import Subject
 from ..space.layout import Layout
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..draw.places import CHANNEL, LABEL
-from ..draw.sketch import Box, Sketch
-from ..draw.text import exponent, measure, number
-from ..draw.theme import Theme, mixed
-from ..flow.layer import CHIP
-from ..flow.offsets import Rows
+from ..ink.places import CHANNEL, LABEL
+from ..ink.sketch import Box, Sketch
+from ..ink.text import exponent, measure, number
+from ..ink.theme import Theme, mixed
+from ..notes.layer import CHIP
+from ..notes.offsets import Rows
 
 Floats = NDArray[np.floating]
 DOWN, HIGH = 34.0, 26.0

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..draw.maps import displayed
-from ..draw.places import LABEL, TITLE
-from ..draw.sketch import Box, Sketch
-from ..draw.text import measure
-from ..draw.theme import Theme, mixed
+from ..ink.maps import displayed
+from ..ink.places import LABEL, TITLE
+from ..ink.sketch import Box, Sketch
+from ..ink.text import measure
+from ..ink.theme import Theme, mixed
 from .told import Told
 
 SWITCH = 36.0

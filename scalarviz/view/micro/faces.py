@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cubes.scale import Coloring
-from ..draw.maps import text_colour
-from ..draw.sketch import Sketch
-from ..draw.text import measure
-from ..flow.values import CubeValues, Project, colours_at, face_room
+from ..ink.maps import text_colour
+from ..ink.sketch import Sketch
+from ..ink.text import measure
+from ..notes.values import CubeValues, Project, colours_at, face_room
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
 from .told import Face

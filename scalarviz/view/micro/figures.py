@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..draw.maps import Colormap
-from ..draw.places import LABEL, TITLE
-from ..draw.sketch import Box, Sketch
-from ..draw.text import measure, number, short
-from ..draw.theme import Theme, mixed
-from ..panels.overlay import wrapped
+from ..ink.maps import Colormap
+from ..ink.overlay import wrapped
+from ..ink.places import LABEL, TITLE
+from ..ink.sketch import Box, Sketch
+from ..ink.text import measure, number, short
+from ..ink.theme import Theme, mixed
 from .chips import delta_text
 
 BINS = 24

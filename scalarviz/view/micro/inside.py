@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from ...run.core.frame import Frame
 from ...run.questions.ranges import Range, extent
 from ..cubes.scale import ActivationScale
-from ..draw.maps import get_map
-from ..draw.places import GAP, MARGIN
-from ..draw.sketch import Box, Sketch, holds
-from ..flow.values import Small
+from ..ink.maps import get_map
+from ..ink.places import GAP, MARGIN
+from ..ink.sketch import Box, Sketch, holds
+from ..notes.values import Small
 from ..panels.drawer import Inner
-from ..panels.hud import HudState
 from ..panels.wording import noun
+from ..screen.hud import HudState
 from .bench import Bench
 from .chips import delta_boxes, delta_chips, tails
 from .column import LEGEND, SWITCH, beside, column, halves, switch

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..draw.sketch import Box, Sketch
-from ..draw.theme import Theme, mixed
-from ..flow.layer import CHIP, FewFlow, Project
+from ..ink.sketch import Box, Sketch
+from ..ink.theme import Theme, mixed
+from ..notes.layer import CHIP, FewFlow, Project
 from ..space.layout import Layout
 from ..space.plate import Plate
 from .told import Pulse

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..draw.places import CHANNEL, LABEL
-from ..draw.sketch import Box, Sketch, holds
-from ..draw.text import measure
-from ..draw.theme import Theme, mixed
+from ..ink.places import CHANNEL, LABEL
+from ..ink.sketch import Box, Sketch, holds
+from ..ink.text import measure
+from ..ink.theme import Theme, mixed
 from .told import Phase
 
 HEIGHT = 44.0

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from ...run.core.frame import Frame, Stage
 from ...run.opened.micro import DIFFERENCE, MicroStep, counted
 from ...run.sources.recording.recorded_step import Walked
-from ..draw.equation import neuron
-from ..draw.text import figure, loss_text, number
-from ..flow.layer import SYMBOLS
+from ..ink.equation import neuron
+from ..ink.text import figure, loss_text, number
+from ..notes.layer import SYMBOLS
 from ..panels.wording import noun
+from ..screen.selection import who
 from ..shown.subject import Subject
-from ..touched.selection import who
 from .chips import delta_text
 from .figures import Output
 from .told import Formula, Sentence, Word

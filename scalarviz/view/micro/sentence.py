@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..draw.places import LABEL, TITLE
-from ..draw.sketch import Box, Sketch
-from ..draw.text import measure
-from ..draw.theme import Theme
+from ..ink.places import LABEL, TITLE
+from ..ink.sketch import Box, Sketch
+from ..ink.text import measure
+from ..ink.theme import Theme
 from .told import Formula, Sentence
 
 HEIGHT, LOW = 62.0, 46.0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...run.core.frame import Frame, Stage
 from ...run.opened.micro import PHASES, MicroStep
 from ...run.sources.recording.recorded_step import Walked
-from ..draw.text import loss_text
+from ..ink.text import loss_text
 from ..panels.wording import noun
 from ..shown.subject import Subject
 from ..space.layout import FEW

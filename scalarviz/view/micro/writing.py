@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
 from ...run.opened.rule import MINUS, Line, digits_of, digits_that_give
-from ..draw.equation import Printed, decimals, descent, product, rounds_to
-from ..draw.text import chip_text, exponent, number
+from ..ink.equation import Printed, decimals, descent, product, rounds_to
+from ..ink.text import chip_text, exponent, number
 from .chips import delta_text
 from .told import Face, Formula, Tone, Word
 

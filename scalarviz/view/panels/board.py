@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from ...run.core.frame import Frame
 from ...run.panels import DigitBoard
 from ...run.source import Moment
-from ..draw.maps import Colormap, get_map
-from ..draw.places import LABEL
-from ..draw.sketch import Box, Sketch, rgba
-from ..draw.text import measure
-from ..draw.theme import Theme
+from ..ink.maps import Colormap, get_map
+from ..ink.overlay import pointer_label
+from ..ink.places import LABEL
+from ..ink.sketch import Box, Sketch, rgba
+from ..ink.text import measure
+from ..ink.theme import Theme
 from .drawer import Drawer, Ground, Point
-from .overlay import pointer_label
 
 # ---- Handwritten digits in ten columns, each in that of the class it is read as; those read wrongly have a frame.
 

@@ -12,15 +12,15 @@ from ...run.core.frame import Frame
 from ...run.edits import SetTargets
 from ...run.panels import ColourCube
 from ...run.source import Moment
-from ..draw.maps import displayed, hexed
-from ..draw.places import LABEL
-from ..draw.sketch import Box, Float, Sketch, holds
-from ..draw.text import measure
-from ..draw.theme import Theme
+from ..ink.maps import displayed, hexed
+from ..ink.overlay import pointer_label
+from ..ink.places import LABEL
+from ..ink.sketch import Box, Float, Sketch, holds
+from ..ink.text import measure
+from ..ink.theme import Theme
 from ..space.camera import Camera, Rect, fit
 from ..space.pose import camera_of, pose_of, turn_by, zoomed
 from .drawer import Drawer, Ground, Point
-from .overlay import pointer_label
 
 # ---- The colour cube: sample colours at their RGB place, painted with the network's output, beside the target.
 

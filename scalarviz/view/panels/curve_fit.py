@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...run.panels import Axis, CurveFit, Points
 from ...run.source import Moment
-from ..draw.axes import Axes, Scale
-from ..draw.maps import signed_shades
-from ..draw.places import ABOUT, LABEL
-from ..draw.sketch import Box, Sketch
-from ..draw.text import measure, number
-from ..draw.theme import Theme
+from ..ink.axes import Axes, Scale
+from ..ink.maps import signed_shades
+from ..ink.overlay import pointer_label
+from ..ink.places import ABOUT, LABEL
+from ..ink.sketch import Box, Sketch
+from ..ink.text import measure, number
+from ..ink.theme import Theme
 from .drawer import Ground, sentence, title_of
-from .overlay import pointer_label
 from .points import DRAWN, PointsDrawer, kind_of_points, shortened
 
 Floats = NDArray[np.float64]

@@ -18,10 +18,10 @@ from ...run.edits import Edit
 from ...run.panels import Panel
 from ...run.source import Moment, Source
 from ..cubes.scale import LegendScale
-from ..draw.places import COLUMN, LABEL
-from ..draw.sketch import Box, Sketch
-from ..draw.text import measure
-from ..draw.theme import Theme
+from ..ink.places import COLUMN, LABEL
+from ..ink.sketch import Box, Sketch
+from ..ink.text import measure
+from ..ink.theme import Theme
 from ..shown.ahead import Ahead
 from ..shown.subject import Subject
 from ..space.blueprint import Blueprint, Project

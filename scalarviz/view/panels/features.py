@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 from ...run.panels import Features
 from ...run.source import Moment
-from ..draw.maps import signed_shades
-from ..draw.places import LABEL, MARGIN
-from ..draw.sketch import Box, Kept, Sketch, holds, rgba
-from ..draw.text import measure
-from ..draw.theme import rgb
-from ..draw.widgets import HIGH, WIDE, knob
+from ..ink.maps import signed_shades
+from ..ink.overlay import pointer_label
+from ..ink.places import LABEL, MARGIN
+from ..ink.sketch import Box, Kept, Sketch, holds, rgba
+from ..ink.text import measure
+from ..ink.theme import rgb
+from ..ink.widgets import HIGH, WIDE, knob
 from ..space.chain import chain_of
 from ..space.plate import Plate
 from .drawer import Drawer, Ground, Point, Setting, cut
 from .neuron_card import rows_of
-from .overlay import pointer_label
 from .plane_work import PlaneWork, tile_cells, tiled
 
 CELLS = 24

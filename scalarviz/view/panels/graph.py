@@ -7,18 +7,18 @@ from dataclasses import replace
 
 from ...run.panels import GraphPanel
 from ...run.source import Moment
-from ..draw.figure import Figure
-from ..draw.places import PRESENTER
-from ..draw.sketch import Box, Sketch
 from ..graph.figure import ink_of
 from ..graph.frame import View
 from ..graph.layout import Box as Node
 from ..graph.layout import Layout, laid_out
 from ..graph.said import said_of
 from ..graph.shown import Wish, shown
+from ..ink.figure import Figure
+from ..ink.overlay import pointer_label
+from ..ink.places import PRESENTER
+from ..ink.sketch import Box, Sketch
 from .drawer import Drawer, Ground, Point, sentence, title_of
 from .image import Asked
-from .overlay import pointer_label
 
 TOP = 22.0
 """The line of the title."""

@@ -12,10 +12,10 @@ from ...run.core.frame import Tensor
 from ...run.panels import Histogram
 from ...run.questions.ranges import extent
 from ...run.source import Moment
-from ..draw.places import LABEL
-from ..draw.sketch import Box, Sketch
-from ..draw.text import MINUS, short
-from ..draw.theme import Theme
+from ..ink.places import LABEL
+from ..ink.sketch import Box, Sketch
+from ..ink.text import MINUS, short
+from ..ink.theme import Theme
 from .drawer import Drawer, Ground, cut, title_of
 
 BINS = 40

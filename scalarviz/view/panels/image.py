@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError
 from ...run.panels import Image, RecordedPictures
 from ...run.source import Moment
-from ..draw.places import COLUMN, LABEL
-from ..draw.sketch import Box, Sketch
+from ..ink.places import COLUMN, LABEL
+from ..ink.sketch import Box, Sketch
 from .drawer import Drawer, Ground, cut, sentence, title_of
 from .pace import Pace, Written
 from .pictures import thumbnail, to_bytes

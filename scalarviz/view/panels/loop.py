@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ...run.core.frame import Frame
 from ...run.panels import TrainingLoop
 from ...run.source import Moment
-from ..draw.places import LABEL
-from ..draw.sketch import Box, Sketch
-from ..draw.text import loss_text, short
-from ..draw.theme import mixed
+from ..ink.places import LABEL
+from ..ink.sketch import Box, Sketch
+from ..ink.text import loss_text, short
+from ..ink.theme import mixed
 from .drawer import Drawer, Ground, Inner, cut, sentence, title_of
 from .pace import Written
 from .wording import BEFORE

@@ -16,12 +16,12 @@ from ...run.panels import HeldBack, LossCurve, TestCurve
 from ...run.run import Run
 from ...run.source import Moment
 from ...run.travel import looked_back
-from ..draw.axes import Axes, Scale, can_be_log, scale_of
-from ..draw.places import LABEL
-from ..draw.sketch import Box, Float, Sketch, dashes
-from ..draw.text import measure
-from ..draw.theme import Theme
-from ..draw.widgets import END, AxisSwitch
+from ..ink.axes import Axes, Scale, can_be_log, scale_of
+from ..ink.places import LABEL
+from ..ink.sketch import Box, Float, Sketch, dashes
+from ..ink.text import measure
+from ..ink.theme import Theme
+from ..ink.widgets import END, AxisSwitch
 from ..shown.ahead import Ahead, holding
 from .drawer import Drawer, Ground, Headline, Point
 from .pace import Pace

@@ -13,11 +13,11 @@ from ...run.core.frame import Frame
 from ...run.panels import LossOver
 from ...run.source import Moment, Source
 from ...run.travel import weight_record
-from ..draw.axes import Axes, Scale, scale_of, tick_text, zero_lines
-from ..draw.places import ABOUT, LABEL
-from ..draw.sketch import Box, Sketch
-from ..draw.text import measure, rate_text, short
-from ..draw.theme import Theme, mixed
+from ..ink.axes import Axes, Scale, scale_of, tick_text, zero_lines
+from ..ink.places import ABOUT, LABEL
+from ..ink.sketch import Box, Sketch
+from ..ink.text import measure, rate_text, short
+from ..ink.theme import Theme, mixed
 from .drawer import Drawer, Ground, Inner, cut, sentence, title_of
 from .pace import Written
 

@@ -10,12 +10,12 @@ import numpy as np
 from ...run.core.frame import Tensor
 from ...run.panels import Features, NeuronMaps
 from ...run.source import Moment
-from ..draw.axes import zero_lines
-from ..draw.maps import signed_shades
-from ..draw.places import CHANNEL, LABEL
-from ..draw.sketch import Box, Sketch, meet
-from ..draw.text import chip_text, number
-from ..draw.theme import Theme
+from ..ink.axes import zero_lines
+from ..ink.maps import signed_shades
+from ..ink.places import CHANNEL, LABEL
+from ..ink.sketch import Box, Sketch, meet
+from ..ink.text import chip_text, number
+from ..ink.theme import Theme
 from ..shown.subject import Subject
 from ..space.chain import chain_of
 from .drawer import Ground, Setting, cut

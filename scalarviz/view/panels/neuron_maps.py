@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from ...run.panels import NeuronMaps
 from ...run.source import Moment
 from ..cubes.scale import LegendScale
-from ..draw.maps import get_map, signed_shades
-from ..draw.places import LABEL
-from ..draw.sketch import Box, Sketch, holds
-from ..draw.text import measure, number, short
-from ..draw.theme import Theme
-from ..draw.widgets import button, plus
+from ..ink.maps import get_map, signed_shades
+from ..ink.overlay import pointer_label
+from ..ink.places import LABEL
+from ..ink.sketch import Box, Sketch, holds
+from ..ink.text import measure, number, short
+from ..ink.theme import Theme
+from ..ink.widgets import button, plus
 from .drawer import Drawer, Ground, Point, Setting
 from .neuron_card import Hidden, card, hidden_of
-from .overlay import pointer_label
 from .plane_work import PlaneWork, tile_cells, tiled
 
 LEVELS = (10, 14, 20, 28, 40)

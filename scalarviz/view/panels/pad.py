@@ -11,10 +11,10 @@ from ...errors import InputError
 from ...run.edits import AddSamples
 from ...run.panels import DigitPad
 from ...run.source import Moment
-from ..draw.places import LABEL
-from ..draw.sketch import Box, Sketch, holds
-from ..draw.text import measure
-from ..draw.theme import Theme
+from ..ink.places import LABEL
+from ..ink.sketch import Box, Sketch, holds
+from ..ink.text import measure
+from ..ink.theme import Theme
 from .board import shades
 from .drawer import Drawer, Ground, Point
 from .pictures import averaged

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...run.panels import Painting, psnr
 from ...run.source import Moment
-from ..draw.maps import displayed, hexed
-from ..draw.places import ABOUT, COLUMN, LABEL
-from ..draw.sketch import Box, Sketch
-from ..draw.text import measure
+from ..ink.maps import displayed, hexed
+from ..ink.places import ABOUT, COLUMN, LABEL
+from ..ink.sketch import Box, Sketch
+from ..ink.text import measure
 from .drawer import Ground, Headline, title_of
 from .pace import SETTLE
 from .pictures import PixelsDrawer, thumbnail, to_bytes

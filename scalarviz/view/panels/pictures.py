@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...run.panels import Pictures
 from ...run.source import Moment
-from ..draw.maps import displayed, hexed
-from ..draw.places import LABEL
-from ..draw.sketch import Box, Sketch, holds
-from ..draw.text import measure
-from ..draw.theme import Theme
+from ..ink.maps import displayed, hexed
+from ..ink.overlay import pointer_label
+from ..ink.places import LABEL
+from ..ink.sketch import Box, Sketch, holds
+from ..ink.text import measure
+from ..ink.theme import Theme
 from .drawer import Drawer, Ground, P, Point
-from .overlay import pointer_label
 
 SIDE = 96  # pixels that the network paints at most in each direction
 _GAP = 8.0

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from ...run.panels import PlaneMap, Points
 from ...run.source import Moment
-from ..draw.axes import Axes, Scale
-from ..draw.maps import class_colours, signed_shades
-from ..draw.places import COLUMN
-from ..draw.sketch import Box, Kept, Sketch, rgba
-from ..draw.text import number, short
-from ..draw.widgets import Toggle
+from ..ink.axes import Axes, Scale
+from ..ink.maps import class_colours, signed_shades
+from ..ink.overlay import pointer_label
+from ..ink.places import COLUMN
+from ..ink.sketch import Box, Kept, Sketch, rgba
+from ..ink.text import number, short
+from ..ink.widgets import Toggle
 from .drawer import Drawer, Ground, Point, sentence
-from .overlay import pointer_label
 from .plane_picture import Parts, answers, around, boundary, boundary_sketch, finer, parts_of, shades, words
 from .plane_work import PlaneWork
 from .points import PointsDrawer

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from ...run.panels import PlaneMap
 from ...run.panels.kinds import Axis
 from ...run.source import Moment
-from ..draw.axes import Floats, zero_lines
-from ..draw.maps import class_colours, class_shades, signed_shades
-from ..draw.places import LABEL
-from ..draw.sketch import Box, Sketch, rgba
-from ..draw.text import measure, number, short
-from ..draw.theme import Theme
-from ..draw.widgets import Toggle
+from ..ink.axes import Floats, zero_lines
+from ..ink.maps import class_colours, class_shades, signed_shades
+from ..ink.places import LABEL
+from ..ink.sketch import Box, Sketch, rgba
+from ..ink.text import measure, number, short
+from ..ink.theme import Theme
+from ..ink.widgets import Toggle
 from .drawer import cut
 from .points import kind_of_points, shortened
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.panels import CurveFit, PlaneMap, Points
-from ..draw.axes import Axes, Places, evenly
-from ..draw.places import LABEL
-from ..draw.sketch import Sketch
-from ..draw.text import measure
-from ..draw.theme import Theme
+from ..ink.axes import Axes, Places, evenly
+from ..ink.places import LABEL
+from ..ink.sketch import Sketch
+from ..ink.text import measure
+from ..ink.theme import Theme
 from ..shown.probed import number_of
 from .drawer import Drawer, Ground, Point, cut
 

@@ -9,14 +9,14 @@ from ...run.core.graph import FLAT
 from ...run.panels import Table, as_rows
 from ...run.questions.diagnosis import LayerRow, layer_rows
 from ...run.source import Moment
-from ..draw.places import LABEL, TITLE, Places
-from ..draw.sketch import Box, Sketch
-from ..draw.text import measure, short
-from ..draw.theme import Theme
+from ..ink.overlay import wrapped
+from ..ink.places import LABEL, TITLE, Places
+from ..ink.sketch import Box, Sketch
+from ..ink.text import measure, short
+from ..ink.theme import Theme
 from ..shown.subject import Subject
 from .drawer import Drawer, Ground, cut, sentence, title_of
 from .image import Asked
-from .overlay import wrapped
 from .wording import gradient_words
 
 LINE = 19.0

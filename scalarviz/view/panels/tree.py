@@ -13,13 +13,13 @@ from ...run.core.frame import Frame, Stage, is_chain
 from ...run.panels import GradientTree
 from ...run.questions.ranges import Range, extent
 from ...run.source import Moment
-from ..draw.maps import Colormap, get_map
-from ..draw.places import LABEL
-from ..draw.sketch import Box, Sketch
-from ..draw.text import loss_text, measure, short
-from ..draw.theme import Theme, mixed
+from ..ink.maps import Colormap, get_map
+from ..ink.overlay import pointer_label
+from ..ink.places import LABEL
+from ..ink.sketch import Box, Sketch
+from ..ink.text import loss_text, measure, short
+from ..ink.theme import Theme, mixed
 from .drawer import Drawer, Ground, Inner, Point, cut, sentence, title_of
-from .overlay import pointer_label
 from .wording import BEFORE
 
 # ---- The lines of the two trees: what stands in each, and the gradients that are known of it.

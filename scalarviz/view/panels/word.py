@@ -9,9 +9,9 @@ import numpy as np
 from ...errors import InputError
 from ...run import Moment
 from ...run.panels import Reading, WordBoard
-from ..draw.places import LABEL
-from ..draw.sketch import Box, Sketch
-from ..draw.theme import Theme
+from ..ink.places import LABEL
+from ..ink.sketch import Box, Sketch
+from ..ink.theme import Theme
 from .drawer import Drawer, Ground, Point, Setting, cut, sentence, title_of
 from .image import Asked
 from .word_scene import NewNames, Read, WordState, greys, scene, strip

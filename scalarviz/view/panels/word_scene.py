@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from ...run import Moment
 from ...run.panels import Invented, Reading, WordBoard
-from ..draw.maps import Colormap, get_map
-from ..draw.places import LABEL
-from ..draw.sketch import Box, Sketch, holds
-from ..draw.text import measure, short
-from ..draw.theme import Theme, mixed
+from ..ink.maps import Colormap, get_map
+from ..ink.places import LABEL
+from ..ink.sketch import Box, Sketch, holds
+from ..ink.text import measure, short
+from ..ink.theme import Theme, mixed
 from ..space.blueprint import Blueprint
 from ..space.plate import Plate
 from .drawer import Setting, title_of

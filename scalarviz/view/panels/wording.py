@@ -12,7 +12,7 @@ import numpy as np
 
 from ...run.core.frame import UPDATES, Frame
 from ..cubes.quantity import OWN
-from ..draw.text import loss_text
+from ..ink.text import loss_text
 from ..shown.subject import Subject
 
 BEFORE = "before the change"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..draw.sketch import Box
+from ..ink.sketch import Box
 from .plate import Floats
 
 Project = Callable[[ArrayLike], Floats]

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...run.core.frame import Tensor
 from ...run.scene.scene import Column, Plan, Room
-from ..draw.sketch import Box
+from ..ink.sketch import Box
 from .arrangement import ACROSS, DOWN, FLOW, OUTPUTS_ACROSS, OUTPUTS_DOWN, Arrangement, plate_for
 from .blueprint import Blueprint, Caption, Heading, Wire
 from .camera import Rect, Size, basis

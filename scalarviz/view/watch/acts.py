@@ -10,14 +10,14 @@ import numpy as np
 from ...errors import ScalarvizError
 from ...run.callbacks import condition_name
 from ...run.edits import Edit, RedrawWeights, ScaleWeights, SetFrozen, SetWeights, Together
-from ..draw.widgets import Entry
-from ..touched.selection import Selection, parts_of
+from ..ink.widgets import Entry
+from ..screen.selection import Selection, parts_of
 
 if TYPE_CHECKING:
     from ...run.run import Run
     from ...run.source import Source
-    from ..touched.inspector import Inspector
-    from ..touched.page import Spot
+    from ..screen.inspector import Inspector
+    from ..screen.inspector_page import Spot
     from .viewer import Viewer
 
 

@@ -12,15 +12,15 @@ import numpy as np
 
 from ...errors import ScalarvizError
 from ...run.travel import WeightRecord, weight_record
-from ..touched.inspector import RecordKey, record_key
-from ..touched.opening import account_of
+from ..screen.inspector import RecordKey, record_key
+from ..screen.inspector_opening import account_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
     from ...run.looking import AskedCall
     from ...run.run import Run
-    from ..touched.account import Account
-    from ..touched.inspector import Inspector
+    from ..screen.account import Account
+    from ..screen.inspector import Inspector
     from ..workbench import Workbench
 
 LEAST = 0.15

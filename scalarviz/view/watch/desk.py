@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ScalarvizError
 from ...run.controls import Reader, Segments, Slider
-from ..controls.contents import Contents
-from ..controls.ring import Wish, number_of
+from ..screen.control_contents import Contents
+from ..screen.control_ring import Wish, number_of
 from .driving import WAITS, Driving
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ...run.core.frame import Frame
     from ...run.scene.scene import Scene
-    from ..controls.rows import Item
+    from ..screen.control_rows import Item
     from .live import LiveView
 
 Point = tuple[float, float]

@@ -15,7 +15,7 @@ WAITS = 0.6
 
 
 class Driving:
-    """Those parts of :class:`~scalarviz.view.controls.contents.Does` that are the same whoever draws the rows.
+    """Those parts of :class:`~scalarviz.view.screen.control_contents.Does` that are the same whoever draws the rows.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import ScalarvizError
-from ..time.curve import NOTHING, Target
+from ..screen.time_curve import NOTHING, Target
 from .reasons import no_edits
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ...run.looking import AskedCall
 from ...run.sources.played import rehearse
 from ...run.travel import span
 from ...run.worker import Worker
-from ..draw.theme import Theme
+from ..ink.theme import Theme
 from ..shown.ahead import Ahead
 from ..shown.subject import scene_subject
 from ..workbench import Workbench

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..draw.theme import Theme
+from ..ink.theme import Theme
 from ..shown.subject import LOOP_CURVE, Subject
 from ..workbench import Workbench
 from .actions import bottom_line

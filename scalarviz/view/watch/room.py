@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from ..panels.overlay import help_pages
+from ..ink.overlay import help_pages
 from .actions import action_of
 from .guest import AGAIN_SECONDS, Hosted
 from .keys import normalised

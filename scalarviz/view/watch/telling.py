@@ -15,9 +15,9 @@ import numpy as np
 from ...run.core.frame import Frame
 from ...run.scene.scene import Scene
 from ...run.source import Moment, Source
-from ..draw.text import loss_text
+from ..ink.text import loss_text
 from ..panels.drawer import words_of
-from ..panels.story import Cap, Told
+from ..screen.story import Cap, Told
 from .actions import BY_NAME, GESTURES
 from .reasons import Here
 

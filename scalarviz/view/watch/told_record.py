@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...errors import ScalarvizError
-from ..touched.inspector import record_key
+from ..screen.inspector import record_key
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame

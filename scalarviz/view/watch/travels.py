@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import SLOWER, DivergedError, ScalarvizError
-from ..time.curve import Target
+from ..screen.time_curve import Target
 from .actions import action_of
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from ...errors import InputError, ScalarvizError
 from ...run.core.frame import Frame
 from ...run.edits import SetWeights
 from ...run.panels import WordBoard
-from ..panels.hud import mistake_words
-from ..panels.overlay import help_pages
+from ..ink.overlay import help_pages
 from ..panels.word import WordDrawer
+from ..screen.hud import mistake_words
 from ..workbench import Workbench
 from .actions import Action, action_of, find, help_lines, told
 from .acts import Acts

@@ -11,7 +11,7 @@ from PIL import Image
 import scalarviz as sv
 from scalarviz import Weight
 from scalarviz.view.cell.panels import AIR, CellPanels
-from scalarviz.view.draw.theme import get_theme
+from scalarviz.view.ink.theme import get_theme
 
 pytestmark = pytest.mark.gl
 

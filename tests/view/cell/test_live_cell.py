@@ -12,7 +12,7 @@ from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
 from scalarviz.run.source import RunSource
 from scalarviz.view import cube
 from scalarviz.view.cell.offered import ALLOWED
-from scalarviz.view.draw.text import loss_text
+from scalarviz.view.ink.text import loss_text
 
 
 def test_a_page_gets_the_numbers_of_the_run(cell, watch, scene):

@@ -1,0 +1,432 @@
+"""`Window`: a viewer on the desktop, through vispy's Qt backend.
+
+Foot-guns this module prevents: a Qt loop would never let Python see Ctrl-C (the timer does, 60 times a second); a
+window manager may be missing, so the window asks for the keyboard itself; closing must not leave a thread behind.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, Self
+from weakref import WeakSet
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import MissingDependencyError, StateError
+from ...run.core.interrupts import ending_signals
+from ..ink.gl import require_vispy
+from ..ink.places import SMALLEST
+from ..watch.guest import Guest
+from ..watch.host import TICK
+from .dialogue import accept_drops, ask_file, ask_text, on_close
+from .display import application, connection_lost, qt_core, survive_lost_display
+from .lost import DisplayWatch
+from .taking import Taking
+
+BESIDE = 32
+"""Logical pixels from a window to the next one that would lie exactly over it."""
+
+
+class Window:
+    """A window around one viewer at a time.
+
+    Parameters
+    ----------
+    make : callable
+        Makes what it shows for a size in device pixels; called with the window's GL context current.
+    name : str
+        Of what is shown, for the title and the screenshots.
+    size : (int, int)
+        Logical pixels of the window's inside.
+    shots : path
+        Folder of screenshots and films.
+    on_note : callable, optional
+        Told in one line what happened ("wrote shot.png").
+
+    Raises
+    ------
+    MissingDependencyError
+        No Qt, or no OpenGL context could be made.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[tuple[int, int]], Guest],
+        name: str,
+        size: tuple[int, int] = (1280, 720),
+        *,
+        shots: str | Path = "out",
+        on_note: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        require_vispy()
+        from vispy import app, gloo
+
+        self.application = application()
+        survive_lost_display(self.application.native)
+        self.canvas = app.Canvas(
+            app=self.application, title=f"scalarviz: {name}", size=size, keys=None, show=False, resizable=True
+        )
+        self.canvas.set_current()
+        gloo.gl.use_gl("gl2")
+        if not gloo.gl.glGetParameter(gloo.gl.GL_VERSION):
+            raise MissingDependencyError("no OpenGL context for a window; update the graphics driver or use --headless")
+        self._name, self._note = name, on_note
+        self._taking = Taking(shots, on_note)
+        self._calls: list[Callable[[float], None]] = []
+        self._last = time.perf_counter()
+        self.closed = self.display_lost = self._closing = False
+        self.on_lost: Callable[[], object] | None = None
+        self._watch = DisplayWatch(self.application.native, self._rescue)
+        self._serving = False
+        self.timer = app.Timer(TICK, connect=self._tick, start=False, app=self.application)
+        self._next: tuple[Callable[[tuple[int, int]], Guest], str] | None = None
+        self.view = make(self.size)
+        self.view.attach(self)
+        self._filters = accept_drops(self.canvas.native, self._take), on_close(self.canvas.native, self.close_soon)
+        self._connect()
+
+    def _connect(self) -> None:
+        events = self.canvas.events
+        for name in (
+            "draw",
+            "resize",
+            "key_press",
+            "mouse_press",
+            "mouse_double_click",
+            "mouse_release",
+            "mouse_move",
+            "mouse_wheel",
+            "close",
+        ):
+            getattr(events, name).connect(getattr(self, f"_on_{name}"))
+
+    def show(self) -> Self:
+        """Bring the window up, not exactly over another one of this process, and take the keyboard."""
+        self.canvas.show()
+        _open.add(self)
+        taken = {other.place for other in _open if other is not self and other.visible}
+        x, y = self.place
+        while (x, y) in taken:
+            x, y = x + BESIDE, y + BESIDE
+        if (x, y) != self.place:
+            self.canvas.native.move(x, y)  # a wish: some desktops place windows themselves
+        widget = self.canvas.native
+        for grab in ("raise_", "activateWindow", "setFocus"):
+            getattr(widget, grab)()
+        return self
+
+    def run(self) -> None:
+        """Serve the window until it is closed; Ctrl-C, SIGTERM and SIGHUP close it."""
+        self.show()
+        with signals(self.close_soon):
+            self._serving = True
+            with self._watch:
+                self.application.run()
+            self._serving = False
+            self._check_display()  # Qt leaves its loop when the display goes
+
+    def _rescue(self) -> None:
+        """The display went and the drawing library does not come back: stop training, save, say so."""
+        self._lose_display()
+        if self.on_lost is not None:
+            self.on_lost()
+
+    # ---- what the viewer asks
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Device pixels of the inside, at least what can be laid out."""
+        width, height = self.canvas.physical_size
+        return max(SMALLEST, int(width)), max(SMALLEST, int(height))
+
+    @property
+    def pixel_ratio(self) -> float:
+        """Device pixels of one logical pixel."""
+        return float(self.canvas.pixel_scale)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Upper left corner of the inside on the screen, in logical pixels."""
+        widget = self.canvas.native
+        corner = widget.mapToGlobal(widget.rect().topLeft())
+        return int(corner.x()), int(corner.y())
+
+    @property
+    def visible(self) -> bool:
+        """Whether it is neither hidden nor minimised."""
+        return bool(self.canvas.native.isVisible() and not self.canvas.native.isMinimized())
+
+    @property
+    def full_screen(self) -> bool:
+        """Whether it fills the screen."""
+        return bool(self.canvas.native.isFullScreen())
+
+    def show_full_screen(self, on: bool) -> None:
+        """Fill the screen, or be a window again."""
+        self.canvas.native.showFullScreen() if on else self.canvas.native.showNormal()
+
+    def every(self, seconds: float, call: Callable[[float], None]) -> None:
+        """Call it about so often with the seconds that have passed."""
+        self._calls.append(call)
+        self.timer.interval = seconds
+        self.timer.start()
+
+    def repaint(self) -> None:
+        """Paint at the next turn of Qt's loop."""
+        self.canvas.update()
+
+    def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
+        """Qt's dialogue, beside which training goes on."""
+        ask_file(self.canvas.native, title, endings, then)
+
+    def ask_text(self, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
+        """A field of Qt's, beside which training goes on."""
+        ask_text(self.canvas.native, title, label, text, then)
+
+    def copy(self, text: str) -> None:
+        """To the desktop's clipboard."""
+        self.application.native.clipboard().setText(text)
+
+    def pasted(self) -> str:
+        """From the desktop's clipboard."""
+        return str(self.application.native.clipboard().text())
+
+    def tell(self, line: str) -> None:
+        """Hand it to the window's owner."""
+        self._note(line)
+
+    def close_soon(self) -> None:
+        """Close at the next tick: a signal may arrive while the widget is painting, a key while it is handled."""
+        self._closing = True
+
+    def enter(self, make: Callable[[tuple[int, int]], Guest], name: str) -> None:
+        """Show something else from the next tick on."""
+        self._next = make, name
+
+    # ---- life
+
+    def serve(self) -> None:
+        """Handle what has happened since and repaint, once (for loops that are not the window's own)."""
+        self._tick()
+        self.application.process_events()
+
+    def close(self) -> None:
+        """Close the window and stop training; twice is once."""
+        if self._end():
+            self._destroy()
+
+    def _end(self) -> bool:
+        """Everything of closing but the widget itself; returns whether there was something to end."""
+        if self.closed:
+            return False
+        self.closed = True
+        _open.discard(self)
+        self.timer.stop()
+        self._let_go()
+        self.canvas.native.hide()
+        self._taking.close()
+        if self._serving:
+            self.application.quit()
+        return True
+
+    def _destroy(self) -> None:
+        """Delete the widget now.
+
+        Left to the garbage collector it could die while another window is being drawn, taking that window's
+        context away from the thread.
+        """
+        core = qt_core()
+        widget = self.canvas.native
+        widget.deleteLater()
+        core.QCoreApplication.sendPostedEvents(widget, core.QEvent.Type.DeferredDelete.value)
+
+    # ---- events
+
+    def _tick(self, event: Any = None) -> None:
+        now = time.perf_counter()
+        seconds, self._last = now - self._last, now
+        if self.closed:
+            return
+        if self._check_display():
+            return
+        self.canvas.set_current()
+        for call in self._calls:
+            call(seconds)
+        if self._taking.pass_time(seconds):
+            self.repaint()
+        if self._closing:
+            self.close()
+        elif self._next is not None:
+            self._change_guest(*self._next)
+
+    def _take(self, paths: Sequence[Path]) -> None:
+        """Files were dropped: what is shown now may have them."""
+        self.view.open(paths)
+
+    def _change_guest(self, make: Callable[[tuple[int, int]], Guest], name: str) -> None:
+        self._next = None
+        self._calls.clear()
+        self._let_go()
+        self.canvas.set_current()  # the former one may have drawn elsewhere at its end
+        self.view = make(self.size)
+        self._name, self.canvas.title = name, f"scalarviz: {name}"
+        self._last = time.perf_counter()  # what making it took is no time that it has missed
+        self.view.attach(self)
+        self.repaint()
+
+    def _let_go(self) -> None:
+        try:
+            self.view.close()
+        except StateError as busy:  # a long engine call: the window goes on all the same
+            self._note(str(busy))
+
+    def _check_display(self) -> bool:
+        """Whether the display has gone; if so, training is stopped and the widget left alone: it cannot be hidden."""
+        if self.closed or not connection_lost(self.application.native):
+            return False
+        self.timer.stop()
+        if self._watch.first():
+            self._lose_display()
+        if self._serving:
+            self.application.quit()
+        return True
+
+    def _lose_display(self) -> None:
+        self.closed = self.display_lost = True
+        if self.on_lost is None:
+            self._note("the display went away; the window is closed")
+        self._let_go()
+        self._taking.close()
+
+    def screenshot(self) -> Path | None:
+        """Save what is shown as a PNG; returns the file, or None if it could not be written (and says so)."""
+        path = self._taking.still(self._name, self._picture())
+        self.repaint()
+        return path
+
+    def film(self) -> None:
+        """Begin a film of what is shown, or end it."""
+        self._taking.begin_or_end(self._name, self._picture)
+        self.repaint()
+
+    def _picture(self) -> NDArray[np.uint8]:
+        """What is shown, as it stands in files."""
+        self.canvas.set_current()
+        with self.view.for_file():
+            return self._painted()
+
+    def _painted(self) -> NDArray[np.uint8]:
+        from vispy import gloo
+
+        self._paint()
+        image: NDArray[np.uint8] = gloo.read_pixels(alpha=False)
+        return image
+
+    def _on_draw(self, event: Any = None) -> None:
+        again = True
+        if self._taking.due():
+            with self.view.for_file() as again:
+                self._taking.take(self._painted())
+        if again:
+            self._paint()
+        self._taking.draw(self.size, self.pixel_ratio)
+
+    def _paint(self) -> None:
+        """Let the guest paint its picture."""
+        from vispy import gloo
+
+        width, height = (int(n) for n in self.canvas.physical_size)
+        gloo.set_viewport(0, 0, width, height)
+        gloo.set_state(depth_mask=True)
+        gloo.clear(color=(0.08, 0.08, 0.1, 1.0), depth=True)
+        if min(width, height) >= SMALLEST:
+            self.view.draw((width, height))
+
+    def _on_resize(self, event: Any) -> None:
+        self._taking.resized(self.size)
+        if min(self.canvas.physical_size) >= SMALLEST:
+            self.canvas.set_current()
+            self.view.resize(self.size)
+
+    def _on_key_press(self, event: Any) -> None:
+        name = event.key.name if event.key is not None else unnamed(event.native)
+        held = modifiers(event)
+        if not held & {"Alt", "Meta"}:  # those belong to the desktop
+            self.canvas.set_current()
+            self.view.key(name, event.text or "", shift="Shift" in held, ctrl="Control" in held)
+
+    def _at(self, event: Any) -> tuple[float, float]:
+        scale = self.canvas.pixel_scale
+        return event.pos[0] * scale, event.pos[1] * scale
+
+    def _on_mouse_press(self, event: Any) -> None:
+        button = "left" if event.button == 1 else "right"
+        held = modifiers(event)
+        self.view.press(self._at(event), button, shift="Shift" in held, ctrl="Control" in held)
+
+    def _on_mouse_double_click(self, event: Any) -> None:
+        """Qt's second press of a double click comes as this alone."""
+        self._on_mouse_press(event)
+
+    def _on_mouse_release(self, event: Any) -> None:
+        self.canvas.set_current()
+        self.view.release(self._at(event))
+
+    def _on_mouse_move(self, event: Any) -> None:
+        self.canvas.set_current()
+        self.view.move(self._at(event))
+
+    def _on_mouse_wheel(self, event: Any) -> None:
+        self.canvas.set_current()
+        across, up = (float(notches) for notches in event.delta)
+        self.view.scroll(self._at(event), (across, up), shift="Shift" in modifiers(event))
+
+    def _on_close(self, event: Any) -> None:
+        if self._end():  # the widget is in the middle of its own event: it dies after that
+            qt_core().QTimer.singleShot(0, self._destroy)
+
+
+_open: WeakSet[Window] = WeakSet()
+
+
+# ---- Names of keys that Qt and vispy do not agree on.
+
+
+def unnamed(event: Any) -> str | None:
+    """The name of a key that vispy has none for: Tab with Shift is another key to Qt."""
+    return "Tab" if event is not None and event.key() == qt_core().Qt.Key.Key_Backtab else None
+
+
+def modifiers(event: Any) -> set[str]:
+    """Names of the keys that are held down besides."""
+    return {str(getattr(key, "name", key)) for key in event.modifiers}
+
+
+# ---- What ends a window from outside: the signals that end a process.
+
+
+class signals:
+    """Ctrl-C, SIGTERM and SIGHUP call `stop` while the block runs (only in the main thread, where signals arrive)."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
+        self._former: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        def handle(number: int, frame: FrameType | None) -> None:
+            self._stop()
+
+        for number in ending_signals():
+            try:
+                self._former[number] = signal.signal(number, handle)
+            except ValueError:
+                return
+
+    def __exit__(self, *_: object) -> None:
+        for number, former in self._former.items():
+            signal.signal(number, former)

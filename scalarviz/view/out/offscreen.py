@@ -1,0 +1,272 @@
+"""Drawing without a window: one OpenGL context, made once, and pictures read from its framebuffer.
+
+On Linux the context comes from EGL without a display (Mesa's software renderer is enough). Where EGL is missing, as on
+macOS and Windows, it is that of a hidden Qt canvas, if Qt is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError, MissingDependencyError
+from ...run.scene.scene import SIDES
+from ..ink.gl import NO_GL, Viewport
+
+Image = NDArray[np.uint8]
+Draw = Callable[[Any], None]
+"""Draws into the viewport that it is called with (:data:`~..draw.gl.Viewport`)."""
+
+MAX_SIDE = SIDES[1]
+"""Pixels of a picture's side."""
+FRAMEBUFFER = 8192
+"""Pixels of a framebuffer's side: what OpenGL 2 hardware and Mesa both offer. A larger picture is drawn in tiles."""
+DEPTH = 0x81A6  # GL_DEPTH_COMPONENT24, which vispy has no name for
+"""As fine as that of windows: with vispy's own 16 bits another cube may lie in front at an edge."""
+TILE = 4000
+"""Pixels of their side: a multiple of the period of every pattern that is drawn by the pixel."""
+
+_FORKED = (
+    "nothing can be drawn in a process that was forked from one that has drawn: OpenGL does not survive that; start it "
+    'with multiprocessing.get_context("spawn")'
+)
+_QT = ("pyside6", "pyqt6", "pyqt5")
+
+
+class Offscreen:
+    """A context of its own and framebuffers of the sizes asked for. Use :func:`offscreen`, which keeps one.
+
+    Any thread may use it, one at a time: the others wait. Where it comes from EGL it belongs to a thread only as long
+    as that is inside; a hidden canvas of Qt stays with the thread that made it.
+    """
+
+    def __init__(self) -> None:
+        self._turn, self._depth = threading.RLock(), 0
+        self._canvas = _canvas()
+        self._framebuffers: dict[tuple[int, int], Any] = {}
+        self._made_by = threading.get_ident()
+        self.process = os.getpid()
+        _let_go(self._canvas)
+
+    def __enter__(self) -> Offscreen:
+        """Make the context current, for building visuals."""
+        self._turn.acquire()
+        self._depth += 1
+        self._canvas.set_current()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Send what was built to the context."""
+        try:
+            self._canvas.context.flush_commands()
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                _let_go(self._canvas)
+            self._turn.release()
+
+    @property
+    def here(self) -> bool:
+        """Whether this thread may draw with it."""
+        return _is_egl(self._canvas) or threading.get_ident() == self._made_by
+
+    def render(
+        self,
+        draw: Draw,
+        size: tuple[int, int],
+        *,
+        supersample: int = 1,
+        background: tuple[float, float, float] = (0.0, 0.0, 0.0),
+    ) -> Image:
+        """The picture that `draw` makes.
+
+        Parameters
+        ----------
+        draw : callable
+            Called with the viewport in device pixels, its context current: the framebuffer's (width, height), or for
+            each tile of a picture that is larger, where that lies around it.
+        size : (int, int)
+            Width and height of the picture.
+        supersample : int
+            2 draws at twice the size and averages: smooth edges for about four times the time.
+        background : (r, g, b)
+            In 0..1; what the framebuffer is cleared to.
+
+        Returns
+        -------
+        ndarray of uint8, shape (height, width, 3)
+            sRGB, first row on top.
+
+        Raises
+        ------
+        InputError
+            A size without pixels, or larger than a framebuffer can be.
+        """
+        with self:
+            return self._rendered(draw, size, supersample, background)
+
+    def _rendered(
+        self, draw: Draw, size: tuple[int, int], supersample: int, background: tuple[float, float, float]
+    ) -> Image:
+        width, height = size[0] * supersample, size[1] * supersample
+        if min(size) < 1 or supersample < 1 or max(size) > MAX_SIDE or max(width, height) > self.longest:
+            raise InputError(
+                f"picture size {size[0]}x{size[1]} (x{supersample}) must be 1 to {min(MAX_SIDE, self.longest)} pixels "
+                "a side"
+            )
+        if max(width, height) <= FRAMEBUFFER:
+            image = self._drawn(draw, (width, height), (width, height), background)
+            return shrink(image, supersample) if supersample > 1 else np.ascontiguousarray(image)
+        side = TILE - TILE % supersample
+        picture = np.empty((size[1], size[0], 3), np.uint8)
+        for top in range(0, height, side):
+            for left in range(0, width, side):
+                place = (-left, side - height + top, width, height)  # from the lower left corner of the tile
+                tile = self._drawn(draw, (side, side), place, background)
+                tile = shrink(tile, supersample) if supersample > 1 else tile
+                part = picture[top // supersample :, left // supersample :][: len(tile), : len(tile)]
+                part[:] = tile[: part.shape[0], : part.shape[1]]
+        return picture
+
+    @property
+    def longest(self) -> int:
+        """Device pixels of the longest side that can be drawn, in tiles if need be."""
+        from vispy import gloo
+
+        with self:
+            found = gloo.gl.glGetParameter(gloo.gl.GL_MAX_VIEWPORT_DIMS)
+            return int(min(found)) if found else FRAMEBUFFER
+
+    def _drawn(self, draw: Draw, size: tuple[int, int], viewport: Viewport, background: tuple[float, ...]) -> Image:
+        """A framebuffer of `size` after `draw(viewport)`."""
+        from vispy import gloo
+
+        self._canvas.set_current()
+        with self._framebuffer(*size) as target:
+            gloo.set_viewport(0, 0, *viewport) if len(viewport) == 2 else gloo.set_viewport(*viewport)
+            gloo.set_state(depth_mask=True)
+            gloo.clear(color=(*background, 1.0), depth=True)
+            draw(viewport)
+            image: Image = target.read("color", alpha=False)
+        return image
+
+    def _framebuffer(self, width: int, height: int) -> Any:
+        """The framebuffer of a size; the last two are kept (a film and its picture)."""
+        from vispy import gloo
+
+        if (width, height) not in self._framebuffers:
+            while len(self._framebuffers) > 1:
+                self._framebuffers.pop(next(iter(self._framebuffers))).delete()
+            shape = (height, width)
+            self._framebuffers[width, height] = gloo.FrameBuffer(
+                color=gloo.RenderBuffer(shape), depth=gloo.RenderBuffer(shape, DEPTH)
+            )
+        return self._framebuffers[width, height]
+
+
+def shrink(image: Image, factor: int) -> Image:
+    """Mean of blocks of factor x factor pixels: (H*f, W*f, 3) -> (H, W, 3)."""
+    height, width = image.shape[0] // factor, image.shape[1] // factor
+    total = np.zeros((height, width, 3), np.uint16)
+    for row in range(factor):
+        for col in range(factor):
+            total += image[row::factor, col::factor][:height, :width]
+    return ((total + factor * factor // 2) // (factor * factor)).astype(np.uint8)
+
+
+_shared: Offscreen | None = None
+_making = threading.Lock()
+
+
+def offscreen() -> Offscreen:
+    """The one offscreen context of this process (contexts leak, and visuals live in the one they were made in).
+
+    Raises
+    ------
+    MissingDependencyError
+        No OpenGL here; its one line says what to install.
+    """
+    global _shared  # noqa: PLW0603 - one context a process is the point
+    with _making:
+        if _shared is None:
+            _shared = Offscreen()
+        if _shared.process != os.getpid():  # the driver's threads are the parent's: it would wait for ever
+            raise MissingDependencyError(_FORKED)
+        return _shared
+
+
+def render(
+    draw: Draw,
+    size: tuple[int, int],
+    *,
+    supersample: int = 1,
+    background: tuple[float, float, float] = (0.0, 0.0, 0.0),
+) -> Image:
+    """:meth:`Offscreen.render` in the shared context."""
+    return offscreen().render(draw, size, supersample=supersample, background=background)
+
+
+def available() -> str:
+    """Why nothing can be drawn here, in one line; empty if it can."""
+    try:
+        offscreen()
+    except MissingDependencyError as error:
+        return str(error)
+    return ""
+
+
+def _canvas() -> Any:
+    """A hidden canvas with a current context: EGL's, else Qt's."""
+    reasons = []
+    for backend in ("egl", *_QT):
+        try:
+            with _no_display() if backend == "egl" else nullcontext():
+                return _open(backend)
+        except Exception as error:  # whatever the platform's loader raises: the next backend may work
+            reasons.append(f"{backend}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
+    raise MissingDependencyError(f"{NO_GL} ({reasons[0]})")
+
+
+def _is_egl(canvas: Any) -> bool:
+    return type(canvas.native).__module__.endswith("_egl")
+
+
+def _let_go(canvas: Any) -> None:
+    """No thread has EGL's context: it is free for the next one."""
+    if _is_egl(canvas):
+        from vispy.app.backends import _egl
+
+        _egl.egl.eglMakeCurrent(_egl._EGL_DISPLAY, None, None, None)
+
+
+@contextmanager
+def _no_display() -> Iterator[None]:
+    """EGL without a display, on Linux: read when vispy's backend is imported. Put back for a window's sake."""
+    if not sys.platform.startswith("linux") or "EGL_PLATFORM" in os.environ:
+        yield
+        return
+    os.environ["EGL_PLATFORM"] = "surfaceless"
+    try:
+        yield
+    finally:
+        del os.environ["EGL_PLATFORM"]
+
+
+def _open(backend: str) -> Any:
+    from vispy import app, gloo
+
+    application = app.Application(backend)
+    # without dpi vispy asks the display for its own, and what that says goes to stdout where DISPLAY names none
+    canvas = app.Canvas(app=application, size=(16, 16), show=False, autoswap=False, dpi=96.0)
+    canvas.set_current()
+    gloo.gl.use_gl("gl2")
+    if not gloo.gl.glGetParameter(gloo.gl.GL_VERSION):
+        raise RuntimeError("no OpenGL version: the context is not current")
+    return canvas

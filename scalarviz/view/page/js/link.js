@@ -1,0 +1,113 @@
+// The page that plays a link: the recording stands behind the #, from anybody, so nothing of it is believed.
+
+import { startPage } from "./page.js";
+import { RecordedRun } from "./recorded.js";
+import { bytesOf, inflated, unpackTable } from "./unpack.js";
+
+const LONGEST_LINK = 8000, MOST_BYTES = 2 ** 20, MOST_FRAMES = 1000, MOST_TEXELS = 65536, MOST_PLATES = 300;
+const OF_A_RUN = [   // as view/page/link.py has it; shaders, colours and keys are the player's own
+  "title", "theme", "mode", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
+  "stages", "rows", "names", "chain", "sheet", "words", "rect", "scene", "pose", "rim",
+];
+
+/** Throw what is wrong with a link, in words, unless something holds. */
+function demand(holds, words) {
+  if (!holds) throw new RangeError(words);
+}
+
+const isCount = (number, most) => Number.isInteger(number) && number >= 0 && number <= most;
+const isList = (list, most) => Array.isArray(list) && list.length <= most;
+const isLine = line => isList(line, 2) && isCount(line[0], 1e15) && typeof line[1] === "string" && line[1].length <= 400;
+const isNumber = one => typeof one === "number" || ["NaN", "Infinity", "-Infinity"].includes(one);
+
+/** The document of a link: its own parts over the player's. */
+function checkedDocument(own, base) {
+  demand(own && typeof own === "object", "it holds no picture");
+  const parts = OF_A_RUN.filter(name => Object.hasOwn(own, name)).map(name => [name, own[name]]);
+  const document = { ...base, ...Object.fromEntries(parts) };
+  document.words = { ...base.words, ...own.words };
+  const { plates, atlas, texels, parameters, tensors, stages, trays, size } = document, wrong = "its picture is not one of ours";
+  demand(isList(plates, MOST_PLATES) && plates.length && isList(trays, MOST_PLATES) && isList(tensors, MOST_PLATES), wrong);
+  demand(isList(stages, MOST_PLATES) && isList(atlas, 2) && atlas.every(side => isCount(side, 4096) && side > 0), wrong);
+  demand(isCount(texels, MOST_TEXELS) && atlas[0] * atlas[1] <= 4 * MOST_TEXELS && texels <= atlas[0] * atlas[1], wrong);
+  demand(isCount(parameters, texels) && ["dark", "light"].includes(document.theme), wrong);
+  demand(isList(size, 2) && size.every(side => isCount(side, 8192) && side >= 100), wrong);
+  for (const plate of plates) {
+    demand(isCount(plate.size, texels) && isCount(plate.texel, texels - plate.size), wrong);
+    demand(isList(plate.cells, 2) && plate.cells.every(side => isCount(side, MOST_TEXELS)), wrong);
+    demand(plate.cells[0] * plate.cells[1] <= 4 * MOST_TEXELS && [plate.origin, ...plate.axes].flat().every(Number.isFinite), wrong);
+  }
+  const room = document.words.outcome?.size ?? [0, 0];
+  demand(isList(room, 2) && room.every(side => isCount(Math.ceil(side), 4096)), wrong);
+  for (const tensor of tensors) {
+    demand(typeof tensor.name === "string" && tensor.name.length <= 400 && isList(tensor.shape, 16), wrong);
+    demand(tensor.shape.every(side => isCount(side, MOST_TEXELS)) && isCount(tensor.start, MOST_TEXELS), wrong);
+  }
+  return document;
+}
+
+// What is said of each frame: parts of how it is trained, and whose its gradients and updates are.
+function isSaid(said, frames) {
+  const words = one => isList(one, 3) && isList(one[0], 10) && [...one[0], one[1], one[2]].every(part => typeof part === "string");
+  if (!said || !isList(said.texts, 1000) || !said.texts.length || !said.texts.every(words) || !isList(said.at, frames)) return false;
+  return said.at.every(place => isCount(place, said.texts.length - 1));
+}
+
+/**
+ * The recording of a link.
+ * @param {string} hash What stands behind the #.
+ * @param {{document: object, keys: object[], gestures: string[][]}} base What all recordings have in common.
+ * @returns {Promise<RecordedRun>}
+ * @throws {Error} It is cut off, changed, or none of ours; the message says which.
+ */
+export async function readLink(hash, base) {
+  demand(hash.length <= LONGEST_LINK, "the link is too long");
+  const [, version, data] = /^(\d{1,3})\.([\w-]*)$/.exec(hash) ?? [];
+  demand(data, "the link is not one of ours, or a part of it is missing");
+  demand(version === "1", "the link is of a newer scalarviz");
+  let head;
+  try {
+    const bytes = await inflated(bytesOf(data.replaceAll("-", "+").replaceAll("_", "/")), MOST_BYTES);
+    head = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw new RangeError("the link is damaged, or its end is missing");
+  }
+  const wrong = "the recording in the link is not one of ours";
+  demand(head && typeof head === "object" && head.parts && head.about && typeof head.about.line === "string", wrong);
+  const document = checkedDocument(head.document, base.document), { steps } = head, count = steps?.length;
+  demand(isList(steps, MOST_FRAMES) && count && steps.every((step, k) => isCount(step, 1e15) && (!k || step >= steps[k - 1])), wrong);
+  for (const list of [head.loss, head.lr, head.sample]) {
+    demand(isList(list, count) && list.length === count && list.every(isNumber), wrong);
+  }
+  demand(isList(head.whole, count) && [0, count].includes(head.whole.length) && head.whole.every(isNumber), wrong);
+  demand(isList(head.edits, 100) && head.edits.every(isLine), wrong);
+  demand(isSaid(head.said, count), wrong);
+  demand(isList(head.beside, 300) && head.beside.every(one => isList(one, 2) && typeof one[0] === "string" && isCount(one[1], 4096)), wrong);
+  const whole = (unpacking) => unpacking.catch(() => demand(false, wrong));   // instead of the browser's own words
+  const table = async (packed, columns) => {
+    demand(packed && packed.frames === count && packed.columns === columns && typeof packed.data === "string", wrong);
+    return whole(unpackTable(packed));
+  };
+  const weight = await table(head.parts.weight, document.texels);
+  const besides = head.beside.reduce((sum, [, length]) => sum + length, 0);
+  const beside = besides ? await table(head.parts.rows, besides) : null;
+  const marks = { ...head.flags, bytes: await whole((async () => inflated(bytesOf(head.flags.data), MOST_BYTES))()) };
+  demand([1, count].includes(marks.frames) && marks.columns === document.texels, wrong);
+  demand(marks.bytes.length === marks.frames * marks.columns, wrong);
+  const about = { line: head.about.line, bits: 12, stepLoss: String(head.about.stepLoss ?? ""), gestures: base.gestures };
+  return new RecordedRun({ ...head, document, upright: {}, named: [], left: [], pictures: [], keys: base.keys, about }, { weight }, marks, beside);
+}
+
+/** Play the link of this address, or say in a sentence why not. */
+export async function openLink() {
+  const place = document.getElementById("sentence"), hash = window.location.hash.slice(1);
+  window.addEventListener("hashchange", () => window.location.reload());
+  if (!hash) return;
+  try {
+    const base = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(document.getElementById("base").textContent))));
+    await startPage(await readLink(hash, base), "");
+  } catch (error) {
+    const words = error instanceof RangeError ? error.message : "its picture is not one of ours"; // not the browser's own
+    place.textContent = `${place.textContent} This link cannot be played: ${words}.`;
+  }
+}

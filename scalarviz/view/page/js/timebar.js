@@ -1,0 +1,322 @@
+// The time bar: losses over the recorded steps, edits and flags as marks, and a cursor. As view/screen/ draws the window's.
+
+import { TYPE, cutAt, drawLine, mixedColour, placeOn, sharpCanvas, thinned, tickText, tightAxis, typeScale } from "./curve.js";
+import { countText, lossText } from "./numbers.js";
+
+const LONG_RUN = 20000;   // steps from which on the bar is logarithmic: the first hundred would be one pixel
+const FIRST_STEPS = 10;   // steps of a logarithmic bar that are as wide as each other
+const DIAMOND_RADIUS = 6;
+const BADGE_FOOT = 24;    // pixels down to which the step that is shown stands on the bar
+
+/** Steps from left to right: where one stands, and which stands somewhere. */
+export class StepScale {
+  /**
+   * @param {number} first
+   * @param {number} last
+   * @param {number} left Logical pixels.
+   * @param {number} right
+   */
+  constructor(first, last, left, right) {
+    Object.assign(this, { first, last: Math.max(last, first + 1), left, right });
+    this.log = this.last - first >= LONG_RUN;
+  }
+
+  /** Logical pixels of a step. */
+  at(step) {
+    const span = this.last - this.first, done = Math.min(Math.max(step - this.first, 0), span);
+    const part = this.log ? Math.log1p(done / FIRST_STEPS) / Math.log1p(span / FIRST_STEPS) : done / span;
+    return this.left + part * (this.right - this.left);
+  }
+
+  /** The step at a place. */
+  step(x) {
+    const part = Math.min(Math.max((x - this.left) / (this.right - this.left), 0), 1), span = this.last - this.first;
+    const done = this.log ? FIRST_STEPS * Math.expm1(part * Math.log1p(span / FIRST_STEPS)) : part * span;
+    return this.first + Math.min(Math.round(done), span);
+  }
+
+  /** Steps that are written below the rail, so many pixels apart or more: the ends, and round ones between. */
+  ticks(pitch = 90) {
+    const inner = [], span = this.last - this.first;
+    if (this.log) {
+      for (let size = 10; size < span; size *= 10) inner.push(this.first + size);
+    } else {
+      const least = Math.max(span * pitch / Math.max(this.right - this.left, 1), 1);
+      const size = 10 ** Math.floor(Math.log10(least));
+      const every = [1, 2, 5, 10].map(k => size * k).find(k => k >= least);
+      for (let step = (Math.floor(this.first / every) + 1) * every; step < this.last; step += every) inner.push(step);
+    }
+    return [this.first, ...inner, this.last];
+  }
+}
+
+/** The place of the number nearest to another in a list that goes up. */
+export function nearestIn(sorted, number) {
+  let low = 0, high = sorted.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] < number) low = middle + 1;
+    else high = middle;
+  }
+  return low > 0 && number - sorted[low - 1] <= sorted[low] - number ? low - 1 : low;
+}
+
+/** One bar in an element of its own, which is a slider for screen readers. */
+export class TimeBar {
+  /**
+   * @param {HTMLElement} root Gets role slider; a canvas and a label are put into it.
+   * @param {object} run
+   * @param {number[]} run.steps (N,), going up.
+   * @param {number[]} run.loss (N,), NaN where there is none.
+   * @param {Array<[number, string]>} run.edits Step after which it was done, and what.
+   * @param {Array<{steps: number[], loss: number[], why: string}>} run.left Branches left aside.
+   * @param {{stepLoss: string}} run.about Which loss a step has, where elsewhere that of all samples is told.
+   * @param {Array<[number, string]>} run.named Moments that were given a name.
+   * @param {function(number): void} go Called with the frame that a hand asks for.
+   */
+  constructor(root, run, go) {
+    Object.assign(this, { root, go, frame: 0, look: null, over: null, held: false });
+    this.canvas = root.appendChild(document.createElement("canvas"));
+    this.label = root.appendChild(document.createElement("div"));
+    this.label.className = "label";
+    this.label.hidden = true;
+    root.setAttribute("role", "slider");
+    root.setAttribute("aria-label", "Time");
+    root.tabIndex = 0;
+    this.take(run);
+    this.listen();
+    new ResizeObserver(() => this.draw()).observe(root);
+  }
+
+  /** Other steps, or more of them; drawn by the next `show`. */
+  take(run) {
+    this.run = run;
+    this.axis = tightAxis([...run.loss, ...run.left.flatMap(branch => branch.loss)]);
+    this.last = Math.max(run.steps[run.steps.length - 1], ...run.left.map(branch => branch.steps[branch.steps.length - 1]));
+    this.which = run.about.stepLoss ? ` ${run.about.stepLoss}` : "";
+    this.marks = marksOf(run);
+    this.root.setAttribute("aria-valuemin", String(run.steps[0]));
+    this.root.setAttribute("aria-valuemax", String(run.steps[run.steps.length - 1]));
+  }
+
+  /** Stand at a frame, in a look. */
+  show(frame, look) {
+    this.frame = frame;
+    this.look = look;
+    const { steps } = this.run, last = steps[steps.length - 1];
+    this.root.setAttribute("aria-valuenow", String(steps[frame]));
+    this.root.setAttribute("aria-valuetext", `step ${countText(steps[frame])} of ${countText(last)}${this.lossWords(frame)}`);
+    this.draw();
+  }
+
+  /** What is said of the loss of a frame, after its step. */
+  lossWords(frame) {
+    const loss = this.run.loss[frame];
+    return Number.isNaN(loss) ? "" : `, loss ${lossText(loss)}${this.which}`;
+  }
+
+  /** The frame at a place in logical pixels; a mark near it draws it there. */
+  frameAt(x) {
+    const near = this.marks.map(mark => [Math.abs(this.scale.at(mark.step) - x), mark.step]).filter(m => m[0] <= DIAMOND_RADIUS);
+    const step = near.length ? near.sort((a, b) => a[0] - b[0])[0][1] : this.scale.step(x);
+    return nearestIn(this.run.steps, step);
+  }
+
+  /** The mark of a branch near a place in logical pixels, where somebody wants to know. */
+  ringAt(x, y) {
+    if (!this.onRing || !this.scale || Math.abs(y - (this.root.clientHeight / typeScale(this.root) - 26)) > 14) return null;
+    return this.marks.find(mark => mark.kind === "ring" && Math.abs(this.scale.at(mark.step) - x) <= DIAMOND_RADIUS + 3) ?? null;
+  }
+
+  listen() {
+    const root = this.root, x = event => (event.clientX - root.getBoundingClientRect().left) / typeScale(root);
+    root.addEventListener("pointerdown", event => {
+      if (event.button !== 0) return;
+      const ring = this.ringAt(x(event), (event.clientY - root.getBoundingClientRect().top) / typeScale(root));
+      if (ring) return this.onRing(ring.branch);
+      this.held = true;
+      root.setPointerCapture(event.pointerId);
+      this.go(this.frameAt(x(event)));
+    });
+    root.addEventListener("pointermove", event => {
+      this.over = x(event);
+      if (this.held) this.go(this.frameAt(this.over));
+      this.say();
+    });
+    const release = () => { this.held = false; };
+    root.addEventListener("pointerup", release);
+    root.addEventListener("pointercancel", release);
+    root.addEventListener("pointerleave", () => {
+      this.over = null;
+      this.say();
+    });
+  }
+
+  /** What stands beside the pointer: step, loss, edits. */
+  say() {
+    this.label.hidden = this.over === null || !this.scale;
+    if (this.label.hidden) return;
+    const frame = this.frameAt(this.over), step = this.run.steps[frame];
+    const words = this.marks.filter(mark => nearestIn(this.run.steps, mark.step) === frame).flatMap(mark => mark.words);
+    const first = `step ${countText(step)}${this.lossWords(frame)}`;
+    this.label.textContent = [first, ...words.slice(-6)].join("\n");
+    const wide = this.label.offsetWidth, room = this.root.clientWidth;
+    this.label.style.left = `${Math.min(Math.max(this.over * typeScale(this.root) - wide / 2, 0), room - wide)}px`;
+  }
+
+  draw() {
+    if (!this.look || !this.root.clientWidth) return;
+    const { context, wide, high } = sharpCanvas(this.canvas), look = this.look, { steps } = this.run;
+    const small = wide < 480, left = small ? 50 : 58, right = wide - (small ? 16 : 70), rail = high - 26;
+    this.scale = new StepScale(steps[0], this.last, left, right);
+    const plot = { top: 12, bottom: rail - 11 };
+    const cursor = this.scale.at(steps[this.frame]);
+    context.font = `13px ${TYPE}`;
+    if (this.axis) this.drawLosses(context, plot, cursor, small || high < 80);
+    drawRail(context, left, this.scale.at(steps[steps.length - 1]), rail, look.flow);
+    drawRail(context, left, cursor, rail, look.text1);
+    for (const mark of this.marks) drawMark(context, mark, this.scale.at(mark.step), rail, look, cursor);
+    this.drawLabels(context, high - 7, [left - 6, right + (small ? 12 : 54)]);
+    this.drawCursor(context, cursor, rail, [left - 2, right + (small ? 12 : 54)]);
+  }
+
+  drawLosses(context, plot, cursor, small) {
+    const { look, run, scale, axis } = this, height = plot.bottom - plot.top;
+    const y = loss => plot.bottom - height * Math.min(Math.max(placeOn(axis, loss), 0), 1);
+    context.textAlign = "right";
+    context.fillStyle = look.text3;
+    let free = plot.bottom + 13;
+    for (const tick of axis.ticks) {
+      const at = y(tick);
+      if (at > free - 15) continue;
+      context.fillText(tickText(tick), scale.left - 8, Math.min(at + 4, plot.bottom));
+      free = at;
+    }
+    const points = thinned(run.steps.map(step => scale.at(step)), run.loss).map(([x, loss]) => [x, y(loss)]);
+    const [before, after] = cutAt(points, cursor);
+    fillBelow(context, after, plot.bottom, mixedColour(look.text3, look.panel, 0.11));
+    fillBelow(context, before, plot.bottom, mixedColour(look.text3, look.panel, 0.30));
+    for (const branch of run.left) {
+      const way = thinned(branch.steps.map(step => scale.at(step)), branch.loss);
+      drawLine(context, way.map(([x, loss]) => [x, y(loss)]), look.text3, 1.6, [6, 4]);
+    }
+    if (!points.length) return;
+    drawLine(context, after, look.text3, 1.4);
+    drawLine(context, before, look.text1, 2);
+    const last = run.loss[run.loss.length - 1];
+    const end = points[points.length - 1];
+    if (small || this.which || !Number.isFinite(last) || end[0] < scale.right - 4) return;   // a branch goes on there
+    context.textAlign = "left";
+    context.fillStyle = look.text2;
+    context.fillText(lossText(last), end[0] + 8, Math.min(Math.max(end[1] + 4, BADGE_FOOT + 13), plot.bottom));
+  }
+
+  drawLabels(context, baseline, limits) {
+    const cursor = this.run.steps[this.frame], ticks = this.scale.ticks();
+    const near = this.marks.filter(mark => mark.kind !== "ring").sort((a, b) => Math.abs(a.step - cursor) - Math.abs(b.step - cursor)).slice(0, 6);
+    const wanted = near.map(mark => ({ x: this.scale.at(mark.step), text: shortened(context, mark), mark: true }));
+    for (const step of [ticks[0], ticks[ticks.length - 1], ...ticks.slice(1, -1)]) {
+      wanted.push({ x: this.scale.at(step), text: countText(step), mark: false });
+    }
+    const kept = [];
+    context.textAlign = "center";
+    for (const label of wanted) {
+      const half = context.measureText(label.text).width / 2;
+      const x = Math.min(Math.max(label.x, limits[0] + half), limits[1] - half);
+      if (kept.some(other => Math.abs(x - other.x) < half + other.half + 10)) continue;
+      kept.push({ x, half });
+      context.fillStyle = label.mark ? this.look.text1 : this.look.text3;
+      context.fillText(label.text, x, baseline);
+    }
+  }
+
+  drawCursor(context, x, rail, limits) {
+    const { look } = this, text = countText(this.run.steps[this.frame]);
+    drawLine(context, [[x, 15], [x, rail]], look.text1, 1.6);
+    context.fillStyle = look.text1;
+    context.strokeStyle = look.panel;
+    context.lineWidth = 1.5;
+    context.beginPath();
+    context.arc(x, rail, 7.5, 0, 2 * Math.PI);
+    context.fill();
+    context.stroke();
+    context.font = `bold 13px ${TYPE}`;
+    const wide = context.measureText(text).width + 16;
+    const left = Math.min(Math.max(x - wide / 2, limits[0]), limits[1] - wide);
+    context.beginPath();
+    context.roundRect(left, 5, wide, 19, 4);
+    context.fill();
+    context.fillStyle = look.background;
+    context.textAlign = "center";
+    context.fillText(text, left + wide / 2, 19);
+  }
+}
+
+/** Edits, those after one step as one, and named moments, by step. */
+function marksOf(run) {
+  const found = new Map();
+  for (const { from, number, why } of run.left) {
+    if (from !== undefined) found.set(`ring ${number}`, { kind: "ring", step: from, branch: number, words: [why ? `another branch: ${why}` : "the branch before"] });
+  }
+  for (const [kind, list] of [["edit", run.edits], ["flag", run.named]]) {
+    for (const [step, words] of list) {
+      const key = `${kind} ${step}`;
+      if (!found.has(key)) found.set(key, { kind, step, words: [] });
+      found.get(key).words.push(words);
+    }
+  }
+  return [...found.values()].sort((a, b) => a.step - b.step);
+}
+
+function shortened(context, mark) {
+  let text = mark.words[mark.words.length - 1];
+  if (context.measureText(text).width > 170) {
+    while (text && context.measureText(`${text}\u2026`).width > 170) text = text.slice(0, -1);
+    text += "\u2026";
+  }
+  return mark.words.length > 1 ? `${text}, ${mark.words.length - 1} more` : text;
+}
+
+function drawRail(context, left, right, y, colour) {
+  context.save();
+  context.lineCap = "round";
+  drawLine(context, [[left, y], [right, y]], colour, 4);
+  context.restore();
+}
+
+function fillBelow(context, points, bottom, colour) {
+  if (points.length < 2) return;
+  context.fillStyle = colour;
+  context.beginPath();
+  context.moveTo(points[0][0], bottom);
+  for (const [x, y] of points) context.lineTo(x, y);
+  context.lineTo(points[points.length - 1][0], bottom);
+  context.fill();
+}
+
+function drawMark(context, mark, x, rail, look, cursor) {
+  const colour = x <= cursor + 0.5 ? look.text1 : look.text3;
+  if (mark.kind === "flag") {
+    drawLine(context, [[x, rail], [x, rail - 17]], colour, 1.6);
+    fillShape(context, [[x, rail - 18], [x + 10, rail - 14], [x, rail - 10]], colour);
+    return;
+  }
+  if (mark.kind === "ring") {
+    context.beginPath();
+    context.arc(x, rail, DIAMOND_RADIUS + 3, 0, 2 * Math.PI);
+    context.strokeStyle = colour;
+    context.lineWidth = 1.6;
+    context.stroke();
+    return;
+  }
+  for (const [radius, fill] of [[DIAMOND_RADIUS + 1.6, colour], [DIAMOND_RADIUS - 0.8, look.panel]]) {
+    fillShape(context, [[x, rail - radius], [x + radius, rail], [x, rail + radius], [x - radius, rail]], fill);
+  }
+}
+
+function fillShape(context, points, colour) {
+  context.fillStyle = colour;
+  context.beginPath();
+  for (const [x, y] of points) context.lineTo(x, y);
+  context.fill();
+}

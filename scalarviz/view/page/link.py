@@ -1,0 +1,153 @@
+"""A small recording as a link: everything is behind its ``#``, which no browser sends to a server.
+
+The page that plays any such link is one static file (:func:`player_page`): it has what all pictures have in common, the
+shaders, the colours and the program; a link has the rest.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...checks import text
+from ...errors import InputError, shown
+from ...io import write_bytes
+from ...io.atomic import StrPath
+from ...run.sources.played import RecordedSource
+from ...run.sources.recording.recorded import Recorded
+from ..ink.theme import get_theme
+from ..shown.subject import subject_of
+from .document import document_of
+from .keys import GESTURES, keys_of
+from .pack import deflated, packed, text_of
+from .page import Beside, about_of, gathered, shell
+from .recorded import played
+
+MOST = 8_000
+"""Characters of a link: what mail, chats and browsers leave whole."""
+FRAMES = 300
+LEVELS = 2_045
+"""The largest number of a column: 12 bits."""
+EDITS, WORDS = 20, 80
+"""How many edits a link has, and characters of each."""
+OF_A_RUN = (
+    "title", "theme", "mode", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
+    "stages", "rows", "names", "chain", "sheet", "words", "rect", "scene", "pose", "rim",
+)  # fmt: skip
+"""What a link may say of a picture; everything else is the player's own. `js/link.js` has the same list."""
+MOST_TEXELS, MOST_PLATES = 65_536, 300
+"""Of a picture; `js/link.js` believes no more."""
+NUMBERS = ("loss", "lr", "sample", "whole")
+SIZE = (888, 496)
+SENTENCE = "This page plays the recorded training that a link to it holds behind its #; nothing is sent to a server"
+
+
+class Link(NamedTuple):
+    """A recording as a text.
+
+    Attributes
+    ----------
+    text : str
+        The address.
+    said : str
+        What had to be left out, empty where nothing was.
+    """
+
+    text: str
+    said: str
+
+
+def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark", title: str = "") -> Link:
+    """The values of a recording's branch, at most `FRAMES` frames of it, 12 bits a number.
+
+    Raises
+    ------
+    UnknownNameError, TypeMismatchError
+        No such theme; a title or a player that is no text.
+    InputError
+        Not even two frames fit into a link.
+    """
+    look, title = get_theme(theme).name, text(title, "the title") or record.about.name
+    if not text(player, "the player's address") or "#" in player:
+        raise InputError(f"the player's address: got {shown(player)}; allowed: a file or a page, without #")
+    source = RecordedSource(record)
+    source.to(source.span[1])
+    subject = subject_of(source).after(source.frame())
+    document = document_of(subject, SIZE, look, title=title)
+    base = _base()
+    own = _other(document, base)
+    own["words"] = _other(document["words"], base["words"])
+    if own.keys() - set(OF_A_RUN):
+        raise InputError(f"a link has no room for {sorted(own.keys() - set(OF_A_RUN))} of this picture; try save_html")
+    if document["texels"] > MOST_TEXELS or max(map(len, (document["plates"], document["stages"]))) > MOST_PLATES:
+        raise _too_much(record, document)
+    fitting = [k for k in range(len(record)) if record.shapes(k) is record.shapes(-1)]
+    count = min(len(fitting), FRAMES)
+    while count >= min(2, len(fitting)):
+        places = np.unique(np.linspace(0, len(fitting) - 1, count).round().astype(int))
+        frames = played(source, [(record.branch, fitting[k]) for k in places])
+        said = f"{len(places):,} of {len(record):,} recorded steps" if len(places) < len(record) else ""
+        beside = Beside(title, look, SIZE, ("weight",), program=said)
+        told, tables = gathered(subject, frames, document, ("weight",))
+        told |= {part: [_short(x) for x in told[part]] for part in NUMBERS}
+        head = {
+            **told, "document": own, "about": about_of(subject, beside) | {"bits": 12},
+            "edits": [(step, what[:WORDS]) for step, what in _last(source.past.edits)],
+            "parts": {name: packed(table, exact=False, largest=LEVELS) for name, table in tables.items()},
+        }  # fmt: skip
+        data = deflated(json.dumps(head, separators=(",", ":")).encode("ascii"))
+        link = f"{player}#1.{base64.urlsafe_b64encode(data).decode('ascii').rstrip('=')}"
+        if len(link) <= MOST:
+            return Link(link, f"{said}: a link has {MOST:,} characters at most" if said else "")
+        count = int(0.8 * count)
+    raise _too_much(record, document)
+
+
+def _too_much(record: Recorded, document: dict[str, Any]) -> InputError:
+    return InputError(
+        f"a link has {MOST:,} characters at most, and this recording needs more for two frames ({record.about.name}, "
+        f"{document['parameters']:,} weights); try save_html"
+    )
+
+
+def player_page() -> str:
+    """The page that plays links: one static file, the same for all of them."""
+    head = {"document": _base(), "keys": keys_of({"weight"}), "gestures": list(map(list, GESTURES))}
+    parts = {"base": text_of(deflated(json.dumps(head, separators=(",", ":")).encode("ascii")))}
+    return shell(Beside("scalarviz"), parts, f"{SENTENCE}.", "openLink();", "link.js")
+
+
+def write_player(path: StrPath) -> Path:
+    """Write :func:`player_page`, whole or not at all.
+
+    Raises
+    ------
+    InputError
+        It cannot be written there.
+    """
+    write_bytes(path, player_page().encode("utf-8"))
+    return Path(path)
+
+
+@cache
+def _base() -> dict[str, Any]:
+    """What all pictures have in common, as the document of the smallest one."""
+    return document_of({"w": np.zeros((2, 2))}, SIZE)
+
+
+def _other(own: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
+    return {name: part for name, part in own.items() if name not in common or common[name] != part}
+
+
+def _last(edits: Any) -> list[tuple[int, str]]:
+    return [(edit.step, re.sub(r"\s+", " ", edit.what)) for edit in edits[-EDITS:]]
+
+
+def _short(number: float | str) -> float | str:
+    return number if isinstance(number, str) else float(f"{number:.5g}")

@@ -1,0 +1,217 @@
+"""`Recording` and `Recorded` with what a view can do with them; ``sv.Recording`` and ``sv.load_recording``."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ...errors import InputError, TypeMismatchError
+from ...io.atomic import StrPath
+from ...run.scene.scene import Scene
+from ...run.sources import recording
+from ...run.sources.played import RecordedSource
+from ...run.sources.recording.contents import Picture, write_pictures
+from ..ink.theme import get_theme
+from .comparison import Comparison, names_of
+
+
+class Recorded(recording.Recorded):
+    """See :class:`scalarviz.run.sources.recording.Recorded`."""
+
+    def compare(self, other: recording.Recorded) -> Comparison:
+        """It and another at the same steps, with their difference: for ``sv.show``, ``sv.render``, or a page.
+
+        Each stands at its last step that is not after the one shown; tensors belong together by name and shape.
+
+        Raises
+        ------
+        TypeMismatchError
+            No recording.
+        InputError
+            They share no tensor, or no step.
+
+        Examples
+        --------
+        ``first.compare(second).save_html("both.html")``, ``sv.render(first.compare(second), step=300)``
+        """
+        given: Any = other
+        if not isinstance(given, recording.Recorded):
+            raise TypeMismatchError(f"compare: a recording is compared with a recording, got {type(given).__name__}")
+        first, second = names_of([self.path, other.path])
+        if first == second and self.branch != other.branch:
+            first, second = f"{first}, branch {self.branch}", f"{second}, branch {other.branch}"
+        return Comparison(RecordedSource(self), RecordedSource(other), (first, second))
+
+    def save_html(
+        self,
+        path: StrPath,
+        *,
+        theme: str = "dark",
+        size: tuple[int, int] = (1280, 720),
+        title: str = "",
+        frames: int | None = None,
+    ) -> Path:
+        """Write this branch as one HTML file, which plays in a browser without Python and without a network.
+
+        Parameters
+        ----------
+        path : path
+            An old file there is replaced, whole or not at all.
+        theme : {"dark", "light"}
+            The look that it opens with; a key changes it.
+        size : (int, int)
+            Pixels of the page that it is laid out for, 160 to 8192 a side; in another size it is arranged anew.
+        title : str
+            Default: the name of what was recorded.
+        frames : int, optional
+            The most frames that it shows, evenly chosen, from 2; default: all.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        InputError, TypeMismatchError, UnknownNameError
+            It cannot be written there; sizes, numbers and names as above.
+
+        Warns
+        -----
+        RuntimeWarning
+            It has more than 10 MB.
+        """
+        from .recorded import write_html
+
+        return write_html(self, path, None, self.pictures, theme=theme, size=size, title=title, frames=frames)
+
+    def save_link(self, player: str = "player.html", *, theme: str = "dark", title: str = "") -> str:
+        """The branch as a link: its values stand behind the ``#``, 12 bits a number, which no browser sends anywhere.
+
+        Parameters
+        ----------
+        player : str
+            Address of the page that plays links, which :func:`scalarviz.view.page.link.write_player` writes: one
+            file for all links, on any web space or a disk.
+        theme, title : str
+            As of :meth:`save_html`.
+
+        Returns
+        -------
+        str
+            At most 8,000 characters.
+
+        Raises
+        ------
+        InputError, TypeMismatchError, UnknownNameError
+            Not even two frames fit into a link; names as above.
+
+        Warns
+        -----
+        RuntimeWarning
+            Steps were left out: says how many there are.
+        """
+        from .link import link_of
+
+        link = link_of(self, player, theme=theme, title=title)
+        if link.said:
+            warnings.warn(link.said, RuntimeWarning, stacklevel=2)
+        return link.text
+
+
+class Recording(recording.Recording):
+    """See :class:`scalarviz.run.sources.recording.Recording`."""
+
+    reader: ClassVar[type[recording.Recorded]] = Recorded
+
+    def close(self) -> Path:
+        """Record where the run stands, and make the file whole, with pictures of the panels if wanted; its path.
+
+        Raises
+        ------
+        StateError
+            In a process that was forked from the one that records.
+        """
+        had, path = self._closed, super().close()
+        if self.panels and not had and not self.trouble:
+            with closing(Recorded(path)) as record:
+                drawn = self._drawn(record)
+                rows = {step: record.row(record.at(step), "id")[0] for step in {one.step for one in drawn}}
+            try:
+                write_pictures(path, [(rows[one.step], one) for one in drawn])
+            except InputError as error:  # a full disk: the numbers are there
+                with suppress(RuntimeWarning):
+                    warnings.warn_explicit(f"{error}; all else is there", RuntimeWarning, "scalarviz", 0)
+        return path
+
+    def save_html(
+        self,
+        path: StrPath,
+        *,
+        theme: str = "dark",
+        size: tuple[int, int] = (1280, 720),
+        title: str = "",
+        frames: int | None = None,
+    ) -> Path:
+        """Write what is recorded so far as one HTML file; see :meth:`Recorded.save_html`.
+
+        Pictures of the scene's panels are drawn for it in both looks, where something can draw here.
+        """
+        from ..panels.word import WordDrawer
+        from .ofscene import of_scene
+        from .pictures import ROOM
+        from .recorded import write_html
+
+        with closing(self.read()) as record:
+            assert isinstance(record, Recorded)  # see `reader`
+            other = "dark" if get_theme(theme).name == "light" else "light"
+            pictures, others = (self._drawn(record, one, ROOM // 2) for one in (theme, other))
+            pictures = pictures or list(record.pictures)
+            scene = of_scene(self.subject)
+            if scene.letters is not None:  # which say more than their pictures, and of every frame
+                pictures, others = ([o for o in some if o.panel != WordDrawer.name] for some in (pictures, others))
+            return write_html(record, path, self.every, pictures, theme=theme, size=size, title=title,
+                              frames=frames, others=others, scene=scene)  # fmt: skip
+
+    def save_link(self, player: str = "player.html", *, theme: str = "dark", title: str = "") -> str:
+        """What is recorded so far as a link; see :meth:`Recorded.save_link`."""
+        with closing(self.read()) as record:
+            assert isinstance(record, Recorded)  # see `reader`
+            return record.save_link(player, theme=theme, title=title)
+
+    def _drawn(self, record: Recorded, theme: str = "dark", room: int | None = None) -> list[Picture]:
+        """Pictures of the panels of the scene that is recorded, at frames of the network that it has now."""
+        from .pictures import ROOM, can_draw, panel_pictures
+
+        scene = self.subject
+        if not isinstance(scene, Scene) or not scene.panels or not can_draw():
+            return []
+        now = [(tensor.name, tensor.shape) for tensor in scene.run.tensors]
+        fitting = [k for k in range(len(record)) if [(t.name, t.shape) for t in record.shapes(k).tensors] == now]
+        return panel_pictures(scene, fitting, record.frame, theme, ROOM if room is None else room)
+
+
+def load_recording(path: StrPath) -> Recorded:
+    """Open a recording to read it; close it, or use it in a ``with``.
+
+    Parameters
+    ----------
+    path : path
+        What ``sv.Recording`` or ``scalarviz SCENE --recording FILE`` wrote. One that was not closed (its program was
+        killed) is repaired where it can be written to, else read from a copy; one that is being written can be read.
+
+    Returns
+    -------
+    Recorded
+        ``.steps``, ``.loss``, ``.lr``, ``.values[name]``, ``.frame(k)``, ...
+
+    Raises
+    ------
+    InputError
+        There is no such file, or it is a folder.
+    FileFormatError
+        It is no recording, one of another version, or so damaged that nothing can be read. What can be read of a
+        damaged one is there; ``.remark`` says what is missing.
+    """
+    return Recorded(path)

@@ -1,0 +1,249 @@
+"""The head-up display: two lines at the top left, what the cubes show at the right, the keys at the bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...mistakes.engines import HARMLESS
+from ...run.core.frame import Frame, Tensor
+from ...run.core.optimizer import told_of
+from ...scalar import mistaken
+from ..cubes.quantity import Quantity
+from ..ink.places import BIG, LABEL, MARGIN, TITLE, Places
+from ..ink.sketch import Box, Sketch
+from ..ink.text import loss_text, measure, rate_text
+from ..ink.theme import Theme
+from ..panels.drawer import Headline
+from ..panels.wording import BEFORE, newest_beyond, said_of
+from ..shown.ahead import Ahead
+from ..shown.subject import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class HudState:
+    """What the lines say. Numbers as they are; the panel formats them.
+
+    Attributes
+    ----------
+    step : int
+    loss : float
+        Of that step; NaN before the first.
+    lr : float
+        Of the coming step; NaN where nobody said it.
+    optimiser : str
+        Class name; empty where a loop of the user's own trains.
+    batch : int
+        0 there.
+    pace : str
+        The whole second line.
+    quantity : str
+        What the cubes show.
+    about : str
+        Whose numbers the cubes show: of how many samples, of which moment.
+    before : str
+        Of which moment the loss is, where it is not that of the numbers shown: it is dimmed then.
+    newest : int
+        The last step there is, where it is not the one shown; else 0.
+    done_lr : float
+        Of the step that was done; said where a schedule has come to 0.
+    more : sequence of Headline
+        Numbers of panels, such as the share of test samples read rightly; dim where they are of an older frame.
+    half : str
+        Of a run in float16 its loss scale, and how many steps were skipped.
+    """
+
+    step: int
+    loss: float
+    lr: float
+    optimiser: str
+    batch: int
+    pace: str
+    quantity: str
+    about: str = ""
+    before: str = ""
+    more: Sequence[Headline] = ()
+    newest: int = 0
+    done_lr: float = float("nan")
+    half: str = ""
+
+    @property
+    def parts(self) -> list[str]:
+        """What is said of the training beside step and loss, each a text of its own."""
+        rate = f"lr {rate_text(self.lr)}" if self.lr == self.lr else ""
+        if self.lr == 0 and self.done_lr > 0:
+            rate += f" (was {rate_text(self.done_lr)})"
+        found = (rate, self.optimiser, f"batch {self.batch:,}" if self.batch else "", self.half)
+        return [part for part in found if part]
+
+
+def state_of(
+    subject: Subject,
+    frame: Frame,
+    pace: str,
+    quantity: Quantity,
+    more: Sequence[Headline] = (),
+    ahead: Ahead | None = None,
+    whole: float | None = None,
+) -> HudState:
+    """What the lines say of one frame of a subject whose steps are counted.
+
+    Before the first step the loss is that of the coming one, which is the loss of the numbers shown, if it is known.
+    `whole` is the loss of all samples at these numbers, where that one is told.
+    """
+    facts = subject.source.facts
+    coming = None if ahead is None or frame.loss == frame.loss else ahead.coming(frame)
+    own = frame.loss if coming is None else coming
+    of_then = frame.settings  # of the moment shown: the run may train otherwise by now
+    return HudState(
+        frame.step,
+        own if whole is None else whole,
+        frame.lr if frame.next_lr is None else frame.next_lr,
+        "" if facts is None else facts.optimizer if of_then is None else of_then.optimizer,
+        0 if facts is None else facts.batch_size if of_then is None else of_then.batch_size,
+        pace,
+        quantity.words,
+        said_of(quantity.name, subject, frame),
+        BEFORE if frame.edited and whole is None else "",
+        more,
+        newest_beyond(frame),
+        frame.lr,
+        half_words(frame, subject.source.tensors),
+    )
+
+
+def half_words(frame: Frame, tensors: Sequence[Tensor] = ()) -> str:
+    """``float16, loss scale 65,536, 3 steps skipped``; empty where the run is not in float16."""
+    told = told_of(frame, tensors)
+    if told is None:
+        return ""
+    skipped = f", {told.skipped:,} step{'s' if told.skipped > 1 else ''} skipped" if told.skipped else ""
+    return f"float16, loss scale {told.scale:,}{skipped}"
+
+
+def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
+    """Both lines inside `box`; what does not fit into the first goes down to the second. A hall sees the first."""
+    sketch = Sketch()
+    x, y, width, _ = box
+    baseline, right = y + 24, x + width
+    old = state.before if state.loss == state.loss else ""
+    beyond = f"of {state.newest:,}" if state.newest else ""
+    large = [("step", f"{state.step:,}", beyond, True), ("loss", loss_text(state.loss), old, not old)]
+    large += [(found.words, found.value, "", found.fresh) for found in state.more]
+    wide = sum(measure(word, TITLE) + 8 + measure(value, BIG, True) + 26 for word, value, *_ in large)
+    shown = _quantity(sketch, right, baseline, theme, state.quantity, wide, x) if width >= 480 else right
+    end = x
+    for word, value, when, fresh in large:
+        value_x = end + measure(word, TITLE) + 8
+        if value_x + measure(value, BIG, True) > shown:
+            break
+        sketch.text(end, baseline, word, TITLE, theme.text3)
+        sketch.text(value_x, baseline, value, BIG, theme.text1 if fresh else theme.text3, bold=True)
+        end = value_x + measure(value, BIG, True)
+        if when and end + 8 + measure(when, TITLE) <= shown:
+            sketch.text(end + 8, baseline, when, TITLE, theme.text3 if when is beyond else theme.text2)
+            end += 8 + measure(when, TITLE)
+        end += 26
+    parts = state.parts
+    while parts and end + measure(parts[0], TITLE) <= shown:
+        sketch.text(end, baseline, parts[0], TITLE, theme.text2)
+        end += measure(parts.pop(0), TITLE) + 15
+    if theme.presenter:
+        return sketch
+    room = width
+    if state.about and width >= 480:
+        sketch.text(right, y + 48, state.about, LABEL, theme.text2, anchor="right")
+        room -= measure(state.about, LABEL) + 16
+    below = "  ·  ".join([*(parts if width >= 480 else ()), *filter(None, (state.pace,))])
+    sketch.text(x, y + 48, fitted(below, room), LABEL, theme.text3)
+    return sketch
+
+
+def _quantity(
+    sketch: Sketch, right: float, baseline: float, theme: Theme, quantity: str, wide: float, left: float
+) -> float:
+    """Returns where the line's left part has to end; that is `wide`, and may need the room of two words."""
+    sketch.text(right, baseline, quantity, TITLE, theme.text1, bold=True, anchor="right")
+    right -= measure(quantity, TITLE, True) + 8
+    end = right - measure("cubes show", TITLE) - 16
+    if left + wide - 26 > end and left + wide - 26 <= right - 8:
+        return right - 8
+    sketch.text(right, baseline, "cubes show", TITLE, theme.text3, anchor="right")
+    return end
+
+
+def fitted(line: str, width: float, separator: str = "  ·  ") -> str:
+    """`line` without the last of its parts that do not fit."""
+    parts = line.split(separator)
+    while len(parts) > 1 and measure(separator.join(parts), LABEL) > width:
+        parts.pop()
+    text = separator.join(parts)
+    return text if measure(text, LABEL) <= width else ""
+
+
+def keys(x: float, baseline: float, width: float, theme: Theme, table: Sequence[tuple[str, str]]) -> Sketch:
+    """The line of keys: bold key, what it does. The last one, which leads to all, has its place before others."""
+    sketch, end = Sketch(), x
+    for key, action in _fitting(width, table):
+        after = end + measure(key, LABEL, True) + 5
+        sketch.text(end, baseline, key, LABEL, theme.text2, bold=True)
+        sketch.text(after, baseline, action, LABEL, theme.text3)
+        end = after + measure(action, LABEL) + 16
+    return sketch
+
+
+def _fitting(width: float, table: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """As many of the first ones as have room beside the last one, and that."""
+    wide = [measure(key, LABEL, True) + 5 + measure(action, LABEL) for key, action in table]
+    if not wide or sum(wide) + 16 * (len(wide) - 1) <= width:
+        return list(table)
+    found, room = list[tuple[str, str]](), width - wide[-1]
+    for one, needed in zip(table[:-1], wide, strict=False):
+        room -= needed + 16
+        if room < 0:
+            break
+        found.append(one)
+    return [*found, *(table[-1:] if wide[-1] <= width else ())]
+
+
+# ---- The mistakes that are made on purpose (``sv.mistakes``), named in the picture while they are on.
+
+BESIDE = 560
+"""Width from which the legend leaves half of its strip free."""
+
+
+def mistake_words(subject: Subject) -> str:
+    """What is said of them beside the numbers of a subject; empty where it makes none.
+
+    The engines of a Run make no mistakes, but for those of its beginning; a loop by hand makes all that are on.
+    """
+    made = mistaken.words()
+    if subject.source.facts is not None:
+        made = tuple(name for name in made if name in HARMLESS)
+    return _on(made)
+
+
+def drawing_words(then: tuple[str, ...]) -> str:
+    """What is said in the picture of a graph: what is on now, and what was on `then`, when it was asked for."""
+    now = mistaken.words()
+    was = [name for name in then if name not in now]
+    return "   ".join(filter(None, (_on(now), f"drawn while a mistake was on: {', '.join(was)}" if was else "")))
+
+
+def _on(made: tuple[str, ...]) -> str:
+    return f"mistake on: {', '.join(made)}" if made else ""
+
+
+def mistake_line(places: Places, theme: Theme, words: str) -> Sketch:
+    """The words where a picture without a head has room: beside its legend, or in a small one below it."""
+    sketch = Sketch()
+    width, height = places.size
+    beside = places.strip is not None and width >= BESIDE
+    size, room = (TITLE, width / 2 - 2 * MARGIN) if beside else (LABEL, width - 2 * MARGIN)
+    if measure(words, size, True) > room:
+        size = LABEL
+    if measure(words, size, True) > room:
+        words = f"{words.count(', ') + 1} mistakes on"
+    y = places.strip[1] + 14 if beside and places.strip is not None else height - 8
+    sketch.text(MARGIN, y, words, size, theme.text1, bold=True)
+    return sketch

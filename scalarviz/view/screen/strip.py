@@ -1,0 +1,351 @@
+"""`Strip`: what stands below the cubes: legends, and the formulas of a single layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...run.core.frame import Frame
+from ..cubes.atlas import DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF
+from ..cubes.scale import ActivationScale, Coloring, LegendScale
+from ..cubes.sizes import ALL_ALIKE
+from ..cubes.slab import SlabVisual
+from ..ink.axes import spaced
+from ..ink.maps import Colormap
+from ..ink.places import CHANNEL, GAP, LABEL, TITLE
+from ..ink.sketch import Box, Sketch
+from ..ink.text import measure
+from ..ink.theme import Theme, rgb
+from ..notes.formulas import formulas, template
+from ..panels.wording import said_of
+from ..shown.subject import Subject
+from ..space.camera import Camera
+
+# ---- What the marks on cubes mean: an entry for each that is on screen, below the legends.
+
+WORDS = {
+    "nan": ("NaN", "NaN"),
+    "above": ("+\N{INFINITY}", "+\N{INFINITY}"),
+    "below": ("\N{MINUS SIGN}\N{INFINITY}", "\N{MINUS SIGN}\N{INFINITY}"),
+    "missing": ("not computed yet", "not computed"),
+    "untrained": ("no gradient: not trained", "not trained"),
+    "unrecorded": ("not recorded", "not recorded"),
+    "dead": ("dead: 0 for every sample", "dead"),
+    "frozen": ("frozen", "frozen"),
+    "clipped": ("clipped: beyond the range", "clipped"),
+}
+"""Each mark's entry, where there is room and where there is little; the most important first."""
+_BITS = {"nan": NAN, "above": POS_INF, "below": NEG_INF, "missing": NOT_COMPUTED, "dead": DEAD, "frozen": FROZEN}
+_LARGE = ("dead", "frozen", "clipped")  # are drawn on cubes of six pixels and more only
+_SIDE, _AIR, _BETWEEN = 13.0, 6.0, 18.0
+
+
+def marks_on(slab: SlabVisual, colouring: Coloring, camera: Camera, density: float) -> tuple[str, ...]:
+    """Names of the marks that some cube shows, in the order of `WORDS`."""
+    bits = slab.atlas.marks
+    found = {name for name, bit in _BITS.items() if bits & bit}
+    if "missing" in found and colouring.recorded and colouring.quantity == "weight":  # rows of the sample
+        found = found - {"missing"} | {"unrecorded"}
+    elif "missing" in found and colouring.untrained:
+        found = found - {"missing"} | {"untrained"}
+    size = np.abs(colouring.drawn)
+    if np.any(np.isfinite(size) & (size > (1.0 + 2e-5) * colouring.range.high)):  # as the shader decides
+        found.add("clipped")
+    if not slab.detailed(camera, density):
+        found -= set(_LARGE)
+    return tuple(name for name in WORDS if name in found)
+
+
+def marks_line(box: Box, theme: Theme, names: Sequence[str], dead_at: int | None = None) -> Sketch:
+    """The entries in one line that ends at the right of `box`, whose top is its baseline; as many as have room.
+
+    `dead_at` is the step at which dead units were found, where that is not the one shown.
+    """
+    sketch = Sketch()
+    x, baseline, width, _ = box
+    words = WORDS if dead_at is None else WORDS | {"dead": (f"dead at step {dead_at:,}", f"dead at {dead_at:,}")}
+    shown = [words[name][0] for name in names]
+    if _width(shown) > width:
+        shown = [words[name][1] for name in names]
+    while shown and _width(shown) > width:
+        shown.pop()
+    at = x + width - _width(shown)
+    for name, text in zip(names, shown, strict=False):
+        ICONS[name](sketch, at, baseline - _SIDE + 2, theme)
+        sketch.text(at + _SIDE + _AIR, baseline, text, LABEL, theme.text2)
+        at += _SIDE + _AIR + measure(text, LABEL) + _BETWEEN
+    return sketch
+
+
+def _width(texts: Sequence[str]) -> float:
+    return sum(_SIDE + _AIR + measure(text, LABEL) + _BETWEEN for text in texts) - (_BETWEEN if texts else 0.0)
+
+
+def _face(sketch: Sketch, x: float, y: float, theme: Theme) -> None:
+    sketch.rect(x, y, _SIDE, _SIDE, fill=theme.text3)
+
+
+def _checks(sketch: Sketch, x: float, y: float, theme: Theme) -> None:
+    sketch.rect(x, y, _SIDE, _SIDE, fill=theme.ink, stroke=theme.text3)
+    part = _SIDE / 4
+    for row in range(4):
+        for column in range(row % 2, 4, 2):
+            sketch.rect(x + column * part, y + row * part, part, part, fill=theme.paper)
+
+
+def _chevrons(way: int) -> Callable[[Sketch, float, float, Theme], None]:
+    def draw(sketch: Sketch, x: float, y: float, theme: Theme) -> None:
+        _face(sketch, x, y, theme)
+        for middle in (y + 4.5, y + 8.5):
+            tip = middle - 1.8 * way
+            sketch.polyline([(x + 3, middle + 1.2 * way), (x + 6.5, tip), (x + 10, middle + 1.2 * way)], theme.ink, 1.6)
+
+    return draw
+
+
+def _teeth(sketch: Sketch, x: float, y: float, theme: Theme) -> None:
+    _face(sketch, x, y, theme)
+    sketch.rect(x + 1, y + 1, _SIDE - 2, 5, fill=theme.ink)
+    for left in (x + 2, x + 5, x + 8):
+        sketch.polygon([(left, y + 5.5), (left + 3, y + 5.5), (left + 1.5, y + 1.5)], theme.paper)
+
+
+def _bolts(sketch: Sketch, x: float, y: float, theme: Theme) -> None:
+    _face(sketch, x, y, theme)
+    for across in (x + 3, x + _SIDE - 3):
+        for down in (y + 3, y + _SIDE - 3):
+            sketch.disc(across, down, 2.2, theme.ink)
+            sketch.disc(across, down, 1.0, theme.paper)
+
+
+def _cross(sketch: Sketch, x: float, y: float, theme: Theme) -> None:
+    sketch.rect(x, y, _SIDE, _SIDE, fill=theme.background, stroke=theme.text3)
+    for sign in (-1, 1):
+        middle = y + _SIDE / 2
+        sketch.line((x + 3.5, middle - 3 * sign), (x + _SIDE - 3.5, middle + 3 * sign), theme.text3, 1.2)
+
+
+def _hatch(sketch: Sketch, x: float, y: float, theme: Theme) -> None:
+    sketch.rect(x, y, _SIDE, _SIDE, fill=theme.tray, stroke=theme.text3)
+    for start, end in (((2, 6), (6, 2)), ((2, 11), (11, 2)), ((7, 11), (11, 7))):
+        sketch.line((x + start[0], y + start[1]), (x + end[0], y + end[1]), theme.text3, 1.2)
+
+
+ICONS: dict[str, Callable[[Sketch, float, float, Theme], None]] = {
+    "nan": _checks, "above": _chevrons(1), "below": _chevrons(-1), "missing": _hatch, "untrained": _hatch,
+    "unrecorded": _hatch,
+    "dead": _cross, "frozen": _bolts, "clipped": _teeth,
+}  # fmt: skip
+"""How each looks, in grey, as on a small cube."""
+
+
+LEGEND, ACTIVATION = 344.0, 220.0
+"""Widths."""
+_NOTED, _PLAIN = 290.0, 160.0
+"""Least widths: with the note beside the title, and without."""
+_MARKS = 3.0  # from the strip's lower edge to the line about marks; the time bar begins 8 below it
+WRITTEN = 480.0
+"""Least width left of the legend in which the inspector of a cube can stand."""
+
+
+class Strip:
+    """The strip of one subject.
+
+    Parameters
+    ----------
+    rows : bool
+        Whether activation rows are drawn, which need a legend.
+    single : bool
+        Whether there is one layer, whose formulas can be written out.
+    density : float
+        Device pixels per logical pixel.
+
+    Attributes
+    ----------
+    sizing : Sizing
+        How large cubes are: what is hidden is blank on the legend; may be set.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        theme: Theme,
+        colouring: Coloring,
+        activations: ActivationScale,
+        *,
+        rows: bool,
+        single: bool,
+        density: float,
+    ) -> None:
+        self._subject, self._theme = subject, theme
+        self._colouring, self._activations = colouring, activations
+        self._rows, self._single, self._density = rows, single, density
+        self._bars: dict[tuple[str, int, float], NDArray[np.uint8]] = {}
+        self.sizing = ALL_ALIKE
+
+    def change(self, theme: Theme) -> None:
+        """Another look; the scales know theirs."""
+        self._theme = theme
+        self._bars.clear()
+
+    def sketches(
+        self,
+        box: Box,
+        frame: Frame,
+        *,
+        selected: int | None = None,
+        marks: Sequence[str] = (),
+        beside: float | None = None,
+        other: LegendScale | None = None,
+    ) -> list[Sketch]:
+        """The strip for one frame; in a narrow picture legends are narrower, the weights stay the largest thing.
+
+        `beside` is the width of the legend of the weights where large lines stand beside it: then it stands alone.
+
+        An `other` legend stands left of that of the weights, in the place of that of rows of activations.
+
+        A `selected` weight has a mark on the legend, and the left is left to its inspector; in a narrow picture
+        everything. `marks` are those that cubes show: what they mean stands below.
+        """
+        x, y, width, height = box
+        room = width if selected is None else LEGEND
+        if beside is not None and selected is None:
+            alone = (x + width - beside, y, beside, height)
+            below = marks_line((alone[0], y + height + _MARKS, beside, 0.0), self._theme, marks, frame.units_step)
+            return [self.legend(alone, frame), below] if beside else []
+        below = marks_line((x + width - room, y + height + _MARKS, room, 0.0), self._theme, marks, frame.units_step)
+        if selected is not None:
+            if not room_beside(width):
+                return []
+            place = (x + width - LEGEND, y, LEGEND, height)
+            return [self.legend(place, frame), self._mark(place, selected), below]
+        sketches = []
+        own = legend_width(width)
+        left = width - own - GAP
+        if (self._rows or other is not None) and width >= 2 * _PLAIN + GAP:
+            part = max(_PLAIN, min(ACTIVATION, left))
+            own = min(own, width - part - GAP)
+            scale = other or self._activations.legend()
+            bar = self._bar("activation", part) if other is None else self._bar("other", part, other.cmap)
+            sketches.append(legend((x, y, part, height), self._theme, scale, bar))
+        elif self._single:
+            sketches.append(self._formulas(frame, (x, y, left, height)))
+        return [*sketches, self.legend((x + width - own, y, own, height), frame), below]
+
+    def foot(self, box: Box, frame: Frame, marks: Sequence[str]) -> list[Sketch]:
+        """The legend alone, at the foot of the column, and what `marks` mean below it."""
+        x, y, width, _ = box
+        return [self.legend(box, frame), marks_line((x, y + 86.0, width, 0.0), self._theme, marks, frame.units_step)]
+
+    def legend(self, box: Box, frame: Frame, about: str | None = None) -> Sketch:
+        """The legend of the cubes' colours; `about`: whose numbers they are, where not the frame's batch."""
+        scale = self._colouring.legend()
+        about = said_of(self._colouring.quantity, self._subject, frame) if about is None else about
+        about = about or ("" if self._subject.source.counted else self.sizing.words())  # the HUD says it
+        if about:  # whose gradient it is says more than how its scale is divided
+            clipped = scale.note.rpartition(" · ")[2]
+            log = ["log · "] if self._colouring.range.scale == "symlog" else []
+            texts = (about, about.rpartition(", ")[2])
+            notes = [f"{text} · {more}{clipped}" for text in texts for more in (*log, "")]
+            room = box[2] - measure(scale.title, TITLE, True) - 16
+            scale = replace(scale, note=next((n for n in notes if measure(n, LABEL) <= room), scale.note))
+        return legend(box, self._theme, scale, self._bar("value", box[2]))
+
+    def rows(self, box: Box) -> Sketch:
+        """The legend of rows of activations."""
+        return legend(box, self._theme, self._activations.legend(), self._bar("activation", box[2]))
+
+    def _mark(self, box: Box, index: int) -> Sketch:
+        """Where one weight stands on the legend."""
+        sketch = Sketch()
+        unit = float(self._colouring.range.unit(self._colouring.flat[index]))
+        if np.isfinite(unit):
+            x = box[0] + min(max(unit, 0.0), 1.0) * (box[2] - 1) + 0.5
+            sketch.line((x, box[1] + 24), (x, box[1] + 33), self._theme.selection, 3.0)
+        return sketch
+
+    def _bar(self, which: str, width: float, other: Colormap | None = None) -> NDArray[np.uint8]:
+        """The same array for the same width every time, so it is uploaded once."""
+        count = max(2, round(width * self._density))
+        hidden = self.sizing.threshold if which == "value" else 0.0
+        if (which, count, hidden) not in self._bars:
+            cmap = other or (self._colouring.cmap if which == "value" else self._activations.cmap)
+            ends = (0.5 - hidden / 2, 0.5 + hidden / 2) if self._colouring.signed else (0.0, hidden)
+            self._bars[which, count, hidden] = bar_pixels(cmap, count, ends, self._theme.background if hidden else "")
+        return self._bars[which, count, hidden]
+
+    def _formulas(self, frame: Frame, box: Box) -> Sketch:
+        """Each output as its formula, in the largest type that holds formulas of this kind; nothing where none fits.
+
+        The type does not depend on the numbers, so it stays the same from frame to frame.
+        """
+        sketch = Sketch()
+        stages, sample = self._subject.stages, self._subject.sample
+        written = formulas(frame, stages, sample)
+        longest = template(frame, stages, sample)
+        size, step = (CHANNEL, 23.0) if measure(longest, CHANNEL) <= box[2] else (LABEL, 20.0)
+        if len(written) * step > box[3]:
+            size, step = LABEL, 20.0
+        lines = [next((line for line in ways if measure(line, size) <= box[2]), "") for ways in written]
+        if all(lines) and len(lines) * step <= box[3]:
+            for row, line in enumerate(lines):
+                sketch.text(box[0], box[1] + 16 + step * row, line, size, self._theme.text2)
+        return sketch
+
+
+def legend_width(width: float) -> float:
+    """Of the weights, in a strip of this width."""
+    return min(LEGEND, max(_NOTED, 0.4 * width), width)
+
+
+def room_beside(width: float) -> bool:
+    """Whether the inspector fits beside the legend."""
+    return width >= LEGEND + GAP + WRITTEN
+
+
+# ---- The legend: a bar in the cubes' own colours, with a tick for every cube.
+
+BAR = 14
+
+
+def bar_pixels(cmap: Colormap, count: int, hidden: tuple[float, float] = (1, 0), blank: str = "") -> NDArray[np.uint8]:
+    """The bar's colours, one a pixel, (1, count, 3): the map at each pixel's centre, `blank` between two places."""
+    place = (np.arange(count) + 0.5) / count
+    bar = cmap.bytes(2 * place - 1 if cmap.diverging else place)[None]
+    if blank:
+        bar[0, (place > hidden[0]) & (place < hidden[1])] = np.rint(255 * np.array(rgb(blank)))
+    return bar
+
+
+def legend(box: Box, theme: Theme, scale: LegendScale, bar: NDArray[np.uint8]) -> Sketch:
+    """Title and note, marks, bar, numbers; 50 px from the title's baseline to the numbers'."""
+    sketch = Sketch()
+    x, y, width, _ = box
+    baseline = y + 14
+    sketch.text(x, baseline, scale.title, TITLE, theme.text1, bold=True)
+    if not theme.presenter and measure(scale.title, TITLE, True) + 16 + measure(scale.note, LABEL) <= width:
+        sketch.text(x + width, baseline, scale.note, LABEL, theme.text3, anchor="right")
+    top = baseline + 20
+    if len(scale.marks):
+        at = x + np.clip(scale.marks, 0, 1) * (width - 1) + 0.5
+        sketch.lines(
+            np.stack([at, np.full_like(at, top - 7)], 1), np.stack([at, np.full_like(at, top - 2)], 1), theme.text2, 1.2
+        )
+    sketch.image((x, top, width, BAR), bar, linear=False)
+    _numbers(sketch, (x, top + BAR, width, 0), theme, scale.labels)
+    return sketch
+
+
+def _numbers(sketch: Sketch, box: Box, theme: Theme, labels: Sequence[tuple[float, str]]) -> None:
+    """Ticks and numbers; one that would touch a neighbour is left out, the ends and zero stay."""
+    x, y, width, _ = box
+    first = sorted(labels, key=lambda item: (item[0] not in (0, 0.5, 1), item[0]))
+    lefts = spaced(((x + place * width, measure(text, LABEL)) for place, text in first), (x, x + width), 8.0)
+    for (place, text), left in zip(first, lefts, strict=True):
+        if left is not None:
+            tick = x + place * (width - 1) + 0.5
+            sketch.line((tick, y), (tick, y + 4), theme.text3, 1.0)
+            sketch.text(left, y + 16, text, LABEL, theme.text2)

@@ -1,0 +1,406 @@
+"""`Touch`: what is hovered, selected, marked or said right now, and the sketches that show it over the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...run.core.frame import Frame
+from ..cubes.outline import Picked, brackets, seen_outline
+from ..cubes.own import OwnLook
+from ..cubes.picking import Shares
+from ..cubes.quantity import Quantity
+from ..cubes.region import region_outline
+from ..ink.overlay import banner, help_panel, pointer_label, pressed_key
+from ..ink.places import COLUMN, GAP, Places
+from ..ink.sketch import Box, Kept, Sketch, holds, meet
+from ..ink.text import figure
+from ..ink.theme import Theme
+from ..notes.own_labels import own_labels
+from ..panels.wording import said_of
+from ..shown.subject import Subject
+from ..space.camera import Camera
+from ..space.layout import Layout
+from ..space.plate import Plate
+from .explanation import Lines
+from .inspector import HIGH, LOW, WIDE, Inspector
+from .inspector_page import Does, Spot
+from .selection import Selection, who
+from .side import SidePanels
+from .strip import LEGEND, room_beside
+
+# ---- Where the inspector stands: in the side column where there is one, else below the cubes; and what it covers.
+
+
+def column_of(places: Places) -> Box | None:
+    """The side column as far as panels stand in it; None in a picture without one."""
+    x, _, width, _ = places.scene
+    boxes = [box for box in places.panels.values() if box[0] >= x + width and box[2] == COLUMN]
+    if not boxes or len(boxes) < len(places.panels):
+        return None
+    top, bottom = min(box[1] for box in boxes), max(box[1] + box[3] for box in boxes)
+    return boxes[0][0], top, COLUMN, bottom - top
+
+
+def inspector_column(places: Places, wanted: float) -> Box | None:
+    """The upper part of the column, `wanted` high; the whole where what is left would hold no panel."""
+    column = column_of(places)
+    if column is None:
+        return None
+    x, y, width, height = column
+    return x, y, width, min(wanted, height)
+
+
+def uncovered(places: Places, box: Box | None) -> dict[str, Box]:
+    """The panels that `box` leaves free."""
+    if box is None:
+        return places.panels
+    return {name: own for name, own in places.panels.items() if not meet(own, box)}
+
+
+def inspector_box(places: Places, explained: bool) -> Box | None:
+    """Where the small form stands: left of the legend, in a narrow picture instead of it; None in a tiny one."""
+    size = places.size
+    bottom = size[1] - 8.0 if places.strip is None else places.strip[1] + places.strip[3] + 4
+    if places.strip is None and places.keys is not None:
+        bottom = places.keys - 18
+    across = places.strip[2] if places.strip is not None else size[0] - 16.0
+    left = places.strip[0] if places.strip is not None else 8.0
+    width = min(WIDE, across - LEGEND - GAP if room_beside(across) else across)
+    wanted = HIGH if explained else LOW
+    height = next((h for h in (wanted, LOW, 42.0) if h <= 0.34 * size[1]), None)
+    return None if height is None or width < 120 else (left, bottom - height, width, height)
+
+
+Project = Callable[[ArrayLike], NDArray[np.float64]]
+_BOTH_FROM = 420.0  # least height (logical pixels) with room for trouble and news at once
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the picture looks like when the sketches are made.
+
+    Attributes
+    ----------
+    layout, camera, project
+        Where the cubes are.
+    places : Places
+        The boxes of the picture.
+    theme : Theme
+    quantity : Quantity
+        What the cubes show.
+    panels : bool
+        Whether panels are shown at all.
+    picked : callable
+        What is drawn at a point (logical pixels).
+    shares : callable or None
+        How large a cube is beside the largest, by plate and element; None: all are.
+    own : mapping of int to OwnLook
+        Looks given by hand, by flat index.
+    around : sequence of Sketch
+        What is written already, on which their labels should not stand.
+    """
+
+    layout: Layout
+    camera: Camera
+    project: Project
+    places: Places
+    theme: Theme
+    quantity: Quantity
+    panels: bool
+    picked: Picked
+    shares: Shares | None = None
+    own: Mapping[int, OwnLook] = field(default_factory=dict)
+    around: Sequence[Sketch] = ()
+
+    def share(self, plate: Plate, index: int) -> float:
+        """How large the cube of the flat weight `index` is beside the largest; one that is not drawn as if it were."""
+        return 1.0 if self.shares is None else self.shares(self.layout.plates.index(plate), index - plate.start) or 1.0
+
+
+class Touch:
+    """The state of pointer and keys of one workbench.
+
+    Attributes
+    ----------
+    hovered : int or None
+        Flat index of the weight under the pointer.
+    on_number : bool
+        Whether the pointer is over the inspector's value, which can be dragged.
+    pointer : (float, float)
+        Logical pixels.
+    over : Does or None
+        What a click at the pointer would do in the inspector.
+    inspector : Inspector or None
+        Of the selected weight or weights.
+    asks : bool
+        Whether somebody opens the coming step for the inspector, which says more than a line about the last one.
+    column_taken : bool
+        Whether something else stands in the side column: the inspector stands below the cubes then.
+    message, notice : str
+        What went wrong; what happened that is no trouble.
+    pressed : (str, str) or None
+        A key that was pressed just now and what it does, for a hall to see.
+    help : int
+        Which page of them is shown; 0 for none.
+    table : tuple of (str, str)
+        Keys and gestures, and what they do: the list that help shows.
+    says : callable or None
+        ``says(index, frame)``: the value and further lines beside the pointer, where they are others than its number.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self.hovered: int | None = None
+        self.on_number = False
+        self.pointer = (0.0, 0.0)
+        self.over: Does | None = None
+        self.inspector: Inspector | None = None
+        self.asks = self._in_column = self.column_taken = False
+        self.message = self.notice = ""
+        self._alarm: Sketch | None = None  # what says the message, where that is said
+        self.pressed: tuple[str, str] | None = None
+        self.help = 0
+        self.table: tuple[tuple[str, str], ...] = ()
+        self.says: Callable[[int, Frame], tuple[str, list[str]]] | None = None
+        self._explanation: Lines = ()
+        self._written: Frame | None = None  # what the words and numbers are about
+        self._outlined = Kept[list[NDArray[np.float64]]]()
+
+    def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0)) -> bool:
+        """The pointer is over a weight or over none; returns whether the picture changes."""
+        before = self.hovered, self.pointer, self.on_number, self.over
+        self.hovered = index
+        spot = None if index is not None else self.spot_at(pointer)
+        self.over = None if spot is None else spot.does
+        self.on_number = index is None and self.number_at(pointer)
+        if index is not None or self.on_number:
+            self.pointer = pointer
+        return before != (self.hovered, self.pointer, self.on_number, self.over)
+
+    def number_at(self, point: tuple[float, float]) -> bool:
+        """Whether the inspector's value stands at a point, and a drag would change it."""
+        number = None if self.inspector is None else self.inspector.number
+        return number is not None and self._subject.source.can.edit and holds(number, point)
+
+    def on_alarm(self, point: tuple[float, float]) -> bool:
+        """Whether a point is on the banner that says what is wrong."""
+        if self._alarm is None or not len(self._alarm.triangles):
+            return False
+        corners = self._alarm.triangles[:, :2]
+        (left, top), (right, bottom) = corners.min(0), corners.max(0)
+        return bool(left <= point[0] < right and top <= point[1] < bottom)
+
+    def inspector_at(self, point: tuple[float, float]) -> bool:
+        """Whether the inspector covers a point."""
+        return self.inspector is not None and holds(self.inspector.box, point)
+
+    def spot_at(self, point: tuple[float, float]) -> Spot | None:
+        """What a click at a point of the inspector does."""
+        return None if self.inspector is None else self.inspector.spot_at(point)
+
+    def select(self, selection: Selection | int | None, frame: Frame | None) -> bool:
+        """Look into another weight or several, or none; returns whether that is something else than before."""
+        before, self.over = self.inspector, None
+        if selection is None:
+            self.inspector = None
+            return before is not None
+        if before is not None and selection in (before.selection, before.index if before.single else None):
+            return False
+        self.inspector = Inspector(self._subject, selection)
+        if frame is not None:
+            self.follow(frame)
+            self.explain(frame)
+        return True
+
+    def follow(self, frame: Frame) -> None:
+        """Take over the selected weight's value."""
+        if self.inspector is not None:
+            self.inspector.follow(frame)
+
+    def explain(self, frame: Frame) -> None:
+        """Take over the numbers that are printed, and work out the lines about them: all of one frame.
+
+        At the pace of text: nobody reads faster, and the lines are a forward and a backward pass.
+        """
+        self._written = frame
+        opened = self._in_column and self.asks and self._subject.source.can.open
+        self._explanation = () if self.inspector is None or opened else self.inspector.explanation(frame)
+
+    # what it looks like, from the lowest layer to the highest
+
+    def layers(self, frame: Frame, view: View, side: SidePanels) -> list[list[Sketch]]:
+        """Sketches by layer: text of a lower layer never shows through a panel of a higher one."""
+        lowest = []
+        written = frame if self._written is None else self._written
+        if self.inspector is not None:
+            lowest += self._selected(self.inspector, written, view)
+        lowest += side.marks()
+        if view.own and view.shares is not None:
+            places, size = view.places, view.places.size
+            box = (places.scene[0], 66.0, places.scene[2], places.scene[3]) if view.panels else (0.0, 0.0, *size)
+            given = own_labels(view.own, view.layout.plates, view.camera, view.project, view.shares, box, view.theme,
+                               view.around)  # fmt: skip
+            lowest.append(given)
+        middle = []
+        if self.hovered is not None:
+            middle += self._hovered(self.hovered, written, view)
+        if self.on_number and self.inspector is not None and self.inspector.number is not None:
+            middle += _handle(self.inspector.number, self.pointer, view)
+        middle += side.label(frame, view.places.size)
+        middle += self._banners(view)
+        top = [help_panel(view.places.size, self.table, view.theme, self.help)] if self.help else []
+        return [lowest, middle, top]
+
+    def _selected(self, inspector: Inspector, frame: Frame, view: View) -> list[Sketch]:
+        sketch = Sketch()
+        parts = self._outline(inspector.selection, view)
+        column = self.column(view.places) if view.panels else None
+        box = inspector_box(view.places, bool(self._explanation)) if view.panels and column is None else None
+        if parts and _visible(np.concatenate(parts), view):
+            for part in parts:
+                sketch.polyline(part, view.theme.selection, 2.6)
+            if box is not None and inspector.single:
+                _leader(sketch, np.concatenate(parts), box, view)
+        if column is not None:
+            opened = self.asks and self._subject.source.can.open
+            lines = () if opened else self._explanation
+            return [sketch, inspector.column(column, view.theme, frame, lines, self.over, opened=opened)]
+        if box is None:
+            inspector.hide()
+            return [sketch]
+        return [sketch, inspector.sketch(box, view.theme, frame, self._explanation)]
+
+    def column(self, places: Places) -> Box | None:
+        """Where in the side column the inspector stands; None where nothing is selected or there is no column."""
+        free = self.inspector is not None and not self.column_taken
+        found = inspector_column(places, self.inspector.wanted) if free and self.inspector is not None else None
+        self._in_column = found is not None
+        return found
+
+    def below(self, places: Places) -> bool:
+        """Whether something is selected whose inspector stands below the cubes."""
+        return self.inspector is not None and self.column(places) is None
+
+    def _outline(self, selection: Selection, view: View) -> list[NDArray[np.float64]]:
+        """What can be seen of the outline around what is selected; kept while that, layout and camera stay."""
+        plate = plate_of(view.layout, selection.main)
+        share = 1.0 if plate is None else view.share(plate, selection.main)
+        now = (selection, view.layout, view.camera, share)
+        return self._outlined.of(now, lambda: _outline_of(selection, view))
+
+    def _hovered(self, index: int, frame: Frame, view: View) -> list[Sketch]:
+        sketch, plate = Sketch(), plate_of(view.layout, index)
+        if plate is None:
+            return [sketch]
+        selected = self.inspector is not None and self.inspector.single and self.inspector.index == index
+        paths = (
+            None
+            if selected
+            else brackets(plate, index - plate.start, view.camera, view.project, view.share(plate, index))
+        )
+        if paths:
+            starts, ends = (np.concatenate([path[k : k + 2] for path in paths]) for k in (0, 1))
+            sketch.lines(starts, ends, view.theme.background, 4.6, round_ends=True)
+            sketch.lines(starts, ends, view.theme.selection, 2.6, round_ends=True)
+        known = who(self._subject, index)
+        more = [known.meaning] if known.meaning else []
+        if view.quantity.name != "weight":
+            number = view.quantity.numbers(frame)
+            there = number is not None and bool(frame.known(view.quantity.name)[index])
+            shown = figure(float(number[index])) if there and number is not None else "not computed yet"
+            about = said_of(view.quantity.name, self._subject, frame) if there else ""
+            shown = shown if view.quantity.signed else shown.removeprefix("+")
+            more += [f"{view.quantity.words} {shown}", *([about] if about else [])]
+        value = figure(float(frame.values[index]))
+        if self.says is not None:
+            value, more = self.says(index, frame)
+        return [sketch, pointer_label(self.pointer, view.places.size, known.name, value, more, view.theme)]
+
+    def _banners(self, view: View) -> list[Sketch]:
+        """What is wrong stands below the HUD; news stand over the line of keys, not before what is learning.
+
+        In a low picture there is room for one: news, which go by themselves.
+        """
+        places, banners = view.places, []
+        right = places.scene[0] + places.scene[2]
+        right = right if places.limit is None else min(right, places.limit)  # what lies over the picture is not covered
+        self._alarm = None
+        if self.message and not (self.notice and places.size[1] < _BOTH_FROM):
+            top = places.hud[1] + 60 if places.hud is not None else 12.0
+            banners.append(banner(self.message, places.size, top, right, view.theme))
+            self._alarm = banners[-1]
+        if self.notice:
+            top = places.size[1] if places.keys is None else places.keys - 15
+            banners.append(banner(self.notice, places.size, top, right, view.theme, alarm=False))
+        if self.pressed is not None:
+            below = (places.time or places.strip) if view.panels else None  # sentences and formulas stay readable
+            banners.append(pressed_key(*self.pressed, below or places.scene, view.theme))
+        return banners
+
+
+def plate_of(layout: Layout, index: int) -> Plate | None:
+    """The plate that shows the weight at a flat index; None where another layer stands alone."""
+    found = (p for p in layout.plates if p.kind != "activation" and p.start <= index < p.start + p.size)
+    return next(found, None)
+
+
+def _outline_of(selection: Selection, view: View) -> list[NDArray[np.float64]]:
+    """Around one cube its silhouette; around several the edge of the region on each plate."""
+    layout, camera = view.layout, view.camera
+    if selection.single:
+        plate = plate_of(layout, selection.main)
+        if plate is None:
+            return []
+        number = layout.plates.index(plate)
+        share = view.share(plate, selection.main)
+        return seen_outline(layout, number, selection.main - plate.start, camera, view.project, view.picked, share)
+    found: list[NDArray[np.float64]] = []
+    for number, plate in enumerate(layout.plates):
+        if plate.kind == "activation":
+            continue
+        mask = selection.mask(plate.start, plate.size)
+        if mask.any():
+            found += region_outline(layout, number, mask, camera, view.project, view.picked)
+    return found
+
+
+def _handle(number: tuple[float, float, float, float], pointer: tuple[float, float], view: View) -> list[Sketch]:
+    """A frame with two arrow heads around the number below the pointer, and what a drag does."""
+    sketch = Sketch()
+    x, y, width, height = number
+    sketch.rect(x, y, width, height, radius=4, stroke=view.theme.selection)
+    middle = y + height / 2
+    for tip, way in ((x - 8, 4.0), (x + width + 8, -4.0)):
+        path = [(tip + way, middle - 4), (tip, middle), (tip + way, middle + 4)]
+        sketch.polyline(path, view.theme.selection, 1.6)
+    return [sketch, pointer_label(pointer, view.places.size, "drag", "to change this weight", (), view.theme)]
+
+
+def _visible(ring: NDArray[np.float64], view: View) -> bool:
+    """Whether an outline is in the part of the picture where cubes are drawn."""
+    x, y, width, height = view.places.scene
+    low, high = ring.min(axis=0), ring.max(axis=0)
+    if not view.panels:
+        (x, y), (width, height) = (0.0, 0.0), view.places.size
+    middle = (low + high) / 2
+    return bool(x <= middle[0] <= x + width and y - 12 <= middle[1] <= y + height + 12)
+
+
+def _leader(sketch: Sketch, ring: NDArray[np.float64], box: tuple[float, float, float, float], view: View) -> None:
+    """From the outline down to the panel, straight or round a corner; behind the cubes that stand in between."""
+    x, y, width, _ = box
+    start = ring[np.argmax(ring[:, 1])]
+    if start[1] >= y - 2:
+        return
+    end = min(max(float(start[0]), x + 12), x + width - 12)
+    path = [start, (end, y)] if end == start[0] else [start, (end, start[1] + 0.5 * (y - start[1])), (end, y)]
+    for from_, to in pairwise(np.asarray(path, float)):
+        pieces = max(1, int(np.hypot(*(to - from_)) / 4.0))
+        points = from_ + np.arange(pieces + 1)[:, None] / pieces * (to - from_)
+        free = [view.picked((float(x), float(y))) is None for x, y in (points[1:] + points[:-1]) / 2]
+        sketch.lines(points[:-1][free], points[1:][free], view.theme.selection, 1.4)

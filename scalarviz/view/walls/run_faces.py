@@ -1,0 +1,224 @@
+"""`Faces`: the pictures of runs on their wall, made when they are looked at, each built in a thread and then drawn."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import MissingDependencyError, ScalarvizError
+from ...run.panels import LossCurve, Panel, Table
+from ...run.questions.ranges import extent
+from ...run.scene.scene import Scene
+from ...sweep.result import Result
+from ..benches import any_subject
+from ..ink.painter import Painter
+from ..ink.places import arrange
+from ..ink.sketch import Box
+from ..ink.theme import Theme
+from ..out.offscreen import offscreen
+from ..page.pictures import WINDOW
+from ..panels.image import AIR
+from ..screen.side import SidePanels
+from ..shown.subject import Subject
+from ..workbench import Workbench
+from .door import Building
+from .grid import ASPECT
+from .runs import Standing, let_go
+from .wall_drawing import fitting
+
+# ---- Small pictures of a run as it stands: its cubes, and the panel of its scene that shows most.
+
+PLATES = (480, 270)
+"""Pixels of a picture of cubes: as large as leaves their names readable when it is made half as large."""
+WORDY = (LossCurve, Table)
+"""Panels that say less of a run in a small picture."""
+
+Pixels = NDArray[np.uint8]
+
+
+def main_panel(scene: Scene) -> Panel | None:
+    """The panel that shows most of what a network has learnt: the first of the column that is no curve and no table."""
+    column = [panel for panel in scene.panels if panel.place == "column" and not isinstance(panel, LossCurve)]
+    pictures = [panel for panel in column if not isinstance(panel, WORDY)]
+    return next(iter([*pictures, *column]), None)
+
+
+class Thumbs:
+    """Makes pictures of runs, one after the other."""
+
+    def __init__(self, theme: Theme) -> None:
+        self.theme = theme
+        self._bench: Workbench | None = None
+        self._like: tuple[object, ...] = ()
+        self._painter: Painter | None = None
+
+    def plates(self, run: Standing) -> Pixels:
+        """Its cubes, uint8 (270, 480, 3)."""
+        subject = any_subject(run)
+        frame = subject.frame()
+        with offscreen() as context:
+            like = _like(subject)
+            if self._bench is None or self._like != like:
+                self._bench, self._like = Workbench(subject, PLATES, self.theme), like
+                self._bench.show_panels(False)
+            self._bench.update(frame)
+            return context.render(self._bench.draw, PLATES)
+
+    def panel(self, run: Standing) -> Pixels | None:
+        """Its main panel, uint8 (H, W, 3), as large as in a column; None where it has none."""
+        chosen = main_panel(run) if isinstance(run, Scene) else None
+        if chosen is None:
+            return None
+        subject = any_subject(run)
+        frame = subject.frame()
+        with offscreen() as context:
+            side = SidePanels(subject, self.theme)
+            name = next(name for name, drawer in side.drawers.items() if drawer.panel is chosen)
+            wanted = [one for one in side.column.wanted() if one.name == name]
+            box = arrange(WINDOW, wanted).panels.get(name)
+            if box is None:
+                return None
+            size = round(box[2] + 2 * AIR), round(box[3] + 2 * AIR)
+            side.place({name: (float(AIR), float(AIR), box[2], box[3])})
+            side.ground.extent = extent(frame.values)
+            sketches = side.update(frame)
+            painter = Painter((float(size[0]), float(size[1])))
+
+            def draw(_: object) -> None:
+                painter.background(self.theme.background, self.theme.background)
+                painter.draw(sketches)
+
+            return context.render(draw, size)
+
+
+def _like(subject: Subject) -> tuple[object, ...]:
+    """What two subjects share whose pictures the same workbench can draw."""
+    probe = subject.probe
+    return subject.tensors, subject.stages, None if probe is None else np.asarray(probe).tobytes()
+
+
+KEPT = 400
+"""Pictures that are kept."""
+SIDE = 420
+"""Pixels of the width of one that is kept, at most."""
+CUBES, PANEL = "cubes", "panel"
+
+Key = tuple[str, str, int]
+
+
+class Faces:
+    """Pictures by what they show and of which run.
+
+    Attributes
+    ----------
+    shows : str
+        ``"panel"`` or ``"cubes"``.
+    aspect : float
+        Width of a picture by its height.
+    """
+
+    def __init__(
+        self,
+        standing: Callable[[Result], Standing],
+        start: Callable[[Callable[[], Standing]], Building[Standing]],
+        theme: Theme,
+    ) -> None:
+        self._standing, self._start, self._theme = standing, start, theme
+        self._thumbs = Thumbs(theme)
+        self._kept: OrderedDict[Key, Pixels | None] = OrderedDict()
+        self._building: tuple[Result, Building[Standing]] | None = None
+        self._aspects = {CUBES: PLATES[0] / PLATES[1]}
+        self.shows = PANEL
+        self.said: dict[int, str] = {}
+        self._fitted: dict[Key, tuple[Pixels, Pixels]] = {}
+
+    @property
+    def aspect(self) -> float:
+        """See above; as long as no panel was drawn, that of a window."""
+        return self._aspects.get(self.shows, ASPECT)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Another look; pictures in the former one are kept."""
+        if theme != self._theme:
+            self._theme, self._thumbs = theme, Thumbs(theme)
+
+    def turn(self) -> str:
+        """Show the other; returns what is shown now, in words."""
+        self.shows = CUBES if self.shows == PANEL else PANEL
+        return "the cubes of each run" if self.shows == CUBES else "the panel of each run's scene"
+
+    def of(self, result: Result) -> Pixels | None:
+        """The picture of a run; None where there is none, or none yet."""
+        return self._kept.get(self._key(result))
+
+    def fitted(self, result: Result, box: Box, scale: float) -> Pixels | None:
+        """The picture of a run in the device pixels of a box: the same array again as long as nothing changes."""
+        picture, key = self.of(result), self._key(result)
+        if picture is None:
+            return None
+        size = max(1, round(box[3] * scale)), max(1, round(box[2] * scale))
+        known = self._fitted.get(key)
+        if known is None or known[0] is not picture or known[1].shape[:2] != size:
+            while len(self._fitted) >= KEPT:
+                self._fitted.pop(next(iter(self._fitted)))
+            self._fitted[key] = known = picture, fitting(picture, box, scale)
+        return known[1]
+
+    def tried(self, result: Result) -> bool:
+        """Whether nothing more is to be done for the picture of a run."""
+        return result.state != "done" or self._key(result) in self._kept
+
+    def go_on(self, seen: Sequence[Result]) -> bool:
+        """Make the next picture of the runs that are seen, a part of it a call; returns whether there is a new one."""
+        if self._building is None:
+            wanted = next((result for result in seen if not self.tried(result)), None)
+            if wanted is not None:
+                self._building = wanted, self._start(lambda: self._standing(wanted))
+            return False
+        result, building = self._building
+        if not building.done:
+            return False
+        self._building = None
+        self._keep(result, self._picture(result, building))
+        return True
+
+    def _picture(self, result: Result, building: Building[Standing]) -> Pixels | None:
+        if building.made is None:
+            error = building.error
+            kind = "" if isinstance(error, ScalarvizError) else f"{type(error).__name__}: "
+            self.said[result.number] = f"{kind}{error}"
+            return None
+        run = building.made
+        try:
+            picture = self._thumbs.plates(run) if self.shows == CUBES else self._thumbs.panel(run)
+            if picture is None:  # its scene has no panel
+                self.shows = CUBES
+                picture = self._thumbs.plates(run)
+        except MissingDependencyError as error:
+            self.said[result.number] = str(error)
+            return None
+        finally:
+            let_go(run)
+        self._aspects.setdefault(self.shows, picture.shape[1] / picture.shape[0])
+        return _small(picture)
+
+    def _keep(self, result: Result, picture: Pixels | None) -> None:
+        self._kept[self._key(result)] = picture
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+
+    def _key(self, result: Result) -> Key:
+        return self._theme.name, self.shows, result.number
+
+
+def _small(picture: Pixels) -> Pixels:
+    """Not wider than is kept."""
+    from PIL import Image
+
+    high, wide = picture.shape[:2]
+    if wide <= SIDE:
+        return picture
+    return np.asarray(Image.fromarray(picture).resize((SIDE, round(high * SIDE / wide)), Image.Resampling.BOX))

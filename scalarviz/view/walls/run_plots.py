@@ -1,0 +1,328 @@
+"""All plots of a sweep: as figures of their own for a page, together on one sheet for a window or a picture."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...sweep.groups import Group, by_loss, groups, loss_of, quartiles, swept
+from ...sweep.result import Result
+from ..ink.axes import Axes, Scale, evenly, scale_of
+from ..ink.figure import Figure
+from ..ink.maps import hexed
+from ..ink.places import BIG, LABEL, MARGIN, TITLE
+from ..ink.sketch import Anchor, Box, Sketch
+from ..ink.text import measure
+from ..ink.theme import Theme, get_theme, mixed
+from ..panels.drawer import cut
+from .runs import (
+    DIVERGED,
+    DOT,
+    ENDINGS,
+    FAILED,
+    counts_text,
+    ending_colour,
+    ending_of,
+    number_text,
+    quartiles_text,
+    value_text,
+)
+
+# ---- `Paper`: the part of a figure on which one plot of losses is drawn: title, gridlines, numbers, a lane on top.
+
+AXIS, WIDER = 46.0, 64.0
+"""Room for the numbers on the left, and for the name of the lane."""
+HEAD, NAMES, FOOT, LANE = 32.0, 20.0, 40.0, 22.0
+"""Heights of the title, of the names below it, of what stands below the plot, and of the lane of diverged runs."""
+LARGEST = 1e120
+"""What is larger is drawn like it; what is nearer to zero than its inverse, like that."""
+
+Floats = NDArray[np.float64]
+
+
+class Paper:
+    """A place for a plot, its vertical axis a loss.
+
+    Attributes
+    ----------
+    plot : Box
+        Where values stand.
+    ink : Sketch
+        What is drawn.
+    """
+
+    def __init__(
+        self, box: Box, theme: Theme, title: str, values: Floats, named: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        x, y, wide, high = box
+        self.theme, self.ink = theme, Sketch()
+        self.lane = bool(np.isposinf(values).any())
+        top, left = HEAD + NAMES * bool(named) + LANE * self.lane, WIDER if self.lane else AXIS
+        self.plot: Box = (x + left, y + top, wide - left, high - top - FOOT)
+        finite = _within(values[np.isfinite(values)])
+        self._scale = scale_of(finite, max(3, min(7, int(self.plot[3] // 42) + 1)), height=self.plot[3])
+        self.text(x, y + 14, cut(title, wide, bold=True), theme.text1, bold=True)
+        self._names(x, y + 34, wide, named)
+        self._grid()
+
+    def _names(self, x: float, baseline: float, wide: float, named: Sequence[tuple[str, str]]) -> None:
+        end = x + wide
+        for words, colour in named:
+            if x + 14 + measure(words, LABEL) > end:
+                return
+            self.ink.disc(x + 4.5, baseline - 4.5, 4.5, colour)
+            self.text(x + 14, baseline, words, self.theme.text2)
+            x += 14 + measure(words, LABEL) + 16
+
+    def _grid(self) -> None:
+        x, y, wide, _ = self.plot
+        Axes(self.plot, Scale(0.0, 1.0), self._scale).rule(self.ink, self.theme)
+        if self.lane:
+            self.ink.rect(x, y - LANE, wide, LANE - 4, fill=self.theme.panel)
+            self.text(x - 7, y - LANE / 2 + 2, DIVERGED, self.theme.text3, "right")
+
+    @property
+    def log(self) -> bool:
+        """Whether equal ratios are equally far apart."""
+        return self._scale.log
+
+    def up(self, values: Floats) -> Floats:
+        """Heights of values in the figure; those of infinite ones are in the lane."""
+        _, y, _, high = self.plot
+        share = np.clip(self._scale.place(_within(np.where(np.isfinite(values), values, 1.0))), 0.0, 1.0)
+        return np.where(np.isfinite(values), y + high * (1 - share), y - LANE / 2 - 2)
+
+    def at(self, value: float) -> float:
+        """The height of one value."""
+        return float(self.up(np.array([value]))[0])
+
+    def line(self, points: Sequence[tuple[float, float]], colour: str, width: float) -> None:
+        """A line through points of the figure."""
+        self.ink.polyline(points, colour, width)
+
+    def disc(self, x: float, y: float, radius: float, colour: str) -> None:
+        """A disc."""
+        self.ink.disc(x, y, radius, colour)
+
+    def text(self, x: float, y: float, words: str, colour: str, anchor: Anchor = "left", *, bold: bool = False) -> None:
+        """Words in the type of labels."""
+        self.ink.text(x, y, words, LABEL, colour, bold=bold, anchor=anchor)
+
+
+def _within(values: Floats) -> Floats:
+    """Numbers whose ratios are numbers too."""
+    return np.where(values > 0, np.clip(values, 1 / LARGEST, LARGEST), np.clip(values, -LARGEST, 0.0))
+
+
+def finite_pieces(values: Floats) -> list[slice]:
+    """The stretches of numbers that are finite, of at least two."""
+    there = np.isfinite(values)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], there, [False]]).astype(np.int8)))
+    return [slice(a, b) for a, b in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True) if b - a > 1]
+
+
+# ---- The loss of every run over its steps, with the quartiles of all of them: which learnt, and when.
+
+CURVES, POINTS = 120, 100
+"""Curves that are drawn, evenly chosen by their loss at the end; points of each, and of the quartiles."""
+SHARE = 0.55
+"""Of its colour that a curve has over the ground."""
+
+Curve = tuple[Floats, Floats]
+
+
+def curves(box: Box, theme: Theme, results: Sequence[Result]) -> Sketch:
+    """Steps across, losses up; runs in the colours of how they ended, their median and quartiles above them."""
+    runs = [result for result in by_loss(results) if result.state != FAILED and len(result.curve)]
+    lines = [curve_of(result) for result in runs]
+    chosen = evenly(len(runs), CURVES).tolist()
+    every = np.concatenate([np.zeros(0), *(lines[k][1] for k in chosen)])
+    count = Counter(map(ending_of, runs))
+    named = [(f"{ending} {count[ending]:,}", ending_colour(ending, theme)) for ending in ENDINGS if count[ending]]
+    paper = Paper(
+        box,
+        theme,
+        "loss of each run as it trained",
+        every[np.isfinite(every)],
+        [*named, ("median and quartiles", theme.text1)],
+    )
+    if not runs:
+        return paper.ink
+    last = max(float(steps[-1]) for steps, _ in lines)
+    for k in reversed(chosen):
+        colour = hexed(mixed(ending_colour(ending_of(runs[k]), theme), theme.background, SHARE))
+        _draw(paper, lines[k], last, colour, 1.0)
+    steps, found = spread(runs, lines)
+    for part, width, colour in zip(found, (1.4, 2.6, 1.4), (theme.text2, theme.text1, theme.text2), strict=True):
+        _draw(paper, (steps, part), last, colour, width)
+    _foot(paper, last)
+    return paper.ink
+
+
+def curve_of(result: Result) -> Curve:
+    """Steps and losses, of at most `POINTS`, the last one among them."""
+    steps, losses = np.asarray(result.curve, float).reshape(-1, 2).T
+    kept = evenly(len(steps), POINTS)
+    return steps[kept], losses[kept]
+
+
+def spread(runs: Sequence[Result], lines: Sequence[Curve]) -> tuple[Floats, tuple[Floats, Floats, Floats]]:
+    """Steps, and the quartiles of the losses there; a run that diverged is infinite from its last finite loss on."""
+    last = max(float(steps[-1]) for steps, _ in lines)
+    first = max(float(steps[0]) for steps, _ in lines)
+    places = np.linspace(min(first, last), last, POINTS)
+    rows = np.stack([np.interp(places, *line, right=math.nan) for line in lines])
+    diverged = np.array([run.state == "diverged" for run in runs])
+    rows[diverged] = np.where(np.isnan(rows[diverged]), math.inf, rows[diverged])
+    found = np.array([quartiles(column[~np.isnan(column)]) for column in rows.T])
+    return places, (found[:, 0], found[:, 1], found[:, 2])
+
+
+def _draw(paper: Paper, curve: Curve, last: float, colour: str, width: float) -> None:
+    x, _, wide, _ = paper.plot
+    across, up = x + wide * curve[0] / max(last, 1.0), paper.up(curve[1])
+    for piece in finite_pieces(curve[1]):
+        paper.line(list(zip(across[piece].tolist(), up[piece].tolist(), strict=True)), colour, width)
+
+
+def _foot(paper: Paper, last: float) -> None:
+    x, y, wide, high = paper.plot
+    paper.text(x, y + high + 17, "0", paper.theme.text3, "middle")
+    paper.text(x + wide, y + high + 17, f"step {last:,.0f}", paper.theme.text3, "right")
+
+
+FIGURE = (600.0, 340.0)
+"""Pixels of a plot on a page."""
+GAP = 36.0
+TOP = 84.0
+"""Height of what stands above the plots of a sheet."""
+
+
+def figures(results: Sequence[Result], theme: str | Theme = "dark") -> list[Figure]:
+    """A figure for each plot: the curves, then each option that was swept."""
+    look = get_theme(theme)
+    wide, high = FIGURE
+    box = (10.0, 10.0, wide - 20, high - 16)
+    return [
+        Figure(wide, high, [_ground(look, wide, high), plot]) for plot in _plots([box] * _count(results), look, results)
+    ]
+
+
+def sheet(results: Sequence[Result], size: tuple[float, float], theme: str | Theme = "dark", title: str = "") -> Figure:
+    """All plots on one sheet."""
+    look, (wide, high) = get_theme(theme), size
+    head, room = Sketch(), wide - 2 * MARGIN
+    head.text(MARGIN, 40, cut(title or "many runs", room, bold=True), BIG, look.text1, bold=True)
+    head.text(MARGIN, 64, cut(sentence(results), room), TITLE, look.text2)
+    places = _places(_count(results), (MARGIN, TOP, wide - 2 * MARGIN, high - TOP - 12))
+    return Figure(wide, high, [_ground(look, wide, high), head, *_plots(places, look, results)])
+
+
+def sentence(results: Sequence[Result]) -> str:
+    """How many learnt, and the quartiles of all."""
+    every = Group(None, tuple(results))
+    return DOT.join([counts_text(every), quartiles_text(every)]) if results else "no run is done yet"
+
+
+def _count(results: Sequence[Result]) -> int:
+    return 1 + max(len(swept(results)), 1)
+
+
+def _plots(places: Sequence[Box], theme: Theme, results: Sequence[Result]) -> list[Sketch]:
+    found = [curves(places[0], theme, results)]
+    return found + [
+        boxes(at, theme, results, name) for at, name in zip(places[1:], swept(results) or [""], strict=True)
+    ]
+
+
+def _places(count: int, box: Box) -> list[Box]:
+    """Side by side, in as many columns as make the plots least narrow or flat."""
+    x, y, wide, high = box
+
+    def shape(columns: int) -> float:
+        rows = -(-count // columns)
+        return abs(log(((wide - (columns - 1) * GAP) / columns) / ((high - (rows - 1) * GAP) / rows) / 1.7))
+
+    columns = min(range(1, count + 1), key=shape)
+    rows = -(-count // columns)
+    across, down = (wide - (columns - 1) * GAP) / columns, (high - (rows - 1) * GAP) / rows
+    return [(x + (k % columns) * (across + GAP), y + (k // columns) * (down + GAP), across, down) for k in range(count)]
+
+
+def _ground(theme: Theme, wide: float, high: float) -> Sketch:
+    ground = Sketch()
+    ground.rect(0.0, 0.0, wide, high, fill=theme.background)
+    return ground
+
+
+# ---- What an option does: a disc for each run and a box of its quartiles, for each value of the option.
+
+BOX, WIDEST = 0.46, 130.0
+"""The part of its place that a box takes, and its pixels at most."""
+MOST = 500
+"""Discs of a value, evenly chosen by their loss."""
+GOLDEN = 0.618034
+"""Part of that by which a disc stands beside the one before it: neighbours are far apart."""
+
+
+def boxes(box: Box, theme: Theme, results: Sequence[Result], option: str = "") -> Sketch:
+    """Losses at the end, up; the values of an option side by side, or all runs where none is named."""
+    found = groups(results, option)
+    losses = np.array([loss for group in found for loss in group.losses])
+    paper = Paper(box, theme, f"loss at the end by {option}" if option else "loss at the end", losses)
+    x, y, wide, high = paper.plot
+    slot = wide / max(len(found), 1)
+    every = _every(found, slot)
+    for number, group in enumerate(found):
+        middle = x + slot * (number + 0.5)
+        across = min(BOX * slot, WIDEST)
+        _runs(paper, group, middle, max(across - 10, 0.0))
+        _box(paper, group, middle, across, (slot - across) / 2)
+        if number % every == 0:
+            room = slot * every - 6
+            words = value_text(group.value) if option else "all runs"
+            paper.text(middle, y + high + 17, cut(words, room), theme.text1, "middle")
+            said = counts_text(group)
+            shorter = said if measure(said, LABEL) <= room else _short(group)
+            paper.text(middle, y + high + 34, shorter if measure(shorter, LABEL) <= room else "", theme.text3, "middle")
+    return paper.ink
+
+
+def _every(found: Sequence[Group], slot: float) -> int:
+    """Every how manieth value has a name, so that they do not touch."""
+    widest = max((measure(value_text(group.value), LABEL) for group in found), default=0.0)
+    return max(1, int(-(-(min(widest, 90.0) + 8) // slot)))
+
+
+def _short(group: Group) -> str:
+    return f"{len(group.results):,}" if group.learnt is None else f"{group.learnt:,}/{len(group.results):,}"
+
+
+def _runs(paper: Paper, group: Group, middle: float, wide: float) -> None:
+    radius = 3.0 if len(group.results) <= 60 else 2.0
+    runs = sorted((r for r in group.results if r.state != FAILED), key=loss_of)
+    runs = [runs[k] for k in evenly(len(runs), MOST)]
+    heights = paper.up(np.array([loss_of(result) for result in runs]))
+    for k, (result, up) in enumerate(zip(runs, heights.tolist(), strict=True)):
+        across = middle + wide * ((k * GOLDEN) % 1.0 - 0.5)
+        paper.disc(across, up, radius, ending_colour(ending_of(result), paper.theme))
+
+
+def _box(paper: Paper, group: Group, middle: float, wide: float, beside: float) -> None:
+    """The box of the quartiles, with a thick line at the median and its number where there is room `beside` it."""
+    low, half, high = group.quartiles
+    left = middle - wide / 2
+    if math.isfinite(low):
+        top, foot = paper.at(high), paper.at(low)
+        paper.ink.rect(left, top, wide, max(foot - top, 2.0), stroke=paper.theme.text2, border=1.2, radius=2.0)
+    if not math.isnan(half):
+        at = paper.at(half)
+        paper.line([(left, at), (left + wide, at)], paper.theme.text1, 2.6)
+        words = number_text(half)
+        if measure(words, LABEL) + 6 <= beside and math.isfinite(half):
+            paper.text(left + wide + 5, at + 4.5, words, paper.theme.text1)

@@ -1,0 +1,303 @@
+"""The report of a sweep: one HTML file with its plots, pictures, tables, and players of the best, median and worst."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from html import escape
+from pathlib import Path
+from string import Template
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import DivergedError, ScalarvizError
+from ...io import check_target, write_bytes
+from ...io.atomic import StrPath, scratch
+from ...run.scene.scene import Scene
+from ...sweep.groups import Group, by_loss, groups, metrics_of, swept
+from ...sweep.result import Result
+from ..ink.axes import evenly
+from ..ink.svg import svg_of
+from ..ink.theme import Theme, get_theme
+from ..page.ofscene import of_scene
+from ..page.page import colours_of
+from ..page.pictures import can_draw, chosen, panel_pictures
+from ..page.recorded import html_of
+from ..page.recording import Recorded, Recording
+from ..panels.word import WordDrawer
+from .run_faces import Thumbs
+from .run_plots import figures, sentence
+from .runs import (
+    DIVERGED,
+    ENDED,
+    ENDINGS,
+    FAILED,
+    LEARNT,
+    STUCK,
+    Runs,
+    ending_of,
+    let_go,
+    metric_text,
+    number_text,
+    options_text,
+    picked,
+    run_text,
+    value_text,
+)
+
+# ---- Pictures of runs for a report: what those look like that learnt, and those that are stuck.
+
+PICTURED = 40
+"""Runs of an ending that are shown, evenly chosen by their loss."""
+WIDE, QUALITY = 230, 82
+"""Pixels of a picture's width, and its quality as WebP."""
+HEADS = {
+    LEARNT: "Runs that learnt",
+    STUCK: "Runs that are stuck",
+    ENDED: "All runs",
+    DIVERGED: "Runs that diverged",
+    FAILED: "Runs that failed",
+}
+
+
+def galleries(runs: Runs, theme: Theme, say: Callable[[str], object]) -> Iterator[str]:
+    """A section for each ending: pictures of its runs from the lowest loss on, or their words where they have none."""
+    ordered, names, thumbs = by_loss(runs.results), swept(runs.results), Thumbs(theme)
+    for ending in ENDINGS:
+        some = [result for result in ordered if ending_of(result) == ending]
+        if not some:
+            continue
+        shown = [some[k] for k in evenly(len(some), PICTURED)]
+        said = f"{len(some):,}" if len(shown) == len(some) else f"{len(shown):,} of {len(some):,}, evenly chosen"
+        say(f"report: {HEADS[ending].lower()}: {said}")
+        figures = "\n".join(_figure(runs, result, names, thumbs) for result in shown)
+        yield f'<section class="gallery"><h2>{HEADS[ending]} ({said})</h2><div>{figures}</div></section>'
+
+
+def _figure(runs: Runs, result: Result, names: Sequence[str], thumbs: Thumbs) -> str:
+    words = f"run {result.number:,}"
+    said = number_text(result.loss) if result.state == "done" else f"{result.state}: {result.error}"
+    try:
+        pictures = "".join(_image(picture, words) for picture in _pictures(runs, result, thumbs))
+    except ScalarvizError as error:
+        pictures, said = "", f"{said}; no picture: {error}"
+    about = ", ".join(filter(None, (options_text(result.options, names), f"seed {result.seed:,}")))
+    return f"<figure>{pictures}<figcaption><b>{escape(said)}</b> <span>{escape(about)}</span></figcaption></figure>"
+
+
+def _pictures(runs: Runs, result: Result, thumbs: Thumbs) -> list[NDArray[np.uint8]]:
+    """The panel and the cubes of a run that is done."""
+    if result.state != "done":
+        return []
+    run = runs.standing(result)
+    found = [thumbs.panel(run), thumbs.plates(run)]
+    let_go(run)
+    return [picture for picture in found if picture is not None]
+
+
+def _image(picture: NDArray[np.uint8], words: str) -> str:
+    from PIL import Image
+
+    small = Image.fromarray(picture)
+    small.thumbnail((WIDE, 2 * WIDE), Image.Resampling.LANCZOS)
+    file = io.BytesIO()
+    small.save(file, "WEBP", quality=QUALITY, method=4)
+    data = base64.b64encode(file.getvalue()).decode("ascii")
+    size = f'width="{small.width}" height="{small.height}"'
+    return f'<img alt="{escape(words)}" {size} loading="lazy" src="data:image/webp;base64,{data}">'
+
+
+HERE = Path(__file__).parent
+NO_PICTURES = '<p class="small">Pictures of the runs are missing: nothing can draw here.</p>'
+
+
+def report_of(
+    runs: Runs, *, theme: str = "dark", about: str = "", say: Callable[[str], object] = lambda line: None
+) -> str:
+    """The page.
+
+    Parameters
+    ----------
+    runs : Runs
+    theme : {"dark", "light"}
+    about : str
+        When and how the sweep was made.
+    say : callable
+        Told what is being done, line by line: players are trained again.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such theme.
+    """
+    look = get_theme(theme)
+    players, scripts = _players(runs, look.name, say)
+    plots = [svg_of(light, dark=dark) for light, dark in zip(figures(runs.results, "light"),
+                                                             figures(runs.results, "dark"), strict=True)]  # fmt: skip
+    policy = (
+        f"default-src 'none'; script-src {' '.join(sorted(scripts)) or repr('none')}; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    count = len(runs.results)
+    lines = (
+        [about] if count >= runs.total else [about, f"{runs.total - count:,} of {runs.total:,} runs are not done yet"]
+    )
+    return Template((HERE / "report.html").read_text(encoding="utf-8")).substitute(
+        theme=look.name, policy=policy, title=escape(runs.title), lead=escape(sentence(runs.results)),
+        style=f"{colours_of()}\n{(HERE / 'report.css').read_text(encoding='utf-8')}",
+        about=escape("  \N{MIDDLE DOT}  ".join(filter(None, lines))), plots="\n".join(plots),
+        quartiles=quartile_tables(runs.results),
+        galleries="\n".join(galleries(runs, look, say)) if can_draw() else NO_PICTURES, players=players,
+        count=f"{count:,} runs" if count <= MOST else f"The first {MOST:,} of {count:,} runs",
+        runs=run_table(runs.results),
+    )  # fmt: skip
+
+
+def _players(runs: Runs, theme: str, say: Callable[[str], object]) -> tuple[str, set[str]]:
+    """The section of the players, and the hashes of their scripts."""
+    parts, scripts = list[str](), set[str]()
+    for name, result in picked(runs.results) if runs.build is not None else ():
+        words = run_text(result, runs.results)
+        say(f"report: the {name} is trained again, to be played: {words}")
+        parts.append(f"<h3>The {name}: {escape(words)}</h3>")
+        try:
+            page, said = player_of(runs, result, theme, f"{runs.title}, {name}")
+        except ScalarvizError as error:
+            page, said = "", f"it cannot be computed again: {error}"
+        if page:
+            scripts |= scripts_of(page)
+            parts.append(frame_of(page, f"the {name}"))
+        parts += [f'<p class="small">{escape(said)}</p>'] if said else []
+    head = f"<h2>{', '.join(name for name, _ in picked(runs.results)).capitalize()}, to be played</h2>"
+    return ("\n".join([head, *parts]) if parts else ""), scripts
+
+
+def write_report(
+    runs: Runs, path: StrPath, *, theme: str = "dark", about: str = "",
+    say: Callable[[str], object] = lambda line: None,
+) -> Path:  # fmt: skip
+    """Write it, whole or not at all; the arguments as of :func:`report_of`.
+
+    Raises
+    ------
+    InputError
+        It cannot be written there.
+    """
+    check_target(path)
+    write_bytes(path, report_of(runs, theme=theme, about=about, say=say).encode("utf-8", "backslashreplace"))
+    return Path(path)
+
+
+# ---- Players of single runs for a report: each is computed again, recorded, and made a page of its own.
+
+FRAMES, PICTURES, ROOM = 120, 6, 120_000
+"""Frames of a player, pictures of each of its panels, and bytes that these may take."""
+SIZE = 1120, 640
+"""Pixels that it is laid out for."""
+_HASH = re.compile(r"'sha256-[A-Za-z0-9+/=]+'")
+
+
+def player_of(runs: Runs, result: Result, theme: str, title: str) -> tuple[str, str]:
+    """A run, computed again from its beginning: its page, and what is to be said of it (usually nothing)."""
+    assert runs.build is not None  # else nothing is played
+    scene = runs.build(result)
+    with TemporaryDirectory(prefix=scratch()) as folder:
+        path, every = Path(folder) / "run.svz", max(1, result.steps // FRAMES)
+        with Recording(scene, every, gradients=True, updates=True, activations=True, path=path):
+            said = _train(scene, result)
+        with closing(Recorded(path)) as record:  # once it is closed, where it ended is recorded too
+            page = _page(scene, record, theme, title)
+    if not said and result.state == "done":
+        said = _same(scene, runs, result)
+    scene.run.close()
+    return page, said
+
+
+def _train(scene: Scene, result: Result) -> str:
+    try:
+        scene.run.step(max(result.steps - scene.run.steps, 1))
+    except DivergedError as diverged:
+        return str(diverged.fact)
+    return ""
+
+
+def _same(scene: Scene, runs: Runs, result: Result) -> str:
+    """Whether it came to the same weights, bit for bit."""
+    kept, now = runs.weights(result.number), scene.run.state_dict()
+    if all(name in now and np.array_equal(now[name], kept[name], equal_nan=True) for name in kept):
+        return ""
+    return f"computed again here, it came to other bits than those of the file ({result.processor})"
+
+
+def _page(scene: Scene, record: Recorded, theme: str, title: str) -> str:
+    extra = of_scene(scene)
+    pictures = []
+    if can_draw() and scene.panels:
+        pictures = panel_pictures(scene, chosen(range(len(record)), PICTURES), record.frame, theme, ROOM)
+    if extra.letters is not None:  # which say more than their pictures
+        pictures = [one for one in pictures if one.panel != WordDrawer.name]
+    return html_of(record, pictures, theme=theme, size=SIZE, title=title, frames=FRAMES + 1, scene=extra)
+
+
+def frame_of(page: str, title: str) -> str:
+    """The page in a frame that can do nothing but play."""
+    return f'<iframe sandbox="allow-scripts" loading="lazy" title="{escape(title)}" srcdoc="{escape(page)}"></iframe>'
+
+
+def scripts_of(page: str) -> set[str]:
+    """The hashes by which a page's own policy allows its scripts: a page around it has to allow them too."""
+    policy = page.partition("Content-Security-Policy")[2].partition("style-src")[0]
+    return set(_HASH.findall(policy))
+
+
+# ---- The tables of a report: quartiles by option, and all runs.
+
+MOST = 2_000
+"""Runs of the table of all runs; a file of the sweep has the others."""
+
+
+def quartile_tables(results: Sequence[Result]) -> str:
+    """A table for each option that was swept, and a line of all runs."""
+    names, metrics = swept(results), metrics_of(results)
+    heads = ["runs", "learnt", "diverged", "loss: a quarter below", "median", "three quarters below"]
+    rows = []
+    for name in names:
+        rows += [(f"{name} {value_text(group.value)}", group) for group in groups(results, name)]
+    rows += [("all runs", Group(None, tuple(results)))]
+    body = [[words, *_group(group), *(metric_text(group.of_metric(m)[1]) for m in metrics)] for words, group in rows]
+    return _table(["", *heads, *(f"{metric}, median" for metric in metrics)], body)
+
+
+def run_table(results: Sequence[Result]) -> str:
+    """All runs, from the lowest loss on."""
+    names = list(dict.fromkeys(name for result in results for name in result.options))
+    metrics = metrics_of(results)
+    rows = [
+        [
+            f"{r.number:,}", *(value_text(r.options.get(name, "")) for name in names), f"{r.seed:,}", ending_of(r),
+            f"{r.steps:,}", number_text(r.loss) if r.state == "done" else "",
+            *(metric_text(r.metrics[m]) if m in r.metrics else "" for m in metrics),
+            f"{r.seconds:.2f}", r.processor, f"{r.tries}", r.error,
+        ]
+        for r in by_loss(results)[:MOST]
+    ]  # fmt: skip
+    heads = ["run", *names, "seed", "ended", "steps", "loss", *metrics, "seconds", "computed by", "tries", "why"]
+    return _table(heads, rows)
+
+
+def _group(group: Group) -> list[str]:
+    learnt = "" if group.learnt is None else f"{group.learnt:,}"
+    return [f"{len(group.results):,}", learnt, f"{group.count('diverged'):,}", *map(number_text, group.quartiles)]
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns that are empty in every row are left out."""
+    kept = [k for k in range(len(heads)) if any(row[k] for row in rows)]
+    head = "".join(f"<th>{escape(heads[k])}</th>" for k in kept)
+    body = "\n".join(f"<tr>{''.join(f'<td>{escape(row[k])}</td>' for k in kept)}</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
