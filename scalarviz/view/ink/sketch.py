@@ -276,6 +276,45 @@ class SpritesItem:
 # ---- The list
 
 Made = TypeVar("Made")
+Does = tuple[str, str | int]
+"""What a click does: a name, and of what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place of a picture that answers to a pointer. Hit tests, hover, focus and spoken names all read it.
+
+    Attributes
+    ----------
+    box : Box
+    name : str
+        What a click does: an action of the table, or a word that whoever drew the spot understands.
+    value : str or int
+        Of which part, of which sample, from which step to which; empty where nothing is to be said.
+    words : str
+        What is written there, for a screen reader.
+    tip : str
+        What is said where the pointer rests on it.
+    """
+
+    box: Box
+    name: str
+    value: str | int = ""
+    words: str = ""
+    tip: str = ""
+
+    @property
+    def does(self) -> Does:
+        """The click alone, without the place: it stays the same while numbers and places move."""
+        return self.name, self.value
+
+
+def spot_at(spots: Iterable[Spot], point: Point | None) -> Spot | None:
+    """The spot under a point, of several the one that was drawn last."""
+    found = None
+    for spot in spots:
+        found = spot if holds(spot.box, point) else found
+    return found
 
 
 class Kept(Generic[Made]):
@@ -312,6 +351,7 @@ class Sketch:
         self.images: list[ImageItem] = []
         self.points: list[PointsItem] = []
         self.small: list[SpritesItem] = []
+        self.spots: list[Spot] = []
         self._triangles: dict[bool, tuple[int, Float]] = {}
 
     @property
@@ -434,6 +474,10 @@ class Sketch:
         """Text with its baseline at `y`."""
         if text:
             self.texts.append(TextItem(float(x), float(y), text, size, rgba(colour), bold, anchor))
+
+    def spot(self, box: Box, name: str, value: str | int = "", *, words: str = "", tip: str = "") -> None:
+        """Let a box answer to a pointer; see :class:`Spot`."""
+        self.spots.append(Spot(box, name, value, words, tip))
 
     def image(self, rect: tuple[float, float, float, float], pixels: NDArray[np.uint8], *, linear: bool = True) -> None:
         """A picture (H, W, 3) uint8 over `rect`. Pass the same array object again to avoid a new upload."""

@@ -11,7 +11,7 @@ from ...run.core.frame import Frame
 from ...run.source import Can
 from ...run.travel import WeightRecord
 from ..ink.places import LABEL, TITLE
-from ..ink.sketch import Box, Sketch
+from ..ink.sketch import Box, Does, Sketch, Spot, spot_at
 from ..ink.text import figure, measure
 from ..ink.theme import Theme
 from ..ink.widgets import Entry
@@ -20,7 +20,7 @@ from ..shown.subject import Subject
 from .account import Account
 from .explanation import Explanation, Lines
 from .inspector_column import BUTTONS, Told, draw_column, head
-from .inspector_page import Does, Page, Spot, draw_crumbs, draw_figures
+from .inspector_page import Page, draw_crumbs, draw_figures
 from .inspector_plots import Moved, axes_of
 from .selection import Identity, Part, Selection, parts_of, tensor_of, who
 
@@ -179,7 +179,7 @@ class Inspector:
 
     def spot_at(self, point: tuple[float, float]) -> Spot | None:
         """What a click at a point does."""
-        return next((spot for spot in reversed(self.spots) if spot.holds(point)), None)
+        return spot_at(self.spots, point)
 
     def hide(self) -> None:
         """It is drawn nowhere."""
@@ -223,11 +223,11 @@ class Inspector:
             told = Told(self._subject, frame, self.who, self.parts, self.selection.kind, self.account,
                         self._moved(frame), explanation, self.entry, edits, opened)  # fmt: skip
             draw_column(page, told, height)
-            self.number = next(spot.box for spot in page.spots if spot.name == "type")
+            self.number = next(spot.box for spot in page.sketch.spots if spot.name == "type")
         else:
             self.number = None
             draw_several(page, self.selection, self.parts, frame, self.entry, edits=edits)
-        self.spots = page.spots
+        self.spots = page.sketch.spots
         return page.sketch
 
     def _moved(self, frame: Frame) -> Moved:

@@ -10,7 +10,7 @@ import numpy as np
 from ...run.core.frame import Frame
 from ..cubes.quantity import short
 from ..ink.places import LABEL, TITLE
-from ..ink.sketch import Box, Sketch, holds
+from ..ink.sketch import Box, Does, Sketch
 from ..ink.text import figure, measure
 from ..ink.theme import Theme
 from ..ink.widgets import Entry, button
@@ -18,36 +18,6 @@ from ..panels.wording import batch_of, update_names
 from ..shown.subject import Subject
 from .account import Account
 from .selection import Part, tensor_of
-
-Does = tuple[str, str | int]
-"""What a click does: a name, and of what."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """A place that answers to a click.
-
-    Attributes
-    ----------
-    box : Box
-    name : str
-        What a click does: ``"part"``, ``"sample"``, ``"moment"``, ``"type"``, or an action of the table.
-    value : str or int
-        Of which part, of which sample, from which step to which; empty where nothing is to be said.
-    """
-
-    box: Box
-    name: str
-    value: str | int = ""
-
-    @property
-    def does(self) -> Does:
-        """The click alone, without the place: it stays the same while numbers and places move."""
-        return self.name, self.value
-
-    def holds(self, point: tuple[float, float]) -> bool:
-        """Whether a point is on it."""
-        return holds(self.box, point)
 
 
 @dataclass(slots=True, eq=False)
@@ -64,7 +34,6 @@ class Page:
     over : Does or None
         What a click at the pointer would do: its place is marked.
     sketch : Sketch
-    spots : list of Spot
     """
 
     x: float
@@ -73,7 +42,6 @@ class Page:
     theme: Theme
     over: Does | None = None
     sketch: Sketch = field(default_factory=Sketch)
-    spots: list[Spot] = field(default_factory=list)
 
     @property
     def right(self) -> float:
@@ -82,7 +50,7 @@ class Page:
 
     def spot(self, box: Box, name: str, value: str | int = "") -> bool:
         """A click on `box` does something; returns whether the pointer is there."""
-        self.spots.append(Spot(box, name, value))
+        self.sketch.spot(box, name, value)
         return self.over == (name, value)
 
     def rule(self, gap: float = 12.0) -> None:

@@ -17,7 +17,7 @@ from ..cubes.quantity import Quantity
 from ..cubes.region import region_outline
 from ..ink.overlay import banner, help_panel, pointer_label, pressed_key
 from ..ink.places import COLUMN, GAP, Places
-from ..ink.sketch import Box, Kept, Sketch, holds, meet
+from ..ink.sketch import Box, Does, Kept, Sketch, Spot, holds, meet
 from ..ink.text import figure
 from ..ink.theme import Theme
 from ..notes.own_labels import own_labels
@@ -28,7 +28,6 @@ from ..space.layout import Layout
 from ..space.plate import Plate
 from .explanation import Lines
 from .inspector import HIGH, LOW, WIDE, Inspector
-from .inspector_page import Does, Spot
 from .selection import Selection, who
 from .side import SidePanels
 from .strip import LEGEND, room_beside

@@ -16,8 +16,8 @@ from ..screen.selection import Selection, parts_of
 if TYPE_CHECKING:
     from ...run.run import Run
     from ...run.source import Source
+    from ..ink.sketch import Spot
     from ..screen.inspector import Inspector
-    from ..screen.inspector_page import Spot
     from .viewer import Viewer
 
 
