@@ -28,20 +28,11 @@ Term = tuple[float, float | None]
 
 
 class Printed(NamedTuple):
-    """A number as it stands there.
-
-    Attributes
-    ----------
-    text : str
-    value : Decimal
-        What the text says.
-    place : Decimal
-        Worth of its last digit; 0 for a zero that is written without decimals.
-    """
+    """A number as it stands there."""
 
     text: str
-    value: Decimal
-    place: Decimal
+    value: Decimal  # what the text says
+    place: Decimal  # the worth of its last digit; 0 for a zero without decimals
 
 
 def significant(value: float, digits: int) -> Printed:
@@ -158,21 +149,7 @@ def neuron(
     """Ways to write the formula of one neuron, the best first: ``r = σ(−1.991·0.92 + 0.692) = σ(−1.14) = 0.24``.
 
     Every line is true as printed; the last has numbers of two decimals and ``≈`` where they do not give the result.
-
-    Parameters
-    ----------
-    name : str
-        Of its output.
-    terms : sequence of (weight, input or None)
-        What is added up.
-    total : float
-        The sum.
-    symbol : str
-        Of the activation.
-    output : float, optional
-        What the activation makes of the sum; None without one.
-    function : callable, optional
-        The activation; without it the output is said to be about what it is.
+    `symbol` and `function` are the activation; without the function its output is written with ``≈``.
     """
     for digits in _DECIMALS:
         for of_total in range(2, digits + 1):

@@ -22,22 +22,12 @@ DIVERGING = ("weight", "gradient", "update", "difference")
 
 @dataclass(frozen=True, eq=False)
 class Colormap:
-    """A colour scale, defined by its table: between two entries colours are interpolated linearly, as the shader does.
-
-    Attributes
-    ----------
-    name : str
-        As asked for.
-    diverging : bool
-        Whether positions run over -1..1 with the neutral at 0 (else 0..1).
-    stops : tuple of str
-        The colours the table was made from, evenly spaced, as ``#rrggbb``; empty for a sampled map.
-    """
+    """A colour scale, defined by its table: between two entries colours are interpolated linearly, as the shader does."""
 
     name: str
-    diverging: bool
-    entries: Bytes = field(repr=False)
-    stops: tuple[str, ...] = ()
+    diverging: bool  # positions run over -1..1 with the neutral at 0, else over 0..1
+    entries: Bytes = field(repr=False)  # from low to high, shape (257, 3), sRGB in 0..255
+    stops: tuple[str, ...] = ()  # what the table was made from, evenly spaced, as #rrggbb; empty for a sampled map
 
     def table(self) -> Bytes:
         """The colours from the low to the high end, shape (257, 3), sRGB in 0..255."""
@@ -106,21 +96,9 @@ def _get(name: str, theme: str) -> Colormap:
 
 
 def get_map(name: str, theme: str | Theme = "dark") -> Colormap:
-    """The colour map called `name` for a background.
+    """The colour map of a quantity, ``grey``, or any map that vispy knows (``viridis``), for a background.
 
-    Parameters
-    ----------
-    name : str
-        A quantity (``weight``, ``gradient``, ``update``, ``difference``: diverging; ``magnitude``, ``activation``:
-        sequential),
-        ``grey``, or any map that vispy knows (``viridis``, ``coolwarm``).
-    theme : {"dark", "light"} or Theme
-        Only the quantities' own maps differ by it.
-
-    Raises
-    ------
-    UnknownNameError
-        Listing the allowed names.
+    UnknownNameError for another name. Only the quantities' own maps differ with the theme.
     """
     return _get(name, get_theme(theme).name)
 
@@ -144,19 +122,7 @@ def signed_shades(
 
 
 def class_shades(outputs: ArrayLike, theme: str | Theme = "dark", share: float = 1.0, *, hard: bool = False) -> Bytes:
-    """The colour of the likeliest class, the paler the less sure it is.
-
-    Parameters
-    ----------
-    outputs : array_like, shape S + (n,)
-        Probabilities of up to eight classes.
-    theme : {"dark", "light"} or Theme
-        The ground that shows through.
-    share : float
-        Of the colour, where the class is certain.
-    hard : bool
-        Whether every class is shown as if it were certain.
-    """
+    """The colour of the likeliest class of `outputs` (..., n), the paler the less sure it is; `hard`: as if certain."""
     look, numbers = get_theme(theme), np.asarray(outputs, np.float64)
     count = numbers.shape[-1]
     nan = np.asarray(np.isnan(numbers).any(axis=-1))

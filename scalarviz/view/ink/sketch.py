@@ -254,23 +254,12 @@ class PointsItem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpritesItem:
-    """Many small pictures out of one, later ones in front.
+    """Many small pictures out of one, uint8 (H, W, 3), later ones in front."""
 
-    Attributes
-    ----------
-    rects : ndarray, shape (N, 4)
-        Left, top, width, height.
-    cells : ndarray, shape (N, 4)
-        The same of the parts of `pixels`, in fractions of it.
-    pixels : ndarray of uint8, shape (H, W, 3)
-    linear : bool
-        Whether enlarged pixels flow into each other: then parts need an edge that is left out of `cells`.
-    """
-
-    rects: Float
-    cells: Float
+    rects: Float  # (N, 4): left, top, width, height
+    cells: Float  # the same of the parts of `pixels`, in fractions of it
     pixels: NDArray[np.uint8]
-    linear: bool = False
+    linear: bool = False  # enlarged pixels flow into each other: then parts need an edge that is left out of `cells`
 
 
 # ---- The list
@@ -282,26 +271,13 @@ Does = tuple[str, str | int]
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place of a picture that answers to a pointer. Hit tests, hover, focus and spoken names all read it.
-
-    Attributes
-    ----------
-    box : Box
-    name : str
-        What a click does: an action of the table, or a word that whoever drew the spot understands.
-    value : str or int
-        Of which part, of which sample, from which step to which; empty where nothing is to be said.
-    words : str
-        What is written there, for a screen reader.
-    tip : str
-        What is said where the pointer rests on it.
-    """
+    """A place of a picture that answers to a pointer. Hit tests, hover, focus and spoken names all read it."""
 
     box: Box
-    name: str
-    value: str | int = ""
-    words: str = ""
-    tip: str = ""
+    name: str  # what a click does: an action of the table, or a word that whoever drew the spot understands
+    value: str | int = ""  # of which part, of which sample, from which step to which
+    words: str = ""  # what is written there, for a screen reader
+    tip: str = ""  # what is said where the pointer rests on it
 
     @property
     def does(self) -> Does:

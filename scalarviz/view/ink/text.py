@@ -78,17 +78,11 @@ def measure(text: str, size: float, bold: bool = False) -> float:
 
 
 class GlyphAtlas:
-    """One picture that holds every glyph drawn so far.
-
-    Attributes
-    ----------
-    pixels : ndarray of uint8, shape (H, W)
-        Coverage. Replaced when it grows; `version` counts every change.
-    """
+    """One picture that holds every glyph drawn so far."""
 
     def __init__(self) -> None:
-        self.version = 0
-        self.pixels: NDArray[np.uint8] = np.zeros((512, 1024), np.uint8)
+        self.version = 0  # counts every change of the pixels
+        self.pixels: NDArray[np.uint8] = np.zeros((512, 1024), np.uint8)  # coverage; another array when it grows
         self._glyphs: dict[tuple[str, float, bool, int], tuple[int, int, int, int, int, int]] = {}
         self._runs: dict[tuple[str, float, bool, int], Float] = {}
         self._x = self._y = self._row = 0

@@ -18,51 +18,24 @@ Stops = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Shading:
-    """How a cube's faces and edges differ from the colour of its value (factors on that colour).
+    """Factors on the colour of a cube's value; its main face, towards the camera, is never shaded."""
 
-    Attributes
-    ----------
-    rim_top, rim_side : float
-        Factor on the rim of the camera-facing main face, and of a side face.
-    side_front, side_other : float
-        The side towards the viewer, and the other side. The main face itself is never shaded.
-    foot : float
-        Additional factor at the foot of a side face, reached linearly.
-    shadow : float
-        Strength of the contact shadow on the tray (0: none).
-    """
-
-    rim_top: float
+    rim_top: float  # the rim of the main face
     rim_side: float
-    side_front: float
+    side_front: float  # the side towards the viewer
     side_other: float
-    foot: float
-    shadow: float
+    foot: float  # once more, at the foot of a side face, reached linearly
+    shadow: float  # of the contact shadow on the tray; 0: none
 
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Every colour of one look, as ``#rrggbb``.
-
-    Attributes
-    ----------
-    past : str
-        Of the light behind the cubes, in the place of `glow`, while they are not the newest.
-    weight, gradient, update, difference : tuple of str
-        Stops of the diverging maps at -V, -V/2, 0, V/2, V.
-    activation : tuple of str
-        Stops of the sequential grey map, low to high.
-    ink, paper : str
-        The two colours of a mark that must be seen on any cube (checkerboard, saw-tooth, bolts).
-    presenter : bool
-        Whether it is shown to a hall: type is larger (`places.PRESENTER`), there is no small print, and keys that are
-        pressed are shown.
-    """
+    """Every colour of one look, as ``#rrggbb``."""
 
     name: ThemeName
     background: str
     glow: str
-    past: str
+    past: str  # the glow while the weights that are shown are not the newest
     panel: str
     tray: str
     border: str
@@ -71,17 +44,17 @@ class Theme:
     text3: str
     flow: str
     grid: str
-    weight: Stops
+    weight: Stops  # of the diverging maps: at -V, -V/2, 0, V/2, V
     gradient: Stops
     update: Stops
     difference: Stops
-    activation: Stops
+    activation: Stops  # from low to high
     selection: str
     pulse: str
-    ink: str
+    ink: str  # with `paper` the colours of a mark that must be seen on any cube
     paper: str
     shading: Shading
-    presenter: bool = False
+    presenter: bool = False  # for a hall: larger type (`places.PRESENTER`), no small print, pressed keys are shown
 
 
 DARK = Theme(
@@ -114,13 +87,7 @@ THEMES: dict[str, Theme] = {"dark": DARK, "light": LIGHT}
 
 
 def get_theme(theme: str | Theme = "dark") -> Theme:
-    """The look called `theme`; a :class:`Theme` passes through.
-
-    Raises
-    ------
-    UnknownNameError
-        For any other name.
-    """
+    """The look called `theme`; a :class:`Theme` passes through. UnknownNameError for any other name."""
     if isinstance(theme, Theme):
         return theme
     if text(theme, "the theme") not in THEMES:
@@ -129,13 +96,7 @@ def get_theme(theme: str | Theme = "dark") -> Theme:
 
 
 def presenting(theme: str | Theme = "dark", presenter: bool = True) -> Theme:
-    """The same look for a hall; without `presenter` as it is.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such theme.
-    """
+    """The same look for a hall; without `presenter` as it is."""
     look = get_theme(theme)
     return replace(look, presenter=True) if presenter else look
 
