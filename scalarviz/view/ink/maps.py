@@ -22,7 +22,7 @@ DIVERGING = ("weight", "gradient", "update", "difference")
 
 @dataclass(frozen=True, eq=False)
 class Colormap:
-    """A colour scale, defined by its table: between two entries colours are interpolated linearly, as the shader does."""
+    """A colour scale as a table: between two entries colours are interpolated linearly, as the shader does."""
 
     name: str
     diverging: bool  # positions run over -1..1 with the neutral at 0, else over 0..1
