@@ -1,0 +1,139 @@
+"""Laws of every picture: each scene in each state at each size, read off its display list, which needs no OpenGL."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scalarviz.view.ink.sketch import Box, Rect, Sketch, TextItem, meet, rgba
+from scalarviz.view.ink.text import CAP_HEIGHT
+
+SPEC = importlib.util.spec_from_file_location("frozen_make", Path(__file__).parents[1] / "frozen" / "make.py")
+make = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(make)
+
+SIZES = [(1280, 720), (640, 360), (390, 844), (1920, 1080), (720, 720), (400, 400), (300, 1000), (2000, 500)]
+STATES = tuple(state for state in make.STATES if state != "end")
+SMALLEST = 6.5
+"""Pixels: a graph that has little room is drawn at half its size."""
+HIDES = 14.0
+"""Pixels from which on a filled box of a layer above hides what lies under it."""
+SIGNS = {"\N{MINUS SIGN}": "-", "·": "*", "×": "*", "÷": "/", "²": "**2", "√": "sqrt", "^": "**", ",": ""}
+NUMERIC = re.compile(r"(?:[\d.\s+\-*/()]|sqrt|(?<=\d)e(?=[\d+-]))+")
+
+
+def ink(text: TextItem) -> Box:
+    """The box of a text without what hangs below its line."""
+    return text.left, text.y - CAP_HEIGHT * text.size, text.width, CAP_HEIGHT * text.size
+
+
+def covers(layer: list[Sketch]) -> list[Box]:
+    """What a layer hides of those below it."""
+    boxes = [shape for sketch in layer for shape in sketch.shapes if isinstance(shape, Rect) and shape.fill is not None]
+    return [(b.x, b.y, b.width, b.height) for b in boxes if rgba(b.fill)[3] > 0.9 and min(b.width, b.height) > HIDES]
+
+
+def seen(bench) -> Iterator[TextItem]:
+    """The texts that nothing lies over."""
+    layers = [bench.sketches, *bench.overlays]
+    for number, layer in enumerate(layers):
+        above = [box for upper in layers[number + 1 :] for box in covers(upper)]
+        for text in (text for sketch in layer for text in sketch.texts):
+            if not any(meet(ink(text), box, -2.0) for box in above):
+                yield text
+
+
+@pytest.fixture
+def scene(request, tmp_path):
+    numbers, name = make.Numbers(tmp_path), request.param
+    given = {flag: numbers._place(value) for flag, value in make.BEGUN.get(name, {}).items()}
+    loaded = make.load_scene(name)
+    made = loaded.begun(loaded.options(engine="numpy", dtype="float64", threads=1, **given))
+    yield made
+    made.run.close()
+
+
+@pytest.fixture
+def view(scene, request):
+    state = request.param
+    scene.run.step(0 if state == "start" else make.DONE)
+    with make.viewer(scene, SIZES[0], playing=state == "start", wait=None) as view:
+        make.settle(view)
+        for what in make.STATES[state]:
+            view.bench.select(min(what, len(scene.run.values) - 1)) if isinstance(what, int) else view.send(what)
+            make.settle(view)
+        yield view
+
+
+def at_sizes(view) -> Iterator[tuple[tuple[int, int], list[TextItem]]]:
+    for size in SIZES:
+        view.resize(size)
+        make.settle(view)
+        yield size, list(seen(view.bench))
+
+
+def value_of(text: str) -> float | None:
+    """A side of an equation as a number; None where letters stand in it."""
+    for sign, python in SIGNS.items():
+        text = text.replace(sign, python)
+    text = re.sub(r"sqrt\s*(\d[\d.e-]*)", r"sqrt(\1)", text.strip())
+    if not text or not re.search(r"\d", text) or not NUMERIC.fullmatch(text):
+        return None
+    try:
+        return float(eval(text, {"__builtins__": {}, "sqrt": math.sqrt}))
+    except (SyntaxError, TypeError, ZeroDivisionError):
+        return None  # a part of one that goes on in the next line
+
+
+def printed_digit(text: str) -> float:
+    """What one more of the last printed digit is worth."""
+    digits, _, power = text.replace("\N{MINUS SIGN}", "-").strip().lstrip("+-( ").rstrip(")").partition("e")
+    places = len(digits.partition(".")[2])
+    return 10.0 ** (int(power or 0) - places)
+
+
+def lines(texts: list[TextItem]) -> Iterator[str]:
+    """What stands on one line, from left to right, where the gap is that of a space."""
+    rows: dict[tuple[float, float], list[TextItem]] = {}
+    for text in texts:
+        rows.setdefault((round(text.y, 1), text.size), []).append(text)
+    for row in rows.values():
+        row.sort(key=lambda text: text.left)
+        line, right = "", -math.inf
+        for text in row:
+            if text.left - right > 0.6 * text.size:
+                yield line
+                line = ""
+            line, right = line + text.text, text.left + text.width
+        yield line
+
+
+@pytest.mark.parametrize("view", STATES, indirect=True)
+@pytest.mark.parametrize("scene", make.scene_names(), indirect=True)
+def test_every_text_can_be_read_and_is_true(view):
+    wrong = []
+    for size, texts in at_sizes(view):
+        width, height = view.bench.places.size
+        boxes = [ink(text) for text in texts]
+        for number, (text, box) in enumerate(zip(texts, boxes, strict=True)):
+            if min(box[0], box[1], width - box[0] - box[2], height - box[1] - box[3]) < -0.5:
+                wrong.append(f"{size}: {text.text!r} leaves the picture: {box}")
+            over = [other for other, its in zip(texts[:number], boxes[:number], strict=True) if meet(box, its, -0.5)]
+            wrong += [f"{size}: {text.text!r} lies over {other.text!r} at {box}" for other in over]
+            if text.size < SMALLEST:
+                wrong.append(f"{size}: {text.text!r} is {text.size} pixels high")
+        for line in lines(texts):
+            left, equals, right = line.rpartition(" = ")
+            of, to = value_of(left.rpartition(" = ")[2]), value_of(right)
+            if equals and of is not None and to is not None and abs(of - to) > 0.5001 * printed_digit(right):
+                wrong.append(f"{size}: {line!r} is {of}")
+        frame = view.bench._frame
+        wrong += [f"{size}: {text.text!r}, the picture is of {frame.step}" for text in texts
+                  if (said := re.fullmatch(r"(?:paused at )?step ([\d,]+)", text.text))
+                  and int(said[1].replace(",", "")) != frame.step]  # fmt: skip
+    assert not wrong, "\n".join(wrong)
