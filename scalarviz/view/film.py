@@ -24,7 +24,7 @@ from .benches import any_subject, bench_of
 from .ink.gl import require_vispy
 from .ink.places import check_size
 from .ink.theme import Theme, presenting
-from .out.film_file import Film, check_fps, film_of, kind_of
+from .out.files import Film, check_fps, film_of, kind_of
 from .out.offscreen import offscreen
 from .out.vector import SVG, svg_of_bench
 from .shown.standing import standing

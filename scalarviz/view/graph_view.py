@@ -9,11 +9,10 @@ from pathlib import Path
 
 from ..errors import ScalarvizError
 from .drawing import Drawing
+from .graph.cards import said_of
 from .graph.figure import ink_of
-from .graph.frame import View
 from .graph.layout import Box, Layout, laid_out
-from .graph.said import said_of
-from .ink.figure import Figure
+from .ink.figure import Figure, View
 from .ink.overlay import banner, help_panel, pointer_label
 from .ink.painter import Painter
 from .ink.places import LABEL

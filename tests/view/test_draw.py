@@ -20,7 +20,7 @@ import scalarviz as sv
 from scalarviz import nn
 from scalarviz.errors import InputError
 from scalarviz.view.graph.cards import SIZE
-from scalarviz.view.graph.signs import constant_text, figure_of
+from scalarviz.view.graph.nodes import constant_text, figure_of
 from scalarviz.view.ink.svg import svg_of
 from scalarviz.view.ink.text import ADVANCES, asked_advance, measure
 

@@ -19,8 +19,7 @@ from kit.runs import bits, make_run
 from scalarviz import nn, optim
 from scalarviz.errors import DivergedError, InputError
 from scalarviz.io import replacing
-from scalarviz.view.out.film_file import Film, film_of
-from scalarviz.view.out.still import save_png
+from scalarviz.view.out.files import Film, film_of, save_png
 from scalarviz.view.watch.pace import pace
 
 
@@ -108,7 +107,7 @@ def test_an_encoder_that_stops_is_said_in_words(tmp_path: Path, monkeypatch, fre
         yield
         raise BrokenPipeError(32, "Broken pipe")
 
-    monkeypatch.setattr("scalarviz.view.out.film_file.shutil.disk_usage", lambda path: SimpleNamespace(free=free))
+    monkeypatch.setattr("scalarviz.view.out.files.shutil.disk_usage", lambda path: SimpleNamespace(free=free))
     with (
         pytest.raises(InputError, match=f"cannot write .*film.mp4: {says}"),
         Film(tmp_path / "film.mp4", (64, 48)) as f,

@@ -11,8 +11,8 @@ from PIL import Image
 
 from scalarviz.errors import InputError
 from scalarviz.io import replacing
-from scalarviz.view.out import film_file
-from scalarviz.view.out.film_file import MOST_FPS, Film, Gif, check_fps, film_of
+from scalarviz.view.out import files
+from scalarviz.view.out.files import MOST_FPS, Film, Gif, check_fps, film_of
 
 COLOURS = [(200, 40, 40), (40, 200, 40), (40, 40, 200), (250, 250, 250)]
 
@@ -65,7 +65,7 @@ def test_a_film_that_fails_leaves_the_old_one(tmp_path):
 @pytest.mark.parametrize("broken", ["palette", "painting", "end"])
 def test_a_full_disk_leaves_no_half_file(tmp_path, monkeypatch, broken):
     pytest.importorskip("imageio_ffmpeg")
-    real, calls = film_file._ffmpeg, []
+    real, calls = files._ffmpeg, []
 
     def ffmpeg(arguments):
         calls.append(arguments)
@@ -77,7 +77,7 @@ def test_a_full_disk_leaves_no_half_file(tmp_path, monkeypatch, broken):
             arguments[-1].write_bytes(arguments[-1].read_bytes()[:-1])
         return done
 
-    monkeypatch.setattr(film_file, "_ffmpeg", ffmpeg)
+    monkeypatch.setattr(files, "_ffmpeg", ffmpeg)
     with pytest.raises(InputError, match="is the disk full"), Gif(tmp_path / "film.gif", (64, 48)) as film:
         film.add(filled((64, 48), 9))
     assert list(tmp_path.iterdir()) == []

@@ -62,9 +62,9 @@ def test_the_picture_is_that_of_the_whole_graph(
     z = make(4000)  # type: ignore[operator]
     z.backward()
     monkeypatch.setattr(shown, "HUGE", sys.maxsize)
-    whole = shown.shown([z], Wish(unfold=unfold, chains=True))
+    whole = shown.shown_of([z], Wish(unfold=unfold, chains=True))
     monkeypatch.setattr(shown, "HUGE", 0)
-    short = shown.shown([z], Wish(unfold=unfold, chains=True))
+    short = shown.shown_of([z], Wish(unfold=unfold, chains=True))
     assert short.count == whole.count  # nothing is forgotten
     assert len(short.nodes) < len(whole.nodes)  # and there was something far
     assert picture(short) == picture(whole)

@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from scalarviz import nn
-from scalarviz.view.graph.cards import ABOVE, AIR, BEHIND
-from scalarviz.view.graph.columns import columns_of
+from scalarviz.view.graph.cards import ABOVE, AIR, BEHIND, said_of
 from scalarviz.view.graph.figure import ink_of
-from scalarviz.view.graph.layout import Layout
-from scalarviz.view.graph.said import said_of
+from scalarviz.view.graph.layout import Layout, columns_of
 from scalarviz.view.ink.sketch import TextItem, points_of
 from scalarviz.view.ink.theme import get_theme
 

@@ -11,10 +11,9 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run import Moment
 from scalarviz.run.panels import GraphPanel, LossCurve, Made
-from scalarviz.view.graph.frame import LEAST, MOST, SEEN, View
 from scalarviz.view.graph.layout import MARGIN
 from scalarviz.view.graph_view import GraphView
-from scalarviz.view.ink.figure import Figure
+from scalarviz.view.ink.figure import LEAST, MOST, SEEN, Figure, View
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.sketch import Rect, TextItem
 from scalarviz.view.out.unseen import Unseen
@@ -149,7 +148,7 @@ def test_pointing_says_operation_numbers_and_derivative(host):
     shown = host.picture()
     x, y = (int(v) for v in place(view, box))
     assert (shown[y + 20 : y + 120, x + 20 : x + 160] != without[y + 20 : y + 120, x + 20 : x + 160]).any()
-    from scalarviz.view.graph.said import said_of
+    from scalarviz.view.graph.cards import said_of
 
     said = said_of(box.item)
     assert "square of 1" in said

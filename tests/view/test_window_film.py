@@ -17,7 +17,7 @@ from scalarviz.errors import InputError, MissingDependencyError
 from scalarviz.run import Scene
 from scalarviz.view.out import taking
 from scalarviz.view.out.desktop import Window
-from scalarviz.view.out.film_file import whole_mp4
+from scalarviz.view.out.files import whole_mp4
 from scalarviz.view.out.taking import Recorder, mark
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.pace import FPS

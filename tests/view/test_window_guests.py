@@ -14,7 +14,7 @@ import pytest
 from scalarviz.errors import StateError
 from scalarviz.io import load_picture
 from scalarviz.view.out.desktop import Window
-from scalarviz.view.out.lost import DisplayWatch
+from scalarviz.view.out.display import DisplayWatch
 
 pytestmark = [pytest.mark.gl, pytest.mark.skipif(not sys.platform.startswith("linux"), reason="drives an X server")]
 

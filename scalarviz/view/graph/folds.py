@@ -6,9 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import InputError, UnknownNameError, listing, shown
-from .modules import Kinds, prefixes
-from .nodes import LONG, Node
-from .signs import power_text
+from .nodes import LONG, Kinds, Node, power_text, prefixes
 
 MOST = 60
 """Nodes up to which nothing is folded."""

@@ -11,9 +11,7 @@ from ...nn import Module
 from ...scalar.value import Value
 from ...scalar.weight import Weight
 from .folds import MOST, Item, check_names, counted, items_of, joined, kept_of, names_of, with_powers
-from .modules import Calls, owners_of, place_nodes
-from .nodes import LONG, MANY, Node, gradient_of, nodes_of
-from .walk import Key, Walk, key_of, walked
+from .nodes import LONG, MANY, Calls, Key, Node, Walk, gradient_of, key_of, nodes_of, owners_of, place_nodes, walked
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ class Shown:
 
 
 @collection_paused()
-def shown(roots: Sequence[Value], wish: Wish, model: Module | None = None, calls: Calls | None = None) -> Shown:
+def shown_of(roots: Sequence[Value], wish: Wish, model: Module | None = None, calls: Calls | None = None) -> Shown:
     """What is drawn of the graph that leads to `roots`, with the numbers of now.
 
     Parameters

@@ -17,10 +17,9 @@ from ..ink.painter import Painter
 from ..ink.places import LABEL
 from ..ink.sketch import Sketch
 from ..ink.text import measure
-from .film_file import Film, check_video
 from ..panels.drawer import cut
-from .still import free, save_png
 from ..watch.pace import FPS
+from .files import Film, check_video, free, save_png
 
 SAID = 4.0
 """Seconds for which it is said what was written."""

@@ -7,13 +7,12 @@ from dataclasses import replace
 
 from ...run.panels import GraphPanel
 from ...run.source import Moment
+from ..graph.cards import said_of
 from ..graph.figure import ink_of
-from ..graph.frame import View
 from ..graph.layout import Box as Node
 from ..graph.layout import Layout, laid_out
-from ..graph.said import said_of
-from ..graph.shown import Wish, shown
-from ..ink.figure import Figure
+from ..graph.shown import Wish, shown_of
+from ..ink.figure import Figure, View
 from ..ink.overlay import pointer_label
 from ..ink.places import PRESENTER
 from ..ink.sketch import Box, Sketch
@@ -68,7 +67,7 @@ class GraphDrawer(Drawer[GraphPanel]):
 
     def _make(self, moment: Moment) -> tuple[Figure, Layout, str]:
         made = self.panel.made(moment)
-        now = shown(made.roots, Wish(self.panel.chains, self._unfold))
+        now = shown_of(made.roots, Wish(self.panel.chains, self._unfold))
         layout = laid_out(now.items)
         ink = ink_of(layout, self.ground.theme, now.of, share=1.0, v=self.ground.extent)
         return ink, layout, made.note
