@@ -229,13 +229,7 @@ def draw(
 
 
 def graph_of(z: Any, caller: FrameType) -> Drawing:
-    """The graph of what is computed already, with the names that a frame of the program has for it.
-
-    Raises
-    ------
-    TypeMismatchError, InputError
-        As :func:`draw`.
-    """
+    """The graph of what is computed already, with the names that a frame of the program has for it."""
     names = {**variables(caller.f_globals), **variables(caller.f_locals)}
     return Drawing(*_asked(z, ()), _wish(False, (), names, None), "auto")
 

@@ -35,15 +35,7 @@ STILL = 4.0
 
 
 class GraphView(Room):
-    """A guest of a host.
-
-    Parameters
-    ----------
-    drawing : Drawing
-        What is shown.
-    size : (int, int)
-        Device pixels.
-    """
+    """A guest of a host."""
 
     def __init__(self, drawing: Drawing, size: tuple[int, int]) -> None:
         self.drawing = drawing

@@ -142,13 +142,7 @@ class Handle:
 
 
 class NoWindow:
-    """Stands in a `Handle` where no window could be opened: nothing is drawn, and a loop need not know.
-
-    Parameters
-    ----------
-    source : Source
-        What would be shown.
-    """
+    """Stands in a `Handle` where no window could be opened: nothing is drawn, and a loop need not know."""
 
     display_lost = False
 
@@ -336,13 +330,7 @@ LATEST = 0.2
 
 
 class Turns:
-    """Paints what is watched, and looks for keys and mouse, in its share of the time.
-
-    Parameters
-    ----------
-    window : Window
-    watched : Watched
-    """
+    """Paints what is watched, and looks for keys and mouse, in its share of the time."""
 
     def __init__(self, window: Window, watched: Watched) -> None:
         self._window, self._watched, self._thread = window, watched, threading.get_ident()

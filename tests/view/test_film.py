@@ -51,14 +51,7 @@ def test_a_short_run_fills_the_film_as_well() -> None:
 
 @pytest.mark.parametrize(
     ("total", "duration", "fps"),
-    [
-        (-1, 20, 30),
-        (10, 0, 30),
-        (10, float("nan"), 30),
-        (10, float("inf"), 30),
-        (10, 20, 0),
-        (10, 1e6, 60),
-    ],
+    [(-1, 20, 30), (10, 0, 30), (10, float("nan"), 30), (10, float("inf"), 30), (10, 20, 0), (10, 1e6, 60)],
 )
 def test_impossible_paces_are_refused(total: int, duration: float, fps: int) -> None:
     with pytest.raises(InputError, match="allowed"):

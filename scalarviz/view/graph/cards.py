@@ -30,36 +30,16 @@ PORT = 7.0
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """The texts of a node, and its size.
+    """The texts of a node, and its size."""
 
-    Attributes
-    ----------
-    left : str
-        In the upper line at the left: the name of a leaf, or of a fold.
-    above : str
-        The name of a result.
-    sign : str
-        The operation.
-    cell : float
-        Width of the cell that the sign has, 0 without one.
-    value : str
-    gradient : str or None
-        None: not computed, which is hatched.
-    lines : int
-        1 or 2.
-    folded : bool
-        Whether it stands for many.
-    width, height : float
-    """
-
-    left: str
-    above: str
-    sign: str
-    cell: float
+    left: str  # in the upper line at the left: the name of a leaf, or of a fold
+    above: str  # the name of a result
+    sign: str  # the operation
+    cell: float  # width of the cell that the sign has, 0 without one
     value: str
-    gradient: str | None
-    lines: int
-    folded: bool
+    gradient: str | None  # None: not computed, which is hatched
+    lines: int  # 1 or 2
+    folded: bool  # whether it stands for many
     width: float
     height: float
 

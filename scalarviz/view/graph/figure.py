@@ -60,23 +60,7 @@ def ink_of(
     v: float | None = None,
     wrong: str = "",
 ) -> Figure:
-    """The figure.
-
-    Parameters
-    ----------
-    layout : Layout
-    theme : Theme
-    of : str
-        What the gradients are derivatives of, for the legend.
-    said : callable
-        What is said of an item where a pointer rests on it.
-    share : float
-        Of the colour map that the largest weight has.
-    v : float, optional
-        What that weight is: the end of the colours' range; default: the graph's own.
-    wrong : str
-        What is wrong with the numbers, a line below all.
-    """
+    """The figure."""
     palette = Palette(theme, [box.item for box in layout.boxes], share, v)
     ends = {id(edge.source) for edge in layout.edges}
     parts = [_edges(layout.edges, palette)]

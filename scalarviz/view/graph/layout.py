@@ -17,41 +17,22 @@ ORDERINGS = 2
 
 @dataclass(slots=True, eq=False)
 class Stop:
-    """One place in a column: an item, or the lane of an edge on its way.
+    """One place in a column: an item, or the lane of an edge on its way."""
 
-    Attributes
-    ----------
-    item : Item
-        Of a lane, the one from which the edge comes.
-    column : int
-    lane : bool
-    before, after : list of Stop
-        Neighbours in the column before and after it, each once.
-    """
-
-    item: Item
+    item: Item  # of a lane, the one from which the edge comes
     column: int
     lane: bool = False
     before: list[Stop] = field(default_factory=list)
-    after: list[Stop] = field(default_factory=list)
+    after: list[Stop] = field(default_factory=list)  # neighbours in the column before and after it, each once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """The places of a graph.
+    """The places of a graph."""
 
-    Attributes
-    ----------
-    stops : list of list of Stop
-        Of each column, from top to bottom.
-    of : dict of Item to Stop
-    lanes : dict of Item to list of Stop
-        The lanes that begin at an item, from left to right.
-    """
-
-    stops: list[list[Stop]]
+    stops: list[list[Stop]]  # of each column, from top to bottom
     of: dict[Item, Stop]
-    lanes: dict[Item, list[Stop]]
+    lanes: dict[Item, list[Stop]]  # the lanes that begin at an item, from left to right
 
     def way(self, source: Item, target: Item) -> list[Stop]:
         """The lanes of the edge between two items."""
@@ -186,22 +167,14 @@ COMMUTE = ("add", "mul", "dot", "total", "max", "minimum", "maximum", "logaddexp
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Box:
-    """A node in the picture.
-
-    Attributes
-    ----------
-    item : Item
-    card : Card
-    x, y, width, height : float
-        Of its frame; a name stands above it.
-    """
+    """A node in the picture."""
 
     item: Item
     card: Card
     x: float
     y: float
     width: float
-    height: float
+    height: float  # of its frame; a name stands above it
 
     def holds(self, at: Point) -> bool:
         """Whether a point is on it."""
@@ -210,40 +183,22 @@ class Box:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """The way of an operand into a result.
-
-    Attributes
-    ----------
-    source, target : Box
-    place : int
-        Which operand it is.
-    pieces : tuple of Cubic
-        Each begins where the one before it ends, all horizontally at both ends; straight ones too.
-    """
+    """The way of an operand into a result."""
 
     source: Box
     target: Box
-    place: int
+    place: int  # which operand it is
     pieces: tuple[Cubic, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """A graph in the plane.
+    """A graph in the plane."""
 
-    Attributes
-    ----------
-    boxes : tuple of Box
-        Operands before results.
-    edges : tuple of Edge
-    width, height : float
-        Where its right and its lower edge are.
-    """
-
-    boxes: tuple[Box, ...]
+    boxes: tuple[Box, ...]  # operands before results
     edges: tuple[Edge, ...]
     width: float
-    height: float
+    height: float  # where its right and its lower edge are
 
     def at(self, point: Point) -> Box | None:
         """The node at a point."""
@@ -371,18 +326,7 @@ Extent = Callable[[Stop], tuple[float, float]]
 
 
 def heights(stops: Sequence[Sequence[Stop]], extent: Extent, gap: float, top: float) -> dict[Stop, float]:
-    """The height of each stop, downwards.
-
-    Parameters
-    ----------
-    stops : sequence of sequences of Stop
-        Of each column, in their order.
-    extent : callable
-    gap : float
-        At least so much is between the lower edge of one and the upper edge of the next.
-    top : float
-        Where the uppermost edge of all is.
-    """
+    """The height of each stop, downwards."""
     found: dict[Stop, float] = {}
     for column in stops:
         _stand(column, [0.0] * len(column), extent, gap, found)

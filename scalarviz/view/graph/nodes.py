@@ -30,17 +30,9 @@ LASTING = frozenset((Value, Dot, Total))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Walk:
-    """The objects of a graph.
+    """The objects of a graph."""
 
-    Attributes
-    ----------
-    objects : dict of Key to Value or Row
-        Operands before results.
-    below : dict of Key to tuple of Key
-        The operands of each, in their order; one that is taken twice stands there twice. These keys are in no order.
-    """
-
-    objects: dict[Key, Value | Row]
+    objects: dict[Key, Value | Row]  # operands before results
     below: dict[Key, tuple[Key, ...]]
 
 
@@ -62,18 +54,7 @@ def row_name(row: Row) -> str:
 
 
 def walked(roots: Sequence[Value], unfold: frozenset[str], long: int, most: int | None = None) -> Walk | None:
-    """Everything that leads to `roots`.
-
-    Parameters
-    ----------
-    roots : sequence of Value
-    unfold : set of str
-        Names of rows of weights that are wanted one by one.
-    long : int
-        More weights of a row than this are one object.
-    most : int, optional
-        None is returned as soon as there are more objects than this.
-    """
+    """Everything that leads to `roots`."""
     objects: dict[Key, Value | Row] = {}
     below: dict[Key, tuple[Key, ...]] = {}
     stack: list[Value | Row] = list(reversed(roots))
@@ -128,47 +109,19 @@ SUMS = {"identity": "sum", "square": "sum **2", "abs": "sum abs"}
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A number of the graph.
-
-    Attributes
-    ----------
-    kind : {"op", "leaf", "weight", "row", "far"}
-        A result, a number from outside, a weight, many neighbouring weights, or all that is far below the results.
-    op : str
-        Name of the operation; empty where there is none.
-    operands : tuple of Node
-        In their order; one that is taken twice stands there twice.
-    value : float
-        NaN for a row, and for what is far.
-    grad : float or None
-        None: not computed.
-    name : str
-        What it is called; empty for nothing.
-    of : Value or Row
-        The object itself.
-    path : str
-        Whose it is: the path of a module, or empty.
-    flows : tuple of bool
-        Which operands a derivative goes to.
-    count : int
-        Numbers that it stands for.
-    sign : str
-        How the operation is written, where that is not as always.
-    users : dict of Node
-        The results that take it, in the order in which they were made.
-    """
+    """A number of the graph."""
 
     kind: Kind
-    op: str
-    of: Value | Row
-    value: float
-    operands: tuple[Node, ...] = ()
-    grad: float | None = None
-    name: str = ""
-    path: str = ""
-    flows: tuple[bool, ...] = ()
-    count: int = 1
-    sign: str = ""
+    op: str  # name of the operation; empty where there is none
+    of: Value | Row  # the object itself
+    value: float  # naN for a row, and for what is far
+    operands: tuple[Node, ...] = ()  # in their order; one that is taken twice stands there twice
+    grad: float | None = None  # None: not computed
+    name: str = ""  # what it is called; empty for nothing
+    path: str = ""  # whose it is: the path of a module, or empty
+    flows: tuple[bool, ...] = ()  # which operands a derivative goes to
+    count: int = 1  # numbers that it stands for
+    sign: str = ""  # how the operation is written, where that is not as always
     users: dict[Node, None] = field(default_factory=dict)
 
     @property
@@ -178,13 +131,7 @@ class Node:
 
 
 def nodes_of(walk: Walk, far: Collection[Key] = frozenset()) -> list[Node]:
-    """A record of every object, operands before results, with the numbers of now; all results that are `far` are one.
-
-    Raises
-    ------
-    TracingError
-        The graph is being recorded: there are no numbers.
-    """
+    """A record of every object, operands before results, with the numbers of now; all that is `far` is one."""
     made = _far_nodes(walk, far) if far else {}
     for key in [key for key in walk.objects if key not in made] if far else walk.objects:
         made[key] = _node(walk.objects[key], tuple([made[k] for k in walk.below[key]]))
@@ -311,31 +258,14 @@ def last_calls(model: Module) -> Calls:
 
 
 class Owners(NamedTuple):
-    """Whose the nodes of a graph are.
+    """Whose the nodes of a graph are."""
 
-    Attributes
-    ----------
-    kinds : dict of str to str
-        The class of every module that has nodes, by its path.
-    paths : dict of Key to str
-        The paths of results that a module made in its last call.
-    """
-
-    kinds: Kinds
-    paths: dict[Key, str]
+    kinds: Kinds  # the class of every module that has nodes, by its path
+    paths: dict[Key, str]  # the paths of results that a module made in its last call
 
 
 def owners_of(walk: Walk, model: Module | None = None, calls: Calls | None = None) -> Owners:
-    """Which modules made what of a graph.
-
-    Parameters
-    ----------
-    walk : Walk
-    model : Module, optional
-        The whole; default: what the weights of the graph belong to.
-    calls : mapping of int to Call, optional
-        Of its parts; default: their last ones.
-    """
+    """Which modules made what of a graph."""
     roots = [model] if model is not None else _roots(walk)
     kinds: Kinds = {}
     paths: dict[Key, str] = {}

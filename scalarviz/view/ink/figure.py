@@ -25,19 +25,7 @@ class Figure:
     def placed(
         self, *, scale: float = 1.0, at: Point = (0.0, 0.0), ground: bool = True, window: Box | None = None
     ) -> Sketch:
-        """All of it on one sketch.
-
-        Parameters
-        ----------
-        scale : float
-            Pixels of the sketch that one of the figure becomes.
-        at : (float, float)
-            Where the figure's upper left corner is in the sketch.
-        ground : bool
-            Whether the page behind it is painted too.
-        window : (x, y, width, height), optional
-            Letters and polygons that are not wholly inside are left out; frames and lines are cut.
-        """
+        """All of it on one sketch."""
         sketch = Sketch()
         for part in self.parts[0 if ground else 1 :]:
             moved = [_moved(record, scale, at, cut=window is not None) for record in (*part.shapes, *part.texts)]
@@ -137,22 +125,13 @@ SEEN = 60.0
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A figure in a window.
-
-    Attributes
-    ----------
-    figure, window : (float, float)
-        Width and height of both.
-    scale : float
-    left, top : float
-        Where the figure's corner is in the window.
-    """
+    """A figure in a window."""
 
     figure: tuple[float, float]
-    window: tuple[float, float]
+    window: tuple[float, float]  # width and height of both
     scale: float
     left: float
-    top: float
+    top: float  # where the figure's corner is in the window
 
     @classmethod
     def whole(cls, figure: tuple[float, float], window: tuple[float, float]) -> View:

@@ -31,26 +31,7 @@ BESIDE = 32
 
 
 class Window:
-    """A window around one viewer at a time.
-
-    Parameters
-    ----------
-    make : callable
-        Makes what it shows for a size in device pixels; called with the window's GL context current.
-    name : str
-        Of what is shown, for the title and the screenshots.
-    size : (int, int)
-        Logical pixels of the window's inside.
-    shots : path
-        Folder of screenshots and films.
-    on_note : callable, optional
-        Told in one line what happened ("wrote shot.png").
-
-    Raises
-    ------
-    MissingDependencyError
-        No Qt, or no OpenGL context could be made.
-    """
+    """A window around one viewer at a time."""
 
     def __init__(
         self,
@@ -431,6 +412,7 @@ class signals:
 
 
 # ---- What comes into a window: files chosen in Qt's dialogue or dropped on it, a line typed into a field.
+
 
 def ask_file(widget: Any, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
     """Open a dialogue for a file whose name has one of the endings; `then` gets the one that is chosen."""

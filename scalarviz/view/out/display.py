@@ -103,13 +103,7 @@ def check_window() -> None:
 
 
 def application() -> Any:
-    """The vispy application on Qt.
-
-    Raises
-    ------
-    MissingDependencyError
-        No display, no Qt, or one that does not start here; the message says why.
-    """
+    """The vispy application on Qt."""
     if why := no_display():
         raise MissingDependencyError(f"a window needs a display: {why}. {WITHOUT}")
     check_window()
@@ -216,13 +210,7 @@ _CODE = "from {binding}.QtGui import QGuiApplication as A; a = A([]); print(a.pl
 
 
 class WindowProbe:
-    """Starts Qt in another process; :meth:`reason` says how that went.
-
-    Attributes
-    ----------
-    binding, package : str
-        What was found of Qt (``PySide6`` out of ``PySide6-Essentials``); empty if nothing was.
-    """
+    """Starts Qt in another process; :meth:`reason` says how that went."""
 
     def __init__(self) -> None:
         self.binding = next((name for name in BINDINGS if find_spec(name)), "")
@@ -289,12 +277,6 @@ class DisplayWatch:
 
     A thread looks at the connection. Once it is lost, the window's loop must take what is to be done (:meth:`first`)
     within `PATIENCE` seconds; else `rescue` is called from the thread and the process ends with code 2.
-
-    Parameters
-    ----------
-    native_application : object
-    rescue : callable
-        Saves what must not be lost.
     """
 
     def __init__(self, native_application: Any, rescue: Callable[[], None]) -> None:

@@ -182,21 +182,7 @@ PAINT = "paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle"
 
 
 class Gif(Film):
-    """Write frames into a GIF that plays round and round; as a `Film`, of any size.
-
-    Parameters
-    ----------
-    path : path-like
-        Ends in ``.gif``.
-    size : (int, int)
-    fps : int
-        At most `MOST_FPS`.
-
-    Raises
-    ------
-    InputError
-        More frames a second, or another name.
-    """
+    """Write frames into a GIF that plays round and round; as a `Film`, of any size."""
 
     suffix: ClassVar[str] = ".gif"
 
@@ -304,6 +290,7 @@ def _ends(path: Path) -> bool:
 
 
 # ---- Pictures to disk, atomically: a reader sees the old file or the whole new one, never a half.
+
 
 def save_png(path: str | os.PathLike[str], picture: NDArray[np.uint8]) -> Path:
     """Write `picture`, uint8 (H, W, 3), as a PNG."""

@@ -109,15 +109,7 @@ Key = tuple[str, str, int]
 
 
 class Faces:
-    """Pictures by what they show and of which run.
-
-    Attributes
-    ----------
-    shows : str
-        ``"panel"`` or ``"cubes"``.
-    aspect : float
-        Width of a picture by its height.
-    """
+    """Pictures by what they show and of which run."""
 
     def __init__(
         self,

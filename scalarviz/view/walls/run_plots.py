@@ -46,15 +46,7 @@ Floats = NDArray[np.float64]
 
 
 class Paper:
-    """A place for a plot, its vertical axis a loss.
-
-    Attributes
-    ----------
-    plot : Box
-        Where values stand.
-    ink : Sketch
-        What is drawn.
-    """
+    """A place for a plot, its vertical axis a loss."""
 
     def __init__(
         self, box: Box, theme: Theme, title: str, values: Floats, named: Sequence[tuple[str, str]] = ()

@@ -122,22 +122,7 @@ NO_PICTURES = '<p class="small">Pictures of the runs are missing: nothing can dr
 def report_of(
     runs: Runs, *, theme: str = "dark", about: str = "", say: Callable[[str], object] = lambda line: None
 ) -> str:
-    """The page.
-
-    Parameters
-    ----------
-    runs : Runs
-    theme : {"dark", "light"}
-    about : str
-        When and how the sweep was made.
-    say : callable
-        Told what is being done, line by line: players are trained again.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such theme.
-    """
+    """The page."""
     look = get_theme(theme)
     players, scripts = _players(runs, look.name, say)
     plots = [svg_of(light, dark=dark) for light, dark in zip(figures(runs.results, "light"),
@@ -184,13 +169,7 @@ def write_report(
     runs: Runs, path: StrPath, *, theme: str = "dark", about: str = "",
     say: Callable[[str], object] = lambda line: None,
 ) -> Path:  # fmt: skip
-    """Write it, whole or not at all; the arguments as of :func:`report_of`.
-
-    Raises
-    ------
-    InputError
-        It cannot be written there.
-    """
+    """Write it, whole or not at all; the arguments as of :func:`report_of`."""
     check_target(path)
     write_bytes(path, report_of(runs, theme=theme, about=about, say=say).encode("utf-8", "backslashreplace"))
     return Path(path)

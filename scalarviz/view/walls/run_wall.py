@@ -32,18 +32,7 @@ from ..watch.room_actions import RUNS
 from .door import Opened, Way
 from .run_faces import Faces
 from .run_plots import sentence, sheet
-from .runs import (
-    DOT,
-    LEARNT,
-    Runs,
-    counts_text,
-    ending_colour,
-    ending_of,
-    number_text,
-    options_text,
-    run_text,
-    runs_of,
-)
+from .runs import DOT, LEARNT, Runs, counts_text, ending_colour, ending_of, number_text, options_text, run_text, runs_of
 from .tiles import LINE, Look, Tiled, grid_of
 from .wall import BACK_SECONDS, Rooms
 

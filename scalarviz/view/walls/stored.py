@@ -29,20 +29,7 @@ from ..shown.subject import Subject
 
 
 def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
-    """The numbers of one file with their histogram, or of two with their difference.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        One or two.
-    only : sequence of str
-        Patterns of names; none: all.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        One cannot be read, or they share no tensor, by name and shape.
-    """
+    """The numbers of one file with their histogram, or of two with their difference."""
     if not 1 <= len(paths) <= 2:
         raise InputError(f"one file or two are shown, got {len(paths)}")
     names = names_of(paths)
@@ -69,23 +56,7 @@ ENDINGS = (".onnx", ".safetensors")
 
 
 def stored_numbers(path: StrPath, only: Sequence[str] = ()) -> dict[str, Array]:
-    """The arrays of a file by name: of an ONNX file in the order of its graph, else in that of the names.
-
-    Parameters
-    ----------
-    path : path
-        ``.onnx`` or ``.safetensors``. Of ONNX, whole numbers in a row are left out, which are shapes and axes, and the
-        single numbers of its formulas.
-    only : sequence of str
-        Patterns of names, as ``"layers.0.*"``; none: all of them.
-
-    Raises
-    ------
-    InputError
-        There is no such file, it holds nothing of that, or more than can be shown.
-    FileFormatError
-        It is of another kind, or damaged.
-    """
+    """The arrays of a file by name: of an ONNX file in the order of its graph, else in that of the names."""
     source = check_source(path, "file")
     try:
         refuse_pickle(source)
@@ -201,15 +172,7 @@ def amount(tensors: Sequence[Tensor]) -> str:
 
 
 class Stored(Played):
-    """Named arrays that nobody changes.
-
-    Parameters
-    ----------
-    arrays : mapping of str to ndarray
-        Of real numbers, none empty.
-    name : str
-        Of the file.
-    """
+    """Named arrays that nobody changes."""
 
     can = Can()
 
@@ -265,14 +228,7 @@ class Stored(Played):
 
 
 class StoredPair(RecordedPair):
-    """Two files, and their difference where names and shapes agree.
-
-    Parameters
-    ----------
-    a, b : Stored
-    names : (str, str)
-        What they are called.
-    """
+    """Two files, and their difference where names and shapes agree."""
 
     can = Can()
 
