@@ -19,7 +19,6 @@ from ..nn import Module, Parameter
 from ..scalar import Value, mistaken
 from ..scalar.nested import every
 from ..scalar.single import Many
-from .graph.cards import said_of
 from .graph.figure import ink_of
 from .graph.layout import Layout, laid_out
 from .graph.nodes import Calls, called
@@ -81,7 +80,7 @@ class Drawing:
 
     def ink(self, theme: str, layout: Layout | None = None) -> Figure:
         """The figure in one look."""
-        return ink_of(layout or self.layout(), get_theme(theme), self.of, said=said_of, wrong=self.wrong)
+        return ink_of(layout or self.layout(), get_theme(theme), self.of, wrong=self.wrong)
 
     @property
     def wrong(self) -> str:

@@ -173,7 +173,8 @@ class GraphView(Room):
 
     def _under(self) -> Box | None:
         """The node under the pointer."""
-        return None if self._at is None else self.layout.at(self.view.on(self._at))
+        spot = None if self._at is None else self.ink.spot(self.view.on(self._at))
+        return None if spot is None else self.layout.boxes[int(spot.value)]
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
         """A button went down."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .sketch import Box, Cells, Curve, Float, Lines, Path, Point, Polygon, Rect, Shape, Sketch, TextItem
+from .sketch import Box, Cells, Curve, Float, Lines, Path, Point, Polygon, Rect, Shape, Sketch, Spot, TextItem, spot_at
 
 
 @dataclass(slots=True)
@@ -21,6 +21,10 @@ class Figure:
     def __iter__(self) -> Iterator[Shape | TextItem]:
         """All shapes and texts, part by part."""
         return (record for part in self.parts for record in (*part.shapes, *part.texts))
+
+    def spot(self, at: Point) -> Spot | None:
+        """What is under a point of it."""
+        return spot_at((spot for part in self.parts for spot in part.spots), at)
 
     def placed(
         self, *, scale: float = 1.0, at: Point = (0.0, 0.0), ground: bool = True, window: Box | None = None

@@ -47,8 +47,8 @@ def svg_of(figure: Figure, *, dark: Figure | None = None, title: str = "") -> st
     parts = [*_head((figure.width, figure.height), title, colours.name), *colours.style()]
     for part in figure.parts:
         inner = "".join(_record(record, colours) for record in (*part.shapes, *part.texts))
-        tip = f"<title>{_plain(part.tip)}</title>" if part.tip else ""
-        parts.append(f"<g>{tip}{inner}</g>")
+        tips = "".join(f"<title>{_plain(spot.tip)}</title>" for spot in part.spots if spot.tip)
+        parts.append(f"<g>{tips}{inner}</g>")
     return "\n".join([*parts, "</svg>"])
 
 

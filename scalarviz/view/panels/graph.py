@@ -102,7 +102,8 @@ class GraphDrawer(Drawer[GraphPanel]):
         """The node at a point."""
         if self._layout is None or self._view is None or self.box is None or self._in_room(at)[1] < 0:
             return None
-        return self._layout.at(self._view.on(self._in_room(at)))
+        spot = None if self._ink is None else self._ink.spot(self._view.on(self._in_room(at)))
+        return None if spot is None else self._layout.boxes[int(spot.value)]
 
     def _look(self, view: View) -> bool:
         """See this part from now on."""
