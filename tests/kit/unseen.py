@@ -1,7 +1,8 @@
-"""Windows that nobody sees (`Unseen`): waiting for what happens in them, and what they say."""
+"""Windows, of the desktop or such that nobody sees: waiting for what happens in them, and what they say."""
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from scalarviz.view.out.unseen import Unseen
 
@@ -24,3 +25,12 @@ def middle(host: Unseen, place: int) -> tuple[float, float]:
 def said(host: Unseen) -> str:
     """All that a wall says."""
     return " ".join(item.text for sketch in (*host.view.sketches(), *host.view.overlay()) for item in sketch.texts)
+
+
+def serve(window: Any, seconds: float = 0.0, until: Callable[[], object] = lambda: True) -> None:
+    """Let a window of the desktop go on for a while, and until something is true."""
+    least = time.monotonic() + seconds
+    while time.monotonic() < least or not until():
+        assert time.monotonic() < least + 20
+        window.serve()
+        time.sleep(0.003)
