@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .sweep.sweep import sweep as sweep
     from .view.cell.live import live as live
     from .view.cell.player import player as player
-    from .view.drawn import draw as draw
+    from .view.drawing import draw as draw
     from .view.film import film as film
     from .view.page.recording import Recording as Recording
     from .view.page.recording import load_recording as load_recording
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 else:
     # This file runs before any other, and a command has to answer Ctrl-C before NumPy is loaded: so it loads nothing.
     of_view = {
-        "Recording": ".view.page.recording", "draw": ".view.drawn", "film": ".view.film",
+        "Recording": ".view.page.recording", "draw": ".view.drawing", "film": ".view.film",
         "lesson": ".lessons.opening", "live": ".view.cell.live", "load_recording": ".view.page.recording",
         "player": ".view.cell.player", "render": ".view.render", "show": ".view.show",
     }  # fmt: skip

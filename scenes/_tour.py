@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scalarviz.view.walls.station import Act, Station, again
+from scalarviz.view.walls.door import Act, Station, again
 
 STATIONS = (
     Station(

@@ -107,7 +107,7 @@ def _text(value: object) -> str:
 
 
 def _films() -> tuple[bool, str]:
-    from ..view.out.film_file import check_video
+    from ..view.out.files import check_video
 
     try:
         check_video()
@@ -117,8 +117,7 @@ def _films() -> tuple[bool, str]:
 
 
 def _window() -> tuple[bool, str]:
-    from ..view.out.display import has_display
-    from ..view.out.qt_trial import WindowProbe
+    from ..view.out.display import WindowProbe, has_display
 
     if not has_display():
         return False, "no display (DISPLAY and WAYLAND_DISPLAY are not set); film and picture are drawn without one"

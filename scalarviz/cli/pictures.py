@@ -121,7 +121,7 @@ def _named(options: Any) -> Outputs:
             raise InputError(f"--out {path}: allowed are a film ({listing(FILMS)}) or a picture ({listing(STILLS)})")
         check_target(path)
     if films:
-        from ..view.out.film_file import check_fps, check_video
+        from ..view.out.files import check_fps, check_video
 
         check_video()
         for path in films:
@@ -133,7 +133,7 @@ def _even_sides(films: list[Path], size: tuple[int, int]) -> list[str]:
     """What is said of a film that cannot have the size that was asked for."""
     if not films or not any(side % 2 for side in size):
         return []
-    from ..view.out.film_file import even
+    from ..view.out.files import even
 
     said, asked = ("{}x{}".format(*sides) for sides in (even(size), size))
     return [
@@ -147,7 +147,7 @@ def _usual(name: str, options: Any) -> Outputs:
     for path in (*outputs.films, *outputs.stills):
         check_target(path)
     try:
-        from ..view.out.film_file import check_video
+        from ..view.out.files import check_video
 
         check_video()
     except MissingDependencyError as error:

@@ -19,9 +19,8 @@ from .window import GONE, has_window
 
 if TYPE_CHECKING:
     from ..view.ink.theme import Theme
-    from ..view.walls.door import Door, Opened, Way
-    from ..view.walls.rooms import Rooms
-    from ..view.walls.station import Station
+    from ..view.walls.door import Door, Opened, Station, Way
+    from ..view.walls.wall import Rooms
     from ..view.watch.guest import Guest
     from .flags import Command
 
@@ -38,10 +37,10 @@ def wants_wall() -> bool:
 
 def open_wall(help_instead: Callable[[], int]) -> int:
     """Show the wall until its window is closed; returns the exit code. Where no window can be opened, the help."""
-    from ..view.out.qt_trial import WindowProbe
+    from ..view.out.display import WindowProbe
 
     probe = WindowProbe()
-    from ..view.walls.rooms import WALL  # while Qt is tried out
+    from ..view.walls.wall import WALL  # while Qt is tried out
 
     found = rooms()
     if reason := probe.reason():
@@ -63,11 +62,11 @@ def open_tour(options: Any) -> int:
     """Show the tour, then the wall, until the window is closed; returns the exit code."""
     if not has_window():
         return fail("the tour needs a window, and there is no display (DISPLAY and WAYLAND_DISPLAY are not set)")
-    from ..view.out.qt_trial import WindowProbe
+    from ..view.out.display import WindowProbe
 
     probe = WindowProbe()
     from ..view.ink.theme import presenting
-    from ..view.walls.rooms import TOUR
+    from ..view.walls.wall import TOUR
 
     found = rooms(presenting(options.theme, options.presenter))
     if reason := probe.reason():
@@ -98,7 +97,7 @@ def walk(found: Rooms, first: Callable[[tuple[int, int]], Guest], name: str, siz
 
 def rooms(theme: Theme | str = "dark") -> Rooms:
     """The way through a window of all scenes."""
-    from ..view.walls.rooms import Rooms
+    from ..view.walls.wall import Rooms
     from ..view.watch.opening import PICTURES, TABLES, WEIGHTS
 
     doors = [door_of(name, path) for name, path in scene_files().items()]

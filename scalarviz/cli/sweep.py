@@ -224,7 +224,7 @@ def _written(options: Any, about: About, results: list[Result], file: Path | Non
     """Print and write what was asked for; returns why something is missing, which keeps nothing else from it."""
 
     def report(path: Path) -> None:
-        from ..view.walls.run_opening import report_of_file
+        from ..view.walls.run_report import report_of_file
 
         assert file is not None
         report_of_file(file, path, build=SceneBuild(about.name, about.build_text), say=say)

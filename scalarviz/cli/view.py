@@ -86,7 +86,7 @@ def _check_targets(options: Any) -> None:
 
 def _tell(name: str, subject: Subject) -> None:
     """How much it is, and what of two files cannot be compared."""
-    from ..view.walls.stored_source import amount
+    from ..view.walls.stored import amount
 
     source = subject.source
     say(f"{name}: {amount(subject.tensors)}")
@@ -137,7 +137,7 @@ def view_runs(options: Any) -> int:
 def _build_of(options: Any) -> SceneBuild | None:
     """What builds the runs, where that is a file of its owner's."""
     from ..sweep.results import Results
-    from ..view.walls.run_opening import scene_file
+    from ..view.walls.runs import scene_file
 
     with Results(options.file) as results:
         about, left_out = results.about, results.left_out
@@ -153,7 +153,8 @@ def _build_of(options: Any) -> SceneBuild | None:
 
 
 def _write(options: Any, path: Path, build: SceneBuild | None) -> None:
-    from ..view.walls.run_opening import report_of_file, wall_picture
+    from ..view.walls.run_report import report_of_file
+    from ..view.walls.run_wall import wall_picture
 
     name = options.file.stem
     if path.suffix.lower() == REPORT:
@@ -164,13 +165,13 @@ def _write(options: Any, path: Path, build: SceneBuild | None) -> None:
 
 
 def _runs_window(options: Any, build: SceneBuild | None) -> int:
-    from ..view.out.qt_trial import WindowProbe
+    from ..view.out.display import WindowProbe
 
     reason = WindowProbe().reason() if has_window() else "there is no display"
     if reason:
         name = options.file.stem
         return fail(f"{options.file}: no window: {reason}; try --out {name}.png, or --out {name}.html for a report")
-    from ..view.walls.run_opening import open_wall
+    from ..view.walls.run_wall import open_wall
     from .rooms import walk
 
     say(f"{options.file.stem}: ? shows the keys, Ctrl+Q closes the window")

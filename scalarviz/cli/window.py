@@ -36,7 +36,7 @@ def show_file(
     name: str, source: Any, options: Any, stop: Stop, *, keys: str = "", instead: str, **more: Any
 ) -> Handle | bool:
     """Show what a file holds until the window is closed; False (and a line that says why) if there can be none."""
-    from ..view.out.qt_trial import WindowProbe
+    from ..view.out.display import WindowProbe
 
     reason = WindowProbe().reason()
     if stop:
@@ -70,7 +70,7 @@ class InWindow:
     """A run that trains in a window. Make it early: Qt is tried out in another process meanwhile."""
 
     def __init__(self, options: Any) -> None:
-        from ..view.out.qt_trial import WindowProbe
+        from ..view.out.display import WindowProbe
 
         self.options, self._probe = options, WindowProbe()
 

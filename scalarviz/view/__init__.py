@@ -7,8 +7,7 @@ with collection_paused():  # two hundred modules, all of which stay
     from .drawing import Drawing
     from .film import film
     from .ink.sketch import Sketch
-    from .out.film_file import Film
-    from .out.still import save_png
+    from .out.files import Film, save_png
     from .panels.drawer import Drawer
     from .panels.registry import register_panel
     from .picture import Picture, picture

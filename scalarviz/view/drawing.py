@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import InputError
-from ..errors import shown as written
+from ..checks import flag, integer, one_of
+from ..errors import InputError, TypeMismatchError, shown
 from ..io import replacing
 from ..io.atomic import as_path
-from ..nn import Module
+from ..nn import Module, Parameter
 from ..scalar import Value, mistaken
+from ..scalar.nested import every
+from ..scalar.single import Many
 from .graph.figure import ink_of
 from .graph.layout import Layout, laid_out
-from .graph.modules import Calls
-from .graph.said import said_of
-from .graph.shown import Shown, Wish, shown
+from .graph.nodes import Calls, called
+from .graph.shown import Shown, Wish, shown_of, variables
 from .ink.figure import Figure
 from .ink.gl import require_vispy
 from .ink.svg import svg_of
@@ -69,7 +72,7 @@ class Drawing:
         """The graph with the numbers of now; `more` is unfolded as well."""
         roots, calls = self._roots()
         wish = replace(self.wish, unfold=(*self.wish.unfold, *more)) if more else self.wish
-        return shown(roots, wish, self._model, calls)
+        return shown_of(roots, wish, self._model, calls)
 
     def layout(self, more: Sequence[str] = ()) -> Layout:
         """Where everything stands now."""
@@ -77,7 +80,7 @@ class Drawing:
 
     def ink(self, theme: str, layout: Layout | None = None) -> Figure:
         """The figure in one look."""
-        return ink_of(layout or self.layout(), get_theme(theme), self.of, said=said_of, wrong=self.wrong)
+        return ink_of(layout or self.layout(), get_theme(theme), self.of, wrong=self.wrong)
 
     @property
     def wrong(self) -> str:
@@ -140,9 +143,9 @@ class Drawing:
         target = as_path(path)
         ending = target.suffix.lower()
         if ending not in (".svg", ".png"):
-            raise InputError(f"a drawing is written as .svg or .png, got {written(str(path))}; try graph.svg")
+            raise InputError(f"a drawing is written as .svg or .png, got {shown(str(path))}; try graph.svg")
         if ending == ".png":
-            from .out.still import save_png
+            from .out.files import save_png
 
             return save_png(target, self.pixels())
         with replacing(target) as temporary:
@@ -155,3 +158,147 @@ class Drawing:
         more = f", {folded} folded" if folded else ""
         count = f"{now.count} node{'s' if now.count > 1 else ''}"
         return f"Drawing({self.of + ': ' if self.of else ''}{count}, {len(now.items)} drawn{more})"
+
+
+# ---- `draw`: the graph of a Value, a neuron or a small network as a picture, in a notebook, a file or a window.
+
+MOST_DIGITS = 12
+WINDOW = (1280, 720)
+"""Logical pixels of a window at first."""
+
+
+def draw(
+    z: Any, *inputs: Any, chains: bool = False, unfold: str | Iterable[str] | bool = (), theme: Theme = "auto",
+    window: bool = False, digits: int | None = None,
+) -> Drawing:  # fmt: skip
+    """Draw the graph of `z`: operations, data, gradients and names.
+
+    Parameters
+    ----------
+    z : Value, Weight, list of Values, Module, neuron or function
+        A result, with all that it was computed from; or what computes one from `inputs`.
+    *inputs : float or sequence of float
+        One sample for a module, a neuron (``net.perceptrons[0]``) or a function, which is called with it whenever the
+        picture is asked for. Without inputs a module's last call is drawn.
+    chains : bool
+        Whether ``a + b + c`` is drawn as two sums; else it is one.
+    unfold : str, iterable of str or True
+        Of a graph with more than 60 nodes: modules (``"0"``) whose nodes are wanted, rows of weights
+        (``"0.weight[3]"``), ``"inputs"``; True: all.
+    theme : {"auto", "dark", "light"}
+        Auto follows the notebook, or the system.
+    window : bool
+        Show it in a window, which follows the numbers. In a script this returns when the window is closed.
+    digits : int, optional
+        Decimals of the numbers, 0 to 12; default: two, and fewer for large ones.
+
+    Returns
+    -------
+    Drawing
+        The output of a notebook's cell; ``.svg`` is its text, ``.save("graph.png")`` writes it.
+
+    Raises
+    ------
+    TypeMismatchError, InputError, UnknownNameError
+        Something that has no graph; a module without inputs, not called yet; inputs of what is computed already; more
+        than 2,000 nodes; a name that nothing can be unfolded by, another theme, too many digits.
+    MissingDependencyError
+        A window, and there is no Qt or no OpenGL.
+
+    Notes
+    -----
+    A node without a name of its own has that of the variable that holds it where `draw` is called. Gradients are
+    violet; they are hatched, without a number, where no ``backward()`` came by.
+
+    Examples
+    --------
+    >>> import scalarviz as sv
+    >>> a, w = sv.Value(2.0), sv.Weight(-0.7, name="w")
+    >>> z = (a * w).tanh()
+    >>> sv.draw(z)
+    Drawing(z: 4 nodes, 4 drawn)
+    """
+    caller = sys._getframe(1)
+    names = {**variables(caller.f_globals), **variables(caller.f_locals)}
+    one_of(theme, THEMES, "draw: the theme")
+    drawing = Drawing(*_asked(z, inputs), _wish(chains, unfold, names, digits), theme)
+    if flag(window, "draw: window"):
+        _open(drawing)
+    return drawing
+
+
+def graph_of(z: Any, caller: FrameType) -> Drawing:
+    """The graph of what is computed already, with the names that a frame of the program has for it."""
+    names = {**variables(caller.f_globals), **variables(caller.f_locals)}
+    return Drawing(*_asked(z, ()), _wish(False, (), names, None), "auto")
+
+
+def _wish(chains: bool, unfold: str | Iterable[str] | bool, names: dict[int, str], digits: int | None) -> Wish:
+    """How a graph is wanted."""
+    wanted = _unfold(unfold)
+    places = None if digits is None else integer("draw: digits", digits, 0, MOST_DIGITS)
+    return Wish(flag(chains, "draw: chains"), () if isinstance(wanted, bool) else wanted, wanted is True, names, places)
+
+
+def _open(drawing: Drawing) -> None:
+    """A window that serves itself where there is a prompt; elsewhere until it is closed."""
+    from .graph_view import GraphView
+    from .out.desktop import Window
+    from .show import Handle
+
+    handle = Handle(Window(lambda size: GraphView(drawing, size), drawing.of or "graph", WINDOW))
+    drawing.handle = handle
+    handle.begin()
+    handle.wait()
+
+
+def _asked(z: Any, inputs: tuple[Any, ...]) -> tuple[Roots, Module | None]:
+    """What gives the results of which the graph is drawn, and the model that they are of."""
+    if isinstance(z, Value | list | tuple | Many | np.ndarray) and not isinstance(z, Parameter):
+        if inputs:
+            raise InputError("draw: a Value is computed already and takes no inputs; give them to a Module")
+        values = _values(z)
+        return lambda: (values, None), None
+    if isinstance(z, Module) and not inputs:
+        last = _last_call(z)
+        return lambda: (last, None), z
+    if not callable(z) or isinstance(z, type | Parameter):
+        raise TypeMismatchError(
+            f"draw takes a Value, a Weight, a list of Values, or a Module with an example input; got "
+            f"{type(z).__name__} {shown(z)}. Try sv.show(x) for what has cubes"
+        )
+    if not inputs:
+        raise InputError(f"draw: {type(z).__name__} needs an example input, as in sv.draw(neuron, [0.5, 1.0])")
+    return lambda: called(z, inputs), z if isinstance(z, Module) else None
+
+
+def _values(z: Any) -> list[Value]:
+    """The results of which the graph is drawn."""
+    if isinstance(z, Value):
+        return [z]
+    values = every(z, "draw: a list")
+    if not values:
+        raise InputError("draw: the list is empty; give at least one Value")
+    return values
+
+
+def _last_call(module: Module) -> list[Value]:
+    outputs = module._books.outputs
+    if outputs is None:
+        raise InputError(
+            f"draw: this {type(module).__name__} has not been called yet; give an example input, as in "
+            "sv.draw(net, [0.5, 1.0])"
+        )
+    return every(outputs, "draw: the module")
+
+
+def _unfold(unfold: Any) -> tuple[str, ...] | bool:
+    if isinstance(unfold, bool):
+        return unfold
+    if isinstance(unfold, str):
+        return (unfold,)
+    one = not isinstance(unfold, Iterable) or (isinstance(unfold, np.ndarray) and unfold.ndim == 0)
+    given = (unfold,) if one else tuple(unfold)
+    if not all(isinstance(name, str) for name in given):
+        raise TypeMismatchError(f"draw: unfold is a name, several names or True, got {shown(unfold)}")
+    return given

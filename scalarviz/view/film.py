@@ -24,7 +24,7 @@ from .benches import any_subject, bench_of
 from .ink.gl import require_vispy
 from .ink.places import check_size
 from .ink.theme import Theme, presenting
-from .out.film_file import Film, check_fps, film_of, kind_of
+from .out.files import Film, check_fps, film_of, kind_of
 from .out.offscreen import offscreen
 from .out.vector import SVG, svg_of_bench
 from .shown.standing import standing
@@ -178,17 +178,7 @@ def _pace_text(run: Run, pace: float, fps: int) -> str:
 
 
 class Painter:
-    """Draws whatever has a workbench, at one size, offscreen.
-
-    Parameters
-    ----------
-    make : callable
-        ``make(size, theme, cmap)`` makes the workbench.
-    size, theme, cmap
-        Of the pictures.
-    tell : callable, optional
-        Is given a line for each panel that could not be painted.
-    """
+    """Draws whatever has a workbench, at one size, offscreen."""
 
     def __init__(
         self, make: Callable[[tuple[int, int], Theme, str | None], Workbench], size: tuple[int, int], theme: Theme,
@@ -233,15 +223,7 @@ class Painter:
 
 
 class Reel:
-    """The films of a run; a context manager. A film that cannot be written ends; the training goes on without it.
-
-    Attributes
-    ----------
-    failure : str
-        Why there is no film, empty if there is.
-    frames, fps : int
-        Frames in each film so far, and of a second.
-    """
+    """The films of a run; a context manager. A film that cannot be written ends; the training goes on without it."""
 
     def __init__(self, paths: Sequence[Path], painter: Painter, fps: int) -> None:
         self.failure, self.frames, self.fps = "", 0, fps

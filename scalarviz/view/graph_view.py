@@ -9,11 +9,10 @@ from pathlib import Path
 
 from ..errors import ScalarvizError
 from .drawing import Drawing
+from .graph.cards import said_of
 from .graph.figure import ink_of
-from .graph.frame import View
 from .graph.layout import Box, Layout, laid_out
-from .graph.said import said_of
-from .ink.figure import Figure
+from .ink.figure import Figure, View
 from .ink.overlay import banner, help_panel, pointer_label
 from .ink.painter import Painter
 from .ink.places import LABEL
@@ -36,15 +35,7 @@ STILL = 4.0
 
 
 class GraphView(Room):
-    """A guest of a host.
-
-    Parameters
-    ----------
-    drawing : Drawing
-        What is shown.
-    size : (int, int)
-        Device pixels.
-    """
+    """A guest of a host."""
 
     def __init__(self, drawing: Drawing, size: tuple[int, int]) -> None:
         self.drawing = drawing
@@ -182,7 +173,8 @@ class GraphView(Room):
 
     def _under(self) -> Box | None:
         """The node under the pointer."""
-        return None if self._at is None else self.layout.at(self.view.on(self._at))
+        spot = None if self._at is None else self.ink.spot(self.view.on(self._at))
+        return None if spot is None else self.layout.boxes[int(spot.value)]
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
         """A button went down."""

@@ -14,7 +14,7 @@ from ..checks import text
 from ..errors import StateError
 from ..io import write_bytes
 from ..io.atomic import as_path
-from .out.still import check_picture, save_png
+from .out.files import check_picture, save_png
 from .out.vector import SVG
 from .page.output import Output, Pixels, image_tag, jpeg, webp
 from .page.pack import text_of

@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ..run.core.frame import Frame
 from ..sweep.groups import Kept
 from .benches import any_subject, bench_of
 from .cubes.quantity import quantity_of
@@ -18,13 +17,10 @@ from .ink.gl import require_vispy
 from .ink.places import check_size
 from .ink.theme import Theme, presenting
 from .micro.still import told_of
-from .micro.told import Told
 from .out.offscreen import offscreen
 from .out.vector import svg_of_bench
 from .shown.standing import standing
-from .shown.subject import Subject
-from .walls.kept_runs import check_plain, picture_of_kept
-from .workbench import Workbench
+from .walls.runs import check_plain, runs_of
 
 
 def render(
@@ -95,39 +91,30 @@ def rendered(
 ) -> tuple[NDArray[np.uint8], str, Callable[[], str] | None]:  # fmt: skip
     """The picture that :func:`render` returns, the words that stand in its place, and what writes it as SVG."""
     require_vispy()
+    look = presenting(theme, presenter)
     if isinstance(x, Kept):
+        from .walls.run_plots import sentence
+        from .walls.run_wall import wall_picture
+
         check_plain(render, cmap=cmap, quantity=quantity, sized=sized, threshold=threshold, supersample=supersample,
                     pace_text=pace_text, step=step, inside=inside, whole_batch=whole_batch)  # fmt: skip
-        return *picture_of_kept(x, size, presenting(theme, presenter)), None
-    size, subject, sizing = check_size(size), any_subject(x), Sizing(sized, threshold)
-    frame, told = _moment(subject, quantity, step, inside, whole_batch)
-    with offscreen():
-        look = presenting(theme, presenter)
-        bench = bench_of(subject, size, look, cmap, quantity, sizing=sizing, supersample=supersample)
-        _show(bench, frame, pace_text, told)
-    shows = quantity_of(quantity, subject.source.moments).words
-    words = words_of(title_of(x), frame, subject.source.counted, shows=shows, told=told, which=subject.step_loss)
-    return paint(bench, size, supersample), words, partial(svg_of_bench, bench, words)
-
-
-def _moment(
-    subject: Subject, quantity: str, step: int | None, inside: int | None, whole_batch: bool
-) -> tuple[Frame, Told | None]:
-    """The frame of a step (None: now) with what `quantity` needs, and a micro-step after it."""
+        path, build = x.shown()
+        runs = runs_of(path, build)
+        picture = wall_picture(path, size, build=build, theme=look)
+        return picture, f"{runs.title}: {sentence(runs.results)}", None
+    size, subject, told = check_size(size), any_subject(x), None
+    shows = quantity_of(quantity, subject.source.moments)
     with standing(subject.source, step):
-        frame = subject.frame(state=quantity_of(quantity, subject.source.moments).state)
-        return frame, None if inside is None else told_of(subject, frame, inside, whole_batch=whole_batch)
-
-
-def _show(bench: Workbench, frame: Frame, pace_text: str, told: Told | None) -> None:
-    """A frame, or in its place a micro-step of the step that follows it."""
-    facts = bench.subject.source.facts
-    bench.update(frame, pace_text or ("" if facts is None else facts.engine))
-    if told is not None:
-        bench.inside.show(told, runs=False)
-        bench.update(told.frame, told.headline)
-
-
-def paint(bench: Workbench, size: tuple[int, int], supersample: int = 1) -> NDArray[np.uint8]:
-    """The workbench's picture, drawn offscreen, uint8 (height, width, 3)."""
-    return offscreen().render(bench.draw, size, supersample=supersample)
+        frame = subject.frame(state=shows.state)
+        if inside is not None:  # a micro-step of the step that follows
+            told = told_of(subject, frame, inside, whole_batch=whole_batch)
+    with offscreen() as context:
+        sizing, facts = Sizing(sized, threshold), subject.source.facts
+        bench = bench_of(subject, size, look, cmap, quantity, sizing=sizing, supersample=supersample)
+        bench.update(frame, pace_text or ("" if facts is None else facts.engine))
+        if told is not None:
+            bench.inside.show(told, runs=False)
+            bench.update(told.frame, told.headline)
+        picture = context.render(bench.draw, size, supersample=supersample)
+    words = words_of(title_of(x), frame, subject.source.counted, shows=shows.words, told=told, which=subject.step_loss)
+    return picture, words, partial(svg_of_bench, bench, words)

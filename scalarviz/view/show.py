@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import select
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -12,15 +15,14 @@ from ..run import Run, Scene
 from ..run.source import Source
 from ..run.sources.played import Played, RecordedSource
 from ..run.sources.recording.recorded import Recorded
-from ..run.sources.watched import Watched
+from ..run.sources.watched import RATE, SHARE, Pace, Watched
 from ..sweep.groups import ALL, Kept
 from .benches import bench_of
 from .cubes.sizes import Sizing
 from .ink.theme import Theme, presenting
 from .out.desktop import Window
-from .out.prompt import Turns, serve_prompt
 from .shown.subject import Subject, subject_of
-from .walls.kept_runs import check_plain, rooms_of_kept
+from .walls.runs import check_plain
 from .watch.guest import Guest
 from .watch.live import LiveView
 from .watch.mirror import Mirror
@@ -140,13 +142,7 @@ class Handle:
 
 
 class NoWindow:
-    """Stands in a `Handle` where no window could be opened: nothing is drawn, and a loop need not know.
-
-    Parameters
-    ----------
-    source : Source
-        What would be shown.
-    """
+    """Stands in a `Handle` where no window could be opened: nothing is drawn, and a loop need not know."""
 
     display_lost = False
 
@@ -222,8 +218,22 @@ def show(
     MissingDependencyError
         No display, Qt or OpenGL; the message says what to do or to install.
     """
-    make = _made(x, block, presenting(theme, presenter), cmap=cmap, quantity=quantity, sized=sized, steps=steps,
-                 duration=duration, threshold=threshold, paused=paused)  # fmt: skip
+    look = presenting(theme, presenter)
+    if isinstance(x, Kept):
+        check_plain(show, cmap=cmap, quantity=quantity, sized=sized, steps=steps, duration=duration,
+                    threshold=threshold, paused=paused)  # fmt: skip
+        from .walls.run_wall import rooms_of
+
+        make: Callable[[tuple[int, int]], Guest] = rooms_of(*x.shown(), look).wall
+    else:
+        sizing, trains = Sizing(sized, threshold), block and isinstance(x, Scene | Run)
+        thing = x if trains or isinstance(x, Recorded | Played | Subject) else subject_of(x)
+
+        def make(size: tuple[int, int]) -> Viewer:
+            view = _viewer(thing, size, steps, duration, look, cmap, paused)
+            view.bench.set_look(quantity=quantity, sizing=sizing)
+            return view
+
     try:
         window = Window(make, _name(x), size, on_note=on_note)
     except MissingDependencyError as missing:
@@ -237,48 +247,19 @@ def show(
     return handle
 
 
-def _made(x: Any, block: bool, look: Theme, **given: Any) -> Callable[[tuple[int, int]], Guest]:
-    """What makes what the window shows; of the runs of a sweep nothing is said that is of one run's cubes."""
-    if isinstance(x, Kept):
-        check_plain(show, **given)
-        return rooms_of_kept(x, look).wall
-    steps, duration, cmap, paused = (given[name] for name in ("steps", "duration", "cmap", "paused"))
-    make = _maker(x, block, steps, duration, look, cmap, paused)
-    return _dressed(make, given["quantity"], Sizing(given["sized"], given["threshold"]))
-
-
-def _maker(x: Any, block: bool, steps: int, duration: float, theme: Theme, cmap: str | None,
-           paused: bool) -> Callable[[tuple[int, int]], Viewer]:  # fmt: skip
-    if isinstance(x, Recorded | Played):
-        source = RecordedSource(x) if isinstance(x, Recorded) else x
-        return lambda size: Replay(bench_of(source, size, theme, cmap, hands=True), duration=duration,
-                                   wait=None if paused else WAIT)  # fmt: skip
-    if block and isinstance(x, Scene | Run):
+def _viewer(
+    x: object, size: tuple[int, int], steps: int, duration: float, theme: Theme, cmap: str | None, paused: bool
+) -> Viewer:
+    """What shows a recording, a run that is trained by the window, or what somebody else changes."""
+    wait = None if paused else WAIT
+    if isinstance(x, Scene | Run):
         scene = x if isinstance(x, Scene) else Scene("run", x)
-        return lambda size: LiveView(
-            scene,
-            size,
-            steps=steps,
-            duration=duration,
-            theme=theme,
-            cmap=cmap,
-            wait=None if paused else WAIT,
-        )
-    if isinstance(x, Subject):
-        return lambda size: Mirror(x, size, bench=bench_of(x, size, theme, cmap, hands=True))
-    subject = subject_of(x)
-    return lambda size: Mirror(subject, size, theme=theme, cmap=cmap)
-
-
-def _dressed(make: Callable[[tuple[int, int]], Viewer], quantity: str, sizing: Sizing) -> Callable[..., Viewer]:
-    """The same viewer, whose cubes show another quantity, and are of another size."""
-
-    def dressed(size: tuple[int, int]) -> Viewer:
-        view = make(size)
-        view.bench.set_look(quantity=quantity, sizing=sizing)
-        return view
-
-    return dressed
+        return LiveView(scene, size, steps=steps, duration=duration, theme=theme, cmap=cmap, wait=wait)
+    source = RecordedSource(x) if isinstance(x, Recorded) else x
+    bench = bench_of(source, size, theme, cmap, hands=True)
+    if isinstance(source, Played):
+        return Replay(bench, duration=duration, wait=wait)
+    return Mirror(bench.subject, size, bench=bench)
 
 
 def _name(x: object) -> str:
@@ -291,3 +272,90 @@ def _name(x: object) -> str:
     if isinstance(x, Played):
         return x.name
     return x.name if isinstance(x, Scene | Watched) else type(x).__name__.lower()
+
+
+# ---- Serving windows while Python waits for a line at its prompt.
+
+_hook: object | None = None  # the C side keeps only a pointer
+_clients: list[Callable[[], bool]] = []
+
+
+def serve_prompt(update: Callable[[], bool]) -> bool:
+    """Call `update` while an interactive prompt waits for input, until it returns False; whether there is one.
+
+    In IPython its own Qt integration is switched on; at the plain prompt Python's input hook is used where standard
+    input can be polled (not on Windows). In a script nothing happens: the loop calls ``update()`` itself.
+    """
+    shell = _ipython()
+    if shell is not None:
+        shell.enable_gui("qt6")
+        return True
+    if hasattr(sys, "ps1") and sys.platform != "win32":
+        _clients.append(update)
+        _install()
+        return True
+    return False
+
+
+def _ipython() -> Any:
+    module = sys.modules.get("IPython")
+    shell = module.get_ipython() if module is not None else None
+    return shell if shell is not None and hasattr(shell, "enable_gui") else None
+
+
+def _install() -> None:
+    global _hook  # noqa: PLW0603 - one hook a process is how Python has it
+    if _hook is None:
+        _hook = ctypes.CFUNCTYPE(ctypes.c_int)(_serve)
+        pointer = ctypes.c_void_p.in_dll(ctypes.pythonapi, "PyOS_InputHook")
+        pointer.value = ctypes.cast(_hook, ctypes.c_void_p).value
+
+
+def _serve() -> int:
+    """Called by Python before it reads a line: serve until there is one."""
+    while _clients:
+        _clients[:] = [update for update in _clients if update()]
+        ready, _, _ = select.select([sys.stdin], [], [], 1 / 60)
+        if ready:
+            break
+    return 0
+
+
+# ---- `Turns`: how a window and a loop that another library runs share one thread.
+
+LISTENING = SHARE / 4
+"""Of the loop's time that looking for keys and mouse takes, at most; painting has the rest."""
+LATEST = 0.2
+"""Seconds after which a key is seen."""
+
+
+class Turns:
+    """Paints what is watched, and looks for keys and mouse, in its share of the time."""
+
+    def __init__(self, window: Window, watched: Watched) -> None:
+        self._window, self._watched, self._thread = window, watched, threading.get_ident()
+        self._pace = watched.pace = Pace(RATE, SHARE - LISTENING)
+        self._ears = Pace(RATE, LISTENING, LATEST)
+        for name in ("mouse_move", "mouse_press", "mouse_wheel", "key_press", "resize"):
+            getattr(window.canvas.events, name).connect(self._touched)
+
+    def _touched(self, event: Any) -> None:
+        now = time.perf_counter()
+        self._pace.touched(now)
+        self._ears.touched(now)
+
+    def update(self, params: Any, grads: Any, **told: Any) -> bool:
+        """A step was done; returns whether the window is still open.
+
+        A loop in a thread of its own tells of its steps alone: whoever opened the window paints and hears, in `wait`.
+        """
+        start = time.perf_counter()
+        looked = self._watched.update(params, grads, **told)
+        if not self._window.closed and threading.get_ident() == self._thread:
+            if looked:
+                self._window.serve()
+                self._pace.took(start, time.perf_counter())
+            elif self._ears.due(start):
+                self._window.application.process_events()  # its timer paints what a hand has changed
+                self._ears.took(start, time.perf_counter())
+        return not self._window.closed

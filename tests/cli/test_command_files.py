@@ -195,7 +195,7 @@ def test_what_stops_the_training_of_an_own_scene_is_said_with_its_step(cli, tmp_
 @pytest.mark.ci
 @pytest.mark.parametrize(("times", "call", "stays"), [(2, 4, set()), (1, 5, {"x.mp4", "x.png"})])
 def test_ctrl_c_during_a_film_keeps_the_weights(cli, press, times, call, stays):
-    press("scalarviz.view.out.film_file.Film", "add", times, call)
+    press("scalarviz.view.out.files.Film", "add", times, call)
     drawn = ("--engine", "numpy", "--size", "320x180", "--duration", 600, "--out", "x.mp4", "--out", "x.png")
     result = cli("rgb", *drawn, "--save", "w.safetensors")
     assert result.code == 130
@@ -218,7 +218,7 @@ def test_whatever_goes_wrong_with_a_film(cli, tmp_path, monkeypatch, at):
         raise OSError("no space left\nand much more about it")
 
     genuine = sv.view.Film.__exit__
-    monkeypatch.setattr(f"scalarviz.view.out.film_file.Film.{at}", fails)
+    monkeypatch.setattr(f"scalarviz.view.out.files.Film.{at}", fails)
     flags = ("--engine", "numpy", "--size", "320x180", "--steps", 30, "--duration", 0.3)
     result = cli("rgb", *flags, "--save", "w.safetensors", "--json")
     assert (result.code, result.json["steps"]) == (2, 30)

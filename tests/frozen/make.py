@@ -51,8 +51,9 @@ from scalarviz.view.micro.ribbon import arrows
 from scalarviz.view.micro.still import told_of
 from scalarviz.view.panels.registry import OWN
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.walls import run_opening as opening
 from scalarviz.view.walls import run_report as report
+from scalarviz.view.walls.run_wall import rooms_of
+from scalarviz.view.walls.runs import runs_of
 from scalarviz.view.watch import actions, live, room_actions
 from scalarviz.view.watch.mirror import Mirror
 from scalarviz.view.watch.replay import Replay
@@ -405,8 +406,8 @@ def records(picture: Any) -> list[Record]:
         sketches, scale = [*picture.sketches(), *picture.overlay()], picture.grid.scale
         for number, result in enumerate(getattr(picture, "results", ())):
             add("action", f"run {result.number}", picture.grid.box(number), "enter", scale=scale)
-        for door, box in zip(picture.rooms.doors, getattr(picture.grid, "tiles", ()), strict=True):
-            add("action", door.name, box, "enter", scale=scale)
+        for number, door in enumerate(picture.rooms.doors):
+            add("action", door.name, picture.grid.box(number), "enter", scale=scale)
     else:
         sketches = [*bench.sketches, *(sketch for layer in bench.overlays for sketch in layer)]
         scale = bench.places.scale
@@ -535,12 +536,12 @@ def other_picture(folder: Path, name: str, size: tuple[int, int]) -> list[Record
     if name == "wall":
         return records(rooms().wall(size))
     if name in ("runs", "plots"):
-        walls = opening.rooms_of(results)
+        walls = rooms_of(results)
         walls.plots = name == "plots"
         return records(walls.wall(size))
     if name == "report":
         with patch.object(report, "can_draw", lambda: False):  # pictures are no words
-            return records(report.report_of(opening.runs_of(results)))
+            return records(report.report_of(runs_of(results)))
     if name == "graph":
         a, w, b = sv.Value(2.0), sv.Weight(-0.75, name="w"), sv.Value(0.5)
         z = (a * w + b).tanh()

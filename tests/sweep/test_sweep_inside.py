@@ -27,8 +27,9 @@ from scalarviz.sweep.build import FunctionBuild, SceneBuild
 from scalarviz.sweep.groups import by_loss, groups, loss_of, quartiles, summary, swept
 from scalarviz.sweep.pool import Pool, WorkerDiedError
 from scalarviz.sweep.result import Result
-from scalarviz.view.walls import run_opening as opening
-from scalarviz.view.walls.run_opening import open_wall, report_of_file, wall_picture
+from scalarviz.view.walls import runs as opening
+from scalarviz.view.walls.run_report import report_of_file
+from scalarviz.view.walls.run_wall import open_wall, wall_picture
 
 # ---- the pool
 

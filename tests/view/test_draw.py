@@ -19,10 +19,12 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from scalarviz import nn
 from scalarviz.errors import InputError
-from scalarviz.view.graph.cards import SIZE
-from scalarviz.view.graph.signs import constant_text, figure_of
+from scalarviz.view.graph import shown
+from scalarviz.view.graph.nodes import constant_text, figure_of
+from scalarviz.view.graph.shown import Shown, Wish
 from scalarviz.view.ink.svg import svg_of
-from scalarviz.view.ink.text import ADVANCES, asked_advance, measure
+from scalarviz.view.ink.text import ADVANCES, asked_advance
+from scalarviz.view.ink.theme import get_theme
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -33,11 +35,8 @@ def texts(picture) -> list[str]:
     return [(node.text or "").replace("\N{MINUS SIGN}", "-") for node in root.iter(f"{SVG}text")]
 
 
-def formula():
-    a, b, w = sv.Value(2.0, "a"), sv.Value(0.5, "b"), sv.Weight(-0.7, name="w")
-    z = (a * w + b).tanh()
-    z.label = "z"
-    return a, b, w, z
+def boxes_of(picture):
+    return picture.layout().boxes
 
 
 def xor_loss() -> sv.Value:
@@ -50,17 +49,14 @@ def xor_loss() -> sv.Value:
 
 
 def graph_of(root: sv.Value) -> tuple[set[int], Counter]:
-    """Nodes and edges of the objects, by a walk of its own."""
-    nodes: set[int] = set()
-    edges: Counter = Counter()
-    stack = [root]
+    """Nodes and edges of the objects, by a walk of its own; a constant exponent is part of its power's sign."""
+    nodes, edges, stack = {id(root)}, Counter(), [root]
     while stack:
         value = stack.pop()
-        if id(value) not in nodes:
-            nodes.add(id(value))
-            for parent in value.parents:
-                edges[id(parent), id(value)] += 1
-                stack.append(parent)
+        for parent in value.parents[: 1 if value.op == "pow" else None]:
+            edges[id(parent), id(value)] += 1
+            stack += [] if id(parent) in nodes else [parent]
+            nodes.add(id(parent))
     return nodes, edges
 
 
@@ -68,214 +64,216 @@ def drawn(picture) -> tuple[set[int], Counter]:
     layout = picture.layout()
     ids = [id(box.item.node.of) for box in layout.boxes]
     assert len(ids) == len(set(ids))
-    edges = Counter((id(e.source.item.node.of), id(e.target.item.node.of)) for e in layout.edges)
-    return set(ids), edges
-
-
-@pytest.mark.parametrize("make", [lambda: formula()[3], xor_loss, lambda: sv.Weight(1.0, name="w")])
-def test_every_node_and_edge_is_drawn_once(make):
-    root = make()
-    nodes, edges = graph_of(root)
-    exponents = {id(v.parents[1]) for v in [root] if v.op == "pow"}  # part of its power's sign
-    nodes, edges = nodes - exponents, Counter({e: n for e, n in edges.items() if e[0] not in exponents})
-    assert drawn(sv.draw(root, chains=True)) == (nodes, edges)
+    return set(ids), Counter((id(e.source.item.node.of), id(e.target.item.node.of)) for e in layout.edges)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.sampled_from(["add", "mul", "sub"])), max_size=25))
-def test_every_node_and_edge_of_random_graphs(steps):
+def test_every_node_and_edge_is_drawn_once(steps):
     made = [sv.Value(1.5, "a"), sv.Weight(-2.0, name="w")]
     for one, two, op in steps:
         made.append(getattr(sv, op)(made[one % len(made)], made[two % len(made)]))
-    assert drawn(sv.draw(made[-1], chains=True)) == graph_of(made[-1])
+    for root in (made[-1], xor_loss()):
+        assert drawn(sv.draw(root, chains=True)) == graph_of(root)
 
 
-def test_values_and_gradients_are_those_of_the_objects():
+def test_values_and_gradients_are_those_of_the_objects_in_the_moment_in_which_it_is_asked():
     root = xor_loss()
+    root.label = "z"
+    picture = sv.draw(root)
+    assert "no gradient yet" in texts(picture)
     root.backward()
-    for box in sv.draw(root).layout().boxes:
+    assert "gradient of z" in texts(picture)
+    next(box.item.node.of for box in boxes_of(picture) if box.item.node.name == "w0").data = 3.25
+    assert "+3.25" in texts(picture)
+    for box in boxes_of(picture):
         value = box.item.node.of
         assert box.item.node.value == value.data
         if value.op or isinstance(value, sv.Weight) or value.label:
             assert box.item.node.grad == value.grad
-            assert box.card.gradient == figure_of(value.grad)
-            assert box.card.value == figure_of(value.data)
+            assert (box.card.gradient, box.card.value) == (figure_of(value.grad), figure_of(value.data))
 
 
-def test_a_sum_of_sums_is_one_node_unless_asked_for():
+def test_a_sum_of_sums_is_one_node_and_a_constant_exponent_a_sign_unless_asked_for_named_or_shared():
     a, b, c, d = (sv.Value(float(k), name) for k, name in enumerate("abcd", 1))
-    z = a + b + c + d
-    assert texts(sv.draw(z)).count("+") == 1
-    assert texts(sv.draw(z, chains=True)).count("+") == 3
-    named = a + b
+    shared, named = a + b, a + b
     named.label = "ab"
-    assert texts(sv.draw(named + c)).count("+") == 2  # what has a name is shown
-    shared = a + b
-    assert texts(sv.draw((shared + c) * shared)).count("+") == 2  # what is used elsewhere too
-    assert texts(sv.draw(shared + shared)).count("+") == 2
-
-
-def test_it_shows_the_numbers_of_the_moment_in_which_it_is_asked():
-    _, _, w, z = formula()
-    picture = sv.draw(z)
-    before = texts(picture)
-    assert "+0.97" not in before
-    assert "no gradient yet" in before
-    z.backward()
-    after = texts(picture)
-    assert "+0.97" in after  # 2 * (1 - tanh(-0.9)**2)
-    assert "gradient of z" in after
-    w.data = 3.25
-    assert "+3.25" in texts(picture)
+    for z, more, count in ((a + b + c + d, {}, 1), (a + b + c + d, {"chains": True}, 3), (named + c, {}, 2),
+                           ((shared + c) * shared, {}, 2), (shared + shared, {}, 2)):  # fmt: skip
+        assert texts(sv.draw(z, **more)).count("+") == count
+    for z, signs in ((a**2, {"**2"}), (a**-0.5, {"**-0.5"}), (2.0**a, {"pow"}), (a**b, {"pow", "b"})):
+        assert signs <= set(texts(sv.draw(z)))
 
 
 def test_gradients_that_nobody_computed_have_no_number():
     a, w = sv.Value(2.0, "a"), sv.Weight(3.0, name="w")
     dead = (a * 0.0) * w
     dead.backward()
-    cards = {box.item.node.name: box.card for box in sv.draw(dead).layout().boxes}
-    assert cards["a"].gradient == "0"  # computed, and 0
+    assert {box.item.node.name: box.card for box in boxes_of(sv.draw(dead))}["a"].gradient == "0"  # computed, and 0
     w.zero_grad()
-    cards = {box.item.node.name: box.card for box in sv.draw(dead).layout().boxes}
-    assert cards["w"].gradient is None
+    assert {box.item.node.name: box.card for box in boxes_of(sv.draw(dead))}["w"].gradient is None
     condition, other = sv.Value(1.0, "c"), sv.Value(5.0, "o")
     chosen = sv.where(condition > 0, w, other)
     chosen.backward()
-    nodes = {box.item.node.name: box.item.node for box in sv.draw(chosen).layout().boxes}
-    assert nodes["c"].grad is None  # nothing flows to a condition
-    assert nodes["o"].grad == 0.0
+    nodes = {box.item.node.name: box.item.node for box in boxes_of(sv.draw(chosen))}
+    assert (nodes["c"].grad, nodes["o"].grad) == (None, 0.0)  # nothing flows to a condition
 
 
-def test_variables_give_names_where_there_are_none():
+def test_variables_give_names_to_objects_where_there_are_none():
     first, second = sv.Value(1.0), sv.Value(2.0, "mine")
     parts = [first * second, first + second]
     result = parts[0] * parts[1]
     assert {"first", "mine", "parts[0]", "parts[1]", "result"} <= set(texts(sv.draw(result)))
-
-
-def test_names_are_of_objects_and_not_of_where_they_were():
-    """A function makes other Values at each call, which may stand where a named one stood before."""
+    # a function makes other Values at each call, which may stand where a named one stood before
     kept = sv.Weight(2.0)
     gone = [sv.Value(float(k)) for k in range(64)]
     picture = sv.draw(lambda x: (x * kept).tanh() + 1.0, 3.0)
     del gone
-    said = texts(picture)
-    assert "kept" in said
-    assert not any(text.startswith("gone") for text in said)
-
-
-def test_a_constant_exponent_is_part_of_the_sign():
-    x = sv.Value(3.0, "x")
-    assert "**2" in texts(sv.draw(x**2))
-    assert "**-0.5" in texts(sv.draw(x**-0.5))
-    assert "pow" in texts(sv.draw(2.0**x))
-    e = sv.Value(2.0, "e")
-    assert {"pow", "e"} <= set(texts(sv.draw(x**e)))
+    assert "kept" in texts(picture)
+    assert not any(text.startswith("gone") for text in texts(picture))
 
 
 def test_a_network_is_asked_as_for_a_prediction_and_is_as_before():
     net = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5), nn.Tanh(), nn.Linear(2, 1))
     net[1].eval()
     inner = net([0.25, -0.5])
-    books = [(m._books.inputs, m._books.outputs) for m in net.modules()]
-    modes, before = [m.training for m in net.modules()], copy.deepcopy(net.state_dict())
-    picture = sv.draw(net, [1.0, 0.0])
-    assert {"x1", "x2", "0.weight[0][0]"} <= set(texts(picture))
-    assert "+1.00" in texts(picture)
-    assert [m.training for m in net.modules()] == modes
-    after = [(m._books.inputs, m._books.outputs) for m in net.modules()]
-    assert all(a[0] is b[0] and a[1] is b[1] for a, b in zip(books, after, strict=True))
-    assert all((net.state_dict()[name] == before[name]).all() for name in before)
-    assert sv.draw(net).layout().boxes[-1].item.node.of is inner[0]  # without inputs: its last call
 
+    def state():
+        return [(id(m._books.inputs), id(m._books.outputs), m.training) for m in net.modules()]
 
-def test_a_neuron_and_a_function_are_drawn():
+    before, weights = state(), copy.deepcopy(net.state_dict())
+    assert {"x1", "x2", "0.weight[0][0]", "+1.00"} <= set(texts(sv.draw(net, [1.0, 0.0])))
+    assert state() == before
+    assert all((net.state_dict()[name] == weights[name]).all() for name in weights)
+    assert boxes_of(sv.draw(net))[-1].item.node.of is inner[0]  # without inputs: its last call
     net = nn.Network(2, 2, activation=nn.Sigmoid())
     neuron = net.perceptrons[1]
-    picture = sv.draw(neuron, [0.5, 1.0])
-    assert {"sigmoid", "0.weight[1][0]", "0.bias[1]", "x1"} <= set(texts(picture))
-    assert figure_of(neuron([0.5, 1.0]).data).replace("\N{MINUS SIGN}", "-") in texts(picture)
+    value = figure_of(neuron([0.5, 1.0]).data).replace("\N{MINUS SIGN}", "-")
+    assert {"sigmoid", "0.weight[1][0]", "0.bias[1]", "x1", value} <= set(texts(sv.draw(neuron, [0.5, 1.0])))
     assert "sin" in texts(sv.draw(lambda x: (x * 2).sin(), 1.0))
+
+
+class Twice(nn.Module):
+    def __init__(self):
+        self.layer, self.out = nn.Linear(8, 8), nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.out(self.layer([h.tanh() for h in self.layer(x)]))
 
 
 def test_large_graphs_fold_by_module_and_unfold_by_name():
     net = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 3))
     picture = sv.draw(net, [0.1, 0.2, 0.3])
     assert {"0", "1", "2", "Linear", "Tanh", "64 weights"} <= set(texts(picture))
-    assert len(picture.layout().boxes) == 6
-    unfolded = sv.draw(net, [0.1, 0.2, 0.3], unfold="1")
-    assert texts(unfolded).count("tanh") == 16
-    out = net([0.1, 0.2, 0.3])
-    loss = nn.MSELoss()(out, [0.0, 0.0, 0.0])
+    assert len(boxes_of(picture)) == 6
+    assert texts(sv.draw(net, [0.1, 0.2, 0.3], unfold="1")).count("tanh") == 16
+    loss = nn.MSELoss()(net([0.1, 0.2, 0.3]), [0.0, 0.0, 0.0])
     assert {"0", "Linear", "**2"} <= set(texts(sv.draw(loss)))  # whose weights they are, the objects know
-    assert len(sv.draw(loss, unfold=True).layout().boxes) > 100
+    assert len(boxes_of(sv.draw(loss, unfold=True))) > 100
+    twice = sv.draw(Twice(), [0.1] * 8)  # a module that is called twice makes no circle
+    assert "layer" in [box.card.left for box in boxes_of(twice) if box.card.folded]
+    assert all(edge.source.x + edge.source.width < edge.target.x for edge in twice.layout().edges)
 
 
-def test_a_module_that_is_called_twice_is_folded_without_a_circle():
-    class Twice(nn.Module):
-        def __init__(self):
-            self.layer, self.out = nn.Linear(8, 8), nn.Linear(8, 1)
-
-        def forward(self, x):
-            return self.out(self.layer([h.tanh() for h in self.layer(x)]))
-
-    picture = sv.draw(Twice(), [0.1] * 8)
-    titles = [box.card.left for box in picture.layout().boxes if box.card.folded]
-    assert "layer" in titles
-    for edge in picture.layout().edges:
-        assert edge.source.x + edge.source.width < edge.target.x
+# ---- a huge graph: what lies far below is one node before any record is made of it
 
 
-def test_long_chains_without_modules_show_their_end():
-    x = sv.Value(1.001, "x")
-    y = x
-    for _ in range(3000):
-        y = (y * x).tanh()
-    picture = sv.draw(y)
+def chain(n: int) -> sv.Value:
+    z = sv.Value(0.5)
+    for k in range(n):
+        z = (z * 0.999).tanh() if k % 2 else z * 1.01
+    return z
+
+
+def wide(n: int) -> sv.Value:
+    z = sv.Value(0.25)
+    for k in range(n):
+        z = z + sv.Value(k / n)
+    return z
+
+
+def tangled(n: int) -> sv.Value:
+    """Operands among the forty results before, three weights and two numbers that all take, and a network."""
+    rng = np.random.default_rng(3)
+    shared = [*(sv.Weight(0.1 * k, f"w{k}") for k in range(3)), sv.Value(0.5), sv.Value(-0.25)]
+    pool = list(shared)
+    for k in range(n):
+        i, j = rng.integers(max(0, len(pool) - 40), len(pool), 2)
+        other = shared[k % 5] if k % 7 == 0 else pool[j]
+        pool.append((pool[i] * other).tanh() if k % 3 else pool[i] + other)
+    nn.init.manual_seed(0)
+    (answer,) = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))([chain(n), wide(n)])
+    return pool[-1] + (answer - 1.0) ** 2
+
+
+def items_of(found: Shown) -> list[tuple[object, ...]]:
+    """What each item says and takes."""
+    place = {item: k for k, item in enumerate(found.items)}
+    return [
+        (item.name, item.title, item.node.op, item.node.name, item.folded or item.node.grad,
+         sorted(place[operand] for operand in item.operands), item.weights if item.folded else 1)
+        for item in found.items
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [chain, wide, tangled])
+@pytest.mark.parametrize("unfold", [(), ("earlier",), ("earlier", "earlier 2")])
+def test_the_picture_of_a_huge_graph_is_that_of_the_whole_one(make, unfold, monkeypatch):
+    z = make(4000)
+    z.backward()
+    found = []
+    for huge in (sys.maxsize, 0):
+        monkeypatch.setattr(shown, "HUGE", huge)
+        found.append(shown.shown_of([z], Wish(unfold=unfold, chains=True)))
+    whole, short = found
+    assert short.count == whole.count  # nothing is forgotten
+    assert len(short.nodes) < len(whole.nodes)  # and there was something far
+    assert items_of(short) == items_of(whole)
+
+
+def test_long_graphs_without_modules_show_their_end_and_what_cannot_be_shown_is_refused():
+    picture = sv.draw(wide(25_000))
+    assert picture.shown().count > 25_000
+    assert len(boxes_of(picture)) < 60
     assert "earlier" in texts(picture)
-    assert len(picture.layout().boxes) < 60
-    more = sv.draw(y, unfold="earlier")
+    less, more = sv.draw(chain(3000)), sv.draw(chain(3000), unfold="earlier")
     assert "earlier 2" in texts(more)
-    assert len(more.layout().boxes) > len(picture.layout().boxes) + 40
+    assert len(boxes_of(more)) > len(boxes_of(less)) + 40
+    with pytest.raises(sv.ScalarvizError, match="nodes are left"):
+        sv.draw(nn.Linear(3, 3000), [0.0] * 3, unfold=True)
+    with pytest.raises(sv.ScalarvizError, match="recorded"):  # there are no numbers
+        sv.trace(lambda x: sv.draw(x[0] * 2), n_inputs=1)
+
+
+# ---- numbers
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.floats(allow_nan=False, allow_infinity=False))
-def test_a_number_is_the_nearest_of_those_that_can_be_written_so(value):
-    said = figure_of(value).replace("\N{MINUS SIGN}", "-")
-    assert len(said) <= 8
-    assert (said == "0") == (value == 0)
-    mantissa, e, power = said.partition("e")
-    assert bool(e) == (value != 0 and not 0.005 < abs(value) < 9999.5)
-    place = int(power) if e else -len(mantissa.partition(".")[2])  # of its last digit
-    assert abs(Decimal(said) - Decimal(value)) <= Decimal("0.5") * Decimal(10) ** place
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 12))
-def test_a_number_has_as_many_decimals_as_asked_for(value, digits):
+@given(st.floats(allow_nan=False, allow_infinity=False), st.one_of(st.none(), st.integers(0, 12)))
+def test_a_number_is_the_nearest_of_those_that_can_be_written_so(value, digits):
     said = figure_of(value, digits).replace("\N{MINUS SIGN}", "-")
     assert (said == "0") == (value == 0)
     mantissa, e, power = said.partition("e")
     decimals = len(mantissa.partition(".")[2])
-    if not e and value:
+    if digits is None:
+        assert len(said) <= 8
+        assert bool(e) == (value != 0 and not 0.005 < abs(value) < 9999.5)
+    elif not e and value:
         assert decimals == digits
     assert float(mantissa) != 0 or value == 0
-    place = (int(power) if e else 0) - decimals
+    place = (int(power) if e else 0) - decimals  # of its last digit
     assert abs(Decimal(said) - Decimal(value)) <= Decimal("0.5") * Decimal(10) ** place
 
 
 def test_four_decimals_are_those_of_micrograds_drawing():
     """The neuron of its lecture, as `draw_dot` writes it: ``data %.4f | grad %.4f``."""
-    x1, x2 = sv.Value(2.0, label="x1"), sv.Value(0.0, label="x2")
-    w1, w2 = sv.Value(-3.0, label="w1"), sv.Value(1.0, label="w2")
+    x1, x2, w1, w2 = (sv.Value(v, label=n) for v, n in ((2.0, "x1"), (0.0, "x2"), (-3.0, "w1"), (1.0, "w2")))
     n = x1 * w1 + x2 * w2 + sv.Value(6.8813735870195432, label="b")
     e = (2 * n).exp()
     o = (e - 1) / (e + 1)
     o.backward()
-    picture = sv.draw(o, digits=4, chains=True)
-    said = [text.lstrip("+") for text in texts(picture)]
-    for wanted in (
+    said = {text.lstrip("+") for text in texts(sv.draw(o, digits=4, chains=True))}
+    assert said >= {
         "0.7071",
         "6.8814",
         "0.8814",
@@ -286,18 +284,8 @@ def test_four_decimals_are_those_of_micrograds_drawing():
         "0.5000",
         "0.0429",
         "-0.1036",
-    ):
-        assert wanted in said
+    }
     assert "+0.04" in texts(sv.draw(o))
-    for box in picture.layout().boxes:
-        longest = max(measure(text, SIZE, True) for text in (box.card.value, box.card.gradient or ""))
-        assert longest < box.card.width - box.card.cell
-    for wrong in (-1, 13, 2.0, True, "4"):
-        with pytest.raises(InputError, match="draw: digits"):
-            sv.draw(o, digits=wrong)
-
-
-def test_special_numbers_are_written_as_what_they_are():
     assert [figure_of(v) for v in (math.nan, math.inf, -math.inf)] == ["NaN", "+∞", "\N{MINUS SIGN}∞"]
     assert [constant_text(v) for v in (1.0, 0.5, 1e-8, 1e20)] == ["1", "0.5", "1e\N{MINUS SIGN}8", "1e20"]
 
@@ -308,20 +296,6 @@ def test_widths_of_letters_are_the_fonts_own(bold):
 
 
 # ---- files and notebooks
-
-
-def test_svg_and_png_are_written_whole(tmp_path):
-    _, _, _, z = formula()
-    picture = sv.draw(z, theme="dark")
-    path = picture.save(tmp_path / "graph.svg")
-    assert path.read_text(encoding="utf-8") == picture.svg
-    size = ET.fromstring(picture.svg)
-    from PIL import Image
-
-    with Image.open(picture.save(tmp_path / "graph.png")) as image:
-        assert image.size == (2 * int(size.get("width")), 2 * int(size.get("height")))
-        assert image.getpixel((3, 3)) == (0x14, 0x16, 0x1A)
-
 
 PAINT = """
 import sys
@@ -340,7 +314,7 @@ image.save(sys.argv[2])
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_svg_and_png_are_the_same_drawing(tmp_path, theme):
+def test_svg_and_png_are_the_same_drawing_and_are_written_whole(tmp_path, theme):
     """Qt paints the SVG, we the PNG; without the letters, which Qt takes from another font."""
     pytest.importorskip("PySide6.QtSvg")
     from PIL import Image
@@ -348,6 +322,10 @@ def test_svg_and_png_are_the_same_drawing(tmp_path, theme):
     loss = xor_loss()
     loss.backward()
     picture = sv.draw(loss, theme=theme)
+    assert picture.save(tmp_path / "graph.svg").read_text(encoding="utf-8") == picture.svg
+    size = ET.fromstring(picture.svg)
+    with Image.open(picture.save(tmp_path / "graph.png")) as image:
+        assert image.size == (2 * int(size.get("width")), 2 * int(size.get("height")))
     ink = picture.ink(theme)
     for part in ink.parts:
         part.texts.clear()
@@ -364,49 +342,31 @@ def test_svg_and_png_are_the_same_drawing(tmp_path, theme):
     assert difference.mean() < 1.5
 
 
-def test_auto_follows_the_page_and_other_themes_do_not():
-    *_, z = formula()
-    auto, dark = sv.draw(z), sv.draw(z, theme="dark")
-    assert "prefers-color-scheme:dark" in auto.svg
-    assert '[data-jp-theme-light="false"]' in auto.svg
-    assert "<style>" not in dark.svg
-    background = sv.view.drawing.get_theme("dark").background
-    assert f'fill="{background}"' in dark.svg
-    assert f"fill:{background}" in auto.svg
-
-
-def test_notebooks_show_it():
+def test_notebooks_show_it_and_auto_follows_their_look():
     pytest.importorskip("IPython")
     from IPython.core.formatters import DisplayFormatter
 
-    *_, z = formula()
+    z, ground = xor_loss(), get_theme("dark").background
     data, _ = DisplayFormatter().format(sv.draw(z))
     ET.fromstring(data["image/svg+xml"])
     assert data["text/html"] == data["image/svg+xml"]
-    data, _ = DisplayFormatter().format(sv.draw(z, theme="light"))
+    for words in ("prefers-color-scheme:dark", '[data-jp-theme-light="false"]', f"fill:{ground}"):
+        assert words in data["text/html"]
+    data, _ = DisplayFormatter().format(sv.draw(z, theme="dark"))
     assert "text/html" not in data
-    assert "image/svg+xml" in data
+    assert "<style>" not in data["image/svg+xml"]
+    assert f'fill="{ground}"' in data["image/svg+xml"]
 
 
-def test_names_cannot_break_the_svg():
-    x = sv.Value(1.0, "<script>&\"'")
-    y = x * sv.Weight(2.0, name="w</text>")
-    assert {"<script>&\"'", "w</text>"} <= set(texts(sv.draw(y)))
-
-
-@pytest.mark.parametrize("letter", ["\0", "\x1b", "\ud800", "\uffff"], ids=ascii)
-def test_letters_that_xml_has_not_are_replaced(letter):
+@pytest.mark.parametrize("letter", ["\0", "\x1b", "\ud800", "\uffff", "<script>&\"'"], ids=ascii)
+def test_names_cannot_break_the_svg(letter):
     picture = sv.draw(sv.Value(1.0, f"a{letter}b") * 2.0)
-    assert "a\N{REPLACEMENT CHARACTER}b" in texts(picture)
+    assert f"a{letter if len(letter) > 1 else chr(0xFFFD)}b" in texts(picture)
     picture.svg.encode()
 
 
-# ---- bad arguments
-
-
 def test_wrong_arguments_are_refused_in_words(tmp_path):
-    *_, z = formula()
-    net = nn.Linear(2, 1)
+    z, net = xor_loss(), nn.Linear(2, 1)
     for bad in (3.0, "z", None, {"a": 1}, object(), nn.Linear, net.weight):
         with pytest.raises((sv.ScalarvizError, TypeError), match="draw"):
             sv.draw(bad)
@@ -425,14 +385,6 @@ def test_wrong_arguments_are_refused_in_words(tmp_path):
     ):
         with pytest.raises(sv.ScalarvizError, match=words):
             call()
-
-
-def test_what_is_too_large_is_refused_in_words():
-    net = nn.Linear(3, 3000)
-    with pytest.raises(sv.ScalarvizError, match="nodes are left"):
-        sv.draw(net, [0.0] * 3, unfold=True)
-
-
-def test_a_graph_that_is_being_recorded_has_no_numbers():
-    with pytest.raises(sv.ScalarvizError, match="recorded"):
-        sv.trace(lambda x: sv.draw(x[0] * 2), n_inputs=1)
+    for wrong in (-1, 13, 2.0, True, "4"):
+        with pytest.raises(InputError, match="draw: digits"):
+            sv.draw(z, digits=wrong)

@@ -8,33 +8,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scalarviz as sv
-from scalarviz import nn, optim
+from kit.runs import make_run
+from scalarviz import nn
 from scalarviz.run import Moment
 from scalarviz.run.panels import GraphPanel, LossCurve, Made
-from scalarviz.view.graph.frame import LEAST, MOST, SEEN, View
 from scalarviz.view.graph.layout import MARGIN
 from scalarviz.view.graph_view import GraphView
-from scalarviz.view.ink.figure import Figure
-from scalarviz.view.ink.maps import get_map
+from scalarviz.view.ink.figure import LEAST, MOST, SEEN, Figure, View
+from scalarviz.view.ink.maps import get_map, hexed
 from scalarviz.view.ink.sketch import Rect, TextItem
+from scalarviz.view.ink.theme import presenting
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.panels.graph import SMALLEST, GraphDrawer
+from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.workbench import Workbench
 
 NET = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2))
 
 
-def network() -> sv.Value:
+@pytest.fixture
+def host_of():
+    """A window that nobody sees, on a folded network."""
     loss = nn.MSELoss()(NET([0.1, 0.2, 0.3]), [0.0, 1.0])
     loss.backward()
-    return loss
+    return lambda size=(960, 600), theme="dark": Unseen(lambda size: GraphView(sv.draw(loss, theme=theme), size), size)
 
 
 @pytest.fixture
-def host():
-    """A window that nobody sees, on a folded network."""
-    loss = network()
-    return Unseen(lambda size: GraphView(sv.draw(loss), size), (960, 600))
+def host(host_of):
+    return host_of()
 
 
 def place(view: GraphView, box) -> tuple[float, float]:
@@ -42,124 +45,94 @@ def place(view: GraphView, box) -> tuple[float, float]:
     return view.view.left + (box.x + 8) * view.view.scale, view.view.top + (box.y + 8) * view.view.scale
 
 
-def fold(view: GraphView, name: str):
-    return next(box for box in view.layout.boxes if box.item.name == name)
+def node(view: GraphView, true):
+    return next(box for box in view.layout.boxes if true(box.item))
 
 
-def click(view: GraphView, at: tuple[float, float]) -> None:
+def click(view: GraphView, at: tuple[float, float], by=(0.0, 0.0)) -> None:
     view.move(at)
     view.press(at)
-    view.release(at)
+    there = at[0] + by[0], at[1] + by[1]
+    view.move(there)
+    view.release(there)
 
 
-# ---- moving
+def whole(view: GraphView) -> bool:
+    return view.view == View.whole(view.view.figure, view.room)
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.floats(-900, 900), st.floats(-900, 900)), max_size=12))
-def test_the_graph_never_leaves_the_window(steps):
+def test_the_graph_never_leaves_the_window_and_what_is_under_the_pointer_stays_there(steps):
     view = View.whole((500.0, 300.0), (960.0, 570.0))
     for zoom, one, two in steps:
-        before = view
-        if zoom:
-            at = abs(one), abs(two) / 2
-            view = view.zoomed(1.15 ** (two / 100), at)
-            if LEAST < view.scale < MOST:
-                corner = view.left, view.top
-                free = all(c + s * view.scale > SEEN + 1 and c < r - SEEN - 1
-                           for c, s, r in zip(corner, view.figure, view.window, strict=True))  # fmt: skip
-                if free and view != before:
-                    np.testing.assert_allclose(view.on(at), before.on(at), atol=1e-6)
-        else:
-            view = view.moved((one, two))
+        before, at = view, (abs(one), abs(two) / 2)
+        view = view.zoomed(1.15 ** (two / 100), at) if zoom else view.moved((one, two))
         assert LEAST <= view.scale <= MOST
         for corner, side, room in zip((view.left, view.top), view.figure, view.window, strict=True):
             seen = min(corner + side * view.scale, room) - max(corner, 0.0)
             assert seen >= min(SEEN, side * view.scale, room) - 1e-6
+            if zoom and (seen <= SEEN + 1 or not LEAST < view.scale < MOST):
+                break
+        else:
+            assert not zoom or view.on(at) == pytest.approx(before.on(at), abs=1e-6)
 
 
-def test_the_wheel_enlarges_what_is_under_the_pointer(host):
+def test_the_wheel_enlarges_and_two_clicks_on_no_fold_or_a_key_show_all_of_it_again(host):
     view = host.view
-    at = place(view, view.layout.boxes[3])
+    at = place(view, node(view, lambda item: not item.unfolds))
     before = view.view.on(at)
-    view.scroll(at, (0.0, 3.0))
-    assert view.view.scale > 1.4
-    np.testing.assert_allclose(view.view.on(at), before)
-    view.key("Home")
-    assert view.view == View.whole(view.view.figure, view.room)
+    for way_back in ("Home", "clicks"):
+        view.scroll(at, (0.0, 3.0))
+        assert view.view.scale > 1.4
+        assert view.view.on(at) == pytest.approx(before)
+        if way_back == "Home":
+            view.key("Home")
+        else:
+            click(view, at)
+            view.pass_time(1.0)
+            click(view, at)  # too late: a first one again
+            assert not whole(view)
+            click(view, at)
+        assert whole(view)
 
 
-def test_two_clicks_on_no_fold_show_all_of_it_again(host):
+def test_a_drag_moves_a_click_unfolds_a_module_and_backspace_folds_it(host):
     view = host.view
-    at = place(view, next(box for box in view.layout.boxes if not box.item.unfolds))
-    view.scroll(at, (0.0, 3.0))
-    enlarged = view.view
-    click(view, at)
-    view.pass_time(1.0)
-    click(view, at)  # too late: a first one again
-    assert view.view == enlarged
-    click(view, at)
-    assert view.view == View.whole(view.view.figure, view.room)
-
-
-def test_a_drag_moves_and_does_not_unfold(host):
-    view = host.view
-    at = place(view, fold(view, "0"))
-    before = view.view
-    view.move(at)
-    view.press(at)
-    view.move((at[0] + 60, at[1] + 10))
-    view.release((at[0] + 60, at[1] + 10))
-    assert view.unfolded == []
-    assert view.view.left - before.left == pytest.approx(60)
+    few, before, picture = len(view.layout.boxes), view.view, host.picture()
+    click(view, place(view, node(view, lambda item: item.name == "1")), (60, 10))
+    assert (view.unfolded, view.view.left - before.left) == ([], pytest.approx(60))
     view.key("Right")
     assert view.view.left - before.left == pytest.approx(-20)
-
-
-# ---- folding
-
-
-def test_a_click_unfolds_a_module_and_backspace_folds_it(host):
-    view = host.view
-    few = len(view.layout.boxes)
-    before = host.picture()
-    click(view, place(view, fold(view, "1")))
+    view.key("Home")
+    click(view, place(view, node(view, lambda item: item.name == "1")))
     assert view.unfolded == ["1"]
-    assert sum(box.item.node.op == "tanh" for box in view.layout.boxes if not box.item.folded) == 8
     unfolded = [box for box in view.layout.boxes if box.item.node.op == "tanh"]
+    assert len(unfolded) == 8
     for box in unfolded:  # all that was asked for is to be seen
         x, y = place(view, box)
         assert 0 < x < 960
         assert 0 < y < 570
-    host.pass_time()
-    assert (host.picture() != before).any()
-    view.key("Backspace")
-    assert len(view.layout.boxes) == few
-    view.key("Backspace")
-    host.pass_time()
-    assert len(view.layout.boxes) == few
+    assert (host.picture() != picture).any()
+    for _ in range(2):  # there is nothing left to fold
+        view.key("Backspace")
+        host.pass_time()
+        assert len(view.layout.boxes) == few
 
 
 def test_pointing_says_operation_numbers_and_derivative(host):
-    view = host.view
-    without = host.picture()
-    box = next(box for box in view.layout.boxes if box.item.node.op == "square")
-    view.move(place(view, box))
-    host.pass_time()
-    shown = host.picture()
-    x, y = (int(v) for v in place(view, box))
-    assert (shown[y + 20 : y + 120, x + 20 : x + 160] != without[y + 20 : y + 120, x + 20 : x + 160]).any()
-    from scalarviz.view.graph.said import said_of
-
-    said = said_of(box.item)
-    assert "square of 1" in said
-    assert "d/da: 2 * a" in said
+    view, without = host.view, host.picture()
+    box = node(view, lambda item: item.node.op == "square")
+    at = place(view, box)
+    view.move(at)
+    x, y = map(int, at)
+    label = np.s_[y + 20 : y + 120, x + 20 : x + 160]
+    assert (host.picture()[label] != without[label]).any()
+    tip = view.ink.spot(view.view.on(at)).tip
+    assert "square of 1" in tip
+    assert "d/da: 2 * a" in tip
     view.leave()
-    host.pass_time()
     assert (host.picture() == without).all()
-
-
-# ---- the numbers of now
 
 
 def test_the_window_follows_the_objects():
@@ -167,74 +140,54 @@ def test_the_window_follows_the_objects():
     z = (a * w).tanh()
     host = Unseen(lambda size: GraphView(sv.draw(z), size), (640, 400))
 
-    def said() -> list[str]:
+    def said_later() -> list[str]:
+        for _ in range(20):
+            host.pass_time(0.05)
         return [shape.text for shape in host.view.ink if isinstance(shape, TextItem)]
 
-    assert "no gradient yet" in said()
     drawings = host.drawings
-    for _ in range(30):
-        host.pass_time(0.05)
+    assert "no gradient yet" in said_later()
     assert host.drawings <= drawings + 1  # nothing changed: nothing is drawn
     z.backward()
-    for _ in range(10):
-        host.pass_time(0.05)
-    assert "gradient of z" in said()
+    assert "gradient of z" in said_later()
     assert host.drawings > drawings
     w.data = -3.0
-    for _ in range(10):
-        host.pass_time(0.05)
-    assert "\N{MINUS SIGN}3.00" in said()
-
-
-# ---- keys and sizes
+    assert "\N{MINUS SIGN}3.00" in said_later()
 
 
 def test_keys_do_what_the_table_says_and_others_say_so(host):
-    view = host.view
-    dark = host.picture()
+    view, dark = host.view, host.picture()
     assert view.key("l")
-    assert view.theme.name == "light"
-    host.pass_time()
     assert host.picture().mean() > dark.mean() + 100
-    assert view.key("?", "?")
-    host.pass_time()
-    assert view.key("Escape")
-    assert view.key("s")
+    for key in ("?", "Escape", "s", "=", "-"):
+        assert view.key(key, key)
     assert len(host.shots) == 1
     assert not view.key("x", "x")
-    assert view.key("=", "=")
-    assert view.key("-", "-")
-    assert view.key("Escape")
-    assert not host.closed
-    view.key("Escape")
-    host.pass_time()
-    assert host.closed
+    for closed in (False, True):  # twice closes
+        view.key("Escape")
+        host.pass_time()
+        assert host.closed == closed
 
 
 @pytest.mark.parametrize("size", [(320, 240), (640, 360), (2560, 1440)])
-def test_any_size_shows_all_of_it(size):
-    loss = network()
-    host = Unseen(lambda given: GraphView(sv.draw(loss, theme="light"), given), size)
-    view = host.view
-    for box in view.layout.boxes:
-        x, y = place(view, box)
-        assert 0 <= x <= size[0]
-        assert 0 <= y <= size[1]
+def test_any_size_shows_all_of_it(host_of, size):
+    host = host_of(size, "light")
+    for box in host.view.layout.boxes:
+        assert np.all(np.array(place(host.view, box)) <= size)
+    assert whole(host.view)
     assert host.picture().std() > 3
-    view.resize((400, 300))
-    assert view.view == View.whole(view.view.figure, view.room)
+    host.view.resize((400, 300))
+    assert whole(host.view)
 
 
 def test_a_window_on_the_desktop_shows_it_and_closes(screen):
     from scalarviz.view.out.desktop import Window
     from scalarviz.view.show import Handle
 
-    loss = network()
-    drawing = sv.draw(loss)
+    drawing = sv.draw(NET, [0.1, 0.2, 0.3])
     with Handle(Window(lambda size: GraphView(drawing, size), "graph", (640, 400))) as handle:
         handle.begin()
-        for _ in range(5):
-            assert handle.update()
+        assert all(handle.update() for _ in range(5))
         handle.window.view.key("q", "", ctrl=True)
         handle.update()
         assert handle.closed
@@ -243,66 +196,66 @@ def test_a_window_on_the_desktop_shows_it_and_closes(screen):
 # ---- in a scene's panel
 
 
-def scene(make, place="above") -> sv.Scene:
-    net = nn.Sequential(nn.Linear(1, 1))
-    x = np.linspace(-1, 1, 8)[:, None]
-    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=(x, 2 * x), engine="numpy", seed=0)
-    return sv.Scene("line", run, panels=(GraphPanel("graph", make, place=place), LossCurve()))
-
-
 def line_of(moment):
+    """One of two weights, and what it makes."""
     w = sv.Weight(float(moment.tensor("0.weight").ravel()[0]), "w")
-    b = sv.Weight(float(moment.tensor("0.bias")[0]), "b")
-    y = w * sv.Value(0.5, "x") + b
+    y = w * sv.Value(0.5, "x")
     y.label = "y"
     y.backward()
     return Made([y], f"step {moment.step}")
 
 
-def drawer_in(bench: Workbench) -> GraphDrawer:
-    return next(drawer for drawer in bench.side.drawers.values() if isinstance(drawer, GraphDrawer))
+def long_line(moment):
+    """A chain that no panel shows whole in letters that can be read."""
+    y = sv.Weight(float(moment.tensor("0.weight").ravel()[0]), "w")
+    for k in range(20):
+        y = (y * sv.Value(float(k), f"x{k}")).tanh()
+    return y
 
 
-def test_a_panel_shows_the_graph_of_the_frame():
-    from scalarviz.view.out.offscreen import offscreen
-    from scalarviz.view.shown.subject import subject_of
-
-    shown = scene(line_of)
-    early = shown.run.frame()
-    shown.run.step(5)
-    with offscreen():
-        bench = Workbench(subject_of(shown), (1280, 720), "dark", None, "weight")
-        for frame in (early, shown.run.frame()):
-            bench.update(frame, "")
-            drawer = drawer_in(bench)
-            values = {b.item.node.name: b.item.node.value for b in drawer._layout.boxes}
-            assert values["w"] == float(frame.values[0])
-            assert values["y"] == float(frame.values[0]) * 0.5 + float(frame.values[1])
+def scene(make, place="above") -> sv.Scene:
+    return sv.Scene("line", make_run(), panels=(GraphPanel("graph", make, place=place), LossCurve()))
 
 
-def test_a_weight_has_one_colour_as_cube_and_as_node():
-    """The graph holds one of two weights, and the range of the cubes has grown beyond both."""
-    from scalarviz.view.out.offscreen import offscreen
-    from scalarviz.view.shown.subject import subject_of
+class Panel:
+    """A graph's panel in a picture."""
 
-    def only_w(moment):
-        w = sv.Weight(float(moment.tensor("0.weight").ravel()[0]), "w")
-        return Made([w * sv.Value(0.5, "x")], "")
+    def __init__(self, make, size=(1280, 720), theme="dark"):
+        self.scene = scene(make)
+        with offscreen():
+            self.bench = Workbench(subject_of(self.scene), size, theme, None, "weight")
+            self.bench.update(self.scene.run.frame(), "")
+        self.drawer = next(d for d in self.bench.side.drawers.values() if isinstance(d, GraphDrawer))
 
-    shown = scene(only_w)
-    first = shown.run.frame()
-    shown.run.step(5)
-    with offscreen():
-        bench = Workbench(subject_of(shown), (1280, 720), "dark", None, "weight")
-        for frame in (first, shown.run.frame()):
-            for quantity in ("weight", "gradient"):  # a graph shows values whatever the cubes show
+    @property
+    def middle(self):
+        x, y, wide, high = self.drawer.box
+        return x + wide / 2, y + high / 2 + 11
+
+    @property
+    def view(self) -> View:
+        source = self.bench.subject.source
+        self.drawer.draw(Moment(source.frame(), source), self.drawer.box, None)
+        return self.drawer._view
+
+
+def test_a_panel_shows_the_graph_of_the_frame_and_a_weight_has_one_colour_as_cube_and_as_node():
+    """The graph holds one of the weights, and the range of the cubes has grown beyond it."""
+    panel = Panel(line_of)
+    bench, run = panel.bench, panel.scene.run
+    first = run.frame()
+    run.step(5)
+    for frame in (first, run.frame()):
+        for quantity in ("weight", "gradient"):  # a graph shows values whatever the cubes show
+            with offscreen():
                 bench.set_look(quantity=quantity)
                 bench.update(frame, "", seconds=1 / 60)
-                place = float(np.clip(frame.values[0] / bench.extent_of(0), -1, 1))
-                red, green, blue = (round(255 * part) for part in get_map("weight", bench.theme)(place)[:3])
-                fills = {shape.fill for part in drawer_in(bench)._ink.parts for shape in part.shapes
-                         if isinstance(shape, Rect)}  # fmt: skip
-                assert f"#{red:02x}{green:02x}{blue:02x}" in fills
+            values = {b.item.node.name: b.item.node.value for b in panel.drawer._layout.boxes}
+            assert (values["w"], values["y"]) == (float(frame.values[0]), float(frame.values[0]) * 0.5)
+            place = float(np.clip(frame.values[0] / bench.extent_of(0), -1, 1))
+            shapes = (shape for part in panel.drawer._ink.parts for shape in part.shapes)
+            fills = {shape.fill for shape in shapes if isinstance(shape, Rect)}
+            assert hexed(get_map("weight", bench.theme)(place)) in fills
 
 
 @pytest.mark.parametrize("place", ["column", "overlay", "above"])
@@ -311,69 +264,29 @@ def test_a_panel_stands_where_it_has_room(place, size):
     assert sv.render(scene(line_of, place), size).std() > 3
 
 
-def long_line(moment):
-    """A chain that no panel shows whole in letters that can be read."""
-    y = sv.Weight(float(moment.tensor("0.weight").ravel()[0]), "w")
-    for k in range(20):
-        y = (y * sv.Value(float(k), f"x{k}")).tanh()
-    y.label = "y"
-    return y
-
-
-@pytest.fixture
-def bench_of():
-    from scalarviz.view.out.offscreen import offscreen
-    from scalarviz.view.shown.subject import subject_of
-
-    def made(make, size=(1280, 720)) -> Workbench:
-        shown = scene(make)
-        with offscreen():
-            bench = Workbench(subject_of(shown), size, "dark", None, "weight")
-            bench.update(shown.run.frame(), "")
-        return bench
-
-    return made
-
-
-def middle_of(drawer: GraphDrawer) -> tuple[float, float]:
-    x, y, wide, high = drawer.box
-    return x + wide / 2, y + high / 2 + 11
-
-
-def redrawn(drawer: GraphDrawer, bench: Workbench) -> None:
-    frame = bench.subject.source.frame()
-    drawer.draw(Moment(frame, bench.subject.source), drawer.box, None)
-
-
-def test_the_wheel_enlarges_a_panel_about_the_pointer_and_two_clicks_put_it_back(bench_of):
-    bench = bench_of(long_line)
-    drawer = drawer_in(bench)
-    first, at = drawer._view, middle_of(drawer)
+def test_the_wheel_enlarges_a_panel_a_drag_moves_it_and_two_clicks_or_the_fit_key_put_it_back():
+    panel = Panel(long_line)
+    side, drawer, first, at = panel.bench.side, panel.drawer, panel.view, panel.middle
     below = first.on(drawer._in_room(at))
-    assert bench.side.zoom(at, 1.5)
-    redrawn(drawer, bench)
-    assert drawer._view.scale == pytest.approx(1.5 * first.scale)
-    assert drawer._view.on(drawer._in_room(at)) == pytest.approx(below)  # what was under it still is
-    assert not bench.side.press(at, "left")  # a click on it is one: it may unfold
-    assert bench.side.drag(at, (-200.0, 0.0), "left")
-    redrawn(drawer, bench)
-    moved = drawer._view
-    assert moved.left < first.left
-    assert moved.left + moved.figure[0] * moved.scale >= moved.window[0] - 1e-6
-    assert bench.side.double_click(at)
-    redrawn(drawer, bench)
-    assert drawer._view == first
-    assert not bench.side.double_click(at)  # nothing to put back
-
-
-def test_the_wheel_makes_a_panel_no_smaller_than_all_of_its_graph(bench_of):
-    bench = bench_of(long_line)
-    drawer = drawer_in(bench)
+    for way_back in ("clicks", "fit"):
+        assert side.zoom(at, 1.5)
+        assert panel.view.scale == pytest.approx(1.5 * first.scale)
+        assert panel.view.on(drawer._in_room(at)) == pytest.approx(below)  # what was under it still is
+        assert not side.press(at, "left")  # a click on it is one: it may unfold
+        assert side.drag(at, (-200.0, 0.0), "left")
+        moved = panel.view
+        assert moved.left < first.left
+        assert moved.left + moved.figure[0] * moved.scale >= moved.window[0] - 1e-6
+        if way_back == "fit":
+            side.fit()
+        else:
+            assert side.double_click(at)
+        assert panel.view == first
+        assert not side.double_click(at)  # nothing to put back
     for _ in range(60):
-        bench.side.zoom(middle_of(drawer), 1 / 1.15)
-    redrawn(drawer, bench)
-    assert drawer._view.scale == pytest.approx(drawer._view.fitting)
-    assert not bench.side.zoom((2.0, 2.0), 2.0)  # no panel is there: the wheel is the scene's
+        side.zoom(at, 1 / 1.15)
+    assert panel.view.scale == pytest.approx(panel.view.fitting)  # no smaller than all of it
+    assert not side.zoom((2.0, 2.0), 2.0)  # no panel is there: the wheel is the scene's
 
 
 def test_a_legend_is_seen_whole_or_not_at_all():
@@ -384,49 +297,26 @@ def test_a_legend_is_seen_whole_or_not_at_all():
         cut, rest = (one.placed(window=window, ground=False) for one in (ink, nodes))
         np.testing.assert_array_equal(cut.triangles, rest.triangles)
         assert len(cut.texts) == len(rest.texts)
-    whole = ink.placed(window=(0.0, 0.0, ink.width, ink.height), ground=False)
-    assert len(whole.texts) == len(nodes.placed(ground=False).texts) + 2
+    seen = ink.placed(window=(0.0, 0.0, ink.width, ink.height), ground=False)
+    assert len(seen.texts) == len(nodes.placed(ground=False).texts) + 2
 
 
-def test_in_a_hall_a_graph_is_whole_as_long_as_it_can_be_read(bench_of):
-    from scalarviz.view.ink.theme import presenting
-    from scalarviz.view.out.offscreen import offscreen
-    from scalarviz.view.shown.subject import subject_of
-
-    shown = scene(line_of)
-    with offscreen():
-        bench = Workbench(subject_of(shown), (1280, 720), presenting("dark"), None, "weight")
-        bench.update(shown.run.frame(), "")
-    drawer = drawer_in(bench)
-    assert drawer._view.scale == min(1.0, drawer._view.fitting)
-    assert drawer._least == pytest.approx(SMALLEST / 1.5)
+def test_in_a_hall_a_graph_is_whole_as_long_as_it_can_be_read():
+    panel = Panel(line_of, theme=presenting("dark"))
+    assert panel.view.scale == min(1.0, panel.view.fitting)
+    assert panel.drawer._least == pytest.approx(SMALLEST / 1.5)
 
 
-def test_the_fit_key_puts_a_panel_back(bench_of):
-    bench = bench_of(long_line)
-    drawer = drawer_in(bench)
-    first = drawer._view
-    bench.side.zoom(middle_of(drawer), 2.0)
-    bench.side.fit()
-    redrawn(drawer, bench)
-    assert drawer._view == first
-
-
-def test_a_graph_without_room_above_the_cubes_is_a_page_beside_them(bench_of):
-    from scalarviz.view.out.offscreen import offscreen
-
-    bench = bench_of(line_of, (640, 360))
-    drawer = drawer_in(bench)
+def test_a_graph_without_room_above_the_cubes_is_a_page_beside_them():
+    panel = Panel(line_of, (640, 360))
+    bench, drawer = panel.bench, panel.drawer
     for _ in range(2):
-        if drawer.box is not None:
-            break
-        x, y = bench.side.column._more[:2]
-        with offscreen():
-            bench.click((x + 4, y + 10))
-    assert drawer.box is not None
+        if drawer.box is None:
+            x, y = bench.side.column._more[:2]
+            with offscreen():
+                bench.click((x + 4, y + 10))
     x, y, wide, high = drawer.box
-    assert x >= 0
-    assert y >= 0
+    assert min(x, y) >= 0
     assert x + wide <= 640
     assert y + high <= 360
     assert wide > 0.4 * 640
@@ -436,15 +326,12 @@ def test_a_graph_without_room_above_the_cubes_is_a_page_beside_them(bench_of):
     assert drawer.box[2] > 800
 
 
-def test_what_goes_wrong_in_make_stands_in_its_place():
+def test_what_goes_wrong_in_make_stands_in_its_place_and_a_panel_refuses_what_it_cannot_use():
     def broken(moment):
         raise ValueError("no such thing")
 
     for make in (broken, lambda moment: "a", lambda moment: [], lambda moment: Made([sv.Value(1.0)], 3)):
         assert sv.render(scene(make)).std() > 3
-
-
-@pytest.mark.parametrize("bad", [{"title": 3}, {"make": 3}, {"chains": "yes"}, {"place": "below"}])
-def test_a_panel_refuses_what_it_cannot_use(bad):
-    with pytest.raises(sv.ScalarvizError):
-        GraphPanel(**{"title": "graph", "make": line_of, **bad})
+    for bad in ({"title": 3}, {"make": 3}, {"chains": "yes"}, {"place": "below"}):
+        with pytest.raises(sv.ScalarvizError):
+            GraphPanel(**{"title": "graph", "make": line_of, **bad})

@@ -1,14 +1,18 @@
-"""Without a display a window is refused by an error, and the loop of docs/watching.md runs all the same."""
+"""Without a display or a library of the system: errors say what to do, training and loops of one's own go on."""
 
 from __future__ import annotations
 
 import os
 import re
+import select
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from scalarviz.view.out.display import connection_lost, hung_up
 
 GUIDE = Path(__file__).parents[2] / "docs" / "watching.md"
 STALE = ":4077"
@@ -43,41 +47,38 @@ for command in ("tour", "view weights.safetensors"):
 """
 
 
-def alone(folder: Path, code: str, **names: str) -> subprocess.CompletedProcess[str]:
+def alone(folder: Path, code: str, *arguments: str, **names: str) -> subprocess.CompletedProcess[str]:
     """Python in a process of its own, with no other display than `names` say."""
     ours = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
-    around = {name: value for name, value in os.environ.items() if name not in ours}
-    command = [sys.executable, "-c", code]
-    around |= names
-    return subprocess.run(command, cwd=folder, env=around, capture_output=True, text=True, timeout=120, check=False)
+    env = {name: value for name, value in os.environ.items() if name not in ours} | names
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
 
 
-@pytest.mark.parametrize(
-    ("names", "said"),
-    [
-        ({}, "DISPLAY is not set and WAYLAND_DISPLAY is not set"),
-        ({"DISPLAY": STALE}, f"DISPLAY={STALE} does not answer"),
-        ({"WAYLAND_DISPLAY": "wayland-4077", "XDG_RUNTIME_DIR": "/nowhere"}, "WAYLAND_DISPLAY=wayland-4077 does not"),
-        ({"QT_QPA_PLATFORM": "offscreen"}, "QT_QPA_PLATFORM=offscreen"),
-    ],
-    ids=["none", "stale X", "stale Wayland", "Qt offscreen"],
-)
-def test_every_way_to_a_window_is_refused_by_an_error(tmp_path, names, said):
+REFUSALS = {
+    "none": ({}, "DISPLAY is not set and WAYLAND_DISPLAY is not set"),
+    "stale X": ({"DISPLAY": STALE}, f"DISPLAY={STALE} does not answer"),
+    "stale Wayland": ({"WAYLAND_DISPLAY": "wayland-4077", "XDG_RUNTIME_DIR": "/nowhere"},
+                      "WAYLAND_DISPLAY=wayland-4077 does not"),
+    "Qt offscreen": ({"QT_QPA_PLATFORM": "offscreen"}, "QT_QPA_PLATFORM=offscreen"),
+    "damaged library": ({}, "libxcb-cursor.so.0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("why", REFUSALS)
+def test_every_way_to_a_window_is_refused_by_an_error(tmp_path, request, why):
+    names, said = REFUSALS[why]
+    further = ["sv.render(", "required=False"]
+    if why == "damaged library":  # it stands for one that is missing: Qt would end the process
+        (tmp_path / "libxcb-cursor.so.0").touch()
+        names = {"DISPLAY": request.getfixturevalue("display"), "LD_LIBRARY_PATH": str(tmp_path)}
+        further = ["apt-get install"]
     done = alone(tmp_path, WAYS, **names)
-    assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert len(lines) == 16, done.stdout
-    assert all(said in line and "sv.render(" in line and "required=False" in line for line in lines)
-
-
-def test_a_library_that_qt_lacks_is_said(tmp_path, display):
-    """A damaged one stands for it: Qt would end the process."""
-    (tmp_path / "libxcb-cursor.so.0").touch()
-    done = alone(tmp_path, WAYS, DISPLAY=display, LD_LIBRARY_PATH=str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert len(lines) == 16, done.stdout
-    assert all("libxcb-cursor.so.0" in line and "apt-get install" in line for line in lines)
+    assert (done.returncode, len(lines)) == (0, 16), done.stderr + done.stdout
+    assert all(words in line for line in lines for words in (said, *further))
 
 
 @pytest.mark.parametrize(("library", "names"), [("torch", {}), ("jax", {"DISPLAY": STALE})], ids=["none", "stale X"])
@@ -86,8 +87,7 @@ def test_the_loops_of_the_guide_run_without_a_display(tmp_path, library, names):
     loops = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.S)
     code = next(loop for loop in loops if f"import {library}\n" in loop)
     done = alone(tmp_path, f"{code}\nprint(window.watched.curve.step[-1], window.closed)", **names)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["300" if library == "torch" else "100", "False"]
+    assert done.stdout.split() == ["300" if library == "torch" else "100", "False"], done.stderr
     assert done.stderr.count("no window is shown") == 1
 
 
@@ -101,5 +101,72 @@ for x in (sv.Weight(1.0, name="w"), sv.nn.Linear(2, 2), {"w": np.zeros(3)}):
     window.close()
     print(window.update(), window.closed)
 """
-    done = alone(tmp_path, code)
-    assert done.stdout.split() == ["True", "False", "False", "False", "True"] * 3, done.stderr
+    assert alone(tmp_path, code).stdout.split() == ["True", "False", "False", "False", "True"] * 3
+
+
+# ---- a system without fontconfig or OpenGL
+
+BARE = """
+import ctypes, ctypes.util, sys
+missing = sys.argv.pop(1)
+find, load = ctypes.util.find_library, ctypes.CDLL.__init__
+def find_library(name):
+    return None if missing in name else find(name)
+def init(self, name, *rest, **named):
+    if missing in str(name):
+        raise OSError(f"{name}: cannot open shared object file")
+    load(self, name, *rest, **named)
+ctypes.util.find_library, ctypes.CDLL.__init__ = find_library, init
+"""
+COMMAND = "from scalarviz.cli.main import main; sys.exit(main(sys.argv[1:]))"
+LIBRARY = """
+import scalarviz as sv
+try:
+    sv.render(sv.Weight(1.0))
+except sv.ScalarvizError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("library", ["fontconfig", "libGL.so"])
+def test_without_the_library_a_run_trains_and_keeps_its_weights_and_one_line_says_what_to_install(tmp_path, library):
+    given = ["rgb", "--engine", "numpy", "--steps", "2", "--json"]
+    for more, code, left in (
+        ([], 0, []),
+        (["--headless", "--out", "x.png", "--save", "w.safetensors"], 2, ["w.safetensors"]),
+    ):
+        done = alone(tmp_path, BARE + COMMAND, library, *given, *more)
+        assert done.returncode == code, done.stderr
+        assert done.stderr.count("apt-get install libegl1 libgl1 libfontconfig1") == 1
+        assert sorted(p.name for p in tmp_path.iterdir()) == left
+        assert '"steps": 2' in done.stdout
+    said = alone(tmp_path, BARE + LIBRARY, library).stdout
+    assert f"lib{library.removeprefix('lib').lower().removesuffix('.so')}" in said
+
+
+# ---- a display that goes away
+
+
+@pytest.mark.skipif(not hasattr(select, "poll"), reason="no X server is known on this system")
+def test_a_connection_whose_other_end_is_gone_or_that_is_closed_here_is_known_without_reading():
+    for unread in (b"", b"an event"):
+        here, there = socket.socketpair()
+        with here, there:
+            there.sendall(unread)
+            assert not hung_up(here.fileno())
+            there.close()
+            assert hung_up(here.fileno())
+            assert here.recv(64) == unread  # nothing was taken away by looking
+    here, there = socket.socketpair()
+    number = here.fileno()
+    with there:
+        here.close()
+        assert hung_up(number)
+
+
+def test_an_application_that_ends_while_its_connection_is_looked_at_has_lost_none():
+    class Gone:
+        def nativeInterface(self):
+            raise RuntimeError("Internal C++ object (QApplication) already deleted.")
+
+    assert connection_lost(Gone()) is False

@@ -1,31 +1,33 @@
-"""`render` of everything that has weights, and of what has none."""
+"""`render`, `picture` and SVG: everything that has weights can be seen, in every form the same, with true words."""
 
 from __future__ import annotations
 
+import base64
+import html
+import io
+import re
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
+from PIL import Image
 
 import scalarviz as sv
+from kit.commands import make_scene
+from kit.runs import make_run
 from scalarviz import nn, optim
-from scalarviz.errors import InputError, TypeMismatchError
+from scalarviz.errors import InputError, StateError, TypeMismatchError
+from scalarviz.run import Scene
+from scalarviz.run.edits import SetFrozen
+from scalarviz.view.ink.text import loss_text
 from scalarviz.view.ink.theme import DARK, rgb
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.vector import svg_of_bench
 from scalarviz.view.shown.subject import arrays_subject
+from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
-
 rng = np.random.default_rng(0)
-
-
-def run_of(model: nn.Module, inputs: int, outputs: int) -> sv.Run:
-    data = (rng.random((16, inputs)), rng.random((16, outputs)))
-    return sv.Run(model, nn.MSELoss(), optim.SGD(model.parameters(), lr=0.1), data=data, engine="numpy")
-
-
-def share_drawn(picture: np.ndarray) -> float:
-    ground = np.array([round(255 * c) for c in rgb(DARK.background)])
-    return float((np.abs(picture.astype(int) - ground).max(axis=2) > 14).mean())
-
-
 THINGS = {
     "one weight": lambda: sv.Weight(-0.7),
     "weights": lambda: [sv.Weight(0.1 * k, name=f"w{k}") for k in range(5)],
@@ -41,84 +43,182 @@ THINGS = {
     "huge and tiny": lambda: {"a": np.array([1e300, -1e300, 1e-300])},
     "float16": lambda: {"a": np.ones((3, 3), np.float16)},
     "one with an empty one": lambda: {"a": np.ones(3), "b": np.empty((0, 3))},
-    "a single layer": lambda: run_of(nn.Sequential(nn.Linear(3, 3), nn.Sigmoid()), 3, 3),
-    "one input": lambda: run_of(nn.Sequential(nn.Linear(1, 1)), 1, 1),
-    "wide": lambda: run_of(nn.Sequential(nn.Linear(9, 2), nn.Tanh()), 9, 2),
-    "tall": lambda: run_of(nn.Sequential(nn.Linear(2, 9), nn.ReLU()), 2, 9),
-    "xor": lambda: run_of(nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1), nn.Sigmoid()), 2, 1),
-    "big": lambda: run_of(
-        nn.Sequential(nn.Linear(12, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 3)), 12, 3
-    ),
+    **{
+        f"a run of {name}": lambda name=name: make_run(name) for name in ("one weight", "rgb", "wide", "picture", "gpt")
+    },
 }
 
 
 @pytest.mark.parametrize("name", THINGS)
-def test_everything_with_weights_can_be_seen(name: str) -> None:
-    picture = sv.render(THINGS[name](), (640, 360))
-    assert picture.shape == (360, 640, 3)
-    assert picture.dtype == np.uint8
-    assert share_drawn(picture) > 0.02
+def test_everything_with_weights_can_be_seen_and_looks_the_same_every_time(name):
+    thing = THINGS[name]()
+    picture = sv.render(thing, (640, 360))
+    ground = np.array([round(255 * c) for c in rgb(DARK.background)])
+    assert (picture.shape, picture.dtype) == ((360, 640, 3), np.uint8)
+    assert (np.abs(picture.astype(int) - ground).max(axis=2) > 14).mean() > 0.02
     assert picture.max() > 150  # there is text
+    assert np.array_equal(sv.render(thing, (640, 360)), picture)
 
 
-def test_a_trained_run_shows_its_curve() -> None:
-    run = run_of(nn.Sequential(nn.Linear(3, 3), nn.Sigmoid()), 3, 3)
+def test_a_trained_run_shows_its_curve_and_arrays_keep_their_numbers_in_order():
+    run = make_run()
     before = sv.render(run)
     run.step(20)
-    after = sv.render(run)
     column = np.s_[:, 952:]
-    assert (before[column] != after[column]).any(axis=2).mean() > 0.001
+    assert (before[column] != sv.render(run)[column]).any(axis=2).mean() > 0.001
+    arrays = {"x": rng.normal(size=(2, 3)), "y.bias": rng.normal(size=4)}
+    subject, frame = arrays_subject(arrays)
+    assert all(np.array_equal(tensor.of(frame.values), arrays[tensor.name]) for tensor in subject.tensors)
+    assert [t.role for t in subject.tensors] == ["weight", "bias"]
+    picture = sv.render({"a": np.ones((3, 3))}, (320, 240), theme="light", supersample=2)
+    assert picture.shape == (240, 320, 3)
+    assert picture[0, 0].min() > 240
 
 
-@pytest.mark.parametrize(
-    "thing",
-    [
-        None,
-        3,
-        "weights",
-        [],
-        {},
-        [1.0],
-        object(),
-        {"a": np.empty(0)},
-        {"a": "text"},
-        {"a": [[1], [1, 2]]},
-        {"a": 1j},
-        [sv.Weight(1.0), "b"],
-    ],
-)
-def test_what_has_no_weights_is_refused_in_words(thing: object) -> None:
-    with pytest.raises((InputError, TypeMismatchError), match="allowed"):
-        sv.render(thing)
-
-
-def test_the_message_for_a_wrong_kind_lists_what_is_allowed() -> None:
+def test_what_has_no_weights_and_impossible_sizes_are_refused_in_words():
+    for thing in (None, 3, "weights", [], {}, [1.0], object(), {"a": np.empty(0)}, {"a": "text"},
+                  {"a": [[1], [1, 2]]}, {"a": 1j}, [sv.Weight(1.0), "b"]):  # fmt: skip
+        with pytest.raises((InputError, TypeMismatchError), match="allowed"):
+            sv.render(thing)
     with pytest.raises(TypeMismatchError, match=r'got ndarray; allowed: .*named arrays .*; try \{"x": x\}'):
         sv.render(np.zeros((2, 3)))
     with pytest.raises(TypeMismatchError, match="got int; allowed: a Scene, a Run, a Module"):
         sv.render(3)
+    for size in ((0, 0), (-5, 5), (1e9, 5), (640,), "640x360"):
+        with pytest.raises(InputError, match="allowed"):
+            sv.render(sv.Weight(1.0), size)
 
 
-@pytest.mark.parametrize("size", [(0, 0), (-5, 5), (1e9, 5), (640,), "640x360"])
-def test_impossible_sizes_are_refused(size: object) -> None:
-    with pytest.raises(InputError, match="allowed"):
-        sv.render(sv.Weight(1.0), size)  # type: ignore[arg-type]
+# ---- the output of a cell
+
+SIZE = (320, 240)
 
 
-def test_a_picture_is_the_same_every_time() -> None:
-    thing = {"a": rng.normal(size=(20, 30))}
-    assert np.array_equal(sv.render(thing, (640, 360)), sv.render(thing, (640, 360)))
+def scene_of():
+    """Two inputs, one output, in the order of two samples; named, so that its words are known."""
+    net = nn.Sequential(nn.Linear(2, 1))
+    net[0].weight.data = [[0.5, -0.25]]  # drawn ones may fit so well that the loss is written with an exponent
+    data = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0], [0.0]])
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=data, engine="numpy", batch_size=1)
+    return Scene("pair", run, data[0][0], data[1][0])
 
 
-def test_arrays_keep_their_numbers_in_order() -> None:
-    arrays = {"x": rng.normal(size=(2, 3)), "y.bias": rng.normal(size=4)}
-    subject, frame = arrays_subject(arrays)
-    for tensor in subject.tensors:
-        assert np.array_equal(tensor.of(frame.values), arrays[tensor.name])
-    assert [t.role for t in subject.tensors] == ["weight", "bias"]
+def image(data):
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
 
 
-def test_the_light_theme_is_light_and_supersampling_keeps_the_size() -> None:
-    picture = sv.render({"a": np.ones((3, 3))}, (320, 240), theme="light", supersample=2)
-    assert picture.shape == (240, 320, 3)
-    assert picture[0, 0].min() > 240
+def parts(picture):
+    data, about = picture._repr_mimebundle_()
+    found = re.fullmatch(r'<img alt="([^"]*)" width="(\d+)" src="data:image/webp;base64,([^"]+)">', data["text/html"])
+    return html.unescape(found[1]), int(found[2]), image(found[3]), data, about
+
+
+def test_a_cell_holds_the_pixels_of_render_and_words_of_the_moment_that_is_drawn():
+    scene = scene_of()
+    assert sv.view.picture(scene, SIZE).words == "pair, step 0: 3 numbers as cubes"  # no step, no loss
+    scene.run.step(3)
+    picture, wanted = sv.view.picture(scene, SIZE), sv.render(scene, SIZE, theme="light")
+    words, width, seen, data, about = parts(picture)
+    assert np.array_equal(picture.pixels, wanted)
+    assert np.array_equal(seen, wanted)  # every bit
+    assert width == SIZE[0]
+    assert np.abs(image(data["image/jpeg"]).astype(int) - wanted).mean() < 4
+    loss = loss_text(scene.run.frame().loss)
+    assert words == data["text/plain"] == picture.words == f"pair, step 3, loss {loss}: 3 numbers as cubes"
+    assert about == {"image/jpeg": {"alt": words}, "vscode_altText": words}
+    assert repr(picture) == f"Picture({words})"
+    for thing, given, says in (
+        (scene, {"quantity": "|gradient|"}, r"pair, step 3, loss .* 3 numbers as cubes, coloured by \|gradient\|"),
+        (scene, {"step": 2}, "pair, step 2, loss .*"),
+        (scene, {"inside": -1}, r"pair, inside step 4, micro-step (\d+) of \1 \(update\), 0.bias.*"),
+        (nn.Linear(2, 3), {}, "linear: 9 numbers as cubes"),
+        (sv.Weight(1.0), {}, "weights: 1 number as a cube"),
+    ):
+        assert re.fullmatch(says, sv.view.picture(thing, SIZE, **given).words)
+
+
+def test_pixels_of_ones_own_are_kept_and_what_is_no_picture_is_refused(tmp_path):
+    pixels = np.arange(2 * 5 * 3, dtype=np.uint8).reshape(2, 5, 3)
+    own = sv.view.Picture(pixels[:, ::-1], 'a "hill" & a <b>lake</b>')
+    words, width, seen, _, _ = parts(own)
+    assert (words, width) == ('a "hill" & a <b>lake</b>', 5)
+    assert np.array_equal(seen, pixels[:, ::-1])
+    assert np.array_equal(np.asarray(Image.open(own.save(tmp_path / "own.png"))), pixels[:, ::-1])
+    with pytest.raises(StateError, match=r"sv\.view\.picture"):
+        own.save(tmp_path / "own.svg")
+    for bad in (np.zeros((2, 2)), np.zeros((2, 2, 3)), np.zeros((0, 2, 3), np.uint8)):
+        with pytest.raises(InputError, match="allowed: uint8"):
+            sv.view.Picture(bad, "words")
+    for call in (lambda: sv.view.Picture(pixels, 3), lambda: sv.view.picture("rgb")):
+        with pytest.raises(TypeMismatchError):
+            call()
+    with pytest.raises(InputError):
+        sv.view.picture(scene_of(), (1, 1))
+    picture = sv.view.picture(nn.Sequential(nn.Linear(3, 2)))
+    picture.save(tmp_path / "net.svg")
+    assert (tmp_path / "net.svg").read_text(encoding="utf-8") == picture.svg
+    assert picture.words in picture.svg
+    with pytest.raises(InputError):
+        picture.save(tmp_path / "net.svg" / "net.svg")  # a file is no folder
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["net.svg", "own.png"]
+
+
+# ---- SVG: it says what the window says, and its polygons have the colours that the shader paints
+
+SCENES = ("rgb", "neuron", "xor", "uinn", "expression", "texture", "digits", "microgpt", "playground")
+SIZES = ((640, 360), (1280, 720))
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(scene, size=SIZES[1], theme="dark"):
+    """A workbench, and its picture as a tree."""
+    with offscreen():
+        bench = Workbench(scene, size, theme, None, "weight")
+        scene.run.step(20)
+        bench.update(bench.subject.frame(), "a pace")
+    return bench, ElementTree.fromstring(svg_of_bench(bench, "some words"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", SCENES)
+def test_every_scene_says_in_svg_what_its_picture_says(name, size):
+    bench, tree = drawn(make_scene(name), size)
+    said = [text.text.replace("\N{NO-BREAK SPACE}", " ") for text in tree.iter(f"{SVG}text")]
+    shown = [item.text for layer in (bench.sketches, *bench.overlays) for sketch in layer for item in sketch.texts]
+    assert sorted(said) == sorted(shown)
+    assert tree.find(f"{SVG}title").text == "some words"
+    numbers = (node.get(key, "") for node in tree.iter() for key in ("x", "y", "width", "points", "d"))
+    assert not re.search("nan|inf|None", " ".join(numbers))
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("name", ["rgb", "neuron", "playground"])
+def test_polygons_have_the_colours_that_the_shader_paints(name, theme):
+    """At every corner of a grid of pixels on the cubes: the last polygon there, and what OpenGL painted."""
+    bench, tree = drawn(make_scene(name), theme=theme)
+    wide, high = map(int, bench.places.size)
+    painted = offscreen().render(bench.draw_below, (wide, high)).astype(int)
+    found, depth = np.full((high, wide, 3), -1), np.zeros((high, wide), int)
+    y, x = np.mgrid[2:high:5, 2:wide:5]
+    for polygon in tree.iter(f"{SVG}polygon"):
+        corners = np.array([float(part) for part in re.split("[ ,]", polygon.get("points"))]).reshape(-1, 2)
+        sides = [(b[0] - a[0]) * (y + 0.5 - a[1]) - (b[1] - a[1]) * (x + 0.5 - a[0])
+                 for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True)]  # fmt: skip
+        inside = np.all([s > 0 for s in sides], axis=0) | np.all([s < 0 for s in sides], axis=0)
+        found[y[inside], x[inside]] = [int(polygon.get("fill")[k : k + 2], 16) for k in (1, 3, 5)]
+        depth[y[inside], x[inside]] += 1
+    there = depth > 1  # not a tray alone, on which the shader throws shadows
+    off = np.abs(found[there] - painted[there]).max(axis=1)
+    assert there.sum() > 300
+    assert np.median(off) <= 2  # main faces
+    assert (off <= 45).mean() > 0.97  # sides, whose foot is darker than their head; what is left are edges
+
+
+def test_many_cubes_and_marks_are_an_image_inside():
+    """What polygons would not show, or would show in more bytes than a picture has."""
+    few = make_scene("rgb")
+    assert len(list(drawn(few)[1].iter(f"{SVG}polygon"))) > 24
+    few.run.do(SetFrozen(0, [True]))
+    for scene in (make_scene("texture"), few):
+        first = next(drawn(scene)[1].iter(f"{SVG}image"))
+        assert (float(first.get("width")), float(first.get("height"))) == SIZES[1]

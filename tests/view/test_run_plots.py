@@ -1,4 +1,4 @@
-"""Plots of many runs: what stands where, against the numbers, and that two looks have the same shapes."""
+"""Plots of many runs: what stands where, against the numbers; words of runs; quartiles as NumPy has them."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from scalarviz.sweep.result import Result
+from scalarviz.sweep.result import Result, thinned
 from scalarviz.view.ink.figure import Figure
 from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.sketch import Path, Rect
@@ -16,7 +16,7 @@ from scalarviz.view.ink.svg import svg_of
 from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.walls.run_plots import boxes, curves, figures, sentence, sheet, spread
+from scalarviz.view.walls.run_plots import boxes, curve_of, curves, figures, sentence, sheet, spread
 from scalarviz.view.walls.runs import metric_text, options_text, run_text, value_text
 
 DARK = get_theme("dark")
@@ -32,104 +32,119 @@ def made(losses, options=None, reached=None, state="done"):
     ]  # fmt: skip
 
 
-def words(group):
-    return [text.text for text in group.texts]
+def words(sketch):
+    return {text.text for text in sketch.texts}
 
 
-def discs(group, colour):
-    return [s for s in group.shapes if isinstance(s, Rect) and s.fill == colour and s.radius == 3.0]
+def discs(sketch, colour):
+    return [s for s in sketch.shapes if isinstance(s, Rect) and s.fill == colour and s.radius == 3.0]
 
 
-def test_a_box_goes_from_quartile_to_quartile_and_discs_stand_at_their_losses():
-    group = boxes(BOX, DARK, made([0.1, 0.2, 0.4, 0.8, 1.6]))
-    (box,) = [shape for shape in group.shapes if isinstance(shape, Rect) and shape.stroke == DARK.text2]
-    heights = sorted(disc.y + disc.radius for disc in discs(group, DARK.text2))
+def test_a_box_goes_from_quartile_to_quartile_discs_stand_at_their_losses_and_what_diverged_in_a_lane_above():
+    runs = made([0.1, 0.2, 0.4, 0.8, 1.6])
+    sketch = boxes(BOX, DARK, runs)
+    (box,) = [shape for shape in sketch.shapes if isinstance(shape, Rect) and shape.stroke == DARK.text2]
+    heights = sorted(disc.y + disc.radius for disc in discs(sketch, DARK.text2))
     assert len(heights) == 5
     assert np.diff(heights) == pytest.approx([heights[1] - heights[0]] * 4, rel=1e-6)  # equal ratios, equal distances
     assert (box.y, box.y + box.height) == pytest.approx((heights[1], heights[3]))
-    (line,) = [shape for shape in group.shapes if isinstance(shape, Path) and shape.width > 2]
+    (line,) = [shape for shape in sketch.shapes if isinstance(shape, Path) and shape.width > 2]
     assert line.points[0][1] == pytest.approx(heights[2])
-    assert "0.4000" in words(group)
+    assert "0.4000" in words(sketch)
+    sketch = boxes(BOX, DARK, runs + made([math.nan] * 2, state="diverged"))
+    lane = min(s.y for s in sketch.shapes if isinstance(s, Rect) and s.fill == DARK.text3)
+    assert lane < min(disc.y for disc in discs(sketch, DARK.text2))
+    assert "diverged" in words(sketch)
 
 
-def test_values_of_an_option_stand_side_by_side_with_how_many_learnt():
-    group = boxes(
-        BOX, DARK, made([0.1, 0.2, 0.3, 0.4], [{"lr": 0.1}, {"lr": 0.5}] * 2, [True, False, True, True]), "lr"
-    )
-    assert {"0.1", "0.5", "2 of 2 learnt", "1 of 2 learnt", "loss at the end by lr"} <= set(words(group))
-    assert len(discs(group, DARK.weight[4])) == 3
-    assert len(discs(group, DARK.weight[0])) == 1
-
-
-def test_what_diverged_stands_in_a_lane_above():
-    runs = made([0.1, 0.2, 0.3]) + made([math.nan] * 2, state="diverged")
-    group = boxes(BOX, DARK, runs)
-    lane = min(s.y for s in group.shapes if isinstance(s, Rect) and s.fill == DARK.text3)
-    assert lane < min(disc.y for disc in discs(group, DARK.text2))
-    assert "diverged" in words(group)
-
-
-def test_names_of_many_values_do_not_touch():
+def test_values_of_an_option_stand_side_by_side_with_how_many_learnt_and_names_do_not_touch():
+    runs = made([0.1, 0.2, 0.3, 0.4], [{"lr": 0.1}, {"lr": 0.5}] * 2, [True, False, True, True])
+    sketch = boxes(BOX, DARK, runs, "lr")
+    assert {"0.1", "0.5", "2 of 2 learnt", "1 of 2 learnt", "loss at the end by lr"} <= words(sketch)
+    assert [len(discs(sketch, DARK.weight[k])) for k in (4, 0)] == [3, 1]
     rates = np.geomspace(1e-3, 1, 40).tolist()
-    group = boxes(BOX, DARK, made([0.5] * 40, [{"lr": rate} for rate in rates]), "lr")
-    names = {value_text(rate) for rate in rates}
-    rows = sorted((s.x, measure(s.text, s.size)) for s in group.texts if s.text in names)
+    sketch = boxes(BOX, DARK, made([0.5] * 40, [{"lr": rate} for rate in rates]), "lr")
+    names = set(map(value_text, rates))
+    rows = sorted((s.x, measure(s.text, s.size)) for s in sketch.texts if s.text in names)
     assert len(rows) > 3
-    for (left, wide), (right, next_wide) in pairwise(rows):
-        assert left + wide / 2 <= right - next_wide / 2
+    assert all(left + wide / 2 <= right - other / 2 for (left, wide), (right, other) in pairwise(rows))
 
 
-def test_the_median_of_the_curves_is_that_of_the_losses_and_what_diverged_is_infinite_from_then_on():
-    runs = made([0.1, 0.2, 0.9])
-    runs[2] = Result(2, {}, 2, "diverged", 50, math.nan, curve=np.array([[0, 1.0], [50, 9.0]]))
-    steps, (low, middle, high) = spread(runs, [tuple(run.curve.T) for run in runs])
-    assert (steps[0], steps[-1]) == (0, 100)
-    assert middle[-1] == pytest.approx(0.2)
-    assert low[-1] == pytest.approx(0.15)
-    assert high[-1] == math.inf
-    assert np.isfinite(high[: len(high) // 2]).all()
+FAR = 1e300
+"""In the place of infinity, between which and a number NumPy finds none."""
 
 
-def test_the_colours_of_the_curves_say_how_they_ended():
-    group = curves(BOX, DARK, made([0.1, 0.9], reached=[True, False]))
-    assert {"learnt 1", "stuck 1", "median and quartiles"} <= set(words(group))
-    assert {s.colour for s in group.shapes if isinstance(s, Path)} >= {DARK.text1, DARK.text2}
+def drawn_run(rng, number):
+    diverged = rng.random() < 0.4
+    steps = int(rng.integers(1, 400)) if diverged else int(rng.choice([5, 300]))
+    losses = rng.exponential(size=steps)
+    if diverged:
+        losses[-1] = rng.choice([np.nan, np.inf, 3.0])
+    curve = thinned(np.arange(1, steps + 1), losses)
+    return Result(number, {}, number, "diverged" if diverged else "done", steps, curve=curve)
 
 
-@pytest.mark.parametrize("runs", [[], made([0.1]), made([math.nan], state="diverged"), made([0.0, 0.0]),
-                                  made([-1.0, 2.0]), made([1e-300, 1e300])])  # fmt: skip
-def test_any_results_can_be_drawn(runs):
-    for theme in ("dark", "light"):
-        for ink in (*figures(runs, theme), sheet(runs, (400, 300), theme)):
-            for shape in ink:
-                if isinstance(shape, Path):
-                    assert np.isfinite(shape.points).all()
-                elif isinstance(shape, Rect):
-                    assert np.isfinite([shape.x, shape.y, shape.width, shape.height]).all()
-                    assert min(shape.width, shape.height) >= 0
+def loss_at(result, place):
+    """The loss of a run at a place; no number where it had come to its end, far away where it had diverged."""
+    steps, losses = curve_of(result)
+    if place > steps[-1]:
+        return FAR if result.state == "diverged" else np.nan
+    k = int(np.searchsorted(steps, place))
+    if not np.isfinite(losses[k]):
+        return FAR
+    if k == 0 or steps[k] == place:
+        return losses[k]
+    share = (place - steps[k - 1]) / (steps[k] - steps[k - 1])
+    return losses[k - 1] + share * (losses[k] - losses[k - 1])
 
 
-def test_a_line_has_its_points_in_svg_and_both_looks():
-    inks = [Figure(10, 10, [curves(BOX, get_theme(look), made([0.1, 0.2]))]) for look in ("light", "dark")]
-    tree = ElementTree.fromstring(svg_of(inks[0], dark=inks[1]))
-    lines = [shape for shape in inks[0] if isinstance(shape, Path)]
-    found = tree.findall(".//{*}polyline")
+@pytest.mark.parametrize("seed", range(12))
+def test_quartiles_over_curves_are_numpys_and_count_every_run_also_where_it_diverges(seed):
+    """One whose last loss was no number was left out of the place before its end, and the median jumped."""
+    rng = np.random.default_rng(seed)
+    runs = [drawn_run(rng, number) for number in range(int(rng.integers(2, 20)))]
+    places, found = spread(runs, [curve_of(one) for one in runs])
+    for k, place in enumerate(places):
+        losses = np.array([loss_at(one, place) for one in runs])
+        wanted = np.quantile(losses[~np.isnan(losses)], [0.25, 0.5, 0.75])
+        for part, number in zip(found, wanted, strict=True):
+            assert part[k] == pytest.approx(np.inf if number > FAR / 1e6 else number, rel=1e-9)
+
+
+def test_the_colours_of_the_curves_say_how_they_ended_and_in_svg_they_have_both_looks():
+    runs = made([0.1, 0.9], reached=[True, False])
+    light, dark = (Figure(10, 10, [curves(BOX, get_theme(look), runs)]) for look in ("light", "dark"))
+    assert {"learnt 1", "stuck 1", "median and quartiles"} <= words(dark.parts[0])
+    assert {s.colour for s in dark if isinstance(s, Path)} >= {DARK.text1, DARK.text2}
+    lines = [shape for shape in light if isinstance(shape, Path)]
+    found = ElementTree.fromstring(svg_of(light, dark=dark)).findall(".//{*}polyline")
     assert len(found) == len(lines)
     numbers = [float(part) for part in re.split("[ ,]", found[-1].get("points"))]
     assert numbers == pytest.approx(np.ravel(lines[-1].points), abs=0.006)
     assert all(line.get("class") for line in found)
 
 
+@pytest.mark.parametrize("runs", [[], made([0.1]), made([math.nan], state="diverged"), made([0.0, 0.0]),
+                                  made([-1.0, 2.0]), made([1e-300, 1e300])])  # fmt: skip
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_any_results_can_be_drawn(runs, theme):
+    for shape in (shape for ink in (*figures(runs, theme), sheet(runs, (400, 300), theme)) for shape in ink):
+        if isinstance(shape, Path):
+            assert np.isfinite(shape.points).all()
+        elif isinstance(shape, Rect):
+            assert np.isfinite([shape.x, shape.y, shape.width, shape.height]).all()
+            assert min(shape.width, shape.height) >= 0
+
+
 @pytest.mark.gl
 def test_a_picture_of_the_plots_has_the_colours_of_their_endings():
-    made_of = made([0.1, 0.9] * 4, reached=[True, False] * 4)
+    runs, size = made([0.1, 0.9] * 4, reached=[True, False] * 4), (900, 500)
     with offscreen() as context:
-        painter, ink = Painter((900.0, 500.0)), sheet(made_of, (900.0, 500.0), title="xor").placed()
-        picture = context.render(lambda _: painter.draw([ink]), (900, 500))
-    assert picture.shape == (500, 900, 3)
+        painter, ink = Painter((900.0, 500.0)), sheet(runs, (900.0, 500.0), title="xor").placed()
+        picture = context.render(lambda _: painter.draw([ink]), size).astype(int)
     for colour in (DARK.weight[4], DARK.weight[0], DARK.text1):
         wanted = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
-        assert (np.abs(picture.astype(int) - wanted).max(axis=2) <= 2).sum() > 20
+        assert (np.abs(picture - wanted).max(axis=2) <= 2).sum() > 20
 
 
 def test_words_of_runs():
@@ -138,16 +153,6 @@ def test_words_of_runs():
     assert run_text(runs[1], runs).split("  \N{MIDDLE DOT}  ") == ["run 1", "lr 0.5", "seed 1", "loss 0.2000", "stuck"]
     assert sentence(runs).startswith("1 of 2 learnt")
     assert sentence([]) == "no run is done yet"
-    assert [value_text(v) for v in (True, 1000, 0.001, (16, 16), "a", None)] == [
-        "yes",
-        "1,000",
-        "0.001",
-        "16,16",
-        "a",
-        "None",
-    ]
-
-
-@pytest.mark.parametrize(("number", "text"), [(4.0, "4"), (4, "4"), (0.0, "0"), (1797.0, "1,797"), (0.97, "0.97")])
-def test_what_is_counted_has_no_decimals(number, text):
-    assert metric_text(number) == text
+    for text, values in ((value_text, {"yes": True, "1,000": 1000, "0.001": 0.001, "16,16": (16, 16), "None": None}),
+                         (metric_text, {"4": 4.0, "0": 0.0, "1,797": 1797.0, "0.97": 0.97})):  # fmt: skip
+        assert [text(value) for value in values.values()] == list(values)

@@ -1,82 +1,26 @@
-"""The wall of runs: where they stand, what is drawn of them, what keys and pointer do, and that no thread stays."""
+"""The wall of runs, and `show` and `render` of a sweep: what is drawn, what keys and pointer do, how it grows."""
 
-import threading
-import time
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+import scalarviz as sv
+from kit.unseen import middle, said, until
+from scalarviz import nn, optim
+from scalarviz.errors import InputError
 from scalarviz.run.state import restore
-from scalarviz.sweep.groups import by_loss
+from scalarviz.sweep.groups import Left, by_loss
 from scalarviz.sweep.result import Result
 from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.walls.run_faces import Thumbs, main_panel
-from scalarviz.view.walls.run_rooms import RunRooms
-from scalarviz.view.walls.run_wall import CAPTION, FOOT, GAP, TOP, run_grid
+from scalarviz.view.walls.run_wall import RunRooms, rooms_of, wall_picture
 from scalarviz.view.walls.runs import Runs, picked
-from scalarviz.view.walls.wall_drawing import fitting
+from scalarviz.view.walls.tiles import fitting
 from scalarviz.view.watch.live import LiveView
 
-ASPECTS = st.sampled_from([0.6, 1.0, 16 / 9, 2.5])
-
-
-@given(
-    st.integers(300, 3000),
-    st.integers(260, 2000),
-    st.integers(0, 1000),
-    ASPECTS,
-    st.one_of(st.none(), st.integers(1, 24)),
-)
-def test_runs_stand_inside_apart_and_are_found_by_the_pointer(width, height, count, aspect, columns):
-    grid = run_grid((width, height), count, aspect, columns)
-    boxes = []
-    for place in grid.shown:
-        x, y, wide, high = grid.box(place)
-        assert grid.at(((x + wide / 2) * grid.scale, (y + high / 2) * grid.scale)) == place
-        boxes.append((x, y, x + wide, y + high + CAPTION))
-    for one, other in pairwise(boxes):
-        assert one[2] <= other[0] or one[3] <= other[1]
-    if boxes and grid.picture[0] > 8 and grid.picture[1] > 5:
-        assert max(box[2] for box in boxes) <= grid.size[0]
-        assert max(box[3] for box in boxes) <= grid.size[1]
-
-
-@given(st.integers(1, 1000), st.integers(0, 999), ASPECTS, st.sampled_from([(1, 0), (-1, 0), (0, 1), (0, -1), (0, 7)]))
-def test_every_run_can_be_scrolled_to_and_arrows_stay_among_them(count, place, aspect, arrow):
-    grid, place = run_grid((1280, 720), count, aspect), min(place, count - 1)
-    there = replace(grid, first=grid.to(place))
-    assert place in there.shown
-    further = there.beside(place, *arrow)
-    assert 0 <= further < count
-    assert (further == place) == (not 0 <= place + arrow[0] + arrow[1] * there.columns < count
-                                  and place == there.beside(further, *arrow))  # fmt: skip
-
-
-@given(st.integers(1, 1000), ASPECTS, st.one_of(st.none(), st.integers(1, 24)))
-def test_pictures_that_are_scrolled_leave_no_room_for_most_of_another_row(count, aspect, columns):
-    grid = run_grid((1280, 720), count, aspect, columns)
-    row = grid.picture[1] + CAPTION + GAP
-    left = 720 - TOP - FOOT + GAP - grid.rows * row
-    assert left >= 0 or grid.rows == 1
-    assert not grid.last or left <= row / 2 + 2 * grid.rows  # pixels are whole
-
-
-def test_few_runs_are_all_seen_and_large_and_of_many_each_can_be_made_out():
-    assert not run_grid((1280, 720), 20, 1.0).last
-    many = run_grid((1280, 720), 1000, 1.0)
-    assert many.last
-    assert many.picture[0] * many.picture[1] > 10_000
-    (_, top, _, high), (_, part, _, seen) = many.bar
-    assert part == top
-    end = run_grid((1280, 720), 1000, 1.0, many.columns, many.last)
-    assert end.bar[1][1] + end.bar[1][3] == pytest.approx(top + high)
-    assert seen < high
-    assert end.shown[-1] == 999
+pytestmark = pytest.mark.gl
 
 
 def test_the_best_the_median_and_the_worst_are_those_of_the_losses():
@@ -87,9 +31,6 @@ def test_the_best_the_median_and_the_worst_are_those_of_the_losses():
     assert picked([diverged]) == []
 
 
-# ---- in a window that nobody sees
-
-
 @pytest.fixture(scope="module")
 def runs(few_runs):
     found = few_runs.trained(8)
@@ -98,123 +39,94 @@ def runs(few_runs):
 
 
 @pytest.fixture
-def host(runs):
-    rooms = RunRooms(runs)
-    host = Unseen(rooms.wall, (960, 540))
-    yield host
-    host.close_soon()
-    rooms.close()
-    assert not [t.name for t in threading.enumerate() if t.name.startswith("scalarviz")]
+def wall_of():
+    """A window that nobody sees on the wall of some runs; `later` holds what comes then."""
+    made = []
+
+    def open_wall(runs, later=()):
+        rooms = RunRooms(runs, lambda: later.pop(0) if later else None)
+        made.append((Unseen(rooms.wall, (960, 540)), rooms))
+        return made[-1][0]
+
+    yield open_wall
+    for host, rooms in made:
+        host.close_soon()
+        rooms.close()
 
 
-def until(host, true, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, host.view
-        host.pass_time(1 / 30)
-        time.sleep(0.002)
+@pytest.fixture
+def host(wall_of, runs):
+    return wall_of(runs)
 
 
-def middle(wall, place):
-    x, y, wide, high = wall.grid.box(place)
-    return (x + wide / 2) * wall.grid.scale, (y + high / 2) * wall.grid.scale
-
-
-@pytest.mark.gl
-def test_runs_are_sorted_by_loss_and_their_panels_are_those_of_their_weights(host, runs, few_runs):
+def test_runs_are_sorted_by_loss_and_each_picture_is_that_of_its_weights_in_its_place(host, runs, few_runs):
     wall = host.view
     assert [r.number for r in wall.results] == [r.number for r in by_loss(runs.results)]
     until(host, lambda: not wall.missing)
-    for result in wall.results[:-1]:
+    picture, thumbs, again = host.picture().astype(int), Thumbs(get_theme("dark")), Thumbs(get_theme("dark"))
+    for place, result in enumerate(wall.results[:-1]):
         scene = few_runs.xor(result)
         restore(scene.run, runs.weights(result.number), {}, result.steps)
-        assert np.array_equal(wall.faces.of(result), Thumbs(get_theme("dark")).panel(scene))
+        panel = wall.faces.of(result)
+        assert np.array_equal(panel, thumbs.panel(scene))
+        x, y, wide, high = (round(part * wall.grid.scale) for part in wall.grid.box(place))
+        wanted = fitting(panel, wall.grid.box(place), wall.grid.scale)
+        assert np.abs(picture[y : y + high, x : x + wide] - wanted).mean() < 2
+        # cubes of a workbench that is used again are those of a new one
+        assert np.array_equal(again.plates(scene), Thumbs(get_theme("dark")).plates(scene))
     assert len({wall.faces.of(result).tobytes() for result in wall.results[:-1]}) == 8
     assert wall.faces.of(wall.results[-1]) is None  # it diverged
+    assert "diverged after step 3: the loss is infinite" in said(host)
+    assert type(main_panel(scene)).__name__ == "PlaneMap"  # no curve
 
 
-@pytest.mark.gl
-def test_the_wall_shows_each_picture_in_its_place(host):
-    wall = host.view
-    until(host, lambda: not wall.missing)
-    picture = host.picture()
-    for place in (0, 5):
-        x, y, wide, high = (round(part * wall.grid.scale) for part in wall.grid.box(place))
-        wanted = fitting(wall.faces.of(wall.results[place]), wall.grid.box(place), wall.grid.scale)
-        assert np.abs(picture[y : y + high, x : x + wide].astype(int) - wanted).mean() < 2
+def test_keys_choose_filter_and_turn_what_is_shown_and_plots_leave_it_alone(host):
+    wall, rooms = host.view, host.view.rooms
 
+    def state():
+        return rooms.chosen, wall.grid.columns, wall.faces.shows, len(wall.results)
 
-@pytest.mark.gl
-def test_cubes_of_a_workbench_that_is_used_again_are_those_of_a_new_one(runs):
-    again = Thumbs(get_theme("dark"))
-    for result in runs.results[:3]:
-        assert np.array_equal(
-            again.plates(runs.standing(result)), Thumbs(get_theme("dark")).plates(runs.standing(result))
-        )
-
-
-@pytest.mark.gl
-def test_keys_choose_filter_and_turn_what_is_shown(host):
-    wall = host.view
-    best = wall.results[0].number
-    assert wall.rooms.chosen == best
-    wall.key("Right")
-    assert wall.rooms.chosen == wall.results[1].number
-    wall.key("End")
-    assert wall.rooms.chosen == wall.results[-1].number
-    wall.key("Home")
+    assert rooms.chosen == wall.results[0].number
+    for key, place in (("Right", 1), ("End", -1), ("Home", 0)):
+        wall.key(key)
+        assert rooms.chosen == wall.results[place].number
     learnt = sum(bool(result.reached) for result in wall.results)
-    wall.key("F")
-    assert len(wall.results) == learnt
-    wall.key("F")
-    assert len(wall.results) == 9 - learnt
-    wall.key("F")
-    assert len(wall.results) == 9
+    for count in (learnt, 9 - learnt, 9):
+        wall.key("F")
+        assert len(wall.results) == count
+        assert ("runs that " in said(host)) == (count < 9)
     columns = wall.grid.columns
     wall.key("=")
     assert wall.grid.columns == columns - 1
-    wall.key("P")
-    assert wall.faces.shows == "cubes"
-    assert wall.faces.aspect > 1.5
-
-
-@pytest.mark.gl
-def test_plots_take_the_place_of_the_runs_and_escape_leads_back(host):
-    wall = host.view
-    runs = host.picture()
+    before, runs = state(), host.picture().astype(int)
     wall.key("Tab", "\t")
-    host.pass_time()
-    plots = host.picture()
-    assert np.abs(plots.astype(int) - runs).mean() > 2
-    line = [item.text for item in wall.sketches()[-1].texts]
-    assert line == ["Tab", "runs", "?", "all keys"]
-    chosen, columns, shows = wall.rooms.chosen, wall.grid.columns, wall.faces.shows
+    assert np.abs(host.picture() - runs).mean() > 2
+    assert [item.text for item in wall.sketches()[-1].texts] == ["Tab", "runs", "?", "all keys"]
     for key in ("Right", "End", "F", "P", "=", "Enter"):
         wall.key(key)
-        assert "Tab shows the runs again" in wall._notice
-    assert (wall.rooms.chosen, wall.grid.columns, wall.faces.shows) == (chosen, columns, shows)
-    assert len(wall.results) == 9
-    wall.key("Tab", "\t")
-    assert (wall.rooms.plots, wall._notice) == (False, "")
-    wall.key("Tab", "\t")
+        assert "Tab shows the runs again" in said(host)
+    for way_back in ("Tab", "Escape"):
+        wall.key(way_back)
+        assert not rooms.plots
+        wall.key("Tab", "\t")
     wall.key("Escape")
-    assert not wall.rooms.plots
+    assert state() == before
+    wall.key("P")
+    assert (wall.faces.shows, wall.faces.aspect > 1.5) == ("cubes", True)
     assert not host.closed
 
 
-@pytest.mark.gl
 def test_a_click_opens_the_run_where_it_ended_and_it_trains_on_with_the_bits_of_a_run_alone(host, runs, few_runs):
-    wall = host.view
+    wall, at = host.view, middle(host, 2)
     result = wall.results[2]
-    at = middle(wall, 2)
     wall.move(at)
+    assert wall.rooms.chosen == result.number
     wall.press(at)
     wall.release(at)
     until(host, lambda: isinstance(host.view, LiveView))
     run = host.view.scene.run
     assert run.steps == result.steps
-    for name, array in runs.weights(result.number).items():
-        assert np.array_equal(run.state_dict()[name], array)
+    assert all(np.array_equal(run.state_dict()[name], array) for name, array in runs.weights(result.number).items())
     assert host.name.split("  \N{MIDDLE DOT}  ") == ["xor", f"run {result.number}", f"seed {result.seed}"]
     line = [item.text for sketch in host.view.bench._key_line for item in sketch.texts]
     assert (line[:2], line[-2:]) == (["Escape", "all runs"], ["?", "all keys"])
@@ -226,82 +138,126 @@ def test_a_click_opens_the_run_where_it_ended_and_it_trains_on_with_the_bits_of_
     alone = few_runs.xor(result).run
     alone.step(result.steps + 1)
     assert run.steps == result.steps + 1
-    for name, array in alone.state_dict().items():
-        assert np.array_equal(run.state_dict()[name], array)
+    assert all(np.array_equal(run.state_dict()[name], array) for name, array in alone.state_dict().items())
 
 
-@pytest.mark.gl
-def test_runs_that_nobody_can_build_are_shown_by_their_weights_and_not_opened(runs):
-    rooms = RunRooms(Runs("weights", runs.results, None, runs.weights, 9))
-    host = Unseen(rooms.wall, (960, 540))
+def test_runs_that_nobody_can_build_are_shown_by_their_weights_and_not_opened(wall_of, runs):
+    host = wall_of(Runs("weights", runs.results, None, runs.weights, 9))
     until(host, lambda: not host.view.missing)
     assert host.view.faces.shows == "cubes"
     host.view.key("Enter")
-    until(host, lambda: host.view._opening is None)
-    assert "cannot be trained on" in host.view._notice
-    host.close_soon()
-    rooms.close()
+    until(host, lambda: "cannot be trained on" in said(host))
 
 
-@pytest.mark.gl
-def test_runs_that_come_later_take_their_places(runs):
-    grown = [Runs("xor", runs.results[:4], runs.build, runs.weights, 9)]
-    rooms = RunRooms(grown[0], lambda: grown.pop() if len(grown) > 1 else None)
-    host = Unseen(rooms.wall, (960, 540))
-    grown.append(runs)
-    chosen = rooms.chosen
-    for _ in range(3):
-        host.pass_time(1.0)
-    assert len(host.view.results) == 9
-    assert rooms.chosen == chosen
-    host.close_soon()
-    rooms.close()
-
-
-@pytest.mark.gl
-def test_the_bar_and_the_wheel_scroll_a_thousand_runs(runs):
+def test_the_bar_and_the_wheel_scroll_a_thousand_runs(wall_of, runs):
     some = tuple(Result(k, {}, k, "done", 40, k / 1000) for k in range(1000))
-    rooms = RunRooms(Runs("many", some, runs.build, lambda number: runs.weights(number % 8), 1000))
-    host = Unseen(rooms.wall, (960, 540))
-    wall = host.view
+    host = wall_of(Runs("many", some, runs.build, lambda number: runs.weights(number % 8), 1000))
+    wall, rooms = host.view, host.view.rooms
     assert wall.grid.last > 10
     wall.scroll((400, 300), (0.0, -3.0))
     assert rooms.row == 3
     (x, y, wide, high), _ = wall.grid.bar
-    wall.press(((x + wide / 2) * wall.grid.scale, (y + high - 1) * wall.grid.scale))
+    at, scale = (x + wide / 2) * wall.grid.scale, wall.grid.scale
+    wall.press((at, (y + high - 1) * scale))
     assert rooms.row == wall.grid.last
+    wall.move((at + 300, (y + high / 2) * scale))  # it is held, wherever the pointer is
+    assert rooms.row == round(wall.grid.last / 2)
     wall.release((0, 0))
+    wall.move((at, y * scale))
+    assert rooms.row == round(wall.grid.last / 2)
     until(host, lambda: not wall.missing)
     assert host.picture().shape == (540, 960, 3)
-    host.close_soon()
-    rooms.close()
 
 
-@pytest.mark.gl
-def test_the_panel_that_shows_most_is_no_curve(runs, few_runs):
-    scene = few_runs.xor(runs.results[0])
-    assert type(main_panel(scene)).__name__ == "PlaneMap"
-    scene.run.close()
+# ---- a wall that grows
 
 
-@pytest.mark.gl
-def test_a_press_is_of_a_run_though_another_one_takes_its_place(runs):
+def test_a_wall_that_grows_keeps_what_is_chosen_and_says_how_many_are_done(wall_of, runs):
+    def some(count, growing):
+        return Runs("xor", runs.results[:count], runs.build, runs.weights, 9, growing=growing)
+
+    later = []
+    host = wall_of(some(0, True), later)
+    assert "0 of 9 runs are done" in said(host)
+    for _ in range(2):
+        assert host.picture().shape == (540, 960, 3)
+        host.view.key("Tab")
+    for count, growing in ((2, True), (4, False), (9, True)):
+        chosen = host.view.rooms.chosen
+        later.append(some(count, growing))
+        until(host, lambda count=count: len(host.view.results) == count)
+        assert chosen in (None, host.view.rooms.chosen)
+        assert (f"{count} of 9 runs are done" in said(host)) == (count < 9)
+        assert (" left" in said(host)) == (growing and count < 9)
+
+
+def test_a_press_is_of_a_run_though_another_one_takes_its_place(wall_of, runs):
     some = [replace(result, loss=1.0 + result.loss) for result in runs.results[:3]]
-    first = Runs("xor", tuple(some), runs.build, runs.weights, 9)
-    grown = [Runs("xor", (*some, replace(runs.results[3], loss=0.0)), runs.build, runs.weights, 9)]
-    rooms = RunRooms(first, lambda: grown.pop() if grown else None)
-    host = Unseen(rooms.wall, (960, 540))
+    first, then = (Runs("xor", results, runs.build, runs.weights, 9)
+                   for results in (tuple(some), (*some, replace(runs.results[3], loss=0.0))))  # fmt: skip
+    later = []
+    host = wall_of(first, later)
     wall = host.view
-    wall.press(middle(wall, 0))
+    wall.press(middle(host, 0))
     was = wall.results[0].number
-    for _ in range(3):
-        host.pass_time(1.0)
-    assert wall.results[0].number == 3 != was  # a better one came while the button was down
-    wall.release(middle(wall, 0))
-    assert wall._opening is None
-    wall.press(middle(wall, 1))
-    wall.release(middle(wall, 1))
-    assert wall._opening is not None
-    assert rooms.chosen == wall.results[1].number
-    host.close_soon()
-    rooms.close()
+    later.append(then)
+    until(host, lambda: wall.results[0].number != was)  # a better one came while the button was down
+    wall.release(middle(host, 0))
+    assert "opening" not in said(host)
+    wall.press(middle(host, 1))
+    wall.release(middle(host, 1))
+    assert "opening" in said(host)
+    assert wall.rooms.chosen == wall.results[1].number == was
+
+
+def test_the_time_that_is_left_is_that_of_the_runs_that_were_seen_to_end():
+    left = Left(100, 20, 50.0)
+    told = {
+        (20, 99.0): "",
+        (30, 60.0): "70 s left",
+        (21, 350.0): "7 h left",
+        (60, 450.0): "7 min left",
+        (100, 60.0): "",
+    }
+    assert {at: left.text(*at) for at in told} == told  # ten in ten seconds
+
+
+# ---- a sweep that is shown
+
+
+BITS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+
+
+def small(seed=0, lr=0.5):
+    net = nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 1))
+    net.initialize(seed=seed)
+    data = BITS, BITS[:, :1]
+    return sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=lr), data=data, engine="numpy")
+
+
+def test_the_picture_of_a_sweep_is_its_wall_and_what_is_of_one_run_or_of_no_file_is_refused(tmp_path):
+    path, size = tmp_path / "small.svs", (640, 400)
+    with sv.sweep(small, {"lr": [0.1, 0.5]}, 2, steps=5, results=path, workers=0) as going:
+        with pytest.raises(InputError, match="take them all before it is shown"):
+            sv.show(going)
+        next(going)
+        with sv.sweep.Results(path) as results:
+            assert results.written
+        assert len(list(going)) == 3
+        assert np.array_equal(sv.render(going, size), wall_picture(path, size, build=going.shown()[1]))
+        rooms = rooms_of(*going.shown())  # its own function builds the runs
+        run = rooms.run(rooms.runs.results[3]).scene.run
+        assert (run.lr, run.steps) == (0.5, 5)
+        rooms.close()
+        for use, given in ((sv.view.show, {"quantity": "gradient"}), (sv.view.show, {"steps": 5}),
+                           (sv.view.render, {"step": 3}), (sv.view.render, {"cmap": "grey"})):  # fmt: skip
+            with pytest.raises(InputError, match=f"{next(iter(given))} is of the cubes of one run"):
+                use(going, **given)
+    with sv.sweep.Results(path) as results:  # which holds no function
+        assert np.array_equal(sv.render(results, size), wall_picture(path, size))
+        assert not results.written
+    with (
+        sv.sweep(small, None, 1, steps=5, workers=0) as going,
+        pytest.raises(InputError, match="a sweep is shown from its file"),
+    ):
+        sv.render(going)

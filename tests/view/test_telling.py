@@ -257,11 +257,11 @@ def test_show_begins_by_itself_or_waits() -> None:
     from scalarviz.view import show as shown
 
     assert inspect.signature(shown).parameters["paused"].default is False
-    from scalarviz.view.show import _maker
+    from scalarviz.view.show import _viewer
 
     for paused, waits in ((False, WAIT), (True, None)):
         with offscreen():
-            view = _maker(scene(), True, STEPS, 0.5, "dark", None, paused)((1280, 720))
+            view = _viewer(scene(), (1280, 720), STEPS, 0.5, "dark", None, paused)
             assert isinstance(view, LiveView)
             assert view._telling._wait == waits
             assert view.bench.story.told is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import pty
 import select
@@ -15,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from kit.commands import python
+
 pytestmark = pytest.mark.gl
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +23,12 @@ ROOT = Path(__file__).parents[2]
 
 def environment(screen, **more):
     return {**os.environ, "DISPLAY": screen, "QT_QPA_PLATFORM": "xcb", "PYTHONPATH": str(ROOT), "TERM": "xterm", **more}
+
+
+def started(code, screen):
+    """A program of Python with a window."""
+    command, pipe = [sys.executable, "-c", code], subprocess.PIPE
+    return subprocess.Popen(command, env=environment(screen), stdout=pipe, stderr=pipe, text=True)
 
 
 class Prompt:
@@ -50,29 +57,30 @@ class Prompt:
         os.close(self.fd)
 
 
+SHELLS = {
+    "python": ["-i", "-q"], "ipython": ["-m", "IPython", "--colors=NoColor", "--no-banner", "--no-confirm-exit"],
+}  # fmt: skip
+
+
 @pytest.mark.ci
-@pytest.mark.parametrize("shell", ["python", "ipython"])
+@pytest.mark.parametrize("shell", SHELLS)
 def test_at_a_prompt_the_window_serves_itself(screen, shell):
     """``w.step()`` alone repaints its cube while the prompt waits for the next line."""
-    if shell == "ipython":
-        assert importlib.util.find_spec("IPython"), "the test extra brings IPython with ipykernel"
-        command = [sys.executable, "-m", "IPython", "--colors=NoColor", "--no-banner", "--no-confirm-exit"]
-    else:
-        command = [sys.executable, "-i", "-q"]
+    assert importlib.util.find_spec("IPython"), "the test extra brings IPython with ipykernel"
+    command = [sys.executable, *SHELLS[shell]]
     prompt = Prompt(command, environment(screen))
     try:
-        prompt.line("import scalarviz as sv; w = sv.Weight(-1.0, name='w')")
-        prompt.line("h = sv.show(w, block=False, size=(400, 300)); print('op' + 'en')")
-        prompt.until("open")
-        prompt.line("w.forward(2.0); w.backward(3.0); w.step(0.5); print('step' + 'ped')")
-        prompt.until("stepped")
-        time.sleep(0.7)
-        prompt.line("print('sho' + 'wn', h.viewer._shown.values.tolist())")
-        prompt.until("shown [-4.0]")
-        prompt.line("h.wait(); print('wai' + 'ted')")  # the window serves itself: nothing to wait for
-        prompt.until("waited")
-        prompt.line("h.close(); print('clo' + 'sed', h.closed)")
-        prompt.until("closed True")
+        for line, pause, said in (
+            ("import scalarviz as sv; w = sv.Weight(-1.0, name='w')", 0.0, ""),
+            ("h = sv.show(w, block=False, size=(400, 300)); print('op' + 'en')", 0.0, "open"),
+            ("w.forward(2.0); w.backward(3.0); w.step(0.5); print('step' + 'ped')", 0.7, "stepped"),
+            ("print('sho' + 'wn', h.viewer._shown.values.tolist())", 0.0, "shown [-4.0]"),
+            ("h.wait(); print('wai' + 'ted')", 0.0, "waited"),  # the window serves itself: nothing to wait for
+            ("h.close(); print('clo' + 'sed', h.closed)", 0.0, "closed True"),
+        ):
+            prompt.line(line)
+            prompt.until(said)
+            time.sleep(pause)
     finally:
         prompt.close()
 
@@ -99,9 +107,7 @@ window.wait()  # it is closed: nothing to wait for
 @pytest.mark.ci
 @pytest.mark.parametrize("way", ["Escape twice", "Ctrl+Q", "Ctrl-C"])
 def test_after_a_hand_written_loop_the_window_stays_until_it_is_closed(screen, way):
-    program = subprocess.Popen(
-        [sys.executable, "-c", LOOP], env=environment(screen), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    program = started(LOOP, screen)
     try:
         assert program.stdout.readline() == "done\n"
         time.sleep(1.5)
@@ -146,11 +152,7 @@ h.close()
 
 @pytest.mark.parametrize("factor", [1, 1.5, 2, 3])
 def test_hidpi_factors_give_device_pixels(screen, factor):
-    result = subprocess.run(
-        [sys.executable, "-c", HIDPI], env=environment(screen, QT_SCALE_FACTOR=str(factor)),
-        capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    found = json.loads(result.stdout)
+    found = python(HIDPI, **environment(screen, QT_SCALE_FACTOR=str(factor))).json
     width, height = round(500 * factor), round(320 * factor)
     assert found["scale"] == factor
     assert found["physical"] == pytest.approx([width, height], abs=1)
@@ -178,13 +180,7 @@ print("closed after", run.steps, threading.active_count(), flush=True)
 @pytest.mark.ci
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_cleanly_within_a_second(screen, number):
-    process = subprocess.Popen(
-        [sys.executable, "-c", WATCH],
-        env=environment(screen),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = started(WATCH, screen)
     assert process.stdout.readline() == "training\n"
     time.sleep(0.2)
     process.send_signal(number)
@@ -198,10 +194,7 @@ def test_signals_end_cleanly_within_a_second(screen, number):
 @pytest.mark.ci
 def test_a_display_that_goes_away_is_said_and_ends_the_window(x_server):
     with x_server() as (server, display):
-        process = subprocess.Popen(
-            [sys.executable, "-c", WATCH],
-            env=environment(display), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+        process = started(WATCH, display)
         assert process.stdout.readline() == "training\n"
         time.sleep(1.0)  # in the first frames Xlib may end the process before anybody is asked
         server.kill()
@@ -210,13 +203,3 @@ def test_a_display_that_goes_away_is_said_and_ends_the_window(x_server):
     assert "the display went away" in err
     # either the window's loop came back, or the drawing library did not and the process was got out
     assert out.startswith("closed after") or (out == "" and process.returncode == 2)
-
-
-def test_an_application_that_ends_while_its_connection_is_looked_at_has_lost_none():
-    from scalarviz.view.out.display import connection_lost
-
-    class Gone:
-        def nativeInterface(self):
-            raise RuntimeError("Internal C++ object (QApplication) already deleted.")
-
-    assert connection_lost(Gone()) is False

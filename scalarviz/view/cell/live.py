@@ -14,8 +14,7 @@ from ...errors import InputError, StateError, TypeMismatchError, UnknownNameErro
 from ...run.run import Run
 from ...run.scene.scene import Scene
 from ...scalar import Value, Weight
-from ..drawing import Drawing
-from ..drawn import graph_of
+from ..drawing import Drawing, graph_of
 from ..ink.places import check_size
 from ..page.output import Output, image_tag
 from ..page.scripts import joined

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..ink.text import measure
+from ...scalar.sums import Row
+from ..ink.text import MINUS, measure
 from .folds import Item, counted
-from .signs import SIGNS, constant_text, figure_of
+from .nodes import SIGNS, constant_text, figure_of
 
 SIZE = 13
 """Of the letters, in pixels."""
@@ -28,38 +29,17 @@ PORT = 7.0
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """The texts of a node, and its size.
+    """The texts of a node, and its size."""
 
-    Attributes
-    ----------
-    left : str
-        In the upper line at the left: the name of a leaf, or of a fold.
-    above : str
-        The name of a result.
-    sign : str
-        The operation.
-    cell : float
-        Width of the cell that the sign has, 0 without one.
-    value : str
-    gradient : str or None
-        None: not computed, which is hatched.
-    lines : int
-        1 or 2.
-    folded : bool
-        Whether it stands for many.
-    width, height : float
-    """
-
-    left: str
-    above: str
-    sign: str
-    cell: float
     value: str
-    gradient: str | None
-    lines: int
-    folded: bool
+    gradient: str | None  # None: not computed, which is hatched
     width: float
-    height: float
+    height: float = HIGH
+    left: str = ""  # in the upper line at the left: the name of a leaf, or of a fold
+    above: str = ""  # the name of a result
+    sign: str = ""  # the operation
+    cell: float = 0.0  # width of the cell that the sign has
+    folded: bool = False  # whether it stands for many
 
     @property
     def name_width(self) -> float:
@@ -71,21 +51,24 @@ def card_of(item: Item, *, computed: bool, digits: int | None = None) -> Card:
     """The card of an item; `computed`: whether any gradient of the graph was; `digits`: decimals, by default few."""
     node = item.node
     high = max(HIGH, 2 * AIR + (PORT - 1) * (len(item.operands) - 1))
-    if item.folded or node.kind == "row":
-        return _many(item, high)
-    name = short(node.name)
+    name = short(item.name or node.name)
+    if item.folded or node.kind == "row":  # its name and class, and below how many it holds
+        count, what = item.weights, "weight"
+        if not count:
+            count, what = counted(item.members), "number" if node.leaf else "node"
+        title, said = short(item.title), f"{count:,} {what}{'' if count == 1 else 's'}"
+        return Card(title, said, max(NARROW, _width(name, title, said)) + BEHIND, high, name, folded=True)
     value = figure_of(node.value, digits)
     gradient = None if node.grad is None else figure_of(node.grad, digits)
     if not node.leaf:
         sign = node.sign or SIGNS.get(node.op, node.op)
         cell = max(CELL, measure(sign, SIZE, True) + 12)
         body = max(BODY, measure(value, SIZE, True) + 2 * AIR, measure(gradient or "", SIZE) + 2 * AIR)
-        return Card("", name, sign, cell, value, gradient, 2, False, cell + body, high)
+        return Card(value, gradient, cell + body, high, above=name, sign=sign, cell=cell)
     if node.kind == "leaf" and (not node.name or (computed and node.grad is None)):
         value = constant_text(node.value)
-        return Card(name, "", "", 0.0, value, None, 1, False, _width(name, value, ""), LOW)
-    return Card(name, "", "", 0.0, value, gradient, 2, False,
-                max(NARROW, _width(name, value, gradient or "")), HIGH)  # fmt: skip
+        return Card(value, None, _width(name, value, ""), LOW, name)
+    return Card(value, gradient, max(NARROW, _width(name, value, gradient or "")), left=name)
 
 
 def short(name: str) -> str:
@@ -95,17 +78,34 @@ def short(name: str) -> str:
     return line if len(line) <= LONGEST_NAME else f"{line[: half - 1]}…{line[-half:]}"
 
 
-def _many(item: Item, high: float) -> Card:
-    """A fold or a row: its name and class, and below how many it holds."""
-    count, what = (item.weights, "weight") if item.weights else (
-        counted(item.members), "number" if item.node.leaf else "node")  # fmt: skip
-    said = f"{count:,} {what}{'' if count == 1 else 's'}"
-    name, title = short(item.name or item.node.name), short(item.title)
-    width = max(NARROW, _width(name, title, said)) + BEHIND
-    return Card(name, "", "", 0.0, title, said, 2, True, width, high)
-
-
 def _width(left: str, right: str, below: str) -> float:
     """So that two texts stand beside each other and one below them."""
     beside = (measure(left, SIZE, True) + 8 if left else 0.0) + measure(right, SIZE)
     return max(beside, measure(below, SIZE)) + 2 * AIR
+
+
+# ---- What is said of a node on which a pointer rests: its operation, its shape, the derivative as the table has it.
+
+
+def said_of(item: Item) -> str:
+    """Lines of words about a node or a fold."""
+    if item.folded:
+        said = f"{item.name} {item.title}".strip()
+        return f"{said}: {counted(item.members):,} nodes" + (f", {item.weights:,} weights" if item.weights else "")
+    node, of = item.node, item.node.of
+    name = f"{node.name}: " if node.name else ""
+    if isinstance(of, Row):
+        return f"{name}{node.count:,} weights"
+    what = "weight" if node.kind == "weight" else "number" if node.leaf else f"{node.op} of {len(node.operands)}"
+    lines = [f"{name}{what}", f"value {_plain(node.value)}"]
+    lines += [] if node.grad is None else [f"gradient {_plain(node.grad)}"]
+    if not node.leaf and of._op is not None:  # ``d/da: 1 - y * y``, from the table of operations
+        entry = of._op.entry
+        lines.append(f"{entry.name}({', '.join(entry.args)}) = {entry.value}")
+        for arg, partial in zip(entry.args, entry.partials, strict=True):
+            lines.append(f"d/d{arg}: {'none' if partial is None else partial}")
+    return "\n".join(lines)
+
+
+def _plain(value: float) -> str:
+    return f"{value:.6g}".replace("-", MINUS)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
 from ...run.questions.ranges import extent
 from ..ink.figure import Figure
-from ..ink.maps import get_map, text_colour
+from ..ink.maps import get_map, hexed, text_colour
+from ..ink.sketch import Box as Frame
 from ..ink.sketch import Cubic, Point, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, mixed
-from .cards import AIR, BEHIND, SIZE, Card
-from .folds import Item
+from .cards import AIR, BEHIND, LOW, SIZE, Card, said_of
 from .layout import HEAD, MARGIN, Box, Edge, Layout
 
 RADIUS = 7.0
@@ -28,191 +28,141 @@ AIR_ABOVE = 16.0
 """Above the legend, where it has a line of its own."""
 
 
-class Palette:
-    """The colours of one look."""
-
-    def __init__(self, theme: Theme, items: Sequence[Item], share: float, v: float | None) -> None:
-        self.theme, self._share = theme, share
-        self.page, self.ground = theme.background, theme.panel
-        self.cell = _hex(mixed(theme.text3, theme.panel, 0.28))
-        self.stripe = _hex(mixed(theme.text3, theme.panel, 0.4))
-        self.frame, self.rule, self.edge = theme.flow, theme.border, theme.text3
-        numbers = [node.value for item in items for node in item.members if node.kind == "weight"]
-        self._scale = extent(np.array(numbers, np.float64)) if v is None else v
-        self._map = get_map("weight", theme)
-
-    def weight(self, value: float) -> tuple[str, str]:
-        """The ground of a weight and the text on it."""
-        if math.isnan(value):
-            return self.ground, self.theme.text1
-        place = self._share * float(np.clip(value / self._scale, -1.0, 1.0))
-        colour = self._map(place)
-        return _hex(tuple(colour)), text_colour(colour)
-
-
 def ink_of(
-    layout: Layout,
-    theme: Theme,
-    of: str,
-    *,
-    said: Callable[[Item], str] = lambda item: "",
-    share: float = SHARE,
-    v: float | None = None,
-    wrong: str = "",
+    layout: Layout, theme: Theme, of: str, *, share: float = SHARE, v: float | None = None, wrong: str = ""
 ) -> Figure:
-    """The figure.
+    """The figure; each node is a spot, whose value is its number in the layout and whose tip says what it is.
 
-    Parameters
-    ----------
-    layout : Layout
-    theme : Theme
-    of : str
-        What the gradients are derivatives of, for the legend.
-    said : callable
-        What is said of an item where a pointer rests on it.
-    share : float
-        Of the colour map that the largest weight has.
-    v : float, optional
-        What that weight is: the end of the colours' range; default: the graph's own.
-    wrong : str
-        What is wrong with the numbers, a line below all.
+    `of` is what the gradients are derivatives of, for the legend. The largest weight has a `share` of the colour map;
+    it is `v`, or by itself that of the graph. `wrong` says what is wrong with the numbers, in a line below all.
     """
-    palette = Palette(theme, [box.item for box in layout.boxes], share, v)
-    ends = {id(edge.source) for edge in layout.edges}
-    parts = [_edges(layout.edges, palette)]
-    for box in layout.boxes:
-        parts.append(Sketch(tip=said(box.item)))
-        _node(parts[-1], box, palette, root=id(box) not in ends)
-    corner, size = _corner(layout)
+    pen = _Pen(layout, theme, share, v)
+    ends, parts = {id(edge.source) for edge in layout.edges}, [pen.edges(layout.edges)]
+    for number, box in enumerate(layout.boxes):
+        parts.append(Sketch())
+        parts[-1].spot((box.x, box.y, box.width, box.height), "node", number, tip=said_of(box.item))
+        pen.node(parts[-1], box, root=id(box) not in ends)
+    corner, width, height = _corner(layout)
     parts.append(Sketch(cut=False))
-    _legend(parts[-1], corner, palette, of, any(box.item.node.grad is not None for box in layout.boxes))
-    width, height = size
+    pen.legend(parts[-1], corner, of, any(box.item.node.grad is not None for box in layout.boxes))
     if wrong:
         parts.append(Sketch())
         height += AIR_ABOVE + SIZE
         parts[-1].text(MARGIN, height, wrong, SIZE, theme.text1, bold=True)
         width = max(width, MARGIN + parts[-1].texts[0].width)
     figure, ground = Figure(math.ceil(width + MARGIN), math.ceil(height + MARGIN)), Sketch()
-    ground.rect(0.0, 0.0, figure.width, figure.height, fill=palette.page)
+    ground.rect(0.0, 0.0, figure.width, figure.height, fill=theme.background)
     figure.parts = [ground, *parts]
     return figure
 
 
-def _hex(colour: Sequence[float]) -> str:
-    return "#" + "".join(f"{round(255 * float(part)):02x}" for part in colour[:3])
-
-
-# ---- nodes
-
-
-def _node(ink: Sketch, box: Box, palette: Palette, *, root: bool) -> None:
-    card, theme = box.card, palette.theme
-    x, y, width, height = box.x, box.y, box.width, box.height
-    if card.folded:
-        width -= BEHIND
-        ink.rect(x + BEHIND, y - BEHIND, width, height, fill=palette.ground, stroke=palette.frame, radius=RADIUS)
-    ink.rect(x, y, width, height, fill=palette.ground, radius=RADIUS)
-    colour = theme.text1
-    if box.item.node.kind == "weight" and not card.folded:  # the upper half, rounded above only
-        fill, colour = palette.weight(box.item.node.value)
-        ink.rect(x, y, width, height / 2, fill=fill, radius=RADIUS)
-        ink.rect(x, y + RADIUS, width, height / 2 - RADIUS, fill=fill)
-    if card.cell:  # at the left, rounded there only
-        ink.rect(x, y, card.cell, height, fill=palette.cell, radius=RADIUS)
-        ink.rect(x + RADIUS, y, card.cell - RADIUS, height, fill=palette.cell)
-        ink.text(x + card.cell / 2, y + height / 2 + 5, card.sign, SIZE, theme.text1, bold=True, anchor="middle")
-    _numbers(ink, card, (x, y, width, height), palette, colour)
-    edge, border = (theme.text1, 1.8) if root else (palette.frame, 1.0)
-    ink.rect(x, y, width, height, stroke=edge, border=border, radius=RADIUS)
-    if card.above:
-        over = theme.text1 if root else theme.text2
-        ink.text(box.x + box.width / 2, y - 8, card.above, SIZE + 1, over, bold=True, anchor="middle")
-
-
-def _numbers(ink: Sketch, card: Card, frame: tuple[float, float, float, float], palette: Palette, colour: str) -> None:
-    """Name and value in the upper line, the gradient in the lower one."""
-    x, y, width, height = frame
-    theme, right, middle = palette.theme, x + width - AIR, y + height / 2
-    if card.lines == 1:
-        ink.text(right, middle + 5, card.value, SIZE, theme.text1, anchor="right")
-        ink.text(x + AIR, middle + 5, card.left, SIZE, theme.text2, bold=True)
-        return
-    upper, lower = middle - 7, middle + 16
-    ink.rect(x + card.cell, middle - 0.5, width - card.cell, 1, fill=palette.rule)
-    ink.text(x + AIR, upper, card.left, SIZE, colour, bold=True)
-    quiet = theme.text2 if card.folded else colour
-    ink.text(right, upper, card.value, SIZE, quiet, bold=bool(card.cell), anchor="right")
-    if card.gradient is None:
-        _hatch(ink, (x + card.cell + 1, middle + 1, width - card.cell - 2, 21), palette)
-    else:
-        ink.text(right, lower, card.gradient, SIZE, theme.text2 if card.folded else theme.pulse, anchor="right")
-
-
-def _hatch(ink: Sketch, frame: tuple[float, float, float, float], palette: Palette) -> None:
-    """Slanted stripes inside a rectangle whose lower corners are rounded: what is not there has no number."""
-    x, y, width, height = frame
-    inset, thick, step = 5.0, 1.2, 6.0
-    at, right, top, bottom = x + inset, x + width - inset, y + inset - 1, y + height - inset
-    rise = bottom - top
-    while at + rise <= right + 0.01:
-        ink.polygon(((at, bottom), (at + thick, bottom), (at + rise + thick, top), (at + rise, top)), palette.stripe)
-        at += step
-
-
-# ---- edges
-
-
-def _edges(edges: Iterable[Edge], palette: Palette) -> Sketch:
-    """All edges; the common part of those from one node is drawn once."""
-    ink, drawn = Sketch(), set[Cubic | Point]()
-    for edge in edges:
-        for piece in edge.pieces:
-            if piece not in drawn:
-                ink.curve((piece,), palette.edge, THIN)
-        x, y = edge.pieces[-1][3]
-        if (x, y) not in drawn:
-            ink.polygon(((x + HEAD, y), (x, y - 3.2), (x, y + 3.2)), palette.edge)
-        drawn |= {*edge.pieces, (x, y)}
-    return ink
-
-
-# ---- the legend
-
-
-def _corner(layout: Layout) -> tuple[Point, tuple[float, float]]:
+def _corner(layout: Layout) -> tuple[Point, float, float]:
     """Where the legend stands, and the size of the whole: in the lower right corner, below all where that is taken."""
     wide, high = LEGEND
     width = max(layout.width, wide + MARGIN)
     x, y = width - wide, layout.height - high
-    if (
-        y >= MARGIN
-        and not any(_meets(box, x, y) for box in layout.boxes)
-        and not any(_runs(e, x, y) for e in layout.edges)
-    ):
-        return (x, y), (width, layout.height)
-    return (x, layout.height + AIR_ABOVE), (width, layout.height + AIR_ABOVE + high)
+    reach = [(box.x + box.width, box.y + box.height) for box in layout.boxes]
+    for edge in layout.edges:
+        points = np.array(edge.pieces).reshape(-1, 2)
+        reach.append((points[:, 0].max(), points[:, 1].max()))
+    if y < MARGIN or any(right > x - AIR_ABOVE and foot > y - AIR_ABOVE for right, foot in reach):
+        y = layout.height + AIR_ABOVE
+    return (x, y), width, max(layout.height, y + high)
 
 
-def _meets(box: Box, x: float, y: float) -> bool:
-    return box.x + box.width > x - AIR_ABOVE and box.y + box.height > y - AIR_ABOVE
+class _Pen:
+    """Draws one layout in one look."""
 
+    def __init__(self, layout: Layout, theme: Theme, share: float, v: float | None) -> None:
+        self.theme, self._share = theme, share
+        members = (node for box in layout.boxes for node in box.item.members)
+        self._v = v if v is not None else extent(np.array([n.value for n in members if n.kind == "weight"], np.float64))
+        self._map = get_map("weight", theme)
 
-def _runs(edge: Edge, x: float, y: float) -> bool:
-    points = [point for piece in edge.pieces for point in piece]
-    return max(p[0] for p in points) > x - AIR_ABOVE and max(p[1] for p in points) > y - AIR_ABOVE
+    def _weight(self, value: float) -> tuple[str, str]:
+        """The ground of a weight and the text on it."""
+        if math.isnan(value):
+            return self.theme.panel, self.theme.text1
+        colour = self._map(self._share * float(np.clip(value / self._v, -1.0, 1.0)))
+        return hexed(colour), text_colour(colour)
 
+    def node(self, ink: Sketch, box: Box, *, root: bool) -> None:
+        """A node with its numbers; `root`: whether nothing takes it."""
+        card, theme = box.card, self.theme
+        x, y, width, height = box.x, box.y, box.width, box.height
+        if card.folded:
+            width -= BEHIND
+            ink.rect(x + BEHIND, y - BEHIND, width, height, fill=theme.panel, stroke=theme.flow, radius=RADIUS)
+        ink.rect(x, y, width, height, fill=theme.panel, radius=RADIUS)
+        colour = theme.text1
+        if box.item.node.kind == "weight" and not card.folded:  # the upper half, rounded above only
+            fill, colour = self._weight(box.item.node.value)
+            ink.rect(x, y, width, height / 2, fill=fill, radius=RADIUS)
+            ink.rect(x, y + RADIUS, width, height / 2 - RADIUS, fill=fill)
+        if card.cell:  # at the left, rounded there only
+            cell = hexed(mixed(theme.text3, theme.panel, 0.28))
+            ink.rect(x, y, card.cell, height, fill=cell, radius=RADIUS)
+            ink.rect(x + RADIUS, y, card.cell - RADIUS, height, fill=cell)
+            ink.text(x + card.cell / 2, y + height / 2 + 5, card.sign, SIZE, theme.text1, bold=True, anchor="middle")
+        self._numbers(ink, card, (x, y, width, height), colour)
+        edge, border = (theme.text1, 1.8) if root else (theme.flow, 1.0)
+        ink.rect(x, y, width, height, stroke=edge, border=border, radius=RADIUS)
+        over = theme.text1 if root else theme.text2
+        ink.text(box.x + box.width / 2, y - 8, card.above, SIZE + 1, over, bold=True, anchor="middle")
 
-def _legend(ink: Sketch, corner: Point, palette: Palette, of: str, computed: bool) -> None:
-    (x, y), (width, height), theme = corner, LEGEND, palette.theme
-    middle = y + height / 2
-    ink.rect(x, y, width, height, stroke=palette.rule, radius=RADIUS)  # the first: whether it is seen decides of all
-    ink.rect(x, middle - 0.5, width, 1, fill=palette.rule)
-    ink.text(x + width / 2, middle - 7, "name, value", SIZE, theme.text2, anchor="middle")
-    if computed:
-        words = f"gradient of {of}" if of and measure(f"gradient of {of}", SIZE) <= width - 2 * AIR else "gradient"
-        ink.text(x + width / 2, middle + 16, words, SIZE, theme.pulse, anchor="middle")
-        return
-    words = "no gradient yet"
-    room = measure(words, SIZE) + 2 * AIR
-    ink.text(x + AIR, middle + 16, words, SIZE, theme.text2)
-    _hatch(ink, (x + room - AIR, middle + 1, width - room + AIR, 21), palette)
+    def _numbers(self, ink: Sketch, card: Card, frame: Frame, colour: str) -> None:
+        """Name and value in the upper line, the gradient in the lower one."""
+        x, y, width, height = frame
+        theme, right, middle = self.theme, x + width - AIR, y + height / 2
+        if card.height == LOW:
+            ink.text(right, middle + 5, card.value, SIZE, theme.text1, anchor="right")
+            ink.text(x + AIR, middle + 5, card.left, SIZE, theme.text2, bold=True)
+            return
+        ink.rect(x + card.cell, middle - 0.5, width - card.cell, 1, fill=theme.border)
+        ink.text(x + AIR, middle - 7, card.left, SIZE, colour, bold=True)
+        quiet = theme.text2 if card.folded else colour
+        ink.text(right, middle - 7, card.value, SIZE, quiet, bold=bool(card.cell), anchor="right")
+        if card.gradient is None:
+            self._hatch(ink, (x + card.cell + 1, middle + 1, width - card.cell - 2, 21))
+        else:
+            said = theme.text2 if card.folded else theme.pulse
+            ink.text(right, middle + 16, card.gradient, SIZE, said, anchor="right")
+
+    def _hatch(self, ink: Sketch, frame: Frame) -> None:
+        """Slanted stripes inside a rectangle whose lower corners are rounded: what is not there has no number."""
+        x, y, width, height = frame
+        inset, thick, step, colour = 5.0, 1.2, 6.0, hexed(mixed(self.theme.text3, self.theme.panel, 0.4))
+        at, right, top, foot = x + inset, x + width - inset, y + inset - 1, y + height - inset
+        rise = foot - top
+        while at + rise <= right + 0.01:
+            ink.polygon(((at, foot), (at + thick, foot), (at + rise + thick, top), (at + rise, top)), colour)
+            at += step
+
+    def edges(self, edges: Iterable[Edge]) -> Sketch:
+        """All edges; the common part of those from one node is drawn once."""
+        ink, drawn = Sketch(), set[Cubic | Point]()
+        for edge in edges:
+            for piece in edge.pieces:
+                if piece not in drawn:
+                    ink.curve((piece,), self.theme.text3, THIN)
+            x, y = edge.pieces[-1][3]
+            if (x, y) not in drawn:
+                ink.polygon(((x + HEAD, y), (x, y - 3.2), (x, y + 3.2)), self.theme.text3)
+            drawn |= {*edge.pieces, (x, y)}
+        return ink
+
+    def legend(self, ink: Sketch, corner: Point, of: str, computed: bool) -> None:
+        """What stands where in a node, and of what the gradients are."""
+        (x, y), (width, height), theme = corner, LEGEND, self.theme
+        middle = y + height / 2
+        ink.rect(x, y, width, height, stroke=theme.border, radius=RADIUS)  # the first: if it is seen, all of it is
+        ink.rect(x, middle - 0.5, width, 1, fill=theme.border)
+        ink.text(x + width / 2, middle - 7, "name, value", SIZE, theme.text2, anchor="middle")
+        if computed:
+            words = f"gradient of {of}" if of and measure(f"gradient of {of}", SIZE) <= width - 2 * AIR else "gradient"
+            ink.text(x + width / 2, middle + 16, words, SIZE, theme.pulse, anchor="middle")
+            return
+        words = "no gradient yet"
+        room = measure(words, SIZE) + 2 * AIR
+        ink.text(x + AIR, middle + 16, words, SIZE, theme.text2)
+        self._hatch(ink, (x + room - AIR, middle + 1, width - room + AIR, 21))

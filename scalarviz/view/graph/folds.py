@@ -6,9 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import InputError, UnknownNameError, listing, shown
-from .modules import Kinds, prefixes
-from .nodes import LONG, Node
-from .signs import power_text
+from .nodes import LONG, Kinds, Node, power_text, prefixes
 
 MOST = 60
 """Nodes up to which nothing is folded."""
@@ -21,23 +19,11 @@ INPUTS, EARLIER = "inputs", "earlier"
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """What is drawn as one: a node, or the folded nodes of a module.
+    """What is drawn as one: a node, or the folded nodes of a module."""
 
-    Attributes
-    ----------
-    members : tuple of Node
-        One, unless it is folded.
-    name : str
-        Of the fold: what unfolds it.
-    title : str
-        The class of the module.
-    operands : list of Item
-        In their order. What a fold takes is there once, and so is a fold that is taken several times.
-    """
-
-    members: tuple[Node, ...]
-    name: str = ""
-    title: str = ""
+    members: tuple[Node, ...]  # one, unless it is folded
+    name: str = ""  # of the fold: what unfolds it
+    title: str = ""  # the class of the module
     operands: list[Item] = field(default_factory=list)
 
     @property
@@ -91,24 +77,7 @@ def check_names(wanted: Collection[str], known: Collection[str]) -> None:
 
 
 def items_of(nodes: Sequence[Node], kinds: Kinds, unfold: Collection[str], *, whole: bool = False) -> list[Item]:
-    """What is drawn, operands before results.
-
-    Parameters
-    ----------
-    nodes : sequence of Node
-        Operands before results.
-    kinds : mapping of str to str
-        Modules by their paths.
-    unfold : collection of str
-        Paths whose nodes (or modules) are wanted one by one, and names of rows of weights.
-    whole : bool
-        Nothing is to be folded.
-
-    Raises
-    ------
-    InputError
-        More than fits into a picture is left.
-    """
+    """What is drawn, operands before results."""
     place = {id(node): k for k, node in enumerate(nodes)}
     graph = Quotient([[place[id(operand)] for operand in node.operands] for node in nodes])
     titles: dict[int, tuple[str, str]] = {}
@@ -177,24 +146,7 @@ def _fold_earlier(
 
 
 class Quotient:
-    """Items of a graph: its nodes 0 .. N - 1, and pieces that stand for many of them.
-
-    Parameters
-    ----------
-    operands : sequence of sequences of int
-        Of each node, those before it.
-
-    Attributes
-    ----------
-    first : list of list of int
-        Those operands.
-    below : dict of int to list of int
-        The items before each item, each once.
-    order : list of int
-        The items, operands before results.
-    item : list of int
-        Of each node.
-    """
+    """Items of a graph: its nodes 0 .. N - 1, and pieces that stand for many of them."""
 
     def __init__(self, operands: Sequence[Sequence[int]]) -> None:
         self.first = [list(row) for row in operands]

@@ -11,52 +11,27 @@ from ...nn import Module
 from ...scalar.value import Value
 from ...scalar.weight import Weight
 from .folds import MOST, Item, check_names, counted, items_of, joined, kept_of, names_of, with_powers
-from .modules import Calls, owners_of, place_nodes
-from .nodes import LONG, MANY, Node, gradient_of, nodes_of
-from .walk import Key, Walk, key_of, walked
+from .nodes import LONG, MANY, Calls, Key, Node, Walk, gradient_of, key_of, nodes_of, owners_of, place_nodes, walked
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """How a graph is wanted.
+    """How a graph is wanted."""
 
-    Attributes
-    ----------
-    chains : bool
-        Whether sums of sums are drawn as they are.
-    unfold : tuple of str
-        What is not to be folded.
-    whole : bool
-        Whether nothing is.
-    names : mapping of int to str
-        Names of Values by their ids, for those that have none.
-    digits : int or None
-        Decimals of the numbers; None: two or fewer.
-    """
-
-    chains: bool = False
-    unfold: tuple[str, ...] = ()
-    whole: bool = False
+    chains: bool = False  # whether sums of sums are drawn as they are
+    unfold: tuple[str, ...] = ()  # what is not to be folded
+    whole: bool = False  # whether nothing is
     names: Mapping[int, str] = field(default_factory=dict)
-    digits: int | None = None
+    digits: int | None = None  # decimals of the numbers; None: two or fewer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """A graph as it is drawn.
-
-    Attributes
-    ----------
-    nodes : list of Node
-    items : list of Item
-        Operands before results.
-    folds : tuple of str
-        What can be unfolded.
-    """
+    """A graph as it is drawn."""
 
     nodes: list[Node]
-    items: list[Item]
-    folds: tuple[str, ...]
+    items: list[Item]  # operands before results
+    folds: tuple[str, ...]  # what can be unfolded
 
     @property
     def count(self) -> int:
@@ -72,27 +47,8 @@ class Shown:
 
 
 @collection_paused()
-def shown(roots: Sequence[Value], wish: Wish, model: Module | None = None, calls: Calls | None = None) -> Shown:
-    """What is drawn of the graph that leads to `roots`, with the numbers of now.
-
-    Parameters
-    ----------
-    roots : sequence of Value
-    wish : Wish
-    model : Module, optional
-        By which it is folded; default: that of the weights.
-    calls : mapping, optional
-        What its parts did; default: their last calls.
-
-    Raises
-    ------
-    InputError
-        More is left than a picture can hold.
-    UnknownNameError
-        Nothing can be unfolded by a name.
-    TracingError
-        The graph is being recorded.
-    """
+def shown_of(roots: Sequence[Value], wish: Wish, model: Module | None = None, calls: Calls | None = None) -> Shown:
+    """What is drawn of the graph that leads to `roots`, with the numbers of now."""
     unfold = frozenset(wish.unfold)
     walk = walked(roots, unfold, LONG, None if wish.whole else MOST)
     large = walk is None
@@ -128,15 +84,6 @@ def far_below(walk: Walk, roots: Sequence[Value], owned: Collection[Key], keep: 
     """Results, with the numbers that nothing else takes, which one node can stand for.
 
     A way that leaves them never comes back: all that leads to one of them is one of them, a leaf or a weight.
-
-    Parameters
-    ----------
-    walk : Walk
-    roots : sequence of Value
-    owned : collection of Key
-        Results of modules, which are folded as such.
-    keep : int
-        So many of the last other results are not among them.
     """
     below = walk.below
     if len(below) < HUGE:

@@ -313,14 +313,12 @@ class Sketch:
     ----------
     over : bool
         Whether its shapes are painted after the pictures of all sketches: lines over a picture.
-    tip : str
-        What is said where a pointer rests on it.
     cut : bool
         Whether a part of it may be shown where not all of it can be seen.
     """
 
-    def __init__(self, *, over: bool = False, tip: str = "", cut: bool = True) -> None:
-        self.over, self.tip, self.cut = over, tip, cut
+    def __init__(self, *, over: bool = False, cut: bool = True) -> None:
+        self.over, self.cut = over, cut
         self.shapes: list[Shape] = []
         self.tops: list[Shape] = []  # over the pictures in any case
         self.texts: list[TextItem] = []

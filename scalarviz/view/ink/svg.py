@@ -42,43 +42,20 @@ ANCHORS = {"left": "start", "middle": "middle", "right": "end"}
 
 
 def svg_of(figure: Figure, *, dark: Figure | None = None, title: str = "") -> str:
-    """The text of a picture.
-
-    Parameters
-    ----------
-    figure : Figure
-        In its only look or in its light one.
-    dark : Figure, optional
-        The same figure in its dark look: which of the two is shown follows the page, or the system.
-    title : str
-        What a screen reader says.
-    """
+    """The text of a picture."""
     colours = _Colours(figure, dark)
     parts = [*_head((figure.width, figure.height), title, colours.name), *colours.style()]
     for part in figure.parts:
         inner = "".join(_record(record, colours) for record in (*part.shapes, *part.texts))
-        tip = f"<title>{_plain(part.tip)}</title>" if part.tip else ""
-        parts.append(f"<g>{tip}{inner}</g>")
+        tips = "".join(f"<title>{_plain(spot.tip)}</title>" for spot in part.spots if spot.tip)
+        parts.append(f"<g>{tips}{inner}</g>")
     return "\n".join([*parts, "</svg>"])
 
 
 def picture_svg(
     size: Point, ground: tuple[Colour, Colour], layers: Iterable[tuple[Sequence[Sketch], Box | None]], title: str = ""
 ) -> str:
-    """The text of a picture of many sketches.
-
-    Parameters
-    ----------
-    size : (float, float)
-        Logical pixels.
-    ground : (colour, colour)
-        At the rim, and of the glow behind the middle.
-    layers : iterable of (sketches, box)
-        From below: of a layer all shapes are painted before its pictures, and texts last, as OpenGL does; what is
-        outside of a box is cut off.
-    title : str
-        What a screen reader says.
-    """
+    """The text of a picture of many sketches."""
     colours, body, wide, high = _Colours(), list[str](), _number(size[0]), _number(size[1])
     stops = "".join(_stop(k / 8, ground) for k in range(9))
     middle, reach = (f"{_number(x * size[0])} {_number(y * size[1])}" for x, y in ((0.42, 0.45), (0.58, 0.62)))

@@ -7,7 +7,10 @@ import ctypes.util
 import os
 import select
 import socket
+import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -100,13 +103,7 @@ def check_window() -> None:
 
 
 def application() -> Any:
-    """The vispy application on Qt.
-
-    Raises
-    ------
-    MissingDependencyError
-        No display, no Qt, or one that does not start here; the message says why.
-    """
+    """The vispy application on Qt."""
     if why := no_display():
         raise MissingDependencyError(f"a window needs a display: {why}. {WITHOUT}")
     check_window()
@@ -202,3 +199,111 @@ def connection_lost(native_application: Any) -> bool:
         )
     except RuntimeError:  # the application ended while another thread looked at it: nobody waits for it any more
         return False
+
+
+# ---- Whether windows can be opened here, found out by another process.
+
+BINDINGS = {"PySide6": "PySide6-Essentials", "PyQt6": "PyQt6"}
+"""Python's bindings of Qt and the packages that they come in."""
+SECONDS = 20.0
+_CODE = "from {binding}.QtGui import QGuiApplication as A; a = A([]); print(a.platformName())"
+
+
+class WindowProbe:
+    """Starts Qt in another process; :meth:`reason` says how that went."""
+
+    def __init__(self) -> None:
+        self.binding = next((name for name in BINDINGS if find_spec(name)), "")
+        self.package = BINDINGS.get(self.binding, "")
+        self._process: subprocess.Popen[str] | None = None
+        self._outcome: tuple[str, str] | None = None
+        if self.binding:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _CODE.format(binding=self.binding)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                env={**os.environ, "QT_DEBUG_PLUGINS": "0", "QT_FATAL_WARNINGS": "0"},
+            )
+
+    def reason(self) -> str:
+        """Why no window can be opened, in one line with what to install; empty if it can."""
+        return self._answer()[0]
+
+    def platform(self) -> str:
+        """Qt's name of the window system, as ``xcb``; empty if it does not start."""
+        return self._answer()[1]
+
+    def _answer(self) -> tuple[str, str]:
+        if self._outcome is None:
+            self._outcome = (INSTALL, "") if self._process is None else _finished(self._process)
+        return self._outcome
+
+
+def _finished(process: subprocess.Popen[Any]) -> tuple[str, str]:
+    try:
+        out, err = process.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return f"Qt did not start within {SECONDS:g} s", ""
+    if process.returncode == 0:
+        return "", out.strip()
+    return _explained(err), ""
+
+
+def _explained(said: str) -> str:
+    """One line out of what a Qt that does not start has to say."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    display = next((line for line in lines if "could not connect to display" in line.lower()), "")
+    if display:
+        return (
+            f"{display.partition('qt.qpa.xcb: ')[2] or display}; check DISPLAY and its permission (xhost, XAUTHORITY)"
+        )
+    missing = next((line.split("ImportError: ")[-1] for line in lines if "cannot open shared object" in line), "")
+    return without_library(missing)
+
+
+# ---- `DisplayWatch`: what is done once, whoever notices first, when the display of a window has gone.
+
+LOOKED, PATIENCE = 0.25, 2.0
+"""Seconds between two looks at the connection, and for which the window's loop may notice the loss by itself."""
+
+
+class DisplayWatch:
+    """Gets a program out when its display goes while the drawing library waits for it in vain.
+
+    A thread looks at the connection. Once it is lost, the window's loop must take what is to be done (:meth:`first`)
+    within `PATIENCE` seconds; else `rescue` is called from the thread and the process ends with code 2.
+    """
+
+    def __init__(self, native_application: Any, rescue: Callable[[], None]) -> None:
+        self._application, self._rescue = native_application, rescue
+        self._over, self._taken = threading.Event(), threading.Lock()
+        self._thread = threading.Thread(target=self._watch, name="scalarviz-display", daemon=True)
+
+    def __enter__(self) -> DisplayWatch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()  # while it rescues, for ever: the process ends there
+
+    def first(self) -> bool:
+        """Whether nobody else has begun to do what is done when the display has gone: then it is the caller's."""
+        return self._taken.acquire(blocking=False)
+
+    def _watch(self) -> None:
+        while not self._over.wait(LOOKED):
+            if connection_lost(self._application) and not self._over.wait(PATIENCE):
+                if not self.first():
+                    return
+                try:
+                    self._rescue()
+                finally:
+                    if sys.stderr is not None:
+                        sys.stderr.flush()
+                    os._exit(2)

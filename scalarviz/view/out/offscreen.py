@@ -85,30 +85,7 @@ class Offscreen:
         supersample: int = 1,
         background: tuple[float, float, float] = (0.0, 0.0, 0.0),
     ) -> Image:
-        """The picture that `draw` makes.
-
-        Parameters
-        ----------
-        draw : callable
-            Called with the viewport in device pixels, its context current: the framebuffer's (width, height), or for
-            each tile of a picture that is larger, where that lies around it.
-        size : (int, int)
-            Width and height of the picture.
-        supersample : int
-            2 draws at twice the size and averages: smooth edges for about four times the time.
-        background : (r, g, b)
-            In 0..1; what the framebuffer is cleared to.
-
-        Returns
-        -------
-        ndarray of uint8, shape (height, width, 3)
-            sRGB, first row on top.
-
-        Raises
-        ------
-        InputError
-            A size without pixels, or larger than a framebuffer can be.
-        """
+        """The picture that `draw` makes."""
         with self:
             return self._rendered(draw, size, supersample, background)
 
@@ -186,13 +163,7 @@ _making = threading.Lock()
 
 
 def offscreen() -> Offscreen:
-    """The one offscreen context of this process (contexts leak, and visuals live in the one they were made in).
-
-    Raises
-    ------
-    MissingDependencyError
-        No OpenGL here; its one line says what to install.
-    """
+    """The one offscreen context of this process (contexts leak, and visuals live in the one they were made in)."""
     global _shared  # noqa: PLW0603 - one context a process is the point
     with _making:
         if _shared is None:
@@ -203,11 +174,7 @@ def offscreen() -> Offscreen:
 
 
 def render(
-    draw: Draw,
-    size: tuple[int, int],
-    *,
-    supersample: int = 1,
-    background: tuple[float, float, float] = (0.0, 0.0, 0.0),
+    draw: Draw, size: tuple[int, int], *, supersample: int = 1, background: tuple[float, float, float] = (0.0, 0.0, 0.0)
 ) -> Image:
     """:meth:`Offscreen.render` in the shared context."""
     return offscreen().render(draw, size, supersample=supersample, background=background)

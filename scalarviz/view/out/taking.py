@@ -17,28 +17,16 @@ from ..ink.painter import Painter
 from ..ink.places import LABEL
 from ..ink.sketch import Sketch
 from ..ink.text import measure
-from .film_file import Film, check_video
 from ..panels.drawer import cut
-from .still import free, save_png
 from ..watch.pace import FPS
+from .files import Film, check_video, free, save_png
 
 SAID = 4.0
 """Seconds for which it is said what was written."""
 
 
 class Taking:
-    """Writes what a window hands it.
-
-    Parameters
-    ----------
-    folder : path
-    note : callable
-        Told in one line what was written.
-
-    Attributes
-    ----------
-    folder : Path
-    """
+    """Writes what a window hands it."""
 
     def __init__(self, folder: str | Path, note: Callable[[str], None]) -> None:
         self.folder, self._note = Path(folder), note
@@ -206,31 +194,7 @@ ENDS = 20.0
 
 
 class Recorder:
-    """Write a film; its file appears, whole, when it has ended.
-
-    Parameters
-    ----------
-    folder : path
-    name : str
-        The file is called ``name-1.mp4``, or by the first number that is free when it has ended.
-    picture : ndarray
-        The first frame, uint8 (H, W, 3); all others have its size.
-    encoder : callable
-        ``encoder(path, size, fps, put)`` makes the film.
-
-    Attributes
-    ----------
-    seconds : float
-        How long the film is so far.
-    path : Path
-        The file.
-    ended : bool
-        Whether it has had its last frame.
-    failure : str
-        Why there is none; empty while all is well.
-    frames : int
-        Handed to the encoder so far.
-    """
+    """Write a film; its file appears, whole, when it has ended."""
 
     def __init__(self, folder: Path, name: str, picture: Image, encoder: Callable[..., Film] = Film) -> None:
         self.seconds, self.frames, self.failure = 0.0, 0, ""

@@ -11,34 +11,7 @@ from .offscreen import Image, offscreen
 
 
 class Unseen:
-    """A viewer without a window, in the shared offscreen context.
-
-    Parameters
-    ----------
-    make : callable
-        Makes the viewer for a size in device pixels.
-    size : (int, int)
-
-    Attributes
-    ----------
-    view : Guest
-    name : str
-        Of what it shows now; empty for what it began with.
-    told : list of str
-        What was said outside of the picture.
-    shots : list of ndarray
-        The screenshots.
-    asked : list of (str, callable)
-        Titles of file dialogues, and who waits for the file.
-    fields : list of (str, str, callable)
-        Titles of fields for one line, what stands in them, and who waits for what is typed.
-    clipboard : str
-    drawings : int
-        How often the picture was to be drawn.
-    films : int
-        How often a film was to begin or to end.
-    closed : bool
-    """
+    """A viewer without a window, in the shared offscreen context."""
 
     place = None
     visible = True

@@ -7,8 +7,8 @@ import numpy as np
 from ..cubes.outlined import can_be_outlined, outlined
 from ..ink.sketch import Box, Sketch
 from ..ink.svg import picture_svg
-from .offscreen import offscreen
 from ..workbench import Workbench
+from .offscreen import offscreen
 
 SVG = ".svg"
 FINE = 2

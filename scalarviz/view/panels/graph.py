@@ -7,13 +7,12 @@ from dataclasses import replace
 
 from ...run.panels import GraphPanel
 from ...run.source import Moment
+from ..graph.cards import said_of
 from ..graph.figure import ink_of
-from ..graph.frame import View
 from ..graph.layout import Box as Node
 from ..graph.layout import Layout, laid_out
-from ..graph.said import said_of
-from ..graph.shown import Wish, shown
-from ..ink.figure import Figure
+from ..graph.shown import Wish, shown_of
+from ..ink.figure import Figure, View
 from ..ink.overlay import pointer_label
 from ..ink.places import PRESENTER
 from ..ink.sketch import Box, Sketch
@@ -68,7 +67,7 @@ class GraphDrawer(Drawer[GraphPanel]):
 
     def _make(self, moment: Moment) -> tuple[Figure, Layout, str]:
         made = self.panel.made(moment)
-        now = shown(made.roots, Wish(self.panel.chains, self._unfold))
+        now = shown_of(made.roots, Wish(self.panel.chains, self._unfold))
         layout = laid_out(now.items)
         ink = ink_of(layout, self.ground.theme, now.of, share=1.0, v=self.ground.extent)
         return ink, layout, made.note
@@ -103,7 +102,8 @@ class GraphDrawer(Drawer[GraphPanel]):
         """The node at a point."""
         if self._layout is None or self._view is None or self.box is None or self._in_room(at)[1] < 0:
             return None
-        return self._layout.at(self._view.on(self._in_room(at)))
+        spot = None if self._ink is None else self._ink.spot(self._view.on(self._in_room(at)))
+        return None if spot is None else self._layout.boxes[int(spot.value)]
 
     def _look(self, view: View) -> bool:
         """See this part from now on."""

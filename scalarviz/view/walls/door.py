@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -14,46 +14,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A scene that was built.
-
-    Attributes
-    ----------
-    scene : Scene
-    steps : int
-        Until its window pauses.
-    duration : float
-        Seconds that they take there.
-    """
+    """A scene that was built."""
 
     scene: Scene
-    steps: int = 3000
-    duration: float = 20.0
+    steps: int = 3000  # until its window pauses
+    duration: float = 20.0  # seconds that they take there
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A scene that can be entered.
+    """A scene that can be entered."""
 
-    Attributes
-    ----------
-    name : str
-        As on the command line.
-    summary : str
-        What happens in it, in one sentence.
-    build : callable
-        Makes the scene, with these options instead of their defaults; may be called in any thread. Raises
-        ScalarvizError where it cannot.
-    still : path or None
-        A picture of it.
-    missing : str
-        What has to be installed first, as a command; empty where nothing has.
-    """
-
-    name: str
-    summary: str
+    name: str  # as on the command line
+    summary: str  # what happens in it, in one sentence
     build: Callable[[Mapping[str, object]], Opened]
-    still: Path | None = None
-    missing: str = ""
+    still: Path | None = None  # A picture of it
+    missing: str = ""  # what has to be installed first, as a command; empty where nothing has
 
 
 Way = tuple[Door, Mapping[str, object], str]
@@ -66,20 +42,7 @@ Made = TypeVar("Made")
 
 
 class Building(Generic[Made]):
-    """Something that takes a while to make.
-
-    Parameters
-    ----------
-    make : callable
-        Called in the thread, at once.
-
-    Attributes
-    ----------
-    error : Exception or None
-        What it raised.
-    made : object or None
-        What it returned.
-    """
+    """Something that takes a while to make."""
 
     def __init__(self, make: Callable[[], Made]) -> None:
         self.made: Made | None = None
@@ -102,3 +65,43 @@ class Building(Generic[Made]):
     def close(self) -> None:
         """Wait for the end of the thread: what it does cannot be interrupted."""
         self._thread.join()
+
+
+# ---- `Station`: one stop of a tour, as data: a scene, what is said there, and which actions are done at which moment.
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """An action of the table, done by itself."""
+
+    at: float  # seconds since the station began
+    action: str  # as in ``viewer.send``
+    value: int | None = None  # for an action that takes one
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """One stop."""
+
+    scene: str  # the name of its door
+    headline: str
+    says: tuple[tuple[float, str], ...]  # sentences, and the second from which each is said
+    seconds: float  # how long it takes
+    acts: tuple[Act, ...] = ()  # in the order of their moments
+    trained: int = 0  # steps that are done before it is shown; the station says so
+    duration: float = 8.0  # seconds that the steps of the scene take once they run
+    given: Mapping[str, object] = field(default_factory=dict)
+
+    def sentence(self, seconds: float) -> str:
+        """What is said after so many seconds."""
+        return next((words for since, words in reversed(self.says) if since <= seconds), "")
+
+    @property
+    def before(self) -> str:
+        """What was done before it is shown, in words."""
+        return f"trained {self.trained:,} steps before" if self.trained else ""
+
+
+def again(first: float, gap: float, count: int, action: str, value: int | None = None) -> tuple[Act, ...]:
+    """The same action several times, every `gap` seconds from `first` on."""
+    return tuple(Act(first + gap * number, action, value) for number in range(count))

@@ -25,9 +25,8 @@ from ..screen.side import SidePanels
 from ..shown.subject import Subject
 from ..workbench import Workbench
 from .door import Building
-from .grid import ASPECT
 from .runs import Standing, let_go
-from .wall_drawing import fitting
+from .tiles import ASPECT, fitting
 
 # ---- Small pictures of a run as it stands: its cubes, and the panel of its scene that shows most.
 
@@ -110,15 +109,7 @@ Key = tuple[str, str, int]
 
 
 class Faces:
-    """Pictures by what they show and of which run.
-
-    Attributes
-    ----------
-    shows : str
-        ``"panel"`` or ``"cubes"``.
-    aspect : float
-        Width of a picture by its height.
-    """
+    """Pictures by what they show and of which run."""
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ from ..ink.axes import Axes, Scale, evenly, scale_of
 from ..ink.figure import Figure
 from ..ink.maps import hexed
 from ..ink.places import BIG, LABEL, MARGIN, TITLE
-from ..ink.sketch import Anchor, Box, Sketch
+from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, get_theme, mixed
 from ..panels.drawer import cut
@@ -43,75 +43,49 @@ LARGEST = 1e120
 """What is larger is drawn like it; what is nearer to zero than its inverse, like that."""
 
 Floats = NDArray[np.float64]
+Curve = tuple[Floats, Floats]
 
 
-class Paper:
-    """A place for a plot, its vertical axis a loss.
-
-    Attributes
-    ----------
-    plot : Box
-        Where values stand.
-    ink : Sketch
-        What is drawn.
-    """
+class Paper(Sketch):
+    """A plot, its vertical axis a loss: `plot` is the box where values stand."""
 
     def __init__(
         self, box: Box, theme: Theme, title: str, values: Floats, named: Sequence[tuple[str, str]] = ()
     ) -> None:
+        super().__init__()
         x, y, wide, high = box
-        self.theme, self.ink = theme, Sketch()
-        self.lane = bool(np.isposinf(values).any())
-        top, left = HEAD + NAMES * bool(named) + LANE * self.lane, WIDER if self.lane else AXIS
-        self.plot: Box = (x + left, y + top, wide - left, high - top - FOOT)
+        lane = bool(np.isposinf(values).any())
+        top, left = HEAD + NAMES * bool(named) + LANE * lane, WIDER if lane else AXIS
+        self.theme, self.plot = theme, (x + left, y + top, wide - left, high - top - FOOT)
         finite = _within(values[np.isfinite(values)])
         self._scale = scale_of(finite, max(3, min(7, int(self.plot[3] // 42) + 1)), height=self.plot[3])
-        self.text(x, y + 14, cut(title, wide, bold=True), theme.text1, bold=True)
-        self._names(x, y + 34, wide, named)
-        self._grid()
-
-    def _names(self, x: float, baseline: float, wide: float, named: Sequence[tuple[str, str]]) -> None:
-        end = x + wide
+        self.text(x, y + 14, cut(title, wide, bold=True), LABEL, theme.text1, bold=True)
         for words, colour in named:
-            if x + 14 + measure(words, LABEL) > end:
-                return
-            self.ink.disc(x + 4.5, baseline - 4.5, 4.5, colour)
-            self.text(x + 14, baseline, words, self.theme.text2)
+            if x + 14 + measure(words, LABEL) > box[0] + wide:
+                break
+            self.disc(x + 4.5, y + 29.5, 4.5, colour)
+            self.text(x + 14, y + 34, words, LABEL, theme.text2)
             x += 14 + measure(words, LABEL) + 16
+        Axes(self.plot, Scale(0.0, 1.0), self._scale).rule(self, theme)
+        if lane:
+            x, y, wide, _ = self.plot
+            self.rect(x, y - LANE, wide, LANE - 4, fill=theme.panel)
+            self.text(x - 7, y - LANE / 2 + 2, DIVERGED, LABEL, theme.text3, anchor="right")
 
-    def _grid(self) -> None:
-        x, y, wide, _ = self.plot
-        Axes(self.plot, Scale(0.0, 1.0), self._scale).rule(self.ink, self.theme)
-        if self.lane:
-            self.ink.rect(x, y - LANE, wide, LANE - 4, fill=self.theme.panel)
-            self.text(x - 7, y - LANE / 2 + 2, DIVERGED, self.theme.text3, "right")
-
-    @property
-    def log(self) -> bool:
-        """Whether equal ratios are equally far apart."""
-        return self._scale.log
-
-    def up(self, values: Floats) -> Floats:
+    def up(self, *values: float) -> list[float]:
         """Heights of values in the figure; those of infinite ones are in the lane."""
         _, y, _, high = self.plot
-        share = np.clip(self._scale.place(_within(np.where(np.isfinite(values), values, 1.0))), 0.0, 1.0)
-        return np.where(np.isfinite(values), y + high * (1 - share), y - LANE / 2 - 2)
+        finite = np.isfinite(losses := np.array(values, float))
+        share = np.clip(self._scale.place(_within(np.where(finite, losses, 1.0))), 0.0, 1.0)
+        heights: list[float] = np.where(finite, y + high * (1 - share), y - LANE / 2 - 2).tolist()
+        return heights
 
-    def at(self, value: float) -> float:
-        """The height of one value."""
-        return float(self.up(np.array([value]))[0])
-
-    def line(self, points: Sequence[tuple[float, float]], colour: str, width: float) -> None:
-        """A line through points of the figure."""
-        self.ink.polyline(points, colour, width)
-
-    def disc(self, x: float, y: float, radius: float, colour: str) -> None:
-        """A disc."""
-        self.ink.disc(x, y, radius, colour)
-
-    def text(self, x: float, y: float, words: str, colour: str, anchor: Anchor = "left", *, bold: bool = False) -> None:
-        """Words in the type of labels."""
-        self.ink.text(x, y, words, LABEL, colour, bold=bold, anchor=anchor)
+    def trace(self, curve: Curve, last: float, colour: str, width: float) -> None:
+        """A line of losses over steps, where they are finite."""
+        x, _, wide, _ = self.plot
+        points = np.stack([x + wide * curve[0] / max(last, 1.0), self.up(*curve[1])], axis=1)
+        for piece in finite_pieces(curve[1]):
+            self.polyline(points[piece], colour, width)
 
 
 def _within(values: Floats) -> Floats:
@@ -133,8 +107,6 @@ CURVES, POINTS = 120, 100
 SHARE = 0.55
 """Of its colour that a curve has over the ground."""
 
-Curve = tuple[Floats, Floats]
-
 
 def curves(box: Box, theme: Theme, results: Sequence[Result]) -> Sketch:
     """Steps across, losses up; runs in the colours of how they ended, their median and quartiles above them."""
@@ -144,24 +116,21 @@ def curves(box: Box, theme: Theme, results: Sequence[Result]) -> Sketch:
     every = np.concatenate([np.zeros(0), *(lines[k][1] for k in chosen)])
     count = Counter(map(ending_of, runs))
     named = [(f"{ending} {count[ending]:,}", ending_colour(ending, theme)) for ending in ENDINGS if count[ending]]
-    paper = Paper(
-        box,
-        theme,
-        "loss of each run as it trained",
-        every[np.isfinite(every)],
-        [*named, ("median and quartiles", theme.text1)],
-    )
+    named.append(("median and quartiles", theme.text1))
+    paper = Paper(box, theme, "loss of each run as it trained", every[np.isfinite(every)], named)
     if not runs:
-        return paper.ink
+        return paper
     last = max(float(steps[-1]) for steps, _ in lines)
     for k in reversed(chosen):
         colour = hexed(mixed(ending_colour(ending_of(runs[k]), theme), theme.background, SHARE))
-        _draw(paper, lines[k], last, colour, 1.0)
+        paper.trace(lines[k], last, colour, 1.0)
     steps, found = spread(runs, lines)
     for part, width, colour in zip(found, (1.4, 2.6, 1.4), (theme.text2, theme.text1, theme.text2), strict=True):
-        _draw(paper, (steps, part), last, colour, width)
-    _foot(paper, last)
-    return paper.ink
+        paper.trace((steps, part), last, colour, width)
+    x, y, wide, high = paper.plot
+    paper.text(x, y + high + 17, "0", LABEL, theme.text3, anchor="middle")
+    paper.text(x + wide, y + high + 17, f"step {last:,.0f}", LABEL, theme.text3, anchor="right")
+    return paper
 
 
 def curve_of(result: Result) -> Curve:
@@ -183,19 +152,6 @@ def spread(runs: Sequence[Result], lines: Sequence[Curve]) -> tuple[Floats, tupl
     return places, (found[:, 0], found[:, 1], found[:, 2])
 
 
-def _draw(paper: Paper, curve: Curve, last: float, colour: str, width: float) -> None:
-    x, _, wide, _ = paper.plot
-    across, up = x + wide * curve[0] / max(last, 1.0), paper.up(curve[1])
-    for piece in finite_pieces(curve[1]):
-        paper.line(list(zip(across[piece].tolist(), up[piece].tolist(), strict=True)), colour, width)
-
-
-def _foot(paper: Paper, last: float) -> None:
-    x, y, wide, high = paper.plot
-    paper.text(x, y + high + 17, "0", paper.theme.text3, "middle")
-    paper.text(x + wide, y + high + 17, f"step {last:,.0f}", paper.theme.text3, "right")
-
-
 FIGURE = (600.0, 340.0)
 """Pixels of a plot on a page."""
 GAP = 36.0
@@ -205,22 +161,19 @@ TOP = 84.0
 
 def figures(results: Sequence[Result], theme: str | Theme = "dark") -> list[Figure]:
     """A figure for each plot: the curves, then each option that was swept."""
-    look = get_theme(theme)
-    wide, high = FIGURE
-    box = (10.0, 10.0, wide - 20, high - 16)
-    return [
-        Figure(wide, high, [_ground(look, wide, high), plot]) for plot in _plots([box] * _count(results), look, results)
-    ]
+    look, (wide, high) = get_theme(theme), FIGURE
+    places = [(10.0, 10.0, wide - 20, high - 16)] * _count(results)
+    return [Figure(wide, high, [_ground(look, wide, high), plot]) for plot in _plots(places, look, results)]
 
 
 def sheet(results: Sequence[Result], size: tuple[float, float], theme: str | Theme = "dark", title: str = "") -> Figure:
     """All plots on one sheet."""
     look, (wide, high) = get_theme(theme), size
-    head, room = Sketch(), wide - 2 * MARGIN
-    head.text(MARGIN, 40, cut(title or "many runs", room, bold=True), BIG, look.text1, bold=True)
-    head.text(MARGIN, 64, cut(sentence(results), room), TITLE, look.text2)
-    places = _places(_count(results), (MARGIN, TOP, wide - 2 * MARGIN, high - TOP - 12))
-    return Figure(wide, high, [_ground(look, wide, high), head, *_plots(places, look, results)])
+    words, room = Sketch(), wide - 2 * MARGIN
+    words.text(MARGIN, 40, cut(title or "many runs", room, bold=True), BIG, look.text1, bold=True)
+    words.text(MARGIN, 64, cut(sentence(results), room), TITLE, look.text2)
+    places = _places(_count(results), (MARGIN, TOP, room, high - TOP - 12))
+    return Figure(wide, high, [_ground(look, wide, high), words, *_plots(places, look, results)])
 
 
 def sentence(results: Sequence[Result]) -> str:
@@ -234,10 +187,8 @@ def _count(results: Sequence[Result]) -> int:
 
 
 def _plots(places: Sequence[Box], theme: Theme, results: Sequence[Result]) -> list[Sketch]:
-    found = [curves(places[0], theme, results)]
-    return found + [
-        boxes(at, theme, results, name) for at, name in zip(places[1:], swept(results) or [""], strict=True)
-    ]
+    options = zip(places[1:], swept(results) or [""], strict=True)
+    return [curves(places[0], theme, results), *(boxes(at, theme, results, name) for at, name in options)]
 
 
 def _places(count: int, box: Box) -> list[Box]:
@@ -277,7 +228,8 @@ def boxes(box: Box, theme: Theme, results: Sequence[Result], option: str = "") -
     paper = Paper(box, theme, f"loss at the end by {option}" if option else "loss at the end", losses)
     x, y, wide, high = paper.plot
     slot = wide / max(len(found), 1)
-    every = _every(found, slot)
+    widest = max((measure(value_text(group.value), LABEL) for group in found), default=0.0)
+    every = max(1, int(-(-(min(widest, 90.0) + 8) // slot)))  # so many values have one name, so that none touch
     for number, group in enumerate(found):
         middle = x + slot * (number + 0.5)
         across = min(BOX * slot, WIDEST)
@@ -285,30 +237,21 @@ def boxes(box: Box, theme: Theme, results: Sequence[Result], option: str = "") -
         _box(paper, group, middle, across, (slot - across) / 2)
         if number % every == 0:
             room = slot * every - 6
-            words = value_text(group.value) if option else "all runs"
-            paper.text(middle, y + high + 17, cut(words, room), theme.text1, "middle")
-            said = counts_text(group)
-            shorter = said if measure(said, LABEL) <= room else _short(group)
-            paper.text(middle, y + high + 34, shorter if measure(shorter, LABEL) <= room else "", theme.text3, "middle")
-    return paper.ink
-
-
-def _every(found: Sequence[Group], slot: float) -> int:
-    """Every how manieth value has a name, so that they do not touch."""
-    widest = max((measure(value_text(group.value), LABEL) for group in found), default=0.0)
-    return max(1, int(-(-(min(widest, 90.0) + 8) // slot)))
-
-
-def _short(group: Group) -> str:
-    return f"{len(group.results):,}" if group.learnt is None else f"{group.learnt:,}/{len(group.results):,}"
+            name = cut(value_text(group.value) if option else "all runs", room)
+            count = f"{len(group.results):,}"
+            short = count if group.learnt is None else f"{group.learnt:,}/{count}"
+            said = next((words for words in (counts_text(group), short) if measure(words, LABEL) <= room), "")
+            paper.text(middle, y + high + 17, name, LABEL, theme.text1, anchor="middle")
+            paper.text(middle, y + high + 34, said, LABEL, theme.text3, anchor="middle")
+    return paper
 
 
 def _runs(paper: Paper, group: Group, middle: float, wide: float) -> None:
+    """A disc for each run."""
     radius = 3.0 if len(group.results) <= 60 else 2.0
     runs = sorted((r for r in group.results if r.state != FAILED), key=loss_of)
     runs = [runs[k] for k in evenly(len(runs), MOST)]
-    heights = paper.up(np.array([loss_of(result) for result in runs]))
-    for k, (result, up) in enumerate(zip(runs, heights.tolist(), strict=True)):
+    for k, (result, up) in enumerate(zip(runs, paper.up(*map(loss_of, runs)), strict=True)):
         across = middle + wide * ((k * GOLDEN) % 1.0 - 0.5)
         paper.disc(across, up, radius, ending_colour(ending_of(result), paper.theme))
 
@@ -318,11 +261,11 @@ def _box(paper: Paper, group: Group, middle: float, wide: float, beside: float) 
     low, half, high = group.quartiles
     left = middle - wide / 2
     if math.isfinite(low):
-        top, foot = paper.at(high), paper.at(low)
-        paper.ink.rect(left, top, wide, max(foot - top, 2.0), stroke=paper.theme.text2, border=1.2, radius=2.0)
+        top, foot = paper.up(high, low)
+        paper.rect(left, top, wide, max(foot - top, 2.0), stroke=paper.theme.text2, border=1.2, radius=2.0)
     if not math.isnan(half):
-        at = paper.at(half)
-        paper.line([(left, at), (left + wide, at)], paper.theme.text1, 2.6)
+        (at,) = paper.up(half)
+        paper.polyline([(left, at), (left + wide, at)], paper.theme.text1, 2.6)
         words = number_text(half)
         if measure(words, LABEL) + 6 <= beside and math.isfinite(half):
-            paper.text(left + wide + 5, at + 4.5, words, paper.theme.text1)
+            paper.text(left + wide + 5, at + 4.5, words, LABEL, paper.theme.text1)

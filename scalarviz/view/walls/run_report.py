@@ -15,12 +15,14 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import DivergedError, ScalarvizError
+from ...errors import DivergedError, InputError, ScalarvizError
 from ...io import check_target, write_bytes
-from ...io.atomic import StrPath, scratch
+from ...io.atomic import StrPath, path_text, scratch
 from ...run.scene.scene import Scene
+from ...sweep.build import Build
 from ...sweep.groups import Group, by_loss, groups, metrics_of, swept
 from ...sweep.result import Result
+from ...sweep.results import Results
 from ..ink.axes import evenly
 from ..ink.svg import svg_of
 from ..ink.theme import Theme, get_theme
@@ -47,6 +49,7 @@ from .runs import (
     options_text,
     picked,
     run_text,
+    runs_of,
     value_text,
 )
 
@@ -119,22 +122,7 @@ NO_PICTURES = '<p class="small">Pictures of the runs are missing: nothing can dr
 def report_of(
     runs: Runs, *, theme: str = "dark", about: str = "", say: Callable[[str], object] = lambda line: None
 ) -> str:
-    """The page.
-
-    Parameters
-    ----------
-    runs : Runs
-    theme : {"dark", "light"}
-    about : str
-        When and how the sweep was made.
-    say : callable
-        Told what is being done, line by line: players are trained again.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such theme.
-    """
+    """The page."""
     look = get_theme(theme)
     players, scripts = _players(runs, look.name, say)
     plots = [svg_of(light, dark=dark) for light, dark in zip(figures(runs.results, "light"),
@@ -181,16 +169,33 @@ def write_report(
     runs: Runs, path: StrPath, *, theme: str = "dark", about: str = "",
     say: Callable[[str], object] = lambda line: None,
 ) -> Path:  # fmt: skip
-    """Write it, whole or not at all; the arguments as of :func:`report_of`.
-
-    Raises
-    ------
-    InputError
-        It cannot be written there.
-    """
+    """Write it, whole or not at all; the arguments as of :func:`report_of`."""
     check_target(path)
     write_bytes(path, report_of(runs, theme=theme, about=about, say=say).encode("utf-8", "backslashreplace"))
     return Path(path)
+
+
+def report_of_file(
+    path: StrPath,
+    target: StrPath,
+    *,
+    build: Build | None = None,
+    theme: str = "dark",
+    say: Callable[[str], object] = lambda line: None,
+) -> Path:
+    """Write the report of a file of results: one HTML file.
+
+    Raises
+    ------
+    InputError, FileFormatError
+        The one cannot be read, the other cannot be written.
+    """
+    runs = runs_of(path, build)
+    if not runs.results:
+        raise InputError(f"{path_text(path)}: none of its {runs.total:,} runs is done yet; there is nothing to report")
+    with Results.read(path) as read:
+        made = read.about.made
+    return write_report(runs, target, theme=theme, about=made, say=say)
 
 
 # ---- Players of single runs for a report: each is computed again, recorded, and made a page of its own.

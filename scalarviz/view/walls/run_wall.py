@@ -1,178 +1,52 @@
-"""`RunWall`: the runs of a sweep side by side, sorted by their loss; a click opens one, which trains on from there."""
+"""The wall of runs: those of a sweep side by side, sorted by their loss; a click opens one, which trains on there."""
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ...sweep.groups import Group, by_loss, swept
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError, shown
+from ...io.atomic import StrPath, path_text
+from ...run.scene.scene import Scene
+from ...sweep.build import Build
+from ...sweep.groups import ALL, Group, Left, by_loss, swept
 from ...sweep.result import Result
+from ...sweep.results import Results
 from ..ink.overlay import wrapped
-from ..ink.places import BIG, LABEL, TITLE
-from ..ink.sketch import Box, Sketch, holds
+from ..ink.places import BIG, LABEL, TITLE, check_size
+from ..ink.sketch import Sketch, Spot
 from ..ink.text import measure
-from ..ink.theme import Theme
+from ..ink.theme import Theme, presenting
+from ..out.desktop import Window
+from ..out.offscreen import offscreen
+from ..out.unseen import Unseen
 from ..panels.drawer import cut
-from ..screen.hud import keys
-from ..watch.actions import action_of
 from ..watch.hands import Point
-from ..watch.room import table_of
+from ..watch.live import LiveView
 from ..watch.room_actions import RUNS
-from .grid import USUAL
+from .door import Opened, Way
 from .run_faces import Faces
 from .run_plots import sentence, sheet
-from .runs import DOT, LEARNT, counts_text, ending_colour, ending_of, number_text, options_text, run_text
-from .tiled import Tiled
-from .wall_drawing import Picture
+from .runs import DOT, LEARNT, Runs, counts_text, ending_colour, ending_of, number_text, options_text, run_text, runs_of
+from .tiles import LINE, Look, Tiled, grid_of
+from .wall import BACK_SECONDS, Rooms
 
-if TYPE_CHECKING:
-    from .run_rooms import RunRooms
-
-
-# ---- Where the runs stand on their wall: rows that scroll as wholes, in logical pixels.
-
-MARGIN, GAP, BAR = 24.0, 14.0, 12.0
-"""Around everything, between two pictures, and of the bar at the right that says where one is."""
-TOP, FOOT, CAPTION = 92.0, 40.0, 22.0
-LEAST = 13_000.0
-"""Square pixels of a picture that can be made out."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunGrid:
-    """The places of some runs in a window.
-
-    Attributes
-    ----------
-    size : (float, float)
-        Logical pixels of the window.
-    scale : float
-        Device pixels of one of them.
-    count, columns, rows : int
-        Runs, and how many pictures stand side by side and, at once, below each other.
-    first : int
-        The row on top.
-    picture : (float, float)
-        Width and height of a picture; its caption stands below it.
-    left : float
-        Where the first column begins.
-    """
-
-    size: tuple[float, float]
-    scale: float
-    count: int
-    columns: int
-    rows: int
-    first: int
-    picture: tuple[float, float]
-    left: float
-
-    @property
-    def last(self) -> int:
-        """The row that can be on top at most."""
-        return max(0, -(-self.count // self.columns) - self.rows)
-
-    @property
-    def shown(self) -> range:
-        """The runs that are seen."""
-        return range(self.first * self.columns, min((self.first + self.rows) * self.columns, self.count))
-
-    def box(self, place: int) -> Box:
-        """The picture at a place that is seen."""
-        row, column = divmod(place - self.first * self.columns, self.columns)
-        wide, high = self.picture
-        x, y = self.left + column * (wide + GAP), TOP + row * (high + CAPTION + GAP)
-        return round(x * self.scale) / self.scale, round(y * self.scale) / self.scale, wide, high
-
-    @property
-    def bar(self) -> tuple[Box, Box] | None:
-        """The bar at the right and its part that is seen; None where all is seen."""
-        if not self.last:
-            return None
-        x, high = self.size[0] - BAR - 4, self.size[1] - TOP - FOOT
-        rows = self.last + self.rows
-        part = max(high * self.rows / rows, 16.0)
-        return (x, TOP, 6.0, high), (x, TOP + (high - part) * self.first / self.last, 6.0, part)
-
-    def at(self, point: tuple[float, float]) -> int | None:
-        """The place under a point in device pixels, its caption included."""
-        at = point[0] / self.scale, point[1] / self.scale
-        boxes = ((place, self.box(place)) for place in self.shown)
-        return next((place for place, (x, y, wide, high) in boxes if holds((x, y, wide, high + CAPTION), at)), None)
-
-    def row_at(self, point: tuple[float, float]) -> int | None:
-        """The row on top where the bar is taken hold of at a point; None beside the bar."""
-        if self.bar is None:
-            return None
-        (left, top, wide, high), _ = self.bar
-        x, y = point[0] / self.scale, point[1] / self.scale
-        inside = left - 6 <= x <= left + wide + 6 and top <= y <= top + high
-        return round(self.last * min(max((y - top) / high, 0.0), 1.0)) if inside else None
-
-    def to(self, place: int) -> int:
-        """The row on top where a place is to be seen: as few rows away as possible."""
-        row = place // self.columns
-        return min(max(self.first, row - self.rows + 1), row)
-
-    def beside(self, place: int, across: int, down: int) -> int:
-        """The place so many columns and rows further; the nearest where there is none."""
-        further = place + across + down * self.columns
-        if down and not 0 <= further < self.count:
-            column = place % self.columns
-            further = (
-                column if down < 0 else min(self.count - 1, self.columns * ((self.count - 1) // self.columns) + column)
-            )
-        return min(max(further, 0), self.count - 1)
-
-
-def run_grid(size: tuple[int, int], count: int, aspect: float, columns: int | None = None, first: int = 0) -> RunGrid:
-    """The places of pictures whose width is `aspect` times their height, in a window of so many device pixels.
-
-    Without `columns` all of them are seen, as large as that lets them be; where they would be too small to be made out
-    there are rows to be scrolled to.
-    """
-    scale = max(1.0, min(size[0] / USUAL[0], size[1] / USUAL[1]))
-    window = size[0] / scale, size[1] / scale
-    room = max(window[0] - 2 * MARGIN - BAR, 40.0), max(window[1] - TOP - FOOT, 40.0)
-
-    def side(across: int, down: int) -> float:
-        """The width of a picture, so many of them beside and below each other."""
-        high = (room[1] - (down - 1) * GAP) / down - CAPTION
-        return min((room[0] - (across - 1) * GAP) / across, high * aspect)
-
-    if columns is None:
-        columns = max(range(1, max(count, 1) + 1), key=lambda across: side(across, -(-max(count, 1) // across)))
-        wide = side(columns, -(-max(count, 1) // columns))
-        least = math.sqrt(LEAST * aspect)
-        if wide < least:
-            columns = max(1, int((room[0] + GAP) // (least + GAP)))
-            wide = _of_rows(columns, side, room[1], count, aspect)
-    else:
-        wide = _of_rows(columns, side, room[1], count, aspect)
-    picture = max(float(int(wide)), 8.0), max(float(int(wide / aspect)), 5.0)
-    rows = max(1, int((room[1] + GAP) // (picture[1] + CAPTION + GAP)))
-    left = MARGIN + max(0.0, (room[0] - columns * picture[0] - (columns - 1) * GAP) / 2)
-    last = max(0, -(-count // columns) - rows)
-    return RunGrid(window, scale, count, columns, rows, min(max(first, 0), last), picture, left)
-
-
-def _of_rows(columns: int, side: Callable[[int, int], float], high: float, count: int, aspect: float) -> float:
-    """The width of pictures in rows that scroll; less than their columns let it be where half a row is left empty."""
-    wide, needed = side(columns, 1), max(1, -(-count // columns))
-    rows = round((high + GAP) / (wide / aspect + CAPTION + GAP))
-    return min(wide, side(columns, min(needed, max(1, rows))))
-
-
+LOOK = Look(margin=24.0, gap=14.0, top=92.0, foot=40.0, caption=22.0, keys=17.0, bar=12.0, least=13_000.0)
+HEAD, WORDS = 42.0, 70.0
+"""Baselines of the title and of the line below it."""
 MOST = 24
 """Pictures side by side, at most."""
 PLOTS_KEY = next(action.keys[0] for action in RUNS if action.name == "plots")
 KINDS = ("all runs", "runs that learnt", "runs that did not")
-LOOK, SHARE = 2.0, 0.05
+PAUSE, SHARE = 2.0, 0.05
 """Seconds between two looks at the file, and the part of the time that they may take."""
+DURATION = 20.0
+"""Seconds that a run takes which trains on, for as many steps as it has had."""
 
 
 class RunWall(Tiled):
@@ -181,31 +55,23 @@ class RunWall(Tiled):
     rooms: RunRooms
 
     def __init__(self, rooms: RunRooms, size: tuple[int, int]) -> None:
-        self._pressed: int | None = None
-        self._held = False
-        self._since, self._until_look = 0.0, LOOK
+        self._held: Spot | None = None
+        self._since, self._until_look = 0.0, PAUSE
         self._sheet: Sketch | None = None
         super().__init__(rooms, size, RUNS, {
             name: self._of_runs(does) for name, does in {
                 "left": lambda: self.go(-1, 0), "right": lambda: self.go(1, 0), "up": lambda: self.go(0, -1),
-                "down": lambda: self.go(0, 1), "page_up": lambda: self.turn(-1), "page_down": lambda: self.turn(1),
-                "first": lambda: self.choose(0), "last": lambda: self.choose(len(self.results) - 1),
-                "enter": self.enter, "faces": self.turn_faces, "kinds": self.turn_kinds,
-                "larger": lambda: self._resize(1), "smaller": lambda: self._resize(-1),
+                "down": lambda: self.go(0, 1), "page_up": lambda: self.go(0, -self.grid.rows),
+                "page_down": lambda: self.go(0, self.grid.rows), "first": lambda: self._choose_at(0),
+                "last": lambda: self._choose_at(-1), "enter": self.enter, "faces": self.turn_faces,
+                "kinds": self.turn_kinds, "larger": lambda: self._resize(1), "smaller": lambda: self._resize(-1),
             }.items()
         } | {"plots": self.turn_plots})  # fmt: skip
         self._sort()
 
     def _of_runs(self, does: Callable[[], object]) -> Callable[[], object]:
         """What a key does with the runs; beside their plots it says where they are."""
-
-        def does_or_says() -> None:
-            if self.rooms.plots:
-                self.say(f"{PLOTS_KEY} shows the runs again")
-            else:
-                does()
-
-        return does_or_says
+        return lambda: self.say(f"{PLOTS_KEY} shows the runs again") if self.rooms.plots else does()
 
     # ---- what is shown
 
@@ -214,16 +80,17 @@ class RunWall(Tiled):
         rooms, every = self.rooms, by_loss(self.rooms.runs.results)
         both = ((True, False), (True,), (False,))[rooms.kind]
         self.results: list[Result] = [result for result in every if (ending_of(result) == LEARNT) in both]
-        numbers = [result.number for result in self.results]
-        if rooms.chosen not in numbers:
-            rooms.chosen = numbers[0] if numbers else None
+        if self.place is None:
+            rooms.chosen = self.results[0].number if self.results else None
         self._lay_out()
+
+    def _place_of(self, number: int | None) -> int | None:
+        return next((place for place, result in enumerate(self.results) if result.number == number), None)
 
     @property
     def place(self) -> int | None:
         """Where the chosen run stands."""
-        numbers = [result.number for result in self.results]
-        return numbers.index(self.rooms.chosen) if self.rooms.chosen in numbers else None
+        return self._place_of(self.rooms.chosen)
 
     @property
     def faces(self) -> Faces:
@@ -232,19 +99,15 @@ class RunWall(Tiled):
 
     def _lay_out(self) -> None:
         rooms = self.rooms
-        self.grid: RunGrid = run_grid(self._size, len(self.results), self.faces.aspect, rooms.columns, rooms.row)
-        rooms.row = self.grid.first
-        self._take_painters(self.grid.size, self.grid.scale)
-        self._sheet = None
-        self._dirty = True
+        self._placed(grid_of(self._size, len(self.results), LOOK, self.faces.aspect, rooms.columns, rooms.row))
+        rooms.row, self._sheet = self.grid.first, None
 
     def _scroll(self, row: int) -> None:
         """Let a row be the first."""
-        rooms = self.rooms
         row = min(max(row, 0), self.grid.last)
-        if row != rooms.row:
-            rooms.row = row
-            self.grid, self._dirty = replace(self.grid, first=row), True
+        if row != self.rooms.row:
+            self.rooms.row, self.grid = row, replace(self.grid, first=row)
+            self._drawn, self._dirty = [], True
 
     # ---- time
 
@@ -257,7 +120,7 @@ class RunWall(Tiled):
             began, self._since = time.perf_counter(), 0.0
             if self.rooms.look():
                 self._sort()
-            self._until_look = max(LOOK, (time.perf_counter() - began) / SHARE)
+            self._until_look = max(PAUSE, (time.perf_counter() - began) / SHARE)
         if self.host.visible and self._opening is None and not self.rooms.plots:
             self.draw_next()
         self.repaint()
@@ -282,36 +145,29 @@ class RunWall(Tiled):
 
     # ---- choosing and opening
 
-    def choose(self, place: int | None) -> None:
-        """Choose the run at a place, and let it be seen."""
-        if place is None or not 0 <= place < len(self.results):
-            return
-        self.rooms.chosen, self._dirty = self.results[place].number, True
-        self._scroll(self.grid.to(place))
+    def choose(self, number: int | None) -> None:
+        """Choose a run, and let it be seen."""
+        if (place := self._place_of(number)) is not None:
+            self.rooms.chosen, self._dirty = number, True
+            self._scroll(self.grid.to(place))
+
+    def _choose_at(self, place: int) -> None:
+        if self.results:
+            self.choose(self.results[place].number)
 
     def go(self, across: int, down: int) -> None:
         """Choose the run beside."""
-        if self.results:
-            self.choose(self.grid.beside(self.place or 0, across, down))
+        self._choose_at(self.grid.beside(self.place or 0, across, down))
 
-    def turn(self, pages: int) -> None:
-        """So many pages down."""
-        self.go(0, pages * self.grid.rows)
-
-    def enter(self, place: int | None = None) -> None:
-        """Open the run at a place, else the chosen one."""
-        if self.rooms.plots or self._opening is not None:
-            return
-        if place is not None:
-            self.choose(place)
-        if self.place is not None:
+    def enter(self) -> None:
+        """Open the chosen run."""
+        if self.place is not None and self._opening is None and not self.rooms.plots:
             result = self.results[self.place]
             self._opening, self._dirty = self.rooms.build(lambda: self.rooms.run(result)), True
 
     def turn_faces(self) -> None:
         """Cubes, or the panel."""
-        said = self.faces.turn()
-        self.say(said)
+        self.say(self.faces.turn())
         self._lay_out()
 
     def turn_kinds(self) -> None:
@@ -322,7 +178,7 @@ class RunWall(Tiled):
 
     def turn_plots(self) -> None:
         """The plots, or the runs again."""
-        self.rooms.plots, self._notice = not self.rooms.plots, ""
+        self.rooms.plots, self._notice, self._drawn = not self.rooms.plots, "", []
 
     def _resize(self, by: int) -> None:
         self.rooms.columns = min(max(self.grid.columns - by, 1), MOST)
@@ -337,26 +193,34 @@ class RunWall(Tiled):
     # ---- picture
 
     def sketches(self) -> list[Sketch]:
-        """Everything on the wall."""
+        """Everything on the wall: plots, or title, pictures with their losses and the chosen one's words; keys."""
         rooms, theme, grid = self.rooms, self.rooms.theme, self.grid
-        words = [(PLOTS_KEY, "runs")] if rooms.plots else [(a.keys[0], a.words) for a in RUNS if a.words]
-        words.append((action_of("toggle_help").keys[0], "all keys"))
-        below = foot(grid, theme, words)
         if rooms.plots:
             if self._sheet is None:
                 room = grid.size[0], grid.size[1] - 30
                 self._sheet = sheet(rooms.runs.results, room, theme, rooms.runs.title).placed(ground=False)
-            return [self._sheet, below]
-        chosen = self.place
-        said = run_text(self.results[chosen], rooms.runs.results) if chosen is not None else sentence(())
-        remarks = {chosen: "opening"} if chosen is not None and self._opening is not None else {}
-        pictures = {
-            place: picture
-            for place in grid.shown
-            if (picture := self.faces.fitted(self.results[place], grid.box(place), grid.scale)) is not None
-        }
-        top = head(grid, theme, rooms.runs.title, self._notes(), said)
-        return [top, tiles(grid, theme, self.results, pictures, chosen, remarks, self.faces.said), below]
+            return [self._sheet, self._foot([(PLOTS_KEY, "runs")])]
+        sketch, names = Sketch(), swept(self.results)
+        self._head(sketch, grid.size[0] - 2 * LOOK.margin)
+        for place in grid.shown:
+            self._run(sketch, place, self.results[place], names)
+        for box, colour in zip(grid.bar or (), (theme.panel, theme.flow), strict=False):
+            sketch.rect(*box, fill=colour, radius=LOOK.bar / 4)
+        if grid.bar is not None:
+            x, y, wide, high = grid.bar[0]
+            sketch.spot((x - 6, y, wide + 12, high + 0.001), "bar")
+        return [sketch, self._foot()]
+
+    def _head(self, sketch: Sketch, wide: float) -> None:
+        """The title, at the right the first of some notes that leaves it room, and a line below."""
+        rooms, theme, place = self.rooms, self.rooms.theme, self.place
+        title, needed = rooms.runs.title, measure(rooms.runs.title, BIG, True) + 24
+        note = next((note for note in self._notes() if needed + measure(note, LABEL) <= wide), "")
+        sketch.text(LOOK.margin, HEAD, cut(title, wide, BIG, bold=True), BIG, theme.text1, bold=True)
+        sketch.text(LOOK.margin + wide, HEAD, note, LABEL, theme.text3, anchor="right")
+        line = run_text(self.results[place], rooms.runs.results) if place is not None else sentence(())
+        line = line if measure(line, TITLE) <= wide else cut(line, wide, TITLE)
+        sketch.text(LOOK.margin, WORDS, line, TITLE, theme.text2)
 
     def _notes(self) -> list[str]:
         """What is said of all runs beside the title, the longest first: one of them has room."""
@@ -365,22 +229,33 @@ class RunWall(Tiled):
         said = (sentence(every.results), counts_text(every), "") if every.results else ("",)
         return [DOT.join(filter(None, (kind, rooms.progress, one))) for one in said]
 
+    def _run(self, sketch: Sketch, place: int, result: Result, names: Sequence[str]) -> None:
+        """Its picture; below a disc for how it ended, its loss, and as far as there is room its options and seed."""
+        theme, grid, mine = self.rooms.theme, self.grid, result.number == self.rooms.chosen
+        wide, high = grid.picture
+        ended = f"{result.state} after step {result.steps:,}" if result.state != "done" else ""
+        why = ": ".join(filter(None, (ended, self.faces.said.get(result.number) or result.error)))
+        words = [cut(line, wide - 20) for line in wrapped(why, wide - 20)[: max(1, int(high // LINE) - 1)]]
+        picture = self.faces.fitted(result, grid.box(place), grid.scale)
+        x, y, wide, high = self._tile(sketch, place, result.number, picture, words, theme.text3)
+        baseline = y + high + LOOK.caption - 6
+        sketch.disc(x + 4.5, baseline - 4.5, 4.5, ending_colour(ending_of(result), theme))
+        said = number_text(result.loss) if result.state == "done" else result.state
+        said = cut("opening" if mine and self._opening is not None else said, wide - 14)
+        sketch.text(x + 14, baseline, said, LABEL, theme.text1 if mine else theme.text2, bold=mine)
+        room = wide - 14 - measure(said, LABEL, mine) - 10
+        options, seed = options_text(result.options, names), f"seed {result.seed:,}"
+        fits = (one for one in (f"{options}, {seed}", options, seed) if options or one == seed)
+        beside = next((one for one in fits if measure(one, LABEL) <= room), "")
+        sketch.text(x + wide, baseline, beside, LABEL, theme.text3, anchor="right")
+
     # ---- keys and pointer
-
-    @property
-    def page(self) -> tuple[float, float]:
-        """Logical pixels."""
-        return self.grid.size
-
-    def table(self) -> list[tuple[str, str]]:
-        """The list of keys."""
-        return table_of(RUNS)
 
     def give_up(self) -> bool:
         """The plots are closed, or a run that is being opened is not, after all."""
         if self._opening is None and not self.rooms.plots:
             return False
-        self._opening, self._notice, self.rooms.plots = None, "", False
+        self._opening, self._notice, self.rooms.plots, self._drawn = None, "", False, []
         return True
 
     def toggle_theme(self) -> None:
@@ -389,34 +264,25 @@ class RunWall(Tiled):
         self._lay_out()
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
-        """A button went down."""
-        if button != "left" or self.rooms.plots:
-            return
-        row = self.grid.row_at(at)
-        self._held, self._pressed = row is not None, None if row is not None else self._run_at(at)
-        if row is not None:
-            self._scroll(row)
+        """A button went down: on a run, or on the bar, which it takes hold of."""
+        super().press(at, button, shift=shift, ctrl=ctrl)
+        spot = self._spot(at)
+        if button == "left" and spot is not None and spot.name == "bar":
+            self._held = spot
+            self.move(at)
 
     def release(self, at: Point) -> None:
-        """The button went up: over the run where it went down it opens that."""
-        pressed, self._pressed, self._held = self._pressed, None, False
-        if self._help:
-            self._help, self._dirty = 0, True
-        elif pressed is not None and pressed == self._run_at(at):
-            self.enter(self.grid.at(at))
-
-    def _run_at(self, at: Point) -> int | None:
-        """The number of the run there: another one may stand in its place when there are more."""
-        place = self.grid.at(at)
-        return None if place is None or place >= len(self.results) else self.results[place].number
+        """The button went up."""
+        self._held = None
+        super().release(at)
 
     def move(self, at: Point) -> None:
-        """The pointer is at `at`: over a run it chooses that."""
-        if self._held:
-            row = self.grid.row_at((self.grid.bar[0][0] * self.grid.scale, at[1])) if self.grid.bar else None
-            self._scroll(self.rooms.row if row is None else row)
-        elif not (self._help or self.rooms.plots or self._opening is not None):
-            self.choose(self.grid.at(at))
+        """The pointer is at `at`: over a run it chooses that; the bar that is held goes with it."""
+        if self._held is None:
+            super().move(at)
+        else:
+            _, y, _, high = self._held.box
+            self._scroll(round(self.grid.last * min(max((at[1] / self.grid.scale - y) / high, 0.0), 1.0)))
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
         """The wheel turned: rows up or down, as many as notches."""
@@ -428,101 +294,181 @@ class RunWall(Tiled):
         self._opening = None
 
 
-# ---- How the wall of runs looks: title, pictures with their losses, the chosen one's words, the line of keys.
-
-HEAD, LINE, KEYS = 42.0, 70.0, 17.0
-"""Baselines of the title and of the line below it from above, and of the keys from below."""
+# ---- `RunRooms`: the way through a window of runs: their wall, and a run that was opened from it.
 
 
-def head(grid: RunGrid, theme: Theme, title: str, notes: Sequence[str], line: str) -> Sketch:
-    """The title, at the right the first of some notes that leaves it room, and a line below."""
-    sketch, wide = Sketch(), grid.size[0] - 2 * MARGIN
-    needed = measure(title, BIG, True) + 24
-    note = next((note for note in notes if needed + measure(note, LABEL) <= wide), "")
-    sketch.text(MARGIN, HEAD, cut(title, wide, BIG, bold=True), BIG, theme.text1, bold=True)
-    sketch.text(MARGIN + wide, HEAD, note, LABEL, theme.text3, anchor="right")
-    line = line if measure(line, TITLE) <= wide else cut(line, wide, TITLE)
-    sketch.text(MARGIN, LINE, line, TITLE, theme.text2)
-    return sketch
+class RunRooms(Rooms):
+    """The way through one window; `chosen` is the number of a run."""
+
+    called = ALL
+
+    def __init__(
+        self, runs: Runs, newer: Callable[[], Runs | None] = lambda: None, theme: str | Theme = "dark"
+    ) -> None:
+        super().__init__((), _takes_none, theme=theme)
+        self.runs, self._newer = runs, newer
+        self._remaining = Left(runs.total, len(runs.results), time.monotonic())
+        self.kind, self.row = 0, 0  # which runs the wall shows, and from which row on
+        self.plots = False  # whether it shows plots in their place
+        self.columns: int | None = None  # as many as let all be seen, until a hand makes them larger or smaller
+        self.faces = Faces(self.runs.standing, self.build, self.theme)
+        self._open: tuple[Result, Opened] | None = None
+
+    def wall(self, size: tuple[int, int]) -> RunWall:
+        """The wall, for a size in device pixels."""
+        self.faces.set_theme(self.theme)
+        return RunWall(self, size)
+
+    def toggle_theme(self) -> None:
+        """Light or dark."""
+        super().toggle_theme()
+        self.faces.set_theme(self.theme)
+
+    def look(self) -> bool:
+        """Whether there are more runs now."""
+        newer = self._newer()
+        self.runs = newer or self.runs
+        return newer is not None
+
+    @property
+    def progress(self) -> str:
+        """``60 of 100 runs are done, 2 min left``; empty where all are."""
+        done, total = len(self.runs.results), self.runs.total
+        if done >= total:
+            return ""
+        left = self._remaining.text(done, time.monotonic()) if self.runs.growing else ""
+        return ", ".join(filter(None, (f"{done:,} of {total:,} runs are done", left)))
+
+    def run(self, result: Result) -> Opened:
+        """A run to be opened; the one that was left last goes on where it was left."""
+        if self._open is not None and self._open[0].number == result.number:
+            return self._open[1]
+        if self.runs.build is None:
+            raise InputError("this run cannot be trained on: its file holds weights, but not what builds the network")
+        scene = self.runs.standing(result)
+        assert isinstance(scene, Scene)  # since it can be built
+        opened = Opened(scene, max(result.steps, 1), DURATION)
+        self._open = result, opened
+        return opened
+
+    def _called(self, opened: Opened) -> str:
+        """Its scene, and which run it is of it."""
+        return DOT.join([opened.scene.name, *self._words()])
+
+    def _words(self) -> list[str]:
+        """The run that is open, what sets it apart, and its seed."""
+        if self._open is None:
+            return []
+        result = self._open[0]
+        apart = options_text(result.options, swept(self.runs.results))
+        return [*filter(None, (f"run {result.number:,}", apart, f"seed {result.seed:,}"))]
+
+    def _scene(self, opened: Opened, size: tuple[int, int]) -> LiveView:
+        view = super()._scene(opened, size)
+        if self._open is not None:
+            result, said, optimizer = self._open[0], self._words(), opened.scene.run.optimizer
+            if result.state != "done":
+                said.append(f"it {result.state}: here it stands at its beginning")
+            elif optimizer.state and not self.runs.rule(result.number)[1]:  # a file of an earlier version
+                said.append(f"{type(optimizer).__name__} begins anew")
+            view.say(DOT.join([*said, f"Escape goes back to {ALL}"]), BACK_SECONDS)
+        return view
 
 
-def foot(grid: RunGrid, theme: Theme, table: Sequence[tuple[str, str]]) -> Sketch:
-    """The line of keys."""
-    return keys(MARGIN, grid.size[1] - KEYS, grid.size[0] - 2 * MARGIN, theme, table)
+def _takes_none(path: Path) -> Way:
+    raise InputError(f"{path.name} is not opened: this is a wall of runs")
 
 
-def tiles(
-    grid: RunGrid,
-    theme: Theme,
-    results: Sequence[Result],
-    pictures: Mapping[int, Picture],
-    chosen: int | None,
-    remarks: Mapping[int, str],
-    said: Mapping[int, str],
-) -> Sketch:
-    """The runs that are seen.
+# ---- A file of results as a window, or as a picture.
+
+
+def rooms_of(path: StrPath, build: Build | None = None, theme: str | Theme = "dark") -> RunRooms:
+    """The way through a window of the runs in a file, which follows the file while it grows."""
+    runs, read = runs_of(path, build), Results.read(path)
+
+    def newer() -> Runs | None:
+        nonlocal runs, read
+        if not read.changed and runs.growing == read.written:
+            return None
+        read.close()
+        runs, read = runs_of(path, build), Results.read(path)
+        return runs
+
+    return RunRooms(runs, newer, theme)
+
+
+def open_wall(
+    path: StrPath, *, build: Build | None = None, size: tuple[int, int] = (1280, 720), theme: str = "dark",
+    presenter: bool = False, serve: Callable[[RunRooms], int] | None = None,
+) -> int:  # fmt: skip
+    """Show the runs of a file of results in a window until that is closed.
 
     Parameters
     ----------
-    results : sequence of Result
-        All of them, in the order of the wall.
-    pictures : mapping of int to ndarray
-        By place, in the pixels of a tile; a run without one shows its words.
-    chosen : int or None
-        A place.
-    remarks : mapping of int to str
-        What is said instead of a loss ("opening").
-    said : mapping of int to str
-        Why a run has no picture, by its number.
+    path : path
+        What ``scalarviz sweep`` or ``sv.sweep`` wrote; it may still be growing.
+    build : SceneBuild or FunctionBuild, optional
+        What built its runs; see :func:`~.runs.runs_of`.
+    size : (int, int)
+        Inside of the window in logical pixels.
+    theme, presenter : str, bool
+        ``"dark"`` or ``"light"``; whether it is for a hall.
+    serve : callable, optional
+        ``serve(rooms)`` opens the window and returns an exit code; default: here, and 0.
+
+    Raises
+    ------
+    InputError, FileFormatError, MissingDependencyError
+        The file cannot be read; no Qt or no OpenGL: the message says what to install.
     """
-    sketch, names = Sketch(), swept(results)
-    for place in grid.shown:
-        result, box = results[place], grid.box(place)
-        x, y, wide, high = box
-        mine = place == chosen
-        rim = 2.5 if mine else 1.0
-        sketch.rect(x - rim, y - rim, wide + 2 * rim, high + 2 * rim, fill=theme.selection if mine else theme.border,
-                    radius=rim)  # fmt: skip
-        if place in pictures:
-            sketch.image(box, pictures[place])
-        else:
-            sketch.rect(*box, fill=theme.panel)
-            _words(sketch, box, theme, result, said.get(result.number, ""))
-        _caption(sketch, box, theme, result, (options_text(result.options, names), remarks.get(place, "")), mine)
-    _bar(sketch, grid, theme)
-    return sketch
+    rooms = rooms_of(path, build, presenting(theme, presenter))
+    if not (rooms.runs.results or rooms.runs.growing):
+        raise InputError(f"{path_text(path)}: none of its {rooms.runs.total:,} runs is done yet; open it again then")
+    if serve is not None:
+        return serve(rooms)
+    try:
+        Window(rooms.wall, ALL, size).run()
+    finally:
+        rooms.close()
+    return 0
 
 
-def _words(sketch: Sketch, box: Box, theme: Theme, result: Result, why: str) -> None:
-    """What stands in the place of a picture."""
-    x, y, wide, high = box
-    said = f"{result.state} after step {result.steps:,}" if result.state != "done" else ""
-    why = why or result.error
-    lines = wrapped(": ".join(filter(None, (said, why))), wide - 20)[: max(1, int(high // 18) - 1)]
-    top = y + (high - 18 * len(lines)) / 2 + 13
-    for row, line in enumerate(lines):
-        sketch.text(x + 10, top + 18 * row, cut(line, wide - 20), LABEL, theme.text3)
+def wall_picture(
+    path: StrPath, size: tuple[int, int] = (1280, 720), *, build: Build | None = None, theme: str | Theme = "dark",
+    shows: str = "panel",
+) -> NDArray[np.uint8]:  # fmt: skip
+    """The wall of the runs of a file as a picture, uint8 (height, width, 3): as many as have room, the best first.
 
+    Parameters
+    ----------
+    path, build, theme
+        As of :func:`open_wall`.
+    size : (int, int)
+        Pixels.
+    shows : {"panel", "cubes", "plots"}
+        The panel or the cubes of each run, or the plots of all of them.
 
-def _caption(sketch: Sketch, box: Box, theme: Theme, result: Result, words: tuple[str, str], mine: bool) -> None:
-    """A disc for how it ended, its loss or a remark; at the right its options and its seed, as far as there is room."""
-    x, y, wide, high = box
-    baseline, options, remark = y + high + CAPTION - 6, *words
-    ending = ending_of(result)
-    sketch.disc(x + 4.5, baseline - 4.5, 4.5, ending_colour(ending, theme))
-    said = remark or (number_text(result.loss) if result.state == "done" else result.state)
-    said = cut(said, wide - 14)
-    sketch.text(x + 14, baseline, said, LABEL, theme.text1 if mine else theme.text2, bold=mine)
-    room = wide - 14 - measure(said, LABEL, mine) - 10
-    seed = f"seed {result.seed:,}"
-    for beside in (f"{options}, {seed}" if options else seed, options, seed):
-        if beside and measure(beside, LABEL) <= room:
-            sketch.text(x + wide, baseline, beside, LABEL, theme.text3, anchor="right")
-            return
-
-
-def _bar(sketch: Sketch, grid: RunGrid, theme: Theme) -> None:
-    if grid.bar is not None:
-        whole, part = grid.bar
-        sketch.rect(*whole, fill=theme.panel, radius=BAR / 4)
-        sketch.rect(*part, fill=theme.flow, radius=BAR / 4)
+    Raises
+    ------
+    InputError, FileFormatError, MissingDependencyError
+        The file cannot be read, a size that no picture has, another word; nothing can draw here.
+    """
+    if shows not in ("panel", "cubes", "plots"):
+        raise InputError(f"a wall shows panel, cubes or plots, got {shown(shows)}")
+    size, rooms = check_size(size), rooms_of(path, build, theme)
+    rooms.plots = shows == "plots"
+    try:
+        with offscreen():
+            if not rooms.plots:
+                rooms.faces.shows = shows
+            host = Unseen(rooms.wall, size)
+            wall = host.view
+            assert isinstance(wall, RunWall)
+            while wall.missing and not rooms.plots:
+                wall.draw_next()
+                rooms.close()
+            picture = host.picture()
+            host.close_soon()
+    finally:
+        rooms.close()
+    return picture

@@ -1,18 +1,28 @@
-"""`Runs`: what the wall and the report show of a sweep: its results, its words, and how a run of it is built."""
+"""`Runs`: what wall and report show of a sweep: its results, how a run of it is built, how a file is read, words."""
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
+from ...errors import InputError, listing, shown
+from ...io.atomic import StrPath, path_text
 from ...run.scene.scene import Scene
 from ...run.state import checkpoint_of, put_checkpoint, restore
+from ...sweep.about import About
+from ...sweep.build import Build, SceneBuild
 from ...sweep.groups import Group, by_loss, swept
 from ...sweep.result import Result
+from ...sweep.results import Results
 from ..ink.text import loss_text, rate_text, short
 from ..ink.theme import Theme
 
@@ -22,35 +32,16 @@ Standing = Scene | Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runs:
-    """The runs of a sweep.
+    """The runs of a sweep."""
 
-    Attributes
-    ----------
-    title : str
-        What the sweep is of, in words.
-    results : tuple of Result
-        Without their weights.
-    build : callable or None
-        ``build(result)``: the scene of a run as it was before its first step. May be called in any thread. None: nobody
-        here can build one, and of runs there are only their weights.
-    weights : callable
-        ``weights(number)``: the weights of a run at its end, by name.
-    total : int
-        How many runs there will be.
-    rule : callable
-        ``rule(number)``: the arrays of the optimiser of a run at its end, and how it trained; empty where it needs
-        neither to train on.
-    growing : bool
-        Whether a sweep computes more of them now.
-    """
-
-    title: str
-    results: tuple[Result, ...]
-    build: Callable[[Result], Scene] | None
-    weights: Callable[[int], Mapping[str, NDArray[Any]]]
-    total: int
+    title: str  # what the sweep is of, in words
+    results: tuple[Result, ...]  # without their weights
+    build: Callable[[Result], Scene] | None  # the scene of a run before its first step; may be called in any thread
+    weights: Callable[[int], Mapping[str, NDArray[Any]]]  # of a run at its end, by name
+    total: int  # how many runs there will be
+    # arrays of the optimiser of a run at its end, and how it trained; empty where it needs neither to train on
     rule: Callable[[int], tuple[Mapping[str, NDArray[Any]], str]] = lambda number: ({}, "")
-    growing: bool = False
+    growing: bool = False  # whether a sweep computes more of them now
 
     def standing(self, result: Result) -> Standing:
         """A run where it ended: its scene, else its weights; one that diverged is a scene at its beginning."""
@@ -87,6 +78,95 @@ def picked(results: Sequence[Result]) -> list[tuple[str, Result]]:
         if 0 <= place < len(done):
             found.setdefault(place, name)
     return [(name, done[place]) for place, name in found.items()]
+
+
+def check_plain(entrance: Callable[..., object], **given: Any) -> None:
+    """Refuse what would say something of the cubes of one run: arguments that are not what `entrance` has by itself."""
+    usual = inspect.signature(entrance).parameters
+    said = [name for name, value in given.items() if value != usual[name].default]
+    if said:
+        raise InputError(
+            f"{entrance.__name__}: {listing(said)} is of the cubes of one run; of the runs of a sweep leave it out"
+        )
+
+
+# ---- The runs of a file of results. What builds them is found here; it is not run itself.
+
+MOST = 10_000
+"""Results of a file that are shown."""
+_NAME = re.compile("[a-z][a-z0-9_]*")
+
+
+def runs_of(path: StrPath, build: Build | None = None) -> Runs:
+    """The runs in a file of results.
+
+    Without `build` the scene of the package builds them that the file names; the text of a scene in it is not run.
+    """
+    with Results.read(path) as read:
+        about, results, growing = read.about, tuple(islice(read.results(), MOST)), read.written
+
+    def weights(number: int) -> dict[str, NDArray[Any]]:
+        with Results.read(path) as read:
+            return read.weights(number)
+
+    def rule(number: int) -> tuple[dict[str, NDArray[Any]], str]:
+        with Results.read(path) as read:
+            return read.rule(number)
+
+    found = build or build_of(about)
+    making = None if found is None else _making(found, about)
+    some = f"the first {MOST:,} results" if len(results) == MOST < about.total else ""
+    return Runs(", ".join(filter(None, (title_of(about), some))), results, making, weights, about.total, rule, growing)
+
+
+def title_of(about: About) -> str:
+    """What a sweep is called: the scene, and what its runs have in common."""
+    return ", ".join(filter(None, (Path(about.name).stem, options_text(about.fixed))))
+
+
+def build_of(about: About) -> SceneBuild | None:
+    """What builds the runs of a file, if that is a scene of the package: nothing that a file holds is ever run."""
+    if about.build_text or not _NAME.fullmatch(about.name) or find_spec(f"scalarviz.scenes.{about.name}") is None:
+        return None
+    return SceneBuild(about.name)
+
+
+def scene_file(path: StrPath, about: About) -> SceneBuild:
+    """A scene's file as what builds the runs of a file of results: its owner says that it may be run."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read the scene {path_text(path)}: {why}") from None
+    if text != about.build_text:
+        was = f"another text of {shown(about.name)}" if about.build_text else f"the scene {shown(about.name)}"
+        raise InputError(f"{path_text(path)} did not build these runs: {was} did; give the file as it was then")
+    return SceneBuild(about.name, text)
+
+
+def _making(build: Build, about: About) -> Callable[[Result], Scene]:
+    def making(result: Result) -> Scene:
+        given = {"steps": about.steps, **about.fixed, **result.options}
+        if isinstance(build, SceneBuild):
+            fields = build.loaded.options.model_fields
+            given = {name: value for name, value in given.items() if name in fields and not _writes(fields[name])}
+            if given["steps"] == fields["steps"].default:  # nobody gave it: epochs may be given in its place
+                del given["steps"]
+        else:
+            given.pop("steps")
+        try:
+            built = build.built(given, result.seed)
+        except ValueError as error:  # pydantic's, of options that the scene of today has no more
+            raise InputError(f"{about.name}, run {result.number:,}: {' '.join(str(error).split())[:300]}") from None
+        return built.scene if built.scene is not None else Scene(Path(about.name).stem, built.run)
+
+    return making
+
+
+def _writes(field: Any) -> bool:
+    """Whether an option names a file that is written."""
+    extra = field.json_schema_extra
+    return isinstance(extra, dict) and bool(extra.get("written"))
 
 
 # ---- What is said of runs: their options, how they ended, how many learnt.

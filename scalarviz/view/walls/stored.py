@@ -10,35 +10,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...errors import FileFormatError, InputError, listing, shown
 from ...io.atomic import StrPath, path_text
 from ...io.readable import check_source, refuse_pickle, unreadable
 from ...io.weights import entries_of, tensors_of
+from ...run.core.frame import Frame, Past, Tensor
 from ...run.panels import Histogram
+from ...run.source import Can
+from ...run.sources.played import Played
+from ...run.sources.recorded_pair import Compared, RecordedPair
 from ...run.sources.recording.file import clean
 from ..compare.subject import pair_subject
 from ..page.comparison import names_of
+from ..shown import source as arrays_as_source
 from ..shown.subject import Subject
-from .stored_source import Stored, StoredPair
 
 
 def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
-    """The numbers of one file with their histogram, or of two with their difference.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        One or two.
-    only : sequence of str
-        Patterns of names; none: all.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        One cannot be read, or they share no tensor, by name and shape.
-    """
+    """The numbers of one file with their histogram, or of two with their difference."""
     if not 1 <= len(paths) <= 2:
         raise InputError(f"one file or two are shown, got {len(paths)}")
     names = names_of(paths)
@@ -65,23 +56,7 @@ ENDINGS = (".onnx", ".safetensors")
 
 
 def stored_numbers(path: StrPath, only: Sequence[str] = ()) -> dict[str, Array]:
-    """The arrays of a file by name: of an ONNX file in the order of its graph, else in that of the names.
-
-    Parameters
-    ----------
-    path : path
-        ``.onnx`` or ``.safetensors``. Of ONNX, whole numbers in a row are left out, which are shapes and axes, and the
-        single numbers of its formulas.
-    only : sequence of str
-        Patterns of names, as ``"layers.0.*"``; none: all of them.
-
-    Raises
-    ------
-    InputError
-        There is no such file, it holds nothing of that, or more than can be shown.
-    FileFormatError
-        It is of another kind, or damaged.
-    """
+    """The arrays of a file by name: of an ONNX file in the order of its graph, else in that of the names."""
     source = check_source(path, "file")
     try:
         refuse_pickle(source)
@@ -182,3 +157,97 @@ def as_floats(arrays: Mapping[str, Array]) -> dict[str, NDArray[np.floating]]:
     narrow = ("float32", "float16", "int8", "int16", "uint8", "uint16", "bool")
     return {name: array.astype(np.float32 if array.dtype.name in narrow else np.float64, copy=False)
             for name, array in arrays.items()}  # fmt: skip
+
+
+# ---- `Stored`: the numbers of a file as a source, and two of them beside each other: one moment, which stays.
+
+Float = NDArray[np.floating]
+_PAST = Past(0, 0, steps=np.zeros(1, np.int64))
+
+
+def amount(tensors: Sequence[Tensor]) -> str:
+    """How many numbers in how many tensors, in words."""
+    size, count = sum(tensor.size for tensor in tensors), len(tensors)
+    return f"{size:,} number{'' if size == 1 else 's'} in {count:,} tensor{'' if count == 1 else 's'}"
+
+
+class Stored(Played):
+    """Named arrays that nobody changes."""
+
+    can = Can()
+
+    def __init__(self, arrays: Mapping[str, Float], name: str) -> None:
+        super().__init__("a file of numbers", name)
+        self._tensors = arrays_as_source.tensors_of(arrays)
+        flat = np.concatenate([array.ravel() for array in arrays.values()])
+        flat.setflags(write=False)
+        nothing = np.broadcast_to(flat.dtype.type(0), flat.shape)
+        unset = np.broadcast_to(np.False_, flat.shape)
+        self._frame = Frame(0, np.nan, np.nan, flat, nothing, nothing, unset, unset)
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """One for each array."""
+        return self._tensors
+
+    @property
+    def past(self) -> Past:
+        """There is one moment."""
+        return _PAST
+
+    @property
+    def recorded(self) -> bool:
+        """It is no record of steps."""
+        return False
+
+    @property
+    def counted(self) -> bool:
+        """There are no steps."""
+        return False
+
+    @property
+    def says(self) -> str:
+        """How much it is."""
+        return amount(self._tensors)
+
+    def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
+        """The numbers."""
+        return self._frame
+
+    def frame_at(self, place: int) -> Frame:
+        """The numbers."""
+        return self._frame
+
+    def loss_at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """There is none."""
+        return np.full(len(places), np.nan)
+
+    def lacks(self, quantity: str) -> str:
+        """A file holds numbers alone."""
+        return "" if quantity == "weight" else "a file holds weights alone"
+
+
+class StoredPair(RecordedPair):
+    """Two files, and their difference where names and shapes agree."""
+
+    can = Can()
+
+    def __init__(self, a: Stored, b: Stored, names: tuple[str, str]) -> None:
+        super().__init__(a, b, names)
+        self.heads = a.says, b.says
+        self._frame = super().frame_at(0)
+        for one in (self._frame, *self._frame.both):
+            one.values.setflags(write=False)
+
+    @property
+    def recorded(self) -> bool:
+        """It is no record of steps."""
+        return False
+
+    def frame_at(self, place: int) -> Compared:
+        """The difference; it is computed once."""
+        return self._frame
+
+    def lacks(self, quantity: str) -> str:
+        """Files hold numbers alone."""
+        return "" if quantity == "weight" else "files hold weights alone"

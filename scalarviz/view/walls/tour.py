@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ...errors import ScalarvizError
 from ..ink.gl import gloo
@@ -19,7 +19,6 @@ from ..ink.painter import Painter
 from ..ink.places import LABEL, PRESENTER, TITLE
 from ..ink.sketch import Sketch
 from ..ink.text import measure
-from ..ink.theme import Theme
 from ..watch.actions import find
 from ..watch.guest import Hosted
 from ..watch.hands import Point
@@ -28,16 +27,16 @@ from ..watch.keys import normalised
 from ..watch.live import LiveView
 from ..watch.room import keys_of, table_of
 from ..watch.room_actions import TOUR
-from .door import Building, Door, Opened
-from .grid import USUAL
-from .station import Station
+from .door import Building, Door, Opened, Station
+from .tiles import is_small, scale_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
-    from ..watch.guest import Guest
-    from .rooms import Rooms
+    from .wall import Rooms
 
 
+HEIGHT, SMALL = 74.0, 50.0
+"""Logical pixels of the line above a scene, and in a small window."""
 BETWEEN = "  \N{MIDDLE DOT}  "
 _TAKEN = ("Space", "End")
 LOOKS = ("show_weights", "show_gradients", "show_updates", "next_map", "refit_range", "fit", "toggle_panels")
@@ -59,23 +58,7 @@ class StationView(LiveView):
 
 
 class Tour(Hosted):
-    """The tour in one window.
-
-    Parameters
-    ----------
-    rooms : Rooms
-        Where it ends.
-    stations : sequence of (Door, Station)
-    size : (int, int)
-        Device pixels.
-
-    Attributes
-    ----------
-    number : int
-        Which station is shown.
-    view : StationView or None
-        Its scene; None until the first is built.
-    """
+    """The tour in one window; it ends in `rooms`."""
 
     def __init__(self, rooms: Rooms, stations: Sequence[tuple[Door, Station]], size: tuple[int, int]) -> None:
         self.rooms, self.stations, self._size = rooms, tuple(stations), size
@@ -84,7 +67,7 @@ class Tour(Hosted):
         self._goal: int | None = 0
         self._built: dict[int, Building[Opened]] = {}
         self._time, self._acts = 0.0, 0
-        self._help, self._said, self._drawn = 0, "", None  # type: int, str, object
+        self._help, self._drawn = 0, None  # type: int, object
         self._does = keys_of(self, TOUR, {
             "next": lambda: self._on(1), "before": lambda: self._on(-1), "end": self._escape,
             "toggle_theme": self._toggle_theme, "toggle_help": self._toggle_help,
@@ -103,7 +86,7 @@ class Tour(Hosted):
     def _beat(self, seconds: float) -> None:
         host, stage = self.host, self._stage
         assert host is not None
-        if self._goal is not None and self._ready(self._goal):
+        if self._goal in self._built and self._built[self._goal].done:
             self._arrive(self._goal)
             stage = self._stage
         elif self.view is not None and host.visible:
@@ -144,9 +127,6 @@ class Tour(Hosted):
         door, station = self.stations[number]
         self._built[number] = self.rooms.build(lambda: trained(door, station))
 
-    def _ready(self, number: int) -> bool:
-        return number in self._built and self._built[number].done
-
     def _arrive(self, number: int) -> None:
         """Show the scene of a station that was built."""
         building, self._goal = self._built.pop(number), None
@@ -156,14 +136,11 @@ class Tour(Hosted):
         self._leave()
         assert self.host is not None
         opened = building.made
-        size = self._size[0], max(self._size[1] - self._bar, 160)
-        self._stage = Stage(self.host, size, self._bar)
-        look = self.rooms.theme
-        self.view = StationView(
-            opened.scene, size, steps=opened.steps, duration=opened.duration, theme=look, playing=False
-        )  # fmt: skip
+        self._stage = Stage(self.host, self._room, self._bar)
+        self.view = StationView(opened.scene, self._room, steps=opened.steps, duration=opened.duration,
+                                theme=self.rooms.theme, playing=False)  # fmt: skip
         self.view.bench.show_keys(())
-        self.view.attach(self._stage)
+        self.view.attach(cast("Host", self._stage))
         self.number, self._time, self._acts = number, 0.0, 0
         self._prepare(number + 1)
 
@@ -185,18 +162,53 @@ class Tour(Hosted):
     # ---- picture
 
     def _lay_out(self) -> None:
-        self._scale = scale_of(self._size) * (PRESENTER if self.rooms.theme.presenter else 1.0)
-        logical = self._size[0] / self._scale, self._size[1] / self._scale
-        self._bar = round(line_height(logical) * self._scale)
-        self._painters = [Painter(logical, self._scale) for _ in range(2)]
+        scale = scale_of(self._size) * (PRESENTER if self.rooms.theme.presenter else 1.0)
+        logical = self._size[0] / scale, self._size[1] / scale
+        self._small = is_small(logical)
+        self._bar = round((SMALL if self._small else HEIGHT) * scale)
+        self._room = self._size[0], max(self._size[1] - self._bar, 160)
+        self._painters = [Painter(logical, scale) for _ in range(2)]
         self._drawn = None
+
+    @property
+    def _done(self) -> float:
+        """How much of the time of its station has passed."""
+        return min(self._time / self.stations[self.number][1].seconds, 1.0)
 
     def _line_key(self) -> tuple[object, ...]:
         """What the line says: where it is as it was, nothing has to be drawn."""
-        station = self.stations[self.number][1]
-        done = round(min(self._time / station.seconds, 1.0) * 100)
-        waits = self._goal is not None
-        return self.number, station.sentence(self._time), done, waits, self._help, self.rooms.theme.name
+        sentence, waits = self.stations[self.number][1].sentence(self._time), self._goal is not None
+        return self.number, sentence, round(100 * self._done), waits, self._help, self.rooms.theme.name
+
+    def line(self) -> Sketch:
+        """The line above the scene: which station, what is said, how far it is, and the keys."""
+        small, theme, (wide, _) = self._small, self.rooms.theme, self._painters[0].size
+        margin, head, text, high = (12.0, 16, LABEL, SMALL) if small else (24.0, 20, TITLE, HEIGHT)
+        station, sketch, count = self.stations[self.number][1], Sketch(), len(self.stations)
+        sketch.rect(0, 0, wide, high, fill=theme.panel)
+        gap, thick = 4.0, 3.0  # a part for every station at the lower edge
+        part = (wide - gap * (count - 1)) / count
+        for k in range(count):
+            x, done = k * (part + gap), 1.0 if k < self.number else self._done if k == self.number else 0.0
+            sketch.rect(x, high - thick, part, thick, fill=theme.border)
+            if done > 0:
+                sketch.rect(x, high - thick, part * done, thick, fill=theme.text2)
+        first, right = 20.0 if small else 31.0, wide - margin
+        for action in () if theme.presenter else reversed(TOUR):  # no small print in a hall
+            for words, colour, bold in ((action.words, theme.text3, False), (action.keys[0], theme.text2, True)):
+                sketch.text(right, first, words, LABEL, colour, bold=bold, anchor="right")
+                right -= measure(words, LABEL, bold) + (14 if bold else 5)
+        counted = f"{self.number + 1} of {count}"
+        sketch.text(margin, first, counted, LABEL, theme.text3)
+        after = margin + measure(counted, LABEL) + 12
+        sketch.text(after, first, station.headline, head, theme.text1, bold=True)
+        after += measure(station.headline, head, True) + 14
+        remark = "the next one is being made" if self._goal is not None else station.before
+        if after + measure(remark, LABEL) <= right:
+            sketch.text(after, first, remark, LABEL, theme.text2)
+        said = next(iter(wrapped(station.sentence(self._time), wide - 2 * margin, text)), "")
+        sketch.text(margin, first + (19 if small else 27), said, text, theme.text1)
+        return sketch
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
         """Paint it into the bound framebuffer."""
@@ -209,9 +221,7 @@ class Tour(Hosted):
             self.view.draw((wide, high - self._bar))
             gloo.set_viewport(0, 0, wide, high)
         self._drawn = self._line_key()
-        done, waits = min(self._time / self.stations[self.number][1].seconds, 1.0), self._goal is not None
-        stations = [station for _, station in self.stations]
-        below.draw([line(below.size, theme, stations, self.number, self._time, done, waits=waits)])
+        below.draw([self.line()])
         if self._help:
             above.draw([help_panel(below.size, table_of(TOUR), theme, self._help)])
 
@@ -224,8 +234,8 @@ class Tour(Hosted):
         self._size = size
         self._lay_out()
         if self.view is not None and self._stage is not None:
-            self._stage.size = size[0], max(size[1] - self._bar, 160)
-            self.view.resize(self._stage.size)
+            self._stage.size = self._room
+            self.view.resize(self._room)
 
     # ---- keys and pointer
 
@@ -305,164 +315,25 @@ def trained(door: Door, station: Station) -> Opened:
     return replace(opened, steps=max(1, opened.steps - station.trained), duration=station.duration)
 
 
-# ---- The line above a scene in the tour: which station, what is said, how far it is, and the keys.
-
-HEIGHT, SMALL = 74.0, 50.0
-"""Logical pixels of the line, and in a small window."""
-
-
-def scale_of(size: tuple[int, int]) -> float:
-    """Device pixels of a logical one."""
-    return max(1.0, min(size[0] / USUAL[0], size[1] / USUAL[1]))
-
-
-def line_height(size: tuple[float, float]) -> float:
-    """Logical pixels of the line in a window of so many."""
-    return SMALL if size[0] < 900 or size[1] < 500 else HEIGHT
-
-
-def line(
-    size: tuple[float, float],
-    theme: Theme,
-    stations: Sequence[Station],
-    number: int,
-    seconds: float,
-    done: float,
-    *,
-    waits: bool,
-) -> Sketch:
-    """The line.
-
-    Parameters
-    ----------
-    size : (float, float)
-        Logical pixels of the window.
-    number : int
-        Which station is shown.
-    seconds, done : float
-        Since it began, and their share of all that it takes.
-    waits : bool
-        Whether the coming one is still being built.
-    """
-    small = line_height(size) == SMALL
-    margin, head, text, high = (12.0, 16, LABEL, SMALL) if small else (24.0, 20, TITLE, HEIGHT)
-    station, sketch = stations[number], Sketch()
-    sketch.rect(0, 0, size[0], high, fill=theme.panel)
-    _progress(sketch, size[0], high, theme, len(stations), number, done)
-    first = 20.0 if small else 31.0
-    right = size[0] - margin
-    for action in () if theme.presenter else reversed(TOUR):  # no small print in a hall
-        for words, colour, bold in ((action.words, theme.text3, False), (action.keys[0], theme.text2, True)):
-            sketch.text(right, first, words, LABEL, colour, bold=bold, anchor="right")
-            right -= measure(words, LABEL, bold) + (5 if not bold else 14)
-    counted = f"{number + 1} of {len(stations)}"
-    sketch.text(margin, first, counted, LABEL, theme.text3)
-    after = margin + measure(counted, LABEL) + 12
-    sketch.text(after, first, station.headline, head, theme.text1, bold=True)
-    after += measure(station.headline, head, True) + 14
-    remark = "the next one is being made" if waits else station.before
-    if remark and after + measure(remark, LABEL) <= right:
-        sketch.text(after, first, remark, LABEL, theme.text2)
-    said = wrapped(station.sentence(seconds), size[0] - 2 * margin, text)[:1]
-    sketch.text(margin, first + (19 if small else 27), said[0] if said else "", text, theme.text1)
-    return sketch
-
-
-def _progress(sketch: Sketch, width: float, bottom: float, theme: Theme, count: int, number: int, done: float) -> None:
-    """A part for every station at the line's lower edge."""
-    gap, thick = 4.0, 3.0
-    wide = (width - gap * (count - 1)) / count
-    for k in range(count):
-        x = k * (wide + gap)
-        sketch.rect(x, bottom - thick, wide, thick, fill=theme.border)
-        part = 1.0 if k < number else done if k == number else 0.0
-        if part > 0:
-            sketch.rect(x, bottom - thick, wide * part, thick, fill=theme.text2)
-
-
 # ---- `Stage`: the part of a window below the tour's line, as the host of what is shown there.
 
 
 class Stage:
-    """A host inside of another one, whose upper `bar` device pixels are not its own.
-
-    Parameters
-    ----------
-    host : Host
-    size : (int, int)
-        Device pixels.
-    bar : int
-    """
+    """A host inside of another one, whose upper `bar` device pixels are not its own; all else is the other's."""
 
     def __init__(self, host: Host, size: tuple[int, int], bar: int) -> None:
         self._host, self.size, self._bar = host, size, bar
         self.calls: list[Callable[[float], None]] = []
 
-    @property
-    def pixel_ratio(self) -> float:
-        """That of the whole."""
-        return self._host.pixel_ratio
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._host, name)
 
     @property
     def place(self) -> tuple[int, int] | None:
         """Below the line."""
         corner = self._host.place
-        return None if corner is None else (corner[0], corner[1] + round(self._bar / self.pixel_ratio))
-
-    @property
-    def visible(self) -> bool:
-        """Whether the whole is."""
-        return self._host.visible
-
-    @property
-    def full_screen(self) -> bool:
-        """Whether the whole fills the screen."""
-        return self._host.full_screen
-
-    def show_full_screen(self, on: bool) -> None:
-        """The whole does."""
-        self._host.show_full_screen(on)
+        return None if corner is None else (corner[0], corner[1] + round(self._bar / self._host.pixel_ratio))
 
     def every(self, seconds: float, call: Callable[[float], None]) -> None:
         """With every tick of the whole."""
         self.calls.append(call)
-
-    def repaint(self) -> None:
-        """The whole is drawn."""
-        self._host.repaint()
-
-    def screenshot(self) -> object:
-        """Of the whole."""
-        return self._host.screenshot()
-
-    def film(self) -> object:
-        """Of the whole."""
-        return self._host.film()
-
-    def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
-        """By the whole."""
-        self._host.ask_file(title, endings, then)
-
-    def ask_text(self, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
-        """By the whole."""
-        self._host.ask_text(title, label, text, then)
-
-    def copy(self, text: str) -> None:
-        """By the whole."""
-        self._host.copy(text)
-
-    def pasted(self) -> str:
-        """Of the whole."""
-        return self._host.pasted()
-
-    def tell(self, line: str) -> None:
-        """By the whole."""
-        self._host.tell(line)
-
-    def close_soon(self) -> None:
-        """The whole closes."""
-        self._host.close_soon()
-
-    def enter(self, make: Callable[[tuple[int, int]], Guest], name: str) -> None:
-        """The whole shows something else."""
-        self._host.enter(make, name)

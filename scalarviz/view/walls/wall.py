@@ -1,55 +1,53 @@
-"""`Wall`: pictures of all scenes in one window; the one under the pointer trains, a click enters it.
+"""The window of all scenes: `Wall`, their pictures, of which the one under the pointer trains; `Rooms`, where it leads.
 
-A guest of a host, as a viewer is; it knows scenes only as doors. Scenes are built in threads, since that takes up to a
+Guests of a host, as a viewer is; they know scenes only as doors. Scenes are built in threads, since that takes up to a
 second; what is dropped here is data that some door takes, and nothing dropped is ever run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ScalarvizError, StateError
+from ...io import load_picture
 from ...run.sources.played import Rehearsal, rehearse
 from ...run.worker import Worker
+from ..ink.overlay import wrapped
+from ..ink.places import BIG, LABEL, TITLE
 from ..ink.sketch import Sketch
-from ..ink.theme import Theme
+from ..ink.text import measure
+from ..ink.theme import Theme, get_theme, presenting
 from ..out.offscreen import offscreen
 from ..shown.subject import scene_subject
 from ..watch.actions import action_of
-from ..watch.hands import Point
+from ..watch.live import LiveView
 from ..watch.live_source import LiveSource
 from ..watch.pace import pace
-from ..watch.room import table_of
-from ..watch.room_actions import WALL
+from ..watch.room_actions import WALL as ACTIONS
+from ..watch.telling import WAIT
 from ..workbench import Workbench
-from .door import Building, Door, Opened
-from .grid import grid_of
-from .tiled import Tiled
-from .wall_drawing import Picture, fitting, foot, head, still_of, tiles
+from .door import Building, Door, Opened, Station, Way
+from .tiles import LINE, Look, Picture, Tiled, fitting, grid_of, is_small, scale_of
+from .tour import Tour
 
 if TYPE_CHECKING:
-    from .rooms import Rooms
-
+    from ..watch.guest import Guest
+    from ..watch.host import Host
 
 REST = 0.25
 """Seconds that the pointer rests on a picture before it trains."""
+USUAL = Look(margin=24.0, gap=18.0, top=96.0, foot=46.0, caption=28.0, keys=17.0)
+SMALL = Look(margin=12.0, gap=10.0, top=56.0, foot=40.0, caption=20.0, keys=14.0)
+COMMAND = "scalarviz"
 
 
 class Wall(Tiled):
-    """The wall of one window.
-
-    Parameters
-    ----------
-    rooms : Rooms
-        Where it leads; holds the doors, the look and which of them is chosen.
-    size : (int, int)
-        Device pixels.
-    """
+    """The wall of one window."""
 
     glows = True
 
@@ -60,10 +58,9 @@ class Wall(Tiled):
         self._building: Building[tuple[Opened, Rehearsal | None]] | None = None
         self._live: LivePicture | None = None
         self._rested, self._tried = 0.0, False
-        self._pressed: int | None = None
-        super().__init__(rooms, size, WALL, {
+        super().__init__(rooms, size, [a for a in ACTIONS if a.name != "tour" or rooms.has_tour], {
             "left": lambda: self.go(-1, 0), "right": lambda: self.go(1, 0), "up": lambda: self.go(0, -1),
-            "down": lambda: self.go(0, 1), "enter": self.enter, "tour": self._tour, "open": self._ask_file,
+            "down": lambda: self.go(0, 1), "enter": self.enter, "tour": rooms.begin_tour, "open": self._ask_file,
         })  # fmt: skip
         self._lay_out()
 
@@ -80,7 +77,6 @@ class Wall(Tiled):
 
     def _train(self, seconds: float) -> None:
         """The chosen scene goes on in its picture; it is built when it has been chosen for a moment."""
-        number = self.rooms.chosen
         if self._building is not None and self._building.done:
             (built, error), self._building = (self._building.made, self._building.error), None
             if error is not None:
@@ -92,10 +88,8 @@ class Wall(Tiled):
             door = self.door
             if door is not None and not door.missing:
                 self._building, self._dirty = self.rooms.build(lambda: rehearsed(door.build({}))), True
-        if self._live is not None and number is not None and self._live.pass_time(seconds):
-            assert self._live.pixels is not None
-            self._shown[number] = fitting(self._live.pixels, self.grid.tiles[number], self.grid.scale)
-            self._dirty = True
+        if self._live is not None and self._live.pass_time(seconds):
+            self._show_live()
 
     # ---- choosing and entering
 
@@ -105,12 +99,10 @@ class Wall(Tiled):
         return None if self.rooms.chosen is None else self.rooms.doors[self.rooms.chosen]
 
     def choose(self, number: int | None) -> None:
-        """Choose a tile: its scene is the one that trains."""
-        if number is None or number == self.rooms.chosen:
-            return
-        self._rest()
-        self.rooms.chosen = number
-        self._dirty = True
+        """Choose a door: its scene is the one that trains."""
+        if number is not None and number != self.rooms.chosen:
+            self._rest()
+            self.rooms.chosen = number
 
     def _rest(self) -> None:
         """Nothing trains any more; the picture is the still again."""
@@ -123,14 +115,12 @@ class Wall(Tiled):
         self._fit()
 
     def go(self, across: int, down: int) -> None:
-        """Choose the tile beside."""
+        """Choose the picture beside."""
         if self.rooms.doors:
             self.choose(self.grid.beside(self.rooms.chosen or 0, across, down))
 
-    def enter(self, number: int | None = None, given: Mapping[str, object] | None = None) -> None:
-        """Enter a scene, the chosen one or that of a tile, with these options."""
-        if number is not None:
-            self.choose(number)
+    def enter(self, given: Mapping[str, object] | None = None) -> None:
+        """Enter the chosen scene, with these options."""
         door = self.door
         if door is None or self._opening is not None:
             return
@@ -153,36 +143,76 @@ class Wall(Tiled):
                 self.say(str(error))
                 continue
             self.say(said)
-            self.enter(self.rooms.doors.index(door), given)
+            self.choose(self.rooms.doors.index(door))
+            self.enter(given)
 
     # ---- picture
 
     def _lay_out(self) -> None:
-        self.grid = grid_of(self._size, len(self.rooms.doors))
-        self._take_painters(self.grid.size, self.grid.scale)
+        scale = scale_of(self._size)
+        self._small = is_small((self._size[0] / scale, self._size[1] / scale))
+        self._placed(grid_of(self._size, len(self.rooms.doors), SMALL if self._small else USUAL))
         self._fit()
 
     def _fit(self) -> None:
-        """Each still in the pixels of its tile."""
-        grid = self.grid
-        self._shown = {n: fitting(picture, grid.tiles[n], grid.scale) for n, picture in self._stills.items()}
-        if self._live is not None and self._live.pixels is not None and self.rooms.chosen is not None:
-            self._shown[self.rooms.chosen] = fitting(self._live.pixels, grid.tiles[self.rooms.chosen], grid.scale)
+        """Each still in the pixels of its place."""
+        self._shown = {n: fitting(still, self.grid.box(n), self.grid.scale) for n, still in self._stills.items()}
+        self._show_live()
         self._dirty = True
 
+    def _show_live(self) -> None:
+        number = self.rooms.chosen
+        if self._live is not None and self._live.pixels is not None and number is not None:
+            self._shown[number] = fitting(self._live.pixels, self.grid.box(number), self.grid.scale)
+            self._dirty = True
+
     def sketches(self) -> list[Sketch]:
-        """Everything on the wall."""
-        theme, chosen = self.rooms.theme, self.rooms.chosen
-        remarks = {} if chosen is None else {chosen: self._remark()}
-        words = [(a.keys[0], a.words) for a in WALL if a.words and (a.name != "tour" or self.rooms.has_tour)]
-        words.append((action_of("toggle_help").keys[0], "all keys"))
-        return [
-            head(self.grid, theme, self.door),
-            tiles(self.grid, theme, self.rooms.doors, self._shown, chosen, remarks),
-            foot(self.grid, theme, words),
-        ]
+        """Everything on the wall: the title, what happens in the chosen scene, pictures with their commands, keys."""
+        theme, grid, margin = self.rooms.theme, self.grid, self.grid.look.margin
+        sketch, head = Sketch(), 30.0 if self._small else 48.0
+        big, text = (20, LABEL) if self._small else (BIG, TITLE)
+        sketch.text(margin, head, COMMAND, big, theme.text1, bold=True)
+        after = margin + measure(COMMAND, big, True) + 18
+        sketch.text(after, head, "every weight is a cube", text, theme.text3)
+        if (door := self.door) is not None:
+            said = f"needs: {door.missing}" if door.missing else door.summary
+            line = _beginning(said, grid.size[0] - 2 * margin, text)
+            sketch.text(margin, head + (19 if self._small else 28), line, text, theme.text2)
+        first, size = f"{COMMAND} ", LABEL if self._small else 15  # before each name, if there is room before all
+        widest = max((measure(door.name, size, True) for door in self.rooms.doors), default=0.0)
+        if measure(first, size) + widest > grid.picture[0]:
+            first = ""
+        for number, door in enumerate(self.rooms.doors):
+            words, picture = self._words(door), self._shown.get(number)
+            x, y, wide, high = self._tile(sketch, number, number, picture, words, theme.text2)
+            mine, baseline, name = number == self.rooms.chosen, y + high - (5 if self._small else 8), door.name
+            baseline += grid.look.caption
+            sketch.text(x, baseline, first, size, theme.text3)
+            begin = x + measure(first, size)
+            while len(name) > 1 and begin + measure(name, size, True) > x + wide:
+                name = name[:-1]
+            colour = theme.text1 if mine else theme.text3 if door.missing else theme.text2
+            sketch.text(begin, baseline, name, size, colour, bold=True)
+            end, remark = begin + measure(name, size, True), self._remark() if mine else ""
+            if remark and end + 12 + measure(remark, LABEL) <= x + wide:
+                sketch.text(x + wide, baseline, remark, LABEL, theme.text3, anchor="right")
+        return [sketch, self._foot()]
+
+    def _pad(self, wide: float) -> float:
+        return min(14.0, wide / 12)
+
+    def _words(self, door: Door) -> list[str]:
+        """What stands in the place of a picture: how to get the scene, or what it is; nothing where nothing fits."""
+        wide, high = self.grid.picture
+        pad = self._pad(wide)
+        for words in (f"needs: {door.missing}", "needs an extra") if door.missing else (door.summary,):
+            lines = wrapped(words, wide - 2 * pad)
+            if LINE * len(lines) + pad <= high and all(measure(line, LABEL) <= wide - pad for line in lines):
+                return lines
+        return []
 
     def _remark(self) -> str:
+        """What is said at the right of the chosen caption."""
         if self._opening is not None:
             return "opening"
         if self._building is not None:
@@ -191,16 +221,7 @@ class Wall(Tiled):
             return ""
         return f"{'trains, step' if self._live.trains else 'after step'} {self._live.step:,}"
 
-    # ---- keys and pointer
-
-    @property
-    def page(self) -> tuple[float, float]:
-        """Logical pixels."""
-        return self.grid.size
-
-    def table(self) -> list[tuple[str, str]]:
-        """The list of keys."""
-        return table_of([action for action in WALL if action.name != "tour" or self.rooms.has_tour])
+    # ---- keys
 
     def give_up(self) -> bool:
         """A scene that is being opened is not, after all."""
@@ -219,34 +240,29 @@ class Wall(Tiled):
         if self.host is not None:
             self.host.ask_file("Open a picture, a table or weights", self.rooms.endings, lambda path: self.open([path]))
 
-    def _tour(self) -> None:
-        if self.rooms.has_tour:
-            self.rooms.begin_tour()
-
-    def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
-        """A button went down."""
-        self._pressed = self.grid.at(at) if button == "left" else None
-
-    def release(self, at: Point) -> None:
-        """The button went up: over the tile where it went down it enters that scene."""
-        number, self._pressed = self._pressed, None
-        if self._help:
-            self._help, self._dirty = 0, True
-        elif number is not None and number == self.grid.at(at):
-            self.enter(number)
-
-    def move(self, at: Point) -> None:
-        """The pointer is at `at`."""
-        if not self._help and self._opening is None:
-            self.choose(self.grid.at(at))
-
-    def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
-        """The wheel has nothing to do here."""
-
     def close(self) -> None:
         """Stop what trains."""
         self._rest()
         self._opening = None
+
+
+def still_of(door: Door) -> Picture | None:
+    """A door's picture; None where there is none that can be read, which keeps nobody from the scene."""
+    if door.still is None:
+        return None
+    try:
+        return np.rint(255 * load_picture(door.still).rgb).astype(np.uint8)
+    except ScalarvizError:
+        return None
+
+
+def _beginning(sentence: str, width: float, size: float) -> str:
+    """As many whole parts of a sentence as fit; of a single one as many words."""
+    first = next(iter(wrapped(sentence, width, size)), "")
+    if first == sentence:
+        return sentence
+    whole = max((first.rfind(mark) for mark in ";,."), default=-1)
+    return f"{first[:whole]}." if whole > 0 else f"{first} ..."
 
 
 # ---- `LivePicture`: a scene that trains in a small picture, drawn where nobody sees it and handed over as pixels.
@@ -264,26 +280,11 @@ def rehearsed(opened: Opened) -> tuple[Opened, Rehearsal | None]:
 
 
 class LivePicture:
-    """A scene in a small picture; it stands at its last step.
-
-    Parameters
-    ----------
-    opened : Opened
-    rehearsal : Rehearsal, optional
-        What its steps will do.
-    theme : Theme
-
-    Attributes
-    ----------
-    pixels : ndarray of uint8, shape (H, W, 3), or None
-        What it shows now; None before the first.
-    step : int
-        Which step that is.
-    """
+    """A scene in a small picture; it stands at its last step. `pixels`: what it shows now, None before the first."""
 
     def __init__(self, opened: Opened, rehearsal: Rehearsal | None, theme: Theme) -> None:
         scene = opened.scene
-        self.pixels: NDArray[np.uint8] | None = None
+        self.pixels: Picture | None = None
         self._first = self.step = scene.run.steps
         self._stops = pace(opened.steps, SECONDS, FPS, rehearsal)
         self._engine = str(scene.run.engine)
@@ -321,9 +322,9 @@ class LivePicture:
         probe = bench.subject.probe
         if probe is not None and frame.forward is not None:
             frame = frame.with_activations(frame.forward.activations(probe, frame.values))
-        with offscreen():
+        with offscreen() as context:
             bench.update(frame, self._engine, 1 / FPS)
-        self.pixels, self.step = offscreen().render(bench.draw, LAID_OUT), frame.step
+            self.pixels, self.step = context.render(bench.draw, LAID_OUT), frame.step
 
     def close(self) -> str:
         """Stop training; returns what is to be said of that, usually nothing."""
@@ -332,3 +333,119 @@ class LivePicture:
         except StateError as busy:  # in a long call of the engine
             return str(busy)
         return ""
+
+
+# ---- `Rooms`: which picture the window shows: the wall, a scene that was entered from it, the tour.
+
+Made = TypeVar("Made")
+WALL, TOUR = "all scenes", "tour"
+AWAY = "close what is open; then: back to"
+BACK_SECONDS = 6.0
+"""How long it is said where Escape leads."""
+
+
+class Rooms:
+    """The way through one window.
+
+    `receive` says for a file that was dropped which door it opens and how; `endings` are those of files that some door
+    takes. Without `stations` there is no tour.
+    """
+
+    called = WALL
+    """What stands on its wall."""
+
+    def __init__(
+        self, doors: Sequence[Door], receive: Callable[[Path], Way], endings: Sequence[str] = (),
+        theme: str | Theme = "dark", stations: Callable[[], Sequence[Station]] | None = None,
+    ) -> None:  # fmt: skip
+        self._stations = stations
+        self.doors, self.receive, self.endings = tuple(doors), receive, tuple(endings)
+        self.theme = get_theme(theme)
+        self.chosen: int | None = 0 if self.doors else None
+        self._host: Host | None = None
+        self._buildings: list[Building[object]] = []
+        self._left: dict[str, Opened] = {}
+        self._end = self._whole = 0  # the step to which that one goes, and how many it does in all
+
+    # ---- the pictures
+
+    def wall(self, size: tuple[int, int]) -> Guest:
+        """The wall, for a size in device pixels."""
+        return Wall(self, size)
+
+    def attach(self, host: Host) -> None:
+        """The window that is walked through."""
+        self._host = host
+
+    def show(self, opened: Opened) -> None:
+        """Enter a scene: its window, with Escape leading back to the wall."""
+        assert self._host is not None
+        if opened.scene.name not in self._left or self._left[opened.scene.name].scene is not opened.scene:
+            self._end, self._whole = opened.scene.run.steps + opened.steps, opened.steps
+        self._left = {opened.scene.name: opened}
+        self._host.enter(lambda size: self._scene(opened, size), self._called(opened))
+
+    def _called(self, opened: Opened) -> str:
+        """What its window is called."""
+        return opened.scene.name
+
+    def _scene(self, opened: Opened, size: tuple[int, int]) -> LiveView:
+        view = LiveView(opened.scene, size, steps=opened.steps, duration=opened.duration, theme=self.theme, wait=WAIT)
+        view.way_out = lambda: self._out_of(view)
+        touch, escape = view.bench.touch, action_of("escape").does
+        touch.table = tuple((key, f"{AWAY} {self.called}" if does == escape else does) for key, does in touch.table)
+        view.bench.lead_keys(action_of("escape").keys[0], self.called)
+        view.say(f"Escape goes back to {self.called}", BACK_SECONDS)
+        return view
+
+    def _out_of(self, view: LiveView) -> None:
+        """To the wall, in the look that the scene had."""
+        self.theme = view.bench.theme
+        self.back()
+
+    def back(self) -> None:
+        """To the wall."""
+        assert self._host is not None
+        self._host.enter(self.wall, self.called)
+
+    @property
+    def has_tour(self) -> bool:
+        """Whether there is a tour to begin."""
+        return self._stations is not None
+
+    def tour(self, size: tuple[int, int]) -> Tour:
+        """The tour, through those of its stations whose scenes can be entered."""
+        stations = () if self._stations is None else self._stations()
+        open_doors = {door.name: door for door in self.doors if not door.missing}
+        return Tour(self, [(open_doors[s.scene], s) for s in stations if s.scene in open_doors], size)
+
+    def begin_tour(self) -> None:
+        """Leave the wall for the tour."""
+        assert self._host is not None
+        self._host.enter(self.tour, TOUR)
+
+    def toggle_theme(self) -> None:
+        """Light or dark."""
+        self.theme = presenting("light" if self.theme.name == "dark" else "dark", self.theme.presenter)
+
+    # ---- scenes that are made
+
+    def opened(self, door: Door, given: Mapping[str, object]) -> Opened:
+        """The scene of a door; the one that was left last goes on where it was left."""
+        left = self._left.get(door.name)
+        if given or left is None or left.scene.run._store.gate is not None:  # a thread is still in a long call
+            return door.build(given)
+        to_go = self._end - left.scene.run.steps
+        return replace(left, steps=to_go if to_go > 0 else self._whole)
+
+    def build(self, make: Callable[[], Made]) -> Building[Made]:
+        """Make something in a thread that :meth:`close` waits for."""
+        building = Building(make)
+        self._buildings = [b for b in self._buildings if not b.done]
+        self._buildings.append(building)  # type: ignore[arg-type]  # nobody puts anything into it
+        return building
+
+    def close(self) -> None:
+        """Wait for the threads that still build something."""
+        for building in self._buildings:
+            building.close()

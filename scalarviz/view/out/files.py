@@ -9,6 +9,7 @@ import subprocess
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 
 from ...errors import InputError, MissingDependencyError, listing, shown
 from ...io import replacing
-from .still import check_picture
 from ..watch.pace import FPS
 
 ROOM = 1 << 16
@@ -182,21 +182,7 @@ PAINT = "paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle"
 
 
 class Gif(Film):
-    """Write frames into a GIF that plays round and round; as a `Film`, of any size.
-
-    Parameters
-    ----------
-    path : path-like
-        Ends in ``.gif``.
-    size : (int, int)
-    fps : int
-        At most `MOST_FPS`.
-
-    Raises
-    ------
-    InputError
-        More frames a second, or another name.
-    """
+    """Write frames into a GIF that plays round and round; as a `Film`, of any size."""
 
     suffix: ClassVar[str] = ".gif"
 
@@ -301,3 +287,30 @@ def _ends(path: Path) -> bool:
             return file.read(1) == END
     except OSError:
         return False
+
+
+# ---- Pictures to disk, atomically: a reader sees the old file or the whole new one, never a half.
+
+
+def save_png(path: str | os.PathLike[str], picture: NDArray[np.uint8]) -> Path:
+    """Write `picture`, uint8 (H, W, 3), as a PNG."""
+    from PIL import Image
+
+    check_picture(picture)
+    with replacing(path) as temporary:
+        Image.fromarray(np.ascontiguousarray(picture)).save(temporary, format="PNG")
+    return Path(path)
+
+
+def check_picture(picture: NDArray[np.uint8]) -> None:
+    """Raise InputError unless `picture` is uint8 (H, W, 3) with at least one pixel."""
+    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or picture.size == 0:
+        raise InputError(
+            f"picture: got {picture.dtype} {picture.shape}; allowed: uint8 (height, width, 3); try sv.render(...)"
+        )
+
+
+def free(folder: Path, name: str, suffix: str) -> Path:
+    """``folder/name-1.png``, or the first number that no file has."""
+    stem = name.replace(" ", "-")
+    return next(path for number in count(1) if not (path := folder / f"{stem}-{number}{suffix}").exists())

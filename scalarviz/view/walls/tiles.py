@@ -1,0 +1,337 @@
+"""Walls of pictures: where the pictures stand, how each looks, and what every wall does: choose one, and open it."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ScalarvizError
+from ..ink.overlay import banner, help_panel
+from ..ink.painter import Painter
+from ..ink.places import LABEL
+from ..ink.sketch import Box, Sketch, Spot, spot_at
+from ..screen.hud import keys
+from ..watch.actions import action_of
+from ..watch.hands import Point
+from ..watch.host import TICK, Host
+from ..watch.room import Does, Room, table_of
+from ..watch.room_actions import RoomAction
+from .door import Building, Opened
+
+if TYPE_CHECKING:
+    from .wall import Rooms
+
+Picture = NDArray[np.uint8]
+ASPECT = 16 / 9
+"""Of a picture of a window."""
+USUAL = (1280.0, 720.0)
+"""Logical pixels of a window that is no larger; a larger one scales everything."""
+LINE = 18.0
+
+
+def scale_of(size: tuple[int, int]) -> float:
+    """Device pixels of a logical one."""
+    return max(1.0, min(size[0] / USUAL[0], size[1] / USUAL[1]))
+
+
+def is_small(size: tuple[float, float]) -> bool:
+    """Whether so many logical pixels are little room, and type is smaller."""
+    return size[0] < 900 or size[1] < 500
+
+
+class Look(NamedTuple):
+    """Logical pixels around pictures; `keys`: the baseline of the line of keys, from below."""
+
+    margin: float
+    gap: float
+    top: float
+    foot: float
+    caption: float
+    keys: float
+    bar: float = 0.0  # width of the bar that says where one is; without one, all pictures are seen
+    least: float = 0.0  # square pixels of a picture that can be made out
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The places of pictures in a window: rows that scroll as wholes, in logical pixels."""
+
+    look: Look
+    size: tuple[float, float]
+    scale: float
+    count: int
+    columns: int
+    rows: int  # that are seen at once
+    first: int  # the row on top
+    picture: tuple[float, float]
+    left: float
+    top: float
+
+    @property
+    def last(self) -> int:
+        """The row that can be on top at most."""
+        return max(0, -(-self.count // self.columns) - self.rows)
+
+    @property
+    def shown(self) -> range:
+        """The pictures that are seen."""
+        return range(self.first * self.columns, min((self.first + self.rows) * self.columns, self.count))
+
+    def box(self, place: int) -> Box:
+        """A picture that is seen, on whole device pixels; its caption stands below it."""
+        row, column = divmod(place - self.first * self.columns, self.columns)
+        wide, high = self.picture
+        x = self.left + column * (wide + self.look.gap)
+        y = self.top + row * (high + self.look.caption + self.look.gap)
+        return round(x * self.scale) / self.scale, round(y * self.scale) / self.scale, wide, high
+
+    @property
+    def bar(self) -> tuple[Box, Box] | None:
+        """The bar at the right and its part that is seen; None where all is seen."""
+        if not self.last:
+            return None
+        look, rows = self.look, self.last + self.rows
+        x, high = self.size[0] - look.bar - 4, self.size[1] - look.top - look.foot
+        part = max(high * self.rows / rows, 16.0)
+        return (x, look.top, 6.0, high), (x, look.top + (high - part) * self.first / self.last, 6.0, part)
+
+    def to(self, place: int) -> int:
+        """The row on top where a place is to be seen: as few rows away as possible."""
+        row = place // self.columns
+        return min(max(self.first, row - self.rows + 1), row)
+
+    def beside(self, place: int, across: int, down: int) -> int:
+        """The place so many columns, as one reads, and rows further; the nearest where there is none."""
+        further = place + across + down * self.columns
+        if down and not 0 <= further < self.count:
+            last = self.columns * ((self.count - 1) // self.columns)
+            further = place % self.columns + (0 if down < 0 else last)
+        return min(max(further, 0), self.count - 1)
+
+
+def grid_of(
+    size: tuple[int, int], count: int, look: Look, aspect: float = ASPECT, columns: int | None = None, first: int = 0
+) -> Grid:
+    """The places of pictures whose width is `aspect` times their height, in a window of so many device pixels.
+
+    Without `columns` all of them are seen, as large as that lets them be; where they would be too small to be made out
+    there are rows to be scrolled to.
+    """
+    scale, margin, gap = scale_of(size), look.margin, look.gap
+    wide, high = size[0] / scale, size[1] / scale
+    room = max(wide - 2 * margin - look.bar, 40.0), max(high - look.top - look.foot, 40.0)
+
+    def down(across: int) -> int:
+        """How many rows all of them take."""
+        return max(1, -(-count // across))
+
+    def side(across: int, rows: int) -> float:
+        """The width of a picture, so many of them beside and below each other."""
+        tall = (room[1] - (rows - 1) * gap) / rows - look.caption
+        return min((room[0] - (across - 1) * gap) / across, tall * aspect)
+
+    scrolls, wanted = columns is not None, 0.0
+    if columns is None:
+        columns = max(range(1, max(count, 1) + 1), key=lambda across: side(across, down(across)))
+        wanted, least = side(columns, down(columns)), math.sqrt(look.least * aspect)
+        if wanted < least:
+            columns, scrolls = max(1, int((room[0] + gap) // (least + gap))), True
+    if scrolls:  # less than their columns let it be where half a row would be left empty
+        wanted = side(columns, 1)
+        rows = round((room[1] + gap) / (wanted / aspect + look.caption + gap))
+        wanted = min(wanted, side(columns, min(down(columns), max(1, rows))))
+    whole = int if look.bar else round
+    picture = max(float(whole(wanted)), 8.0), max(float(whole(wanted / aspect)), 5.0)
+    step = picture[1] + look.caption + gap
+    rows = max(1, int((room[1] + gap) // step)) if look.bar else down(columns)
+    left = margin + max(0.0, (room[0] - columns * picture[0] - (columns - 1) * gap) / 2)
+    top = look.top + (0.0 if look.bar else max(0.0, room[1] - rows * step + gap) / 2)
+    first = min(max(first, 0), max(0, down(columns) - rows))
+    return Grid(look, (wide, high), scale, count, columns, rows, first, picture, left, top)
+
+
+def fitting(picture: Picture, box: Box, scale: float) -> Picture:
+    """A picture in the device pixels of a box, averaged, so that drawing it loses no lines."""
+    from PIL import Image
+
+    size = max(1, round(box[2] * scale)), max(1, round(box[3] * scale))
+    if size == picture.shape[1::-1]:
+        return picture
+    way = Image.Resampling.BOX if size < picture.shape[1::-1] else Image.Resampling.BILINEAR
+    return np.asarray(Image.fromarray(picture).resize(size, way))
+
+
+class Tiled(Room):
+    """A wall in one window; `rooms` says where it leads, and holds the look and which picture is chosen."""
+
+    rooms: Rooms
+    glows = False
+    """Whether its ground is lighter in the middle."""
+    grid: Grid
+
+    def __init__(
+        self, rooms: Rooms, size: tuple[int, int], actions: Sequence[RoomAction], own: Mapping[str, Does]
+    ) -> None:
+        self.rooms, self._size, self._actions = rooms, size, actions
+        self._opening: Building[Opened] | None = None
+        self._pressed: str | int | None = None
+        self._drawn: list[Sketch] = []
+        super().__init__(actions, own)
+
+    # ---- what each has of its own
+
+    @abstractmethod
+    def _lay_out(self) -> None:
+        """Find the places of the pictures."""
+
+    @abstractmethod
+    def _beat(self, seconds: float) -> None:
+        """Time passes."""
+
+    @abstractmethod
+    def sketches(self) -> list[Sketch]:
+        """Everything on the wall."""
+
+    @abstractmethod
+    def choose(self, number: int | None) -> None:
+        """Choose what a picture is of; None changes nothing."""
+
+    @abstractmethod
+    def enter(self) -> None:
+        """Open what is chosen."""
+
+    # ---- what all do
+
+    def attach(self, host: Host) -> None:
+        """Appear in `host`."""
+        self.host = host
+        self.rooms.attach(host)
+        host.every(TICK, self._beat)
+
+    def _open_when_built(self) -> None:
+        if self._opening is None or not self._opening.done:
+            return
+        (opened, error), self._opening = (self._opening.made, self._opening.error), None
+        self._dirty = True
+        if error is not None:
+            self._failed(error)
+        elif opened is not None:
+            self.rooms.show(opened)
+
+    def _failed(self, error: Exception) -> None:
+        """Say what was raised when something was built."""
+        own = isinstance(error, ScalarvizError)
+        if not own and self.host is not None:
+            self.host.tell("".join(traceback.format_exception(error)).rstrip())
+        self.say(f"{'' if own else f'{type(error).__name__}: '}{error}")
+
+    # ---- picture
+
+    @property
+    def page(self) -> tuple[float, float]:
+        """Logical pixels."""
+        return self.grid.size
+
+    def _placed(self, grid: Grid) -> None:
+        """The pictures stand here from now on."""
+        self._painters = [Painter(grid.size, grid.scale) for _ in range(2)]  # for the wall, and for what is above it
+        self.grid, self._drawn, self._dirty = grid, [], True
+
+    def _foot(self, words: Sequence[tuple[str, str]] | None = None) -> Sketch:
+        """The line of keys."""
+        grid = self.grid
+        said = [(a.keys[0], a.words) for a in self._actions if a.words] if words is None else [*words]
+        said.append((action_of("toggle_help").keys[0], "all keys"))
+        margin = grid.look.margin
+        return keys(margin, grid.size[1] - grid.look.keys, grid.size[0] - 2 * margin, self.rooms.theme, said)
+
+    def _tile(
+        self, sketch: Sketch, place: int, number: int, picture: Picture | None, words: Sequence[str], colour: str
+    ) -> Box:
+        """A picture, or words in its place, in a frame that says whether it is chosen; a click on it enters."""
+        theme, (x, y, wide, high) = self.rooms.theme, self.grid.box(place)
+        chosen = number == self.rooms.chosen
+        rim, frame = (2.5, theme.selection) if chosen else (1.0, theme.border)
+        sketch.rect(x - rim, y - rim, wide + 2 * rim, high + 2 * rim, fill=frame, radius=rim)
+        if picture is not None:
+            sketch.image((x, y, wide, high), picture)
+        else:
+            sketch.rect(x, y, wide, high, fill=theme.panel)
+            top, pad = y + (high - LINE * len(words)) / 2 + 13, self._pad(wide)
+            for row, line in enumerate(words):
+                sketch.text(x + pad, top + LINE * row, line, LABEL, colour)
+        sketch.spot((x, y, wide, high + self.grid.look.caption), "enter", number)
+        return x, y, wide, high
+
+    def _pad(self, wide: float) -> float:
+        """Beside words in the place of a picture so wide."""
+        return 10.0
+
+    def overlay(self) -> list[Sketch]:
+        """The list of keys, or the news, above everything."""
+        theme, size = self.rooms.theme, self.page
+        if self._help:
+            return [help_panel(size, self.table(), theme, self._help)]
+        return [banner(self._notice, size, size[1], size[0], theme, alarm=False)] if self._notice else []
+
+    def table(self) -> list[tuple[str, str]]:
+        """The list of keys."""
+        return table_of(self._actions)
+
+    def draw(self, viewport: tuple[int, int] | None = None) -> None:
+        """Paint it into the bound framebuffer."""
+        (below, above), theme = self._painters, self.rooms.theme
+        below.background(theme.background, theme.glow if self.glows else theme.background)
+        self._drawn = self.sketches()
+        below.draw(self._drawn)
+        if over := self.overlay():
+            above.draw(over)
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Lay out for another size in device pixels."""
+        self._size = size
+        self._lay_out()
+
+    # ---- pointer
+
+    def _spot(self, at: Point) -> Spot | None:
+        """What is under a point in device pixels."""
+        self._drawn = self._drawn or self.sketches()
+        spots = (spot for sketch in self._drawn for spot in sketch.spots)
+        return spot_at(spots, (at[0] / self.grid.scale, at[1] / self.grid.scale))
+
+    def _under(self, at: Point) -> int | None:
+        """What the picture under a point is of: another one may stand in its place when there are more."""
+        spot = self._spot(at)
+        return int(spot.value) if spot is not None and spot.name == "enter" else None
+
+    def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
+        """A button went down."""
+        self._pressed = self._under(at) if button == "left" else None
+
+    def release(self, at: Point) -> None:
+        """The button went up: over the picture where it went down it enters that."""
+        number, self._pressed = self._pressed, None
+        if self._help:
+            self._help, self._dirty = 0, True
+        elif number is not None and number == self._under(at):
+            self.choose(number)
+            self.enter()
+
+    def move(self, at: Point) -> None:
+        """The pointer is at `at`: over a picture it chooses that."""
+        if not self._help and self._opening is None:
+            self.choose(self._under(at))
+
+    def leave(self) -> None:
+        """The pointer left the window; what it chose stays chosen."""
+
+    def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
+        """The wheel turned, which has nothing to do where all is seen."""
