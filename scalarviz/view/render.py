@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ..run.core.frame import Frame
 from ..sweep.groups import Kept
-from .benches import any_subject, bench_of
 from .cubes.quantity import quantity_of
 from .cubes.sizes import Sizing
 from .described import title_of, words_of
@@ -21,8 +20,7 @@ from .micro.still import told_of
 from .micro.told import Told
 from .out.offscreen import offscreen
 from .out.vector import svg_of_bench
-from .shown.standing import standing
-from .shown.subject import Subject
+from .shown.subject import Subject, standing, subject_of
 from .walls.kept_runs import check_plain, picture_of_kept
 from .workbench import Workbench
 
@@ -99,11 +97,11 @@ def rendered(
         check_plain(render, cmap=cmap, quantity=quantity, sized=sized, threshold=threshold, supersample=supersample,
                     pace_text=pace_text, step=step, inside=inside, whole_batch=whole_batch)  # fmt: skip
         return *picture_of_kept(x, size, presenting(theme, presenter)), None
-    size, subject, sizing = check_size(size), any_subject(x), Sizing(sized, threshold)
+    size, subject, sizing = check_size(size), subject_of(x), Sizing(sized, threshold)
     frame, told = _moment(subject, quantity, step, inside, whole_batch)
     with offscreen():
         look = presenting(theme, presenter)
-        bench = bench_of(subject, size, look, cmap, quantity, sizing=sizing, supersample=supersample)
+        bench = Workbench(subject, size, look, cmap, quantity, sizing=sizing, supersample=supersample)
         _show(bench, frame, pace_text, told)
     shows = quantity_of(quantity, subject.source.moments).words
     words = words_of(title_of(x), frame, subject.source.counted, shows=shows, told=told, which=subject.step_loss)

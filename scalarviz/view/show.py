@@ -14,19 +14,21 @@ from ..run.sources.played import Played, RecordedSource
 from ..run.sources.recording.recorded import Recorded
 from ..run.sources.watched import Watched
 from ..sweep.groups import ALL, Kept
-from .benches import bench_of
 from .cubes.sizes import Sizing
 from .ink.theme import Theme, presenting
 from .out.desktop import Window
 from .out.prompt import Turns, serve_prompt
 from .shown.subject import Subject, subject_of
 from .walls.kept_runs import check_plain, rooms_of_kept
+from .watch.actions import bottom_line
 from .watch.guest import Guest
 from .watch.live import LiveView
 from .watch.mirror import Mirror
+from .watch.reasons import Here
 from .watch.replay import Replay
 from .watch.telling import WAIT
 from .watch.viewer import Viewer
+from .workbench import Workbench
 
 
 class Handle:
@@ -247,11 +249,17 @@ def _made(x: Any, block: bool, look: Theme, **given: Any) -> Callable[[tuple[int
     return _dressed(make, given["quantity"], Sizing(given["sized"], given["threshold"]))
 
 
+def bench_of(x: object, size: tuple[int, int], theme: str | Theme = "dark", cmap: str | None = None) -> Workbench:
+    """A workbench with a line of keys, and a time bar where there is a past."""
+    subject = subject_of(x)
+    return Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject, trains=False)), text_hz=10.0)
+
+
 def _maker(x: Any, block: bool, steps: int, duration: float, theme: Theme, cmap: str | None,
            paused: bool) -> Callable[[tuple[int, int]], Viewer]:  # fmt: skip
     if isinstance(x, Recorded | Played):
         source = RecordedSource(x) if isinstance(x, Recorded) else x
-        return lambda size: Replay(bench_of(source, size, theme, cmap, hands=True), duration=duration,
+        return lambda size: Replay(bench_of(source, size, theme, cmap), duration=duration,
                                    wait=None if paused else WAIT)  # fmt: skip
     if block and isinstance(x, Scene | Run):
         scene = x if isinstance(x, Scene) else Scene("run", x)
@@ -264,8 +272,6 @@ def _maker(x: Any, block: bool, steps: int, duration: float, theme: Theme, cmap:
             cmap=cmap,
             wait=None if paused else WAIT,
         )
-    if isinstance(x, Subject):
-        return lambda size: Mirror(x, size, bench=bench_of(x, size, theme, cmap, hands=True))
     subject = subject_of(x)
     return lambda size: Mirror(subject, size, theme=theme, cmap=cmap)
 

@@ -18,9 +18,8 @@ from ...io.readable import check_source, refuse_pickle, unreadable
 from ...io.weights import entries_of, tensors_of
 from ...run.panels import Histogram
 from ...run.sources.recording.file import clean
-from ..compare.subject import pair_subject
 from ..page.comparison import names_of
-from ..shown.subject import Subject
+from ..shown.subject import Subject, pair_subject
 from .stored_source import Stored, StoredPair
 
 
