@@ -15,9 +15,8 @@ from scalarviz.run.opened.network import SampleGradient
 from scalarviz.run.scene.scene import Scene
 from scalarviz.view.ink.text import figure
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.screen.explanation import Lines
+from scalarviz.view.screen.account import Lines, account_of
 from scalarviz.view.screen.inspector import POINTS, Inspector, ValueHistory
-from scalarviz.view.screen.inspector_opening import account_of
 from scalarviz.view.screen.selection import who
 from scalarviz.view.shown.subject import arrays_subject, subject_of
 
@@ -229,7 +228,7 @@ def words(scene: Scene, index: int, width: float = 524.0) -> list[str]:
     frame = scene.run.frame(scene.probe)
     inspector = Inspector(subject_of(scene), index)
     inspector.follow(frame)
-    sketch = inspector.sketch((0.0, 0.0, width, 106.0), DARK, frame, inspector.explanation(frame))
+    sketch = inspector.sketch((0.0, 0.0, width, 106.0), DARK, frame, inspector.explanation(frame), low=True)
     return [item.text for item in sketch.texts]
 
 
@@ -265,7 +264,7 @@ def test_nothing_is_wider_than_the_panel(scene: Scene, width: float) -> None:
     for index in (0, scene.run.n_weights - 1):
         inspector = Inspector(subject_of(scene), index)
         inspector.follow(frame)
-        sketch = inspector.sketch((0.0, 0.0, width, 106.0), DARK, frame, inspector.explanation(frame))
+        sketch = inspector.sketch((0.0, 0.0, width, 106.0), DARK, frame, inspector.explanation(frame), low=True)
         for item in sketch.texts:
             wide = measure(item.text, item.size, item.bold)
             left = item.x - (wide if item.anchor == "right" else 0.0)

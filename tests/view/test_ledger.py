@@ -15,13 +15,12 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.core.gather import weight_name
 from scalarviz.run.opened.network import SampleGradient
+from scalarviz.run.opened.rule import Update
 from scalarviz.run.scene.scene import Scene
 from scalarviz.view.ink.text import MINUS, measure
 from scalarviz.view.ink.theme import DARK, LIGHT
-from scalarviz.view.screen.account import LISTED, Account, Term, largest
+from scalarviz.view.screen.account import LISTED, Account, Term, account_of, factors, ledger_of
 from scalarviz.view.screen.inspector import Inspector
-from scalarviz.view.screen.inspector_opening import account_of
-from scalarviz.view.screen.ledger import factors, ledger_of
 from scalarviz.view.shown.subject import subject_of
 
 RNG = np.random.default_rng(2)
@@ -37,9 +36,11 @@ def half_a_digit(text: str) -> Decimal:
 
 
 def account(products: list[float], divisor: int, x: float = 0.5) -> Account:
-    terms = tuple(Term(int(k), products[k] / x, x) for k in largest(np.array(products)))
+    sizes = np.where(np.isnan(products), np.inf, np.abs(products))
+    terms = tuple(Term(int(k), products[k] / x, x) for k in np.argsort(-sizes, kind="stable")[:LISTED])
     total = float(np.sum(products))
-    return Account(0, 3, 0, 1.0, False, terms, len(products), total, divisor, total / divisor, (), "SGD", (), 1.0)
+    update = Update(0, 1.0, 1.0, total / divisor)
+    return Account(update, 3, 0, False, terms, len(products), total, divisor, (), "SGD")
 
 
 sizes = st.floats(1e-12, 1e6).map(lambda x: float(f"{x:.6g}"))
@@ -57,14 +58,14 @@ def test_the_column_adds_up_and_divides_as_printed(numbers, mean, listed):
     assert (book.rest is None) == (len(products) == listed)
     if book.rest is not None:
         assert sum(shown) == book.total.value
-        true = Decimal(given_account.rest(listed)).scaleb(-book.power)
+        true = Decimal(given_account.total - sum(t.product for t in given_account.terms[:listed])).scaleb(-book.power)
         assert abs(book.rest.value - true) <= book.total.place * (listed + 2) / 2 + abs(true) * Decimal("1e-9")
     for term, printed in zip(given_account.terms, book.terms, strict=False):
         assert abs(Decimal(term.product).scaleb(-book.power) - printed.value) * 2 <= printed.place * Decimal("1.0001")
     quotient = book.total.value.scaleb(book.power) / given_account.divisor
     gradient = book.gradient
     assert book.exact == (abs(quotient - gradient.value) * 2 <= gradient.place)
-    assert abs(Decimal(given_account.gradient) - gradient.value) * 2 <= gradient.place * Decimal("1.0001")
+    assert abs(Decimal(given_account.update.gradient) - gradient.value) * 2 <= gradient.place * Decimal("1.0001")
     if abs(given_account.total) > 1e-3 * max(abs(p) for p in products) and abs(given_account.total) < 999:
         assert book.exact
 
@@ -120,9 +121,9 @@ def test_an_account_is_that_of_the_coming_step(hidden, reduction):
     before = run.values.copy()
     run.step()
     for k, one in enumerate(found):
-        assert (one.step, one.value, one.count) == (3, before[k], 64)
+        assert (one.step, one.update.before, one.count) == (3, before[k], 64)
         assert one.total / one.divisor == pytest.approx(run.frame().gradient[k], rel=1e-6, abs=1e-12)
-        assert one.new == pytest.approx(run.values[k], rel=1e-6, abs=1e-9)
+        assert one.update.after == pytest.approx(run.values[k], rel=1e-6, abs=1e-9)
         order = np.argsort(-np.abs(own[:, k]))[:LISTED]
         assert {t.sample for t in one.terms} == set(order)
         for term in one.terms:
@@ -148,7 +149,7 @@ def drawn(scene: Scene, index: int, height: float, theme=DARK):
     inspector = Inspector(subject_of(scene), index)
     inspector.follow(frame)
     inspector.account = account_of(scene.run, index)
-    return inspector, inspector.column((10.0, 20.0, 304.0, height), theme, frame, opened=True)
+    return inspector, inspector.sketch((10.0, 20.0, 304.0, height), theme, frame, opened=True)
 
 
 def test_the_columns_text_says_so():
@@ -198,7 +199,7 @@ def test_the_optimisers_line_has_its_numbers(kind, words):
     _, sketch = drawn(scene, 0, 672.0)
     texts = [item.text for item in sketch.texts]
     assert words <= set(texts)
-    new = account_of(scene.run, 0).new
+    new = account_of(scene.run, 0).update.after
     if kind is optim.SGD:
         line, result = next((t, texts[k + 1]) for k, t in enumerate(texts) if " × " in t and t.endswith("= "))
         before, lr, g = re.fullmatch(rf"(\S+) {MINUS} (\S+) × (\S+) = ", line).groups()

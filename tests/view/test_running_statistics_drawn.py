@@ -12,8 +12,8 @@ from scalarviz.view.cubes.scale import Coloring
 from scalarviz.view.ink.text import figure, measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.notes.labels import FlowLabels
+from scalarviz.view.screen.account import account_of
 from scalarviz.view.screen.inspector import Inspector
-from scalarviz.view.screen.inspector_opening import account_of
 from scalarviz.view.screen.selection import who
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import layout_for
@@ -91,11 +91,11 @@ def test_the_inspector_says_what_they_are():
     account = account_of(run, index, along=False)
     inspector = Inspector(subject, index)
     inspector.account = account
-    written = [text.text for text in inspector.column((0, 0, 304, 500), DARK, run.frame(), opened=True).texts]
+    written = [text.text for text in inspector.sketch((0, 0, 304, 500), DARK, run.frame(), opened=True).texts]
     run.step()
     assert account.follows
-    assert account.new == pytest.approx(float(run.values[index]), rel=1e-13)
-    assert f"follows the batch: becomes {figure(account.new)}" in written
+    assert account.update.after == pytest.approx(float(run.values[index]), rel=1e-13)
+    assert f"follows the batch: becomes {figure(account.update.after)}" in written
     assert "none" in written
     assert not [text for text in written if "SGD" in text or "terms" in text]
     # no sample has a gradient of its own here: it is said that the batch has one

@@ -26,7 +26,7 @@ from ..shown.subject import Subject
 from ..space.camera import Camera
 from ..space.layout import Layout
 from ..space.plate import Plate
-from .explanation import Lines
+from .account import Lines
 from .inspector import HIGH, LOW, WIDE, Inspector
 from .selection import Selection, who
 from .side import SidePanels
@@ -268,11 +268,11 @@ class Touch:
         if column is not None:
             opened = self.asks and self._subject.source.can.open
             lines = () if opened else self._explanation
-            return [sketch, inspector.column(column, view.theme, frame, lines, self.over, opened=opened)]
+            return [sketch, inspector.sketch(column, view.theme, frame, lines, self.over, opened=opened)]
         if box is None:
             inspector.hide()
             return [sketch]
-        return [sketch, inspector.sketch(box, view.theme, frame, self._explanation)]
+        return [sketch, inspector.sketch(box, view.theme, frame, self._explanation, low=True)]
 
     def column(self, places: Places) -> Box | None:
         """Where in the side column the inspector stands; None where nothing is selected or there is no column."""
