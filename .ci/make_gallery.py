@@ -19,13 +19,13 @@ from PIL import Image
 from scalarviz.cli.here import scene_names
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.run.sources.played import rehearse
-from scalarviz.view.benches import bench_of
 from scalarviz.view.film import Painter
 from scalarviz.view.ink.painter import Painter as Ink
 from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.watch.pace import pace
+from scalarviz.view.workbench import Workbench
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -51,7 +51,7 @@ def draw(name: str) -> tuple[list[Picture], Picture]:
     loaded = load_scene(name)
     options = loaded.options(size=LAID_OUT)
     scene = loaded.build(options)
-    run, painter = scene.run, Painter(partial(bench_of, scene), options.size, get_theme("dark"))
+    run, painter = scene.run, Painter(partial(Workbench, scene), options.size, get_theme("dark"))
     engine, frames = str(run.engine), []
     for step in pace(options.steps, SECONDS, FPS, rehearse(run, options.steps)):
         if step > run.steps:

@@ -141,8 +141,8 @@ def _check_at(source: Played, options: Any) -> None:
 
 def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
     """Write the films and pictures that were asked for, or usually are made."""
-    from ..view.benches import bench_of
     from ..view.film import words_of_record
+    from ..view.workbench import Workbench
 
     outputs = plan_outputs(shown.name.replace("/", "-").replace(" ", "-"), options)
     for line in outputs.notes:
@@ -151,7 +151,7 @@ def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
         return outputs
     source = shown.source
     last = source.place
-    painter = painter_of(shown.name, options, partial(bench_of, source))
+    painter = painter_of(shown.name, options, partial(Workbench, source))
     if outputs.films:
         _film(shown, options, outputs, painter, last, stop)
     source.stand(last)

@@ -99,11 +99,11 @@ def _tell(name: str, subject: Subject) -> None:
 
 def _pictures(name: str, subject: Subject, options: Any) -> int:
     """Write the pictures that were asked for, or one into the folder for them."""
-    from ..view.benches import bench_of
+    from ..view.workbench import Workbench
     from .pictures import FOLDER, painter_of
 
     paths = options.out or [FOLDER / f"{name.replace(' ', '-')}.png"]
-    painter = painter_of(name, options, partial(bench_of, subject))
+    painter = painter_of(name, options, partial(Workbench, subject))
     for path in paths:
         say(f"wrote {painter.write(path, '')}")
     return 0

@@ -20,14 +20,13 @@ from ..io.atomic import as_path
 from ..run import Run, Scene
 from ..run.engines import full_speed
 from ..run.sources.played import Played, rehearse
-from .benches import any_subject, bench_of
 from .ink.gl import require_vispy
 from .ink.places import check_size
 from .ink.theme import Theme, presenting
 from .out.files import Film, check_fps, film_of, kind_of
 from .out.offscreen import offscreen
 from .out.vector import SVG, svg_of_bench
-from .shown.standing import standing
+from .shown.subject import standing, subject_of
 from .watch.pace import DURATION, FPS, pace, steps_a_frame
 from .workbench import Workbench
 
@@ -88,7 +87,7 @@ def film(
     >>> sv.film(run, "learning.mp4", 2000)  # doctest: +SKIP
     """
     require_vispy()
-    subject, file = any_subject(x), as_path(path)
+    subject, file = subject_of(x), as_path(path)
     source, run = subject.source, x.run if isinstance(x, Scene) else x
     if not isinstance(run, Run) and not isinstance(source, Played):
         raise TypeMismatchError(f"film: a Scene, a Run or a recording is filmed, got {type(x).__name__}")
@@ -97,7 +96,7 @@ def film(
     check_fps(file, integer("film: fps", fps, 1, 240))
     check_target(file)
     stopped: BaseException | None = None
-    painter = Painter(partial(bench_of, subject), size, presenting(theme, presenter), cmap)
+    painter = Painter(partial(Workbench, subject), size, presenting(theme, presenter), cmap)
     if isinstance(run, Run):
         steady = x.steps_a_frame if isinstance(x, Scene) else None
         steps = integer("film: steps", STEPS if steps is None else steps, 0)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..sweep.groups import Kept
-from .benches import any_subject, bench_of
 from .cubes.quantity import quantity_of
 from .cubes.sizes import Sizing
 from .described import title_of, words_of
@@ -19,8 +18,9 @@ from .ink.theme import Theme, presenting
 from .micro.still import told_of
 from .out.offscreen import offscreen
 from .out.vector import svg_of_bench
-from .shown.standing import standing
+from .shown.subject import standing, subject_of
 from .walls.runs import check_plain, runs_of
+from .workbench import Workbench
 
 
 def render(
@@ -102,7 +102,7 @@ def rendered(
         runs = runs_of(path, build)
         picture = wall_picture(path, size, build=build, theme=look)
         return picture, f"{runs.title}: {sentence(runs.results)}", None
-    size, subject, told = check_size(size), any_subject(x), None
+    size, subject, told = check_size(size), subject_of(x), None
     shows = quantity_of(quantity, subject.source.moments)
     with standing(subject.source, step):
         frame = subject.frame(state=shows.state)
@@ -110,7 +110,7 @@ def rendered(
             told = told_of(subject, frame, inside, whole_batch=whole_batch)
     with offscreen() as context:
         sizing, facts = Sizing(sized, threshold), subject.source.facts
-        bench = bench_of(subject, size, look, cmap, quantity, sizing=sizing, supersample=supersample)
+        bench = Workbench(subject, size, look, cmap, quantity, sizing=sizing, supersample=supersample)
         bench.update(frame, pace_text or ("" if facts is None else facts.engine))
         if told is not None:
             bench.inside.show(told, runs=False)

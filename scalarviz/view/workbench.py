@@ -1,4 +1,4 @@
-"""`Workbench`: the composition of the whole picture, drawn into any current GL context (window, offscreen, notebook).
+"""`Workbench`: the whole picture, drawn into any current GL context (window, offscreen, notebook).
 
 One `update` a frame takes over the numbers, one `draw` paints them. What did not change is neither built nor uploaded
 again. What is touched (a cube, a colour, the list of keys) is drawn in layers of its own above everything else.
@@ -9,50 +9,62 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from ..run.core.frame import Frame
 from ..run.questions.ranges import extent
-from ..run.scene.scene import Scene
+from ..run.sources.recorded_pair import RecordedPair
+from .arrangement import Arrangement, Wanted
+from .comparison import Comparison
+from .cube_view import CubeView
 from .cubes.own import LOOKS
-from .cubes.quantity import check_kept
-from .cubes.scale import paint
+from .cubes.picking import Hit, Picker
+from .cubes.quantity import Quantity, check_kept
 from .cubes.sizes import ALL_ALIKE, Sizing
-from .cubes.slab import SlabVisual
-from .ink.gl import Viewport
-from .ink.painter import Painter, clipped
-from .ink.places import MARGIN, check_size
-from .ink.sketch import Sketch
+from .ink.gl import Viewport, gloo
+from .ink.painter import Painter
+from .ink.places import MARGIN, Places, check_size
+from .ink.sketch import Box, Sketch, holds
 from .ink.theme import Theme, get_theme, presenting
 from .micro.inside import Inside
-from .notes.scenery import Scenery
+from .notes.scenery import Scenery, window_of
 from .notes.values import Small
+from .panels.drawer import Setting
 from .panels.pace import TextPace
 from .panels.table import LayerTable
 from .panels.wording import changed_by_hand, newest_beyond, went
 from .screen.controls import ControlsPanel
 from .screen.hud import hud, keys, mistake_line, mistake_words, state_of
 from .screen.input_swatch import InputSwatch
+from .screen.selection import Selection
 from .screen.side import SidePanels
 from .screen.story import StoryLines
-from .screen.strip import Strip, marks_on
+from .screen.strip import marks_on
 from .screen.time_bar import TimeBar
-from .screen.touch import View
-from .shown.subject import Subject, subject_of
-from .touching import Touching
+from .screen.touch import Touch, View, column_of, uncovered
+from .shown.subject import Probed, subject_of
+from .space.apart import Apart
+from .space.camera import Camera
+from .space.layout import Layout
+from .space.viewpoint import Viewpoint
+
+Point = tuple[float, float]
 
 
-class Workbench(Touching):
-    """Cubes, flow, panels and HUD of one subject at one size. Make it, and use it, with a GL context current.
+class Workbench:
+    """Cubes, labels, panels and HUD of one subject at one size. Drawing needs a current GL context.
 
     Parameters
     ----------
-    scene : Scene or Subject
-        What to show.
+    scene : Scene, Subject, or anything else that can be shown
+        See :func:`~scalarviz.view.shown.subject.subject_of`.
     size : (int, int)
         Output pixels.
     theme : str or Theme
         ``"dark"`` or ``"light"``.
     cmap : str, optional
-        A colour map by name; default: the quantity's own.
+        A colour map by name; default: the quantity's own. A difference of two recordings keeps its own.
     quantity : str
         What the cubes show: ``"weight"``, ``"gradient"``, ``"|gradient|"``, ``"update"``, ``"update/value"``, or what
         the optimiser keeps for each weight, by its name (``"exp_avg"``).
@@ -64,11 +76,26 @@ class Workbench(Touching):
         How often numbers in text are renewed at most; default: every frame.
     supersample : int
         Device pixels per output pixel, in each direction.
+
+    Attributes
+    ----------
+    apart : Apart
+        How the plates are taken apart; :meth:`take_apart` changes it.
+    layer_names : tuple of str
+        The layers that may stand alone.
+    page : bool
+        Whether a page draws the cubes and writes its own words: then only what panels show is drawn here.
     """
+
+    places: Places
+    layout: Layout
+    _arrangement: Arrangement
+    apart, page = Apart(), False
+    layer_names: tuple[str, ...] = ()
 
     def __init__(
         self,
-        scene: Scene | Subject,
+        scene: object,
         size: tuple[int, int] = (1280, 720),
         theme: str | Theme = "dark",
         cmap: str | None = None,
@@ -79,23 +106,80 @@ class Workbench(Touching):
         text_hz: float | None = None,
         supersample: int = 1,
     ) -> None:
-        self.subject = scene if isinstance(scene, Subject) else subject_of(scene)
+        self.subject = subject_of(scene)
         self.theme, self.cmap_name = get_theme(theme), cmap or ""
-        self._keys, self.sizing = tuple(keys), sizing
+        self.keys, self.sizing = tuple(keys), sizing
         self.bar = TimeBar(self.theme)
         self.controls = ControlsPanel(self.theme)
         self.text_pace = TextPace(text_hz)
         self.story = StoryLines(self.text_pace)
         self.side = SidePanels(self.subject, self.theme, hints=bool(keys))
         self.swatch, self.layers = InputSwatch(self.side.ground), LayerTable()
+        source = self.subject.source
+        self.compared = Comparison(self, source) if isinstance(source, RecordedPair) else None
         self._make(quantity)
         self.inside: Inside = Inside(self)
-        self._pace = ""
-        self.panels_shown = True
+        self._pace, self.panels_shown = "", True
         self._output, self._supersample = check_size(size), supersample
-        self._set_up()
+        self.probed = Probed(self.subject)
+        self._arrange()
+        self._view = Viewpoint(self.layout)
+        self._stand()
 
-    # layout
+    def _make(self, quantity: str | Quantity) -> None:
+        """What belongs to the tensors and stages that there are."""
+        subject = self.subject
+        check_kept(subject.source, quantity)
+        self._made_for = subject.tensors, subject.stages
+        self.touch = Touch(subject)  # its `table` is the list of keys
+        self._frame: Frame | None = None
+        if self.compared is None:
+            self.views = [CubeView(subject, self.theme, quantity, self.cmap_name)]
+        else:
+            self.views = self.compared.views(quantity)
+        self.colouring, self.activations = self.views[-1].colouring, self.views[-1].activations
+
+    # ---- another network
+
+    def fits(self, frame: Frame) -> bool:
+        """Whether a frame is of the network that the picture was made for."""
+        way = frame.forward
+        return way is None or (way.tensors, way.stages) == self._made_for
+
+    def taken(self, frame: Frame) -> Frame:
+        """Follow a frame; returns it with the rows of the sample that is drawn at its moment."""
+        before = self.side.ground.probes
+        self.follow(frame)
+        probe, way = self.subject.probe, frame.forward
+        if self.side.ground.probes == before or probe is None or way is None:
+            return frame
+        return frame.with_activations(way.activations(probe, frame.values))
+
+    def follow(self, frame: Frame) -> bool:
+        """Lay the picture out anew for a frame of another network; returns whether it is one.
+
+        The selection is closed. No cube flies: a layer with other units begins with other weights, and one that flew
+        would be taken for the one that it was. Only the camera glides, to where all of the network is seen.
+        """
+        subject, touch = self.subject.after(frame), self.touch
+        self.side.ground.probes += self.probed.follow(subject, frame)
+        called = subject.sample.outputs == self.subject.sample.outputs  # other classes have other names
+        if called and (subject.tensors, subject.stages) == self._made_for:
+            return False
+        if subject is not self.subject:
+            self.subject, ahead = subject, self.side.ground.ahead
+            before, self.side = self.side, SidePanels(subject, self.theme, hints=bool(self.keys))
+            self.side.keep(before)
+            self.side.ground.ahead, self.swatch = ahead, InputSwatch(self.side.ground)
+        self._make(self.colouring.shows)
+        self.touch.table, self.touch.asks, self.touch.help = touch.table, touch.asks, touch.help
+        self.inside.forget()
+        self._arrange()
+        self._view.follow(self.layout)
+        self._stand()
+        return True
+
+    # ---- layout
 
     def resize(self, size: tuple[int, int], supersample: int = 1) -> None:
         """Lay everything out for another size; the last frame stays on screen, a camera moved by hand its part."""
@@ -108,6 +192,26 @@ class Workbench(Touching):
             self.panels_shown = shown
             self.lay_out()
 
+    def take_apart(self, apart: Apart) -> None:
+        """Plates further from each other, or one layer alone; a selected weight that is not drawn then is let go of."""
+        self.apart = apart
+        self.lay_out()
+        inspector = self.touch.inspector
+        if inspector is not None and not any(p.start <= inspector.index < p.start + p.size for p in self.layout.plates):
+            self.let_go()
+
+    def make_room(self) -> None:
+        """The panel of controls opens or closes: where it stands over the side column, nothing else moves."""
+        before = self._arrangement.narrow
+        if before or column_of(self.places) is None:
+            self.lay_out()
+            return
+        self._arrangement.stand_controls()
+        self.places = self._arrangement.places
+        if self._arrangement.narrow:
+            self.lay_out()
+        self.place_side()
+
     def lay_out(self) -> None:
         """Everything into its place anew, as for another size."""
         self._arrange()
@@ -116,36 +220,48 @@ class Workbench(Touching):
         self._stand()
         self._outdated = True
 
+    def _arrange(self) -> None:
+        """Places of the panels, and of the plates in space."""
+        self.size = (self._output[0] * self._supersample, self._output[1] * self._supersample)
+        columns = None if self.compared is None else self.compared.place
+        found = Arrangement(
+            Wanted(self._output, self.subject, self.theme, self.side, self.controls, bool(self.keys),
+                   self.panels_shown, self.inside.told is not None, self.apart, columns)
+        )  # fmt: skip
+        self._arrangement = found
+        self.places, self.layout, self._ratio = found.places, found.layout, found.ratio
+        self.spread, self.layer_names = found.spread, found.layer_names
+        self.painter = Painter(self.places.size, self.scale)
+        self._above: list[Painter] = []
+        self.place_side()
+        self._picker = Picker(self.layout)
+        below = [] if self.places.strip is None else [self.places.strip]
+        self.bar.place(self.places.time, [*below, *self.places.panels.values()])
+
+    def place_side(self) -> None:
+        """Panels in their places but for those below the inspector; none where an opened step has their column."""
+        self.touch.column_taken = self.controls.open and not self.controls.hidden
+        if self.controls.stands and not self.controls.hidden:
+            self.side.place(self.controls.side)
+            return
+        left_out = self.places.left_out if self.panels_shown else ()
+        covered = self.touch.column(self.places) if self.panels_shown and not self.page else None
+        if self.inside.column is not None:
+            self.side.place({})
+        else:
+            self.side.place(uncovered(self.places, covered), left_out, self.places.more)
+
     def _stand(self) -> None:
         """What depends on the layout: made once for it, and only dressed anew for another look."""
-        self.slab = SlabVisual(self.layout, self.theme, self.colouring.cmap, self.activations.cmap)
-        self._has_rows = any(p.kind == "activation" for p in self.layout.plates)
         self._place_scenery(None)
-        self.strip = Strip(self.subject, self.theme, self.colouring, self.activations, rows=self._has_rows,
-                            single=self.scenery.flow is not None, density=self.scale)  # fmt: skip
-        self.strip.sizing = self.sizing
+        for view in self.views:
+            last = view is self.views[-1]
+            view.stand(self.layout, self.places, self.scale, single=last and self.scenery.flow is not None,
+                       legends=last)  # fmt: skip
+            view.strip.sizing = self.sizing
+        self.slab, self.strip = self.views[-1].slab, self.views[-1].strip
         self._numbers, self._moving, self._touched = list[Sketch](), list[Sketch](), list[list[Sketch]]()
         self._time, self._on_cubes = list[Sketch](), list[Sketch]()
-
-    def show_keys(self, table: Sequence[tuple[str, str]]) -> None:
-        """Another line of keys, in an opened step too; an empty one says nothing."""
-        self._keys = self.inside.keys = tuple(table)
-        self._write_static()
-
-    def lead_keys(self, key: str, words: str) -> None:
-        """Begin the line of keys with one more, outside of an opened step."""
-        self._keys = ((key, words), *self._keys)
-        self._write_static()
-
-    def _write_static(self) -> None:
-        """The words that stay from frame to frame."""
-        y, wide = self.places.keys, self.places.scene[0] + self.places.scene[2] - 2 * MARGIN
-        wide = wide if self.places.limit is None else min(wide, self.places.limit - MARGIN)
-        table = self._keys if self.inside.told is None else self.inside.keys or self._keys
-        self._key_line = [] if y is None else [keys(MARGIN, y, wide, self.theme, table)]
-        self._static = [*self.scenery.static, *self._key_line]
-        self.text_pace.hurry()
-        self._outdated = True
 
     def _place_scenery(self, before: Scenery | None) -> None:
         """What depends on the camera too; `before` keeps names on their side."""
@@ -157,16 +273,43 @@ class Workbench(Touching):
                                         panels=shown, quantity=quantity, before=before)  # fmt: skip
         self.scenery.show_outcome(self.inside.told is None)
         self.swatch.box = self.scenery.swatch
-        self.side.stand(self._setting(), self._among())
+        planned = self.spread and self.places.strip is not None
+        among = self.side.among and shown and self.inside.told is None
+        self.side.stand(self._setting(planned=True) if planned else None, self._setting() if among else None)
         self.side.float_over(self.layout, self.project, scene if shown else None, self.scenery.reserved)
         self._write_static()
 
-    @property
-    def moving(self) -> bool:
-        """Whether the picture goes on changing by itself: camera, range of the colours, text that lags behind."""
-        growing = self.colouring.growing or self.activations.growing or self.slab.own_version != LOOKS.version
-        growing |= self.inside.told is None and self.side.counts
-        return growing or self._view.gliding or self.text_pace.late or self.side.moving or self.inside.moving
+    def _setting(self, *, planned: bool = False) -> Setting:
+        """Where panels draw among the cubes: those of the scene's own plan, or any."""
+        window = window_of(self.places.scene, True, self.places.size)
+        strip = self.places.strip or (0.0, self.places.size[1], 0.0, 0.0)
+        plates = {plate.name: plate for plate in self.layout.plates}
+        if planned:
+            return Setting(self.scenery.blueprint, plates, self.project, window, strip)
+        plates |= {spot.name: spot for spot in self.layout.spots}
+        return Setting(None, plates, self.project, window, strip, self.layout.turns, self.scenery.reserved)
+
+    # ---- words that stay from frame to frame
+
+    def show_keys(self, table: Sequence[tuple[str, str]]) -> None:
+        """Another line of keys, in an opened step too; an empty one says nothing."""
+        self.keys = self.inside.keys = tuple(table)
+        self._write_static()
+
+    def lead_keys(self, key: str, words: str) -> None:
+        """Begin the line of keys with one more, outside of an opened step."""
+        self.keys = ((key, words), *self.keys)
+        self._write_static()
+
+    def _write_static(self) -> None:
+        y, wide = self.places.keys, self.places.scene[0] + self.places.scene[2] - 2 * MARGIN
+        wide = wide if self.places.limit is None else min(wide, self.places.limit - MARGIN)
+        table = self.keys if self.inside.told is None else self.inside.keys or self.keys
+        self._key_line = [] if y is None else [keys(MARGIN, y, wide, self.theme, table)]
+        self._static = [*self.scenery.static, *self._key_line]
+        self.refresh()
+
+    # ---- looks
 
     def set_look(
         self,
@@ -186,17 +329,13 @@ class Workbench(Touching):
         check_kept(self.subject.source, quantity)
         look = self.theme if theme is None else presenting(theme, self.theme.presenter)
         name = self.cmap_name if cmap is None else cmap
-        self.colouring.change(look, quantity or self.colouring.quantity, name or None)
-        self.activations.change(look)
-        self.cmap_name = name
-        self.sizing = self.strip.sizing = sizing or self.sizing
+        for view in self.views:
+            view.change(look, quantity or self.colouring.quantity, name, sizing or self.sizing)
+        self.cmap_name, self.sizing = name, sizing or self.sizing
         if look is not self.theme:
             self.theme = self.bar.theme = self.controls.theme = look
             self.side.change(look)
-            self.slab.set_theme(look)
-        self.slab.set_colours(self.colouring.cmap, self.activations.cmap)
         self.scenery.change(look, self.colouring.quantity)
-        self.strip.change(look)
         self._write_static()
 
     def refresh(self) -> None:
@@ -206,8 +345,8 @@ class Workbench(Touching):
 
     def refit_range(self) -> None:
         """Fit the ranges of the colours to the next frame shown."""
-        self.colouring.refit()
-        self.activations.refit()
+        for view in self.views:
+            view.refit()
         self.text_pace.hurry()
 
     def extent_of(self, index: int) -> float:
@@ -215,6 +354,15 @@ class Workbench(Touching):
         if self.colouring.quantity == "weight" or self._frame is None:
             return self.colouring.range.high
         return extent(self._frame.values)
+
+    @property
+    def moving(self) -> bool:
+        """Whether the picture goes on changing by itself: camera, range of the colours, text that lags behind."""
+        growing = self.colouring.growing or self.activations.growing or self.slab.own_version != LOOKS.version
+        growing |= self.inside.told is None and self.side.counts
+        return growing or self._view.gliding or self.text_pace.late or self.side.moving or self.inside.moving
+
+    # ---- frames
 
     def update(self, frame: Frame, pace_text: str = "", seconds: float | None = None) -> None:
         """Take over one frame.
@@ -236,12 +384,13 @@ class Workbench(Touching):
         self._view.tick(seconds)
         if self._view.stale:
             self._place_scenery(self.scenery)
-        self.colouring.update(frame, None if gone else seconds, self.inside.whole)
+        explained = self.inside.told is None  # what inspector and HUD say is of whole steps
+        sizing = self.sizing if explained else ALL_ALIKE  # formulas stand on large faces
+        shown = [(frame, self.inside.whole, frame)] if self.compared is None else self.compared.shown(frame)
+        for view, (one, whole, rows) in zip(self.views, shown, strict=True):
+            if view.update(one, None if gone else seconds, sizing, whole, rows):
+                self.text_pace.hurry()
         self.side.ground.extent = self.extent_of(0)
-        self.activations.update(frame, None if gone else seconds)
-        self.slab.sizing = self.sizing if self.inside.told is None else ALL_ALIKE  # formulas stand on large faces
-        if paint(self.slab, frame, self.colouring, self.activations, self.subject.source, rows=self._has_rows):
-            self.text_pace.hurry()
         self.inside.paint()
         writes = self.text_pace.ready(waits)
         beside, outer = self.inside.beside(frame), self.inside.outer(frame)
@@ -249,7 +398,6 @@ class Workbench(Touching):
         if not self.page:
             self.bar.ahead = self.side.ground.ahead
             self._time = self.bar.update(frame, writes=writes)
-        explained = self.inside.told is None  # what the inspector says is of whole steps
         if explained:
             self.touch.follow(frame)
         room = explained and not self.touch.below(self.places) and not self.side.takes_strip
@@ -280,11 +428,15 @@ class Workbench(Touching):
         if panel is not None:
             above.insert(1, [panel, *(self._moving if self.controls.stands else ())])
             self._moving = [] if self.controls.stands else self._moving
-        self._touched = [part for part in [self.side.floating()] if part] + above
+        first = [self.side.floating(), [] if self.compared is None else self.compared.mark(frame, seen)]
+        self._touched = [part for part in first if part] + above
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
+        """Words and numbers that are renewed at the pace of text."""
+        if self.compared is not None:
+            return self.compared.texts(frame, pace_text)
         inside, sketches = self.inside, self.inside.texts()
-        marks = marks_on(self.slab, self.colouring, self.camera, self.size[0] / self.camera.size[0])
+        marks = marks_on(self.slab, self.colouring, self.camera, self._density)
         if self.places.legend is not None and self.spread:
             sketches += self.strip.foot(self.places.legend, frame, marks)
         elif self.places.strip is not None and inside.told is None:
@@ -306,7 +458,7 @@ class Workbench(Touching):
             sketches.append(hud(self.places.hud, self.theme, inside.head(replace(state, about=about))))
         return sketches
 
-    # drawing
+    # ---- drawing
 
     @property
     def sketches(self) -> list[Sketch]:
@@ -340,9 +492,162 @@ class Workbench(Touching):
     def draw_below(self, viewport: Viewport) -> None:
         """Paint what lies below texts and panels: the ground and the cubes."""
         self.painter.background(*self.ground)
-        with clipped(self.window, self.places.size, viewport):
-            self.slab.draw(self._view.camera, viewport=viewport)
-        self._draw_beside(viewport)
+        for view in self.views:
+            view.draw(self.camera, self.window, viewport)
+        if self.compared is not None:
+            gloo.set_viewport(*((0, 0, *viewport) if len(viewport) == 2 else viewport))
 
-    def _draw_beside(self, viewport: Viewport) -> None:
-        """What else is drawn below texts and panels; a picture of one thing has nothing."""
+    # ---- pixels, points and the camera
+
+    @property
+    def scale(self) -> float:
+        """Device pixels per logical pixel."""
+        return self.places.scale * self._supersample
+
+    @property
+    def _density(self) -> float:
+        """Device pixels per pixel of the camera."""
+        return self.size[0] / self.camera.size[0]
+
+    def to_logical(self, at: Point) -> Point:
+        """A point in device pixels as logical pixels."""
+        return at[0] / self.scale, at[1] / self.scale
+
+    def _to_camera(self, at: Point) -> Point:
+        """A point in logical pixels in those of the camera."""
+        return float(at[0] * self._ratio[0]), float(at[1] * self._ratio[1])
+
+    def project(self, xyz: ArrayLike) -> NDArray[np.float64]:
+        """World points (N, 3) as logical pixels (N, 2)."""
+        return np.asarray(self._view.camera.project(xyz) / self._ratio)
+
+    @property
+    def window(self) -> Box:
+        """Where cubes are drawn (logical pixels): a camera moved by hand must not bring them below the panels."""
+        moved = self.compared is not None or (self._view.moved and self.panels_shown)
+        return window_of(self.places.scene, moved, self.places.size)
+
+    @property
+    def viewpoint(self) -> Viewpoint:
+        """Where the scene is seen from; who moves it has to draw anew."""
+        self._outdated = True
+        return self._view
+
+    @property
+    def camera(self) -> Camera:
+        """What the cubes are seen with; may be set."""
+        return self._view.camera
+
+    @camera.setter
+    def camera(self, camera: Camera) -> None:
+        self._view.camera = camera
+        self._outdated = True
+
+    def orbit(self, dx: float, dy: float) -> None:
+        """Turn around the middle of the scene by a drag of device pixels."""
+        self.hover(None)
+        self._view.orbit(*self.to_logical((dx, dy)))
+
+    def pan(self, dx: float, dy: float) -> None:
+        """Shift the picture by device pixels."""
+        self.hover(None)
+        self._view.pan(*self._to_camera(self.to_logical((dx, dy))))
+
+    def zoom(self, factor: float, at: Point) -> None:
+        """Enlarge the picture around a point in device pixels."""
+        self.hover(None)
+        self._view.zoom(factor, self._to_camera(self._in_layout(at)))
+
+    def fit_camera(self) -> None:
+        """Glide back to the camera that shows everything; what is turned in a panel turns back."""
+        self.hover(None)
+        self._view.fit()
+        self.side.fit()
+        self._outdated = True
+
+    # ---- pointer and selection
+
+    def _in_layout(self, at: Point) -> Point:
+        """Where the layout has what is drawn at a point in device pixels, in logical ones; columns are drawn alike."""
+        point = self.to_logical(at)
+        return point if self.compared is None else self.compared.in_layout(point)
+
+    def pick(self, at: Point) -> int | None:
+        """Flat index of the weight or bias whose cube is under a point in device pixels."""
+        point = self._in_layout(at)
+        hit = self._hit(point) if holds(self.window, point) else None
+        return None if hit is None else hit.flat
+
+    def _hit(self, at: Point) -> Hit | None:
+        """The cube under a point in logical pixels."""
+        return self._picker.pick(self.camera, self._to_camera(at), self._density, self.slab.shares)
+
+    def hover(self, at: Point | None) -> bool:
+        """The pointer is over a point in device pixels (None: gone); returns whether the picture changes."""
+        point = None if at is None else self.to_logical(at)
+        index = None if at is None or point is None or self.side.covers(point) else self.pick(at)
+        free = point if index is None else None
+        beside = self.side.hover(free) | self.bar.hover(point) | self.swatch.hover(free)
+        changed = self.touch.hover(index, point or (0.0, 0.0)) or beside
+        self._point()
+        self._outdated |= changed
+        return changed
+
+    def _point(self) -> None:
+        """Tell the panels which number is looked at."""
+        self.side.ground.pointed = self.selected if self.touch.hovered is None else self.touch.hovered
+
+    def click(self, at: Point, *, shift: bool = False) -> bool:
+        """A panel answers, or else the cube at a point in device pixels is selected, or nothing: whether one was."""
+        point, self._outdated = self.to_logical(at), True
+        inside = self.inside.click(point)
+        if not inside and self.side.column.on_more(point):
+            self.side.column.turn_page()
+            self.lay_out()
+        elif not (inside or self.side.click(point, shift=shift) or self.side.covers(point)):
+            index, before = self.pick(at), self.selected
+            if index is not None or not self.swatch.click(point):
+                self.select(index)
+                return index is not None or before is not None
+        return True
+
+    def let_go(self) -> bool:
+        """Give up what is selected or begun; returns whether there was something."""
+        there = self.layers.close() or self.side.let_go() or self.selected is not None
+        self.select(None)
+        self._outdated |= there
+        return there
+
+    @property
+    def selected(self) -> int | None:
+        """Flat index of the weight in the inspector, or on the card of a comparison."""
+        if self.compared is not None:
+            return self.compared.selected
+        return None if self.touch.inspector is None else self.touch.inspector.index
+
+    def select(self, selection: Selection | int | None) -> None:
+        """Look into a weight by its flat index, or into several; None closes the inspector."""
+        chosen = self.touch if self.compared is None else self.compared
+        if chosen.select(selection, self._frame):
+            self._point()
+            self.place_side()
+            self.refresh()
+
+    @property
+    def help(self) -> int:
+        """Which page of the list of keys is shown, 0 for none; may be set."""
+        return self.touch.help
+
+    @help.setter
+    def help(self, page: int) -> None:
+        self.touch.help, self._outdated = page, True
+
+    @property
+    def message(self) -> str:
+        """What the banner says; may be set, empty for none."""
+        return self.touch.message
+
+    @message.setter
+    def message(self, text: str) -> None:
+        self._outdated |= text != self.touch.message
+        self.touch.message = text

@@ -14,7 +14,7 @@ from scalarviz.scenes import rgb
 import scalarviz as sv
 from scalarviz.errors import InputError, ScalarvizError, TypeMismatchError, UnknownNameError
 from scalarviz.run.edits.base import Applied
-from scalarviz.view.compare.heads import MAP, largest_words
+from scalarviz.view.comparison import MAP, largest_words
 from scalarviz.view.cubes.scale import Coloring
 from scalarviz.view.cubes.slab import SlabVisual
 from scalarviz.view.ink.painter import Painter

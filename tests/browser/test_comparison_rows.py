@@ -8,10 +8,9 @@ from scalarviz.scenes import rgb
 
 import scalarviz as sv
 from scalarviz import Run, Scene, nn, optim
-from scalarviz.view.benches import bench_of
-from scalarviz.view.compare.triptych import Triptych
 from scalarviz.view.ink.text import figure
 from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.workbench import Workbench
 
 from .players import opened, said
 
@@ -64,10 +63,9 @@ def test_their_ranges_are_those_of_the_window(page, file, pair):
                 return [one.shown.activation.low, one.shown.activation.high]; }); }""", step)  # fmt: skip
         pair.to(step)
         with offscreen():
-            bench = bench_of(pair, (640, 360))
-            assert isinstance(bench, Triptych)
+            bench = Workbench(pair, (640, 360))
             bench.update(pair.frame())
-            wanted = [bench._rows.range, bench._rows.range, bench.activations.range]
+            wanted = [view.activations.range for view in bench.views]
         np.testing.assert_allclose(got, [[one.low, one.high] for one in wanted], rtol=1e-12)
 
 
@@ -108,7 +106,7 @@ def test_of_a_single_layer_columns_and_rows_have_their_names(page, tmp_path):
         [labels.columns.map(one => one.text), labels.units.map(one => one.text)])""")
     assert got == [[["r", "g", "b"], ["to r", "to g", "to b"]]] * 3
     with offscreen():
-        bench = bench_of(pair, (1280, 720))
+        bench = Workbench(pair, (1280, 720))
         bench.update(pair.frame())
         words = {text.text for sketch in bench.sketches for text in sketch.texts}
     assert {"r", "g", "b", "to r", "to g", "to b"} <= words

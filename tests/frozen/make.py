@@ -44,12 +44,12 @@ from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.run.sources.played import RecordedSource, rehearse
 from scalarviz.run.sources.recorded_pair import RecordedPair
 from scalarviz.run.state import optimizer_state
-from scalarviz.view.benches import bench_of
 from scalarviz.view.ink.text import CAP_HEIGHT, measure
 from scalarviz.view.micro.column import halves
 from scalarviz.view.micro.ribbon import arrows
 from scalarviz.view.micro.still import told_of
 from scalarviz.view.panels.registry import OWN
+from scalarviz.view.show import bench_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.walls import run_report as report
 from scalarviz.view.walls.run_wall import rooms_of
@@ -557,7 +557,7 @@ def other_picture(folder: Path, name: str, size: tuple[int, int]) -> list[Record
         if name == "page":
             return records(first.save_html(folder / "page.html", title="frozen").read_text("utf-8"))
         pair = RecordedPair(RecordedSource(first), RecordedSource(second), ("now", "before"))
-        view = Replay(bench_of(pair if name == "compare" else RecordedSource(first), size, hands=True))
+        view = Replay(bench_of(pair if name == "compare" else RecordedSource(first), size))
         for what in ("first", "step", *("micro_next",) * (7 * name.endswith("inside"))):
             view.send(what)
             settle(view)

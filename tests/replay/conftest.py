@@ -12,8 +12,8 @@ import scalarviz as sv
 from kit.runs import make_run
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.run.sources.recording import recorded
-from scalarviz.view.benches import bench_of
 from scalarviz.view.out.unseen import Unseen
+from scalarviz.view.show import bench_of
 from scalarviz.view.watch.actions import ACTIONS
 from scalarviz.view.watch.replay import Replay
 
@@ -27,7 +27,7 @@ class Window:
 
     def __init__(self, *read, size=(1280, 720), **options):
         (self.source,) = [one if hasattr(one, "pair") else RecordedSource(one) for one in read]
-        self.host = Unseen(lambda size: Replay(bench_of(self.source, size, hands=True), **options), size)
+        self.host = Unseen(lambda size: Replay(bench_of(self.source, size), **options), size)
         self.view, self.pass_time, self.close = self.host.view, self.host.pass_time, self.host.close_soon
         self.size = size
         self.pass_time()

@@ -8,6 +8,7 @@ import pytest
 from kit.refusals import refusals
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.view import render
+from scalarviz.view.comparison import card_box
 
 pytestmark = pytest.mark.gl
 SIZES = [(1280, 720), (640, 360)]
@@ -47,8 +48,8 @@ def hosted(pair, window):
 
 def column(host, picture, number):
     """The pixels of a column's cubes."""
-    _, y, wide, high = (round(part * host.bench.scale) for part in host.bench.columns.scene)
-    left = round(number * host.bench.columns.wide * host.bench.scale)
+    _, y, wide, high = (round(part * host.bench.scale) for part in host.bench.compared.columns.scene)
+    left = round(number * host.bench.compared.columns.wide * host.bench.scale)
     return picture[y + 2 : y + high - 2, left + 3 : left + wide - 3]
 
 
@@ -74,7 +75,7 @@ def test_columns_of_one_recording_are_alike_their_difference_is_none_and_nothing
     assert differing(host, turned, 0, 1) < 0.01
     host.select(0)
     host.picture()
-    found, box = host.bench.columns, host.bench._card_box
+    found, box = host.bench.compared.columns, card_box(host.bench.compared.columns.legends)
     width, _ = (part / host.bench.scale for part in size)
     assert width - 3 < found.scene[0] + found.scene[2] <= width
     assert found.heads[0][3] <= found.scene[1] + 1e-6
@@ -92,13 +93,13 @@ def test_columns_of_one_recording_are_alike_their_difference_is_none_and_nothing
 def test_the_two_share_a_range_and_the_difference_has_its_own(hosted):
     host = hosted()
     bench, frame = host.bench, host.shown
-    (high,) = {two.range.high for two in bench._two}
+    (high,) = {view.colouring.range.high for view in bench.views[:2]}
     assert high >= max(np.abs(frame.a.values).max(), np.abs(frame.b.values).max()) * 0.5
     assert bench.colouring.range.high != high
-    for colouring, shown in ((bench.colouring, frame), (bench._two[0], frame.a), (bench._two[1], frame.b)):
-        np.testing.assert_array_equal(colouring.flat, shown.values)
+    for view, shown in zip(bench.views, (frame.a, frame.b, frame), strict=True):
+        np.testing.assert_array_equal(view.colouring.flat, shown.values)
     assert {"weight", "weight, b − a", "a", "b", "b − a"} <= set(host.words())
-    assert (bench.colouring.cmap.name, bench._two[0].cmap.name) == ("difference", "weight")
+    assert (bench.colouring.cmap.name, bench.views[0].colouring.cmap.name) == ("difference", "weight")
 
 
 def test_what_is_pointed_at_or_clicked_in_one_column_is_said_of_all(hosted):
@@ -107,14 +108,14 @@ def test_what_is_pointed_at_or_clicked_in_one_column_is_said_of_all(hosted):
     (x, y), index = host.cube()
     frame, before = host.shown, host.picture()
     for behind in range(3):
-        at = x - behind * host.bench.columns.wide, y
+        at = x - behind * host.bench.compared.columns.wide, y
         assert host.bench.pick(host.pixel(at)) == index
         host.point(at)
         assert host.bench.touch.hovered == index
         for name, one in (("a", frame.a), ("b", frame.b), ("b − a", frame)):
             value = f"{abs(one.values[index]):.4f}"
             assert any(line.startswith(f"{name}: ") and value in line for line in host.words())
-    host.click((x - host.bench.columns.wide, y))
+    host.click((x - host.bench.compared.columns.wide, y))
     assert host.bench.selected == index
     said = set(host.words())
     for one in (frame.a, frame.b, frame):
@@ -142,8 +143,8 @@ def test_rows_of_activations_are_compared_where_both_have_them(hosted):
         np.testing.assert_array_equal(frame.activations[name], wanted)
     largest = max(np.abs(row).max() for row in frame.activations.values())
     assert 0.3 * largest <= bench.activations.range.high == -bench.activations.range.low <= largest
-    assert bench._rows.range.low <= -1
-    assert bench._rows.range.high >= max(1, np.abs(frame.a.activations["3"]).max() * 0.3)
+    assert bench.views[0].activations.range.low <= -1
+    assert bench.views[0].activations.range.high >= max(1, np.abs(frame.a.activations["3"]).max() * 0.3)
     assert {"activation", "activation, b − a"} <= set(host.words())
     assert differing(host, host.picture(), 0, 2) > 0.02
 

@@ -371,8 +371,8 @@ def test_the_account_is_of_the_frame_that_is_shown_after_steps_edits_and_ways_ba
         frame = settled(view, 6)
         account = view.bench.touch.inspector.account
         opened = view.worker.call(view.run.open)
-        assert (account.step, account.value) == (frame.step, float(frame.values[4]))
-        assert account.gradient == opened.gradient[4]
+        assert (account.step, account.update.before) == (frame.step, float(frame.values[4]))
+        assert account.update.gradient == opened.gradient[4]
         texts = [t.text for layer in view.bench.overlays for s in layer for t in s.texts]
         assert f"step {frame.step + 1:,}: 8 largest of 32 terms" in texts
         assert account.along is not None
@@ -392,7 +392,7 @@ def test_below_what_if_stand_weights_and_above_it_the_loss_of_the_one_it_has(vie
     assert title.x + measure(title.text, title.size, True) + 8 <= loss.x - measure(loss.text, loss.size)
     below = [t.text for t in texts if t.y > title.y + 40 and title.x <= t.x <= loss.x and t.text[0] in "+−0"]
     numbers = [float(text.replace("−", "-")) for text in below]
-    assert numbers == pytest.approx([along.values.min(), along.values.max(), along.value], rel=0.02, abs=0.006)
+    assert numbers == pytest.approx([along.weights.min(), along.weights.max(), along.value], rel=0.02, abs=0.006)
 
 
 def test_while_it_trains_nobody_waits_and_the_answers_come(view):

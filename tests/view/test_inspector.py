@@ -1,325 +1,344 @@
-"""The inspector says the truth: names, meanings, terms of the gradient, and how a value moved."""
+"""The inspector says the truth: names, terms of the gradient, the coming step; numbers add up as they are printed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import scalarviz as sv
+from kit.benches import MINUS, assert_readable, words
 from scalarviz import nn, optim
+from scalarviz.run.core.gather import weight_name
 from scalarviz.run.opened.network import SampleGradient
-from scalarviz.run.scene.scene import Scene
+from scalarviz.run.opened.rule import Update
 from scalarviz.view.ink.text import figure
-from scalarviz.view.ink.theme import DARK
-from scalarviz.view.screen.explanation import Lines
+from scalarviz.view.ink.theme import DARK, LIGHT
+from scalarviz.view.screen.account import LISTED, Account, Term, account_of, factors, ledger_of
 from scalarviz.view.screen.inspector import POINTS, Inspector, ValueHistory
-from scalarviz.view.screen.inspector_opening import account_of
 from scalarviz.view.screen.selection import who
-from scalarviz.view.shown.subject import arrays_subject, subject_of
+from scalarviz.view.shown.subject import subject_of
 
-MINUS = "\N{MINUS SIGN}"
 PROBE, TARGET = np.array([0.92, 0.58, 0.18]), np.array([0.1, 0.4, 0.8])
+COLOURS = np.random.default_rng(1).random((128, 3))
 
 
-def scene_of(
-    *hidden: int, bias: bool = True, batch: int = 64, loss: object = None, steps: int = 3, dtype: str = "float64"
-) -> Scene:
-    rng = np.random.default_rng(1)
-    colours = rng.random((128, 3))
-    layers: list[nn.Module] = []
-    before = 3
+def scene_of(*hidden, kind=optim.SGD, bias=True, batch=64, loss=None, steps=3, dtype="float64", lr=0.5):
+    layers, before = [], 3
     for count in hidden:
         layers += [nn.Linear(before, count, bias=bias), nn.Tanh()]
         before = count
     net = nn.Sequential(*layers, nn.Linear(before, 3, bias=bias), nn.Sigmoid())
     net.initialize(nn.init.normal(0, 1), seed=2)
-    run = sv.Run(net, loss or nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), data=(colours, 1 - colours),
-                 batch_size=batch, engine="numpy", dtype=dtype)  # fmt: skip
+    rule = kind(net.parameters(), lr=lr)
+    run = sv.Run(
+        net,
+        loss(net) if loss is penalty else loss or nn.MSELoss(),
+        rule,
+        (COLOURS, 1 - COLOURS),
+        batch_size=batch,
+        engine="numpy",
+        dtype=dtype,
+    )
     run.step(steps)
-    return Scene("rgb", run, PROBE, TARGET, ("r", "g", "b"), ("r", "g", "b"))
+    return sv.Scene("rgb", run, PROBE, TARGET, ("r", "g", "b"), ("r", "g", "b"))
 
 
 @pytest.fixture(params=[(), (5,), (4, 6)], ids=["single", "hidden", "deep"])
-def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
-    made = scene_of(*request.param)
-    yield made
-    made.run.close()
+def scene(request):
+    with (made := scene_of(*request.param)).run:
+        yield made
 
 
-def explanation(scene: Scene, index: int) -> Lines:
-    return explanation_of(scene, scene.run.frame(scene.probe), index)
+def inspected(scene, index, *, opened=False):
+    """An inspector of a scene's weight at the frame of now, which it returns too."""
+    frame, inspector = scene.run.frame(scene.probe), Inspector(subject_of(scene), index)
+    inspector.follow(frame)
+    if opened:
+        inspector.account = account_of(scene.run, index)
+    return inspector, frame
 
 
-def explanation_of(scene: Scene, frame: sv.run.Frame, index: int) -> Lines:
-    return Inspector(subject_of(scene), index).explanation(frame)
+def explained(scene, index):
+    inspector, frame = inspected(scene, index)
+    return inspector.explanation(frame)
 
 
-# who it is
+def low(scene, index, width=524.0):
+    inspector, frame = inspected(scene, index)
+    return inspector.sketch((0.0, 0.0, width, 106.0), DARK, frame, inspector.explanation(frame), low=True)
 
 
-def test_names_and_meanings_of_a_single_layer() -> None:
-    scene = scene_of()
-    subject = subject_of(scene)
-    assert who(subject, 6).name == "0.weight[2][0]"
-    assert who(subject, 6).meaning == "from r to b"
-    assert who(subject, 10).name == "0.bias[1]"
-    assert who(subject, 10).meaning == "bias of g"
-    scene.run.close()
+def column(scene, index, height=672.0, theme=DARK):
+    inspector, frame = inspected(scene, index, opened=True)
+    return inspector.sketch((10.0, 20.0, 304.0, height), theme, frame, opened=True), inspector
 
 
-def test_names_and_meanings_of_a_deeper_network() -> None:
-    scene = scene_of(4, 6)
-    subject = subject_of(scene)
-    weight = {t.name: t for t in subject.tensors}
-    assert who(subject, weight["0.weight"].start + 4).meaning == "from g to tanh 1"
-    assert who(subject, weight["2.weight"].start + 7).meaning == "from tanh 3 to tanh 1"
-    assert who(subject, weight["2.bias"].start + 5).meaning == "bias of tanh 5"
-    assert who(subject, weight["4.weight"].start + 8).meaning == "from tanh 2 to g"
-    scene.run.close()
+def exact(text):
+    return Decimal(text.strip("()").replace(MINUS, "-").replace("+", ""))
 
 
-def test_arrays_without_a_network_have_rows_and_columns() -> None:
-    subject, _ = arrays_subject({"a": np.zeros((3, 4)), "k": np.zeros((2, 3, 5, 5))})
-    assert (who(subject, 6).name, who(subject, 6).meaning) == ("a[1][2]", "row 1, column 2")
-    assert who(subject, 12 + 75 + 25 + 7).meaning == "output 1, input 1, kernel 1, 2"
-
-
-# why it moved
-
-
-def test_the_gradient_of_a_sample_is_the_numeric_one(scene: Scene) -> None:
-    run = scene.run
-    values = run.values.astype(float)
-    gradient = SampleGradient(run._forward).gradient(PROBE, TARGET, values)
-    for index in range(0, run.n_weights, max(1, run.n_weights // 15)):
-        shifted = [values.copy(), values.copy()]
-        shifted[0][index] += 1e-5
-        shifted[1][index] -= 1e-5
-        up, down = (run.evaluate(PROBE[None], TARGET[None], v) for v in shifted)
-        assert gradient[index] == pytest.approx((up - down) / 2e-5, abs=1e-8)
-
-
-@pytest.mark.parametrize("lr", [0.5, 1e-4])
-def test_a_run_in_float16_says_what_of_its_step_the_network_sees(lr: float) -> None:
-    scene = scene_of(5, dtype="float16")
-    run = scene.run
-    run.lr = lr
-    before = run.frame().values
-    run.step()
-    frame = run.frame()
-    coming = [account_of(run, index, along=False).rounded for index in range(run.n_weights)]
-    run.step()
-    after = run.frame().values
-    for index, text in enumerate(coming):
-        said = " ".join(ways[0] for ways in explanation_of(scene, frame, index))
-        assert f"float32 weight: {frame.master[index]:.7g}" in said
-        assert ("same float16" in said) == (before[index] == frame.values[index] and frame.update[index] != 0)
-        kept = figure(float(frame.values[index])) + " stays" in text and "too small" in text
-        assert kept == (frame.values[index] == after[index])
-        assert kept or text.endswith(f"becomes {figure(float(after[index]))}")
-    run.close()
-
-
-def test_the_mean_of_all_terms_is_the_frames_gradient() -> None:
-    scene = scene_of(5, batch=128)
-    run = scene.run
-    frame = run.frame()
-    inputs, targets = run.samples()
-    terms = SampleGradient(run._forward)
-    mean = np.mean([terms.gradient(x, y, frame.values - frame.update) for x, y in zip(inputs, targets, strict=True)], 0)
-    assert np.allclose(mean, frame.gradient, rtol=1e-9, atol=1e-12)
-    run.close()
-
-
-def test_looking_at_terms_leaves_the_run_as_it_is(scene: Scene) -> None:
-    run = scene.run
-    before = [run.values.copy(), run.frame().gradient.copy()]
-    explanation(scene, 2)
-    assert np.array_equal(run.values, before[0])
-    assert np.array_equal(run.frame().gradient, before[1])
-
-
-def exact(text: str) -> Decimal:
-    return Decimal(text.strip("()").replace(MINUS, "-"))
-
-
-def half_a_digit(text: str) -> Decimal:
+def half_a_digit(text):
     """Half of what the last printed digit is worth."""
     return Decimal(1).scaleb(int(exact(text).as_tuple().exponent)) / 2
 
 
-def test_the_line_multiplies_out(scene: Scene) -> None:
-    run = scene.run
-    frame = run.frame(PROBE)
+# ---- who it is
+
+
+def test_names_and_meanings():
+    with (made := scene_of(4, 6)).run:
+        subject = subject_of(made)
+        start = {t.name: t.start for t in subject.tensors}
+        meanings = {
+            ("0.weight", 4): "from g to tanh 1",
+            ("2.weight", 7): "from tanh 3 to tanh 1",
+            ("2.bias", 5): "bias of tanh 5",
+            ("4.weight", 8): "from tanh 2 to g",
+            ("4.bias", 1): "bias of g",
+        }
+        assert {key: who(subject, start[key[0]] + key[1]).meaning for key in meanings} == meanings
+        assert who(subject, start["0.weight"] + 4).name == "0.weight[1][1]"
+    arrays = subject_of({"a": np.zeros((3, 4)), "k": np.zeros((2, 3, 5, 5)), "w": 1.0, "b": [1.0, 2.0]})
+    found = [who(arrays, k) for k in (6, 12 + 75 + 25 + 7, 162, 164)]
+    assert [(one.name, one.meaning) for one in found] == [
+        ("a[1][2]", "row 1, column 2"), ("k[1][1][1][2]", "output 1, input 1, kernel 1, 2"), ("w", ""), ("b[1]", ""),
+    ]  # fmt: skip
+
+
+# ---- why it moved
+
+
+def test_the_gradient_of_a_sample_is_the_numeric_one_and_the_mean_of_all_that_of_the_frame(scene):
+    run, terms = scene.run, SampleGradient(scene.run._forward)
+    values = run.values.astype(float)
+    gradient = terms.gradient(PROBE, TARGET, values)
+    for index in range(0, run.n_weights, max(1, run.n_weights // 15)):
+        nudge = np.eye(1, len(values), index)[0] * 1e-5
+        up, down = (run.evaluate(PROBE[None], TARGET[None], values + way * nudge) for way in (1, -1))
+        assert gradient[index] == pytest.approx((up - down) / 2e-5, abs=1e-8)
+    with scene_of(5, batch=128).run as whole:
+        frame, terms = whole.frame(), SampleGradient(whole._forward)
+        each = [terms.gradient(x, y, frame.values - frame.update) for x, y in zip(*whole.samples(), strict=True)]
+        assert np.allclose(np.mean(each, 0), frame.gradient, rtol=1e-9, atol=1e-12)
+
+
+def test_the_lines_are_true_as_printed(scene):
+    run, frame = scene.run, scene.run.frame(PROBE)
     gradient = SampleGradient(run._forward).gradient(PROBE, TARGET, frame.values - frame.update)
     for tensor in run.tensors:
         for index in range(tensor.start, tensor.start + tensor.size, 3):
-            line = explanation(scene, index)[0][0]
-            if tensor.role == "bias":
-                said, own = re.fullmatch(r"(.*); of this sample (\S+)", line).groups()  # type: ignore[union-attr]
-                assert said == "gradient: mean of 64 samples' δ"
-            else:
-                found = re.fullmatch(r"(.*); of this sample (\S+) × (\S+) = (\S+)", line)
-                said, delta, x, own = found.groups()  # type: ignore[union-attr]
-                assert said == "gradient: mean of 64 samples' δ·x"
-                assert abs(exact(delta) * exact(x) - exact(own)) <= half_a_digit(own)
+            (line, *_), *_, update = explained(scene, index)
+            factor = "" if tensor.role == "bias" else r" (\S+) × (\S+) ="
+            found = re.fullmatch(rf"gradient: mean of 64 samples' δ(?:·x)?; of this sample{factor} (\S+)", line)
+            *parts, own = found.groups()
+            assert ("δ·x" in line) == (tensor.role == "weight")
             assert abs(Decimal(float(gradient[index])) - exact(own)) <= half_a_digit(own)
+            if parts:
+                assert abs(exact(parts[0]) * exact(parts[1]) - exact(own)) <= half_a_digit(own)
+            before, lr, g, after = re.fullmatch(rf"(\S+) {MINUS} (\S+) × (\S+) = (\S+)", update[-1]).groups()
+            assert abs(exact(before) - exact(lr) * exact(g) - exact(after)) <= half_a_digit(after)
+            assert exact(lr) == Decimal("0.5")
+            assert abs(Decimal(float(frame.values[index])) - exact(after)) <= half_a_digit(after)
+            assert exact(before) != exact(after) or frame.update[index] == 0
 
 
-def test_the_update_line_is_true(scene: Scene) -> None:
-    frame = scene.run.frame(PROBE)
-    for index in range(0, scene.run.n_weights, 3):
-        line = explanation(scene, index)[1][-1]
-        before, lr, g, after = re.fullmatch(rf"(\S+) {MINUS} (\S+) × (\S+) = (\S+)", line).groups()  # type: ignore[union-attr]
-        assert abs(exact(before) - exact(lr) * exact(g) - exact(after)) <= half_a_digit(after)
-        assert exact(lr) == Decimal("0.5")
-        assert abs(Decimal(float(frame.values[index])) - exact(after)) <= half_a_digit(after)
-        assert exact(before) != exact(after) or frame.update[index] == 0
-
-
-def test_another_optimiser_has_no_such_line() -> None:
-    net = nn.Sequential(nn.Linear(3, 3), nn.Sigmoid())
-    net.initialize(nn.init.normal(0, 1), seed=2)
-    colours = np.random.default_rng(1).random((32, 3))
-    run = sv.Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.1), data=(colours, colours), engine="numpy")
-    run.step(2)
-    scene = Scene("adam", run, PROBE, TARGET)
-    assert len(explanation(scene, 0)) == 1
-    run.close()
-
-
-def test_without_a_bias_the_factor_is_found_too() -> None:
-    scene = scene_of(bias=False)
-    assert " × 0.58 = " in explanation(scene, 4)[0][0]
-    scene.run.close()
-
-
-def test_a_loss_with_a_penalty_on_the_weights_gets_no_such_line() -> None:
-    net = nn.Sequential(nn.Linear(3, 3), nn.Sigmoid())
-    net.initialize(nn.init.normal(0, 1), seed=2)
+def penalty(net):
     mse = nn.MSELoss()
-
-    def loss(outputs: object, targets: object) -> sv.Value:
-        return mse(outputs, targets) + 0.1 * net[0].weight[0][0] * net[0].weight[0][0]
-
-    colours = np.random.default_rng(1).random((32, 3))
-    run = sv.Run(net, loss, optim.SGD(net.parameters(), lr=0.1), data=(colours, colours), engine="numpy",
-                 dtype="float64")  # fmt: skip
-    run.step(2)
-    scene = Scene("penalty", run, PROBE, TARGET)
-    assert explanation(scene, 0)[0] == ("gradient: mean of all 32 samples",)
-    assert "δ·x" in explanation(scene, 1)[0][0]
-    run.close()
+    return lambda outputs, targets: mse(outputs, targets) + 0.1 * net[0].weight[0][0] * net[0].weight[0][0]
 
 
-def test_nothing_is_explained_before_the_first_step() -> None:
-    scene = scene_of(steps=0)
-    assert explanation(scene, 0) == ()
-    scene.run.close()
+def test_what_cannot_be_told_is_not():
+    with (adam := scene_of(kind=optim.Adam, lr=0.1)).run:
+        assert len(explained(adam, 0)) == 1
+    with (bare := scene_of(bias=False)).run:
+        assert " × 0.58 = " in explained(bare, 4)[0][0]
+    with (own := scene_of(loss=penalty, batch=None, lr=0.1)).run:
+        assert explained(own, 0)[0] == ("gradient: mean of all 128 samples",)
+        assert "δ·x" in explained(own, 1)[0][0]
+    with (new := scene_of(steps=0)).run:
+        assert explained(new, 0) == ()
+        said = words([low(new, 1)])
+        assert "not computed yet" in said
+        assert not {"last update", "0"} & set(said)
 
 
-# what the panel says
+@pytest.mark.parametrize("lr", [0.5, 1e-4])
+def test_a_run_in_float16_says_what_of_its_step_the_network_sees(lr):
+    with (made := scene_of(5, dtype="float16", lr=lr)).run as run:
+        before = run.frame().values
+        run.step()
+        frame = run.frame()
+        coming = [account_of(run, index, along=False).rounded for index in range(run.n_weights)]
+        run.step()
+        after = run.frame().values
+        for index, text in enumerate(coming):
+            line = " ".join(ways[0] for ways in Inspector(subject_of(made), index).explanation(frame))
+            assert f"float32 weight: {frame.master[index]:.7g}" in line
+            assert ("same float16" in line) == (before[index] == frame.values[index] and frame.update[index] != 0)
+            kept = figure(float(frame.values[index])) + " stays" in text and "too small" in text
+            assert kept == (frame.values[index] == after[index])
+            assert kept or text.endswith(f"becomes {figure(float(after[index]))}")
 
 
-def words(scene: Scene, index: int, width: float = 524.0) -> list[str]:
-    frame = scene.run.frame(scene.probe)
-    inspector = Inspector(subject_of(scene), index)
-    inspector.follow(frame)
-    sketch = inspector.sketch((0.0, 0.0, width, 106.0), DARK, frame, inspector.explanation(frame))
-    return [item.text for item in sketch.texts]
+# ---- why it will move
 
 
-def test_value_gradient_and_update_stand_in_the_panel(scene: Scene) -> None:
-    frame, said = scene.run.frame(), words(scene, 1)
-    for block in (frame.values, frame.gradient, frame.update):
-        assert figure(float(block[1])) in said
-    assert "value since step 3" in said
-    assert "0.weight[0][1]" in said
+def account(products, divisor, x=0.5):
+    sizes = np.where(np.isnan(products), np.inf, np.abs(products))
+    terms = tuple(Term(int(k), products[k] / x, x) for k in np.argsort(-sizes, kind="stable")[:LISTED])
+    total = float(np.sum(products))
+    return Account(Update(0, 1.0, 1.0, total / divisor), 3, 0, False, terms, len(products), total, divisor, (), "SGD")
 
 
-def test_a_gradient_that_was_not_computed_is_not_zero() -> None:
-    scene = scene_of(steps=0)
-    said = words(scene, 1)
-    assert "not computed yet" in said
-    assert "last update" not in said
-    assert "0" not in said
-    scene.run.close()
+numbers = st.tuples(st.floats(1e-12, 1e6), st.booleans()).map(lambda n: float(f"{n[0]:.6g}") * (1 if n[1] else -1))
 
 
-def test_a_frozen_weight_is_called_so() -> None:
-    scene = scene_of()
+@given(st.lists(numbers, min_size=1, max_size=40), st.booleans(), st.integers(1, LISTED))
+@settings(max_examples=300, deadline=None)
+def test_the_column_adds_up_and_divides_as_printed(products, mean, listed):
+    one = account(products, len(products) if mean else 1)
+    listed = min(listed, len(one.terms))
+    book = ledger_of(one, listed)
+    assert len(book.terms) == listed
+    assert (book.rest is None) == (len(products) == listed)
+    if book.rest is not None:
+        assert sum(term.value for term in book.terms) + book.rest.value == book.total.value
+        true = Decimal(one.total - sum(term.product for term in one.terms[:listed])).scaleb(-book.power)
+        assert abs(book.rest.value - true) <= book.total.place * (listed + 2) / 2 + abs(true) * Decimal("1e-9")
+    for term, printed in zip(one.terms, book.terms, strict=False):
+        assert abs(Decimal(term.product).scaleb(-book.power) - printed.value) * 2 <= printed.place * Decimal("1.0001")
+    quotient, gradient = book.total.value.scaleb(book.power) / one.divisor, book.gradient
+    assert book.exact == (abs(quotient - gradient.value) * 2 <= gradient.place)
+    assert abs(Decimal(one.update.gradient) - gradient.value) * 2 <= gradient.place * Decimal("1.0001")
+    assert book.exact or abs(one.total) <= 1e-3 * max(map(abs, products)) or abs(one.total) >= 999
+
+
+@given(numbers, st.floats(-5, 5).map(lambda x: round(x, 6)).filter(lambda x: abs(x) > 1e-3))
+@settings(max_examples=200, deadline=None)
+def test_rows_multiply_out_as_printed(size, x):
+    one = account([size * x], 1, x)
+    book = ledger_of(one, 1)
+    delta, factor = factors(one.terms[0], book.terms[0], book.power)
+    off = abs(exact(delta) * exact(factor) - book.terms[0].value)
+    assert off <= abs(book.terms[0].value) * Decimal("0.02") + book.terms[0].place
+
+
+def test_what_is_not_finite_is_shown_as_it_is_and_zeros_are_zero():
+    for bad in (float("nan"), float("inf"), -float("inf")):
+        book = ledger_of(account([1.0, bad, 0.5], 3), 2)
+        assert {book.terms[0].text, book.total.text} <= {"NaN", "+∞", f"{MINUS}∞"}
+    book = ledger_of(account([0.0] * 20, 20), 8)
+    assert book.gradient.text == "0"
+    assert {exact(term.text) for term in book.terms} == {Decimal(0)}
+    shown = {0.0: "0", -0.2345: f"{MINUS}0.2345", 2.5e-5: f"+2.5e{MINUS}5", 123.456: "+123.5", float("inf"): "+∞"}
+    assert {value: figure(value) for value in shown} == shown
+
+
+@pytest.mark.parametrize("hidden", [(), (4,)])
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_an_account_is_that_of_the_coming_step(hidden, reduction):
+    """Terms and sum against the gradients of single samples; the new value against the step itself."""
+    with scene_of(*hidden, loss=nn.MSELoss(reduction=reduction), batch=128, lr=0.01).run as run:
+        inputs, targets = run.samples()
+        single = SampleGradient(run._forward)
+        own = np.array([single.gradient(x, y, run.values) for x, y in zip(inputs, targets, strict=True)])
+        found, before = [account_of(run, k) for k in range(run.n_weights)], run.values.copy()
+        run.step()
+        for k, one in enumerate(found):
+            assert (one.step, one.update.before, one.count) == (3, before[k], 128)
+            assert one.total / one.divisor == pytest.approx(run.frame().gradient[k], rel=1e-6, abs=1e-12)
+            assert one.update.after == pytest.approx(run.values[k], rel=1e-6, abs=1e-9)
+            assert {t.sample for t in one.terms} == set(np.argsort(-np.abs(own[:, k]))[:LISTED])
+            for term in one.terms:
+                assert term.product == pytest.approx(own[term.sample, k], rel=1e-6)
+                np.testing.assert_allclose(term.inputs, inputs[term.sample])
+
+
+def test_asking_leaves_the_run_as_it_is():
+    with (asked := scene_of(4, kind=optim.Adam)).run, scene_of(4, kind=optim.Adam).run as other:
+        for step in range(5):
+            account_of(asked.run, step)
+            explained(asked, step)
+            asked.run.step(2)
+            other.step(2)
+        assert asked.run.values.tobytes() == other.values.tobytes()
+        assert asked.run.log == other.log == []
+
+
+# ---- what the panel says
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam])
+def test_the_columns_text_is_the_account(kind):
+    with (made := scene_of(kind=kind)).run as run:
+        for index in range(0, 9, 2):
+            texts, new = words([column(made, index)[0]]), account_of(run, index).update.after
+            assert weight_name(run.tensors, index) in texts
+            listed = int(next(t for t in texts if t.endswith(" largest of 64 terms")).split()[2])
+            at, end = texts.index(f"step 4: {listed} largest of 64 terms"), texts.index(f"{64 - listed} more")
+            terms = [exact(t) for t in texts[at:end] if re.fullmatch(rf"[+{MINUS}]?[\d.]+", t) and t[0] in "+" + MINUS]
+            rest, total = exact(texts[end + 1]), exact(texts[texts.index("sum") + 1])
+            assert sum(terms if len(terms) == listed else terms[1::2]) + rest == total
+            gradient = texts[texts.index("÷ 64 = gradient") + 1]
+            assert abs(total / 64 - exact(gradient)) <= half_a_digit(gradient)
+            if kind is optim.SGD:
+                line, result = next((t, texts[k + 1]) for k, t in enumerate(texts) if " × " in t and t.endswith("= "))
+                before, lr, g = re.fullmatch(rf"(\S+) {MINUS} (\S+) × (\S+) = ", line).groups()
+                assert abs(exact(before) - exact(lr) * exact(g) - exact(result)) <= half_a_digit(result)
+            else:
+                assert {"Adam", "m", "v"} <= set(texts)
+                result = next(t for t in reversed(texts) if "≈" in t).rpartition("≈ ")[2]
+            assert abs(Decimal(new) - exact(result)) <= half_a_digit(result)
+
+
+def test_frozen_weights_single_samples_and_the_low_panel_say_what_they_are(scene):
+    frame, said = scene.run.frame(), words([low(scene, 1)])
+    assert {figure(float(block[1])) for block in (frame.values, frame.gradient, frame.update)} <= set(said)
+    assert {"value since step 3", "0.weight[0][1]"} <= set(said)
     scene.run.model[0].weight[0][1].frozen = True
-    assert "frozen" in words(scene, 1)
-    scene.run.close()
+    assert "frozen" in words([low(scene, 1)])
+    assert {"frozen: it stays", "free"} <= set(words([column(scene, 1)[0]]))
+    with (alone := scene_of(batch=1)).run:
+        assert {"step 4: one term", "sum = gradient"} <= set(words([column(alone, 0)[0]]))
 
 
-@pytest.mark.parametrize("width", [524.0, 330.0, 200.0, 120.0])
-def test_nothing_is_wider_than_the_panel(scene: Scene, width: float) -> None:
-    from scalarviz.view.ink.text import measure
-
-    frame = scene.run.frame(scene.probe)
-    for index in (0, scene.run.n_weights - 1):
-        inspector = Inspector(subject_of(scene), index)
-        inspector.follow(frame)
-        sketch = inspector.sketch((0.0, 0.0, width, 106.0), DARK, frame, inspector.explanation(frame))
-        for item in sketch.texts:
-            wide = measure(item.text, item.size, item.bold)
-            left = item.x - (wide if item.anchor == "right" else 0.0)
-            assert left >= 0, item.text
-            assert left + wide <= width, item.text
+@pytest.mark.parametrize("theme", [DARK, LIGHT], ids=["dark", "light"])
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam, optim.AdamW])
+def test_nothing_is_wider_or_higher_than_the_panel_and_no_text_lies_over_another(theme, kind):
+    with (made := scene_of(4, kind=kind)).run as run:
+        for index in (0, 13, run.n_weights - 1):
+            for height in (672.0, 560.0, 492.0, 400.0, 300.0, 220.0):
+                sketch, inspector = column(made, index, height, theme)
+                boxes = [(spot.box, height) for spot in inspector.spots]
+                assert_readable([sketch], (316, 20 + height))
+                assert all(box[1] + box[3] <= 21 + high for box, high in boxes)
+            for width in (524.0, 330.0, 200.0, 120.0):
+                assert_readable([low(made, index, width)], (width, 106.0))
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.0, "0"),
-        (-0.2345, f"{MINUS}0.2345"),
-        (2.5e-5, f"+2.5e{MINUS}5"),
-        (123.456, "+123.5"),
-        (float("nan"), "NaN"),
-        (float("inf"), "+∞"),
-    ],
-)
-def test_figures(value: float, text: str) -> None:
-    assert figure(value) == text
+# ---- how it got there
 
 
-# how it got there
-
-
-def test_a_history_holds_its_ends_and_stays_small() -> None:
+def test_a_history_holds_its_ends_stays_small_and_goes_back():
     history = ValueHistory()
     for step in range(10_000):
         history.add(step, float(np.sin(step / 700)))
-        assert history.steps[0] == 0
-        assert history.steps[-1] == step
+        assert (history.steps[0], history.steps[-1]) == (0, step)
         assert len(history.steps) <= POINTS
     assert np.allclose(history.values, np.sin(np.array(history.steps) / 700))
-    assert np.all(np.diff(history.steps) > 0)
-    assert np.max(np.diff(history.steps)) < 120
-
-
-def test_a_step_back_cuts_and_an_edit_replaces() -> None:
-    history = ValueHistory()
+    assert 0 < np.min(np.diff(history.steps)) <= np.max(np.diff(history.steps)) < 120
+    back = ValueHistory()
     for step, value in ((5, 1.0), (6, 2.0), (7, 3.0), (6, 2.5)):
-        history.add(step, value)
-    assert (history.steps, history.values) == ([5, 6], [1.0, 2.5])
-    history.add(6, 9.0)
-    assert (history.steps, history.values) == ([5, 6], [1.0, 9.0])
-
-
-def test_an_edit_before_the_first_step_is_seen() -> None:
-    history = ValueHistory()
+        back.add(step, value)
+    assert (back.steps, back.values) == ([5, 6], [1.0, 2.5])
+    back.add(6, 9.0)  # an edit replaces
+    assert (back.steps, back.values) == ([5, 6], [1.0, 9.0])
+    first = ValueHistory()
     for value in (1.0, 1.0, 2.0, 3.0):
-        history.add(0, value)
-    assert (history.steps, history.values) == ([0, 0], [1.0, 3.0])
-
-
-def test_weights_alone_have_names_without_a_meaning() -> None:
-    subject, _ = arrays_subject({"w": 1.0, "b": [1.0, 2.0]})
-    assert [who(subject, k).name for k in range(3)] == ["w", "b[0]", "b[1]"]
-    assert who(subject, 0).meaning == ""
+        first.add(0, value)
+    assert (first.steps, first.values) == ([0, 0], [1.0, 3.0])  # edits before the first step are seen

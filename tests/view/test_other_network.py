@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.benches import PACE, bench_of, picture_of
 from scalarviz import Run, nn, optim
-from scalarviz.run import Scene
 from scalarviz.run.panels import LossCurve
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.out.unseen import Unseen
@@ -19,19 +19,16 @@ from scalarviz.view.space.pose import pose_of, size_of
 from scalarviz.view.space.viewpoint import GLIDE
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
-from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
-
 X = np.random.default_rng(0).random((32, 3))
 SIZE = 960, 540
 
 
-def network(*hidden, activation=nn.Tanh):
-    sizes = (3, *hidden, 3)
+def network(*hidden):
     layers = []
-    for k, (n, m) in enumerate(pairwise(sizes)):
-        layers += [nn.Linear(n, m, seed=k), activation() if k < len(hidden) else nn.Sigmoid()]
+    for k, (n, m) in enumerate(pairwise((3, *hidden, 3))):
+        layers += [nn.Linear(n, m, seed=k), nn.Tanh() if k < len(hidden) else nn.Sigmoid()]
     return nn.Sequential(*layers)
 
 
@@ -40,27 +37,9 @@ def run_of(*hidden):
     return Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.1), (X, 1 - X), batch_size=8, engine="numpy")
 
 
-def settled(viewer):
-    viewer.worker.settle()
-    for _ in range(4):
-        viewer.tick(0.6)
-        time.sleep(0.01)
-
-
-def asked(viewer, function):
-    """Done by the thread that trains."""
-    return viewer.worker.ask(function).result(10)
-
-
-def painted(bench):
-    return offscreen().render(bench.draw, bench.size).astype(int)
-
-
-def like(run, bench):
-    """What a bench shows that was made for the run as it is now."""
-    fresh = Workbench(subject_of(run), SIZE, "dark")
-    fresh.update(fresh.subject.frame(), bench._pace)
-    return painted(fresh)
+def assert_as_new(bench, run):
+    """It shows what a bench shows that was made for the run as it is now."""
+    assert np.abs(picture_of(bench) - picture_of(bench_of(run, SIZE))).max() <= 2
 
 
 CHANGES = {
@@ -74,72 +53,64 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_bench_stands_as_one_that_is_made_for_the_new_network(name):
     run = run_of(6)
-    with offscreen():
-        bench = Workbench(subject_of(run), SIZE)
-        run.step(3)
-        bench.update(bench.subject.frame())
-        bench.select(2)
-        if name != "activation":  # its plates stand where they stood
-            bench.orbit(30, 10)
-        run.change(**CHANGES[name]())
-        run.step(2)
-        bench.update(bench.subject.frame())
-        assert np.abs(painted(bench) - like(run, bench)).max() <= 2
-        assert bench.selected is None
-        run.undo()
-        bench.update(bench.subject.frame())
-        assert np.abs(painted(bench) - like(run, bench)).max() <= 2
+    run.step(3)
+    bench = bench_of(run, SIZE)
+    bench.select(2)
+    bench.orbit(30, 10)
+    before = bench.camera
+    run.change(**CHANGES[name]())
+    run.step(2)
+    bench.update(bench.subject.frame(), PACE)
+    assert bench.selected is None
+    if name == "activation":  # its plates stand where they stood: it is seen from where it was
+        assert np.allclose(bench.camera.matrix, before.matrix)
+        bench.fit_camera()
+        bench.update(bench.subject.frame(), PACE)
+    assert_as_new(bench, run)
+    run.undo()
+    bench.update(bench.subject.frame(), PACE)
+    assert_as_new(bench, run)
 
 
 def test_the_camera_glides_from_where_the_network_before_was_seen():
     run = run_of(3)
-    with offscreen():
-        bench = Workbench(subject_of(run), SIZE)
-        bench.update(bench.subject.frame())
-        bench.viewpoint.keep(4)
-        before = bench.viewpoint.pose
-        run.change(model=network(9))
-        bench.update(bench.subject.frame(), "", 0.0)
-        begun = bench.viewpoint.pose
-        assert (size_of(begun), *begun.place) == pytest.approx((size_of(before), *before.place), rel=1e-6)
-        end = size_of(pose_of(bench.layout.camera, begun.centre))
-        assert abs(np.log(end / size_of(begun))) > 0.1
-        scales = []
-        for _ in range(4):
-            assert bench.moving
-            bench.update(bench.subject.frame(), "", GLIDE / 4 + 1e-9)
-            scales.append(abs(np.log(end / size_of(bench.viewpoint.pose))))
-        assert scales == sorted(scales, reverse=True)
-        assert scales[0] - scales[1] > scales[2] - scales[3]  # ease out
-        assert bench.camera is bench.layout.camera
-        assert not bench.viewpoint.moved
-        assert np.abs(painted(bench) - like(run, bench)).max() <= 2
-        assert bench.viewpoint.go(4)  # views that were kept are still there
-
-
-def test_another_bend_is_seen_from_where_the_one_before_was_seen():
-    run = run_of(6)
-    with offscreen():
-        bench = Workbench(subject_of(run), SIZE)
-        bench.update(bench.subject.frame())
-        bench.orbit(30, 10)
-        before = bench.camera
-        run.change(activation="relu")
-        bench.update(bench.subject.frame(), "", 0.0)
-        assert np.allclose(bench.camera.matrix, before.matrix)
-        assert bench.viewpoint.moved
+    bench = bench_of(run, SIZE)
+    bench.viewpoint.keep(4)
+    before = bench.viewpoint.pose
+    run.change(model=network(9))
+    bench.update(bench.subject.frame(), PACE, 0.0)
+    begun, scales = bench.viewpoint.pose, []
+    assert (size_of(begun), *begun.place) == pytest.approx((size_of(before), *before.place), rel=1e-6)
+    end = size_of(pose_of(bench.layout.camera, begun.centre))
+    assert abs(np.log(end / size_of(begun))) > 0.1
+    for _ in range(4):
+        assert bench.moving
+        bench.update(bench.subject.frame(), PACE, GLIDE / 4 + 1e-9)
+        scales.append(abs(np.log(end / size_of(bench.viewpoint.pose))))
+    assert scales == sorted(scales, reverse=True)
+    assert scales[0] - scales[1] > scales[2] - scales[3]  # ease out
+    assert bench.camera is bench.layout.camera
+    assert not bench.viewpoint.moved
+    assert_as_new(bench, run)
+    assert bench.viewpoint.go(4)  # views that were kept are still there
 
 
 @pytest.fixture
 def live():
-    run = run_of(6)
-    scene = Scene("t", run, panels=(LossCurve(),))
-    viewer = Unseen(lambda size: LiveView(scene, size, steps=60, playing=False)).view
-    with offscreen():
-        viewer.tick(0.0)
-        yield viewer
-        viewer.close()
-    run.close()
+    with run_of(6) as run:
+        scene = sv.Scene("t", run, panels=(LossCurve(),))
+        viewer = Unseen(lambda size: LiveView(scene, size, steps=60, playing=False)).view
+        with offscreen():
+            viewer.tick(0.0)
+            yield viewer
+            viewer.close()
+
+
+def settled(viewer):
+    viewer.worker.settle()
+    for _ in range(4):
+        viewer.tick(0.6)
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -153,9 +124,8 @@ def test_a_window_goes_on(name, live):
         if before == "inside":
             live.send("micro_next")
             settled(live)
-        tensors = live.bench.subject.tensors
-        wanted = CHANGES[name]()
-        asked(live, lambda run, wanted=wanted: run.change(**wanted))
+        tensors, wanted = live.bench.subject.tensors, CHANGES[name]()
+        live.worker.ask(lambda run, wanted=wanted: run.change(**wanted)).result(10)
         settled(live)
         assert live.worker.error is None
         assert live.bench.selected is None
@@ -167,10 +137,9 @@ def test_a_window_goes_on(name, live):
         live.bench.select(live.run.n_weights - 1)
         live.move((300.0, 200.0))
         settled(live)
-        picture = painted(live.bench)
-        assert picture.std() > 5
+        assert picture_of(live.bench).std() > 5
         live.bench.select(None)
-        asked(live, lambda run: run.undo())
+        live.worker.ask(lambda run: run.undo()).result(10)
         settled(live)
         assert live.bench.subject.tensors == tensors
         assert live.worker.error is None
@@ -185,38 +154,29 @@ def test_a_window_that_trains_while_its_network_changes(live):
         for _ in range(5):
             live.tick(0.02)
             live.move((200.0 + 20 * k, 150.0 + 10 * k))
-            painted(live.bench)
+            picture_of(live.bench)
             time.sleep(0.003)
     settled(live)
     assert live.worker.error is None
     assert len(live.shown.values) == sum(t.size for t in live.bench.subject.tensors)
 
 
-def test_a_mirror_follows():
+def test_a_mirror_and_a_still_follow():
     run = run_of(6)
     with offscreen():
         mirror = Mirror(subject_of(run), SIZE)
         mirror.tick(0.0)
         run.step(2)
-        mirror.tick(0.1)
-        run.change(model=network(6, 6))
-        mirror.tick(0.1)
-        assert len(mirror.shown.values) == run.n_weights
-        assert len(mirror.bench.subject.tensors) == 6
-        painted(mirror.bench)
-        run.step(3)
-        mirror.tick(0.1)
-        run.to(1)
-        mirror.tick(0.1)
-        assert len(mirror.bench.subject.tensors) == 4
-        painted(mirror.bench)
-
-
-def test_a_still_of_a_run_that_changed():
-    run = run_of(4)
+        for change, tensors in ((lambda: run.change(model=network(6, 6)), 6), (lambda: run.to(1), 4)):
+            change()
+            mirror.tick(0.1)
+            assert len(mirror.shown.values) == run.n_weights
+            assert len(mirror.bench.subject.tensors) == tensors
+            picture_of(mirror.bench)
+            run.step(3)
+            mirror.tick(0.1)
     before = sv.render(run, size=(320, 180))
     run.change(model=network(4, 4))
-    after = sv.render(run, size=(320, 180))
-    assert (before != after).any()
+    assert (before != sv.render(run, size=(320, 180))).any()
     run.undo()
     np.testing.assert_array_equal(sv.render(run, size=(320, 180)), before)

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.benches import said
+from kit.refusals import refusals
 from scalarviz import Run, nn, optim
 from scalarviz.errors import TypeMismatchError, UnknownNameError
 from scalarviz.run import Scene
-from scalarviz.run.core.frame import Frame
 from scalarviz.run.edits import Change
 from scalarviz.run.questions.ranges import extent
+from scalarviz.view.cubes.quantity import OWN
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.out.unseen import Unseen
@@ -20,21 +22,34 @@ from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.workbench import Workbench
 
+pytestmark = pytest.mark.gl
 X = np.random.default_rng(0).random((16, 3))
 SIZE = (960, 540)
 MAGNITUDES = {"|gradient|": 4, "exp_avg_sq": 8}
 NAMES = ("weight", "gradient", "|gradient|", "update", "update/value", "exp_avg", "exp_avg_sq")
+NONE_KEPT = "the optimiser here keeps none"
 
 
-def run(optimizer=None, steps=5):
+def adam(parameters):
+    return optim.Adam(parameters, lr=0.05)
+
+
+def plain(parameters):
+    return optim.SGD(parameters, lr=0.1)
+
+
+def momentum(parameters):
+    return optim.SGD(parameters, lr=0.1, momentum=0.5)
+
+
+def run(rule=adam, steps=5):
     net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
-    rule = optimizer or (lambda p: optim.Adam(p, lr=0.05))
     made = Run(net, nn.MSELoss(), rule(net.parameters()), (X, 1 - X), engine="numpy")
     made.step(steps)
     return made
 
 
-def expected(name: str, frame: Frame) -> np.ndarray:
+def expected(name, frame):
     """Where each weight lies on its legend, 0 to 1, by formulas of this file's own."""
     if name == "update/value":
         ratio = np.abs(frame.update.astype(float)) / np.abs(frame.values.astype(float))
@@ -48,19 +63,16 @@ def expected(name: str, frame: Frame) -> np.ndarray:
     return np.clip(0.5 + 0.5 * share, 0, 1)
 
 
-@pytest.mark.gl
 @pytest.mark.parametrize("theme", ["dark", "light"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_cube_has_the_colour_that_the_formula_says(name, theme):
     subject = subject_of(run())
-    with offscreen():
-        bench = Workbench(subject, SIZE, theme, quantity=name)
-        frame = subject.frame(state=True)
-        bench.update(frame)
-        image = offscreen().render(lambda box: bench.slab.draw(bench.camera, box), SIZE)
+    bench, frame = Workbench(subject, SIZE, theme, quantity=name), subject.frame(state=True)
+    bench.update(frame)
+    image = offscreen().render(lambda box: bench.slab.draw(bench.camera, box), SIZE)
     cmap = get_map(bench.colouring.shows.cmap, theme)
-    assert cmap.name == ("viridis" if name in MAGNITUDES or "/" in name else name if name in
-                         ("weight", "gradient", "update") else "gradient")  # fmt: skip
+    own = name if name in ("weight", "gradient", "update") else "gradient"
+    assert cmap.name == ("viridis" if name in MAGNITUDES or "/" in name else own)
     unit = expected(name, frame)
     for plate in bench.layout.plates:
         for element in range(plate.size if plate.start >= 0 else 0):
@@ -71,20 +83,14 @@ def test_every_cube_has_the_colour_that_the_formula_says(name, theme):
 
 
 def test_no_update_is_none_beside_any_value_and_all_of_a_zero():
-    subject = subject_of(run())
-    frame = subject.frame()
+    frame = subject_of(run()).frame()
     frame.update[:3], frame.values[:3] = (0.0, 0.0, 1.0), (0.0, 2.0, 0.0)
-    from scalarviz.view.cubes.quantity import OWN
-
-    found = OWN["update/value"].numbers(frame)[:3]
-    assert list(found) == [0.0, 0.0, np.inf]
+    assert list(OWN["update/value"].numbers(frame)[:3]) == [0.0, 0.0, np.inf]
 
 
-@pytest.mark.gl
 def test_what_the_optimiser_keeps_is_of_the_step_that_is_shown():
     made = run(steps=30)
-    now = render(made, SIZE, quantity="exp_avg")
-    past = render(made, SIZE, quantity="exp_avg", step=7)
+    now, past = (render(made, SIZE, quantity="exp_avg", step=step) for step in (None, 7))
     assert made.steps == 30
     np.testing.assert_array_equal(render(made, SIZE, quantity="exp_avg"), now)
     made.to(7)
@@ -92,26 +98,35 @@ def test_what_the_optimiser_keeps_is_of_the_step_that_is_shown():
     assert np.any(past != now)
 
 
-@pytest.mark.gl
-@pytest.mark.parametrize("name", ["exp_avg", "v", "", 3, None])
-def test_a_name_that_there_is_not_says_which_there_are(name):
-    error = UnknownNameError if isinstance(name, str) else TypeMismatchError
-    with pytest.raises(error) as found:
-        render(run(lambda p: optim.SGD(p, lr=0.1, momentum=0.5)), SIZE, quantity=name)
-    if error is UnknownNameError:
-        assert "|gradient|, update, update/value, momentum_buffer" in str(found.value)
+def shown(rule, quantity):
+    return lambda: render(run(rule), SIZE, quantity=quantity)
 
 
-@pytest.mark.gl
-def test_without_state_the_message_says_so():
-    with pytest.raises(UnknownNameError, match="keeps no others"):
-        render(run(lambda p: optim.SGD(p, lr=0.1)), SIZE, quantity="exp_avg")
+def own(quantity):
+    w = sv.Weight(0.5, name="w")
+    (w * w).backward()
+    return render(w, (320, 200), quantity=quantity)
+
+
+@refusals({
+    **{f"{name!r}": (shown(momentum, name), UnknownNameError, "|gradient|, update, update/value, momentum_buffer")
+       for name in ("exp_avg", "v", "")},
+    **{f"{name!r}": (shown(momentum, name), TypeMismatchError, "") for name in (3, None)},
+    "of plain descent": (shown(plain, "exp_avg"), UnknownNameError, "keeps no others"),
+    "of numbers of one's own": (lambda: own("exp_avg"), UnknownNameError, "keeps no others"),
+})  # fmt: skip
+def test_a_name_that_there_is_not_says_which_there_are(refusal):
+    assert own("|gradient|").shape == (200, 320, 3)
+    refusal.check()
+
+
+# ---- in a window
 
 
 @pytest.fixture
 def live(request):
-    optimizer = getattr(request, "param", None)
-    view = Unseen(lambda size: LiveView(Scene("t", run(optimizer)), SIZE, playing=False)).view
+    rule, steps = getattr(request, "param", (adam, 5))
+    view = Unseen(lambda size: LiveView(Scene("t", run(rule, steps)), SIZE, playing=False)).view
     with offscreen():
         view.tick(0.0)
         yield view
@@ -126,38 +141,36 @@ def settled(view):
             return
 
 
-@pytest.mark.gl
 def test_keys_go_through_what_there_is(live):
-    shown = []
-    for key in ("g", "g", "g", "q", "m", "m", "m", "w"):
+    names = []
+    for key in "gggqmmmw":
         live.key(key, key)
-        shown.append(live.bench.colouring.quantity)
-    assert shown == ["gradient", "|gradient|", "gradient", "update/value", "exp_avg", "exp_avg_sq", "exp_avg", "weight"]
+        names.append(live.bench.colouring.quantity)
+    assert names == ["gradient", "|gradient|", "gradient", "update/value", "exp_avg", "exp_avg_sq", "exp_avg", "weight"]
 
 
-@pytest.mark.gl
 def test_a_window_gets_the_numbers_when_they_are_looked_at_and_no_longer(live):
     assert live.shown.state == {}
     live.key("m", "m")
+    live.tick(0.02)  # the numbers are on their way
     settled(live)
     assert set(live.shown.state) == {"exp_avg", "exp_avg_sq"}
     np.testing.assert_array_equal(live.bench.colouring.flat, live.shown.state["exp_avg"])
+    assert live.bench.colouring.range.high == extent(live.shown.state["exp_avg"])
     live.key("w", "w")
     live.send("step", 3)
     settled(live)
     assert live.worker.request().result(5).state == {}
 
 
-@pytest.mark.gl
-@pytest.mark.parametrize("live", [lambda p: optim.SGD(p, lr=0.1)], indirect=True)
+@pytest.mark.parametrize("live", [(plain, 5)], indirect=True)
 def test_a_rule_without_memory_says_so(live):
     live.key("m", "m")
-    assert live.notice() == "M: the optimiser here keeps nothing of a weight"
+    assert live.notice().startswith("M: ")
     assert live.bench.colouring.quantity == "weight"
 
 
-@pytest.mark.gl
-@pytest.mark.parametrize("live", [lambda p: optim.SGD(p, lr=0.1, momentum=0.5)], indirect=True)
+@pytest.mark.parametrize("live", [(momentum, 5)], indirect=True)
 @pytest.mark.parametrize("opened", [False, True])
 @pytest.mark.parametrize("wider", [False, True])
 def test_what_was_shown_and_is_kept_no_more_is_said_and_stops_nothing(live, opened, wider):
@@ -173,20 +186,16 @@ def test_what_was_shown_and_is_kept_no_more_is_said_and_stops_nothing(live, open
         live.worker.settle()
         live.tick(0.05)
     live.key("l", "l")
+    bench = live.bench
     assert "not known" not in live.notice()
-    assert live.bench.theme.name == "light"
-    assert live.bench.inside.told is None
-    assert live.bench.colouring.quantity == "momentum_buffer"
-    live.tick(0.2)
-    texts = [item.text for sketch in live.bench.sketches for item in sketch.texts]
-    assert "the optimiser here keeps none" in texts
-    live.key("m", "m")
-    assert live.bench.colouring.quantity == "exp_avg"
-    live.tick(0.2)
-    assert "the optimiser here keeps none" not in [i.text for sketch in live.bench.sketches for i in sketch.texts]
+    assert (bench.theme.name, bench.inside.told, bench.colouring.quantity) == ("light", None, "momentum_buffer")
+    for kept, quantity in ((False, "momentum_buffer"), (True, "exp_avg")):
+        live.tick(0.2)
+        assert (NONE_KEPT in said(bench)) == (not kept)
+        assert bench.colouring.quantity == quantity
+        live.key("m", "m")
 
 
-@pytest.mark.gl
 def test_the_pointer_reads_the_number_that_the_cube_shows(live):
     live.key("m", "m")
     live.key("m", "m")
@@ -201,34 +210,12 @@ def test_the_pointer_reads_the_number_that_the_cube_shows(live):
     assert any(text.startswith(f"v (exp_avg_sq) {mantissa}e") for text in texts)
 
 
-@pytest.mark.gl
-def test_numbers_of_ones_own_have_gradients_but_no_moments():
-    w = sv.Weight(0.5, name="w")
-    (w * w).backward()
-    assert render(w, (320, 200), quantity="|gradient|").shape == (200, 320, 3)
-    with pytest.raises(UnknownNameError, match="keeps no others"):
-        render(w, (320, 200), quantity="exp_avg")
-
-
-@pytest.mark.gl
+@pytest.mark.parametrize("live", [(adam, 0)], indirect=True)
 @pytest.mark.parametrize("key", ["g", "m", "u"])
-def test_the_range_is_of_the_first_numbers_not_of_there_being_none(key):
-    view = Unseen(lambda size: LiveView(Scene("t", run(steps=0)), SIZE, playing=False)).view
-    with offscreen():
-        view.tick(0.0)
-        view.key(key, key)
-        view.tick(0.1)
-        view.send("step")
-        settled(view)
-        colouring = view.bench.colouring
-        assert colouring.range.high == extent(colouring.flat)
-        assert colouring.range.high < 0.5
-        view.close()
-
-
-@pytest.mark.gl
-def test_a_range_that_came_late_in_a_window_is_that_of_its_numbers(live):
-    live.key("m", "m")
-    live.tick(0.02)  # the numbers are on their way
+def test_the_range_is_of_the_first_numbers_not_of_there_being_none(live, key):
+    live.key(key, key)
+    live.tick(0.1)
+    live.send("step")
     settled(live)
-    assert live.bench.colouring.range.high == extent(live.shown.state["exp_avg"])
+    colouring = live.bench.colouring
+    assert colouring.range.high == extent(colouring.flat) < 0.5

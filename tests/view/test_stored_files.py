@@ -12,10 +12,10 @@ from scalarviz.errors import FileFormatError, InputError
 from scalarviz.io import save_tensors
 from scalarviz.run.panels import Histogram
 from scalarviz.run.questions.ranges import extent
-from scalarviz.view.benches import bench_of
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.histogram import BINS, counted
+from scalarviz.view.show import bench_of
 from scalarviz.view.shown.source import ArraysSource
 from scalarviz.view.shown.subject import Subject
 from scalarviz.view.walls.stored import MOST_NUMBERS, stored_numbers, stored_subject
@@ -194,7 +194,7 @@ def test_numbers_that_stay_look_as_those_that_may_change(net):
     pictures = []
     with offscreen():
         for subject in (stored_subject([net]), Subject(ArraysSource(stored_numbers(net)), panels=(Histogram(),))):
-            view = Mirror(subject, SIZE, bench=bench_of(subject, SIZE, hands=True))
+            view = Mirror(subject, SIZE, bench=bench_of(subject, SIZE))
             view.tick(0.1)
             pictures.append([offscreen().render(view.bench.draw, SIZE)])
             view.bench.hover(over(view.bench, "fc1.weight"))
@@ -218,7 +218,7 @@ def test_two_files_and_their_difference(net, weights, arrays, tmp_path):
         wanted = other[tensor.name].astype(float) - arrays[tensor.name]
         assert np.allclose(tensor.of(frame.values), wanted, atol=1e-7)
     with offscreen():
-        view = Mirror(subject, SIZE, bench=bench_of(subject, SIZE, hands=True))
+        view = Mirror(subject, SIZE, bench=bench_of(subject, SIZE))
         view.tick(0.1)
         offscreen().render(view.bench.draw, SIZE)
         said = words(view.bench)

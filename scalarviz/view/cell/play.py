@@ -17,15 +17,12 @@ from ..cubes.atlas import DEAD, NOT_COMPUTED
 from ..cubes.own import LOOKS, OwnLook
 from ..cubes.quantity import quantity_of
 from ..cubes.sizes import ALL_ALIKE
-from ..ink.equation import descent
 from ..ink.text import figure, loss_text
 from ..page.document import document_of, flags_of, texels_of
 from ..page.looks import map_of, quantity_spec
 from ..panels.wording import newest_beyond, update_names
+from ..screen.account import factors, ledger_of, written
 from ..screen.hud import mistake_words, state_of
-from ..screen.inspector_column import is_plain, written
-from ..screen.inspector_page import state_pairs
-from ..screen.ledger import factors, ledger_of
 from ..watch.actions import ACTIONS
 from ..watch.live import LiveView
 from .asked import Asked
@@ -384,16 +381,14 @@ def _why(account: Account) -> Part:
     ledger = ledger_of(account, LISTED)
     listed = zip(account.terms[:LISTED], ledger.terms, strict=False)
     terms = [[term.sample + 1, *factors(term, shown, ledger.power), shown.text] for term, shown in listed]
-    if is_plain(account):
-        rate = next(sign.value for sign in account.lines[0].signs if sign.name == "lr") or 0.0
-        rule = [descent(account.value, rate, account.gradient, account.new, least=3)]
-    else:
+    rule = [account.descent]
+    if not rule[0]:
         rule = [row for rows in written(account, float("inf"), formulas=False) for _, row in rows]
     return {"step": account.step + 1, "terms": terms, "count": account.count, "unit": ledger.unit,
             "rest": None if ledger.rest is None else ledger.rest.text, "total": ledger.total.text,
             "divisor": f"{account.divisor:,g}", "gradient": ledger.gradient.text, "exact": ledger.exact,
-            "optimizer": account.optimizer, "rule": rule, "state": [list(pair) for pair in state_pairs(account)],
-            "stays": account.frozen or not account.lines, "new": figure(account.new)}  # fmt: skip
+            "optimizer": account.optimizer, "rule": rule, "state": [list(pair) for pair in account.pairs],
+            "stays": account.frozen or not account.update.lines, "new": figure(account.update.after)}  # fmt: skip
 
 
 def showing(bench: Workbench) -> Part:

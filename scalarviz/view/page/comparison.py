@@ -16,14 +16,12 @@ from ...io.atomic import StrPath
 from ...run.sources.played import RecordedSource
 from ...run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ...run.sources.recording.file import check_apart
-from ..compare.heads import MAP, DifferenceScale, both_rows
-from ..compare.subject import pair_subject
-from ..compare.triptych import Triptych
+from ..comparison import MAP, DifferenceScale, both_rows
 from ..cubes.scale import ActivationScale
 from ..ink.places import check_size
 from ..ink.text import loss_text
 from ..ink.theme import get_theme
-from ..shown.subject import Subject
+from ..shown.subject import Subject, pair_subject
 from .document import document_of, flags_of, texels_of
 from .keys import GESTURES, keys_of
 from .looks import map_of
@@ -147,7 +145,7 @@ def comparison_html(
     }  # fmt: skip
     parts = {"run": dense_text(deflated(json.dumps(head, separators=(",", ":")).encode("ascii")))}
     parts |= {name: json.dumps(packed(table, dense=True), separators=(",", ":")) for name, table in tables.items()}
-    beside = Beside(title, look, size, still=still_of(subject, last, size, look, lambda _, *how: Triptych(pair, *how)))
+    beside = Beside(title, look, size, still=still_of(subject, last, size, look))
     return shell(beside, parts, _sentence(last), "openComparison();", "comparison.js", app="comparison")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -198,13 +198,7 @@ def write_page(path: StrPath, page: str, every: int | None = None) -> None:
         )
 
 
-def still_of(
-    subject: Subject,
-    frame: Frame,
-    size: tuple[int, int],
-    theme: str,
-    make: Callable[[Subject, tuple[int, int], str], Workbench] = Workbench,
-) -> bytes:
+def still_of(subject: Subject, frame: Frame, size: tuple[int, int], theme: str) -> bytes:
     """The picture of a frame as WebP, smaller than a page of `size`; empty where nothing can draw."""
     from PIL import Image
 
@@ -215,7 +209,7 @@ def still_of(
         return b""
     share, quality = STILL
     with offscreen():
-        bench = make(subject, size, theme)
+        bench = Workbench(subject, size, theme)
         bench.update(frame)
     picture = Image.fromarray(offscreen().render(bench.draw, size))
     small = picture.resize((max(1, round(size[0] * share)), max(1, round(size[1] * share))), Image.Resampling.LANCZOS)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +26,7 @@ from ..ink.theme import Theme
 from ..ink.widgets import END, AxisSwitch
 from ..shown.ahead import Ahead, holding
 from .drawer import Drawer, Ground, Headline, Point
+from .pace import SHARE as MEASURING
 from .pace import Pace
 from .wording import BEFORE, noun, test_loss, test_share
 
@@ -290,6 +293,7 @@ class LossDrawer(Drawer[LossCurve]):
         self._values: object = None  # at which the end of the dashed curve was measured
         self._data: object = None  # with which
         self._pace = Pace(ground.hints, _PAUSE)
+        self._rest, self._waits = 0.0, False  # a window measures the curve in a share of its time
         self._drawn: tuple[tuple[object, ...], Sketch] | None = None
         self._words: _Words | None = None
         self._words_late = False
@@ -344,7 +348,7 @@ class LossDrawer(Drawer[LossCurve]):
     def moving(self) -> bool:
         """Whether the accuracy is older than the cubes, or the words than the curve."""
         paced = self.panel.test is not None and self.panel.test.accuracy
-        return self._words_late or (paced and (self._pace.late or self._pace.old))
+        return self._words_late or self._waits or (paced and (self._pace.late or self._pace.old))
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Measure what is due, and draw both curves."""
@@ -443,8 +447,11 @@ class LossDrawer(Drawer[LossCurve]):
             self._pace.did()
         elif not due and self._edited(frame):
             self._forget(-1)
-            due = True
-        if due:
+            due, self._rest = True, 0.0
+        self._rest -= math.inf if seconds is None else seconds
+        self._waits = due and not test.accuracy and self.ground.hints and self._rest > 0.0
+        if due and not self._waits:
+            begun_at = perf_counter()
             inputs, targets = test.of(moment)
             if not len(inputs):  # nothing is held back
                 return
@@ -452,6 +459,7 @@ class LossDrawer(Drawer[LossCurve]):
             self._values, self._data = frame.values, frame.data
             self.losses.append(moment.evaluate(inputs, targets))
             self._accuracies.append(test.share(moment))
+            self._rest = (perf_counter() - begun_at) / MEASURING
 
     def _look_back(self, test: TestCurve | HeldBack, moment: Moment) -> None:
         """The losses of the steps before, of who knows; not where one had to wait for it."""

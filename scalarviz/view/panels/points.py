@@ -13,7 +13,7 @@ from ..ink.places import LABEL
 from ..ink.sketch import Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme
-from ..shown.probed import number_of
+from ..shown.subject import number_of
 from .drawer import Drawer, Ground, Point, cut
 
 Plot = TypeVar("Plot", bound=CurveFit | PlaneMap)

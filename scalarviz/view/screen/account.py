@@ -1,37 +1,51 @@
-"""`Account`: why one weight will move, as plain numbers of one opened step; what the inspector draws."""
+"""Why one weight moved, and why it will move: the numbers that the inspector says, true as they are printed.
+
+`account_of` asks a run for the coming step, `ledger_of` and `written` print its terms and its rule; `Explanation` says
+where the gradient of the last step came from and what was done with it.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engine.problem import HALF
+from ...run.core.frame import Frame, Tensor
+from ...run.looking import sample
+from ...scalar.emit import float16
+from ..cubes.quantity import short
+from ..ink.equation import EXACT, Printed, decimals, descent, factor, product, rounds_to, significant
+from ..ink.places import LABEL
+from ..ink.text import MINUS, figure, measure, number
+from ..panels.wording import BEFORE, batch_of, noun
+from ..shown.subject import Subject
+
+if TYPE_CHECKING:
+    from ...run.opened.opened import Along
+    from ...run.opened.passes import Terms
+    from ...run.opened.rule import Token, Update
+    from ...run.run import Run
+
 LISTED = 8
 """Terms that stand in a line of their own."""
-Float = NDArray[np.float64]
+Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
-    """One sample's part of a gradient, before the batch is divided.
+    """One sample's part of a gradient, before the batch is divided."""
 
-    Attributes
-    ----------
-    sample : int
-        Its number in the data; -1: of no sample.
-    delta, x : float
-        What comes from this sample's loss, and what the weight meets.
-    inputs, outputs : ndarray or None
-        The sample, and what the network makes of it.
-    """
-
-    sample: int
-    delta: float
-    x: float
-    inputs: Float | None = None
-    outputs: Float | None = None
+    sample: int  # its number in the data; -1: of no sample
+    delta: float  # what comes from this sample's loss
+    x: float  # what the weight meets
+    inputs: Floats | None = None
+    outputs: Floats | None = None  # what the network makes of it
 
     @property
     def product(self) -> float:
@@ -39,109 +53,314 @@ class Term:
         return self.delta * self.x
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """A piece of a formula: signs alone, or a number with its name."""
-
-    name: str
-    value: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RuleLine:
-    """One line of the optimiser: ``m' = 0.9 · m + 0.1 · g``, with the numbers of this weight."""
-
-    name: str
-    signs: tuple[Sign, ...]
-    result: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Along:
-    """The loss of a batch against one weight alone.
-
-    Attributes
-    ----------
-    values, losses : ndarray, shape (N,)
-        Of the weight, in order, and of the batch.
-    value, loss, slope : float
-        Where the weight stands, the loss there, and what the gradient says of it.
-    """
-
-    values: Float
-    losses: Float
-    value: float
-    loss: float
-    slope: float
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
-    """Everything of one weight at one moment.
+    """Everything of one weight in the step that comes next."""
 
-    Attributes
-    ----------
-    index : int
-        Flat.
-    step : int
-        Steps done: the account is of the step that comes next.
-    edits : int
-        Edits that had been done.
-    value : float
-    frozen : bool
-    terms : tuple of Term
-        The largest by size, at most `LISTED`.
-    count : int
-        Terms that there are.
-    total : float
-        Sum of all of them.
-    divisor : float
-        What the sum is divided by: the samples of the batch, or the sum of their weights; 1 where nothing is divided.
-    gradient : float
-        ``total / divisor``.
-    state : tuple of (str, float)
-        The optimiser's, by name.
-    optimizer : str
-        Class name.
-    lines : tuple of RuleLine
-    new : float
-        The weight after the step.
-    along : Along or None
-    follows : bool
-        Whether it is no weight, and moves after what the step computes.
-    rounded : str
-        Of a run in float16: what becomes of the float16 number that the network computes with.
-    """
-
-    index: int
-    step: int
-    edits: int
-    value: float
+    update: Update  # the weight before and after, its gradient, and the lines of the optimiser's rule
+    step: int  # steps done
+    edits: int  # edits that had been done
     frozen: bool
-    terms: tuple[Term, ...]
-    count: int
-    total: float
-    divisor: float
-    gradient: float
-    state: tuple[tuple[str, float], ...]
+    terms: tuple[Term, ...]  # the largest by size, at most `LISTED`
+    count: int  # terms that there are
+    total: float  # the sum of all of them
+    divisor: float  # the samples of the batch, or the sum of their weights; 1 where nothing is divided
+    state: tuple[tuple[str, float], ...]  # the optimiser's, by name
     optimizer: str
-    lines: tuple[RuleLine, ...]
-    new: float
     along: Along | None = None
-    follows: bool = False
-    rounded: str = ""
+    follows: bool = False  # whether it is no weight, and moves after what the step computes
+    rounded: str = ""  # of a run in float16: what becomes of the number that the network computes with
 
     @property
-    def more(self) -> int:
-        """Terms that are not listed."""
-        return self.count - len(self.terms)
+    def pairs(self) -> list[tuple[str, str]]:
+        """The optimiser's state in words, by name."""
+        return [(short(name), figure(number)) for name, number in self.state]
 
-    def rest(self, listed: int) -> float:
-        """The sum of all but the first `listed` terms."""
-        return self.total - sum(term.product for term in self.terms[:listed])
+    @property
+    def descent(self) -> str:
+        """``w - lr · g`` with numbers, true as printed; empty where the rule is another one."""
+        lines = self.update.lines
+        if len(lines) != 1 or lines[0].formula != PLAIN:
+            return ""
+        rate = next(token.value for token in lines[0].tokens if not isinstance(token, str) and token.name == "lr")
+        return descent(self.update.before, rate, self.update.gradient, self.update.after, least=3)
 
 
-def largest(products: NDArray[Any], most: int = LISTED) -> NDArray[np.intp]:
-    """Places of the `most` largest by size, the largest first; a NaN is larger than any number."""
-    sizes = np.where(np.isnan(products), np.inf, np.abs(products))
-    return np.argsort(-sizes, kind="stable")[:most]
+def account_of(run: Run, index: int, *, along: bool = True) -> Account:
+    """Why the weight at flat `index` will move in the coming step; the run is left as it is."""
+    opened = run.open()
+    terms, update = opened.terms(index, LISTED), opened.update(index)
+    state = zip(run.optimizer.state, run._problem.state, strict=True)
+    return Account(
+        update, opened.step - 1, len(run.log), bool(run._store.frozen[index]),
+        _listed(run, terms, opened.divisor), terms.count, terms.sum * opened.divisor, opened.divisor,
+        tuple((name, float(array[index])) for name, array in state), type(run.optimizer).__name__,
+        opened.loss_along(index) if along else None, opened.follows(index),
+        _rounded(update.before, update.after) if run.dtype == HALF else "",
+    )  # fmt: skip
+
+
+def _rounded(before: float, after: float) -> str:
+    """What becomes of the float16 number of a weight whose float32 number changes."""
+    old, new = float16(before), float16(after)
+    if old == new and before != after:
+        return f"float16: {figure(old)} stays, the update is too small"
+    return f"float16: {figure(old)} becomes {figure(new)}"
+
+
+def _listed(run: Run, terms: Terms, divisor: float) -> tuple[Term, ...]:
+    """The largest terms, a NaN first, with their samples and what the network makes of them."""
+    sizes = np.where(np.isnan(terms.products), np.inf, np.abs(terms.products))
+    array = terms.array[np.argsort(-sizes, kind="stable")]
+    numbers = [int(n) for n in array["sample"]]
+    inputs = {n: np.asarray(sample(run, n)[0], np.float64).ravel() for n in numbers if n >= 0}
+    made = run.predict(np.stack([*inputs.values()])) if inputs else ()
+    outputs = dict(zip(inputs, made, strict=True))
+    return tuple(
+        Term(n, float(term["delta"]) * divisor, float(term["x"]), inputs.get(n), outputs.get(n))
+        for n, term in zip(numbers, array, strict=True)
+    )
+
+
+# ---- The terms of the gradient as a column of numbers that adds up as it is printed.
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The numbers as they are printed, in units of ten to the `power`."""
+
+    power: int
+    terms: tuple[Printed, ...]
+    rest: Printed | None  # of all other terms; None where there are none
+    total: Printed
+    gradient: Printed
+    exact: bool = True  # whether the printed gradient is what the printed sum gives, rounded
+
+    @property
+    def unit(self) -> str:
+        """``e−6``; empty for 1."""
+        return "" if not self.power else f"e{MINUS if self.power < 0 else ''}{abs(self.power)}"
+
+
+def ledger_of(account: Account, listed: int) -> Ledger:
+    """The first `listed` terms, the rest, the sum and the gradient, so that printed numbers add up and divide.
+
+    The rest takes what rounding leaves: some units of its last digit at most.
+    """
+    products = [term.product for term in account.terms[:listed]]
+    power, digits = _scale(products, account.total)
+    unit = 10.0**-power
+    terms = tuple(decimals(p * unit, digits) for p in products)
+    total = decimals(account.total * unit, digits)
+    rest = None
+    if account.count > listed:
+        rest = decimals((account.total - sum(products)) * unit, digits)
+        if all(part.value.is_finite() for part in (total, *terms)):
+            left = total.value - sum(term.value for term in terms)
+            rest = Printed(number(float(left), digits), left, rest.place)
+    return Ledger(power, terms, rest, total, *_divided(account, total, power))
+
+
+def _divided(account: Account, total: Printed, power: int) -> tuple[Printed, bool]:
+    """The gradient with so many digits that the printed sum gives it, and whether it does."""
+    if not (total.value.is_finite() and math.isfinite(account.update.gradient)):
+        return significant(account.update.gradient, 4), True
+    exact = EXACT.divide(total.value.scaleb(power), Decimal(account.divisor))
+    ways = [significant(account.update.gradient, digits) for digits in (3, 4, 2)]
+    found = next((way for way in ways if rounds_to(exact, way)), None)
+    return (ways[0], False) if found is None else (found, True)
+
+
+def _scale(products: list[float], total: float) -> tuple[int, int]:
+    """In which power of ten they are printed, and with how many decimals.
+
+    The largest product has three digits and the sum, of which less may be left, three too as far as there is room.
+    """
+    sizes = [abs(n) for n in products if math.isfinite(n) and n] or [abs(total)]
+    if not sizes[0] or not math.isfinite(sizes[0]):
+        return 0, 4
+    order = math.floor(math.log10(max(sizes)))
+    power = 0 if -3 <= order < 5 else 3 * math.floor(order / 3)
+    digits = 2 - (order - power)
+    if total and math.isfinite(total):
+        digits = max(digits, 2 - (math.floor(math.log10(abs(total))) - power))
+    return power, min(max(digits, 0), 6)
+
+
+def factors(term: Term, shown: Printed, power: int) -> tuple[str, str]:
+    """``δ`` and ``x`` with the fewest digits whose product is the printed one; three where none do."""
+    for of_delta in (3, 4, 5):
+        delta = significant(term.delta * 10.0**-power, of_delta)
+        for of_x in (2, 3, 4):
+            x = decimals(term.x, of_x) if abs(term.x) < 100 else significant(term.x, 4)
+            finite = delta.value.is_finite() and x.value.is_finite()
+            if finite and rounds_to(EXACT.multiply(delta.value, x.value), shown):
+                return signed(delta.text), factor(x.text)
+    return signed(significant(term.delta * 10.0**-power, 3).text), factor(significant(term.x, 3).text)
+
+
+def signed(text: str) -> str:
+    """The text of a number with its sign."""
+    return text if text[0] == MINUS or text in ("0", "NaN") else f"+{text}"
+
+
+# ---- The optimiser's rule with the numbers of one weight, in lines as wide as there is room.
+
+PLAIN = f"w {MINUS} lr · g"
+"""The formula of plain gradient descent, which alone can be printed so that it is true."""
+
+
+def written(account: Account, width: float, *, formulas: bool) -> list[list[tuple[str, str]]]:
+    """By line of the rule the rows of text, each with the name of its colour."""
+    found = []
+    for line in account.update.lines:
+        rows: list[tuple[str, str]] = []
+        numbers = _pieces(line.tokens, numbers=True)
+        result = f" ≈ {_plain_digits(line.result)}"
+        if formulas:
+            rows += [("text3", row) for row in _wrapped([f"{line.name} = ", *_pieces(line.tokens)], width)]
+            rows += [("text1", row) for row in _wrapped([*numbers, result], width)]
+        else:
+            rows += [("text1", row) for row in _wrapped([f"{line.name} = ", *numbers, result], width)]
+        found.append(rows)
+    return found
+
+
+def _pieces(tokens: tuple[Token, ...], *, numbers: bool = False) -> list[str]:
+    """The formula in pieces that are not torn apart, by names or by numbers; a number with a sign has brackets."""
+    pieces: list[str] = []
+    for token in tokens:
+        text = token if isinstance(token, str) else token.name
+        if numbers and not isinstance(token, str):
+            text = _plain_digits(token.value)
+            before = pieces[-1].rstrip() if pieces else ""
+            if text.startswith(MINUS) and before and not before.endswith("("):
+                text = f"({text})"
+        if not pieces or (isinstance(token, str) and text.startswith(" ")):  # a row may end before an operator
+            pieces.append(text)
+        else:
+            pieces[-1] += text
+    return pieces
+
+
+def _plain_digits(value: float) -> str:
+    """Four digits that count, without zeros behind them: ``0.01``, ``413``, ``−4.183e−6``."""
+    text = f"{value:.4g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
+    return text.replace("-", MINUS) if math.isfinite(value) else number(value)
+
+
+def _wrapped(pieces: list[str], width: float) -> list[str]:
+    """The pieces in as few rows as hold them."""
+    rows = [""]
+    for piece in pieces:
+        if rows[-1] and measure(rows[-1] + piece, LABEL) > width:
+            rows.append("   " + piece.lstrip())
+        else:
+            rows[-1] += piece
+    return rows
+
+
+# ---- Where the gradient of the last step came from and what was done with it, as equations true as printed.
+
+LARGEST = 20_000
+"""Weights up to which a sample's own gradient is worked out at every change of the text."""
+Lines = tuple[tuple[str, ...], ...]
+"""Lines of text, each in several ways, the longest first."""
+
+
+class Explanation:
+    """The lines about one weight."""
+
+    def __init__(self, subject: Subject, index: int, tensor: Tensor) -> None:
+        self._subject, self._index, self._tensor = subject, index, tensor
+        reading = [k for k, s in enumerate(subject.stages) if s.whole and tensor in (s.weight, s.bias)]
+        self._stage = reading[0] if len(reading) == 1 else None  # a layer that is called twice has two inputs
+        self._bias = self._stage is not None and tensor is subject.stages[self._stage].bias
+
+    def lines(self, frame: Frame) -> Lines:
+        """``gradient: mean of 1,024 colours' δ·x; of this colour −0.0455 × 0.92 = −0.0419``, and the update.
+
+        After a change by hand they say that gradient and update are older, and what this sample's gradient is now.
+        """
+        if self._subject.source.facts is None or not frame.computed[self._index] or frame.step == 0:
+            return ()
+        own = None if self._stage is None else self._own_term(frame)
+        if frame.edited:
+            now = ((f"gradient of this {noun(self._subject)} now: {own}",),) if own else ()
+            return ((f"gradient and update: {BEFORE}",), *now)
+        after = (*self._descent(frame), *self._rounded(frame))
+        if own is None:  # no layer that is looked into, or a gradient that is no such sum: a penalty, tied weights
+            return ((f"gradient: {batch_of(self._subject)}",), *after)
+        return (self._said(own), *after)
+
+    def _said(self, own: str) -> tuple[str, ...]:
+        """What the gradient is a mean of, and the drawn sample's own term (empty where that cannot be told)."""
+        batch, term = batch_of(self._subject), "δ" if self._bias else "δ·x"
+        assert batch is not None  # only a run's gradients are explained
+        if batch.count == 1:
+            said = short = f"gradient: {term} of {batch.samples}"
+        else:
+            said = f"gradient: {batch.kind} of {batch.samples}' {term}"
+            short = f"gradient: {batch.kind} of {batch.count:,} {term}"
+        if not own:
+            return said, short
+        one = noun(self._subject)
+        return f"{said}; of this {one} {own}", f"{short}; of this {one} {own}", said, short
+
+    def _own_term(self, frame: Frame) -> str | None:
+        """The drawn sample's own term, at the values at which the step took its gradient; after a change at those now.
+
+        Empty where that cannot be told, None where the gradient is no such sum.
+        """
+        subject, source, target = self._subject, self._subject.source, self._subject.target
+        if source.couples:
+            return None
+        shown = frame.activations.get("input")
+        if (not source.can.predict or subject.probe is None or target is None or shown is None
+                or len(frame.values) > LARGEST or not np.array_equal(shown, np.ravel(subject.probe))):  # fmt: skip
+            return ""  # a sample that was drawn by hand has no target that it should become
+        at = frame.exact.astype(np.float64) - (0.0 if frame.edited else frame.update)
+        gradient = source.sample_gradient(subject.probe, target, at)
+        delta, x, own = self._factors(gradient, source.activations(subject.probe, at))
+        if abs(delta * x - own) > 1e-9 * max(abs(own), abs(delta * x), 1e-12):
+            return None
+        return significant(own, 3).text if self._bias else product(delta, x, own)
+
+    def _factors(self, gradient: Floats, activations: Mapping[str, Floats]) -> tuple[float, float, float]:
+        """δ of the unit, x of the input, and the gradient itself, for one sample."""
+        assert self._stage is not None
+        stage = self._subject.stages[self._stage]
+        assert stage.weight is not None  # only layers are looked into
+        own = float(gradient[self._index])
+        before = "input" if self._stage == 0 else self._subject.stages[self._stage - 1].name
+        x = np.concatenate([activations[name] for name in stage.sources or (before,)])
+        place = self._index - self._tensor.start
+        i, j = (place, 0) if self._bias else divmod(place, len(x))
+        if stage.bias is not None and not self._bias:
+            return float(gradient[stage.bias.start + i]), float(x[j]), own
+        # δ from the weight with the largest input, so that a bias is checked as well
+        row, largest = stage.weight.of(gradient)[i], int(np.argmax(np.abs(x)))
+        delta = float(row[largest] / x[largest]) if x[largest] else (own if self._bias else 0.0)
+        return delta, 1.0 if self._bias else float(x[j]), own
+
+    def _rounded(self, frame: Frame) -> Lines:
+        """Of a run in float16: the weight that the optimiser changes, and whether the network saw the change."""
+        if frame.master is None or self._tensor.buffer:
+            return ()
+        master, update = float(frame.master[self._index]), float(frame.update[self._index])
+        said = f"float32 weight: {master:.7g}"
+        if update and float16(master - update) == frame.values[self._index]:
+            short = f"{said}; rounds to the same float16"
+            return ((f"{said}; the update was too small, it rounds to the same float16", short, said),)
+        return ((said,),)
+
+    def _descent(self, frame: Frame) -> Lines:
+        """``w − lr·g:  0.2369 − 0.5 × 0.0048 = 0.2345``, where that is what the step did."""
+        after, gradient = float(frame.exact[self._index]), float(frame.gradient[self._index])
+        before = after - float(frame.update[self._index])
+        change = frame.lr * gradient
+        slack = 8 * float(np.finfo(frame.values.dtype).eps) * max(abs(before), abs(after), abs(change))
+        if frame.frozen[self._index] or not abs(before - change - after) <= slack:
+            return ()
+        line = descent(before, frame.lr, gradient, after)
+        return ((f"last update: w \N{MINUS SIGN} lr·gradient = {line}", line),)

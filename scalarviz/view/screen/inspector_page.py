@@ -1,46 +1,42 @@
-"""`Page`: a column of sections, written from top to bottom; what a click on it means is kept with its place."""
+"""The sections of the inspector, written from top to bottom; what a click on them means is kept with its place."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
-from ..cubes.quantity import short
+from ..ink.axes import Axes, Scale
+from ..ink.equation import Printed, factor, significant
 from ..ink.places import LABEL, TITLE
 from ..ink.sketch import Box, Does, Sketch
-from ..ink.text import figure, measure
+from ..ink.text import CAP_HEIGHT, figure, loss_text, measure, short
 from ..ink.theme import Theme
 from ..ink.widgets import Entry, button
 from ..panels.wording import batch_of, update_names
 from ..shown.subject import Subject
-from .account import Account
+from .account import PLAIN, Account, Term, factors, ledger_of, signed, written
 from .selection import Part, tensor_of
+
+if TYPE_CHECKING:
+    from ...run.opened.opened import Along
 
 
 @dataclass(slots=True, eq=False)
 class Page:
-    """What has been written so far.
-
-    Attributes
-    ----------
-    x, width : float
-        Left edge and width of the column (logical pixels).
-    y : float
-        Where the next section begins.
-    theme : Theme
-    over : Does or None
-        What a click at the pointer would do: its place is marked.
-    sketch : Sketch
-    """
+    """A column (logical pixels) and what has been written so far."""
 
     x: float
-    y: float
+    y: float  # where the next section begins
     width: float
     theme: Theme
-    over: Does | None = None
+    over: Does | None = None  # what a click at the pointer would do: its place is marked
     sketch: Sketch = field(default_factory=Sketch)
 
     @property
@@ -58,6 +54,18 @@ class Page:
         y = round(self.y + gap / 2)
         self.sketch.line((self.x, y), (self.right, y), self.theme.border, 1.0)
         self.y += gap
+
+    def head(self, name: str, note: str) -> None:
+        """Who it is in one line, in two where that is too long."""
+        self.y += 17
+        size = TITLE if measure(name, TITLE, True) <= self.width else LABEL
+        self.sketch.text(self.x, self.y, name, size, self.theme.text1, bold=True)
+        if note and measure(note, LABEL) > self.width - measure(name, TITLE, True) - 12:
+            self.y += 18
+            self.sketch.text(self.x, self.y, note, LABEL, self.theme.text2)
+        elif note:
+            self.sketch.text(self.right, self.y, note, LABEL, self.theme.text2, anchor="right")
+        self.y += 6
 
     def heading(self, title: str, note: str = "") -> None:
         """A bold title, and at the right what it is about, as far as there is room."""
@@ -132,30 +140,23 @@ def _width(parts: Sequence[Part], names: Sequence[str]) -> float:
 
 
 def draw_figures(
-    sketch: Sketch,
-    at: tuple[float, float],
-    width: float,
-    below: float,
-    theme: Theme,
-    frame: Frame,
-    subject: Subject,
-    index: int,
-    entry: Entry | None = None,
-    ratio: bool = False,
-) -> Box:
+    page: Page, width: float, below: float, frame: Frame, subject: Subject, index: int, entry: Entry | None,
+    *, ratio: bool = False,
+) -> Box:  # fmt: skip
     """Value, gradient and last update of the weight `index` in columns, each number so far `below` its word.
 
     An `entry` stands in the place of the value while it is typed. `ratio` is a fourth column: how large the update is
     beside the value. Returns the box of the value.
     """
-    x, y = at
+    x, y, sketch, theme = page.x, page.y, page.sketch, page.theme
     step = width / 4 if ratio else min(width / 3, 98.0)
     shown = _columns(frame, subject, index, step)
     wide = max(measure(shown[0][1], TITLE), 44.0)
+    if entry is not None:
+        wide = max(min(step * 2, width) - 4, entry.width)
+        shown = [shown[0], *shown[3:]]
     box = (x - 5, y + below - 16, wide + 10, 22)
     if entry is not None:
-        box = (x - 5, y + below - 16, max(min(step * 2, width) - 4, entry.width) + 10, 22)
-        shown = [shown[0], *shown[3:]]
         entry.draw(sketch, box, theme)
     for k, (words, value, older, size) in enumerate(shown):
         word = next((w for w in words if measure(w, LABEL) <= step - 4), words[0] if k == 0 else "")
@@ -192,32 +193,298 @@ def _columns(frame: Frame, subject: Subject, index: int, step: float) -> list[tu
     moved = bool(frame.known("update")[index])
     if subject.source.facts is None and not (frame.computed.any() or moved):
         return found
-    words = "none" if _untrained(subject, index) else "not computed yet"
+    words = "none" if tensor_of(subject, index).buffer else "not computed yet"
     words = "not recorded" if subject.source.lacks("gradient") else words
     missing = words if step * 2 > measure(words, LABEL) + 8 else "\N{EN DASH}"
     if computed or subject.source.facts is not None or frame.computed.any():
         found.append((names, figure(float(frame.gradient[index])) if computed else missing, frame.edited, size))
     if frame.frozen[index]:
         found.append((("last update",), "frozen", False, size))
-    elif moved or (_untrained(subject, index) and frame.computed.any()):
+    elif moved or (tensor_of(subject, index).buffer and frame.computed.any()):
         found.append((update_names(frame), figure(float(frame.update[index])), frame.edited, size))
     return found
 
 
-def _untrained(subject: Subject, index: int) -> bool:
-    return tensor_of(subject, index).buffer
-
-
-def draw_row(
-    sketch: Sketch, at: tuple[float, float], step: float, pairs: Sequence[tuple[str, str]], theme: Theme
-) -> None:
+def draw_row(page: Page, step: float, pairs: Sequence[tuple[str, str]]) -> None:
     """Words with a number below each, every `step` pixels."""
-    x, y = at
     for k, (word, value) in enumerate(pairs):
-        sketch.text(x + k * step, y, word, LABEL, theme.text3)
-        sketch.text(x + k * step, y + 19, value, LABEL, theme.text1)
+        page.sketch.text(page.x + k * step, page.y, word, LABEL, page.theme.text3)
+        page.sketch.text(page.x + k * step, page.y + 19, value, LABEL, page.theme.text1)
 
 
-def state_pairs(account: Account) -> list[tuple[str, str]]:
-    """The optimiser's state by name."""
-    return [(short(name), figure(number)) for name, number in account.state]
+# ---- The terms of the gradient: a sample, its factors, its bar and its product in each row.
+
+ROW = 20.0
+_DELTA, _BAR, _BAR_WIDE = 180.0, 190.0, 46.0  # right edge of "δ × x", left edge and width of the bars
+
+
+def ledger_height(account: Account, listed: int) -> float:
+    """Logical pixels that the section takes."""
+    rows = min(listed, len(account.terms)) + (account.count > listed) + 1 + (account.divisor != 1)
+    return 22 + ROW * rows + 8
+
+
+def draw_ledger(page: Page, account: Account, subject: Subject, listed: int) -> None:
+    """The section, `listed` terms long."""
+    listed = min(listed, len(account.terms))
+    book, theme, sketch = ledger_of(account, listed), page.theme, page.sketch
+    what = "δ" if all(term.x == 1.0 for term in account.terms) else "δ × x"
+    title = f"{listed} largest of {account.count:,} terms" if account.count > listed else f"{account.count:,} terms"
+    if account.count == 1:
+        title = "one term"
+    page.heading(f"step {account.step + 1:,}: {title}", what + (f", in {book.unit}" if book.unit else ""))
+    sizes = [abs(t.product) for t in account.terms if math.isfinite(t.product)]
+    most = max(sizes, default=0.0) or 1.0
+    for term, shown in zip(account.terms, book.terms, strict=False):
+        _row(page, term, shown, book.power, most, subject)
+    if book.rest is not None:
+        _sum_row(page, f"{account.count - listed:,} more", signed(book.rest.text), theme.text3)
+    line = round(page.y + 3)
+    sketch.line((page.x + _BAR, line), (page.right, line), theme.flow, 1.0)
+    page.y += 4
+    equal = "=" if book.exact else "≈"
+    if account.divisor != 1:
+        unit = f"  (in {book.unit})" if book.unit else ""
+        _sum_row(page, f"sum{unit}", signed(book.total.text), theme.text2)
+        by = f"÷ {account.divisor:,.10g}"
+        _sum_row(page, f"{by} {equal} gradient", signed(book.gradient.text), theme.pulse, bold=True)
+    else:
+        _sum_row(page, f"sum {equal} gradient", signed(book.gradient.text), theme.pulse, bold=True)
+    page.y += 4
+
+
+def _row(page: Page, term: Term, shown: Printed, power: int, most: float, subject: Subject) -> None:
+    sketch, theme = page.sketch, page.theme
+    top, base = page.y, page.y + 15
+    if (
+        term.sample >= 0
+        and term.inputs is not None
+        and page.spot((page.x, top, page.width, ROW), "sample", term.sample)
+    ):
+        sketch.rect(page.x - 4, top + 0.5, page.width + 8, ROW - 1, radius=4, fill=theme.tray, stroke=theme.border)
+    draw_sample(page, (page.x, top + 2), term, subject)
+    delta, x = factors(term, shown, power)
+    line = delta if term.x == 1.0 else f"{delta} × {x}"
+    if measure(line, LABEL) > _DELTA - SAMPLE - 4 and term.x != 1.0:
+        line = f"{signed(significant(term.delta * 10.0**-power, 3).text)} × {factor(significant(term.x, 3).text)}"
+    sketch.text(page.x + _DELTA, base, line, LABEL, theme.text2, anchor="right")
+    if math.isfinite(term.product):
+        wide = max(1.0, _BAR_WIDE * min(abs(term.product) / most, 1.0))
+        colour = theme.gradient[3] if term.product >= 0 else theme.gradient[1]
+        sketch.rect(page.x + _BAR, top + 4, wide, 12, radius=2, fill=colour)
+    sketch.text(page.right, base, signed(shown.text), LABEL, theme.text1, anchor="right")
+    page.y += ROW
+
+
+def _sum_row(page: Page, words: str, text: str, colour: str, *, bold: bool = False) -> None:
+    page.sketch.text(page.x, page.y + 15, words, LABEL, page.theme.text2)
+    page.sketch.text(page.right, page.y + 15, text, LABEL, colour, bold=bold, anchor="right")
+    page.y += ROW
+
+
+# ---- A sample in a line of text: its colour and what becomes of it, its small picture, or its number.
+
+SAMPLE = 68.0
+"""Logical pixels that it takes across."""
+_WIDE, _HIGH, _GAP = 24.0, 14.0, 40.0
+
+
+def draw_sample(page: Page, at: tuple[float, float], term: Term, subject: Subject) -> None:
+    """The sample of a term, 16 pixels high, from the upper left corner `at` on."""
+    x, y = at
+    sketch, theme = page.sketch, page.theme
+    if term.inputs is not None and subject.sample.colours and len(term.inputs) == 3:
+        sketch.rect(x, y + 1, _WIDE, _HIGH, radius=3, fill=_colour(term.inputs), stroke=theme.border)
+        if term.outputs is not None and len(term.outputs) == 3:
+            sketch.arrow((x + _WIDE + 3, y + 8), (x + _GAP - 3, y + 8), theme.flow, 1.2, head=5.0)
+            sketch.rect(x + _GAP, y + 1, _WIDE, _HIGH, radius=3, fill=_colour(term.outputs), stroke=theme.border)
+        return
+    side = 0 if term.inputs is None else math.isqrt(len(term.inputs))
+    if term.inputs is not None and subject.sample.sheet and side * side == len(term.inputs) and side > 1:
+        sketch.image(
+            (x, y - 1, 18, 18), _picture(np.ascontiguousarray(term.inputs, np.float64).tobytes(), side, theme.name)
+        )
+        x += 24
+    name = "all" if term.sample < 0 else f"{term.sample:,}"
+    sketch.text(x, y + 8 + CAP_HEIGHT * LABEL / 2, name, LABEL, theme.text3)
+
+
+def _colour(numbers: NDArray[np.floating]) -> NDArray[np.float64]:
+    return np.clip(np.nan_to_num(np.asarray(numbers, np.float64)), 0.0, 1.0)
+
+
+@lru_cache(maxsize=64)
+def _picture(numbers: bytes, side: int, theme: str) -> NDArray[np.uint8]:
+    """Ink 0..1, float64, bright on a dark ground; the same array for the same numbers, so it is uploaded once."""
+    ink = np.frombuffer(numbers).reshape(side, side)
+    shade = np.clip(np.nan_to_num(ink), 0.0, 1.0)
+    grey = np.round(255 * (shade if theme == "dark" else 1.0 - shade)).astype(np.uint8)
+    return np.repeat(grey[:, :, None], 3, axis=2)
+
+
+# ---- The optimiser's rule with the numbers of one weight.
+
+LINE = 18.0
+
+
+def rule_height(account: Account, width: float, *, formulas: bool = True) -> float:
+    """Logical pixels that the section takes, with or without the formulas of a rule of several lines."""
+    rounded = LINE if account.rounded and not account.follows else 0.0
+    if not account.update.lines:
+        return 22.0 + LINE + rounded
+    if account.descent:
+        return 22.0 + 24.0 + rounded
+    return 22.0 + rounded + LINE * sum(len(rows) for rows in written(account, width, formulas=formulas)) + 4.0
+
+
+def draw_rule(page: Page, account: Account, *, formulas: bool = True) -> None:
+    """The section: the optimiser's name, every line of its rule with numbers, and what of it float16 holds."""
+    _draw_lines(page, account, formulas)
+    if account.rounded and not account.follows:
+        page.sketch.text(page.x, page.y + 13, account.rounded, LABEL, page.theme.text2)
+        page.y += LINE
+
+
+def _draw_lines(page: Page, account: Account, formulas: bool) -> None:
+    theme, sketch = page.theme, page.sketch
+    if account.follows:
+        page.heading(f"step {account.step + 1:,}", "no optimiser moves it")
+        text = f"follows the batch: becomes {figure(account.update.after)}"
+        sketch.text(page.x, page.y + 13, text, LABEL, theme.text2)
+        page.y += LINE
+        return
+    if not account.update.lines:
+        page.heading(account.optimizer)
+        sketch.text(page.x, page.y + 13, "frozen: it stays" if account.frozen else "it stays", LABEL, theme.text2)
+        page.y += LINE
+        return
+    if account.descent:
+        page.heading(account.optimizer, f"{PLAIN} = w'")
+        text = account.descent
+        body, sign, result = text.rpartition("=" if "=" in text else "≈")
+        size = TITLE if measure(text, TITLE) <= page.width else LABEL
+        sketch.text(page.x, page.y + 17, f"{body}{sign} ", size, theme.text2)
+        at = page.x + measure(f"{body}{sign} ", size)
+        sketch.text(at, page.y + 17, result.strip(), size, theme.text1, bold=True)
+        page.y += 24
+        return
+    page.heading(account.optimizer, "this weight's numbers")
+    for rows in written(account, page.width, formulas=formulas):
+        for colour, row in rows:
+            sketch.text(page.x, page.y + 13, row, LABEL, getattr(theme, colour))
+            page.y += LINE
+    page.y += 4
+
+
+# ---- Two small plots: how a weight moved, and what the loss would be if it were another.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moved:
+    """How a weight moved, and where it stands now."""
+
+    steps: NDArray[np.float64]
+    values: NDArray[np.float64]
+    step: float
+    value: float
+
+    @property
+    def since(self) -> str:
+        """From where on, in words."""
+        return f"since step {int(self.steps[0]):,}" if len(self.steps) else ""
+
+
+def draw_plots(page: Page, moved: Moved, along: Along | None, height: float, *, opened: bool) -> None:
+    """How it moved; where the coming step is `opened` beside it what if, for which there is no time while it runs."""
+    wide = (page.width - 16.0) / 2 if opened else page.width
+    if moved.since:
+        _title(page, (page.x, page.y, wide, height), "value", moved.since)
+    draw_moved(page, (page.x, page.y + 26, wide, height - 36), moved)
+    if opened:
+        box = (page.x + wide + 16.0, page.y, wide, height)
+        if along is None:
+            _title(page, box, "what if", "")
+            page.sketch.text(box[0], box[1] + 34, "shown at rest", LABEL, page.theme.text3)
+        else:
+            _draw_along(page, box, along)
+    page.y += height
+
+
+def _title(page: Page, box: Box, title: str, note: str) -> None:
+    x, y, width, _ = box
+    page.sketch.text(x, y + 14, title, LABEL, page.theme.text1, bold=True)
+    if measure(title, LABEL, True) + 8 + measure(note, LABEL) <= width:
+        page.sketch.text(x + width, y + 14, note, LABEL, page.theme.text3, anchor="right")
+
+
+def axes_of(box: Box, across: NDArray[np.floating], up: NDArray[np.floating]) -> Axes:
+    """Axes without numbers that hold all of these."""
+    low, high = float(up.min()), float(up.max())
+    middle, span = (low + high) / 2, max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-12)
+    left, right = float(across.min()), float(across.max())
+    return Axes(box, Scale(left, right if right > left else left + 1.0), Scale(middle - span / 2, middle + span / 2))
+
+
+def draw_moved(page: Page, box: Box, moved: Moved) -> None:
+    """The value by step, its range at the right, and where it stands now."""
+    sketch, theme = page.sketch, page.theme
+    known = np.isfinite(moved.values)
+    steps, values = moved.steps[known], moved.values[known]
+    if not len(steps):
+        return
+    low, high = short(float(values.min())), short(float(values.max()))
+    x, y, width, height = box
+    margin = max(measure(low, LABEL), measure(high, LABEL)) + 6
+    axes = axes_of((x, y, width - margin - 4, height), steps, values)
+    for text, level in ((high, axes.box[1]), (low, axes.box[1] + axes.box[3])):
+        sketch.line((x, level), (x + width - margin, level), theme.grid, 1.0)
+        if low != high or level == axes.box[1]:
+            sketch.text(x + width, level + 4, text, LABEL, theme.text3, anchor="right")
+    left, top, wide, tall = axes.box
+    if steps[-1] > steps[0]:
+        page.spot((left, top - 4, wide, tall + 8), "moment", f"{steps[0]:.0f} {steps[-1]:.0f}")
+    path = axes.points(steps, values)
+    before = steps <= moved.step
+    if (~before).any() and before.any():  # what is still to come on this branch
+        sketch.polyline(path[np.count_nonzero(before) - 1 :], theme.flow, 1.6)
+    if before.sum() > 1:
+        sketch.polyline(path[before], theme.text1, 2.0)
+    if np.isfinite(moved.value):
+        at = axes.point(moved.step, moved.value)
+        if (~before).any():
+            sketch.line((at[0], top - 6), (at[0], top + tall + 8), theme.text2, 1.0)
+        sketch.disc(*at, 4.0, theme.text1)
+
+
+def _draw_along(page: Page, box: Box, along: Along) -> None:
+    """The loss of the batch by this weight alone; the gradient is the slope of the violet line.
+
+    Below the axis stand weights, the loss of the one that it has stands above.
+    """
+    sketch, theme = page.sketch, page.theme
+    said = f"loss {loss_text(along.loss)}"
+    fits = measure("what if", LABEL, True) + 8 + measure(said, LABEL) <= box[2]
+    _title(page, box, "what if", said if fits else "loss")
+    known = np.isfinite(along.losses)
+    values, losses = along.weights[known], along.losses[known]
+    x, y, width, height = box
+    if len(values) < 2:
+        sketch.text(x, y + 34, "not finite", LABEL, theme.text3)
+        return
+    axes = axes_of((x + 2, y + 24, width - 4, height - 42), values, np.append(losses, along.loss))
+    base = axes.box[1] + axes.box[3]
+    sketch.line((x, base), (x + width, base), theme.grid, 1.0)
+    low, high = short(axes.across.low, signed=True), short(axes.across.high, signed=True)
+    sketch.text(x, y + height - 3, low, LABEL, theme.text3)
+    sketch.text(x + width, y + height - 3, high, LABEL, theme.text3, anchor="right")
+    sketch.polyline(axes.points(values, losses), theme.text1, 2.0)
+    if np.isfinite([along.value, along.loss, along.slope]).all():
+        reach = 0.3 * (axes.across.high - axes.across.low)
+        if along.slope:
+            reach = min(reach, 0.4 * (axes.up.high - axes.up.low) / abs(along.slope))
+        ends = axes.slope(along.value, along.loss, along.slope, reach)
+        sketch.lines(ends[:1], ends[1:], theme.pulse, 1.6)
+        sketch.disc(*axes.point(along.value, along.loss), 4.0, theme.pulse)
+        text = short(along.value, signed=True)
+        if measure(low, LABEL) + measure(text, LABEL) + measure(high, LABEL) + 16 <= width:
+            sketch.text(x + width / 2, y + height - 3, text, LABEL, theme.text2, anchor="middle")

@@ -26,7 +26,7 @@ from ..shown.subject import Subject
 from ..space.camera import Camera
 from ..space.layout import Layout
 from ..space.plate import Plate
-from .explanation import Lines
+from .account import Lines
 from .inspector import HIGH, LOW, WIDE, Inspector
 from .selection import Selection, who
 from .side import SidePanels
@@ -268,11 +268,11 @@ class Touch:
         if column is not None:
             opened = self.asks and self._subject.source.can.open
             lines = () if opened else self._explanation
-            return [sketch, inspector.column(column, view.theme, frame, lines, self.over, opened=opened)]
+            return [sketch, inspector.sketch(column, view.theme, frame, lines, self.over, opened=opened)]
         if box is None:
             inspector.hide()
             return [sketch]
-        return [sketch, inspector.sketch(box, view.theme, frame, self._explanation)]
+        return [sketch, inspector.sketch(box, view.theme, frame, self._explanation, low=True)]
 
     def column(self, places: Places) -> Box | None:
         """Where in the side column the inspector stands; None where nothing is selected or there is no column."""
@@ -290,22 +290,13 @@ class Touch:
         plate = plate_of(view.layout, selection.main)
         share = 1.0 if plate is None else view.share(plate, selection.main)
         now = (selection, view.layout, view.camera, share)
-        return self._outlined.of(now, lambda: _outline_of(selection, view))
+        return self._outlined.of(now, lambda: outline_of(selection, view))
 
     def _hovered(self, index: int, frame: Frame, view: View) -> list[Sketch]:
-        sketch, plate = Sketch(), plate_of(view.layout, index)
-        if plate is None:
-            return [sketch]
+        if plate_of(view.layout, index) is None:
+            return []
         selected = self.inspector is not None and self.inspector.single and self.inspector.index == index
-        paths = (
-            None
-            if selected
-            else brackets(plate, index - plate.start, view.camera, view.project, view.share(plate, index))
-        )
-        if paths:
-            starts, ends = (np.concatenate([path[k : k + 2] for path in paths]) for k in (0, 1))
-            sketch.lines(starts, ends, view.theme.background, 4.6, round_ends=True)
-            sketch.lines(starts, ends, view.theme.selection, 2.6, round_ends=True)
+        sketch = Sketch() if selected else bracketed(index, view)
         known = who(self._subject, index)
         more = [known.meaning] if known.meaning else []
         if view.quantity.name != "weight":
@@ -348,7 +339,19 @@ def plate_of(layout: Layout, index: int) -> Plate | None:
     return next(found, None)
 
 
-def _outline_of(selection: Selection, view: View) -> list[NDArray[np.float64]]:
+def bracketed(index: int, view: View) -> Sketch:
+    """Brackets around the cube of the weight at a flat index."""
+    sketch, plate = Sketch(), plate_of(view.layout, index)
+    paths = None if plate is None else brackets(plate, index - plate.start, view.camera, view.project,
+                                                view.share(plate, index))  # fmt: skip
+    if paths:
+        starts, ends = (np.concatenate([path[k : k + 2] for path in paths]) for k in (0, 1))
+        sketch.lines(starts, ends, view.theme.background, 4.6, round_ends=True)
+        sketch.lines(starts, ends, view.theme.selection, 2.6, round_ends=True)
+    return sketch
+
+
+def outline_of(selection: Selection, view: View) -> list[NDArray[np.float64]]:
     """Around one cube its silhouette; around several the edge of the region on each plate."""
     layout, camera = view.layout, view.camera
     if selection.single:

@@ -1,24 +1,30 @@
-"""`Subject`: what a workbench shows, whatever it was made from: a scene, a run, or plain arrays."""
+"""`Subject`: what a workbench shows, whatever it was made from: a scene, a run, recordings, or plain arrays.
+
+`Probed` chooses the sample whose way is drawn where other data are learnt from; `standing` looks at another step.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...checks import integer
 from ...errors import InputError, TypeMismatchError
 from ...io import CsvTable
 from ...run.core.frame import Frame, Stage, Tensor
 from ...run.edits import Edit
 from ...run.looking import FrameRequest
-from ...run.panels import LossCurve, Panel, PlaneMap, RecordedPictures
+from ...run.panels import CurveFit, LossCurve, Panel, PlaneMap, RecordedPictures
 from ...run.run import Run
 from ...run.scene.scene import Plan, Scene
 from ...run.source import Moment, RunSource, Source
 from ...run.sources.played import RecordedSource
+from ...run.sources.recorded_pair import RecordedPair
 from ...run.sources.recording.contents import Picture
 from ...run.sources.recording.recorded import Recorded
 from ...run.sources.watched import Watched
@@ -223,7 +229,8 @@ def subject_of(x: object) -> Subject:
 
     Parameters
     ----------
-    x : Scene, Run, Module, Weight, Parameter, sequence of these, torch.nn.Module, tree of arrays, or Watched
+    x : Subject, Scene, Run, recording, two of them, Module, Weight, Parameter, torch.nn.Module, arrays, or Watched
+        Weights and Parameters one or several; arrays by name, in dicts and lists.
 
     Raises
     ------
@@ -234,6 +241,10 @@ def subject_of(x: object) -> Subject:
     """
     from ...nn import Module
 
+    if isinstance(x, Subject):
+        return x
+    if isinstance(x, RecordedPair):
+        return pair_subject(x)
     if isinstance(x, Run):
         x = Scene("run", x)
     if isinstance(x, Scene):
@@ -293,6 +304,16 @@ def recorded_sample(source: RecordedSource) -> Sample:
     return Sample(inputs, outputs, target, colours, "sheet" in about.speaks_of)
 
 
+def pair_subject(pair: RecordedPair) -> Subject:
+    """The subject of a comparison, whose inputs and outputs have names where both recordings give them the same."""
+    if not pair.way:
+        return Subject(pair)
+    a, b = (recorded_sample(one) if isinstance(one, RecordedSource) else NOTHING for one in pair.pair)
+    inputs = a.inputs if a.inputs == b.inputs else _names((), len(a.inputs), "x")
+    outputs = a.outputs if a.outputs == b.outputs else _names((), pair.way[-1].outputs, "y")
+    return Subject(pair, sample=Sample(inputs, outputs, sheet=a.sheet and b.sheet))
+
+
 def _recorded_panels(source: RecordedSource) -> Iterator[RecordedPictures]:
     """What the panels of the scene left in the file, in its order."""
     found: dict[str, list[Picture]] = {}
@@ -336,3 +357,119 @@ def _named(x: object) -> dict[str, Any]:
         name = getattr(part, "name", None) or f"w{k}"
         parts[name if name not in parts else f"{name} ({k})"] = part
     return parts
+
+
+# ---- The sample whose way is drawn stays one of the points that are shown, whatever is learnt from by now.
+
+NEAR = 1e-6
+"""Of its size: how far a sample may be from itself, which was rounded to float32 on its way."""
+
+
+def number_of(samples: Float, probe: Float) -> int | None:
+    """Which of `samples` (N, n) the `probe` (n,) is; None where it is none of them."""
+    if samples.shape[1:] != probe.shape or not len(samples):
+        return None
+    away = np.abs(samples - probe).max(axis=1)
+    index = int(np.argmin(away))
+    return index if away[index] <= NEAR * (1 + np.abs(probe).max()) else None
+
+
+class Probed:
+    """Chooses the sample whose way is drawn where other data are learnt from: after an edit, an undo, on a branch.
+
+    It is the one that was chosen last, by a hand or at the beginning, wherever that is among the points; else the
+    first sample that is learnt from. Samples that a scene gave stay, and so do those of pictures without points.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self._follows = subject.of_data and any(isinstance(p, PlaneMap | CurveFit) for p in subject.panels)
+        self._chosen = self._seen = _copied(subject)
+        self._data: object = None
+
+    def follow(self, subject: Subject, frame: Frame) -> bool:
+        """Choose for a frame; returns whether it is another sample, or has another target, than before."""
+        data, self._data = self._data, frame.data
+        if frame.data is None or frame.data is data or not self._follows or subject.target is None:
+            return False
+        if not _same(self._seen, now := _copied(subject)):  # a hand has chosen another one since
+            self._chosen = now
+        found = self._found(subject, frame)
+        if found is None or _same(found, now):
+            self._seen = now
+            return False
+        subject.choose(*found)
+        self._seen = _copied(subject)
+        return True
+
+    def _found(self, subject: Subject, frame: Frame) -> tuple[Float, Float] | None:
+        """The sample with its target; None where there is none that fits."""
+        probe, target = self._chosen
+        for inputs, targets in _points(subject, frame):
+            if inputs.shape[1:] != probe.shape or targets.shape[1:] != target.shape:
+                continue
+            index = number_of(np.hstack([inputs, targets]), np.hstack([probe, target]))
+            if index is None:
+                index = number_of(inputs, probe)  # the same place, wanted is something else there
+            if index is not None:
+                return np.asarray(inputs[index], np.float64), np.asarray(targets[index], np.float64)
+        learnt = frame.samples()
+        if learnt is None or not len(learnt[0]):
+            return None
+        first, wanted = (np.asarray(part[0], np.float64) for part in learnt)
+        return (first, wanted) if (first.shape, wanted.shape) == (probe.shape, target.shape) else None
+
+
+def _points(subject: Subject, frame: Frame) -> Iterator[tuple[Float, Float]]:
+    """Samples and targets that are learnt from, and those that a panel draws: points that are held back too."""
+    learnt = frame.samples()
+    if learnt is not None:
+        yield learnt
+    moment = Moment(frame, subject.source)
+    for panel in subject.panels:
+        now = panel if panel.at is None else panel.at(moment)
+        if not isinstance(now, PlaneMap | CurveFit) or now.points is None:
+            continue
+        try:
+            points = now.points(moment)
+            places = np.asarray(points.x, np.float64)
+            samples = now.inputs(places if isinstance(now, PlaneMap) else places[:, 0])
+        except Exception:  # the scene's own function: its panel says so in its place
+            continue
+        yield np.asarray(samples, np.float64), np.asarray(points.target, np.float64)[:, None]
+
+
+def _copied(subject: Subject) -> tuple[Float, Float]:
+    probe, target = subject.probe, subject.sample.target
+    return tuple(np.zeros(0) if part is None else part.copy() for part in (probe, target))  # type: ignore[return-value]
+
+
+def _same(one: tuple[Float, Float], other: tuple[Float, Float]) -> bool:
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one, other, strict=True))
+
+
+# ---- A look at another step.
+
+
+@contextmanager
+def standing(source: Source, step: int | None) -> Iterator[None]:
+    """Let `source` stand at a step while the block runs; None leaves it where it is.
+
+    Raises
+    ------
+    InputError
+        There is no such step, or the source keeps no past.
+    """
+    if step is None:
+        yield
+        return
+    step, (first, newest) = integer("step", step, 0), source.span
+    if not source.can.go:
+        raise InputError(f"step: {source.what} is shown as it is now; a Run or a Scene keeps its past")
+    if not first <= step <= newest:
+        raise InputError(f"step: got {step:,}; allowed: {first:,} to {newest:,}, the steps that were done")
+    here = source.frame().step
+    source.to(step)
+    try:
+        yield
+    finally:
+        source.to(here)

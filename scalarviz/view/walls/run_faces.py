@@ -13,7 +13,6 @@ from ...run.panels import LossCurve, Panel, Table
 from ...run.questions.ranges import extent
 from ...run.scene.scene import Scene
 from ...sweep.result import Result
-from ..benches import any_subject
 from ..ink.painter import Painter
 from ..ink.places import arrange
 from ..ink.sketch import Box
@@ -22,7 +21,7 @@ from ..out.offscreen import offscreen
 from ..page.pictures import WINDOW
 from ..panels.image import AIR
 from ..screen.side import SidePanels
-from ..shown.subject import Subject
+from ..shown.subject import Subject, subject_of
 from ..workbench import Workbench
 from .door import Building
 from .runs import Standing, let_go
@@ -56,7 +55,7 @@ class Thumbs:
 
     def plates(self, run: Standing) -> Pixels:
         """Its cubes, uint8 (270, 480, 3)."""
-        subject = any_subject(run)
+        subject = subject_of(run)
         frame = subject.frame()
         with offscreen() as context:
             like = _like(subject)
@@ -71,7 +70,7 @@ class Thumbs:
         chosen = main_panel(run) if isinstance(run, Scene) else None
         if chosen is None:
             return None
-        subject = any_subject(run)
+        subject = subject_of(run)
         frame = subject.frame()
         with offscreen() as context:
             side = SidePanels(subject, self.theme)

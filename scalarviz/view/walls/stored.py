@@ -22,10 +22,9 @@ from ...run.source import Can
 from ...run.sources.played import Played
 from ...run.sources.recorded_pair import Compared, RecordedPair
 from ...run.sources.recording.file import clean
-from ..compare.subject import pair_subject
 from ..page.comparison import names_of
 from ..shown import source as arrays_as_source
-from ..shown.subject import Subject
+from ..shown.subject import Subject, pair_subject
 
 
 def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:

@@ -12,8 +12,8 @@ import numpy as np
 
 from ...errors import ScalarvizError
 from ...run.travel import WeightRecord, weight_record
+from ..screen.account import account_of
 from ..screen.inspector import RecordKey, record_key
-from ..screen.inspector_opening import account_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
@@ -135,5 +135,5 @@ class Asking:
         return (
             account is not None
             and (account.step, account.edits) == (frame.step, self._bench.subject.source.edits)
-            and np.array_equal(account.value, float(frame.values[account.index]), equal_nan=True)
+            and np.array_equal(account.update.before, float(frame.values[account.update.index]), equal_nan=True)
         )

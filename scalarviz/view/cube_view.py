@@ -1,0 +1,85 @@
+"""`CubeView`: cubes with their numbers, ranges and legends. A picture of a run has one, a comparison has three."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..run.core.frame import Frame
+from .cubes.quantity import Quantity
+from .cubes.scale import ActivationScale, Coloring, Float, paint
+from .cubes.sizes import Sizing
+from .cubes.slab import SlabVisual
+from .ink.gl import Viewport, gloo
+from .ink.painter import Painter, clipped
+from .ink.places import Places
+from .ink.sketch import Box, Sketch
+from .ink.theme import Theme
+from .screen.strip import Strip
+from .shown.subject import Subject
+from .space.camera import Camera
+from .space.layout import Layout
+
+
+class CubeView:
+    """The cubes of one frame, `left` logical pixels left of where the layout has them, and what is written on them."""
+
+    left = 0.0
+
+    def __init__(
+        self, subject: Subject, theme: Theme, quantity: str | Quantity, cmap: str, *, fixed: str = "",
+        activations: ActivationScale | None = None,
+    ) -> None:  # fmt: skip
+        self._subject, self._fixed, self._theme = subject, fixed, theme
+        self.colouring = Coloring(subject.tensors, theme, quantity, fixed or cmap or None,
+                                  lambda: subject.source.moments)  # fmt: skip
+        self.colouring.recorded = subject.source.recorded
+        if not subject.stages:
+            self.colouring.scope = "all numbers"
+        self.activations = activations or ActivationScale(subject.stages, theme, sheet=subject.sample.sheet)
+        self.sketches: Sequence[Sketch] = ()  # of a column of its own; those of the last one are the picture's
+
+    def stand(self, layout: Layout, places: Places, density: float, *, single: bool, legends: bool) -> None:
+        """What depends on the layout: `single` is one small layer, `legends` those of rows beside that of the cubes."""
+        self.slab = SlabVisual(layout, self._theme, self.colouring.cmap, self.activations.cmap)
+        self.rows = any(plate.kind == "activation" for plate in layout.plates)
+        self.strip = Strip(self._subject, self._theme, self.colouring, self.activations, rows=self.rows and legends,
+                           single=single, density=density)  # fmt: skip
+        self._places, self._painter = places, Painter(places.size, density)
+
+    def change(self, theme: Theme, quantity: str, cmap: str, sizing: Sizing) -> None:
+        """Another look; errors as of :meth:`Coloring.change`, and nothing is changed then."""
+        self.colouring.change(theme, quantity, self._fixed or cmap or None)
+        self.activations.change(theme)
+        if theme is not self._theme:
+            self._theme = theme
+            self.slab.set_theme(theme)
+        self.slab.set_colours(self.colouring.cmap, self.activations.cmap)
+        self.strip.sizing = sizing
+        self.strip.change(theme)
+
+    def refit(self) -> None:
+        """Fit the ranges of the colours to the next frame."""
+        self.colouring.refit()
+        self.activations.refit()
+
+    def update(
+        self, frame: Frame, seconds: float | None, sizing: Sizing, whole: Float | None, rows: Frame
+    ) -> bool:  # fmt: skip
+        """Take over a frame; `whole` are numbers and `rows` a frame whose ranges its numbers and rows have.
+
+        Returns whether looks given by hand changed.
+        """
+        self.colouring.update(frame, seconds, whole)
+        self.activations.update(rows, seconds)
+        self.slab.sizing = sizing
+        return paint(self.slab, frame, self.colouring, self.activations, self._subject.source, rows=self.rows)
+
+    def draw(self, camera: Camera, window: Box, viewport: Viewport) -> None:
+        """Paint the cubes, and in a column of its own what is written there, inside `window`."""
+        x, y, wide, high = (0, 0, *viewport) if len(viewport) == 2 else viewport
+        own = (x - round(self.left * wide / self._places.size[0]), y, wide, high) if self.left else viewport
+        with clipped(window, self._places.size, own):
+            self.slab.draw(camera, viewport=own)
+            if self.sketches:
+                gloo.set_state(scissor_test=True)
+                self._painter.draw(self.sketches)
