@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..view.walls.door import Door, Opened, Way
     from ..view.walls.rooms import Rooms
     from ..view.walls.station import Station
-    from ..view.watch.guest import Guest
+    from ..view.watch.host import Guest
     from .flags import Command
 
 SIZE = (1280, 720)

@@ -9,8 +9,7 @@ from .compare.subject import pair_subject
 from .compare.triptych import Triptych
 from .ink.theme import Theme
 from .shown.subject import Subject, subject_of
-from .watch.actions import bottom_line
-from .watch.reasons import Here
+from .watch.actions import Here, bottom_line
 from .workbench import Workbench
 
 

@@ -21,7 +21,7 @@ from .out.desktop import Window
 from .out.prompt import Turns, serve_prompt
 from .shown.subject import Subject, subject_of
 from .walls.kept_runs import check_plain, rooms_of_kept
-from .watch.guest import Guest
+from .watch.host import Guest
 from .watch.live import LiveView
 from .watch.mirror import Mirror
 from .watch.replay import Replay

@@ -17,8 +17,7 @@ from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.panels.registry import OWN
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch import actions
-from scalarviz.view.watch.actions import ACTIONS, GESTURES, Here
-from scalarviz.view.watch.keys import normalised
+from scalarviz.view.watch.actions import ACTIONS, GESTURES, Here, normalised
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
 
@@ -97,7 +96,7 @@ def test_the_markdown_has_every_line():
     rows = re.findall(r"^\| (.+) \| (.+) \|$", actions.markdown(), re.M)
     said = [does for _, does in rows if does != "does"]
     panels = [does for drawer in OWN.values() for _, does in (*drawer.gestures, *drawer.choices, *drawer.lessons)]
-    rooms = [does for room in (actions.WALL, actions.TOUR, actions.RUNS) for _, does in actions.room_lines(room, "`")]
+    rooms = [does for room in (actions.WALL, actions.TOUR, actions.RUNS) for does in (one.does for one in room)]
     assert said == [*(line.does for line in (*ACTIONS, *GESTURES)), *panels, *rooms]
     assert "a colour of the cube, then its new target: teach it" in panels
 

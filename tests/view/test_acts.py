@@ -16,9 +16,9 @@ from scalarviz.view.ink.text import measure
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.screen.touch import plate_of
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.watch.hands import DOUBLE, REST
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
+from scalarviz.view.watch.pointer import DOUBLE, REST
 
 pytestmark = pytest.mark.gl
 SIZE = (1280, 720)
@@ -194,7 +194,7 @@ DEEDS = [
 @pytest.mark.parametrize("kind", ["weight", "neuron", "column", "layer"])
 def test_a_deed_is_one_edit_and_undone_at_once(view, key, name, made, by, kind):
     click(view, face(view, 4))
-    view.acts.select_part(kind)
+    view.selected.select_part(kind)
     view.refresh()
     settled(view)
     before, mask = view.run.values.copy(), selection(view).mask(0, 12)
@@ -213,7 +213,7 @@ def test_a_deed_is_one_edit_and_undone_at_once(view, key, name, made, by, kind):
 
 def test_a_row_is_zeroed_in_these_words(view):
     click(view, face(view, 7))
-    view.acts.select_part("row")
+    view.selected.select_part("row")
     view.key("x")
     settled(view)
     assert view.run.log[-1].what == "zero row 2 of 0.weight"
@@ -447,7 +447,7 @@ def test_weights_of_a_loop_are_changed_too_but_not_drawn_anew():
         assert layer.weight[0][1].data == 0
         view.key("i")
         assert "cannot do RedrawWeights" in view.notice()
-        view.acts.select_part("row")
+        view.selected.select_part("row")
         view.key("x")
         view.tick(0.1)
         assert np.array_equal(layer.weight.data[0], [0, 0])

@@ -16,9 +16,9 @@ from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.screen.touch import plate_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.actions import ACTIONS
-from scalarviz.view.watch.hands import REST, SCROLL, SWEEP
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
+from scalarviz.view.watch.pointer import REST, SCROLL, SWEEP
 
 pytestmark = pytest.mark.gl
 SIZE = (1280, 720)

@@ -14,8 +14,7 @@ from scalarviz.errors import TypeMismatchError
 from scalarviz.run.panels import ColourCube, DigitPad, LossCurve
 from scalarviz.run.scene.scene import Scene
 from scalarviz.view.out.unseen import Unseen
-from scalarviz.view.watch.lesson import LEAST, MOST
-from scalarviz.view.watch.live import LiveView
+from scalarviz.view.watch.live import LEAST, MOST, LiveView
 
 pytestmark = pytest.mark.gl
 RNG = np.random.default_rng(3)

@@ -322,7 +322,7 @@ def test_dragging_the_number_of_a_clicked_cube_changes_it(live):
     live.until(lambda: view._shown.values[4] > before[4] + 0.05)
     shown = live.picture()
     live.xdo("mouseup", 1)
-    live.until(lambda: view.hands.grip is None)
+    live.until(lambda: view.pointer.grip is None)
     assert np.array_equal(np.delete(view.run.values, 4), np.delete(before, 4))
     assert len(view.run.log) == 1
     assert view.bench.selected == 4

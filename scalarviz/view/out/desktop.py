@@ -21,8 +21,7 @@ from ...errors import MissingDependencyError, StateError
 from ...run.core.interrupts import ending_signals
 from ..ink.gl import require_vispy
 from ..ink.places import SMALLEST
-from ..watch.guest import Guest
-from ..watch.host import TICK
+from ..watch.host import TICK, Guest
 from .dialogue import accept_drops, ask_file, ask_text, on_close
 from .display import application, connection_lost, qt_core, survive_lost_display
 from .lost import DisplayWatch

@@ -17,8 +17,7 @@ from .tour import Tour
 from .wall import Wall
 
 if TYPE_CHECKING:
-    from ..watch.guest import Guest
-    from ..watch.host import Host
+    from ..watch.host import Guest, Host
 
 Made = TypeVar("Made")
 WALL, TOUR = "all scenes", "tour"

@@ -18,10 +18,8 @@ from ..ink.text import measure
 from ..ink.theme import Theme
 from ..panels.drawer import cut
 from ..screen.hud import keys
-from ..watch.actions import action_of
-from ..watch.hands import Point
-from ..watch.room import table_of
-from ..watch.room_actions import RUNS
+from ..watch.actions import RUNS, action_of, table_of
+from ..watch.host import Point
 from .grid import USUAL
 from .run_faces import Faces
 from .run_plots import sentence, sheet

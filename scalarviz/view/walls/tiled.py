@@ -11,9 +11,8 @@ from ...errors import ScalarvizError
 from ..ink.overlay import banner, help_panel
 from ..ink.painter import Painter
 from ..ink.sketch import Sketch
-from ..watch.host import TICK, Host
-from ..watch.room import Does, Room
-from ..watch.room_actions import RoomAction
+from ..watch.actions import Action
+from ..watch.host import TICK, Does, Host, Room
 from .door import Building, Opened
 
 if TYPE_CHECKING:
@@ -37,9 +36,7 @@ class Tiled(Room):
     glows = False
     """Whether its ground is lighter in the middle."""
 
-    def __init__(
-        self, rooms: Rooms, size: tuple[int, int], actions: Sequence[RoomAction], own: Mapping[str, Does]
-    ) -> None:
+    def __init__(self, rooms: Rooms, size: tuple[int, int], actions: Sequence[Action], own: Mapping[str, Does]) -> None:
         self.rooms, self._size = rooms, size
         self._opening: Building[Opened] | None = None
         super().__init__(actions, own)

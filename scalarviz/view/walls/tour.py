@@ -20,21 +20,16 @@ from ..ink.places import LABEL, PRESENTER, TITLE
 from ..ink.sketch import Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme
-from ..watch.actions import find
-from ..watch.guest import Hosted
-from ..watch.hands import Point
-from ..watch.host import TICK, Host
-from ..watch.keys import normalised
+from ..watch.actions import TOUR, find, normalised, table_of
+from ..watch.host import TICK, Host, Hosted, Point, keys_of
 from ..watch.live import LiveView
-from ..watch.room import keys_of, table_of
-from ..watch.room_actions import TOUR
 from .door import Building, Door, Opened
 from .grid import USUAL
 from .station import Station
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
-    from ..watch.guest import Guest
+    from ..watch.host import Guest
     from .rooms import Rooms
 
 

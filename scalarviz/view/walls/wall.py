@@ -20,12 +20,10 @@ from ..ink.sketch import Sketch
 from ..ink.theme import Theme
 from ..out.offscreen import offscreen
 from ..shown.subject import scene_subject
-from ..watch.actions import action_of
-from ..watch.hands import Point
-from ..watch.live_source import LiveSource
+from ..watch.actions import WALL, action_of, table_of
+from ..watch.host import Point
+from ..watch.live import LiveSource
 from ..watch.pace import pace
-from ..watch.room import table_of
-from ..watch.room_actions import WALL
 from ..workbench import Workbench
 from .door import Building, Door, Opened
 from .grid import grid_of

@@ -6,25 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...errors import ScalarvizError, StateError
+from ...errors import ScalarvizError
 from ...run.sources.played import Played, RecordedSource
 from ...run.sources.recorded_pair import NAMES, RecordedPair
 from ...run.sources.recording.recorded import Following, Recorded
-from .actions import inside_line
+from .microsteps import RecordedSteps
 from .pace import DURATION
-from .playback import SpeedKeys
-from .reasons import Here
-from .replaying import RecordedSteps, Replaying
-from .told_record import ToldRecord
-from .travels import Travels
+from .playback import Replaying
 from .viewer import Viewer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ...run.core.frame import Frame
-    from ...run.looking import AskedCall
-    from ...run.run import Run
     from ..workbench import Workbench
 
 
@@ -32,102 +24,31 @@ NEWS_SECONDS = 12.0
 """How long it is said that nothing more will come."""
 
 
-class RecordedGuide:
-    """Goes to recorded steps, at once.
-
-    Parameters
-    ----------
-    source : Played
-    """
-
-    journey = None
-    moving = False
-    remark = ""
-
-    def __init__(self, source: Played) -> None:
-        self._source = source
-
-    def travel(self, step: int, *, nearest: bool = False) -> None:
-        """Stand at the recorded step that is nearest."""
-        self._source.to(self._source.past.nearest(step))
-
-    def give_up(self) -> None:
-        """It has arrived."""
-
-    def ask(self, function: Callable[[Run], object]) -> AskedCall:
-        """There is no run."""
-        raise StateError(f"{self._source.what} holds what was shown, not the run itself")
-
-
-class RecordedTravels(Travels):
-    """Going back and forth in a recording: a branch is shown at once."""
-
-    def __init__(self, viewer: Replay, source: Played, playback: Replaying) -> None:
-        super().__init__(viewer, viewer._now, RecordedGuide(source), playback)
-        self._source = source
-
-    def switch(self, number: int) -> None:
-        """Go to the newest recorded step of another branch."""
-        branch = next((b for b in self._source.past.branches if b.number == number), None)
-        if branch is not None:
-            assert self._playback is not None
-            self._playback.stand(None)
-            self._source.switch(number)
-            self._viewer.say(f"another branch, to step {self._source.span[1]:,}")
-            self._viewer.refresh()
-
-    def words(self, frame: Frame | None = None) -> str:
-        """A recording is always of the past: nothing is to be said of that."""
-        return ""
-
-    def _watch_branches(self) -> None:
-        """Nobody edits a recording: who goes to another branch, or along with the run, says so itself."""
-
-
 class Replay(Viewer):
-    """A recording in a picture.
+    """A recording in a picture: `bench` is of a `Played`, and all of it takes `duration` seconds.
 
-    Parameters
-    ----------
-    bench : Workbench
-        Of a :class:`~scalarviz.run.sources.played.Played`.
-    duration : float
-        Seconds that all of it takes.
-    wait : float or None
-        Seconds without a touch before it plays by itself; None: until the Space key lets it.
+    It plays by itself after `wait` seconds without a touch; None: not before the Space key lets it.
     """
+
+    playback: Replaying
 
     def __init__(self, bench: Workbench, *, duration: float = DURATION, wait: float | None = None) -> None:
         source = bench.subject.source
         assert isinstance(source, Played)  # who makes it sees to that
         self._source, self._wait = source, wait
-        super().__init__(bench)
+        super().__init__(bench, Replaying(source, duration))
         self._shown_at: tuple[object, int] | None = None
         self._last: Frame | None = None
         self._trouble = ""
-        self._record = ToldRecord(bench, self.say)
-        self.playback = Replaying(source, duration)
-        self.travels = RecordedTravels(self, source, self.playback)
-        self.micro: RecordedSteps | None = None
-        names = ("back", "first", "newest")
-        self.handlers |= {name: self.travels.handlers[name] for name in names}
-        self.handlers |= {"toggle_run": self.toggle_run, "step": self.step}
-        self.handlers |= SpeedKeys(self.playback, self.say).handlers
         self._along = GoingAlong(source)
-        bench.inside.keys = inside_line(Here(bench.subject, trains=False))
         if isinstance(source, RecordedSource):
-            self.micro = RecordedSteps(self, source, self._now)
-            self.handlers |= {"find_sign": self.find_sign, **self.micro.handlers}
+            self._walks(RecordedSteps(self, source, self.playback, self.now))
         if wait == 0:
             self.playback.play()
 
     # ---- numbers
 
-    def frame(self) -> Frame:
-        """The recorded frame where it stands; inside a step as far as that has come."""
-        return self._now() if self.micro is None else self.micro.shown(self._now())
-
-    def _now(self) -> Frame:
+    def now(self) -> Frame:
         """The recorded frame where it stands."""
         at = (self._source.past, self._source.place)
         if self._last is None or self._shown_at != at:
@@ -177,8 +98,6 @@ class Replay(Viewer):
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
         self.bench.bar.running = self.playback.running
-        if self._record.tell(self._now()):
-            self.refresh()
         return super().tick(seconds)
 
     @property
@@ -194,72 +113,22 @@ class Replay(Viewer):
         facts = self._source.facts
         return "  ·  ".join(filter(None, [*parts, "" if facts is None else facts.engine]))
 
-    # ---- keys
-
-    def toggle_run(self) -> None:
-        """Play or pause."""
-        self.playback.toggle()
-
-    def step(self, count: int = 1) -> None:
-        """Recorded steps by hand."""
-        assert self.travels is not None
-        if self.micro is not None and self.micro.finish():
-            return
-        if not self.travels.forward(count):
-            self.travels.newest()
-
-    def escape(self) -> None:
-        """Close what is open: an opened step before a selected cube."""
-        if self.bench.help or self.hands.grip is not None or self.micro is None or not self.micro.leave():
-            super().escape()
-
-    def find_sign(self) -> None:
-        """Go to the recorded step at which the selected weight last changed its sign."""
-        inspector, source = self.bench.touch.inspector, self._source
-        assert inspector is not None  # the table says that something has to be selected
-        assert isinstance(source, RecordedSource)  # who else has the handler
-        if not inspector.single:
-            self.say("V asks of one weight: click a cube")
-            return
-        name, step = inspector.who.name, source.last_sign_change(inspector.index)
-        if step is None:
-            self.say(f"{name} has not changed its sign before, in what was recorded")
-        elif self.travels is not None:
-            self.say(f"{name} changed its sign at step {step:,}, or since the recorded step before it")
-            self.travels.go(step)
-
 
 # ---- `GoingAlong`: what is shown of recordings that are still being written grows with them.
 
 
 @dataclass(slots=True, eq=False)
 class _Written:
-    """One of the recordings.
+    """One of the recordings that grow."""
 
-    Attributes
-    ----------
-    name : str
-        Its letter where two are compared, else empty.
-    source : RecordedSource
-    following : Following
-    grow : callable
-        Takes a newer moment, and whether to go along; returns what is to be said of it.
-    """
-
-    name: str
+    name: str  # its letter where two are compared, else empty
     source: RecordedSource
     following: Following
-    grow: Callable[[Recorded, bool], str]
+    grow: Callable[[Recorded, bool], str]  # takes a newer moment, and whether to go along; returns what is said of it
 
 
 class GoingAlong:
-    """Looks whether there is more, of one recording or of the two of a comparison.
-
-    Parameters
-    ----------
-    source : Played
-        What else is played never grows.
-    """
+    """Looks whether there is more, of one recording or of the two of a comparison; what else is played never grows."""
 
     def __init__(self, source: Played) -> None:
         self._written: list[_Written] = []
@@ -284,13 +153,7 @@ class GoingAlong:
         return f"{who}still being recorded: at its end it goes along"
 
     def look(self, along: bool) -> tuple[bool, list[str], list[str]]:
-        """Take over what was written since.
-
-        Returns
-        -------
-        (bool, list of str, list of str)
-            Whether anything is another; what is to be said of that; and why nothing more will come.
-        """
+        """Take over what was written since: whether anything changed, what is said of it, why nothing more comes."""
         changed, said, ends = False, list[str](), list[str]()
         for one in list(self._written):
             ended, newer = one.following.ended, one.following.take()  # in this order: then what was last is taken, too
