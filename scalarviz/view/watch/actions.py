@@ -409,11 +409,10 @@ WALL = (
     Action("down", "view", ("Down",), "choose the scene below"),
     Action("enter", "view", ("Enter", "Space"), "enter the chosen scene; Escape comes back", "go in", hand="Click"),
     Action("tour", "view", ("T",), "the tour: a minute through all of it", "tour"),
-    Action(
-        "open", "view", ("Ctrl+O",), "open a picture, a table (.csv) or weights (or drop them here)", "a file of yours"
-    ),
+    Action("open", "view", ("Ctrl+O",), "open a picture, a table (.csv) or weights (or drop them here)",
+           "a file of yours"),
     Action("escape", "view", ("Escape",), "close what is open; twice: the window"),
-)
+)  # fmt: skip
 
 RUNS = (
     Action("left", "view", ("Left",), "choose the run before"),
@@ -424,21 +423,15 @@ RUNS = (
     Action("page_down", "view", ("PageDown",), "a page down"),
     Action("first", "view", ("Home",), "the first run"),
     Action("last", "view", ("End",), "the last run"),
-    Action(
-        "enter",
-        "view",
-        ("Enter", "Space"),
-        "open the chosen run, which trains on; Escape comes back",
-        "open",
-        hand="Click",
-    ),
+    Action("enter", "view", ("Enter", "Space"), "open the chosen run, which trains on; Escape comes back", "open",
+           hand="Click"),
     Action("faces", "view", ("P",), "show their cubes, or the panel of their scene", "cubes or panel"),
     Action("kinds", "view", ("F",), "all runs, those that learnt, those that did not", "filter"),
     Action("plots", "view", ("Tab",), "plots of all runs; again: the runs", "plots"),
     Action("larger", "view", ("=",), "larger pictures"),
     Action("smaller", "view", ("-",), "smaller pictures"),
     Action("escape", "view", ("Escape",), "close what is open; twice: the window"),
-)
+)  # fmt: skip
 
 TOUR = (
     Action("next", "view", ("Right", "Space"), "the next station", "next"),

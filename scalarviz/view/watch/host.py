@@ -134,26 +134,20 @@ class Hosted:
     """Where Escape leads when nothing is open; None: its second press closes the window."""
 
     @property
-    def asks(self) -> dict[str, Callable[[], None]]:
+    def asks(self) -> dict[str, Callable[[], object]]:
         """What it asks, by the names of the table of actions."""
-        return {"toggle_full_screen": self._full_screen, "screenshot": self._screenshot, "film": self._film,
-                "close": self._close}  # fmt: skip
+        return {
+            "toggle_full_screen": lambda: self._ask(lambda host: host.show_full_screen(not host.full_screen)),
+            "screenshot": lambda: self._ask(lambda host: host.screenshot()),
+            "film": lambda: self._ask(lambda host: host.film()), "close": self._close,
+        }  # fmt: skip
 
-    def _full_screen(self) -> None:
+    def _ask(self, what: Callable[[Host], object]) -> None:
         if self.host is not None:
-            self.host.show_full_screen(not self.host.full_screen)
-
-    def _screenshot(self) -> None:
-        if self.host is not None:
-            self.host.screenshot()
-
-    def _film(self) -> None:
-        if self.host is not None:
-            self.host.film()
+            what(self.host)
 
     def _close(self) -> None:
-        if self.host is not None:
-            self.host.close_soon()
+        self._ask(lambda host: host.close_soon())
 
     def say(self, line: str, seconds: float) -> None:
         """Show a line of news for a while."""

@@ -25,7 +25,7 @@ from ..ink.theme import Theme
 from ..shown.ahead import Ahead
 from ..shown.subject import Subject, scene_subject
 from ..workbench import Workbench
-from .actions import Here, bottom_line, normalised
+from .actions import Here, bottom_line
 from .breaks import Breaks
 from .desk import Desk
 from .microsteps import RunSteps
@@ -110,14 +110,14 @@ class LiveView(Viewer):
         playing: bool = True,
         wait: float | None = 0.0,
     ) -> None:
-        subject = scene_subject(scene, LiveSource(scene.run, self._taught, self._go, self._ask))
+        self.scene, self.run, self.worker = scene, scene.run, Worker(scene.run)
+        subject = scene_subject(scene, LiveSource(scene.run, self._taught, self._go, self.worker.ask))
         bench = Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject)), text_hz=10.0)
-        self.scene, self.run = scene, scene.run
         at_once, self._closing = ready(self.run), False
         # before the thread starts: it reads the numbers
         self._full_speed = full_speed(self.run) if at_once else math.nan
         rehearsal = rehearse(self.run, steps, REHEARSAL_SECONDS, speed=self._full_speed)
-        self.worker = Worker(self.run).start()
+        self.worker.start()
         self._compiling = None if at_once else self.worker.ask(self._compile)
         self._asked = self.worker.request()
         super().__init__(
@@ -237,13 +237,8 @@ class LiveView(Viewer):
         self.breaks.typed = None
         return super().send(name, value)
 
-    def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
-        """A key was pressed; while a condition is typed it is a letter of that."""
-        if not ctrl and self.breaks.key(normalised(name, text), text):
-            self.touches += 1
-            self.refresh()
-            return True
-        return super().key(name, text, shift=shift, ctrl=ctrl)
+    def _typed(self, pressed: str, text: str, *, shift: bool) -> bool:
+        return self.breaks.key(pressed, text) or super()._typed(pressed, text, shift=shift)
 
     def message(self) -> str:
         """What stopped the training."""
@@ -299,10 +294,6 @@ class LiveView(Viewer):
         self.micro.leave()
         self.selected.type_value()
 
-    def value_of(self, index: int) -> float:
-        """The flat weight `index` as it is, also where an opened step shows what will become of it."""
-        return float(self.now().values[index])
-
     def _scale_rate(self, factor: float) -> None:
         self.worker.do(SetOptimizer((("lr", factor * self.worker.number("lr")),)))
 
@@ -320,23 +311,11 @@ class LiveView(Viewer):
         busy = self.playback.running or self.worker.busy or self.worker.journey is not None
         return not busy and self.pointer.grip is None
 
-    def hold(self) -> None:
-        """Training waits."""
-        self.playback.hold()
-
-    def release_hold(self) -> None:
-        """Training goes on."""
-        self.playback.release()
-
     def change(self, edit: Edit, gesture: str = "") -> None:
         """Do an edit at the next call boundary; a run that is paused stays so."""
         self.worker.do(edit, gesture=gesture)
 
-    def _ask(self, function: Callable[[Run], Any]) -> AskedCall:
-        return self.worker.ask(function)
-
     def _go(self, step: int) -> None:
-        """A panel asks for another step."""
         self.travels.go(step)
 
     def _taught(self, edit: Edit, gesture: str) -> None:

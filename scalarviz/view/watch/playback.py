@@ -84,6 +84,12 @@ class Pacing:
     def resume_here(self) -> None:
         """Set the clock to the step where it stands."""
 
+    def hold(self) -> None:
+        """Wait, without a pause, until :meth:`release`: a hand holds a weight."""
+
+    def release(self) -> None:
+        """Go on after :meth:`hold`."""
+
     def _with_speed(self, words: str) -> str:
         return words if self.speed == 1 else f"{words}, speed {speed_text(self.speed)}"
 

@@ -104,9 +104,11 @@ class Viewer(Hosted):
 
     def hold(self) -> None:
         """A hand closes around a weight: nothing else changes it until :meth:`release_hold`."""
+        self.playback.hold()
 
     def release_hold(self) -> None:
         """The hand has let go."""
+        self.playback.release()
 
     def frame(self) -> Frame:
         """The numbers as they are to be shown: inside a step as far as that has come."""
@@ -118,8 +120,8 @@ class Viewer(Hosted):
         return self._shown or self.frame()
 
     def value_of(self, index: int) -> float:
-        """The flat weight `index` as it is shown."""
-        return float(self.shown.values[index])
+        """The flat weight `index` as it is, also where an opened step shows what will become of it."""
+        return float(self.now().values[index])
 
     def put(self, index: int, value: float, gesture: str = "") -> None:
         """Set the flat weight `index`; what one gesture does is one edit."""
@@ -271,7 +273,7 @@ class Viewer(Hosted):
         pressed = normalised(name, text, ctrl=ctrl)
         shifted = find(normalised(name, text, ctrl=ctrl, shift=True)) if shift else None
         with self._saying():
-            if not ctrl and not self.bench.help and self._typed(pressed, text, shift=shift):
+            if not ctrl and self._typed(pressed, text, shift=shift):
                 self.refresh()
                 return True
         action = shifted or find(pressed)
@@ -287,6 +289,8 @@ class Viewer(Hosted):
 
     def _typed(self, pressed: str, text: str, *, shift: bool) -> bool:
         """Whether a key belongs to what is open: the controls, a number that is typed, or a panel."""
+        if self.bench.help:
+            return False
         controls = self.desk is not None and self.desk.key(pressed, shift=shift)
         return controls or self.selected.key(pressed, text) or self.bench.side.key(pressed, text)
 
@@ -356,13 +360,9 @@ class Viewer(Hosted):
 
     # ---- files
 
-    def _screenshot(self) -> None:
-        self.bench.refresh()  # texts that wait for their time to change are of this moment, too
-        super()._screenshot()
-
-    def _film(self) -> None:
-        self.bench.refresh()
-        super()._film()
+    def _ask(self, what: Callable[[Host], object]) -> None:
+        self.bench.refresh()  # texts that wait for their time to change are of this moment, too: it may be a picture
+        super()._ask(what)
 
     def _ask_file(self) -> None:
         if self.host is not None:
