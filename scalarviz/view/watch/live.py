@@ -172,11 +172,6 @@ class LiveView(Viewer):
     def advance(self, seconds: float) -> None:
         """Training goes on at its pace, seen or not."""
         super().advance(seconds)
-        running = self.playback.running
-        if not self.micro.pass_time(seconds):
-            self.playback.tick(seconds)
-        if self.playback.running != running:  # at the end of its steps: said, although no cube changes any more
-            self.refresh()
         self.breaks.pass_time()
         self._tell_recordings()
         self._tell_lesson()
@@ -191,7 +186,6 @@ class LiveView(Viewer):
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
-        self.bench.bar.running = self.playback.running
         self.follow(self.worker.latest)
         state = self.worker.state_wanted = self.bench.colouring.shows.state
         if (self.worker.moving or (state and not self.worker.latest.state)) and self._asked.done:
@@ -249,15 +243,9 @@ class LiveView(Viewer):
         run.prepare(lambda: self._closing)
         return full_speed(run)
 
-    def pace_text(self, frame: Frame | None = None) -> str:
-        """Pace, steps a second (shown and possible; at rest what is possible), frames a second, engine.
-
-        Where in the past it stands is said of `frame`: meanwhile the worker may have gone on.
-        """
-        if inside := self.micro.headline:
-            return inside
+    def pace(self, frame: Frame) -> list[str]:
+        """Pace, steps a second (shown and possible; at rest what is possible), frames a second, engine."""
         parts = [self.playback.text(), COMPILING if self._compiling else f"up to {self._full_speed:,.0f} steps/s"]
-        frame = self.worker.latest if frame is None else frame
         past = self.travels.words(frame)
         seen = self._steps.value  # full speed was measured once, maybe while the machine had more to do
         if past and self.playback.running:
@@ -272,7 +260,7 @@ class LiveView(Viewer):
             parts += [self.run.breakpoints.remark] * bool(self.run.breakpoints.remark)
         elif frame.step == 0 and not frame.edited:
             parts.insert(1, "nothing has been learnt yet")
-        return "  ·  ".join([*parts, str(self.run.engine)])
+        return [*parts, str(self.run.engine)]
 
     # ---- keys
 

@@ -64,8 +64,7 @@ class Mirror(Viewer):
             self._last = (come or request).result()
         return self._last
 
-    def pace_text(self, frame: Frame | None = None) -> str:
-        """Where in the past `frame` stands (None: the newest one), and the engine, if there is one."""
+    def pace(self, frame: Frame) -> list[str]:
+        """Where in the past it is, and the engine, if there is one."""
         facts = self.subject.source.facts
-        past = self.travels.words(self.now() if frame is None else frame)
-        return "  ·  ".join(filter(None, (past, "" if facts is None else facts.engine)))
+        return [self.travels.words(frame), "" if facts is None else facts.engine]

@@ -84,6 +84,9 @@ class Pacing:
     def resume_here(self) -> None:
         """Set the clock to the step where it stands."""
 
+    def tick(self, seconds: float) -> None:
+        """`seconds` have passed on the viewer's clock."""
+
     def hold(self) -> None:
         """Wait, without a pause, until :meth:`release`: a hand holds a weight."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...errors import ScalarvizError
 from ...run.sources.played import Played, RecordedSource
 from ...run.sources.recorded_pair import NAMES, RecordedPair
-from ...run.sources.recording.recorded import Following, Recorded
+from ...run.sources.recording.recorded import Following
 from .microsteps import RecordedSteps
 from .pace import DURATION
 from .playback import Replaying
@@ -22,6 +23,16 @@ if TYPE_CHECKING:
 
 NEWS_SECONDS = 12.0
 """How long it is said that nothing more will come."""
+
+
+@dataclass(slots=True, eq=False)
+class _Written:
+    """A recording that is still being written: what is shown grows with it."""
+
+    name: str  # its letter where two are compared, else empty
+    source: RecordedSource
+    following: Following
+    grow: Callable[..., str]  # takes a newer moment, and whether to go along; returns what is said of it
 
 
 class Replay(Viewer):
@@ -40,7 +51,12 @@ class Replay(Viewer):
         self._shown_at: tuple[object, int] | None = None
         self._last: Frame | None = None
         self._trouble = ""
-        self._along = GoingAlong(source)
+        self._written: list[_Written] = []
+        halves = zip(NAMES, source.pair, strict=True) if isinstance(source, RecordedPair) else [("", source)]
+        for which, (name, one) in enumerate(halves):
+            if isinstance(one, RecordedSource) and one.record.growing:
+                grow = partial(source.grow, which) if isinstance(source, RecordedPair) else one.grow
+                self._written.append(_Written(name, one, Following(one.record), grow))
         if isinstance(source, RecordedSource):
             self._walks(RecordedSteps(self, source, self.playback, self.now))
         if wait == 0:
@@ -69,112 +85,48 @@ class Replay(Viewer):
 
     def close(self) -> None:
         """Look no further whether there is more."""
-        self._along.close()
+        for one in self._written:
+            one.following.close()
+        self._written.clear()
 
     def _go_along(self) -> None:
         """Show what was written since, of a file that still is; and say when nothing more will come."""
-        changed, said, ends = self._along.look(self.micro is None or self.micro.walk is None)
-        for line in said:
-            self.say(line)
+        ends = []
+        for one in list(self._written):
+            ended, newer = one.following.ended, one.following.take()  # in this order: then what was last is taken, too
+            before = f"{one.name}: " if one.name else ""
+            if newer is None and not ended:
+                continue
+            self.refresh()
+            if newer is not None:
+                if words := one.grow(newer, along=self.micro is None or self.micro.walk is None):
+                    self.say(before + words)
+            else:
+                one.following.close()
+                self._written.remove(one)
+                ends.append(f"{before}{ended}: it ends at step {one.source.span[1]:,}")
         if ends:
             self.say("; ".join(ends), NEWS_SECONDS)
-        if changed:
-            self.refresh()
 
     def advance(self, seconds: float) -> None:
         """The recording plays on, seen or not, and grows where it is still written."""
         super().advance(seconds)
         self._go_along()
-        running = self.playback.running
         if self._wait is not None and (self.touches or self.clock >= self._wait):
             self._wait = None
             if not self.touches and self._source.place == 0:
                 self.playback.play()
-        if self.micro is None or not self.micro.pass_time(seconds):
-            self.playback.tick(seconds)
-        if self.playback.running != running:
-            self.refresh()
-
-    def tick(self, seconds: float) -> bool:
-        """`seconds` have passed; returns whether the picture has to be drawn again."""
-        self.bench.bar.running = self.playback.running
-        return super().tick(seconds)
 
     @property
     def rests(self) -> bool:
         """Whether it stands still."""
         return not self.playback.running
 
-    def pace_text(self, frame: Frame | None = None) -> str:
+    def pace(self, frame: Frame) -> list[str]:
         """Whether it plays, which steps there are, what computed them."""
-        if self.micro is not None and (inside := self.micro.headline):
-            return inside
-        parts = ["recording", self.playback.text(), self._along.words, self._source.spread]
         facts = self._source.facts
-        return "  ·  ".join(filter(None, [*parts, "" if facts is None else facts.engine]))
-
-
-# ---- `GoingAlong`: what is shown of recordings that are still being written grows with them.
-
-
-@dataclass(slots=True, eq=False)
-class _Written:
-    """One of the recordings that grow."""
-
-    name: str  # its letter where two are compared, else empty
-    source: RecordedSource
-    following: Following
-    grow: Callable[[Recorded, bool], str]  # takes a newer moment, and whether to go along; returns what is said of it
-
-
-class GoingAlong:
-    """Looks whether there is more, of one recording or of the two of a comparison; what else is played never grows."""
-
-    def __init__(self, source: Played) -> None:
-        self._written: list[_Written] = []
-        if isinstance(source, RecordedSource):
-            self._follow("", source, lambda record, along: source.grow(record, along=along))
-        elif isinstance(source, RecordedPair):
-            for which, one in enumerate(source.pair):
-                if isinstance(one, RecordedSource):
-                    self._follow(NAMES[which], one, _half(source, which))
-
-    def _follow(self, name: str, source: RecordedSource, grow: Callable[[Recorded, bool], str]) -> None:
-        if source.record.growing:
-            self._written.append(_Written(name, source, Following(source.record), grow))
-
-    @property
-    def words(self) -> str:
-        """That it is still written; empty where nothing more comes."""
-        if not self._written:
-            return ""
         names = [one.name for one in self._written if one.name]
         who = "" if not names else "both are " if len(names) > 1 else f"{names[0]} is "
-        return f"{who}still being recorded: at its end it goes along"
-
-    def look(self, along: bool) -> tuple[bool, list[str], list[str]]:
-        """Take over what was written since: whether anything changed, what is said of it, why nothing more comes."""
-        changed, said, ends = False, list[str](), list[str]()
-        for one in list(self._written):
-            ended, newer = one.following.ended, one.following.take()  # in this order: then what was last is taken, too
-            before = f"{one.name}: " if one.name else ""
-            if newer is not None:
-                changed = True
-                if words := one.grow(newer, along):
-                    said.append(before + words)
-            elif ended:
-                changed = True
-                one.following.close()
-                self._written.remove(one)
-                ends.append(f"{before}{ended}: it ends at step {one.source.span[1]:,}")
-        return changed, said, ends
-
-    def close(self) -> None:
-        """Look no further."""
-        for one in self._written:
-            one.following.close()
-        self._written.clear()
-
-
-def _half(pair: RecordedPair, which: int) -> Callable[[Recorded, bool], str]:
-    return lambda record, along: pair.grow(which, record, along=along)
+        grows = f"{who}still being recorded: at its end it goes along" if self._written else ""
+        engine = "" if facts is None else facts.engine
+        return ["recording", self.playback.text(), grows, self._source.spread, engine]

@@ -89,9 +89,9 @@ class Viewer(Hosted):
         """The numbers as they are now."""
         raise TypeError(f"{type(self).__name__} must say where its numbers come from")
 
-    def pace_text(self, frame: Frame | None = None) -> str:
-        """The HUD's second line, of the moment of `frame`; None: of now."""
-        return ""
+    def pace(self, frame: Frame) -> list[str]:
+        """What the HUD's second line says of the moment of `frame`: meanwhile a worker may have gone on."""
+        return []
 
     def message(self) -> str:
         """What went wrong, empty if nothing did."""
@@ -113,6 +113,11 @@ class Viewer(Hosted):
     def frame(self) -> Frame:
         """The numbers as they are to be shown: inside a step as far as that has come."""
         return self.now() if self.micro is None else self.micro.shown(self.now())
+
+    def pace_text(self, frame: Frame | None = None) -> str:
+        """The HUD's second line, of the moment of `frame`; None: of now."""
+        inside = "" if self.micro is None else self.micro.headline
+        return inside or "  ·  ".join(filter(None, self.pace(self.now() if frame is None else frame)))
 
     @property
     def shown(self) -> Frame:
@@ -141,10 +146,15 @@ class Viewer(Hosted):
     # ---- time
 
     def advance(self, seconds: float) -> None:
-        """`seconds` have passed and nobody can see the picture: only what is shown goes on."""
+        """`seconds` have passed, and perhaps nobody can see the picture: what is shown goes on at its pace."""
         self.clock += seconds
         self.pointer.pass_time(self.clock)
         self.travels.pass_time()
+        running = self.playback.running
+        if self.micro is None or not self.micro.pass_time(seconds):
+            self.playback.tick(seconds)
+        if self.playback.running != running:  # at its end: said, although no cube changes any more
+            self.refresh()
 
     def attach(self, host: Host) -> None:
         """Appear in `host`: from now on it gives time, and does what is asked."""
@@ -179,6 +189,7 @@ class Viewer(Hosted):
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
         self.advance(seconds)
+        self.bench.bar.running = self.playback.running
         told = self.bench.side.ground.notes
         for line in told:
             self.tell(line)
