@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..view.ink.theme import Theme
     from ..view.walls.door import Door, Opened, Station, Way
     from ..view.walls.wall import Rooms
-    from ..view.watch.guest import Guest
+    from ..view.watch.host import Guest
     from .flags import Command
 
 SIZE = (1280, 720)

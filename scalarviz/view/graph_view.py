@@ -19,10 +19,9 @@ from .ink.places import LABEL
 from .ink.sketch import Point, Sketch, TextItem
 from .ink.text import measure
 from .ink.theme import Theme, get_theme
-from .watch.hands import DOUBLE
-from .watch.host import TICK, Host
-from .watch.room import Room, table_of
-from .watch.room_actions import GRAPH
+from .watch.actions import GRAPH, table_of
+from .watch.host import TICK, Host, Room
+from .watch.pointer import DOUBLE
 
 FOOT = 30.0
 """Height of the line of keys."""
@@ -118,8 +117,8 @@ class GraphView(Room):
     def _beat(self, seconds: float) -> None:
         assert self.host is not None
         self.pass_time(seconds)
-        if self.host.visible and self._clock - self._look >= self._pause and self._pressed is None:
-            self._look = self._clock
+        if self.host.visible and self.clock - self._look >= self._pause and self._pressed is None:
+            self._look = self.clock
             try:
                 self._again()
             except ScalarvizError as error:
@@ -203,10 +202,10 @@ class GraphView(Room):
             self._help = 0
         elif box is not None and box.item.unfolds:
             self._fold_to([*self.unfolded, box.item.unfolds], box)
-        elif self._clock - self._clicked <= DOUBLE:
+        elif self.clock - self._clicked <= DOUBLE:
             self.fit()
         else:
-            self._clicked = self._clock
+            self._clicked = self.clock
 
     def _fold_to(self, names: list[str], box: Box | None = None) -> None:
         """Unfold exactly these; what was clicked is shown whole."""

@@ -22,11 +22,10 @@ from .ink.theme import Theme, presenting
 from .out.desktop import Window
 from .shown.subject import Subject, subject_of
 from .walls.runs import check_plain
-from .watch.actions import bottom_line
-from .watch.guest import Guest
+from .watch.actions import Here, bottom_line
+from .watch.host import Guest
 from .watch.live import LiveView
 from .watch.mirror import Mirror
-from .watch.reasons import Here
 from .watch.replay import Replay
 from .watch.telling import WAIT
 from .watch.viewer import Viewer

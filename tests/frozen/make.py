@@ -54,7 +54,7 @@ from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.walls import run_report as report
 from scalarviz.view.walls.run_wall import rooms_of
 from scalarviz.view.walls.runs import runs_of
-from scalarviz.view.watch import actions, live, room_actions
+from scalarviz.view.watch import actions, live
 from scalarviz.view.watch.mirror import Mirror
 from scalarviz.view.watch.replay import Replay
 
@@ -663,7 +663,7 @@ def _actions() -> Iterator[str]:
         yield from (f"key {key}: {action.name}" for key in action.keys)
     yield from (f"gesture {gesture.hand}: {gesture.does}" for gesture in actions.GESTURES)
     for room in ("WALL", "RUNS", "TOUR", "GRAPH"):
-        for one in getattr(room_actions, room):
+        for one in getattr(actions, room):
             yield from (f"{room.lower()} {how}: {one.name}" for how in (*one.keys, *filter(None, (one.hand,))))
     for panel, drawer in ((p, d) for p, d in OWN.items() if p.__module__.startswith("scalarviz.")):  # no test's own
         yield f"panel {panel.__name__}"

@@ -8,6 +8,7 @@ A new layer, loss, optimiser, schedule, edit, scene or kind of file enters one r
 * ``edits``: EDITS and MOVES, everything that changes a run or moves it in time
 * ``files``: kinds of files, with how each is written and read
 * ``commands``: the command line, in this process and in another
+* ``windows``: a window that nobody sees, with keys and a pointer
 * ``refusals``: rows of bad calls
 * ``mutants``, ``faults``, ``called``: the tool behind ``make mutants``
 """

@@ -1,4 +1,7 @@
-"""One table of what can be done: every viewer has what applies to it, and what does nothing says why."""
+"""One table of what can be done: every viewer has what applies to it, and what does nothing says why.
+
+A viewer asks its host for what a window can do; files that come in go where they belong, or say why not.
+"""
 
 from __future__ import annotations
 
@@ -8,97 +11,71 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.windows import live_hand, make_colour_run, make_colour_scene, mirror_hand
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
+from scalarviz.io import save_picture
 from scalarviz.run import Scene
-from scalarviz.run.panels import ColourCube
+from scalarviz.run.panels import ColourCube, DigitPad, Pictures
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.panels.registry import OWN
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch import actions
-from scalarviz.view.watch.actions import ACTIONS, GESTURES, Here
-from scalarviz.view.watch.keys import normalised
+from scalarviz.view.watch.actions import ACTIONS, GESTURES, Here, normalised
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.watch.mirror import Mirror
 
-X = np.random.default_rng(0).random((16, 3))
 MODIFIERS = ["Shift", "ShiftLeft", "Control", "Alt", "AltGraph", "Meta", "CapsLock"]
+KINDS = {
+    "live": live_hand, "live without a colour cube": lambda: live_hand(make_colour_scene(panels=())),
+    "run": lambda: mirror_hand(make_colour_run()), "weight": lambda: mirror_hand(sv.Weight(1.0, name="w")),
+    "arrays": lambda: mirror_hand({"a": np.eye(3)}),
+}  # fmt: skip
 
 
-def run():
-    net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
-    return Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), (X, 1 - X), engine="numpy")
-
-
-def made(kind):
-    if kind in ("live", "live without a colour cube"):
-        return LiveView(Scene("t", run(), panels=() if "out" in kind else (ColourCube(X, 1 - X),)), (1280, 720),
-                        playing=False)  # fmt: skip
-    things = {"run": run, "weight": lambda: sv.Weight(1.0, name="w"), "arrays": lambda: {"a": np.eye(3)}}
-    return Mirror(subject_of(things[kind]()), (1280, 720))
-
-
-@pytest.fixture(params=["live", "live without a colour cube", "run", "weight", "arrays"])
+@pytest.fixture(params=KINDS)
 def view(request):
-    viewer = Unseen(lambda size: made(request.param)).view
-    with offscreen():
-        viewer.tick(0.0)
-        yield viewer
-        viewer.close()
+    with KINDS[request.param]() as hand:
+        yield hand.view
 
 
 @pytest.fixture
-def live():
-    viewer = Unseen(lambda size: made("live")).view
-    with offscreen():
-        viewer.tick(0.0)
-        yield viewer
-        viewer.close()
-
-
-@pytest.fixture
-def arrays():
-    viewer = Unseen(lambda size: made("arrays")).view
-    with offscreen():
-        viewer.tick(0.0)
-        yield viewer
-        viewer.close()
+def hand():
+    photo = np.full((20, 30, 3), 0.25)
+    pictures = Pictures(photo, 1 - photo, target_of=lambda picture: 1 - picture)
+    colours = np.random.default_rng(1).random((16, 3))
+    with live_hand(make_colour_scene(panels=(ColourCube(colours, 1 - colours), pictures))) as made:
+        yield made
 
 
 # ---- the table
 
 
-def test_no_name_and_no_key_stands_twice():
-    names = [action.name for action in ACTIONS]
-    keys = [key for action in ACTIONS for key in action.keys]
-    assert len(names) == len(set(names))
-    assert len(keys) == len(set(keys))
-
-
-def test_every_line_says_what_it_does_and_of_what_kind():
+def test_the_table_is_sound():
+    names, keys = [one.name for one in ACTIONS], [key for one in ACTIONS for key in one.keys]
+    assert (len(names), len(keys)) == (len(set(names)), len(set(keys)))
     kinds = {"view", "time", "edit", "file", "host"}
-    assert {action.kind for action in ACTIONS} == kinds
-    assert {gesture.kind for gesture in GESTURES} <= kinds
+    assert {one.kind for one in ACTIONS} == kinds >= {gesture.kind for gesture in GESTURES}
     for line in (*ACTIONS, *GESTURES):
         assert line.does == line.does.strip() != ""
         assert len(line.does) < 56
-
-
-def test_every_key_of_the_table_is_found():
-    for action in ACTIONS:
-        for key in action.keys:
+    for one in ACTIONS:
+        for key in one.keys:
             *held, plain = key.split("+")
-            assert actions.find(normalised(plain, ctrl="Ctrl" in held, shift="Shift" in held)) is action
+            assert actions.find(normalised(plain, ctrl="Ctrl" in held, shift="Shift" in held)) is one
     assert actions.find("F8") is None
+    here = Here(subject_of({"a": np.eye(3)}), trains=False)  # said of a subject alone
+    assert [one.name for one in ACTIONS if one.kind == "time" and one.applies(here)] == []
 
 
 def test_the_markdown_has_every_line():
     rows = re.findall(r"^\| (.+) \| (.+) \|$", actions.markdown(), re.M)
-    said = [does for _, does in rows if does != "does"]
     panels = [does for drawer in OWN.values() for _, does in (*drawer.gestures, *drawer.choices, *drawer.lessons)]
-    rooms = [does for room in (actions.WALL, actions.TOUR, actions.RUNS) for _, does in actions.room_lines(room, "`")]
-    assert said == [*(line.does for line in (*ACTIONS, *GESTURES)), *panels, *rooms]
+    rooms = [one.does for room in (actions.WALL, actions.TOUR, actions.RUNS) for one in room]
+    assert [does for _, does in rows if does != "does"] == [
+        *(one.does for one in (*ACTIONS, *GESTURES)),
+        *panels,
+        *rooms,
+    ]
     assert "a colour of the cube, then its new target: teach it" in panels
 
 
@@ -121,98 +98,77 @@ def test_keys_have_one_name_on_every_backend(name, text, expected):
 
 
 @pytest.mark.gl
-def test_a_viewer_can_do_what_applies_to_it_and_nothing_without_a_name(view):
-    applying = {action.name for action in ACTIONS if action.applies(view.here(in_general=True))}
-    assert applying <= set(view.handlers) <= set(actions.BY_NAME)
-
-
-@pytest.mark.gl
 def test_every_action_is_done_or_says_in_one_short_line_why_not(view):
-    for action in ACTIONS:
-        if action.name == "close":
-            continue
-        view.say("")
-        done = view.send(action.name)
-        reason = action.missing(view.here())
-        assert done == (not reason)
-        if reason:
-            assert view.notice() == f"{action.keys[0]}: {reason}"
-            assert len(view.notice()) < 60
-
-
-@pytest.mark.gl
-def test_lists_hold_what_applies_and_no_more(view):
     here = view.here(in_general=True)
+    assert {one.name for one in ACTIONS if one.applies(here)} <= set(view.handlers) <= set(actions.BY_NAME)
     listed = [does for _, does in view.bench.touch.table]
     for line in (*ACTIONS, *GESTURES):
         assert (line.does in listed) == line.applies(here), line
-    lines = [
-        does
-        for drawer in view.bench.side.drawers.values()
-        for _, does in (*drawer.gestures, *drawer.choices, *drawer.lessons)
-    ]
-    assert set(lines) <= set(listed)
-    assert [words for _, words in actions.bottom_line(here)] == [
-        a.words for a in ACTIONS if a.words and a.applies(here)
-    ]
+    for drawer in view.bench.side.drawers.values():
+        assert {does for _, does in (*drawer.gestures, *drawer.choices, *drawer.lessons)} <= set(listed)
+    said = [words for _, words in actions.bottom_line(here)]
+    assert said == [one.words for one in ACTIONS if one.words and one.applies(here)]
+    for one in ACTIONS:
+        if one.name != "close":
+            view.say("")
+            done, reason = view.send(one.name), one.missing(view.here())
+            assert done == (not reason)
+            if reason:
+                assert view.notice() == f"{one.keys[0]}: {reason}"
+                assert len(view.notice()) < 60
 
 
 @pytest.mark.gl
-def test_what_trains_nowhere_has_no_time_and_no_learning_rate(arrays):
-    for action in ACTIONS:
-        if action.kind in ("time", "edit"):
-            assert not action.applies(arrays.here())
-    assert arrays.key("space", " ")
-    assert arrays.notice() == "Space: this window only shows, it does not train"
-    assert arrays.key("g")
-    assert arrays.notice() == "G: plain numbers have no gradient"
-    assert arrays.bench.colouring.quantity == "weight"
+def test_what_trains_nowhere_has_no_time_and_no_learning_rate():
+    with KINDS["arrays"]() as hand:
+        assert not any(one.applies(hand.view.here()) for one in ACTIONS if one.kind in ("time", "edit"))
+        for key, said in (("space", "Space: this window only shows, it does not train"),
+                          ("g", "G: plain numbers have no gradient")):  # fmt: skip
+            assert hand.view.key(key)
+            assert hand.view.notice() == said
+        hand.view.key("o", ctrl=True)
+        assert (hand.view.bench.colouring.quantity, hand.host.asked) == ("weight", [])
 
 
 @pytest.mark.gl
-def test_a_gradient_that_is_not_there_yet_is_said_and_shown_when_it_comes(live):
-    assert live.key("g")
-    assert live.notice() == "G: no gradient yet: take a step"
-    assert live.bench.colouring.quantity == "gradient"
-    live.send("step")
-    live.worker.settle()
-    live.tick(0.1)
-    live.say("")
-    assert live.send("show_gradients")
-    assert live.notice() == ""
+def test_a_gradient_that_is_not_there_yet_is_said_and_shown_when_it_comes(hand):
+    assert hand.view.key("g")
+    assert hand.view.notice() == "G: no gradient yet: take a step"
+    assert hand.view.bench.colouring.quantity == "gradient"
+    hand.view.tick(3.9)
+    assert hand.view.notice() != ""
+    hand.view.tick(0.2)
+    assert hand.view.notice() == ""
+    hand.view.send("step")
+    hand.settled()
+    assert hand.view.send("show_gradients")
+    assert hand.view.notice() == ""
 
 
 @pytest.mark.gl
-def test_a_notice_goes_after_a_while(live):
-    live.say("news")
-    live.tick(3.9)
-    assert live.notice() == "news"
-    live.tick(0.2)
-    assert live.notice() == ""
+def test_a_key_that_means_nothing_says_so_and_a_modifier_alone_says_nothing(hand):
+    for name, ctrl, said in (("F8", False, "F8"), ("d", True, "Ctrl+D")):
+        assert not hand.view.key(name, ctrl=ctrl)
+        assert hand.view.notice() == f"{said} does nothing here; ? shows the keys"
+    hand.view.say("")
+    for name in MODIFIERS:
+        assert not hand.view.key(name)
+        assert hand.view.notice() == ""
+    bench = hand.view.bench
+    before = bench.colouring.quantity, bench.cmap_name, bench.theme, bench.help
+    for one in ACTIONS:  # Ctrl with another key is not that key
+        if len(one.keys[0]) == 1 and actions.find(f"Ctrl+{one.keys[0]}") is None:
+            assert not hand.view.key(one.keys[0].lower(), ctrl=True)
+    assert before == (bench.colouring.quantity, bench.cmap_name, bench.theme, bench.help)
 
 
 @pytest.mark.gl
-@pytest.mark.parametrize(("name", "ctrl", "said"), [("F8", False, "F8"), ("d", True, "Ctrl+D")])
-def test_a_key_that_means_nothing_says_so(live, name, ctrl, said):
-    assert not live.key(name, ctrl=ctrl)
-    assert live.notice() == f"{said} does nothing here; ? shows the keys"
-
-
-@pytest.mark.gl
-@pytest.mark.parametrize("name", MODIFIERS)
-def test_a_modifier_alone_says_nothing(live, name):
-    assert not live.key(name)
-    assert live.notice() == ""
-
-
-@pytest.mark.gl
-def test_a_value_is_sent_and_checked(live):
-    live.send("step", 3)
-    assert live.worker.settle().step == 3
-    live.send("step")
-    assert live.worker.settle().step == 4
-    live.key("Right", shift=True)
-    assert live.worker.settle().step == 14
+def test_a_value_is_sent_and_checked_and_only_names_of_the_table_are_done(hand):
+    live = hand.view
+    for send, step in ((lambda: live.send("step", 3), 3), (lambda: live.send("step"), 4),
+                       (lambda: live.key("Right", shift=True), 14)):  # fmt: skip
+        send()
+        assert live.worker.settle().step == step
     for value in (0, -1, 10**9 + 1):
         with pytest.raises(InputError, match=r"step: got .*allowed: 1 to 1,000,000,000"):
             live.send("step", value)
@@ -221,69 +177,191 @@ def test_a_value_is_sent_and_checked(live):
             live.send("step", value)
     with pytest.raises(InputError, match="fit: got 1; allowed: no value"):
         live.send("fit", 1)
+    for name in ("", "Space", "close_", "__init__", "tick", None, [], 3):
+        with pytest.raises(UnknownNameError, match=r"no action .*there are .*toggle_run"):
+            live.send(name)
     assert live.worker.settle().step == 14
 
 
-@pytest.mark.gl
-@pytest.mark.parametrize("name", ["", "Space", "close_", "__init__", "tick", None, [], 3])
-def test_only_names_of_the_table_are_done(live, name):
-    with pytest.raises(UnknownNameError, match=r"no action .*there are .*toggle_run"):
-        live.send(name)
-
-
-# ---- Escape
+# ---- the host
 
 
 @pytest.mark.gl
-def test_escape_closes_one_thing_after_the_other_and_the_window_by_two_presses(live):
+def test_escape_closes_one_thing_after_the_other_and_the_window_by_two_presses(hand):
+    live, again = hand.view, "Escape again closes the window"
     live.send("toggle_help")
     live.bench.select(2)
     cube = live.bench.side.drawer(ColourCube)
     cube.marked = (1.0, 0.0, 0.0)
+    live.key("F11")
+    assert hand.host.full_screen
+    for help_, selected, full in ((0, 2, True), (0, None, True), (0, None, False)):
+        live.send("escape")
+        assert (live.bench.help, live.bench.selected, hand.host.full_screen) == (help_, selected, full)
+    assert cube.marked is None
+    for between in (lambda: live.tick(2.1), lambda: live.key("g"), lambda: live.tick(1.9)):
+        live.send("escape")
+        assert (hand.host.closed, live.notice()) == (False, again)
+        between()
     live.send("escape")
-    assert not live.bench.help
-    assert live.bench.selected == 2
-    live.send("escape")
-    assert live.bench.selected is cube.marked is None
-    assert not live.host.closed
-    live.send("escape")
-    assert live.notice() == "Escape again closes the window"
-    live.tick(1.9)
-    live.send("escape")
-    assert live.host.closed
+    assert hand.host.closed
 
 
 @pytest.mark.gl
-@pytest.mark.parametrize("between", ["time", "a key"])
-def test_two_presses_apart_do_not_close_the_window(live, between):
-    live.send("escape")
-    if between == "time":
-        live.tick(2.1)
+def test_a_viewer_without_a_host_says_what_it_cannot_do():
+    with offscreen():
+        view = LiveView(make_colour_scene(), (1280, 720), playing=False)
+        view.tick(0.0)
+        for key in ("S", "F11"):
+            view.key(key)
+            assert view.notice() == f"{key}: there is no window"
+        view.say("")
+        view.key("Escape")
+        view.key("Escape")
+        assert view.notice() == ""
+        view.close()
+
+
+@pytest.mark.gl
+def test_screenshot_and_close_are_the_hosts(hand):
+    hand.view.key("s")
+    assert [shot.shape for shot in hand.host.shots] == [(720, 1280, 3)]
+    hand.view.key("q", "q")
+    assert not hand.host.closed
+    hand.view.key("q", "\x11", ctrl=True)
+    assert hand.host.closed
+    hand.run.step(1)  # the run is free again
+
+
+@pytest.mark.gl
+def test_a_host_paints_what_changed_and_only_that_and_nothing_that_nobody_sees(hand):
+    host = hand.host
+    for _ in range(5):
+        host.pass_time(1.0)
+    resting = host.drawings
+    for _ in range(5):
+        host.pass_time(1.0)
+    assert host.drawings == resting
+    hand.view.key("l")
+    host.pass_time()
+    drawn = host.drawings
+    assert drawn > resting
+    host.visible = False
+    hand.view.key("Space")
+    for _ in range(400):
+        host.pass_time()
+        if hand.run.steps > 3:
+            break
+    hand.view.worker.settle()
+    assert (hand.run.steps > 0, host.drawings) == (True, drawn)
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize(("ratio", "turns"), [(1.0, True), (2.0, False)])
+def test_how_far_a_drag_has_to_go_is_counted_in_the_pointers_pixels(hand, ratio, turns):
+    hand.host.pixel_ratio = ratio
+    before = hand.view.bench.camera.azimuth
+    hand.drag((500.0, 300.0), (6.0, 0.0))
+    assert (hand.view.bench.camera.azimuth != before) == turns
+
+
+# ---- files
+
+
+def open_by(way, hand, path):
+    if way == "dropped":
+        hand.view.open([path])
     else:
-        live.key("g")
-    live.send("escape")
-    assert not live.host.closed
-    assert live.notice() == "Escape again closes the window"
+        hand.view.key("o", ctrl=True)
+        ((title, then),) = hand.host.asked
+        assert title == "Open a picture or weights"
+        then(path)
+    hand.host.pass_time()
+    return hand.view.notice()
+
+
+def picture_file(folder, pixels):
+    path = folder / "mine.png"
+    save_picture(path, pixels if pixels.ndim == 3 else np.repeat(pixels[:, :, None], 3, axis=2))
+    return path
 
 
 @pytest.mark.gl
-def test_ctrl_q_closes_at_once_and_q_does_not(live):
-    live.key("q", "q")
-    assert not live.host.closed
-    live.key("q", "\x11", ctrl=True)
-    assert live.host.closed
+@pytest.mark.parametrize("way", ["dropped", "chosen"])
+def test_pictures_are_shown_before_and_after_and_weights_loaded_with_their_step(hand, tmp_path, way):
+    before = hand.host.picture().astype(int)
+    other = make_colour_run(seed=9)
+    other.step(25)
+    other.save(tmp_path / "w.safetensors")
+    if way == "dropped":
+        said = open_by(way, hand, picture_file(tmp_path, np.full((8, 12, 3), 0.75)))
+        assert said == "mine.png: shown before and after"
+        after = hand.host.picture().astype(int)
+        x, y, width, _ = (int(n) for n in hand.view.bench.places.panels["pictures"])
+        cells = after[y + 40, x + width // 6], after[y + 40, x + 5 * width // 6]
+        assert max(np.abs(cell - shade).max() for cell, shade in zip(cells, (191, 64), strict=True)) <= 1
+        assert np.abs(after - before).max() > 50
+    assert open_by(way, hand, tmp_path / "w.safetensors") == "w.safetensors: weights of step 25"
+    assert hand.view.worker.settle().step == 25
+    assert np.array_equal(hand.run.values, other.values)
+    hand.view.key("Space")
+    hand.until(lambda: hand.run.steps > 27)
 
 
 @pytest.mark.gl
-@pytest.mark.parametrize("key", [action.keys[0] for action in ACTIONS if len(action.keys[0]) == 1
-                                 and actions.find(f"Ctrl+{action.keys[0]}") is None])  # fmt: skip
-def test_ctrl_with_another_key_is_not_that_key(live, key):
-    before = live.bench.colouring.quantity, live.bench.cmap_name, live.bench.theme, live.bench.help
-    assert not live.key(key.lower(), ctrl=True)
-    assert before == (live.bench.colouring.quantity, live.bench.cmap_name, live.bench.theme, live.bench.help)
+def test_what_cannot_be_opened_is_refused_in_a_line_and_changes_nothing(hand, tmp_path):
+    before = hand.run.values.copy()
+    net = nn.Sequential(nn.Linear(3, 4, seed=1))
+    Run(net, nn.MSELoss(), optim.SGD(net.parameters()), (np.ones((2, 3)), np.ones((2, 4))), engine="numpy").save(
+        tmp_path / "w.safetensors"
+    )
+    (tmp_path / "notes.doc").write_text("words")
+    (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n....")
+    said = "notes.doc is neither a picture nor a table (.csv, .tsv, .txt) nor weights (.safetensors)"
+    for name, words in (("w.safetensors", "0.weight"), ("notes.doc", said), ("broken.png", ""), ("gone.png", "")):
+        notice = open_by("dropped", hand, tmp_path / name)
+        assert name in notice
+        assert words in notice
+    assert np.array_equal(hand.run.values, before)
 
 
-def test_what_applies_is_said_of_a_subject_alone():
-    here = Here(subject_of({"a": np.eye(3)}), trains=False)
-    assert [a.name for a in ACTIONS if a.kind == "time" and a.applies(here)] == []
-    assert actions.action_of("fit").applies(here)
+@pytest.mark.gl
+def test_a_scene_that_shows_no_pictures_says_so(tmp_path):
+    photo = np.zeros((4, 4, 3))
+    for panels, said in (((), "nothing here shows a picture of yours"),
+                         ((Pictures(photo, photo),), "what it is to become is not known here")):  # fmt: skip
+        with live_hand(make_colour_scene(panels=panels)) as hand:
+            assert open_by("dropped", hand, picture_file(tmp_path, photo)) == f"mine.png: {said}"
+
+
+@pytest.fixture
+def reader():
+    """A network over 8 x 8 pixels that reads ten classes."""
+    net = nn.Sequential(nn.Linear(64, 10, seed=1))
+    data = np.random.default_rng(0).random((16, 64)), np.arange(16)[:, None] % 10
+    run = Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.5), data, engine="numpy")
+    with live_hand(
+        Scene("t", run, probe=np.zeros(64), probe_target=np.array([3.0]), panels=(DigitPad((8, 8)),))
+    ) as made:
+        yield made
+
+
+@pytest.mark.gl
+def test_a_picture_of_a_digit_is_read_as_ink_on_paper_whatever_its_size(reader, tmp_path):
+    def sheet_of(pixels):
+        open_by("dropped", reader, picture_file(tmp_path, pixels))
+        probe = reader.view.bench.subject.probe
+        assert reader.view.frame().activations["input"] == pytest.approx(probe)
+        return probe.reshape(8, 8)
+
+    ink = np.zeros((80, 80))
+    ink[10:70, 30:50] = 1.0
+    blocks = ink.reshape(8, 10, 8, 10).mean(axis=(1, 3))
+    for pixels in (ink, 1 - ink):
+        assert np.allclose(sheet_of(pixels), blocks / blocks.max(), atol=1e-6)
+    for high, wide in ((37, 91), (5, 3), (8, 8)):
+        paper = np.ones((high, wide))
+        paper[high // 4 : -(high // 4) or None, wide // 4 : -(wide // 4) or None] = 0.25
+        sheet = sheet_of(paper)
+        assert (sheet.max(), sheet.min() >= 0.0) == (pytest.approx(1.0), True)
+        assert np.allclose(sheet, sheet[::-1, ::-1], atol=0.35)  # it lies in the middle

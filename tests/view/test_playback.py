@@ -1,26 +1,32 @@
-"""`Playback` on a hand-driven clock."""
+"""How time goes on: the pace of films and windows, by what there is to see, and `Playback` on a hand-driven clock."""
 
 from __future__ import annotations
 
+import importlib
+import time
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from scalarviz import Run, nn, optim
+from kit.windows import make_colour_run
+from scalarviz.errors import InputError
+from scalarviz.run.sources.played import Rehearsal, rehearse
 from scalarviz.run.worker import Worker
+from scalarviz.view.watch.pace import REST, fallen, pace, steps_a_frame
 from scalarviz.view.watch.playback import RATE, Playback
-
-X = np.random.default_rng(0).random((8, 3))
 
 
 @pytest.fixture
 def worker():
-    net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
-    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, 1 - X), engine="numpy")
-    with Worker(run) as worker:
+    with Worker(make_colour_run(lr=0.1)) as worker:
         yield worker
 
 
-def shown(playback, seconds, count=1):
+def shown(playback, seconds=1 / RATE, count=1):
     """Step that is shown after `count` ticks of `seconds`."""
     for _ in range(count):
         playback.tick(seconds)
@@ -28,91 +34,58 @@ def shown(playback, seconds, count=1):
     return playback.worker.latest.step
 
 
-def test_one_step_a_frame_for_two_seconds_then_faster(worker):
+# ---- a window's clock
+
+
+def test_one_step_a_frame_for_two_seconds_then_faster_and_after_the_end_without_one(worker):
     playback = Playback(worker, 3000, 20.0)
-    assert shown(playback, 1 / RATE) == 0  # a window opens on the first values
+    assert shown(playback) == 0  # a window opens on the first values
     playback.play()
-    assert [shown(playback, 1 / RATE) for _ in range(5)] == [1, 2, 3, 4, 5]
+    assert [shown(playback) for _ in range(5)] == [1, 2, 3, 4, 5]
     assert shown(playback, 1 / RATE, 2 * RATE - 5) == pytest.approx(2 * RATE, abs=1)
     assert playback.text() == "pace 1 step a frame"
-    at_half = shown(playback, 1 / RATE, 8 * RATE)
-    assert at_half < 1500
-    end = shown(playback, 1 / RATE, 10 * RATE + 2)
-    assert end == 3000
-    assert not playback.running
-    assert playback.text() == "paused at the end"
-
-
-def test_less_than_a_step_a_frame_is_said_evenly(worker):
-    """The table is of whole steps, the pace that is said is not: 300 steps in 20 s are a quarter of one a frame."""
-    playback = Playback(worker, 300, 20.0)
-    playback.play()
-    said = set()
-    for _ in range(40):
-        shown(playback, 1 / RATE)
-        said.add(playback.text())
-    rates = [float(text.split()[1]) for text in said]
-    assert 0.15 < min(rates) <= max(rates) < 0.35
-
-
-def test_a_pace_of_seconds_a_step_is_never_said_to_be_none(worker):
-    """It said 0 and 1.9e-15 steps a frame: five steps in 20 s are one in 240 frames."""
-    playback = Playback(worker, 5, 20.0)
-    playback.play()
-    said = set()
-    for _ in range(800):  # well before its end
-        playback.tick(1 / RATE)
-        said.add(playback.text())
-    assert said == {"pace below 0.033 steps a frame", "pace 0.033 steps a frame"}
-
-
-def test_at_the_end_play_goes_on_without_one(worker):
-    playback = Playback(worker, 10, 1.0)
-    playback.play()
-    assert shown(playback, 0.2, 10) == 10
+    assert shown(playback, 1 / RATE, 8 * RATE) < 1500
+    assert shown(playback, 1 / RATE, 10 * RATE + 2) == 3000
+    assert (playback.running, playback.text()) == (False, "paused at the end")
     playback.toggle()
     assert playback.running
-    assert shown(playback, 0.2, 5) > 10
+    assert shown(playback, 0.2, 5) > 3000
     playback.pause()
 
 
-def test_steps_by_hand_pause_first(worker):
-    playback = Playback(worker, 3000)
-    playback.step(1)
-    assert worker.settle().step == 1
-    playback.step(10)
-    assert worker.settle().step == 11
+@pytest.mark.parametrize(("steps", "least", "most"), [(300, 0.15, 0.35), (5, 0.03, 0.04)])
+def test_less_than_a_step_a_frame_is_said_evenly_and_never_as_none(worker, steps, least, most):
+    """The table is of whole steps, the pace that is said is not: 300 steps in 20 s are a quarter of one a frame."""
+    playback = Playback(worker, steps, 20.0)
     playback.play()
-    moved = shown(playback, 1 / RATE, 3)
-    assert moved == 14
-    playback.step(1)
-    assert worker.settle().step == 15
-    assert not playback.running
-    assert playback.text() == "paused"
-
-
-def test_two_quick_presses_are_two_steps(worker):
-    playback = Playback(worker, 3000)
-    playback.step(1)
-    playback.step(1)
-    assert worker.settle().step == 2
+    said = set()
+    for _ in range(800 if steps < 10 else 40):  # well before its end
+        playback.tick(1 / RATE)
+        said.add(playback.text())
+    rates = [float(text.removeprefix("pace ").removeprefix("below ").split()[0]) for text in said]
+    assert least < min(rates) <= max(rates) < most
 
 
 @pytest.mark.parametrize("faster", [0, 4])
-def test_a_step_after_a_pause_is_one_step(worker, faster):
-    """Not all those that the pause kept from being done: at full speed the run went on to its end."""
+def test_steps_by_hand_pause_first_and_are_counted_from_where_it_stands(worker, faster):
+    """Not all those that a pause kept from being done: at full speed the run went on to its end."""
     playback = Playback(worker, 100_000, 20.0)
+    for counts in ((1, 1), (10,)):  # two quick presses are two steps
+        before = worker.run.steps
+        for count in counts:
+            playback.step(count)
+        assert worker.settle().step == before + sum(counts)
     for _ in range(faster):
-        playback.change_speed(1)
+        playback.change_speed(+1)
     playback.play()
     playback.tick(0.25)
-    playback.pause()
-    worker.settle()
-    before = worker.run.steps
-    playback.step(1)
-    worker.settle()
-    assert worker.run.steps == before + 1
-    assert not playback.running
+    for pauses in (True, False):
+        if pauses:
+            playback.pause()
+        before = worker.settle().step
+        playback.step(1)
+        assert worker.settle().step == before + 1
+        assert not playback.running
 
 
 def test_speed_changes_the_rate_from_here_on(worker):
@@ -129,22 +102,192 @@ def test_speed_changes_the_rate_from_here_on(worker):
     for _ in range(20):
         playback.change_speed(+1)
     assert playback.text() == "pace full"
-    assert shown(playback, 1 / RATE) == 3000
+    assert shown(playback) == 3000
     playback.change_speed(0)
     assert playback.speed == 1.0
 
 
-def test_a_stalled_window_does_not_jump(worker):
+def test_a_stalled_window_does_not_jump_and_an_error_stops_the_clock(worker):
     playback = Playback(worker, 3000)
     playback.play()
     assert shown(playback, 60.0) <= 0.25 * RATE + 1
-
-
-def test_an_error_stops_the_clock(worker):
-    playback = Playback(worker, 3000)
-    playback.play()
     worker.edit(lambda run: run.set_weights(999, [1.0]), "wrong")
-    worker.settle()
+    shown(playback, 0.1)
     playback.tick(0.1)
-    assert not playback.running
-    assert playback.text() == "stopped"
+    assert (playback.running, playback.text()) == (False, "stopped")
+
+
+# ---- breakpoints
+
+
+def test_a_worker_stops_and_stays_until_it_is_told(worker):
+    point = worker.run.break_on("step == 20 or step == 40")
+    worker.train_to(100)
+    assert worker.settle().step == 20
+    assert not worker.busy
+    assert worker.stopped is worker.run.stopped_by is not None
+    assert worker.latest.stopped_by == "breakpoint 1 at step 20: step == 20 or step == 40 (step 20)"
+    worker.train_to(200)
+    assert worker.settle().step == 20
+    worker.resume()
+    assert worker.stopped is None
+    assert worker.settle().step == 40
+    worker.travel(10)
+    assert worker.settle().step == 10
+    assert (worker.latest.stopped_by, worker.stopped) == ("", None)
+    worker.train_to(30)
+    assert worker.settle().step == 20
+    assert point.hits == 3
+
+
+def test_breakpoints_of_other_steps_and_of_other_moments(worker):
+    worker.run.break_on("step == 5")
+    worker.run.step(10)  # a step that somebody else asks for stops nobody else
+    assert worker.run.steps == 5
+    worker.train_to(8)
+    assert worker.settle().step == 8
+    worker.train_to(10**9)
+    while worker.run.steps < 50:
+        time.sleep(0.001)
+    at = worker.run.steps + 2000
+    worker.run.break_on(f"step == {at}")  # set meanwhile
+    assert worker.settle().step == at
+
+
+def test_the_playback_pauses_there_and_goes_on(worker):
+    playback = Playback(worker, 10**9)
+    worker.run.break_on("step == 4 or step == 9")
+    for step in (4, 9):
+        playback.play()
+        assert playback.running
+        assert shown(playback, 1 / RATE, 20) == step
+        assert (playback.running, playback.text()) == (False, "paused at a breakpoint")
+    for count, step, said in ((1, 10, "paused"), (3, 13, "paused")):
+        playback.step(count)
+        assert worker.settle().step == step
+        assert playback.text() == said
+    worker.run.break_on("step == 15")
+    for step in (15, 25):  # steps by hand stop there too
+        playback.step(10)
+        assert worker.settle().step == step
+    worker.run.break_on("loss < 0.05")
+    playback.change_speed(+9)  # without a limit
+    playback.play()
+    end = time.monotonic() + 20
+    while playback.running:
+        assert time.monotonic() < end
+        playback.tick(1 / RATE)
+        time.sleep(0.005)
+    assert worker.run.loss < 0.05 <= worker.run.history.loss[-2]
+
+
+# ---- as much to see in each part of a film, wherever in the run it happens
+
+
+def rehearsal_of(loss: NDArray[np.float64], way: NDArray[np.float64] | None = None) -> Rehearsal:
+    marks = np.arange(len(loss) + 1)
+    return Rehearsal(loss, marks, marks * 0.0 if way is None else way)
+
+
+def when(stops: NDArray[np.int64], loss: NDArray[np.float64], share: float) -> float:
+    """At which share of the film so much of the fall of the loss, in decades, has been seen."""
+    drop = np.log10(loss[0]) - np.log10(np.minimum.accumulate(loss))
+    seen = drop[np.clip(stops - 1, 0, len(loss) - 1)]
+    return float(np.argmax(seen >= share * drop[-1] - 1e-12)) / (len(stops) - 1)
+
+
+@pytest.mark.parametrize("ends", [30, 100, 1000, 2990])
+def test_a_run_that_is_done_early_fills_its_film_all_the_same(ends: int) -> None:
+    loss = 10.0 ** (-2 * np.minimum(np.arange(3000), ends) / ends)  # two decades, then rest
+    stops = pace(3000, 12, 30, rehearsal_of(loss))
+    assert 0.35 < when(stops, loss, 0.5) < 0.65
+    assert 0.6 < when(stops, loss, 0.9) < 0.95
+    if ends <= 100:
+        assert when(pace(3000, 12, 30), loss, 0.9) < 0.27  # by steps alone
+
+
+FALLS = np.concatenate([np.full(2000, 1.0), np.geomspace(1, 0.01, 50), np.full(950, 0.01)])
+MOVES = np.concatenate([np.zeros(2000), np.linspace(0, 1, 50), np.ones(951)])
+
+
+@pytest.mark.parametrize(("loss", "way", "least"), [(FALLS, None, 0.4), (np.ones(3000), MOVES, 0.3)])
+def test_what_happens_in_the_middle_gets_the_middle_of_the_film(loss, way, least) -> None:
+    """The loss falls there, or the weights move while the loss stands still."""
+    stops, by_steps = pace(3000, 12, 30, rehearsal_of(loss, way)), pace(3000, 12, 30)
+    assert np.mean((stops > 2000) & (stops < 2050)) > least
+    assert np.mean((by_steps > 2000) & (by_steps < 2050)) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("scene", "options", "steps"), [("rgb", {}, 3000), ("rgb", {"hidden": (16, 16)}, 1500), ("digits", {}, 120)]
+)
+def test_scenes_are_spread_over_their_films(scene: str, options: dict[str, Any], steps: int) -> None:
+    module = importlib.import_module(f"scalarviz.scenes.{scene}")
+    run = module.build(module.Options(engine="numpy", **options)).run
+    found = rehearse(run, steps, 60)
+    assert found is not None
+    drop = fallen(found.loss, mean=not found.whole)
+    seen = drop[pace(steps, 20, 30, found)] / drop[-1]
+    half, most = (float(np.argmax(seen >= share)) / len(seen) for share in (0.5, 0.9))
+    assert 0.4 < half < 0.65 < most < 0.95
+    run.close()
+
+
+def test_it_rests_at_its_end_for_a_moment() -> None:
+    rehearsal = rehearsal_of(np.geomspace(1, 1e-3, 3000))
+    assert 0.8 * REST < np.sum(pace(3000, 20, 30, rehearsal) == 3000) / 600 < 1.3 * REST + 0.01
+    assert np.sum(pace(3000, 20, 30, rehearsal, rest=0.0) == 3000) < 5
+
+
+losses = st.sampled_from(["falling", "noisy", "rising", "zero", "negative", "nan", "huge", "still"])
+
+
+@settings(max_examples=80, deadline=None)
+@given(total=st.integers(1, 4000), duration=st.floats(0.2, 20), fps=st.integers(1, 60), kind=losses)
+def test_a_pace_never_falls_and_ends_at_the_last_step(total: int, duration: float, fps: int, kind: str) -> None:
+    t = np.arange(total)
+    loss = {
+        "falling": np.exp(-t / 50.0), "noisy": np.exp(np.random.default_rng(total).normal(size=total)),
+        "rising": np.exp(t / 100.0), "zero": np.zeros(total), "negative": -1.0 * t, "nan": np.full(total, np.nan),
+        "huge": np.full(total, 1e300), "still": np.ones(total),
+    }[kind]  # fmt: skip
+    rehearsal = rehearsal_of(loss, np.sqrt(np.arange(total + 1)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        stops = pace(total, duration, fps, rehearsal)
+        assert np.array_equal(stops, pace(total, duration, fps, rehearsal))
+    assert len(stops) == max(2, round(duration * fps))
+    assert (stops[0], stops[-1]) == (0, total)
+    assert np.all(np.diff(stops) >= 0)
+    assert np.all(steps_a_frame(stops, fps) >= 0)
+    with pytest.raises(InputError, match=f"rehearsal: got one of {total} steps; allowed: one of {total + 40}"):
+        pace(total + 40, 10, 30, rehearsal)
+
+
+@pytest.mark.parametrize(
+    ("loss", "falls"),
+    [
+        ([10.0, 1.0, 0.1], [0, 0, 1, 2]), ([1.0, 10.0, 0.1], [0, 0, 0, 1]),  # a rise takes nothing back
+        ([3.0, 1.0, -2.0], [0, 0, 2, 5]), ([1.0, 0.0, 0.0], [0, 0, 12, 12]),
+    ],
+)  # fmt: skip
+def test_the_fall_of_a_loss_is_counted_in_decades(loss, falls) -> None:
+    assert fallen(np.array(loss)).tolist() == pytest.approx(falls)
+
+
+def test_single_batches_are_taken_together_and_the_pace_that_is_said_is_a_mean() -> None:
+    noisy = np.exp(np.random.default_rng(0).normal(size=4000)) * np.geomspace(1, 0.1, 4000)
+    assert fallen(noisy)[400] > 1.5  # a lucky batch
+    assert fallen(noisy, mean=True)[400] < 0.6
+    assert fallen(noisy, mean=True)[-1] == pytest.approx(1, abs=0.4)
+    said = steps_a_frame(np.append(np.repeat(np.arange(100), 2), np.full(60, 99)), 30)  # half a step a frame, and rest
+    assert said[50:150] == pytest.approx(0.5, abs=0.08)
+    assert said[-1] == 0
+    assert steps_a_frame(pace(30, 20, 30), 30) == pytest.approx(30 / 599)
+
+
+def test_a_window_plays_what_was_rehearsed(worker) -> None:
+    loss = np.concatenate([np.geomspace(1, 1e-3, 60), np.full(2940, 1e-3)])
+    by_steps, by_sight = Playback(worker, 3000, 12), Playback(worker, 3000, 12, rehearsal_of(loss))
+    assert by_steps._paced(6.0) > 200
+    assert by_sight._paced(6.0) < 60
+    assert by_sight._paced(719 / 60) == pytest.approx(3000)

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
+from scalarviz.scenes import expression, neuron, uinn
 
-from scalarviz import Run, nn, optim
-from scalarviz.run import Scene
+from kit.windows import live_hand, make_colour_run, make_colour_scene, mirror_hand
+from scalarviz import optim
+from scalarviz.engine.arrays.trainer import NumpyTrainer
+from scalarviz.errors import InputError
+from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import LossCurve
-from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.out.unseen import Unseen
-from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.watch.live import LiveView
-from scalarviz.view.watch.mirror import Mirror
+from scalarviz.run.worker import Worker
+from scalarviz.view import render
 from scalarviz.view.watch.travels import NO_PAST, REST
 
 pytestmark = pytest.mark.gl
+SPACE = "Space plays on from here"
 
-X = np.random.default_rng(0).random((32, 3))
 
-
-def run_of(lr=0.5, engine="numpy"):
-    net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
-    return Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=lr), (X, 1 - X), batch_size=8, engine=engine)
+def run_of():
+    return make_colour_run(optim.Adam, batch_size=8)
 
 
 def values_at(steps):
@@ -34,408 +35,312 @@ def values_at(steps):
 
 
 @pytest.fixture
-def live():
-    run = run_of()
-    viewer = Unseen(lambda size: LiveView(Scene("t", run, panels=(LossCurve(),)), size, steps=40, playing=False)).view
-    with offscreen():
-        viewer.tick(0.0)
-        yield viewer
-        viewer.close()
-    run.close()
+def hand():
+    with live_hand(make_colour_scene(run_of(), (LossCurve(),)), steps=40) as made:
+        yield made
 
 
-def settle(viewer, *, ticks=3):
-    """Until nothing is on the way, and what came is shown."""
-    end = time.monotonic() + 20
-    for _ in range(ticks):
-        viewer.tick(0.01)
-    while viewer.worker.moving or viewer.travels._asked or viewer.travels.goal is not None:
-        assert time.monotonic() < end
-        viewer.tick(0.01)
-        time.sleep(0.001)
-    viewer.worker.settle()
-    for _ in range(ticks):
-        viewer.tick(0.01)
-
-
-def do(viewer, name, value=None):
-    assert viewer.send(name, value)
-    settle(viewer)
-
-
-def picture(viewer):
-    viewer.refresh()
-    viewer.tick(0.5)
-    return offscreen().render(viewer.draw, viewer.bench.size).astype(int)
-
-
-def point_of(viewer, step):
+def point_of(hand, step):
     """Device pixels of a step of the bar."""
-    plan = viewer.bench.bar._plan
-    return plan.scale.at(step) * viewer.bench.scale, plan.rail * viewer.bench.scale
+    plan, scale = hand.view.bench.bar._plan, hand.view.bench.scale
+    return plan.scale.at(step) * scale, plan.rail * scale
 
 
-def test_keys_go_back_and_forth_and_stand_at_the_bits_of_then(live):
-    do(live, "step", 30)
+def stands(hand, step):
+    """Whether it stands at a step, at the bits of then."""
+    assert hand.view.frame().step == hand.run.steps == step
+    np.testing.assert_array_equal(hand.view.frame().values, values_at(step))
+
+
+# ---- by keys
+
+
+def test_keys_go_back_and_forth_and_stand_at_the_bits_of_then(hand):
+    hand.do("step", 30)
     for key, shift, step in (("Left", False, 29), ("Left", True, 19), ("Right", False, 20), ("Home", False, 0),
                              ("Right", True, 10), ("End", False, 30)):  # fmt: skip
-        live.key(key, shift=shift)
-        settle(live)
-        assert live.frame().step == live.run.steps == step
-        np.testing.assert_array_equal(live.frame().values, values_at(step))
-        assert live.frame().past.newest == 30
-    live.key("Right")
-    settle(live)
-    assert live.frame().step == live.frame().past.newest == 31
+        hand.view.key(key, shift=shift)
+        assert hand.arrived().past.newest == 30
+        stands(hand, step)
+    hand.do("back", 3)
+    hand.do("step", 10)  # those before follow, and those beyond are trained
+    stands(hand, 37)
+    assert len(hand.run.branches) == 1
 
 
-def test_steps_beyond_the_newest_are_trained_and_those_before_follow(live):
-    do(live, "step", 5)
-    do(live, "back", 3)
-    do(live, "step", 10)
-    assert live.frame().step == 12
-    np.testing.assert_array_equal(live.run.values, values_at(12))
-    assert len(live.run.branches) == 1
+def test_a_held_key_makes_no_queue_and_ends_where_it_was_let_go(hand):
+    hand.do("step", 40)
+    for keys, step in ((["Left"] * 25, 15), (["Right"] * 5 + ["Left"], 19)):
+        for key in keys:
+            hand.view.key(key)
+        assert hand.arrived().step == step
 
 
-def test_a_held_key_makes_no_queue_and_ends_where_it_was_let_go(live):
-    do(live, "step", 40)
-    for _ in range(25):
-        live.key("Left")
-    settle(live)
-    assert live.frame().step == 15
-    for _ in range(5):
-        live.key("Right")
-    live.key("Left")
-    settle(live)
-    assert live.frame().step == 19
+def test_what_cannot_be_gone_to_is_said(hand):
+    hand.do("step", 2)
+    hand.do("back", 10)
+    for name, said in (("back", "step 0 is the first"), ("newest", ""), ("newest", "step 2 is the newest")):
+        hand.view.say("")
+        hand.do(name)
+        assert hand.view.notice() == said
+    hand.view.worker.ask(lambda run: setattr(run.timeline, "budget", 10)).result(5)
+    for said in (True, False):  # how the past is kept, once
+        hand.view.say("")
+        hand.do("step" if said else "back")
+        hand.do("back")
+        assert hand.view.notice() == (hand.run.timeline.remark if said else "")
 
 
-def test_before_the_first_step_and_after_the_newest_it_is_said(live):
-    do(live, "step", 2)
-    do(live, "back", 10)
-    assert live.frame().step == 0
-    do(live, "back")
-    assert live.notice() == "step 0 is the first"
-    do(live, "newest")
-    do(live, "newest")
-    assert live.notice() == "step 2 is the newest"
+def test_left_after_right_changes_no_pixel(hand):
+    hand.do("step", 20)
+    hand.do("back", 5)
+    before = hand.picture()
+    hand.do("step")
+    assert np.abs(hand.picture() - before).max() > 20
+    hand.do("back")
+    assert np.array_equal(hand.picture(), before)
+    hand.do("first")
+    hand.do("step", 15)
+    assert np.array_equal(hand.picture(), before)
 
 
-def test_left_after_right_changes_no_pixel(live):
-    do(live, "step", 20)
-    do(live, "back", 5)
-    before = picture(live)
-    do(live, "step")
-    assert np.abs(picture(live) - before).max() > 20
-    do(live, "back")
-    assert np.array_equal(picture(live), before)
-    do(live, "newest")
-    do(live, "first")
-    do(live, "step", 15)
-    assert np.array_equal(picture(live), before)
+def test_the_past_is_said_and_space_plays_on_from_there(hand):
+    hand.do("step", 30)
+    assert "in the past" not in hand.view.pace_text()
+    hand.do("back", 20)
+    assert hand.view.pace_text().startswith(f"in the past, 20 steps before the newest  ·  {SPACE}  ·  End returns")
+    hand.view.send("toggle_run")
+    hand.view.tick(0.01)
+    assert hand.view.playback.running
+    assert "  plays on from here" in hand.view.pace_text()
+    hand.until(lambda: hand.run.steps >= 33, tick=0.05)
+    hand.do("toggle_run")
+    assert "in the past" not in hand.view.pace_text()
+    stands(hand, hand.run.steps)
 
 
-def test_the_past_is_said_and_space_plays_on_from_there(live):
-    do(live, "step", 30)
-    assert "in the past" not in live.pace_text()
-    do(live, "back", 20)
-    assert live.pace_text().startswith(
-        "in the past, 20 steps before the newest  ·  Space plays on from here  ·  End re"
-    )
-    live.send("toggle_run")
-    live.tick(0.01)
-    assert live.playback.running
-    assert "plays on from here" in live.pace_text()
-    end = time.monotonic() + 20
-    while live.run.steps < 33:
-        live.tick(0.05)
-        time.sleep(0.002)
-        assert time.monotonic() < end
-    do(live, "toggle_run")
-    assert "in the past" not in live.pace_text()
-    np.testing.assert_array_equal(live.run.values, values_at(live.run.steps))
-
-
-def test_the_second_line_is_of_the_frame_that_is_drawn_though_the_run_goes_on_meanwhile(live, monkeypatch):
-    do(live, "step", 30)
-    do(live, "back", 20)
-    taken, drawn = live.frame(), []
-    do(live, "step", 5)  # the worker is ahead of the picture
-    update = live.bench.update
-    monkeypatch.setattr(live, "frame", lambda: taken)
-    monkeypatch.setattr(
-        live.bench, "update", lambda frame, text, s: (drawn.append((frame, text)), update(frame, text, s))
-    )
-    live.refresh()
-    live.tick(0.01)
-    ((frame, text),) = drawn
+def test_the_second_line_is_of_the_frame_that_is_drawn_though_the_run_goes_on_meanwhile(hand, monkeypatch):
+    hand.do("step", 30)
+    hand.do("back", 20)
+    view, drawn = hand.view, []
+    taken, update = view.frame(), view.bench.update
+    hand.do("step", 5)  # the worker is ahead of the picture
+    monkeypatch.setattr(view, "frame", lambda: taken)
+    monkeypatch.setattr(view.bench, "update", lambda *what: (drawn.append(what), update(*what)))
+    view.refresh()
+    view.tick(0.01)
+    ((frame, text, _),) = drawn
     assert (frame.step, frame.past.newest) == (10, 30)
     assert text.startswith("in the past, 20 steps before the newest")
 
 
-def test_an_edit_in_the_past_starts_a_branch_and_says_so(live):
-    do(live, "step", 30)
-    do(live, "back", 20)
-    do(live, "raise_rate")
-    assert "a branch of its own from step 10" in live.notice()
-    do(live, "step", 5)
-    assert [(b.first, b.newest, b.current) for b in live.run.branches] == [(0, 30, False), (10, 15, True)]
-    live.tick(0.2)
-    bar = live.bench.bar
-    rings = [(x, y) for x in range(260, 900) for y in range(580, 664, 2)
-             if (found := bar.target((float(x), float(y)))) is not None and found.kind == "branch"]  # fmt: skip
-    at = rings[len(rings) // 2]
-    live.press(at)
-    live.release(at)
-    settle(live)
-    assert live.frame().step == live.run.steps == 30
-    assert [b.current for b in live.run.branches] == [True, False]
-    np.testing.assert_array_equal(live.run.values, values_at(30))
+def test_space_on_the_way_plays_from_where_it_leads(hand):
+    hand.do("step", 30)
+    hand.view.send("first")
+    hand.view.send("toggle_run")
+    for _ in range(3):
+        hand.view.tick(0.0)
+    hand.until(lambda: hand.view.playback.running, tick=0.001)
+    assert hand.run.steps <= 1
+    hand.do("toggle_run")
+    assert hand.run.steps < 15
 
 
-def test_undo_says_what_and_redo_returns(live):
-    do(live, "step", 10)
-    do(live, "undo")
-    assert live.notice().startswith("undo: nothing was changed")
-    do(live, "raise_rate")
-    do(live, "undo")
-    assert live.notice() == "undone: lr = 1"
-    assert live.run.lr == 0.5
-    live.key("Z", ctrl=True, shift=True)
-    settle(live)
-    assert live.notice() == "done again: lr = 1"
-    assert live.run.lr == 1.0
-    do(live, "step", 7)
-    assert live.frame().past.undo == "lr = 1"
-    do(live, "back", 8)
-    assert live.frame().past.undo == ""  # it is of where one stands
-    do(live, "newest")
-    live.key("z", ctrl=True)
-    settle(live)
-    assert live.notice() == "undone: lr = 1; the 7 steps after it stay as a branch"
-    assert (live.run.steps, live.run.lr) == (10, 0.5)
-    np.testing.assert_array_equal(live.run.values, values_at(10))
+class OnTheWay:
+    """A guide that never arrives."""
 
-
-def test_restart_begins_anew_and_plays(live):
-    do(live, "step", 10)
-    do(live, "raise_rate")
-    live.send("restart")
-    settle(live)
-    assert live.playback.running
-    end = time.monotonic() + 20
-    while live.run.steps < 3:
-        assert time.monotonic() < end
-        live.tick(0.05)
-    do(live, "toggle_run")
-    do(live, "first")
-    assert live.run.lr == 1.0
-    np.testing.assert_array_equal(live.run.values, values_at(0))
-    newest = live.frame().past.newest
-    do(live, "undo")
-    assert live.notice() == f"undone: restart; the {newest} steps after it stay as a branch"
-    assert live.run.steps == 10
-    assert next(b.newest for b in live.run.branches) == 10
-
-
-def test_a_drag_shows_a_step_near_by_at_once_and_at_rest_the_step_itself(live):
-    do(live, "step", 30)
-    do(live, "toggle_run")
-    live.press(point_of(live, 12))
-    assert not live.playback.running
-    settle_still(live)
-    assert live.frame().step <= 12
-    live.move(point_of(live, 7))
-    settle_still(live)
-    assert live.frame().step <= 7
-    np.testing.assert_array_equal(live.frame().values, values_at(live.frame().step))
-    live.tick(REST + 0.01)
-    settle_still(live)
-    assert live.frame().step == 7
-    live.move(point_of(live, 21))
-    live.release(point_of(live, 21))
-    settle(live)
-    assert live.frame().step == 21
-    np.testing.assert_array_equal(live.frame().values, values_at(21))
-
-
-def settle_still(viewer):
-    """The same without time passing on the viewer's clock."""
-    end = time.monotonic() + 20
-    while viewer.worker.moving:
-        assert time.monotonic() < end
-        time.sleep(0.001)
-    viewer.tick(0.0)
-
-
-def test_a_press_on_the_bar_turns_nothing(live):
-    do(live, "step", 30)
-    camera = live.bench.camera
-    for at in (point_of(live, 10), (30.0, live.bench.places.time[1] + 3)):
-        live.press(at)
-        live.move((at[0] + 60, at[1] - 200))
-        live.release((at[0] + 60, at[1] - 200))
-    settle(live)
-    assert live.bench.camera is camera
-    assert live.bench.selected is None
-
-
-def test_a_button_of_the_bar_does_what_its_key_does(live):
-    do(live, "step", 30)
-    button = next(b for b in live.bench.bar._plan.buttons if b.action == "back")
-    at = button.box[0] + 10, button.box[1] + 10
-    live.press(at)
-    live.release(at)
-    settle(live)
-    assert live.frame().step == 29
-    live.press(at)
-    live.release((at[0] + 300, at[1]))
-    settle(live)
-    assert live.frame().step == 29
-
-
-def test_a_click_on_the_loss_curve_goes_to_that_step(live):
-    do(live, "step", 30)
-    axis = live.bench.side.drawer(LossCurve).switch
-    at = axis.axes.point(11, 1.0)[0], axis.axes.box[1] + axis.axes.box[3] / 2
-    assert axis.step(at) == 11
-    live.press(at)
-    live.release(at)
-    settle(live)
-    assert live.frame().step == 11
-    assert axis.step(at) == 11  # nothing rescaled
-
-
-def test_named_moments_are_played_round_and_round(live):
-    do(live, "step", 30)
-    do(live, "toggle_loop")
-    assert "N names a moment" in live.notice()
-    for step in (10, 16):
-        do(live, "first")
-        do(live, "step", step)
-        do(live, "name_moment")
-    assert [(flag.step, flag.name) for flag in live.frame().past.flags] == [(10, "flag 1"), (16, "flag 2")]
-    do(live, "back", 3)
-    live.send("toggle_loop")
-    seen = set()
-    end = time.monotonic() + 30
-    while len(seen) < 7 or live.run.steps != 16:
-        live.tick(0.1)
-        time.sleep(0.002)
-        seen.add(live.worker.latest.step)
-        assert time.monotonic() < end
-    assert {step for step in seen if step not in range(10, 17)} <= {13}
-    end = time.monotonic() + 30
-    while live.worker.latest.step >= 16:
-        live.tick(0.1)
-        time.sleep(0.002)
-        assert time.monotonic() < end
-    do(live, "toggle_loop")
-    assert live.travels.loop is None
-    do(live, "toggle_run")
-    do(live, "first")
-    do(live, "step", 10)
-    do(live, "name_moment")
-    assert live.notice() == "step 10 is no longer called flag 1"
-
-
-class Slow:
-    """A guide that is on its way for ever."""
-
-    def __init__(self, worker):
-        self._worker, self.journey, self.moving, self.given_up = worker, 0.43, True, False
-        self.remark = ""
+    journey, moving, remark, error = 0.43, True, "", None
 
     def travel(self, step, *, nearest=False):
         self.asked = step
 
     def give_up(self):
-        self.given_up, self.journey, self.moving = True, None, False
+        self.journey, self.moving = None, False
 
 
-def test_space_on_the_way_plays_from_where_it_leads(live):
-    do(live, "step", 30)
-    live.send("first")
-    live.send("toggle_run")
-    for _ in range(3):
-        live.tick(0.0)
-    end = time.monotonic() + 20
-    while not live.playback.running:
-        assert time.monotonic() < end
-        live.tick(0.001)
-    assert live.run.steps <= 1
-    do(live, "toggle_run")
-    assert live.run.steps < 15
+def test_a_long_way_is_said_and_escape_gives_it_up(hand):
+    hand.do("step", 30)
+    travels = hand.view.travels
+    travels._guide = slow = OnTheWay()
+    hand.view.send("first")
+    for said in ("", "on the way to step 0: 43 %  ·  Escape gives it up"):
+        hand.view.tick(0.2)
+        assert hand.view.notice() == said
+    hand.view.key("Escape")
+    assert (slow.moving, hand.view.notice(), travels.goal) == (False, "stays here", None)
+    travels._guide = hand.view.worker
+    hand.view.tick(0.1)
+    assert hand.view.frame().step == 30
 
 
-def test_a_long_way_is_said_and_escape_gives_it_up(live):
-    do(live, "step", 30)
-    travels = live.travels
-    travels._guide = slow = Slow(live.worker)
-    live.send("first")
-    live.tick(0.2)
-    assert live.notice() == ""
-    live.tick(0.2)
-    assert live.notice() == "on the way to step 0: 43 %  ·  Escape gives it up"
-    live.key("Escape")
-    assert slow.given_up
-    assert live.notice() == "stays here"
-    assert travels.goal is None
-    travels._guide = live.worker
-    live.tick(0.1)
-    assert live.frame().step == 30
+# ---- branches, undo and names
+
+
+def test_an_edit_in_the_past_starts_a_branch_and_its_ring_leads_back(hand):
+    hand.do("step", 30)
+    hand.do("back", 20)
+    hand.do("raise_rate")
+    assert "a branch of its own from step 10" in hand.view.notice()
+    hand.do("step", 5)
+    assert [(b.first, b.newest, b.current) for b in hand.run.branches] == [(0, 30, False), (10, 15, True)]
+    hand.view.tick(0.2)
+    bar = hand.view.bench.bar
+    rings = [(x, y) for x in range(260, 900) for y in range(580, 664, 2)
+             if (found := bar.target((float(x), float(y)))) is not None and found.kind == "branch"]  # fmt: skip
+    hand.click(rings[len(rings) // 2])
+    hand.arrived()
+    stands(hand, 30)
+    assert [b.current for b in hand.run.branches] == [True, False]
+
+
+def test_undo_says_what_and_redo_returns(hand):
+    hand.do("step", 10)
+    hand.do("undo")
+    assert hand.view.notice().startswith("undo: nothing was changed")
+    hand.do("raise_rate")
+    for name, said, lr in (("undo", "undone: lr = 1", 0.5), ("redo", "done again: lr = 1", 1.0)):
+        hand.do(name)
+        assert (hand.view.notice(), hand.run.lr) == (said, lr)
+    assert hand.do("step", 7).past.undo == "lr = 1"
+    assert hand.do("back", 8).past.undo == ""  # it is of where one stands
+    hand.do("newest")
+    hand.do("undo")
+    assert hand.view.notice() == "undone: lr = 1; the 7 steps after it stay as a branch"
+    assert hand.run.lr == 0.5
+    stands(hand, 10)
+
+
+def test_restart_begins_anew_and_plays(hand):
+    hand.do("step", 10)
+    hand.do("raise_rate")
+    hand.do("restart")
+    assert hand.view.playback.running
+    hand.until(lambda: hand.run.steps >= 3, tick=0.05)
+    hand.do("toggle_run")
+    newest = hand.do("first").past.newest
+    assert hand.run.lr == 1.0
+    stands(hand, 0)
+    hand.do("undo")
+    assert hand.view.notice() == f"undone: restart; the {newest} steps after it stay as a branch"
+    assert (hand.run.steps, next(b.newest for b in hand.run.branches)) == (10, 10)
+
+
+def test_named_moments_are_played_round_and_round(hand):
+    hand.do("step", 30)
+    hand.do("toggle_loop")
+    assert "N names a moment" in hand.view.notice()
+    for step in (10, 16):
+        hand.do("first")
+        hand.do("step", step)
+        hand.do("name_moment")
+    assert [(flag.step, flag.name) for flag in hand.view.frame().past.flags] == [(10, "flag 1"), (16, "flag 2")]
+    hand.do("back", 3)
+    hand.view.send("toggle_loop")
+    seen = []
+
+    def twice():
+        seen.append(hand.view.worker.latest.step)
+        return seen.count(16) > 0 and seen[-1] < 16 and len(set(seen)) >= 7
+
+    hand.until(twice, tick=0.1)
+    assert {step for step in seen if step not in range(10, 17)} <= {13}
+    hand.do("toggle_loop")
+    assert hand.view.travels.loop is None
+    hand.do("toggle_run")
+    hand.do("first")
+    hand.do("step", 10)
+    hand.do("name_moment")
+    assert hand.view.notice() == "step 10 is no longer called flag 1"
+
+
+# ---- by the pointer
+
+
+def test_a_drag_shows_a_step_near_by_at_once_and_at_rest_the_step_itself(hand):
+    def near():
+        """What is shown as soon as it is there, without time passing on the viewer's clock."""
+        hand.until(lambda: not hand.view.worker.moving, tick=0.0)
+        hand.view.tick(0.0)
+        frame = hand.view.frame()
+        np.testing.assert_array_equal(frame.values, values_at(frame.step))
+        return frame.step
+
+    hand.do("step", 30)
+    hand.do("toggle_run")
+    hand.view.press(point_of(hand, 12))
+    assert not hand.view.playback.running
+    assert near() <= 12
+    hand.view.move(point_of(hand, 7))
+    assert near() <= 7
+    hand.view.tick(REST + 0.01)
+    assert near() == 7
+    hand.view.move(point_of(hand, 21))
+    hand.view.release(point_of(hand, 21))
+    hand.arrived()
+    stands(hand, 21)
+
+
+def test_a_press_on_the_bar_is_its_own_until_the_button_goes_up(hand):
+    hand.do("step", 30)
+    view = hand.view
+    camera, other = view.bench.camera, (700.0, 300.0)
+    for at in (point_of(hand, 10), (30.0, view.bench.places.time[1] + 3)):
+        view.press(at)
+        view.press(other, "right")  # another button changes nothing
+        view.move((at[0] + 60, at[1] - 200))
+        view.release((at[0] + 60, at[1] - 200))
+    hand.arrived()
+    assert (view.bench.camera, view.bench.selected) == (camera, None)
+    hand.do("newest")
+    button = next(b for b in view.bench.bar._plan.buttons if b.action == "back")
+    at = button.box[0] + 10, button.box[1] + 10
+    for end in (at, (at[0] + 300, at[1])):  # let go elsewhere it does nothing
+        view.press(at)
+        view.release(end)
+        assert hand.arrived().step == 29
+
+
+def test_a_click_on_the_loss_curve_goes_to_that_step(hand):
+    hand.do("step", 30)
+    axis = hand.view.bench.side.drawer(LossCurve).switch
+    at = axis.axes.point(11, 1.0)[0], axis.axes.box[1] + axis.axes.box[3] / 2
+    hand.click(at)
+    assert hand.arrived().step == axis.step(at) == 11  # nothing rescaled
+
+
+# ---- where and how it ends
 
 
 def test_closing_the_window_goes_to_the_newest_step_of_this_branch():
     run = run_of()
-    viewer = Unseen(lambda size: LiveView(Scene("t", run), size, playing=False)).view
-    with offscreen():
-        viewer.tick(0.0)
-        do(viewer, "step", 30)
-        do(viewer, "back", 20)
-        viewer.close()
-    assert viewer.left_at == 10
-    assert run.steps == 30
+    with live_hand(make_colour_scene(run, ())) as hand:
+        hand.do("step", 30)
+        hand.do("back", 20)
+    assert (hand.view.left_at, run.steps) == (10, 30)
     np.testing.assert_array_equal(run.values, values_at(30))
 
 
 def test_a_window_that_only_shows_goes_back_too_and_nothing_else():
     run = run_of()
     run.step(20)
-    viewer = Unseen(lambda size: Mirror(subject_of(run), size)).view
-    with offscreen():
-        viewer.tick(0.0)
-        assert viewer.bench.places.time is not None
+    with mirror_hand(run) as hand:
         for name, value, step in (("back", 5, 15), ("step", 2, 17), ("first", None, 0), ("step", 50, 20)):
-            assert viewer.send(name, value)
-            viewer.tick(0.01)
-            assert viewer.frame().step == run.steps == step
-        assert not viewer.send("undo")
-        assert viewer.notice() == "Ctrl+Z: this window only shows, it does not train"
-        viewer.send("back", 5)
-        viewer.tick(0.01)
-        assert viewer.pace_text().startswith("in the past, 5 steps before the newest  ·  End returns")
-        viewer.close()
-
-
-def test_a_run_without_a_past_is_shown_without_a_bar():
-    run = run_of()
-    run.step(3)
+            assert hand.view.send(name, value)
+            hand.view.tick(0.01)
+            assert hand.view.frame().step == run.steps == step
+        assert not hand.view.send("undo")
+        assert hand.view.notice() == "Ctrl+Z: this window only shows, it does not train"
+        hand.view.send("back", 5)
+        hand.view.tick(0.01)
+        assert hand.view.pace_text().startswith("in the past, 5 steps before the newest  ·  End returns")
     run.close()
-    viewer = Unseen(lambda size: Mirror(subject_of(run), size)).view
-    with offscreen():
-        viewer.tick(0.0)
-        assert viewer.bench.places.time is None
-        assert not viewer.send("back")
-        assert viewer.notice() == f"Left: {NO_PAST}"
-        viewer.close()
+    with mirror_hand(run) as hand:  # it has no past any more
+        assert hand.view.bench.places.time is None
+        assert not hand.view.send("back")
+        assert hand.view.notice() == f"Left: {NO_PAST}"
 
 
 def test_a_picture_shows_any_step_and_the_run_stands_where_it_stood():
-    from scalarviz.errors import InputError
-    from scalarviz.view import render
-
     run = run_of()
     run.step(20)
     newest, there = run.values.copy(), run.frame().update.copy()
@@ -446,19 +351,110 @@ def test_a_picture_shows_any_step_and_the_run_stands_where_it_stood():
     assert not np.array_equal(earlier, render(run, (640, 360)))
     run.to(7)
     assert np.array_equal(earlier, render(run, (640, 360)))
-    for step, error in ((21, InputError), (-1, InputError), (1.5, InputError), ("7", InputError)):
-        with pytest.raises(error):
+    for step in (21, -1, 1.5, "7"):
+        with pytest.raises(InputError):
             render(run, step=step)
-    with pytest.raises(InputError, match="what is watched is shown as it is now; a Run or a Scene keeps its past"):
+    with pytest.raises(InputError, match="a Run or a Scene keeps its past"):
         render({"a": np.eye(3)}, step=0)
     run.close()
 
 
-def test_how_the_past_is_kept_is_said_once(live):
-    do(live, "step", 30)
-    live.worker.ask(lambda run: setattr(run.timeline, "budget", 10)).result(5)
-    do(live, "back")
-    assert live.notice() == live.run.timeline.remark != ""
-    live.say("")
-    do(live, "back")
-    assert live.notice() == ""
+# ---- a run that diverges
+
+
+@pytest.fixture
+def diverging():
+    """A scene that warns of nothing: that would stand in the terminal, between the lines that are meant."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield lambda scene, **flags: live_hand(scene.build(scene.Options(engine="numpy", **flags)), (960, 540))
+
+
+@pytest.mark.parametrize(
+    ("scene", "flags"),
+    [
+        (neuron, {"lr": 3e38}), (neuron, {"lr": 1.1}), (neuron, {"lr": 50.0, "weights": 2}), (uinn, {"lr": 1e30}),
+        (expression, {"lr": 1e30, "expr": "a*x*x*x + exp(b*x)"}),
+    ],
+)  # fmt: skip
+def test_the_key_that_is_named_leads_to_the_last_good_step_and_training_goes_on(diverging, scene, flags):
+    with diverging(scene, **flags) as hand:
+        view, run = hand.view, hand.run
+        hand.do("step", 400)
+        said = view.message()
+        good = int(said.partition("go back to step ")[2].partition(",")[0])
+        assert said.startswith(f"training diverged at step {run.steps}: ")
+        assert f"; click here or press Left to go back to step {good:,}, the last good one, and try a tenth" in said
+        assert "run." not in said
+        view.key("Left")
+        frame = hand.arrived()
+        assert (frame.step, view.message()) == (good, "")
+        assert np.isfinite(frame.values).all()
+        before = run.lr
+        hand.do("lower_rate")
+        assert run.lr == before / 2
+        view.worker.edit(lambda run: setattr(run, "lr", 1e-3), "lr")
+        assert (hand.do("step", 20).step, view.message()) == (good + 20, "")
+        assert run.loss <= run.history.loss[0]
+
+
+def test_a_weight_that_is_lost_is_undone_by_the_key_that_is_named(diverging):
+    with diverging(uinn) as hand:
+        hand.do("step", 3)
+        hand.view.change(SetWeights(0, np.array([np.nan])))
+        hand.do("step")
+        assert "run." not in hand.view.message()
+        assert "press Ctrl+Z" in hand.view.message() or "set it to a number" in hand.view.message()
+        hand.do("undo")
+        assert (hand.do("step", 5).step, hand.view.message()) == (8, "")
+
+
+# ---- an engine in the middle of a long call
+
+
+class Slow(NumpyTrainer):
+    """Its calls last until they are let go, two seconds at most."""
+
+    def __init__(self, problem):
+        super().__init__(problem)
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def train(self, first, count, lr):
+        self.begun.set()
+        self.go_on.wait(2.0)
+        return super().train(first, count, lr)
+
+
+def drawn_meanwhile(hand, trainer, worker):
+    """The window goes on drawing what it has while a call lasts, and shows what comes then."""
+    assert trainer.begun.wait(10)
+    start = time.monotonic()
+    for _ in range(20):
+        hand.view.tick(1 / 60)
+    assert time.monotonic() - start < 1.0
+    assert len(worker._waiting) <= 1  # it asks once
+    assert hand.view.frame().step == 0
+    trainer.go_on.set()
+    worker.settle()
+    hand.view.tick(1 / 60)
+    assert hand.view.frame().step == 1
+
+
+def test_a_window_does_not_wait_for_its_worker(hand):
+    trainer = Slow(hand.run._problem)
+    hand.view.worker.edit(lambda run: run._training.change(trainer), "a slow engine")
+    hand.settled(1, 0.0)
+    hand.view.step()
+    drawn_meanwhile(hand, trainer, hand.view.worker)
+
+
+def test_a_mirror_does_not_wait_for_another_thread():
+    run = make_colour_run()
+    with mirror_hand(run, (640, 360)) as hand:
+        trainer = Slow(run._problem)
+        run._training.change(trainer)
+        with Worker(run) as worker:
+            worker.train_to(1)
+            drawn_meanwhile(hand, trainer, worker)
+        run.step(2)
+        assert hand.view.frame().step == 3

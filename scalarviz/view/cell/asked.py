@@ -108,14 +108,13 @@ class Asked:
         self._offered("timeline")
         travels, past = self._viewer.travels, self._viewer.shown.past
         step = integer("go: step", asked.get("step"), 0)
-        if travels is None or past is None:
+        if past is None:
             raise InputError("the past of these numbers is not kept")
         travels.go(min(max(step, past.first), past.newest), near=flag(asked.get("near", False), "go: near"))
 
     def _branch(self, asked: dict[str, Any]) -> None:
         self._offered("timeline")
-        if self._viewer.travels is not None:
-            self._viewer.travels.switch(integer("branch: number", asked.get("number"), 0))
+        self._viewer.travels.switch(integer("branch: number", asked.get("number"), 0))
 
     def _control(self, asked: dict[str, Any]) -> None:
         if self._controls is None:

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from ...errors import InputError, ScalarvizError
 from ...run.scene.scene import SIDES
 from ..out.offscreen import offscreen
-from ..watch.actions import find
-from ..watch.keys import normalised
+from ..watch.actions import find, normalised
 from .offered import ALLOWED, covered
 from .play import Play
 

@@ -22,9 +22,9 @@ class Snapshot(Mirror):
 
     def look(self) -> None:
         """Take over the numbers of now."""
-        self._seen = super().frame()
+        self._seen = super().now()
 
-    def frame(self) -> Frame:
+    def now(self) -> Frame:
         """Those that were looked at last."""
         if self._seen is None:
             self.look()

@@ -21,8 +21,7 @@ from ...errors import MissingDependencyError, StateError
 from ...run.core.interrupts import ending_signals
 from ..ink.gl import require_vispy
 from ..ink.places import SMALLEST
-from ..watch.guest import Guest
-from ..watch.host import TICK
+from ..watch.host import TICK, Guest
 from .display import DisplayWatch, application, connection_lost, qt_core, survive_lost_display
 from .taking import Taking
 

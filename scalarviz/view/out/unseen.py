@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..watch.guest import Guest
-from ..watch.host import TICK
+from ..watch.host import TICK, Guest
 from .offscreen import Image, offscreen
 
 

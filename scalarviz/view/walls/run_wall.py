@@ -26,9 +26,9 @@ from ..out.desktop import Window
 from ..out.offscreen import offscreen
 from ..out.unseen import Unseen
 from ..panels.drawer import cut
-from ..watch.hands import Point
+from ..watch.actions import RUNS
+from ..watch.host import Point
 from ..watch.live import LiveView
-from ..watch.room_actions import RUNS
 from .door import Opened, Way
 from .run_faces import Faces
 from .run_plots import sentence, sheet

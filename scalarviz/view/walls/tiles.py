@@ -18,11 +18,8 @@ from ..ink.painter import Painter
 from ..ink.places import LABEL
 from ..ink.sketch import Box, Sketch, Spot, spot_at
 from ..screen.hud import keys
-from ..watch.actions import action_of
-from ..watch.hands import Point
-from ..watch.host import TICK, Host
-from ..watch.room import Does, Room, table_of
-from ..watch.room_actions import RoomAction
+from ..watch.actions import Action, action_of, table_of
+from ..watch.host import TICK, Does, Host, Point, Room
 from .door import Building, Opened
 
 if TYPE_CHECKING:
@@ -176,9 +173,7 @@ class Tiled(Room):
     """Whether its ground is lighter in the middle."""
     grid: Grid
 
-    def __init__(
-        self, rooms: Rooms, size: tuple[int, int], actions: Sequence[RoomAction], own: Mapping[str, Does]
-    ) -> None:
+    def __init__(self, rooms: Rooms, size: tuple[int, int], actions: Sequence[Action], own: Mapping[str, Does]) -> None:
         self.rooms, self._size, self._actions = rooms, size, actions
         self._opening: Building[Opened] | None = None
         self._pressed: str | int | None = None

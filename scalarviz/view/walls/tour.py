@@ -19,14 +19,9 @@ from ..ink.painter import Painter
 from ..ink.places import LABEL, PRESENTER, TITLE
 from ..ink.sketch import Sketch
 from ..ink.text import measure
-from ..watch.actions import find
-from ..watch.guest import Hosted
-from ..watch.hands import Point
-from ..watch.host import TICK, Host
-from ..watch.keys import normalised
+from ..watch.actions import TOUR, find, normalised, table_of
+from ..watch.host import TICK, Host, Hosted, Point, keys_of
 from ..watch.live import LiveView
-from ..watch.room import keys_of, table_of
-from ..watch.room_actions import TOUR
 from .door import Building, Door, Opened, Station
 from .tiles import is_small, scale_of
 

@@ -24,11 +24,10 @@ from ..ink.text import measure
 from ..ink.theme import Theme, get_theme, presenting
 from ..out.offscreen import offscreen
 from ..shown.subject import scene_subject
+from ..watch.actions import WALL as ACTIONS
 from ..watch.actions import action_of
-from ..watch.live import LiveView
-from ..watch.live_source import LiveSource
+from ..watch.live import LiveSource, LiveView
 from ..watch.pace import pace
-from ..watch.room_actions import WALL as ACTIONS
 from ..watch.telling import WAIT
 from ..workbench import Workbench
 from .door import Building, Door, Opened, Station, Way
@@ -36,8 +35,7 @@ from .tiles import LINE, Look, Picture, Tiled, fitting, grid_of, is_small, scale
 from .tour import Tour
 
 if TYPE_CHECKING:
-    from ..watch.guest import Guest
-    from ..watch.host import Host
+    from ..watch.host import Guest, Host
 
 REST = 0.25
 """Seconds that the pointer rests on a picture before it trains."""

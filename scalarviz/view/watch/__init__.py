@@ -1,8 +1,7 @@
-"""Time and hands: what a window does between two frames, and what keys and gestures do.
+"""Time, keys and pointer: what a window does between two frames, and what each key does.
 
-Open `viewer` first, then `live`, which drives a training worker; `mirror` shows what somebody else trains. `hands`
-answers pointer and wheel, `acts` are the deeds on what is selected, `asking` asks the run about it,
-`breaks` pauses where a condition becomes true, `looks` changes the look, `views` where it is seen from, `playback`
-says which step is due, `travels` goes back and forth (and asks a `guide`), `actions` is the table of what can be
-done, `reasons` why not, and `keys` says how its keys are called.
+Open `viewer` first, then `live`, which drives a training worker; `mirror` shows what somebody else trains, `replay` a
+recording. Every key is bound in `actions`; what an action does stands under its name in the `handlers` of `looks`,
+`selected`, `travels`, `microsteps`, `breaks` and of the viewers. `playback` says which step is due, `pointer` answers
+pointer and wheel, `questions` asks the run about the selected weight, and `host` stands between window and picture.
 """

@@ -1,52 +1,223 @@
-"""What can be done to a picture that is watched: one table of actions and one of gestures.
+"""What can be done to a picture that is watched: keys, actions, gestures, and why one does nothing somewhere.
 
-Keys, the list of keys over the picture, the line below it and the docs read them; a viewer is told an action by name
-and value (``viewer.send("step", 10)``). Where an action does nothing, the table says why in a few words.
+Each key of the program is bound here: `ACTIONS` are those of every viewer (``viewer.send("step", 10)`` does one by its
+name), `WALL`, `RUNS`, `TOUR` and `GRAPH` those of windows that show no run. Key presses, the list of keys, the bottom
+line and the docs read these tables. What an action does stands under its name in the `handlers` of a viewer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ...errors import InputError, TypeMismatchError, UnknownNameError, listing
+from ...run.panels import WordBoard
+from ...run.sources.watched import Watched
 from ..panels.registry import OWN
 from ..panels.wording import noun
-from .reasons import (
-    Here,
-    Reason,
-    no_edits,
-    no_gradient_yet,
-    no_gradients,
-    no_host,
-    no_inspector,
-    no_layer_table,
-    no_layers,
-    no_micro_steps,
-    no_moments,
-    no_past,
-    no_playing,
-    no_ratio,
-    no_samples,
-    no_search,
-    no_selection,
-    no_steps,
-    no_swatch,
-    no_table,
-    no_training,
-    no_update_yet,
-    no_updates,
-    no_word,
-    nothing,
-    nothing_selected,
-    nothing_to_open,
-)
-from .room_actions import RUNS, TOUR, WALL
-from .room_actions import lines as room_lines
 
 if TYPE_CHECKING:
-    pass
+    from ..shown.subject import Subject
+
+# ---- what a key is called
+
+_NAMES = {
+    "ARROWLEFT": "Left", "ARROWRIGHT": "Right", "ARROWUP": "Up", "ARROWDOWN": "Down", " ": "Space", "SPACEBAR": "Space",
+    "ESC": "Escape", "\t": "Tab", "QUESTION": "?", "BRACKETLEFT": "[", "BRACKETRIGHT": "]", "BACKSLASH": "\\",
+    "PAGEUP": "PageUp", "PAGEDOWN": "PageDown", "PAGE_UP": "PageUp", "PAGE_DOWN": "PageDown",
+    "BACKTAB": "Tab", "RETURN": "Enter", "NUMPADENTER": "Enter", "+": "=", "PLUS": "=",
+}  # fmt: skip
+MODIFIERS = frozenset(
+    {"SHIFT", "SHIFTLEFT", "SHIFTRIGHT", "CONTROL", "CONTROLLEFT", "CONTROLRIGHT", "CTRL", "ALT", "ALTLEFT", "ALTRIGHT",
+     "ALTGRAPH", "META", "METALEFT", "METARIGHT", "OS", "SUPER", "CAPSLOCK", "CAPS_LOCK", "NUMLOCK", "SCROLLLOCK"}
+)  # fmt: skip
+"""Keys that mean nothing by themselves."""
+
+
+def normalised(name: str | None, text: str = "", *, ctrl: bool = False, shift: bool = False) -> str:
+    """The name of a key as the tables have it, whatever a backend calls it; empty for a key like Shift alone.
+
+    Qt through vispy says ``Right``, a browser ``ArrowRight`` or ``KeyW``, some send only the character: `text` is what
+    the key types, and decides for ``?`` and brackets on other keyboards. `ctrl` is the Command key on macOS.
+    """
+    if name and name.upper() in MODIFIERS:
+        return ""
+    plain = _plain(name, text)
+    return f"{'Ctrl+' * ctrl}{'Shift+' * shift}{plain}" if plain else ""
+
+
+def _plain(name: str | None, text: str) -> str:
+    if text and text in "?[]\\0*/=-+{}<>":
+        return "=" if text == "+" else text
+    if not name:
+        return text.upper() if text.isprintable() else ""
+    upper = name.upper()
+    if upper in _NAMES:
+        return _NAMES[upper]
+    if len(upper) == 4 and upper.startswith("KEY"):
+        return upper[3]
+    if upper[-1].isdigit() and upper[:-1] in ("DIGIT", "NUMPAD"):
+        return upper[-1]
+    return upper if len(upper) == 1 or (upper[0] == "F" and upper[1:].isdigit()) else name.capitalize()
+
+
+# ---- why not
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where an action is to happen."""
+
+    subject: Subject
+    trains: bool = True  # whether the viewer trains what it shows
+    computed: bool = True  # whether there is a gradient now
+    moved: bool = True  # whether it is known what the last step did
+    selected: bool = True  # whether a weight is selected
+    host: bool = True  # whether there is a window, or a notebook's cell, around the picture
+    layers: int = 2  # how many can be taken apart
+
+    @property
+    def recorded(self) -> bool:
+        """Whether a recording is shown."""
+        return self.subject.source.recorded
+
+
+Reason = Callable[[Here], str]
+"""Why an action does nothing somewhere, in a few words; empty where it does something."""
+
+
+def _nothing(here: Here) -> str:
+    return ""
+
+
+def _no_training(here: Here) -> str:
+    if here.recorded:
+        return "a recording is shown, nothing is trained"
+    return "" if here.trains else "this window only shows, it does not train"
+
+
+def _no_micro_steps(here: Here) -> str:
+    return here.subject.source.lacks("micro") if here.recorded else _no_training(here)
+
+
+def _no_samples(here: Here) -> str:
+    return "a recording holds the sum over the batch, not its samples" if here.recorded else _no_training(here)
+
+
+def _no_playing(here: Here) -> str:
+    return "" if here.recorded else _no_training(here)
+
+
+def _no_past(here: Here) -> str:
+    return "" if here.subject.source.can.go else "the past of these numbers is not kept"
+
+
+def _no_steps(here: Here) -> str:
+    return "" if here.trains or here.subject.source.can.go else "this window only shows, it does not train"
+
+
+def _no_gradients(here: Here) -> str:
+    return here.subject.source.lacks("gradient") if here.subject.source.learns else "plain numbers have no gradient"
+
+
+def _no_gradient_yet(here: Here) -> str:
+    if here.computed:
+        return ""
+    if isinstance(here.subject.source, Watched) and here.subject.source.counted:
+        return "no gradient is told: call backward() before the step, or update(grads=...)"
+    return f"no gradient yet{_first_step(here)}"
+
+
+def _no_updates(here: Here) -> str:
+    return here.subject.source.lacks("update") if here.subject.source.learns else "plain numbers are not trained"
+
+
+def _no_ratio(here: Here) -> str:
+    return _no_updates(here) or here.subject.source.lacks("update/value")
+
+
+def _no_update_yet(here: Here) -> str:
+    return "" if here.moved else f"no update yet{_first_step(here)}"
+
+
+def _first_step(here: Here) -> str:
+    return ": before the first step there is none" if here.recorded else ": take a step"
+
+
+def _no_moments(here: Here) -> str:
+    if here.recorded:
+        return "what the optimiser keeps was not recorded"
+    return _no_updates(here) or ("" if here.subject.source.moments else "the optimiser here keeps nothing of a weight")
+
+
+def _no_host(here: Here) -> str:
+    return "" if here.host else "there is no window"
+
+
+def _no_table(here: Here) -> str:
+    return _no_host(here) if here.subject.table is not None else "no table is learnt here"
+
+
+def _nothing_to_open(here: Here) -> str:
+    if here.recorded:
+        return "a recording is shown, it takes no picture and no weights"
+    if not here.subject.source.can.predict:
+        return "no picture and no weights can be opened here"
+    return _no_host(here)
+
+
+def no_edits(here: Here) -> str:
+    """Why weights cannot be changed by hand."""
+    if here.recorded:
+        return "a recording is looked at, not changed"
+    return "" if here.subject.source.can.edit else "these numbers are looked at, not touched"
+
+
+def _no_layers(here: Here) -> str:
+    return "" if here.layers > 1 else "the cubes here stand in one piece"
+
+
+def _no_word(here: Here) -> str:
+    there = any(isinstance(panel, WordBoard) for panel in here.subject.panels)
+    return "" if there else "no word is read here"
+
+
+def _no_swatch(here: Here) -> str:
+    if here.recorded:
+        return "the way of this sample was recorded, of no other"
+    return "" if here.subject.sample.colours else "no sample is a colour here"
+
+
+def _no_selection(here: Here) -> str:
+    return no_edits(here) or _nothing_selected(here)
+
+
+def _no_search(here: Here) -> str:
+    return _no_past(here) or _nothing_selected(here)
+
+
+def _no_inspector(here: Here) -> str:
+    return "a click on a cube tells its numbers in both" if here.subject.source.of else ""
+
+
+def _no_layer_table(here: Here) -> str:
+    return _no_gradients(here) or ("layers train, their difference does not" if here.subject.source.of else "")
+
+
+def _nothing_selected(here: Here) -> str:
+    return _no_inspector(here) or ("" if here.selected else "click a cube first")
+
+
+# ---- what can be done
+
+
+class Words(NamedTuple):
+    """What the list of keys says of an action, and the line at the bottom, elsewhere and inside an opened step."""
+
+    does: str
+    words: str = ""
+    inside: str = ""
 
 
 Kind = Literal["view", "time", "edit", "file", "host"]
@@ -55,15 +226,7 @@ Kind = Literal["view", "time", "edit", "file", "host"]
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The value that an action takes.
-
-    Attributes
-    ----------
-    least, most : int
-        Its range, whole numbers.
-    usual, shifted : int
-        What its key sends, alone and with Shift.
-    """
+    """The range of whole numbers that an action takes, and what its key sends, alone and with Shift."""
 
     least: int
     most: int
@@ -76,13 +239,7 @@ class Values:
         return range(self.least, self.most + 1)
 
     def checked(self, name: str, value: object) -> int:
-        """`value`, or the usual one for None.
-
-        Raises
-        ------
-        TypeMismatchError, InputError
-            No whole number, or one that is out of range.
-        """
+        """`value`, or the usual one for None; raises TypeMismatchError or InputError for what is none of them."""
         if value is None:
             return self.usual
         if isinstance(value, bool) or not isinstance(value, int):
@@ -94,44 +251,30 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something that a viewer does when it is told to.
-
-    Attributes
-    ----------
-    name : str
-        As in ``viewer.send(name)``.
-    kind : Kind
-    keys : tuple of str
-        As `keys.normalised` gives them; the first is the one shown, the others are aliases.
-    does : str
-        What the list of keys says.
-    words, inside : str
-        What the line at the bottom says, and what it says inside an opened step; empty leaves it out.
-    values : Values or None
-        The value that it takes, None for none.
-    missing : callable
-        Why it does nothing somewhere.
-    remark : callable
-        What is said besides when it is done, empty for nothing.
-    numbered : bool
-        Whether its keys send their numbers: the first 1, the second 2.
-    """
+    """Something that a viewer, or a room, does when it is told to."""
 
     name: str
     kind: Kind
-    keys: tuple[str, ...]
-    does: str
-    words: str = ""
+    keys: tuple[str, ...]  # as `normalised` gives them; the first is the one shown
+    does: str  # what the list of keys says
+    words: str = ""  # what the line at the bottom says; empty leaves it out
     values: Values | None = None
-    missing: Reason = nothing
-    remark: Reason = nothing
-    inside: str = ""
-    numbered: bool = False
+    missing: Reason = _nothing  # why it does nothing somewhere
+    remark: Reason = _nothing  # what is said besides when it is done
+    inside: str = ""  # what the line at the bottom says inside an opened step
+    numbered: bool = False  # whether its keys send their numbers: the first 1, the second 2
+    hand: str = ""  # the gesture that does it, too
 
     @property
     def pressed(self) -> tuple[str, ...]:
         """Its keys as they are listed: the first and the last of many."""
         return (f"{self.keys[0]} to {self.keys[-1]}",) if self.numbered else self.keys
+
+    def line(self, mark: str = "") -> tuple[str, str]:
+        """Its keys, each between two marks, and its gesture; and what it does."""
+        return " or ".join(
+            [*(f"{mark}{key}{mark}" for key in self.pressed), *([self.hand] * bool(self.hand))]
+        ), self.does
 
     def value_of(self, key: str, *, shift: bool = False) -> int | None:
         """The value that one of its keys sends; None for the usual one."""
@@ -151,23 +294,12 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Gesture:
-    """Something that hands do with pointer and wheel.
-
-    Attributes
-    ----------
-    hand : str
-        What they do ("Drag").
-    kind : Kind
-    does : str
-        What happens.
-    missing : callable
-        Why nothing happens somewhere.
-    """
+    """Something that pointer and wheel do."""
 
     hand: str
     kind: Kind
     does: str
-    missing: Reason = nothing
+    missing: Reason = _nothing
 
     def applies(self, here: Here) -> bool:
         """Whether it does something there."""
@@ -178,52 +310,52 @@ STEPS = Values(1, 10**9, 1, 10)
 VIEWS = Values(1, 9, 1, 1)
 
 ACTIONS: tuple[Action, ...] = (
-    Action("toggle_run", "time", ("Space", "T"), "run or pause", "run", missing=no_playing, inside="run"),
-    Action("step", "time", ("Right",), "one training step (Shift: ten)", "step", STEPS, no_steps,
+    Action("toggle_run", "time", ("Space", "T"), "run or pause", "run", missing=_no_playing, inside="run"),
+    Action("step", "time", ("Right",), "one training step (Shift: ten)", "step", STEPS, _no_steps,
            inside="finish the step"),
-    Action("back", "time", ("Left",), "one step back (Shift: ten)", "back", STEPS, no_past),
-    Action("micro_next", "time", (".",), "into a step: the next micro-step", "micro-step", missing=no_micro_steps,
+    Action("back", "time", ("Left",), "one step back (Shift: ten)", "back", STEPS, _no_past),
+    Action("micro_next", "time", (".",), "into a step: the next micro-step", "micro-step", missing=_no_micro_steps,
            inside="next micro-step"),
-    Action("micro_back", "time", (",",), "the micro-step before", missing=no_micro_steps, inside="back"),
-    Action("whose", "time", ("B",), "micro-steps of one sample or of the whole batch", missing=no_micro_steps,
+    Action("micro_back", "time", (",",), "the micro-step before", missing=_no_micro_steps, inside="back"),
+    Action("whose", "time", ("B",), "micro-steps of one sample or of the whole batch", missing=_no_micro_steps,
            inside="this {one} or whole batch"),
-    Action("add_samples", "time", (";",), "inside a step: add up the batch, sample by sample", missing=no_samples,
+    Action("add_samples", "time", (";",), "inside a step: add up the batch, sample by sample", missing=_no_samples,
            inside="add up the batch"),
-    Action("first", "time", ("Home",), "the first step", missing=no_past),
-    Action("newest", "time", ("End",), "the newest step", missing=no_past),
-    Action("restart", "time", ("R",), "begin anew from the first weights", missing=no_training),
-    Action("undo", "edit", ("Ctrl+Z",), "undo: to the moment before the last change", "undo", missing=no_training),
-    Action("redo", "edit", ("Ctrl+Shift+Z", "Ctrl+Y"), "back to where undo came from", missing=no_training),
-    Action("break_on", "time", ("F9", "Ctrl+B"), "pause where a condition becomes true: type it", missing=no_training),
+    Action("first", "time", ("Home",), "the first step", missing=_no_past),
+    Action("newest", "time", ("End",), "the newest step", missing=_no_past),
+    Action("restart", "time", ("R",), "begin anew from the first weights", missing=_no_training),
+    Action("undo", "edit", ("Ctrl+Z",), "undo: to the moment before the last change", "undo", missing=_no_training),
+    Action("redo", "edit", ("Ctrl+Shift+Z", "Ctrl+Y"), "back to where undo came from", missing=_no_training),
+    Action("break_on", "time", ("F9", "Ctrl+B"), "pause where a condition becomes true: type it", missing=_no_training),
     Action("toggle_controls", "view", ("P",), "a panel of controls: pace, learning rate, batch, layers", "controls",
-           missing=no_training),
-    Action("name_moment", "time", ("N",), "set a flag at this moment, or take it away", "flag", missing=no_training),
-    Action("toggle_loop", "time", ("Shift+N",), "play round between two flags", missing=no_training),
-    Action("slower", "time", ("[",), "half the speed", missing=no_playing),
-    Action("faster", "time", ("]",), "twice the speed, in the end no limit", "faster", missing=no_playing),
-    Action("normal_speed", "time", ("\\",), "normal speed", missing=no_playing),
+           missing=_no_training),
+    Action("name_moment", "time", ("N",), "set a flag at this moment, or take it away", "flag", missing=_no_training),
+    Action("toggle_loop", "time", ("Shift+N",), "play round between two flags", missing=_no_training),
+    Action("slower", "time", ("[",), "half the speed", missing=_no_playing),
+    Action("faster", "time", ("]",), "twice the speed, in the end no limit", "faster", missing=_no_playing),
+    Action("normal_speed", "time", ("\\",), "normal speed", missing=_no_playing),
     Action("show_weights", "view", ("W",), "colour by value"),
     Action("show_gradients", "view", ("G",), "colour by gradient (again: by its size)", "gradient",
-           missing=no_gradients, remark=no_gradient_yet),
-    Action("show_updates", "view", ("U",), "colour by last update", missing=no_updates, remark=no_update_yet),
-    Action("show_ratio", "view", ("Q",), "colour by update / value", missing=no_ratio, remark=no_update_yet),
+           missing=_no_gradients, remark=_no_gradient_yet),
+    Action("show_updates", "view", ("U",), "colour by last update", missing=_no_updates, remark=_no_update_yet),
+    Action("show_ratio", "view", ("Q",), "colour by update / value", missing=_no_ratio, remark=_no_update_yet),
     Action("show_moment", "view", ("M",), "colour by what the optimiser keeps: m, v, velocity",
-           missing=no_moments, remark=no_update_yet),
-    Action("raise_rate", "edit", ("Up",), "twice the learning rate", missing=no_training),
-    Action("lower_rate", "edit", ("Down",), "half the learning rate", missing=no_training),
-    Action("type_value", "edit", ("Enter",), "type the clicked cube's value", missing=no_selection),
-    Action("nudge_up", "edit", ("=",), "(or +) a little more of the clicked cube", missing=no_selection),
-    Action("nudge_down", "edit", ("-",), "a little less", missing=no_selection),
-    Action("freeze", "edit", ("K",), "keep what is selected as it is, or free it", missing=no_selection),
-    Action("zero", "edit", ("X",), "set what is selected to 0", missing=no_selection),
-    Action("halve", "edit", ("/",), "half of what is selected", missing=no_selection),
-    Action("double", "edit", ("*",), "twice", missing=no_selection),
-    Action("redraw", "edit", ("I",), "let what is selected begin anew", missing=no_selection),
-    Action("find_sign", "time", ("V",), "go to where the clicked cube last changed its sign", missing=no_search),
-    Action("select_more", "view", ("A",), "select more: row, neuron, layer, all", missing=nothing_selected),
-    Action("type_word", "view", ("E",), "type a word that the network reads", "type a name", missing=no_word),
-    Action("cooler", "view", ("{",), "lower temperature of new words: the likeliest letters", missing=no_word),
-    Action("warmer", "view", ("}",), "higher temperature: more surprises", missing=no_word),
+           missing=_no_moments, remark=_no_update_yet),
+    Action("raise_rate", "edit", ("Up",), "twice the learning rate", missing=_no_training),
+    Action("lower_rate", "edit", ("Down",), "half the learning rate", missing=_no_training),
+    Action("type_value", "edit", ("Enter",), "type the clicked cube's value", missing=_no_selection),
+    Action("nudge_up", "edit", ("=",), "(or +) a little more of the clicked cube", missing=_no_selection),
+    Action("nudge_down", "edit", ("-",), "a little less", missing=_no_selection),
+    Action("freeze", "edit", ("K",), "keep what is selected as it is, or free it", missing=_no_selection),
+    Action("zero", "edit", ("X",), "set what is selected to 0", missing=_no_selection),
+    Action("halve", "edit", ("/",), "half of what is selected", missing=_no_selection),
+    Action("double", "edit", ("*",), "twice", missing=_no_selection),
+    Action("redraw", "edit", ("I",), "let what is selected begin anew", missing=_no_selection),
+    Action("find_sign", "time", ("V",), "go to where the clicked cube last changed its sign", missing=_no_search),
+    Action("select_more", "view", ("A",), "select more: row, neuron, layer, all", missing=_nothing_selected),
+    Action("type_word", "view", ("E",), "type a word that the network reads", "type a name", missing=_no_word),
+    Action("cooler", "view", ("{",), "lower temperature of new words: the likeliest letters", missing=_no_word),
+    Action("warmer", "view", ("}",), "higher temperature: more surprises", missing=_no_word),
     Action("toggle_sizes", "view", ("J",), "cubes as large as what they show (Hinton), or all alike"),
     Action("hide_more", "view", (">",), "hide cubes of small numbers: a higher threshold"),
     Action("hide_less", "view", ("<",), "a lower threshold"),
@@ -234,53 +366,112 @@ ACTIONS: tuple[Action, ...] = (
     Action("keep_view", "view", tuple(f"Ctrl+{n}" for n in VIEWS.all), "keep this view", values=VIEWS, numbered=True),
     Action("toggle_parallel", "view", ("O",), "parallel lines, or perspective"),
     Action("toggle_turntable", "view", ("Y",), "let the scene turn by itself, or stand still"),
-    Action("toggle_apart", "view", ("Z",), "plates apart, or where they belong", missing=no_layers),
-    Action("layer_after", "view", ("PageDown",), "the next layer alone, in the end all", missing=no_layers),
-    Action("layer_before", "view", ("PageUp",), "the layer before alone", missing=no_layers),
-    Action("screenshot", "file", ("S",), "save a screenshot", missing=no_host),
-    Action("film", "file", ("Ctrl+S",), "begin a film of what is shown; again: end it", missing=no_host),
-    Action("open", "file", ("Ctrl+O",), "open a picture or weights (or drop them here)", missing=nothing_to_open),
-    Action("paste", "edit", ("Ctrl+V",), "learn the table on the clipboard (or drop a .csv here)", missing=no_table),
+    Action("toggle_apart", "view", ("Z",), "plates apart, or where they belong", missing=_no_layers),
+    Action("layer_after", "view", ("PageDown",), "the next layer alone, in the end all", missing=_no_layers),
+    Action("layer_before", "view", ("PageUp",), "the layer before alone", missing=_no_layers),
+    Action("screenshot", "file", ("S",), "save a screenshot", missing=_no_host),
+    Action("film", "file", ("Ctrl+S",), "begin a film of what is shown; again: end it", missing=_no_host),
+    Action("open", "file", ("Ctrl+O",), "open a picture or weights (or drop them here)", missing=_nothing_to_open),
+    Action("paste", "edit", ("Ctrl+V",), "learn the table on the clipboard (or drop a .csv here)", missing=_no_table),
     Action("toggle_panels", "view", ("Tab",), "hide or show all panels", "hide panels"),
     Action("toggle_layers", "view", ("D",), "a table of the layers: gradients, updates, dead units",
-           missing=no_layer_table),
+           missing=_no_layer_table),
     Action("toggle_theme", "view", ("L",), "light or dark"),
-    Action("toggle_full_screen", "host", ("F11",), "full screen", missing=no_host),
+    Action("toggle_full_screen", "host", ("F11",), "full screen", missing=_no_host),
     Action("toggle_help", "view", ("?", "H"), "show or hide these keys", "all keys", inside="all keys"),
     Action("escape", "view", ("Escape",), "close what is open; twice: the window"),
-    Action("close", "host", ("Ctrl+Q",), "close the window", missing=no_host),
+    Action("close", "host", ("Ctrl+Q",), "close the window", missing=_no_host),
 )  # fmt: skip
 
 GESTURES: tuple[Gesture, ...] = (
     Gesture("Drag", "view", "turn the scene"),
     Gesture("Right drag", "view", "shift the scene"),
-    Gesture("Drag, click", "time", "the time bar: go to that step", no_past),
-    Gesture("Click", "time", "a ring of the time bar: go to that branch", no_past),
-    Gesture("Click", "time", "a divergence that is said: back to the last good step", no_past),
+    Gesture("Drag, click", "time", "the time bar: go to that step", _no_past),
+    Gesture("Click", "time", "a ring of the time bar: go to that branch", _no_past),
+    Gesture("Click", "time", "a divergence that is said: back to the last good step", _no_past),
     Gesture("Wheel", "view", "zoom to the pointer"),
     Gesture("Click", "view", "a cube: look into it"),
-    Gesture("Click", "view", "the input's swatch: show the way of the next sample", no_swatch),
-    Gesture("Double click", "view", "a cube: select its neuron", no_inspector),
-    Gesture("Ctrl+Click", "view", "a cube: select it as well, or no more", no_inspector),
-    Gesture("Click", "view", "nothing: close the controls", no_training),
-    Gesture("Click", "view", "in a cube's column: a part, a sample, a moment", no_inspector),
+    Gesture("Click", "view", "the input's swatch: show the way of the next sample", _no_swatch),
+    Gesture("Double click", "view", "a cube: select its neuron", _no_inspector),
+    Gesture("Ctrl+Click", "view", "a cube: select it as well, or no more", _no_inspector),
+    Gesture("Click", "view", "nothing: close the controls", _no_training),
+    Gesture("Click", "view", "in a cube's column: a part, a sample, a moment", _no_inspector),
     Gesture("Shift+Wheel", "edit", "over a cube: change that weight", no_edits),
     Gesture("Drag", "edit", "a clicked cube's value: change it", no_edits),
     Gesture("Double click", "edit", "a clicked cube's value: type it", no_edits),
 )
 """What no viewer needs to be told by name."""
 
+WALL = (
+    Action("left", "view", ("Left",), "choose the scene before"),
+    Action("right", "view", ("Right",), "choose the next scene", "next"),
+    Action("up", "view", ("Up",), "choose the scene above"),
+    Action("down", "view", ("Down",), "choose the scene below"),
+    Action("enter", "view", ("Enter", "Space"), "enter the chosen scene; Escape comes back", "go in", hand="Click"),
+    Action("tour", "view", ("T",), "the tour: a minute through all of it", "tour"),
+    Action("open", "view", ("Ctrl+O",), "open a picture, a table (.csv) or weights (or drop them here)",
+           "a file of yours"),
+    Action("escape", "view", ("Escape",), "close what is open; twice: the window"),
+)  # fmt: skip
+
+RUNS = (
+    Action("left", "view", ("Left",), "choose the run before"),
+    Action("right", "view", ("Right",), "choose the next run", "next"),
+    Action("up", "view", ("Up",), "choose the run above"),
+    Action("down", "view", ("Down",), "choose the run below"),
+    Action("page_up", "view", ("PageUp",), "a page up; the wheel a row", hand="Wheel"),
+    Action("page_down", "view", ("PageDown",), "a page down"),
+    Action("first", "view", ("Home",), "the first run"),
+    Action("last", "view", ("End",), "the last run"),
+    Action("enter", "view", ("Enter", "Space"), "open the chosen run, which trains on; Escape comes back", "open",
+           hand="Click"),
+    Action("faces", "view", ("P",), "show their cubes, or the panel of their scene", "cubes or panel"),
+    Action("kinds", "view", ("F",), "all runs, those that learnt, those that did not", "filter"),
+    Action("plots", "view", ("Tab",), "plots of all runs; again: the runs", "plots"),
+    Action("larger", "view", ("=",), "larger pictures"),
+    Action("smaller", "view", ("-",), "smaller pictures"),
+    Action("escape", "view", ("Escape",), "close what is open; twice: the window"),
+)  # fmt: skip
+
+TOUR = (
+    Action("next", "view", ("Right", "Space"), "the next station", "next"),
+    Action("before", "view", ("Left",), "the station before", "back"),
+    Action("end", "view", ("Escape",), "end the tour, on the wall", "end"),
+)
+
+GRAPH = (
+    Action("closer", "view", ("=",), "larger; the wheel smaller, too", hand="Wheel"),
+    Action("farther", "view", ("-",), "smaller"),
+    Action("left", "view", ("Left",), "what is left of it; a drag moves it anywhere", hand="Drag"),
+    Action("right", "view", ("Right",), "what is right of it"),
+    Action("up", "view", ("Up",), "what is above it"),
+    Action("down", "view", ("Down",), "what is below it"),
+    Action("fit", "view", ("Home",), "all of it", "all of it", hand="Double click"),
+    Action("unfold", "view", (), "unfold a folded module", hand="Click"),
+    Action("fold", "view", ("Backspace",), "fold what was unfolded last", "fold again"),
+    Action("escape", "view", ("Escape",), "close what is open; twice: the window"),
+)
+
+SHARED = ("toggle_theme", "toggle_full_screen", "screenshot", "film", "toggle_help", "close")
+"""Actions that the windows of these tables have too, with the same keys."""
+
+PLAYED = {
+    "toggle_run": Words("play or pause", "play", "play"),
+    "step": Words("the next recorded step (Shift: ten)", "next", "next recorded step"),
+    "back": Words("the one before (Shift: ten)", "back"),
+    "micro_next": Words("into the step that follows: the next micro-step", "micro-step", "next micro-step"),
+    "first": Words("the first recorded step"),
+    "newest": Words("the last one"),
+    "faster": Words("twice the speed", "faster"),
+}
+"""What actions are called where a recording is shown: nothing trains there, steps are those that were recorded."""
+
 BY_NAME = {action.name: action for action in ACTIONS}
 _BY_KEY = {key: action for action in ACTIONS for key in action.keys}
 
 
 def action_of(name: str) -> Action:
-    """The action of a name.
-
-    Raises
-    ------
-    UnknownNameError
-    """
+    """The action of a name; UnknownNameError if there is none."""
     try:
         return BY_NAME[name]
     except (KeyError, TypeError):
@@ -300,64 +491,39 @@ def find(key: str) -> Action | None:
 
 def bottom_line(here: Here) -> tuple[tuple[str, str], ...]:
     """Key and words of the actions that the line at the bottom shows there."""
-    said = [(a.keys[0], a.said(here).words) for a in ACTIONS if a.applies(here)]
-    return tuple((key, words) for key, words in said if words)
+    return tuple((a.keys[0], a.said(here).words) for a in ACTIONS if a.applies(here) and a.said(here).words)
 
 
 def inside_line(here: Here) -> tuple[tuple[str, str], ...]:
     """The same inside an opened step, what walks through it first."""
-    one = noun(here.subject)
-    there = sorted((a for a in ACTIONS if a.applies(here)), key=lambda a: "micro" not in a.name)
-    said = [(a.keys[0], a.said(here).inside.format(one=one)) for a in there]
-    return tuple((key, words) for key, words in said if words)
+    there = sorted((a for a in ACTIONS if a.applies(here) and a.said(here).inside), key=lambda a: "micro" not in a.name)
+    return tuple((a.keys[0], a.said(here).inside.format(one=noun(here.subject))) for a in there)
 
 
 def help_lines(here: Here) -> tuple[tuple[str, str], ...]:
     """Keys and gestures, and what they do there: the list over the picture; those of panels come after them."""
-    keys = tuple((" or ".join(a.pressed), a.said(here).does) for a in ACTIONS if a.keys and a.applies(here))
+    keys = tuple((a.line()[0], a.said(here).does) for a in ACTIONS if a.keys and a.applies(here))
     return keys + tuple((g.hand, g.does) for g in GESTURES if g.applies(here))
+
+
+def table_of(actions: Iterable[Action]) -> list[tuple[str, str]]:
+    """The list of keys of a window that shows no run."""
+    return [a.line() for a in (*actions, *map(action_of, SHARED))]
 
 
 def markdown() -> str:
     """All tables as docs/window.md prints them."""
-    keys = [(" or ".join(f"`{name}`" for name in a.pressed), a.does) for a in ACTIONS if a.keys]
-    hands = [(g.hand, g.does) for g in GESTURES]
     panels = [line for drawer in OWN.values() for line in (*drawer.gestures, *drawer.choices, *drawer.lessons)]
-    tables = [_table(*told) for told in (("key", keys), ("mouse", hands), ("on a panel", panels))]
     rooms = (("on the wall of all scenes", WALL), ("in the tour", TOUR), ("on a wall of runs", RUNS))
-    return "\n".join([*tables, *(_table(head, room_lines(actions, "`")) for head, actions in rooms)])
+    tables = {
+        "key": [a.line("`") for a in ACTIONS if a.keys],
+        "mouse": [(g.hand, g.does) for g in GESTURES],
+        "on a panel": panels,
+        **{head: [a.line("`") for a in room] for head, room in rooms},
+    }
+    return "\n".join(_table(head, lines) for head, lines in tables.items())
 
 
 def _table(head: str, lines: Sequence[tuple[str, str]]) -> str:
     rows = "\n".join(f"| {first} | {does} |" for first, does in lines)
     return f"| {head} | does |\n|---|---|\n{rows}\n"
-
-
-# ---- What actions are called where a recording is shown: nothing trains there, steps are those that were recorded.
-
-
-class Words(NamedTuple):
-    """What is said of an action.
-
-    Attributes
-    ----------
-    does : str
-        What the list of keys says.
-    words, inside : str
-        What the line at the bottom says, and what it says inside an opened step; empty leaves it out.
-    """
-
-    does: str
-    words: str = ""
-    inside: str = ""
-
-
-PLAYED = {
-    "toggle_run": Words("play or pause", "play", "play"),
-    "step": Words("the next recorded step (Shift: ten)", "next", "next recorded step"),
-    "back": Words("the one before (Shift: ten)", "back"),
-    "micro_next": Words("into the step that follows: the next micro-step", "micro-step", "next micro-step"),
-    "first": Words("the first recorded step"),
-    "newest": Words("the last one"),
-    "faster": Words("twice the speed", "faster"),
-}

@@ -51,5 +51,4 @@ class Driving:
 
     def reseed(self, seed: int) -> None:
         """Begin anew with the first weights of another seed."""
-        if self._viewer.travels is not None:
-            self._viewer.travels.restart(seed)
+        self._viewer.travels.restart(seed)

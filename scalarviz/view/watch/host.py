@@ -1,20 +1,28 @@
-"""`Host`: what a viewer asks of the thing that it appears in: a window, a canvas that nobody sees, a notebook's cell.
+"""`Host` is what a picture asks of its window, `Guest` what a window asks of its picture; `Room` shows no run.
 
-The host tells the viewer what happens (keys, pointer, size, dropped files) and gives it time; the viewer says what is
-to be done. No viewer knows which host it has, and no host knows what is shown.
+A host is a window, a canvas that nobody sees, or a notebook's cell. It says what happens (keys, pointer, size, dropped
+files) and gives time. No guest knows which host it has, and no host knows what is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from .guest import Guest
+from ..ink.overlay import help_pages
+from .actions import SHARED, Action, action_of, normalised
 
+Point = tuple[float, float]
+Does = Callable[[], object]
 TICK = 1 / 60
 """Seconds between two looks of a viewer at what it shows."""
+AGAIN_SECONDS = 2.0
+"""How soon Escape has to come again to close the window."""
+NOTICE_SECONDS = 8.0
+"""How long news stand in a window that shows no run."""
 
 
 class Host(Protocol):
@@ -23,90 +31,221 @@ class Host(Protocol):
     @property
     def size(self) -> tuple[int, int]:
         """Device pixels of the picture."""
-        ...
 
     @property
     def pixel_ratio(self) -> float:
         """Device pixels of one pixel of the pointer's world: 2 on many screens."""
-        ...
 
     @property
     def place(self) -> tuple[int, int] | None:
         """Upper left corner of the picture on the screen; None where there is no screen."""
-        ...
 
     @property
     def visible(self) -> bool:
         """Whether anybody can see the picture."""
-        ...
 
     @property
     def full_screen(self) -> bool:
         """Whether it fills the screen."""
-        ...
 
     def show_full_screen(self, on: bool) -> None:
         """Fill the screen, or no longer."""
-        ...
 
     def every(self, seconds: float, call: Callable[[float], None]) -> None:
         """From now on `call` with the seconds since the last call, about so often, the GL context current."""
-        ...
 
     def repaint(self) -> None:
         """Draw the picture soon."""
-        ...
 
     def screenshot(self) -> object:
         """Save what is shown."""
-        ...
 
     def film(self) -> object:
         """Begin a film of what is shown, or end the one that is made."""
-        ...
 
     def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
         """Let the user choose a file whose name has one of the endings; `then` gets it, later or never."""
-        ...
 
     def ask_text(self, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
-        """Let the user type one line into a field of the host's own; `then` gets it, later or never.
-
-        Parameters
-        ----------
-        title, label : str
-            What is asked for, and what is allowed.
-        text : str
-            What stands in the field at first.
-        then : callable
-            Called with what was typed.
-        """
-        ...
+        """Let the user change `text` in a field below a title and a label; `then` gets it, later or never."""
 
     def copy(self, text: str) -> None:
         """Put a text on the clipboard."""
-        ...
 
     def pasted(self) -> str:
         """The text that is on the clipboard; empty where there is none."""
-        ...
 
     def tell(self, line: str) -> None:
         """Say one line outside of the picture: on the terminal."""
-        ...
 
     def close_soon(self) -> None:
         """Close when nothing is being painted or handled."""
-        ...
 
     def enter(self, make: Callable[[tuple[int, int]], Guest], name: str) -> None:
-        """Show something else, when nothing is being painted or handled: what is shown now is closed before.
+        """Close what is shown and show what `make` makes of a size, once nothing is painted or handled."""
 
-        Parameters
-        ----------
-        make : callable
-            Makes it for a size in device pixels; called with the GL context current.
-        name : str
-            Of what it shows, for title and screenshots.
-        """
-        ...
+
+class Guest(Protocol):
+    """What a host shows; used with the host's GL context current."""
+
+    def attach(self, host: Host) -> None:
+        """Appear in `host`: from now on it gives time, and does what is asked."""
+
+    def draw(self, viewport: tuple[int, int] | None = None) -> None:
+        """Paint the picture into the bound framebuffer."""
+
+    def for_file(self) -> AbstractContextManager[bool]:
+        """While the block runs the picture is one for stills and films; gives whether that is another one."""
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Lay out for another size in device pixels."""
+
+    def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
+        """A key was pressed; returns whether it means something."""
+
+    def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
+        """A button went down at a point in device pixels."""
+
+    def move(self, at: Point) -> None:
+        """The pointer is at `at`."""
+
+    def release(self, at: Point) -> None:
+        """The button went up."""
+
+    def leave(self) -> None:
+        """The pointer left the picture."""
+
+    def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
+        """The wheel turned by `notches` across and up."""
+
+    def open(self, paths: Sequence[Path]) -> None:
+        """Files were dropped on the picture."""
+
+    def close(self) -> None:
+        """Let go of what is shown: no thread goes on."""
+
+
+class Hosted:
+    """A guest that asks its host for what a window can do; without a host nothing happens."""
+
+    host: Host | None = None
+    clock = _escape_until = 0.0
+    way_out: Callable[[], None] | None = None
+    """Where Escape leads when nothing is open; None: its second press closes the window."""
+
+    @property
+    def asks(self) -> dict[str, Callable[[], object]]:
+        """What it asks, by the names of the table of actions."""
+        return {
+            "toggle_full_screen": lambda: self._ask(lambda host: host.show_full_screen(not host.full_screen)),
+            "screenshot": lambda: self._ask(lambda host: host.screenshot()),
+            "film": lambda: self._ask(lambda host: host.film()), "close": self._close,
+        }  # fmt: skip
+
+    def _ask(self, what: Callable[[Host], object]) -> None:
+        if self.host is not None:
+            what(self.host)
+
+    def _close(self) -> None:
+        self._ask(lambda host: host.close_soon())
+
+    def say(self, line: str, seconds: float) -> None:
+        """Show a line of news for a while."""
+        raise NotImplementedError
+
+    def _leave_window(self) -> None:
+        """Escape where nothing is open: leave full screen, take the way out, or close at the second press."""
+        if self.host is not None and self.host.full_screen:
+            self.host.show_full_screen(False)
+        elif self.way_out is not None:
+            self.way_out()
+        elif self.clock < self._escape_until:
+            self._close()
+        elif self.host is not None:
+            self._escape_until = self.clock + AGAIN_SECONDS
+            self.say("Escape again closes the window", AGAIN_SECONDS)
+
+
+def keys_of(guest: Hosted, actions: Sequence[Action], own: Mapping[str, Does]) -> dict[str, Does]:
+    """What each key does: `actions`, and those that all windows share; `own` has them by name."""
+    does = {**own, **guest.asks}
+    keys = {key: does[action.name] for action in actions for key in action.keys}
+    return keys | {key: does[name] for name in SHARED for key in action_of(name).keys}
+
+
+class Room(Hosted, ABC):
+    """A window that shows no run: a line of news, a list of keys, and `own` says how its actions are done."""
+
+    def __init__(self, actions: Sequence[Action], own: Mapping[str, Does]) -> None:
+        shared = {"escape": self._escape, "toggle_help": self._toggle_help, "toggle_theme": self.toggle_theme}
+        self._does = keys_of(self, actions, {**own, **shared})
+        self._notice, self._until = "", 0.0
+        self._help = 0
+        self._dirty = True
+
+    # ---- what a room has of its own
+
+    @property
+    @abstractmethod
+    def page(self) -> tuple[float, float]:
+        """Logical pixels of the picture."""
+
+    @abstractmethod
+    def toggle_theme(self) -> None:
+        """Light or dark."""
+
+    @abstractmethod
+    def table(self) -> list[tuple[str, str]]:
+        """The list of keys."""
+
+    def give_up(self) -> bool:
+        """Escape: let go of what was begun; returns whether there was something."""
+        return False
+
+    # ---- time
+
+    def pass_time(self, seconds: float) -> None:
+        """News go when they have stood long enough."""
+        self.clock += seconds
+        if self._notice and self.clock >= self._until:
+            self._notice, self._dirty = "", True
+
+    def repaint(self) -> None:
+        """Let the host paint what has changed."""
+        if self._dirty and self.host is not None:
+            self._dirty = False
+            self.host.repaint()
+
+    def say(self, line: str, seconds: float = NOTICE_SECONDS) -> None:
+        """Show a line of news for a while."""
+        self._notice, self._until, self._dirty = line, self.clock + seconds, True
+
+    def for_file(self) -> AbstractContextManager[bool]:
+        """While the block runs the picture is one for stills and films; gives whether that is another one."""
+        return nullcontext(False)
+
+    # ---- keys
+
+    def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
+        """A key was pressed; returns whether it means something here."""
+        pressed = normalised(name, text, ctrl=ctrl)
+        does = self._does.get(pressed)
+        if does is None:
+            if pressed:
+                self.say(f"{pressed} does nothing here; ? shows the keys")
+            return False
+        if pressed != "Escape":
+            self._escape_until = 0.0
+        does()
+        self._dirty = True
+        return True
+
+    def _escape(self) -> None:
+        if self._help:
+            self._help = 0
+        elif not self.give_up():
+            self._leave_window()
+
+    def _toggle_help(self) -> None:
+        pages = help_pages(self.page, self.table())
+        self._help = self._help + 1 if self._help < len(pages) else 0

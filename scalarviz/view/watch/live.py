@@ -9,44 +9,69 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...errors import ScalarvizError
 from ...run.core.frame import Frame, Units
 from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
 from ...run.engines import full_speed, ready
 from ...run.looking import AskedCall
+from ...run.run import Run
+from ...run.source import RunSource
 from ...run.sources.played import rehearse
 from ...run.travel import span
 from ...run.worker import Worker
 from ..ink.theme import Theme
 from ..shown.ahead import Ahead
-from ..shown.subject import scene_subject
+from ..shown.subject import Subject, scene_subject
 from ..workbench import Workbench
-from .actions import bottom_line, inside_line
+from .actions import Here, bottom_line
 from .breaks import Breaks
 from .desk import Desk
-from .keys import normalised
-from .lesson import Lesson
-from .live_source import LiveSource
-from .microsteps import MicroSteps
-from .playback import Playback, SpeedKeys
-from .reasons import Here
+from .microsteps import RunSteps
+from .playback import Playback
 from .telling import Now, Telling
-from .travels import Travels, stopped_by
+from .travels import stopped_by
 from .viewer import Viewer
 
 if TYPE_CHECKING:
-    from ...run.core.frame import Frame
-    from ...run.run import Run
     from ...run.scene.scene import Scene
-    from .viewer import Viewer
 
 
 REHEARSAL_SECONDS = 0.4
 """What a window's start may take to find out when there will be something to see."""
 LESSON_SECONDS = 8.0
 """How long it is said what has come of what a hand taught."""
+NEWS_SECONDS = 20.0
+"""How long it is said what happens to a recording: training goes on, so nothing else tells of it."""
 COMPILING = "compiling the kernels, once on this machine"
 """Stands where the speed stands while it is not known."""
+
+
+class LiveSource(RunSource):
+    """The run of a window, as panels see it: what they change or ask waits for a call boundary, and nobody for that."""
+
+    def __init__(
+        self,
+        run: Run,
+        do: Callable[[Edit, str], None],
+        go: Callable[[int], None],
+        ask: Callable[[Callable[[Run], Any]], AskedCall],
+    ) -> None:
+        super().__init__(run)
+        self._do, self._go, self._ask = do, go, ask
+
+    def ask(self, function: Callable[[Run], Any]) -> AskedCall:
+        """Let a function look at the run at the next call boundary."""
+        return self._ask(function)
+
+    def edit(self, edit: Edit, *, gesture: str = "") -> None:
+        """Change the run at the next call boundary."""
+        self._do(edit, gesture)
+
+    def to(self, step: int) -> None:
+        """Set out for a step."""
+        self._go(step)
 
 
 class LiveView(Viewer):
@@ -70,6 +95,8 @@ class LiveView(Viewer):
     """
 
     trains = True
+    playback: Playback
+    micro: RunSteps
 
     def __init__(
         self,
@@ -83,22 +110,19 @@ class LiveView(Viewer):
         playing: bool = True,
         wait: float | None = 0.0,
     ) -> None:
-        subject = scene_subject(scene, LiveSource(scene.run, self._taught, self._go, self._ask))
+        self.scene, self.run, self.worker = scene, scene.run, Worker(scene.run)
+        subject = scene_subject(scene, LiveSource(scene.run, self._taught, self._go, self.worker.ask))
         bench = Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject)), text_hz=10.0)
-        super().__init__(bench)
-        self.handlers |= {
-            "toggle_run": self.toggle_run, "step": self.step, "raise_rate": self.raise_rate,
-            "lower_rate": self.lower_rate, "type_value": self.type_value,
-        }  # fmt: skip
-        self.scene, self.run = scene, scene.run
         at_once, self._closing = ready(self.run), False
         # before the thread starts: it reads the numbers
         self._full_speed = full_speed(self.run) if at_once else math.nan
         rehearsal = rehearse(self.run, steps, REHEARSAL_SECONDS, speed=self._full_speed)
-        self.worker = Worker(self.run).start()
+        self.worker.start()
         self._compiling = None if at_once else self.worker.ask(self._compile)
         self._asked = self.worker.request()
-        self.playback = Playback(self.worker, steps, duration, rehearsal, scene.steps_a_frame)
+        super().__init__(
+            bench, Playback(self.worker, steps, duration, rehearsal, scene.steps_a_frame), worker=self.worker
+        )
         if rehearsal is not None:
             bench.side.ground.ahead = Ahead.of(rehearsal, self.worker.latest)
         self._frames, self._steps = Rate(), Rate()
@@ -107,20 +131,18 @@ class LiveView(Viewer):
         self._units = UnitsPace()
         self._probes = 0
         self._lesson: Lesson | None = None
+        self._told: set[str] = set()  # news of recordings
         self.left_at: int | None = None  # where it stood when it was closed, if that was in the past
-        self.travels = Travels(self, lambda: self.worker.latest, self.worker, self.playback)
-        self.handlers |= self.travels.handlers
-        self.micro = MicroSteps(self, self.worker, self.playback, self._now)
-        self.handlers |= self.micro.handlers
-        self.breaks = Breaks(self, self.worker)
-        self.desk = Desk(self, scene)
-        self.handlers |= self.breaks.handlers | self.desk.handlers | SpeedKeys(self.playback, self.say).handlers
-        self._recordings = RecordingNews(self, self.run)
-        bench.inside.keys = inside_line(Here(subject))
-        span = self.run.steps, self.run.steps + steps
+        self._walks(RunSteps(self, self.worker, self.playback, self.now))
+        self.breaks, self.desk = Breaks(self, self.worker), Desk(self, scene)
+        self.handlers |= self.breaks.handlers | self.desk.handlers | {
+            "raise_rate": lambda: self._scale_rate(2.0), "lower_rate": lambda: self._scale_rate(0.5),
+            "type_value": self._type_value,
+        }  # fmt: skip
         self._telling = Telling(
-            scene, subject.source, Here(subject), span, wait if playing else 0.0, bench.side.ground.notes.append
-        )
+            scene, subject.source, Here(subject), (self.run.steps, self.run.steps + steps), wait if playing else 0.0,
+            bench.side.ground.notes.append,
+        )  # fmt: skip
         bench.story.tell(self._telling.told)
         if playing and wait == 0:
             self.playback.play()
@@ -128,7 +150,7 @@ class LiveView(Viewer):
     def tell_story(self, seconds: float) -> None:
         """The large lines of start and end go on; the run begins where nobody has touched anything for a while."""
         bench = self.bench
-        quiet = not bench.help and bench.selected is None and bench.inside.told is None and self.hands.free
+        quiet = not bench.help and bench.selected is None and bench.inside.told is None and self.pointer.free
         quiet = quiet and not bench.side.typing
         now = Now(self.worker.latest, self.playback.running, quiet, self.touches, self.worker.error is not None)
         if self._telling.pass_time(seconds, now):
@@ -140,7 +162,7 @@ class LiveView(Viewer):
     def close(self) -> None:
         """Stop training, at the newest step; the run is free again."""
         self._closing = True
-        self.left_at = self.worker.latest.step if self.travels is not None and self.travels.behind else None
+        self.left_at = self.worker.latest.step if self.travels.behind else None
         if self.left_at is not None:
             self.worker.ask(lambda run: run.to(span(run)[1]))
         self.worker.close()
@@ -150,13 +172,8 @@ class LiveView(Viewer):
     def advance(self, seconds: float) -> None:
         """Training goes on at its pace, seen or not."""
         super().advance(seconds)
-        running = self.playback.running
-        if not self.micro.pass_time(seconds):
-            self.playback.tick(seconds)
-        if self.playback.running != running:  # at the end of its steps: said, although no cube changes any more
-            self.refresh()
         self.breaks.pass_time()
-        self._recordings.pass_time()
+        self._tell_recordings()
         self._tell_lesson()
         self.tell_story(seconds)
         if self._compiling is not None and self._compiling.done():
@@ -169,7 +186,6 @@ class LiveView(Viewer):
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
-        self.bench.bar.running = self.playback.running
         self.follow(self.worker.latest)
         state = self.worker.state_wanted = self.bench.colouring.shows.state
         if (self.worker.moving or (state and not self.worker.latest.state)) and self._asked.done:
@@ -183,11 +199,8 @@ class LiveView(Viewer):
             self._raw = self._with_rows = None
         return super().follow(frame)
 
-    def frame(self) -> Frame:
-        """The worker's last frame, with the activations of the sample; inside a step as far as that has come."""
-        return self.micro.shown(self._now())
-
-    def _now(self) -> Frame:
+    def now(self) -> Frame:
+        """The worker's last frame, with the activations of the sample."""
         frame, probes = self.worker.latest, self.bench.side.ground.probes
         if self._with_rows is not None and not self.bench.fits(frame):  # the next tick stands anew for it
             return self._with_rows
@@ -218,13 +231,8 @@ class LiveView(Viewer):
         self.breaks.typed = None
         return super().send(name, value)
 
-    def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
-        """A key was pressed; while a condition is typed it is a letter of that."""
-        if not ctrl and self.breaks.key(normalised(name, text), text):
-            self.touches += 1
-            self.refresh()
-            return True
-        return super().key(name, text, shift=shift, ctrl=ctrl)
+    def _typed(self, pressed: str, text: str, *, shift: bool) -> bool:
+        return self.breaks.key(pressed, text) or super()._typed(pressed, text, shift=shift)
 
     def message(self) -> str:
         """What stopped the training."""
@@ -235,16 +243,10 @@ class LiveView(Viewer):
         run.prepare(lambda: self._closing)
         return full_speed(run)
 
-    def pace_text(self, frame: Frame | None = None) -> str:
-        """Pace, steps a second (shown and possible; at rest what is possible), frames a second, engine.
-
-        Where in the past it stands is said of `frame`: meanwhile the worker may have gone on.
-        """
-        if inside := self.micro.headline:
-            return inside
+    def pace(self, frame: Frame) -> list[str]:
+        """Pace, steps a second (shown and possible; at rest what is possible), frames a second, engine."""
         parts = [self.playback.text(), COMPILING if self._compiling else f"up to {self._full_speed:,.0f} steps/s"]
-        frame = self.worker.latest if frame is None else frame
-        past = "" if self.travels is None else self.travels.words(frame)
+        past = self.travels.words(frame)
         seen = self._steps.value  # full speed was measured once, maybe while the machine had more to do
         if past and self.playback.running:
             parts = [past, self.playback.text(), f"plays {seen:,.0f} steps/s"]
@@ -258,13 +260,13 @@ class LiveView(Viewer):
             parts += [self.run.breakpoints.remark] * bool(self.run.breakpoints.remark)
         elif frame.step == 0 and not frame.edited:
             parts.insert(1, "nothing has been learnt yet")
-        return "  ·  ".join([*parts, str(self.run.engine)])
+        return [*parts, str(self.run.engine)]
 
     # ---- keys
 
     def toggle_run(self) -> None:
         """Run or pause; a step that was opened by hand is done first, and a way to another one ends there."""
-        if self.travels is not None and self.travels.play_there():
+        if self.travels.play_there():
             return
         if not (self.playback.running or self.playback.slowest):
             self.micro.leave()
@@ -273,29 +275,12 @@ class LiveView(Viewer):
     def step(self, count: int = 1) -> None:
         """Training steps by hand, or those that were done before; inside a step the rest of it."""
         if not self.micro.finish():
-            self.playback.step(count, on_the_way=self.travels is not None and self.travels.goal is not None)
+            self.playback.step(count, on_the_way=self.travels.goal is not None)
 
-    def escape(self) -> None:
-        """Close what is open: an opened step before a selected cube."""
-        if self.bench.help or self.hands.grip is not None or not self.micro.leave():
-            super().escape()
-
-    def type_value(self) -> None:
+    def _type_value(self) -> None:
         """Keys are digits of the selected value; an opened step, whose column has no place for them, closes."""
         self.micro.leave()
-        self.acts.type_value()
-
-    def value_of(self, index: int) -> float:
-        """The flat weight `index` as it is, also where an opened step shows what will become of it."""
-        return float(self._now().values[index])
-
-    def raise_rate(self) -> None:
-        """Twice the learning rate."""
-        self._scale_rate(2.0)
-
-    def lower_rate(self) -> None:
-        """Half the learning rate."""
-        self._scale_rate(0.5)
+        self.selected.type_value()
 
     def _scale_rate(self, factor: float) -> None:
         self.worker.do(SetOptimizer((("lr", factor * self.worker.number("lr")),)))
@@ -312,27 +297,14 @@ class LiveView(Viewer):
     def rests(self) -> bool:
         """Whether nothing trains or travels and no hand holds a weight."""
         busy = self.playback.running or self.worker.busy or self.worker.journey is not None
-        return not busy and self.hands.grip is None
-
-    def hold(self) -> None:
-        """Training waits."""
-        self.playback.hold()
-
-    def release_hold(self) -> None:
-        """Training goes on."""
-        self.playback.release()
+        return not busy and self.pointer.grip is None
 
     def change(self, edit: Edit, gesture: str = "") -> None:
         """Do an edit at the next call boundary; a run that is paused stays so."""
         self.worker.do(edit, gesture=gesture)
 
-    def _ask(self, function: Callable[[Run], Any]) -> AskedCall:
-        return self.worker.ask(function)
-
     def _go(self, step: int) -> None:
-        """A panel asks for another step."""
-        if self.travels is not None:
-            self.travels.go(step)
+        self.travels.go(step)
 
     def _taught(self, edit: Edit, gesture: str) -> None:
         """A panel changes the run, at the next call boundary; what is taught to one that stands is learnt."""
@@ -357,6 +329,16 @@ class LiveView(Viewer):
         self.refresh()
         if said:
             self.say(said, LESSON_SECONDS)
+
+    def _tell_recordings(self) -> None:
+        """What happens to the recordings of the run is said once, here and on the terminal, also while it stands."""
+        for recorder in self.run._recorders:
+            news = recorder.news
+            if news and news not in self._told:
+                self._told.add(news)
+                recorder.say()
+                self.say(news, NEWS_SECONDS)
+                self.refresh()
 
 
 # ---- `Rate`: how often something happens, measured: frames a second, steps a second.
@@ -386,36 +368,6 @@ class Rate:
         return max(0.0, (last - first) / max(end - start, 1e-9))
 
 
-# ---- `RecordingNews`: what happens to the recordings of a run is said in its window, once, and on the terminal.
-
-NEWS_SECONDS = 20.0
-"""How long it is said: training goes on, so nothing else tells of it."""
-
-
-class RecordingNews:
-    """The recordings of the run of one view.
-
-    Parameters
-    ----------
-    view : Viewer
-    run : Run
-    """
-
-    def __init__(self, view: Viewer, run: Run) -> None:
-        self._view, self._run = view, run
-        self._told: set[str] = set()
-
-    def pass_time(self) -> None:
-        """Say what is new: also of a run that stands still, which asks nobody."""
-        for recorder in self._run._recorders:
-            news = recorder.news
-            if news and news not in self._told:
-                self._told.add(news)
-                recorder.say()
-                self._view.say(news, NEWS_SECONDS)
-                self._view.refresh()
-
-
 # ---- How often a window finds out which units are dead: always at rest, and else as often as it may cost.
 
 SHARE = 0.02
@@ -423,13 +375,7 @@ SHARE = 0.02
 
 
 class UnitsPace:
-    """Gives frames the units of an earlier one where finding their own would take too long.
-
-    Parameters
-    ----------
-    clock : callable
-        Seconds.
-    """
+    """Gives frames the units of an earlier one where finding their own would take too long."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
@@ -449,3 +395,59 @@ class UnitsPace:
         self._last, self._network = own, frame.forward
         self._next = self._clock() + (0.0 if first else own.seconds / SHARE)
         return frame
+
+
+# ---- `Lesson`: what a hand has taught, and when that is learnt
+
+LEAST, MOST = 30, 500
+"""Steps: so many at least, or nothing would be seen, and so many at most."""
+
+
+class Lesson:
+    """What a hand has taught to a run that stood still; training stops when that is learnt, at `last` at the latest."""
+
+    def __init__(self, edit: Edit, subject: Subject, start: int) -> None:
+        self._subject, self._start = subject, start
+        self.last = start + MOST
+        self._classes = _classes(edit, subject)
+        self._samples = edit.inputs if isinstance(edit, AddSamples) else None
+
+    def begins(self) -> str:
+        """What is said when it begins."""
+        name = self._name
+        if name:
+            return f"learning it as {name}: until it is read so, {MOST:,} steps at most"
+        return f"learning that: {MOST:,} steps"
+
+    def over(self, frame: Frame) -> str:
+        """What is said when it has ended at a frame; empty while it goes on."""
+        done = frame.step - self._start
+        if done >= LEAST and self._name and self._read(frame):
+            return f"read as {self._name} after {done:,} steps"
+        if frame.step < self.last:
+            return ""
+        return f"not yet read as {self._name} after {done:,} steps; Space goes on" if self._name else (
+            f"{done:,} steps later; Space goes on"
+        )  # fmt: skip
+
+    @property
+    def _name(self) -> str:
+        """What the samples should be read as; empty where no class was taught."""
+        names = self._subject.sample.outputs
+        return ", ".join(dict.fromkeys(names[k] for k in self._classes))
+
+    def _read(self, frame: Frame) -> bool:
+        assert self._samples is not None  # who taught classes gave samples
+        found = self._subject.source.predict(self._samples, frame.values)
+        return bool(np.array_equal(np.argmax(found, axis=1), self._classes))
+
+
+def _classes(edit: Edit, subject: Subject) -> list[int]:
+    """The classes of samples that were taught; none where the targets are no classes."""
+    if not isinstance(edit, AddSamples) or subject.sample.target is None:
+        return []
+    targets = np.asarray(edit.targets, float).reshape(len(edit.targets), -1)
+    count = len(subject.sample.outputs)
+    if targets.shape[1] != 1 or count < 2 or not np.isin(targets, np.arange(count)).all():
+        return []
+    return [int(k) for k in targets[:, 0]]

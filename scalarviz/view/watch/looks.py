@@ -1,113 +1,112 @@
-"""`Looks`: what the cubes show and how the picture looks, as keys change it."""
+"""How the picture looks, as keys change it: what the cubes show, how they are seen, what a panel of words makes up."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from ...run.panels import WordBoard
 from ..cubes.sizes import THRESHOLDS
+from ..panels.word import WordDrawer
 
 if TYPE_CHECKING:
-    from ..workbench import Workbench
+    from .viewer import Viewer
 
 MAPS = ("", "grey", "viridis", "coolwarm")
 """What the key for the next colour map goes through; empty: the quantity's own."""
 
 
 class Looks:
-    """The look of one picture.
+    """The actions that change the look of one viewer; `handlers` has them by their names."""
 
-    Parameters
-    ----------
-    bench : Workbench
-
-    Attributes
-    ----------
-    handlers : dict of str to callable
-        By the names of the table of actions.
-    """
-
-    def __init__(self, bench: Workbench) -> None:
-        self.bench = bench
-        self.handlers: dict[str, Callable[..., None]] = {
-            "show_ratio": self.show_ratio, "show_moment": self.show_moment,
-            "show_weights": self.show_weights, "show_gradients": self.show_gradients,
-            "show_updates": self.show_updates, "next_map": self.next_map,
-            "toggle_sizes": self.toggle_sizes, "hide_less": self.hide_less,
-            "hide_more": self.hide_more, "refit_range": self.refit_range,
-            "fit": self.fit, "toggle_panels": self.toggle_panels, "toggle_theme": self.toggle_theme,
-            "toggle_layers": self.toggle_layers,
+    def __init__(self, viewer: Viewer) -> None:
+        self._viewer, self._bench = viewer, viewer.bench
+        bench, show = viewer.bench, viewer.bench.set_look
+        self.handlers: dict[str, Callable[..., object]] = {
+            "show_weights": lambda: show(quantity="weight"), "show_updates": lambda: show(quantity="update"),
+            "show_ratio": lambda: show(quantity="update/value"), "show_gradients": self._show_gradients,
+            "show_moment": self._show_moment, "next_map": self._next_map,
+            "toggle_sizes": lambda: show(sizing=replace(bench.sizing, by_value=not bench.sizing.by_value)),
+            "hide_less": partial(self._threshold, -1), "hide_more": partial(self._threshold, +1),
+            "refit_range": bench.refit_range, "fit": bench.fit_camera,
+            "toggle_panels": lambda: bench.show_panels(not bench.panels_shown),
+            "toggle_theme": lambda: show(theme="light" if bench.theme.name == "dark" else "dark"),
+            "toggle_layers": self._toggle_layers,
+            "keep_view": self._keep_view, "go_view": self._go_view, "toggle_turntable": self._toggle_turntable,
+            "toggle_parallel": lambda: viewer.say(
+                "parallel lines" if bench.viewpoint.toggle_parallel() else "in perspective"),
+            "toggle_apart": lambda: bench.take_apart(replace(bench.apart, wide=not bench.apart.wide)),
+            "layer_before": partial(self._layer, -1), "layer_after": partial(self._layer, +1),
+            "type_word": self._type_word, "cooler": partial(self._warm, -1), "warmer": partial(self._warm, +1),
         }  # fmt: skip
 
-    def show_weights(self) -> None:
-        """Colour by value."""
-        self.bench.set_look(quantity="weight")
-
-    def show_gradients(self) -> None:
+    def _show_gradients(self) -> None:
         """Colour by gradient, or by its magnitude where that is shown already."""
-        shown, source = self.bench.colouring.quantity, self.bench.subject.source
+        shown, source = self._bench.colouring.quantity, self._bench.subject.source
         size = shown == "gradient" and not source.lacks("|gradient|")
-        self.bench.set_look(quantity="|gradient|" if size else "gradient")
+        self._bench.set_look(quantity="|gradient|" if size else "gradient")
 
-    def show_updates(self) -> None:
-        """Colour by last update."""
-        self.bench.set_look(quantity="update")
-
-    def show_ratio(self) -> None:
-        """Colour by update/value."""
-        self.bench.set_look(quantity="update/value")
-
-    def show_moment(self) -> None:
+    def _show_moment(self) -> None:
         """Colour by what the optimiser keeps for each weight: the next one of that."""
-        names = list(self.bench.subject.source.moments)
-        shown = self.bench.colouring.quantity
-        place = names.index(shown) + 1 if shown in names else 0
-        self.bench.set_look(quantity=names[place % len(names)])
+        names = list(self._bench.subject.source.moments)
+        shown = self._bench.colouring.quantity
+        self._bench.set_look(quantity=names[(names.index(shown) + 1 if shown in names else 0) % len(names)])
 
-    def next_map(self) -> None:
-        """The next colour map."""
-        here = MAPS.index(self.bench.cmap_name) if self.bench.cmap_name in MAPS else -1
-        self.bench.set_look(cmap=MAPS[(here + 1) % len(MAPS)])
-
-    def toggle_sizes(self) -> None:
-        """Cubes as large as what they show, or all alike."""
-        now = self.bench.sizing
-        self.bench.set_look(sizing=replace(now, by_value=not now.by_value))
-
-    def hide_less(self) -> None:
-        """A lower threshold: smaller numbers are shown."""
-        self._threshold(-1)
-
-    def hide_more(self) -> None:
-        """A higher threshold."""
-        self._threshold(+1)
+    def _next_map(self) -> None:
+        here = MAPS.index(self._bench.cmap_name) if self._bench.cmap_name in MAPS else -1
+        self._bench.set_look(cmap=MAPS[(here + 1) % len(MAPS)])
 
     def _threshold(self, by: int) -> None:
-        now = self.bench.sizing
+        now = self._bench.sizing
         other = [t for t in THRESHOLDS if (t - now.threshold) * by > 0]
         if other:
-            self.bench.set_look(sizing=replace(now, threshold=other[0] if by > 0 else other[-1]))
+            self._bench.set_look(sizing=replace(now, threshold=other[0] if by > 0 else other[-1]))
 
-    def refit_range(self) -> None:
-        """Fit the range of the colours to what is shown now."""
-        self.bench.refit_range()
-
-    def fit(self) -> None:
-        """Fit the camera."""
-        self.bench.fit_camera()
-
-    def toggle_panels(self) -> None:
-        """Hide or show everything but the cubes."""
-        self.bench.show_panels(not self.bench.panels_shown)
-
-    def toggle_layers(self) -> None:
+    def _toggle_layers(self) -> None:
         """Show or hide the table of the layers."""
-        table = self.bench.layers
+        table = self._bench.layers
         if not table.close():
             table.shown = True
-        self.bench.refresh()
+        self._bench.refresh()
 
-    def toggle_theme(self) -> None:
-        """Light or dark."""
-        self.bench.set_look(theme="light" if self.bench.theme.name == "dark" else "dark")
+    # ---- where it is seen from
+
+    def _keep_view(self, number: int) -> None:
+        self._bench.viewpoint.keep(number)
+        self._viewer.say(f"view {number} is kept: {number} comes back to it")
+
+    def _go_view(self, number: int) -> None:
+        if not self._bench.viewpoint.go(number):
+            self._viewer.say(f"no view {number} is kept: Ctrl+{number} keeps this one")
+
+    def _toggle_turntable(self) -> None:
+        self._bench.viewpoint.turning = not self._bench.viewpoint.turning
+
+    def _layer(self, by: int) -> None:
+        """The next layer alone, or the one before; beyond the last and before the first all of them."""
+        bench = self._bench
+        names = ("", *bench.layer_names)
+        here = names.index(bench.apart.layer) if bench.apart.layer in names else 0
+        chosen = names[(here + by) % len(names)]
+        bench.take_apart(replace(bench.apart, layer=chosen))
+        self._viewer.say(f"layer {chosen} alone, {names.index(chosen)} of {len(names) - 1}" if chosen else "all layers")
+
+    # ---- a panel that reads words and makes up others
+
+    @property
+    def _words(self) -> WordDrawer:
+        found = self._bench.side.drawer(WordBoard)
+        assert isinstance(found, WordDrawer)  # the table of actions says that there is one
+        return found
+
+    def _type_word(self) -> None:
+        if self._words.there:
+            self._words.begin_typing()
+        else:
+            self._viewer.say("E: the word is not shown here")
+
+    def _warm(self, steps: int) -> None:
+        self._words.warm(steps)
+        self._viewer.say(f"temperature of new words {self._words.temperature:.1f}")

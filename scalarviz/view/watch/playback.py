@@ -1,18 +1,17 @@
-"""`Playback`: how fast a window lets its run go on. No drawing and no clock of its own.
+"""How fast time goes on in a window, of a run and of a recording. No drawing and no clock of its own.
 
-A small net does 100,000 steps a second; without a pace the demo would be over in one frame. As in a film, the run
-fills its duration with what there is to see, or grows from one step a frame where that is not known (see `pace`).
+A small net does 100,000 steps a second; without a pace the demo would be over in one frame. As in a film, its duration
+is filled with what there is to see, or grows from one step a frame where that is not known (see `pace`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Protocol
-
 import numpy as np
+from numpy.typing import NDArray
 
-from ...run.sources.played import Rehearsal
+from ...errors import ScalarvizError
+from ...run.core.frame import Past
+from ...run.sources.played import Played, Rehearsal
 from ...run.worker import Worker
 from .pace import DURATION, pace
 
@@ -21,6 +20,7 @@ RATE = 60
 
 SPEEDS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, float("inf"))
 NO_LIMIT = 1 << 62
+_LONGEST_TICK = 0.25  # a hidden or stalled window does not jump ahead
 
 
 def speed_text(speed: float) -> str:
@@ -30,49 +30,16 @@ def speed_text(speed: float) -> str:
     return f"{speed:g}x" if speed >= 1 else f"1/{1 / speed:g}x"
 
 
-class Playback:
-    """Run, pause, single steps and speed of one worker.
+class Pacing:
+    """Whether time goes on, and how fast. This one stands still; :class:`Playback` and :class:`Replaying` go on."""
 
-    Parameters
-    ----------
-    worker : Worker
-    steps : int
-        Steps from now to the end; the run pauses there, and a second run goes on without an end.
-    duration : float
-        Seconds that the paced run takes.
-    rehearsal : Rehearsal, optional
-        What these steps will do: then the pace follows what there is to see.
-    steady : int, optional
-        Steps of each frame after the first two seconds, instead of a duration.
+    most = len(SPEEDS) - 1
+    limit: int | None = None  # the step at which it waits, where there is one
 
-    Attributes
-    ----------
-    limit : int or None
-        The step at which it waits, where there is one.
-    running : bool
-        Whether time goes on. A pause at the end, or because of an error, clears it.
-    """
-
-    def __init__(
-        self,
-        worker: Worker,
-        steps: int,
-        duration: float = DURATION,
-        rehearsal: Rehearsal | None = None,
-        steady: int | None = None,
-    ) -> None:
-        self.worker = worker
-        self.running = self._held = False
-        self.limit: int | None = None
-        self._steps = steps
-        self.end = worker.run.steps + steps
-        self._former: int | None = None
-        self._first = worker.run.steps
-        self._table = pace(steps, duration, RATE, rehearsal, rest=0.0, steady=steady)
+    def __init__(self) -> None:
+        self.running = False
         self._speed = SPEEDS.index(1.0)
         self._time = 0.0
-        self._target = self._first
-        self._last_rate = steady or max(1, int(self._table[-1] - self._table[-2]))
 
     @property
     def speed(self) -> float:
@@ -84,17 +51,79 @@ class Playback:
         """Whether the speed is the least there is: steps are opened then."""
         return self._speed == 0
 
+    @property
+    def aim(self) -> int | None:
+        """The step that was asked for by hand and is not reached yet."""
+        return None
+
     def change_speed(self, by: int) -> None:
         """Go `by` places up or down in `SPEEDS`; 0 is back to normal."""
-        self._speed = max(0, min(len(SPEEDS) - 1, self._speed + by)) if by else SPEEDS.index(1.0)
-        self.resume_here()
+        self._speed = max(0, min(self.most, self._speed + by)) if by else SPEEDS.index(1.0)
 
     def toggle(self) -> None:
-        """Run if paused, pause if running."""
+        """Go on if paused, pause if running."""
         if self.running:
             self.pause()
         else:
             self.play()
+
+    def play(self) -> None:
+        """Go on from here."""
+
+    def pause(self) -> None:
+        """Stand still."""
+        self.running = False
+
+    def stand(self, step: int | None) -> None:
+        """Stand still; it goes on from `step` (None: from where it stands then)."""
+        self.pause()
+
+    def again(self) -> None:
+        """It begins anew, and pauses where it first did."""
+
+    def resume_here(self) -> None:
+        """Set the clock to the step where it stands."""
+
+    def tick(self, seconds: float) -> None:
+        """`seconds` have passed on the viewer's clock."""
+
+    def hold(self) -> None:
+        """Wait, without a pause, until :meth:`release`: a hand holds a weight."""
+
+    def release(self) -> None:
+        """Go on after :meth:`hold`."""
+
+    def _with_speed(self, words: str) -> str:
+        return words if self.speed == 1 else f"{words}, speed {speed_text(self.speed)}"
+
+
+class Playback(Pacing):
+    """Run, pause, single steps and speed of one worker.
+
+    It pauses `steps` from now, and goes on without an end after that. The paced run takes `duration` seconds, spread by
+    what there is to see where a `rehearsal` says that; or it does `steady` steps a frame after the first two seconds.
+    """
+
+    def __init__(
+        self,
+        worker: Worker,
+        steps: int,
+        duration: float = DURATION,
+        rehearsal: Rehearsal | None = None,
+        steady: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.worker, self._held, self._steps = worker, False, steps
+        self._first = self._target = worker.run.steps
+        self.end = self._first + steps
+        self._former: int | None = None  # the end before `play_to`
+        self._table = pace(steps, duration, RATE, rehearsal, rest=0.0, steady=steady)
+        self._last_rate = steady or max(1, int(self._table[-1] - self._table[-2]))
+
+    def change_speed(self, by: int) -> None:
+        """Go `by` places up or down in `SPEEDS`; 0 is back to normal."""
+        super().change_speed(by)
+        self.resume_here()
 
     def play(self) -> None:
         """Go on from here; past the end without one."""
@@ -176,7 +205,7 @@ class Playback:
         if self.speed == float("inf"):
             self._target = self.end
         else:
-            self._time += min(seconds, 0.25) * self.speed  # a hidden or stalled window does not jump ahead
+            self._time += min(seconds, _LONGEST_TICK) * self.speed
             self._target = max(self._target, min(self.end, int(self._paced(self._time) + 1e-6)))
         if self.limit is not None:
             self._target = min(self._target, self.limit)
@@ -188,8 +217,7 @@ class Playback:
             return "stopped"
         if not self.running:
             paused = "paused at the end" if self.worker.run.steps >= self.end else "paused"
-            paused = "paused at a breakpoint" if self.worker.stopped is not None else paused
-            return paused if self.speed == 1 else f"{paused}, speed {speed_text(self.speed)}"
+            return self._with_speed("paused at a breakpoint" if self.worker.stopped is not None else paused)
         if self.speed == float("inf"):
             return "pace full"
         start, end = max(0.0, self._time - 0.25), self._time + 0.25  # half a second: the table is of whole steps
@@ -221,43 +249,65 @@ class Playback:
         self._target = self.worker.run.steps
 
 
-# ---- `SpeedKeys`: slower, faster and back to normal, of whatever plays in a picture.
+class Replaying(Pacing):
+    """Play, pause and speed of one recording, of which all takes `duration` seconds.
 
-
-class HasSpeed(Protocol):
-    """What plays."""
-
-    @property
-    def speed(self) -> float:
-        """1 is the paced normal."""
-        ...
-
-    def change_speed(self, by: int) -> None:
-        """Go `by` places up or down; 0 is back to normal."""
-        ...
-
-
-class SpeedKeys:
-    """The three actions.
-
-    Parameters
-    ----------
-    playback : HasSpeed
-    say : callable
-        Shows a line of news: that there is no speed beyond this one.
-
-    Attributes
-    ----------
-    handlers : dict of str to callable
+    There is always a limit to its speed: what is left out is not seen.
     """
 
-    def __init__(self, playback: HasSpeed, say: Callable[[str], None]) -> None:
-        self._playback, self._say = playback, say
-        places = {"slower": -1, "faster": +1, "normal_speed": 0}
-        self.handlers: dict[str, Callable[..., None]] = {name: partial(self._go, by) for name, by in places.items()}
+    most = len(SPEEDS) - 2
 
-    def _go(self, by: int) -> None:
-        before = self._playback.speed
-        self._playback.change_speed(by)
-        if self._playback.speed == before:
-            self._say(f"the speed is {speed_text(before)} already")
+    def __init__(self, source: Played, duration: float = DURATION) -> None:
+        super().__init__()
+        self._source, self._duration = source, duration
+        self._past: Past | None = None
+        self._table: NDArray[np.int64] = np.zeros(2, np.int64)
+
+    @property
+    def _last(self) -> int:
+        return len(self._source.steps) - 1
+
+    def toggle(self) -> None:
+        """Play, from the first step where it stands at the last one, or pause."""
+        if not self.running and self._source.place == self._last:
+            self._source.stand(0)
+        super().toggle()
+
+    def play(self) -> None:
+        """Go on from here."""
+        self._follow()
+        self.running = self._source.place < self._last
+        self.resume_here()
+
+    def resume_here(self) -> None:
+        """Set the clock to the first moment at which the frame is shown that is shown now."""
+        self._time = float(np.searchsorted(self._table, self._source.place)) / RATE
+
+    def tick(self, seconds: float) -> None:
+        """`seconds` have passed: the frame that should be shown now is."""
+        if not self.running:
+            return
+        self._follow()
+        self._time += min(seconds, _LONGEST_TICK) * self.speed
+        place = int(np.interp(self._time * RATE, np.arange(len(self._table)), self._table) + 1e-6)
+        if self.limit is not None:
+            place = min(place, int(np.searchsorted(self._source.steps, self.limit)))
+        self._source.stand(place)
+        self.running = self._source.place < self._last
+
+    def text(self) -> str:
+        """How fast it goes, for the HUD."""
+        at_end = self._source.place == self._last and self._last > 0
+        return self._with_speed("plays" if self.running else "at the end" if at_end else "paused")
+
+    def _follow(self) -> None:
+        """The frames of another branch, or of one that has grown, are spread anew, and it goes on from where it is."""
+        past = self._source.past
+        if past is not self._past:
+            self._past = past
+            try:
+                seen = self._source.seen()
+            except ScalarvizError:  # a frame cannot be read: who shows it says so
+                seen = None
+            self._table = pace(self._last, self._duration, RATE, seen, rest=0.0)
+            self.resume_here()

@@ -18,8 +18,7 @@ from ...run.source import Moment, Source
 from ..ink.text import loss_text
 from ..panels.drawer import words_of
 from ..screen.story import Cap, Told
-from .actions import BY_NAME, GESTURES
-from .reasons import Here
+from .actions import BY_NAME, GESTURES, Here
 
 WAIT = 4.0
 """Seconds without a touch after which a window begins by itself."""

@@ -1,15 +1,16 @@
 """`Travels`: going back and forth by hand: what keys, buttons and the time bar ask for, and what is said meanwhile.
 
-It asks a `Guide` (a worker, or a source that can go) and waits for nothing. There is one way at a time, and who asks
-last is obeyed: a key that is held down makes no queue.
+It asks a worker, or a source that can go, and waits for nothing. There is one way at a time, and who asks last is
+obeyed: a key that is held down makes no queue.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from ...errors import SLOWER, DivergedError, ScalarvizError
+from ...errors import SLOWER, DivergedError, ScalarvizError, StateError
+from ...run.sources.played import Played
 from ..screen.time_curve import Target
 from .actions import action_of
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from ...run.core.frame import Frame, Past
     from ...run.looking import AskedCall
     from ...run.run import Run
-    from .guide import Guide
+    from ...run.source import Source
+    from ...run.worker import Worker
+    from .playback import Pacing
     from .viewer import Viewer
 
 
@@ -28,28 +31,40 @@ REST = 0.15
 NO_PAST = "the past of these numbers is not kept"
 
 
+class SourceGuide:
+    """A source that goes at once, while one waits, asked as a worker is."""
+
+    journey = error = None
+    moving = False
+    remark = ""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def travel(self, step: int, *, nearest: bool = False) -> None:
+        """Go there."""
+        first, newest = self._source.span
+        self._source.to(min(max(step, first), newest))
+
+    def give_up(self) -> None:
+        """It has arrived."""
+
+    def ask(self, function: Callable[[Run], object]) -> AskedCall:
+        """Nobody trains here."""
+        raise StateError(f"{self._source.what} is only looked at here")
+
+
 class Travels:
-    """Where a viewer goes.
+    """Where a viewer goes: `look` gives the last frame there is, `playback` lets time go on, and a way stops it.
 
-    Parameters
-    ----------
-    viewer : Viewer
-    look : callable
-        The last frame there is.
-    guide : Guide
-    playback : Going, optional
-        What lets time go on; a way stops it.
-
-    Attributes
-    ----------
-    goal : int or None
-        The step that it is on the way to.
-    loop : tuple of int or None
-        First and last step of what is played round and round.
+    `goal` is the step that it is on the way to, `loop` are the first and last step of what is played round and round.
     """
 
-    def __init__(self, viewer: Viewer, look: Callable[[], Frame], guide: Guide, playback: Going | None = None) -> None:
+    def __init__(
+        self, viewer: Viewer, look: Callable[[], Frame], guide: Worker | SourceGuide, playback: Pacing
+    ) -> None:
         self._viewer, self._look, self._guide, self._playback = viewer, look, guide, playback
+        self._source = viewer.bench.subject.source
         self._branch: int | None = None
         self.goal: int | None = None
         self.loop: tuple[int, int] | None = None
@@ -59,7 +74,7 @@ class Travels:
         self._rests_at = 0.0
         self._remarked = ""
         self._asked: list[tuple[AskedCall, Callable[[Any], str]]] = []
-        self.handlers: dict[str, Callable[..., None]] = {
+        self.handlers: dict[str, Callable[..., object]] = {
             "back": self.back, "first": self.first, "newest": self.newest, "restart": self.restart,
             "undo": self.undo, "redo": self.redo, "name_moment": self.name_moment, "toggle_loop": self.toggle_loop,
         }  # fmt: skip
@@ -74,25 +89,21 @@ class Travels:
     @property
     def here(self) -> int:
         """The step that is shown, or that it is on the way to."""
-        aim = None if self._playback is None else self._playback.aim
-        return next((step for step in (aim, self.goal) if step is not None), self._look().step)
+        return next((step for step in (self._playback.aim, self.goal) if step is not None), self._look().step)
 
     @property
     def behind(self) -> int:
         """How many steps there are after the one shown."""
         return _after(self._look())
 
-    def words(self, frame: Frame | None = None) -> str:
-        """What the second line says while `frame` is of the past; None: the one there is now."""
-        left, playback = _after(self._look() if frame is None else frame), self._playback
+    def words(self, frame: Frame) -> str:
+        """What the second line says while `frame` is of the past."""
+        left = _after(frame)
         if not left:
             return ""
-        said = f"in the past, {left:,} step{'s' if left > 1 else ''} before the newest"
-        if playback is None:
-            return f"{said}  ·  End returns"
-        if playback.running:
-            return f"{said}  ·  plays on from here"
-        return f"{said}  ·  Space plays on from here  ·  End returns"
+        plays = "plays on from here" if self._playback.running else "Space plays on from here"
+        ways = [plays] * self._viewer.trains + ["End returns"] * (not self._playback.running)
+        return "  ·  ".join([f"in the past, {left:,} step{'s' if left > 1 else ''} before the newest", *ways])
 
     # ---- going
 
@@ -100,8 +111,7 @@ class Travels:
         """Set out for a step, or the nearest there is; time stands still, and goes on there if it `plays_then`."""
         past = self.past
         step = step if past is None else past.nearest(step)
-        if self._playback is not None:
-            self._playback.stand(step)
+        self._playback.stand(step)
         if self.goal is None:
             self._set_out = self._viewer.clock
         self.goal, self._plays_then = step, plays_then
@@ -126,7 +136,7 @@ class Travels:
 
     def back(self, count: int = 1) -> None:
         """So many steps back; after a divergence at least to the last good one: those between are lost too."""
-        past, good = self._kept(), last_good(getattr(self._guide, "error", None))
+        past, good = self._kept(), last_good(self._guide.error)
         if past is not None:
             if self.here <= past.first:
                 self._viewer.say(f"step {past.first:,} is the first")
@@ -153,10 +163,9 @@ class Travels:
         past = self._kept()
         if past is not None:
             self._end_loop()
-            running = self._playback is not None and self._playback.running
             if self.here < past.newest:
-                self.go(past.newest, plays_then=running)
-            elif not running:
+                self.go(past.newest, plays_then=self._playback.running)
+            elif not self._playback.running:
                 self._viewer.say(f"step {past.newest:,} is the newest")
 
     def _kept(self) -> Past | None:
@@ -175,7 +184,7 @@ class Travels:
 
     def rescue(self) -> None:
         """After a divergence go back to the last good step."""
-        good = last_good(getattr(self._guide, "error", None))
+        good = last_good(self._guide.error)
         if good is not None:
             self.go(good)
 
@@ -202,24 +211,26 @@ class Travels:
         elif target is not None and target.kind == "branch":
             self.switch(target.branch)
 
-    @property
-    def dragging(self) -> bool:
-        """Whether a hand holds the cursor."""
-        return self._dragged is not None
-
     # ---- what changes which past there is
 
     def switch(self, number: int) -> None:
         """Go to the newest step of another branch."""
         past = self._kept()
         branch = None if past is None else next((b for b in past.branches if b.number == number), None)
-        if branch is not None:
+        if branch is None:
+            return
+        if isinstance(self._source, Played):
+            self._playback.stand(None)
+            self._source.switch(number)
+            self._viewer.say(f"another branch, to step {self._source.span[1]:,}")
+            self._viewer.refresh()
+        else:
             self._ask(lambda run: run.switch(number), lambda _: f"another branch, of {branch.newest:,} steps")
 
     def restart(self, seed: int | None = None) -> None:
         """Begin anew from the first weights, or from those of another seed, and play."""
         past = self._kept()
-        if past is not None and self._playback is not None:
+        if past is not None:
             self._end_loop()
             self._playback.again()
             with_seed = "" if seed is None else f" with the first weights of seed {seed}"
@@ -253,7 +264,7 @@ class Travels:
     def toggle_loop(self) -> None:
         """Play round and round between two flags, or no longer."""
         past, playback = self._kept(), self._playback
-        if past is None or playback is None:
+        if past is None:
             return
         if self.loop is not None:
             self._end_loop()
@@ -271,15 +282,12 @@ class Travels:
         self._viewer.say(f"plays round from {first.name} to {last.name}; Shift+N ends it")
 
     def _end_loop(self) -> None:
-        self.loop = None
-        if self._playback is not None:
-            self._playback.limit = None
+        self.loop = self._playback.limit = None
 
     def _ask(self, function: Callable[[Run], object], says: Callable[[Any], str], *, stands: bool = True) -> None:
         """Let the run do something, and say it when it is done; time stands still."""
-        if stands and self._playback is not None:
-            self._playback.stand(None)
         if stands:
+            self._playback.stand(None)
             self.goal, self._plays_then = None, False
         self._asked.append((self._guide.ask(function), says))
         self._viewer.refresh()
@@ -288,6 +296,8 @@ class Travels:
 
     def pass_time(self) -> None:
         """What has arrived, or is late, or has been done."""
+        if not self._source.can.go:
+            return
         clock = self._viewer.clock
         if self._dragged is not None and clock >= self._rests_at:
             self._rests_at = float("inf")
@@ -302,9 +312,9 @@ class Travels:
         self._asked = [entry for entry in self._asked if entry not in done]
         for asked, says in done:
             self._tell(asked, says)
-        if not self._guide.moving and not self._asked and not self.dragging:
+        if not self._guide.moving and not self._asked and self._dragged is None:
             self._arrived()
-        if self.loop is not None and self._playback is not None and self._playback.running:
+        if self.loop is not None and self._playback.running:
             first, last = self.loop
             if self._look().step >= last:
                 self.go(first, plays_then=True)
@@ -315,7 +325,7 @@ class Travels:
         except ScalarvizError as error:
             self._viewer.say(str(error))
             self._plays_then = False
-        if self._playback is not None and not self._playback.running:
+        if not self._playback.running:
             self._playback.stand(None)  # what follows counts from where it stands now
         self._viewer.refresh()
 
@@ -323,7 +333,7 @@ class Travels:
         """An edit in the past begins a branch, which is said; what was asked for here says so itself."""
         past = self.past
         now = None if past is None else next((b for b in past.branches if b.current), None)
-        if now is None or now.number == self._branch:
+        if now is None or self._source.recorded or now.number == self._branch:
             return
         if now.parent is not None and now.parent == self._branch and not self._asked:
             ring = ": click its ring" if self._viewer.bench.places.time is not None else ""
@@ -334,7 +344,7 @@ class Travels:
     def _arrived(self) -> None:
         plays, goal = self._plays_then, self.goal
         self.goal, self._plays_then = None, False
-        if plays and self._playback is not None and (goal is None or self._look().step == goal):
+        if plays and (goal is None or self._look().step == goal):
             self._playback.play()
 
 
@@ -349,41 +359,6 @@ def _undone_at(past: Past, here: int) -> int:
     if now is not None and past.undo == now.why and not any(edit.step <= here for edit in now.edits):
         return now.first  # begun by a restart, or by a file
     return next((edit.step for edit in reversed(past.edits) if edit.step <= here), past.newest)
-
-
-# ---- `Going`: what lets time go on, as far as going back and forth has to know it: a run's playback, or a recording's.
-
-
-class Going(Protocol):
-    """Whether time goes on by itself, and where it stands still.
-
-    Attributes
-    ----------
-    running : bool
-        Whether it goes on.
-    limit : int or None
-        The step at which it waits, where there is one.
-    """
-
-    running: bool
-    limit: int | None
-
-    @property
-    def aim(self) -> int | None:
-        """The step that was asked for by hand and is not reached yet."""
-        ...
-
-    def stand(self, step: int | None) -> None:
-        """Time stands still, at `step` or (None) where it is then."""
-        ...
-
-    def play(self) -> None:
-        """Go on from here."""
-        ...
-
-    def again(self) -> None:
-        """It begins anew."""
-        ...
 
 
 # ---- What stopped the training, as a window says it: the way back is a click there or a key, and no line of Python.

@@ -2,7 +2,7 @@
 
 A `Host` (a window, a canvas that nobody sees) gives it time, tells it what happens and draws when it says so. What a
 user can do is an action of the table in `actions`, told by its name, or a pointer event. Where the numbers come from is
-the business of the subclasses: `live.LiveView` trains a run, `mirror.Mirror` follows what somebody else changes.
+the business of the subclasses: `LiveView` trains a run, `Mirror` follows what somebody else changes, `Replay` plays.
 """
 
 from __future__ import annotations
@@ -19,28 +19,24 @@ import numpy as np
 from ...errors import InputError, ScalarvizError
 from ...run.core.frame import Frame
 from ...run.edits import SetWeights
-from ...run.panels import WordBoard
 from ..ink.overlay import help_pages
-from ..panels.word import WordDrawer
 from ..screen.hud import mistake_words
 from ..workbench import Workbench
-from .actions import Action, action_of, find, help_lines, told
-from .acts import Acts
-from .asking import Asking
+from .actions import Action, Here, action_of, find, help_lines, normalised, told
 from .desk import Desk
-from .guest import AGAIN_SECONDS, Hosted
-from .hands import Hands, Point
-from .host import TICK, Host
-from .keys import normalised
+from .host import TICK, Host, Hosted, Point
 from .looks import Looks
+from .microsteps import MicroSteps
 from .opening import PICTURES, TITLE, WEIGHTS, open_files, paste
-from .reasons import Here
-from .travels import Travels
-from .views import Views
+from .playback import Pacing, speed_text
+from .pointer import Pointer
+from .questions import Asking
+from .selected import SelectedWeights
+from .travels import SourceGuide, Travels
 
 if TYPE_CHECKING:
-    from ...run.core.frame import Frame
     from ...run.edits import Edit
+    from ...run.worker import Worker
 
 
 NOTICE_SECONDS = 4.0
@@ -52,52 +48,50 @@ PRESSED_SECONDS = 1.6
 class Viewer(Hosted):
     """Keys, pointer and redrawing around one workbench. Use it with the workbench's GL context current.
 
-    Parameters
-    ----------
-    bench : Workbench
-
-    Attributes
-    ----------
-    host : Host or None
-        Where the picture appears.
-    hands : Hands
-    clock : float
-        Seconds that have passed.
-    touches : int
-        How often a key, a button or the wheel was used.
-    way_out : callable or None
-        Where Escape leads when nothing is open; None: its second press closes the window.
+    Its `playback` lets time go on; a `worker` is one that trains what is shown. `handlers` say how each action is done,
+    `clock` counts seconds, and `touches` keys, buttons and turns of the wheel.
     """
 
     trains = False
     """Whether it trains what it shows."""
+    playback: Pacing
+    micro: MicroSteps | None = None
+    """The steps that can be opened, if any can."""
 
-    def __init__(self, bench: Workbench) -> None:
+    def __init__(self, bench: Workbench, playback: Pacing | None = None, worker: Worker | None = None) -> None:
         self.bench, self._dirty = bench, True
         self._shown: Frame | None = None
         bench.bar.told = lambda name: told(name, self.here(in_general=True))
         bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
-        self.way_out: Callable[[], None] | None = None
-        self.hands, self.acts, self.asking = Hands(self), Acts(self), Asking(bench)
-        self.travels: Travels | None = None  # where it can go in time, if anywhere
+        self.playback = Pacing() if playback is None else playback
+        self.pointer, self.selected, self.asking = Pointer(self), SelectedWeights(self), Asking(bench, self.say)
+        look = self.now if worker is None else lambda: worker.latest
+        self.travels = Travels(self, look, worker or SourceGuide(bench.subject.source), self.playback)
         self.desk: Desk | None = None  # what a panel of controls asks for, where there is one
-        self.clock, self.touches, self._notice, self._wrong = 0.0, 0, "", ""
-        self._notice_until = self._escape_until = self._pressed_until = 0.0
-        self.handlers: dict[str, Callable[..., None]] = {
+        self.touches, self._notice, self._wrong = 0, "", ""
+        self._notice_until = self._pressed_until = 0.0
+        self.handlers: dict[str, Callable[..., object]] = {
+            **Looks(self).handlers, **self.selected.handlers, **self.travels.handlers, **self.asks,
+            "toggle_run": self.toggle_run, "step": self.step, "slower": partial(self._change_speed, -1),
+            "faster": partial(self._change_speed, +1), "normal_speed": partial(self._change_speed, 0),
             "toggle_help": self.toggle_help, "escape": self.escape, "paste": partial(paste, self),
-            **Looks(bench).handlers, **self.acts.handlers, **WordKeys(self).handlers, **Views(self).handlers,
-            **self.asks, "open": self._ask_file,
+            "open": self._ask_file,
         }  # fmt: skip
+
+    def _walks(self, micro: MicroSteps) -> None:
+        """Let keys lead into steps."""
+        self.micro = micro
+        self.handlers |= micro.handlers
 
     # ---- what a subclass says
 
-    def frame(self) -> Frame:
+    def now(self) -> Frame:
         """The numbers as they are now."""
         raise TypeError(f"{type(self).__name__} must say where its numbers come from")
 
-    def pace_text(self, frame: Frame | None = None) -> str:
-        """The HUD's second line, of the moment of `frame`; None: of now."""
-        return ""
+    def pace(self, frame: Frame) -> list[str]:
+        """What the HUD's second line says of the moment of `frame`: meanwhile a worker may have gone on."""
+        return []
 
     def message(self) -> str:
         """What went wrong, empty if nothing did."""
@@ -110,9 +104,20 @@ class Viewer(Hosted):
 
     def hold(self) -> None:
         """A hand closes around a weight: nothing else changes it until :meth:`release_hold`."""
+        self.playback.hold()
 
     def release_hold(self) -> None:
         """The hand has let go."""
+        self.playback.release()
+
+    def frame(self) -> Frame:
+        """The numbers as they are to be shown: inside a step as far as that has come."""
+        return self.now() if self.micro is None else self.micro.shown(self.now())
+
+    def pace_text(self, frame: Frame | None = None) -> str:
+        """The HUD's second line, of the moment of `frame`; None: of now."""
+        inside = "" if self.micro is None else self.micro.headline
+        return inside or "  ·  ".join(filter(None, self.pace(self.now() if frame is None else frame)))
 
     @property
     def shown(self) -> Frame:
@@ -120,27 +125,15 @@ class Viewer(Hosted):
         return self._shown or self.frame()
 
     def value_of(self, index: int) -> float:
-        """The flat weight `index` as it is shown."""
-        return float(self.shown.values[index])
+        """The flat weight `index` as it is, also where an opened step shows what will become of it."""
+        return float(self.now().values[index])
 
     def put(self, index: int, value: float, gesture: str = "") -> None:
-        """Set the flat weight `index`; what one gesture does is one edit.
-
-        Raises
-        ------
-        ScalarvizError
-            It cannot be set so.
-        """
+        """Set the flat weight `index`; what one gesture does is one edit."""
         self.change(SetWeights(index, np.array([value])), gesture)
 
     def change(self, edit: Edit, gesture: str = "") -> None:
-        """Do an edit; those of one gesture that leave nothing of each other are one.
-
-        Raises
-        ------
-        ScalarvizError
-            It does not fit what is shown.
-        """
+        """Do an edit; those of one gesture that leave nothing of each other are one."""
         self.bench.subject.source.edit(edit, gesture=gesture)
 
     def close(self) -> None:
@@ -153,11 +146,15 @@ class Viewer(Hosted):
     # ---- time
 
     def advance(self, seconds: float) -> None:
-        """`seconds` have passed and nobody can see the picture: only what is shown goes on."""
+        """`seconds` have passed, and perhaps nobody can see the picture: what is shown goes on at its pace."""
         self.clock += seconds
-        self.hands.pass_time(self.clock)
-        if self.travels is not None:
-            self.travels.pass_time()
+        self.pointer.pass_time(self.clock)
+        self.travels.pass_time()
+        running = self.playback.running
+        if self.micro is None or not self.micro.pass_time(seconds):
+            self.playback.tick(seconds)
+        if self.playback.running != running:  # at its end: said, although no cube changes any more
+            self.refresh()
 
     def attach(self, host: Host) -> None:
         """Appear in `host`: from now on it gives time, and does what is asked."""
@@ -192,6 +189,7 @@ class Viewer(Hosted):
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
         self.advance(seconds)
+        self.bench.bar.running = self.playback.running
         told = self.bench.side.ground.notes
         for line in told:
             self.tell(line)
@@ -204,7 +202,7 @@ class Viewer(Hosted):
             self.bench.text_pace.hurry()
         if touch.pressed is not None and self.clock >= self._pressed_until:
             touch.pressed, self._dirty = None, True
-        self.acts.pass_time()
+        self.selected.pass_time()
         self._dirty |= self.asking.pass_time(seconds, frame, rests=self.rests, trains=self.trains)
         self._dirty |= self.desk is not None and self.desk.pass_time(seconds, frame)
         self._dirty |= self.bench.moving or said != (touch.message, touch.notice) or differs(self._shown, frame)
@@ -220,7 +218,7 @@ class Viewer(Hosted):
         """Whether the picture stands anew, as the frame is of another network; hands are empty then."""
         grown = self.bench.follow(frame)
         if grown:
-            self.hands.let_go()
+            self.pointer.let_go()
             self._shown = None
         return grown
 
@@ -252,19 +250,9 @@ class Viewer(Hosted):
                     host=host, layers=len(self.bench.layer_names))  # fmt: skip
 
     def send(self, name: str, value: int | None = None) -> bool:
-        """Do an action.
+        """Do an action by its name, with a value if it takes one; None: what its key sends.
 
-        Parameters
-        ----------
-        name : str
-            As in `actions.ACTIONS`.
-        value : int, optional
-            For an action that takes one; default: what its key sends.
-
-        Returns
-        -------
-        bool
-            Whether it applies here; if not, a notice says why.
+        Returns whether it applies here; if not, a notice says why.
 
         Raises
         ------
@@ -296,11 +284,7 @@ class Viewer(Hosted):
         pressed = normalised(name, text, ctrl=ctrl)
         shifted = find(normalised(name, text, ctrl=ctrl, shift=True)) if shift else None
         with self._saying():
-            if not (self.bench.help or ctrl) and self.desk is not None and self.desk.key(pressed, shift=shift):
-                self.refresh()
-                return True
-            typed = not self.bench.help and not ctrl and self.acts.key(pressed, text)
-            if typed or (not self.bench.help and not ctrl and self.bench.side.key(pressed, text)):
+            if not ctrl and self._typed(pressed, text, shift=shift):
                 self.refresh()
                 return True
         action = shifted or find(pressed)
@@ -313,6 +297,13 @@ class Viewer(Hosted):
         with self._saying():
             self.send(action.name, action.value_of(pressed, shift=shift))
         return True
+
+    def _typed(self, pressed: str, text: str, *, shift: bool) -> bool:
+        """Whether a key belongs to what is open: the controls, a number that is typed, or a panel."""
+        if self.bench.help:
+            return False
+        controls = self.desk is not None and self.desk.key(pressed, shift=shift)
+        return controls or self.selected.key(pressed, text) or self.bench.side.key(pressed, text)
 
     def _show_pressed(self, action: Action, pressed: str, *, shifted: bool) -> None:
         """Let a hall see which key was pressed, and what it does."""
@@ -337,36 +328,52 @@ class Viewer(Hosted):
         self.bench.help = self.bench.help + 1 if self.bench.help < len(pages) else 0
 
     def escape(self) -> None:
-        """Close what is open; where nothing is, take the way out, or close the window at the second press.
+        """Close what is open; where nothing is, take the way out, or close the window at the second press."""
+        if self._close_first():
+            self._escape_until = 0.0
+            self.refresh()
+        else:
+            self._leave_window()
 
-        Open is, in this order, the list of keys, a long way to another step, a weight in the hand (which becomes what
-        it was), a selected cube or colour, and full screen.
+    def _close_first(self) -> bool:
+        """Close one thing that is open; whether there was one.
+
+        That is, in this order, the list of keys, an opened step, a long way to another step, a search, a weight that is
+        being changed (which becomes what it was), a selected cube or colour.
         """
         if self.bench.help:
             self.bench.help = 0
-        elif self.travels is not None and self.travels.give_up():
+            return True
+        if self.pointer.grip is None and self.micro is not None and self.micro.leave():
+            return True
+        if self.travels.give_up():
             self.say("stays here")
-        elif self.acts.let_go() or self.hands.let_go(undo=True) or self.bench.let_go():
-            self.refresh()
-        elif self.host is not None and self.host.full_screen:
-            self.host.show_full_screen(False)
-        elif self.way_out is not None:
-            self.way_out()
-        elif self.clock < self._escape_until:
-            self._close()
-        elif self.host is not None:
-            self._escape_until = self.clock + AGAIN_SECONDS
-            self.say("Escape again closes the window", AGAIN_SECONDS)
-            return
-        self._escape_until = 0.0
+            return True
+        return self.selected.give_up() or self.pointer.let_go(undo=True) or self.bench.let_go()
 
-    def _screenshot(self) -> None:
-        self.bench.refresh()  # texts that wait for their time to change are of this moment, too
-        super()._screenshot()
+    # ---- time, by hand
 
-    def _film(self) -> None:
-        self.bench.refresh()
-        super()._film()
+    def toggle_run(self) -> None:
+        """Go on or pause."""
+        self.playback.toggle()
+
+    def step(self, count: int = 1) -> None:
+        """Steps that were done before; inside a step the rest of it."""
+        inside = self.micro is not None and self.micro.finish()
+        if not (inside or self.travels.forward(count)):
+            self.travels.newest()
+
+    def _change_speed(self, by: int) -> None:
+        before = self.playback.speed
+        self.playback.change_speed(by)
+        if self.playback.speed == before:
+            self.say(f"the speed is {speed_text(before)} already")
+
+    # ---- files
+
+    def _ask(self, what: Callable[[Host], object]) -> None:
+        self.bench.refresh()  # texts that wait for their time to change are of this moment, too: it may be a picture
+        super()._ask(what)
 
     def _ask_file(self) -> None:
         if self.host is not None:
@@ -378,27 +385,27 @@ class Viewer(Hosted):
         """A button went down, perhaps with Shift held."""
         self.touches += 1
         with self._saying():
-            self.hands.press(at, button, shift=shift, ctrl=ctrl)
+            self.pointer.press(at, button, shift=shift, ctrl=ctrl)
 
     def move(self, at: Point) -> None:
         """The pointer is at `at`."""
         with self._saying():
-            self.hands.move(at)
+            self.pointer.move(at)
 
     def release(self, at: Point) -> None:
         """The button went up."""
         with self._saying():
-            self.hands.release(at)
+            self.pointer.release(at)
 
     def leave(self) -> None:
         """The pointer left the window."""
-        self.hands.leave()
+        self.pointer.leave()
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
         """The wheel turned by `notches` across and up."""
         self.touches += 1
         with self._saying():
-            self.hands.scroll(at, notches, shift=shift)
+            self.pointer.scroll(at, notches, shift=shift)
 
 
 # ---- Whether a frame looks different from the one before it.
@@ -418,38 +425,3 @@ def differs(old: Frame | None, frame: Frame) -> bool:
             for name in ("loss", "values", "gradient", "frozen")
         )
     )
-
-
-# ---- `WordKeys`: keys of a panel that reads words and makes up others.
-
-
-class WordKeys:
-    """What keys do to the first such panel of one viewer.
-
-    Attributes
-    ----------
-    handlers : dict of str to callable
-        By the names of the table of actions.
-    """
-
-    def __init__(self, viewer: Viewer) -> None:
-        self._viewer = viewer
-        self.handlers: dict[str, Callable[..., None]] = {
-            "type_word": self._type, "cooler": partial(self._warm, -1), "warmer": partial(self._warm, 1)
-        }  # fmt: skip
-
-    @property
-    def _drawer(self) -> WordDrawer:
-        found = self._viewer.bench.side.drawer(WordBoard)
-        assert isinstance(found, WordDrawer)  # the table says that there is one
-        return found
-
-    def _type(self) -> None:
-        if self._drawer.there:
-            self._drawer.begin_typing()
-        else:
-            self._viewer.say("E: the word is not shown here")
-
-    def _warm(self, steps: int) -> None:
-        self._drawer.warm(steps)
-        self._viewer.say(f"temperature of new words {self._drawer.temperature:.1f}")

@@ -1,0 +1,293 @@
+"""`Pointer`: pointer and wheel over the picture of one viewer; `actions.GESTURES` lists what they do.
+
+While they change a weight, training waits, and what one gesture does is one edit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from ...errors import ScalarvizError
+from ..screen.time_curve import NOTHING, Target
+from .actions import no_edits
+from .host import Point
+
+if TYPE_CHECKING:
+    from .viewer import Viewer
+
+SCROLL = 0.05
+"""Share of the colour range by which one notch of the wheel moves a weight, with Shift."""
+ZOOM = 1.15
+"""Factor of one notch of the wheel."""
+SWEEP = 300.0
+"""Logical pixels of a drag over a number that move the weight by the whole colour range."""
+REST = 0.6
+"""Seconds after which a wheel that rests has let go."""
+DOUBLE = 0.4
+"""Seconds within which a second click on the same thing is a double click."""
+_DRAG = 4.0  # pixels of the pointer's world before a press becomes a drag
+_numbers = count(1)
+
+
+@dataclass(slots=True)
+class Press:
+    """A button that is down, and what it went down on."""
+
+    at: Point  # where it is now
+    button: str
+    shift: bool
+    ctrl: bool
+    on: Literal["picture", "list of keys", "time bar", "number", "panel"] = "picture"
+    target: Target = NOTHING  # of the time bar
+    dragged: bool = False
+
+
+@dataclass(slots=True)
+class Grip:
+    """A weight that is being changed."""
+
+    index: int
+    start: float  # its value when the gesture began
+    value: float
+    rate: float  # change of a pixel, or of a notch
+    gesture: str  # makes one edit of all that is done
+    until: float = float("inf")  # when it ends by itself (the viewer's clock)
+
+
+class Pointer:
+    """Pointer events in device pixels, for one viewer. `grip` is the weight that they change, if they do."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        self._viewer = viewer
+        self._press: Press | None = None
+        self._clicked: tuple[object, float] | None = None  # what was clicked last, and when
+        self.grip: Grip | None = None
+
+    @property
+    def free(self) -> bool:
+        """Whether no weight is being changed and no button is down."""
+        return self.grip is None and self._press is None
+
+    def pass_time(self, now: float) -> None:
+        """A wheel that rests lets go."""
+        if self.grip is not None and now >= self.grip.until:
+            self.let_go()
+
+    # ---- the pointer
+
+    def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
+        """A button went down, perhaps with Shift or Ctrl."""
+        viewer, bench, before = self._viewer, self._viewer.bench, self._press
+        if before is not None and before.on == "time bar":  # another button changes nothing
+            return
+        self.let_go()
+        point, press = bench.to_logical(at), Press(at, button, shift, ctrl)
+        if bench.help:  # nothing of what lies below the list of keys is touched
+            press.on = "list of keys"
+        elif viewer.desk is not None and viewer.desk.press(point, button):
+            viewer.refresh()
+            return
+        elif bench.bar.covers(point):
+            press.on, press.target = "time bar", bench.bar.target(point) or NOTHING
+            viewer.travels.press(press.target)
+        elif button == "left" and bench.selected is not None and bench.touch.number_at(point):
+            press.on = "number"
+        elif bench.side.press(point, button):
+            press.on = "panel"
+            viewer.refresh()
+        self._press = press
+
+    def move(self, at: Point) -> None:
+        """The pointer is at `at`: a drag belongs to what it began on; without a button it hovers."""
+        viewer, bench, press = self._viewer, self._viewer.bench, self._press
+        if self._over_controls(bench.to_logical(at)):
+            return
+        if press is None or press.on == "list of keys":
+            if bench.hover(None if bench.help else at):
+                viewer.refresh()
+            return
+        if press.on == "time bar":
+            self._along_bar(at, press.target)
+            return
+        by = at[0] - press.at[0], at[1] - press.at[1]
+        ratio = 1.0 if viewer.host is None else viewer.host.pixel_ratio
+        if not (press.dragged or press.on == "panel") and abs(by[0]) + abs(by[1]) < _DRAG * ratio:
+            return
+        press.dragged, press.at = True, at
+        if press.on == "number" and bench.selected is not None:
+            self._drag_number(bench.selected, by[0])
+        elif bench.side.drag(bench.to_logical(at), bench.to_logical(by), press.button):
+            if press.on != "panel":  # what is turned is not pointed at
+                bench.hover(None)
+        elif press.button == "left":
+            bench.orbit(*by)
+        else:
+            bench.pan(*by)
+        viewer.refresh()
+
+    def _over_controls(self, point: Point) -> bool:
+        """Whether the pointer is over the panel of controls, or that holds it: then nothing else is pointed at."""
+        viewer, desk = self._viewer, self._viewer.desk
+        if desk is None or not desk.open or viewer.bench.help or self._press is not None:
+            return False
+        mine = desk.drag(point) or desk.owns(point)
+        if desk.hover(point) | (mine and viewer.bench.hover(None)):
+            viewer.refresh()
+        return mine
+
+    def _along_bar(self, at: Point, begun: Target) -> None:
+        """The cursor of time is dragged; a button of the bar is not."""
+        viewer = self._viewer
+        if begun.kind == "step":
+            target = viewer.bench.bar.target(viewer.bench.to_logical(at), held=True)
+            if target is not None:
+                viewer.travels.drag(target.step)
+        if viewer.bench.hover(at):
+            viewer.refresh()
+
+    def release(self, at: Point) -> None:
+        """The button went up; without a drag it was a click. On the list of keys it closes that."""
+        viewer, bench = self._viewer, self._viewer.bench
+        point, desk, travels = bench.to_logical(at), viewer.desk, viewer.travels
+        viewer.refresh()
+        if desk is not None and desk.release(point):
+            return
+        press, self._press = self._press, None
+        self.let_go()
+        if press is None:
+            return
+        left = press.button == "left"
+        if press.on == "time bar":
+            travels.release(press.target if bench.bar.target(point) == press.target else None)
+        elif press.on == "list of keys":
+            bench.help = 0
+        elif press.on == "panel":
+            bench.side.release(point)
+        elif press.dragged:
+            return
+        elif left and bench.touch.on_alarm(point):
+            travels.rescue()
+        elif (cap := bench.story.at(point)) is not None:
+            viewer.send(cap.action) if cap.action else viewer.say(cap.says)
+        elif bench.touch.inspector_at(point):
+            self._click_inspector(point)
+        elif not self._click(at, press) and left and desk is not None:
+            desk.close()
+
+    def _click(self, at: Point, press: Press) -> bool:
+        """A cube, a panel or nothing: with Ctrl a cube more or less, and at the second click its neuron.
+
+        Returns whether something was there, or something that was selected before is not so any more.
+        """
+        bench, selected = self._viewer.bench, self._viewer.selected
+        point = bench.to_logical(at)
+        index = None if bench.side.covers(point) else bench.pick(at)
+        again = self._again(("cube", index, bench.side.at(point))) and not press.shift
+        if index is None and again and bench.side.double_click(point):
+            return True
+        if index is not None and press.ctrl:
+            selected.toggle(index)
+        elif index is not None and again:
+            selected.select_part("neuron", index)
+        else:
+            return bench.click(at, shift=press.shift)
+        return True
+
+    def _click_inspector(self, point: Point) -> None:
+        """What stands at the place; a value is typed after the second click."""
+        spot = self._viewer.bench.touch.spot_at(point)
+        number = self._viewer.bench.touch.number_at(point)
+        again = self._again(("number", number) if number else ("spot", spot and spot.does))
+        if number and again:
+            self._viewer.send("type_value")
+        elif spot is not None and not number:
+            self._viewer.selected.click(spot, point)
+
+    def _again(self, what: object) -> bool:
+        """Whether the same thing was clicked a moment ago; a third click is a first one."""
+        before, now = self._clicked, self._viewer.clock
+        again = before is not None and before[0] == what and now - before[1] <= DOUBLE
+        self._clicked = None if again else (what, now)
+        return again
+
+    def leave(self) -> None:
+        """The pointer left the window."""
+        desk = self._viewer.desk
+        if self._viewer.bench.hover(None) | (desk is not None and desk.hover(None)):
+            self._viewer.refresh()
+
+    def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
+        """The wheel turned by `notches` across and up: it, or a panel, zooms; with Shift it changes a weight.
+
+        With Shift the notches may come in either direction: macOS and browsers turn the wheel on its side then.
+        """
+        across, up = notches
+        viewer = self._viewer
+        bench = viewer.bench
+        if bench.help:
+            return
+        if viewer.desk is not None and viewer.desk.scroll(bench.to_logical(at), up):
+            viewer.refresh()
+            return
+        if not shift:
+            if up and not bench.side.zoom(bench.to_logical(at), ZOOM**up):
+                bench.zoom(ZOOM**up, at)
+        elif reason := no_edits(viewer.here()):
+            viewer.say(f"Shift+wheel: {reason}")
+        else:
+            index = None if bench.side.covers(bench.to_logical(at)) else bench.pick(at)
+            if index is None:
+                viewer.say("Shift+wheel changes the weight below the pointer: there is no cube")
+            else:
+                self.turn(index, up if abs(up) >= abs(across) else across)
+        viewer.refresh()
+
+    # ---- a weight that is being changed
+
+    def turn(self, index: int, notches: float) -> None:
+        """The wheel or a key changes a weight; further notches on it are the same gesture until the wheel rests."""
+        if self.grip is None or self.grip.index != index:
+            self._begin(index, SCROLL)
+        if self.grip is not None:
+            self.grip.until = self._viewer.clock + REST
+            self._put(self.grip, self.grip.value + self.grip.rate * notches)
+
+    def _drag_number(self, index: int, dx: float) -> None:
+        """A drag over the inspector's number changes the weight."""
+        if self.grip is None:
+            self._viewer.bench.hover(None)  # nothing more needs to be said of what a drag does
+            self._begin(index, 1.0 / (SWEEP * self._viewer.bench.scale))
+        if self.grip is not None:
+            self._put(self.grip, self.grip.value + self.grip.rate * dx)
+
+    def _begin(self, index: int, share: float) -> None:
+        """Begin to change a weight; it is moved by `share` of its range a notch or pixel."""
+        self.let_go()
+        value = self._viewer.value_of(index)
+        start = value if np.isfinite(value) else 0.0
+        self.grip = Grip(index, value, start, share * self._viewer.bench.extent_of(index), f"hand {next(_numbers)}")
+        self._viewer.hold()
+
+    def _put(self, grip: Grip, value: float) -> None:
+        grip.value = value
+        try:
+            self._viewer.put(grip.index, value, grip.gesture)
+        except ScalarvizError as error:
+            self._viewer.say(str(error))
+            self.let_go()
+
+    def let_go(self, *, undo: bool = False) -> bool:
+        """Leave the weight, perhaps as it was before; returns whether one was being changed."""
+        grip, self.grip = self.grip, None
+        if grip is None:
+            return False
+        if undo:
+            if self._press is not None:
+                self._press.on = "picture"
+            self._put(grip, grip.start)
+        self._viewer.release_hold()
+        return True

@@ -1,0 +1,155 @@
+"""A window that nobody sees, with keys and a pointer: `Hand`; and the scene of twelve weights that most tests want."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from scalarviz import Run, nn, optim
+from scalarviz.run import Scene
+from scalarviz.run.panels import ColourCube, LossCurve
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
+from scalarviz.view.screen.touch import plate_of
+from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.watch.live import LiveView
+from scalarviz.view.watch.mirror import Mirror
+
+X = np.random.default_rng(0).random((32, 3))
+COLOURS = np.stack(np.meshgrid(*[np.linspace(0, 1, 4)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+
+
+def make_colour_run(rule: Any = optim.SGD, lr: float = 0.5, seed: int = 1, **options: Any) -> Run:
+    """Twelve weights that learn to invert colours."""
+    net = nn.Sequential(nn.Linear(3, 3, seed=seed), nn.Sigmoid())
+    return Run(net, nn.MSELoss(), rule(net.parameters(), lr=lr), (X, 1 - X), engine="numpy", **options)
+
+
+def make_colour_scene(run: Run | None = None, panels: tuple[Any, ...] | None = None) -> Scene:
+    """Such a run with a sample, and a cube of colours beside its loss."""
+    cube = (ColourCube(COLOURS, 1 - COLOURS), LossCurve())
+    names = ("r", "g", "b")
+    return Scene("t", run or make_colour_run(), X[0], 1 - X[0], names, names, cube if panels is None else panels)
+
+
+class Hand:
+    """Keys and pointer on a viewer."""
+
+    def __init__(self, host: Unseen) -> None:
+        self.host, self.view = host, host.view
+        self.run = getattr(self.view, "run", None)
+
+    def settled(self, ticks: int = 4, seconds: float = 0.25) -> Any:
+        """The frame that is shown once all that was asked for is done."""
+        for _ in range(ticks):
+            if self.run is not None:
+                self.view.worker.settle()
+            self.view.tick(seconds)
+        return self.view.shown
+
+    def until(self, condition: Callable[[], bool], seconds: float = 20.0, tick: float = 0.02) -> None:
+        """Let time pass until something is so."""
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "it did not happen in time"
+            self.view.tick(tick)
+            time.sleep(0.002)
+
+    def arrived(self) -> Any:
+        """The frame that is shown when nothing is on the way any more."""
+        view = self.view
+        for _ in range(3):
+            view.tick(0.01)
+        self.until(lambda: not (view.worker.moving or view.travels._asked or view.travels.goal is not None), tick=0.01)
+        return self.settled(3, 0.01)
+
+    def do(self, name: str, value: int | None = None) -> Any:
+        """Do an action that applies, and arrive."""
+        assert self.view.send(name, value), self.view.notice()
+        return self.arrived()
+
+    # ---- places, in device pixels
+
+    def face(self, index: int) -> tuple[float, float]:
+        """The top of a weight's cube."""
+        plate = plate_of(self.view.bench.layout, index)
+        x, y = self.view.bench.project([plate.centre_of(index - plate.start) + plate.depth * plate.axes[2]])[0]
+        return float(x) * self.view.bench.scale, float(y) * self.view.bench.scale
+
+    def middle(self, box: Any) -> tuple[float, float]:
+        """The middle of a box in logical pixels."""
+        x, y, width, height = box
+        return (x + width / 2) * self.view.bench.scale, (y + height / 2) * self.view.bench.scale
+
+    def number(self) -> tuple[float, float]:
+        """The number of the selected weight."""
+        return self.middle(self.view.bench.touch.inspector.number)
+
+    def spot(self, name: str, value: Any = "") -> tuple[float, float]:
+        """A place of the inspector."""
+        return self.middle(next(s.box for s in self.view.bench.touch.inspector.spots if s.does == (name, value)))
+
+    # ---- what a hand does
+
+    def click(self, at: tuple[float, float], **held: bool) -> None:
+        """Press and release."""
+        self.view.press(at, **held)
+        self.view.release(at)
+        self.view.tick(0.02)
+
+    def double(self, at: tuple[float, float]) -> None:
+        """Click twice."""
+        self.click(at)
+        self.click(at)
+        self.settled()
+
+    def drag(self, start: tuple[float, float], *ways: tuple[float, float]) -> None:
+        """Press, move and release."""
+        self.view.press(start)
+        for dx, dy in ways:
+            self.view.move((start[0] + dx, start[1] + dy))
+            self.view.tick(0.02)
+        self.view.release((start[0] + ways[-1][0], start[1] + ways[-1][1]))
+        self.view.tick(0.02)
+
+    def type(self, text: str) -> None:
+        """Press the key of each character."""
+        for letter in text:
+            self.view.key(None if letter == " " else letter, letter)
+
+    # ---- what is seen
+
+    def texts(self) -> list[str]:
+        """All texts of the picture."""
+        return [text.text for layer in self.view.bench.overlays for sketch in layer for text in sketch.texts]
+
+    def picture(self) -> np.ndarray[Any, Any]:
+        """Its pixels."""
+        self.view.refresh()
+        self.view.tick(0.5)
+        return offscreen().render(self.view.draw, self.view.bench.size).astype(int)
+
+
+@contextmanager
+def live_hand(scene: Scene | None = None, size: tuple[int, int] = (1280, 720), **options: Any) -> Iterator[Hand]:
+    """A hand on a scene that stands."""
+    shown, options = scene or make_colour_scene(), {"playing": False, **options}
+    with offscreen():
+        hand = Hand(Unseen(lambda wanted: LiveView(shown, wanted, **options), size))
+        hand.view.tick(0.0)
+        yield hand
+        hand.view.close()
+
+
+@contextmanager
+def mirror_hand(thing: Any, size: tuple[int, int] = (1280, 720)) -> Iterator[Hand]:
+    """A hand on what somebody else changes."""
+    with offscreen():
+        hand = Hand(Unseen(lambda wanted: Mirror(subject_of(thing), wanted), size))
+        hand.view.tick(0.1)
+        yield hand
+        hand.view.close()

@@ -1,0 +1,159 @@
+"""A condition is typed in a window; where it becomes true the run pauses, and it is said which and why."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from kit.windows import X, live_hand, make_colour_run, make_colour_scene
+from scalarviz import Run, Scene, nn, optim
+from scalarviz.view.watch.playback import RATE
+
+pytestmark = pytest.mark.gl
+
+
+@pytest.fixture
+def hand():
+    with live_hand(make_colour_scene(make_colour_run(lr=0.1), ())) as made:
+        yield made
+
+
+def noticed(hand, *texts):
+    return all(text in hand.view.notice() for text in texts)
+
+
+def entered(hand, text):
+    """Type a condition over whatever is offered, and press Enter."""
+    hand.view.send("break_on")
+    hand.type(text)
+    hand.view.key("Return", "\r")
+
+
+def played(hand):
+    hand.view.toggle_run()
+    hand.settled(40, 1 / RATE)
+    return hand.run.steps
+
+
+def test_a_condition_is_typed_and_pauses_the_run_where_it_becomes_true(hand):
+    told = []
+    hand.view.tell = told.append
+    assert hand.view.key("F9")
+    assert noticed(hand, "pause when: |", "grad > 10")  # an example
+    hand.type("loss < 0.5x")
+    hand.view.key("Backspace", "\x08")
+    hand.type(" and step > 7")
+    assert noticed(hand, "pause when: loss < 0.5 and step > 7|")
+    hand.view.key("Return", "\r")
+    assert hand.view.notice() == "breakpoint 1: pauses when loss < 0.5 and step > 7"
+    assert played(hand) == 8
+    assert hand.view.notice().startswith("breakpoint 1 at step 8: loss < 0.5 and step > 7 (loss ")
+    assert len(told) == 1
+    assert "paused at a breakpoint" in hand.view.pace_text()
+    assert hand.view.bench.selected is None
+    hand.run.break_on("grad > 99")
+    hand.view.toggle_run()
+    assert "one step a call, for breakpoint 2" in hand.view.pace_text()
+    assert "one step a call, for breakpoint 2" in hand.run.engine.why
+    hand.run.breakpoints.disable(2)
+    assert "one step a call" not in hand.view.pace_text() + hand.run.engine.why
+    hand.picture()
+
+
+def test_the_weight_in_question_is_selected_where_none_is(hand):
+    hand.run.break_on("0.weight[2][1] > -9 and step / 4 == 1", once=True)
+    hand.run.break_on("0.weight[0][0] > -9 and step == 8")
+    for step in (4, 8):
+        assert played(hand) == step
+        assert hand.view.bench.selected == 2 * 3 + 1
+
+
+def test_what_is_offered_of_the_selected_weight_gives_way_to_letters(hand):
+    hand.view.bench.select(7)
+    for keys, text, left in (((), "loss < 0.5", "loss < 0.5"), (("End",), ".5", "0.weight[2][1] crosses 0.5"),
+                             (("Backspace",), "1", "0.weight[2][1] crosses 1")):  # fmt: skip
+        hand.view.send("break_on")
+        assert noticed(hand, "pause when: 0.weight[2][1] crosses 0|", "letters replace it")
+        for key in keys:
+            hand.view.key(key)
+        hand.type(text)
+        assert noticed(hand, f"pause when: {left}|")
+        hand.view.key("Escape")
+    entered(hand, "")
+    assert hand.run.breakpoints[0].text == "0.weight[2][1] crosses 0"
+    assert noticed(hand, "the engine does one step a call")
+
+
+def test_a_mistake_is_said_and_can_be_mended(hand):
+    entered(hand, "los < 1")
+    assert noticed(hand, "at character 1, there is no 'los'; did you mean 'loss'?")
+    assert len(hand.run.breakpoints) == 0
+    for _ in range(4):
+        hand.view.key("Backspace")
+    hand.type("s < 1")
+    assert not noticed(hand, "at character")
+    hand.view.key("Enter")
+    assert hand.run.breakpoints[0].text == "loss < 1"
+
+
+def test_keys_are_letters_while_it_is_typed_and_escape_leaves_it(hand):
+    stood = hand.run.steps, hand.view.bench.theme, hand.view.bench.help
+    hand.view.send("break_on")
+    hand.type("rLg?[] .,")
+    assert noticed(hand, "pause when: rLg?[] .,|")
+    hand.view.key("Right")
+    hand.view.key("Tab")
+    hand.settled()
+    assert (hand.run.steps, hand.view.bench.theme, hand.view.bench.help) == stood
+    hand.view.key("Delete")
+    assert noticed(hand, "pause when: |")
+    hand.view.key("Escape")
+    assert (hand.view.breaks.typed, hand.view.notice()) == (None, "")
+    entered(hand, "")  # nothing was typed
+    assert (hand.view.breaks.typed, len(hand.run.breakpoints)) == (None, 0)
+    entered(hand, "1" * 500)  # no text is longer than what is read
+    assert len(hand.view.breaks.typed) == 400
+    assert len(hand.view.notice()) < 1200
+    hand.picture()
+
+
+def test_numbers_switch_and_take_away(hand):
+    for text in ("loss < 1", "nan", "step == 9", "grad > 4", "grad > " + "0" * 60 + "5"):
+        hand.run.break_on(text)
+    hand.view.send("break_on")
+    assert noticed(hand, "2 more; 3 step == 9; 4 grad > 4; 5 grad > 000")
+    for text, said in (("2", "breakpoint 2 is off"), ("2", "breakpoint 2 is on"), ("-2", "breakpoint 2 is gone")):
+        entered(hand, text)
+        assert hand.view.notice().startswith(said)
+    assert [point.number for point in hand.run.breakpoints] == [1, 3, 4, 5]
+    entered(hand, "77")
+    assert noticed(hand, "there is no breakpoint 77")
+    assert hand.view.breaks.typed == "77"
+
+
+def test_one_that_is_true_already_says_so(hand):
+    hand.view.worker.train_to(3)
+    hand.settled()
+    for text, true in (("loss > 0", True), ("loss > 9", False), ("0.weight > -9", True), ("loss changes", False)):
+        entered(hand, text)
+        hand.settled(1, 0.01)
+        assert noticed(hand, f"pauses when {text}")
+        assert noticed(hand, "it is true now, so it waits until it is again") is true
+
+
+def test_a_weight_with_an_odd_name_is_asked_of_too():
+    weight = sv.Weight(0.05, name="my weight")
+    rule, data = optim.SGD([weight], lr=0.1), (X[:, :1], -X[:, :1])
+    run = Run(lambda x: [weight * x[0]], nn.MSELoss(), rule, data, engine="numpy")
+    with live_hand(Scene("t", run, np.zeros(1), panels=())) as hand:
+        hand.view.bench.select(0)
+        hand.view.send("break_on")
+        assert noticed(hand, 'pause when: "my weight" crosses 0|')
+        hand.view.key("Escape")
+        hand.view.worker.train_to(40)
+        hand.settled()
+        assert weight.data < 0
+        hand.view.send("find_sign")
+        hand.settled(10, 0.05)
+        assert 0 < run.steps < 40
