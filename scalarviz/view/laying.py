@@ -27,8 +27,7 @@ from .screen.time_bar import TimeBar
 from .screen.touch import Touch, column_of, uncovered
 from .shown.probed import Probed
 from .shown.subject import Subject
-from .space.apart import Apart, layers_of
-from .space.layout import Layout, layout_for
+from .space.layout import Apart, Layout, layers_of, layout_for
 from .space.viewpoint import Viewpoint
 
 

@@ -17,7 +17,7 @@ from scalarviz.view.page.document import laid_out
 from scalarviz.view.panels.wording import said_of
 from scalarviz.view.screen.strip import Strip
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.space.pose import camera_of, pose_of
+from scalarviz.view.space.camera import camera_of, pose_of
 
 from .players import SIZE, Pages, scene
 

@@ -9,8 +9,7 @@ from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.out.unseen import Unseen
-from scalarviz.view.space.apart import WIDER, Apart, layer_of, layers_of
-from scalarviz.view.space.layout import layout_for
+from scalarviz.view.space.layout import WIDER, Apart, layer_of, layers_of, layout_for
 from scalarviz.view.watch.live import LiveView
 
 from .test_picking import LAYOUTS, SIZE

@@ -15,7 +15,7 @@ from scalarviz.view.ink.sketch import TextItem
 from scalarviz.view.ink.text import CAP_HEIGHT, measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.notes.labels import FlowLabels
-from scalarviz.view.space.hull import convex_hull
+from scalarviz.view.space.camera import convex_hull
 from scalarviz.view.space.layout import Layout, layout_for
 
 SIZES = [(1280, 720), (640, 360), (720, 1280), (1576, 1000)]

@@ -24,7 +24,7 @@ from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.colour_cube import HINT, hexed
 from scalarviz.view.screen.touch import plate_of
 from scalarviz.view.shown.subject import arrays_subject, subject_of
-from scalarviz.view.space.pose import between, camera_of, pose_of, turned
+from scalarviz.view.space.camera import between, camera_of, pose_of, turned
 from scalarviz.view.watch.actions import ACTIONS, Here, help_lines
 from scalarviz.view.watch.viewer import Viewer
 from scalarviz.view.workbench import Workbench

@@ -10,8 +10,8 @@ from scalarviz import nn, optim
 from scalarviz.run.questions.ranges import Range, extent
 from scalarviz.view.cubes.scale import ActivationScale, rows_of
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.space.conv import map_grid
 from scalarviz.view.space.layout import layout_for
+from scalarviz.view.space.plane import map_grid
 
 
 def run_of(*layers, shape=(1, 8, 8), outputs=10):
@@ -81,7 +81,7 @@ def test_a_map_shows_the_number_of_its_place(layout):
     c, y, x = 4, 1, 3
     rows, columns = plate.grid.cells
     tiles = (columns + 1) // 5
-    assert plate.grid.place(c * 16 + y * 4 + x) == (c // tiles * 5 + y, c % tiles * 5 + x)
+    assert plate.grid.places(c * 16 + y * 4 + x) == (c // tiles * 5 + y, c % tiles * 5 + x)
     assert rows * columns > plate.size
 
 

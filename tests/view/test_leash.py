@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.space.hull import convex_hull
+from scalarviz.view.space.camera import convex_hull
 from scalarviz.view.space.viewpoint import LEAST, shift_to
 from scalarviz.view.workbench import Workbench
 

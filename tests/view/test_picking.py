@@ -14,9 +14,8 @@ from scalarviz.view.cubes.picking import Picker, Shares
 from scalarviz.view.cubes.shader import fragment
 from scalarviz.view.cubes.sizes import ALL_ALIKE, Sizing
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.space.camera import Camera
+from scalarviz.view.space.camera import Camera, Pose, camera_of, pose_of
 from scalarviz.view.space.layout import Layout, layout_for
-from scalarviz.view.space.pose import Pose, camera_of, pose_of
 
 pytestmark = pytest.mark.gl
 
@@ -269,9 +268,9 @@ def test_elements_and_indices_agree() -> None:
     kernel, thin = layout.plates[0], layout.plates[1]
     for output, channel, row, col in np.ndindex(5, 3, 3, 3):
         element = int(np.ravel_multi_index((output, channel, row, col), (5, 3, 3, 3)))
-        assert kernel.grid.place(element) == (output * 4 + row, channel * 4 + col)
+        assert kernel.grid.places(element) == (output * 4 + row, channel * 4 + col)
     for output, channel, place in np.ndindex(4, 2, 5):
-        assert thin.grid.place(int(np.ravel_multi_index((output, channel, place), (4, 2, 5)))) == (
+        assert thin.grid.places(int(np.ravel_multi_index((output, channel, place), (4, 2, 5)))) == (
             output * 2,
             channel * 6 + place,
         )

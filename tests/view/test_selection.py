@@ -138,7 +138,7 @@ def test_the_cells_are_those_of_the_elements(shape: tuple[int, ...]) -> None:
     for _ in range(20):
         mask = rng.random(size) < 0.3
         cells = cells_of(plate, mask)
-        assert all(cells[grid.place(int(k))] == mask[k] for k in range(size))
+        assert all(cells[grid.places(k)] == mask[k] for k in range(size))
     if len(shape) == 4:  # a row of kernels is one region, gaps included
         mask = np.zeros(shape, bool)
         mask[1] = True

@@ -11,8 +11,8 @@ from scalarviz.errors import InputError
 from scalarviz.run import Scene
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.out.unseen import Unseen
+from scalarviz.view.space.camera import Pose, between, camera_of, in_perspective, parallel, pose_of
 from scalarviz.view.space.layout import layout_for
-from scalarviz.view.space.pose import Pose, between, camera_of, in_perspective, parallel, pose_of
 from scalarviz.view.space.viewpoint import GLIDE, TURN, Viewpoint
 from scalarviz.view.watch.live import LiveView
 

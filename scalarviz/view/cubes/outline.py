@@ -10,8 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..space.camera import Camera
-from ..space.hull import convex_hull
+from ..space.camera import Camera, convex_hull
 from ..space.layout import Layout
 from ..space.plate import Plate
 from .picking import Hit

@@ -78,10 +78,9 @@ class _Slab:
 def _slab(plate: Plate) -> _Slab:
     rows, cols = plate.grid.cells
     origin = plate.origin - 0.5 * (plate.axes[0] + plate.axes[1])
-    last = plate.size - (rows - 1) * cols if plate.grid.folded else cols
     u, v, w = (_vector(axis) for axis in plate.axes / plate.pitch**2)
     return _Slab(_vector(origin), (u, v, w), rows, cols, plate.half, plate.depth, plate.grid.period,
-                 plate.grid.strides, last)  # fmt: skip
+                 plate.grid.strides, plate.last)  # fmt: skip
 
 
 def _vector(values: np.ndarray) -> Vector:

@@ -23,15 +23,9 @@ def cells_of(plate: Plate, mask: Cells) -> Cells:
     """
     grid = plate.grid
     found = np.zeros(grid.cells, bool)
-    element = np.flatnonzero(mask)
+    found[grid.places(np.flatnonzero(mask))] = True
     if not grid.tile[0]:
-        found[np.divmod(element, grid.strides[1])] = True
         return found
-    across, within, kernel, _ = grid.strides
-    output, rest = np.divmod(element, across)
-    channel, rest = np.divmod(rest, kernel)
-    row, col = np.divmod(rest, within)
-    found[output * grid.period[0] + row, channel * grid.period[1] + col] = True
     tall, wide = grid.period
     found[tall - 1 : -1 : tall] = found[tall - 2 : -2 : tall] & found[tall::tall]
     found[:, wide - 1 : -1 : wide] = found[:, wide - 2 : -2 : wide] & found[:, wide::wide]

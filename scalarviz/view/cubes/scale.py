@@ -18,8 +18,8 @@ from ...run.source import Source
 from ..ink.maps import Colormap, get_map
 from ..ink.text import exponent, short
 from ..ink.theme import Theme
-from ..space.conv import NEW_MAPS
 from ..space.layout import FEW
+from ..space.plane import NEW_MAPS
 from .own import LOOKS
 from .quantity import RATIO, Quantity, quantity_of
 

@@ -116,7 +116,7 @@ def vertices(layout: Layout, atlas: Atlas) -> NDArray[np.void]:
         period = plate.grid.period
         block["a_place"] = (period[1], period[0], start % width, start // width)
         block["a_strides"] = plate.grid.strides
-        block["a_style"] = (*front_sides(plate), last_row(plate), upright(plate))
+        block["a_style"] = (*front_sides(plate), plate.last, upright(plate))
     return table
 
 
@@ -132,12 +132,6 @@ def upright(plate: Plate) -> int:
     if u or v:
         return 2 if u else 1
     return 3 if abs(plate.axes[0][1]) > 0.5 * plate.pitch else 0  # lying: down is towards the viewer
-
-
-def last_row(plate: Plate) -> int:
-    """Cells in use in the last row: fewer than the columns only in a folded plate."""
-    cols = plate.grid.cells[1]
-    return plate.size - (plate.grid.cells[0] - 1) * cols if plate.grid.folded else cols
 
 
 def indices(layout: Layout, members: list[int]) -> NDArray[np.uint32]:

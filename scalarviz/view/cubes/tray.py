@@ -84,8 +84,7 @@ def _tray_program(layout: Layout) -> Any:
         block["a_pos"] = corners
         (x, y), right, near = TRAY_MARGIN, cols - 0.5 + TRAY_MARGIN[0], rows - 0.5 + TRAY_MARGIN[1]
         block["a_cell"] = [(0.5 - x, 0.5 - y), (right, 0.5 - y), (right, near), (0.5 - x, near)]
-        last = plate.size - (rows - 1) * cols if plate.grid.folded else cols
-        block["a_dims"] = (cols, rows, plate.half, last)
+        block["a_dims"] = (cols, rows, plate.half, plate.last)
     program = gloo.Program(*glsl.program("tray"))
     program.bind(gloo.VertexBuffer(table))
     program["u_margin"] = TRAY_MARGIN

@@ -18,7 +18,7 @@ from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme
 from ..shown.subject import Subject
-from ..space.blueprint import Blueprint, Caption, Wire
+from ..space.arrangement import Blueprint, Caption, Wire
 from ..space.camera import Camera
 from ..space.layout import FEW, Layout
 from ..space.plate import Floats

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ink.sketch import Box
-from ..space.hull import convex_hull
+from ..space.camera import convex_hull
 
 Floats = NDArray[np.float64]
 _CELL = 4.0  # pixels of a cell of the map

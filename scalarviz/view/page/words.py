@@ -16,7 +16,7 @@ from ..notes.layer import SYMBOLS
 from ..notes.outcome import outcome_size
 from ..notes.words import is_single, labelled, row_words, side_words, titles_in, turned_in, unit_words
 from ..shown.subject import Subject
-from ..space.blueprint import Blueprint
+from ..space.arrangement import Blueprint
 from ..space.layout import Layout
 
 
