@@ -7,8 +7,7 @@ import pytest
 
 from scalarviz.run.scene.scene import Scene
 from scalarviz.view.ink.text import CAP_HEIGHT, measure
-from scalarviz.view.notes.rows import row_names
-from scalarviz.view.notes.taken import Taken
+from scalarviz.view.notes.placer import Placer, row_names
 from scalarviz.view.notes.values import _fitting
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.space.plate import Grid, Plate
@@ -138,6 +137,6 @@ def test_of_a_hundred_thousand_rows_two_say_that_there_is_no_room() -> None:
         asked.append(len(np.reshape(points, (-1, 3))))
         return np.reshape(points, (-1, 3))[:, :2] * 0.1
 
-    assert row_names(plate, [f"y{k}" for k in range(count)], 1, project, Taken((0.0, 0.0, 640.0, 360.0))) == []
+    assert row_names(plate, [f"y{k}" for k in range(count)], 1, project, Placer((0.0, 0.0, 640.0, 360.0))) == []
     assert _fitting(plate, project, "+0.00") == 0
     assert sum(asked) < 100

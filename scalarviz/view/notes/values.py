@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,23 +20,19 @@ from ..ink.theme import Theme
 from ..space.camera import Camera
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
+from .placer import Floats, Project
 
-Floats = NDArray[np.float64]
-Project = Callable[[ArrayLike], Floats]
 _Key = tuple[bool, str]  # whether it is a row of activations, and its name
 _SIZES = (22, 20, 18, 16, 15, 14, 13)
 _MIDDLE = 0.357  # from the baseline to half the height of a digit, of the size
 
 
 class Small(NamedTuple):
-    """How large cubes are beside the largest, by plate and element, and what is drawn at a point (logical pixels).
+    """Where cubes are not all as large as can be."""
 
-    Besides, looks given by hand, by flat index.
-    """
-
-    shares: Shares
-    picked: Picked
-    own: Mapping[int, OwnLook]
+    shares: Shares  # how large each is beside the largest, by plate and element
+    picked: Picked  # what is drawn at a point (logical pixels)
+    own: Mapping[int, OwnLook]  # looks given by hand, by flat index
 
 
 def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:
@@ -48,23 +44,9 @@ def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:
 class CubeValues:
     """Where the numbers stand and how large they are; both depend on layout and camera alone.
 
-    Parameters
-    ----------
-    decades : bool
-        Whether the numbers span decades, as gradients do: then each is written with its exponent.
-    moved : Camera, optional
-        Given where it is not the layout's own: a number then stands only on a main face that can be seen and holds it.
-    window : Box, optional
-        Where cubes are drawn; a number that would leave it is left out, for a moved camera.
-
-    Attributes
-    ----------
-    size : int
-        Size of type; 0 when there are too many weights or the cubes are too small.
-    theme : Theme
-        May be set: places do not depend on it.
-    moved : bool
-        Whether the camera is not the layout's own.
+    Where they span `decades`, as gradients do, each is written with its exponent. For a camera that was `moved` by hand
+    a number stands only on a main face that can be seen and holds it, and not where it would leave the `window` in
+    which cubes are drawn. `size` is that of the type: 0 where there are too many weights or the cubes are too small.
     """
 
     def __init__(
@@ -78,7 +60,7 @@ class CubeValues:
         window: Box | None = None,
     ) -> None:
         plates = layout.plates
-        self.theme, self.moved = theme, moved is not None
+        self.theme, self.moved = theme, moved is not None  # the theme may be set: places do not depend on it
         self._plates, self._project = plates, project
         few = layout.turns or sum(p.size for p in plates if p.kind != "activation") <= FEW
         self._decades = decades
@@ -90,11 +72,7 @@ class CubeValues:
             fits = {_key(p): _fitting(p, project, widest) for p in plates} if few else {}
             self.size = _size_of(fits)
             plates = tuple(p for p in plates if fits.get(_key(p), 0) >= max(self.size, 1))
-        self._centres = {
-            _key(p): project([p.cell_centre_top(*divmod(k, p.shape[1])) for k in range(p.size)])
-            for p in plates
-            if self.size
-        }
+        self._centres = {_key(p): project(p.tops) for p in plates if self.size}
         if window is not None and moved is not None:
             reach = np.array([measure(widest, self.size, True), self.size]) / 2
             low, high = np.array(window[:2]) + reach, np.array(window[:2]) + np.array(window[2:]) - reach
@@ -112,22 +90,11 @@ class CubeValues:
         signed: bool = True,
         small: Small | None = None,
     ) -> Sketch:
-        """The numbers of one frame, by plate, in C order.
+        """The numbers of one frame, by plate, in C order: `values`, and `units`, their places on the colour scale.
 
-        Parameters
-        ----------
-        values, units : dict of str to ndarray
-            What the cubes show, and its fractions of the colour scale.
-        cmap : Colormap
-        missing : mapping of str to ndarray, optional
-            Weights by plate where the number shown has not been computed yet, NaN where it has: the weight stands
-            there, small, since a zero would be read as a result.
-        skip : mapping of str to ndarray of bool, optional
-            Cubes on which something else is written.
-        signed : bool
-            Whether the numbers have signs, which are always written; else they are magnitudes.
-        small : Small, optional
-            Where cubes are not all as large as can be.
+        Where a number has not been computed yet, the weight in `missing` (else NaN) stands there, small, since a zero
+        would be read as a result. On cubes to `skip` something else is written. Numbers that are not `signed` are
+        magnitudes.
         """
         sketch = Sketch()
         for row, name in self._centres:
@@ -166,9 +133,7 @@ class CubeValues:
         index = next(k for k, p in enumerate(self._plates) if p.name == name and p.kind != "activation")
         plate = self._plates[index]
         share = np.array([small.shares(index, element) for element in range(plate.size)])
-        high = plate.depth * (2.0 * share - 1.0)
-        tops = np.array([plate.centre_of(k) for k in range(plate.size)]) + high[:, None] * plate.axes[2]
-        middles = self._project(tops)
+        middles = self._project(plate.centres + (plate.depth * (2.0 * share - 1.0))[:, None] * plate.axes[2])
         size = np.array([max((s for s in _SIZES if s <= self.size * part), default=0) for part in share], np.intp)
         for element in np.flatnonzero(size).tolist():
             x, y = middles[element]
@@ -228,8 +193,8 @@ def _fitting(plate: Plate, project: Project, widest: str) -> int:
 
 def face_room(plate: Plate, project: Project, cells: Sequence[int] | None = None) -> tuple[float, float]:
     """Width and height in logical pixels that a text may have on the main face of each cube of a plate, or of some."""
-    cells = range(plate.size) if cells is None else cells
-    centres = np.array([plate.cell_centre_top(*divmod(k, plate.shape[1])) for k in cells])
+    tops = plate.tops
+    centres = tops if cells is None else tops[list(cells)]
     half = plate.half * plate.axes[:2]
     spans = [np.abs(project(centres + half[k]) - project(centres - half[k])) for k in (0, 1)]
     # Through the middle of a sheared face a horizontal line is as long as its flatter edge's horizontal part.
@@ -255,9 +220,8 @@ def _readable(
     seen: dict[_Key, NDArray[np.bool_]] = {}
     sizes: dict[_Key, NDArray[np.intp]] = {}
     for plate in layout.plates:
-        tops = np.array([plate.centre_of(k) + plate.depth * plate.axes[2] for k in range(plate.size)])
-        ways = camera.eye[:3] - camera.eye[3] * tops
-        seen[_key(plate)] = ways @ plate.axes[2] > 1e-6
+        tops = plate.tops
+        seen[_key(plate)] = camera.towards_eye(tops) @ plate.axes[2] > 1e-6
         own = _sizes(tops, plate, project, widest)
         fits = bool((own[seen[_key(plate)]] > 0).all())  # a plate has numbers on all its cubes or on none
         sizes[_key(plate)] = own if fits else np.zeros_like(own)
@@ -277,8 +241,7 @@ def _leave_out_covered(seen: dict[_Key, NDArray[np.bool_]], layout: Layout, came
         marks = seen[_key(plate)]
         if heights[index] > -np.inf and heights[index] == max(heights):
             continue  # on a tray nothing is higher, so nothing stands before these faces
-        tops = np.array([plate.centre_of(k) + plate.depth * plate.axes[2] for k in range(plate.size)])
-        for element, (x, y) in enumerate(camera.project(tops)):
+        for element, (x, y) in enumerate(camera.project(plate.tops)):
             if marks[element]:
                 hits = [picker.pick(camera, (float(x + shift), float(y))) for shift in (0.0, -width / 2, width / 2)]
                 marks[element] = all(hit is not None and hit[:2] == (index, element) for hit in hits)

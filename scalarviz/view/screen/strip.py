@@ -19,7 +19,7 @@ from ..ink.places import CHANNEL, GAP, LABEL, TITLE
 from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, rgb
-from ..notes.formulas import formulas, template
+from ..notes.layer import formulas, template
 from ..panels.wording import said_of
 from ..shown.subject import Subject
 from ..space.camera import Camera

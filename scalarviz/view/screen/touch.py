@@ -20,7 +20,7 @@ from ..ink.places import COLUMN, GAP, Places
 from ..ink.sketch import Box, Does, Kept, Sketch, Spot, holds, meet
 from ..ink.text import figure
 from ..ink.theme import Theme
-from ..notes.own_labels import own_labels
+from ..notes.notices import own_labels
 from ..panels.wording import said_of
 from ..shown.subject import Subject
 from ..space.camera import Camera
