@@ -10,8 +10,7 @@ import numpy as np
 from ..run.core.frame import Frame
 from .aim import Aim
 from .cubes.picking import Picker
-from .cubes.quantity import Quantity, check_kept
-from .cubes.scale import ActivationScale, Coloring
+from .cubes.scale import ActivationScale, Coloring, Quantity, check_kept
 from .ink.painter import Painter
 from .ink.places import OPENED, SPREAD, STRIP, arrange
 from .ink.sketch import Box

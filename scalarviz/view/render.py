@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ..run.core.frame import Frame
 from ..sweep.groups import Kept
 from .benches import any_subject, bench_of
-from .cubes.quantity import quantity_of
-from .cubes.sizes import Sizing
+from .cubes.atlas import Sizing
+from .cubes.scale import quantity_of
 from .described import title_of, words_of
 from .ink.gl import require_vispy
 from .ink.places import check_size

@@ -15,7 +15,7 @@ from ..run.sources.recording.recorded import Recorded
 from ..run.sources.watched import Watched
 from ..sweep.groups import ALL, Kept
 from .benches import bench_of
-from .cubes.sizes import Sizing
+from .cubes.atlas import Sizing
 from .ink.theme import Theme, presenting
 from .out.desktop import Window
 from .out.prompt import Turns, serve_prompt

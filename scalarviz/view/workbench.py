@@ -12,10 +12,9 @@ from dataclasses import replace
 from ..run.core.frame import Frame
 from ..run.questions.ranges import extent
 from ..run.scene.scene import Scene
+from .cubes.atlas import ALL_ALIKE, Sizing
 from .cubes.own import LOOKS
-from .cubes.quantity import check_kept
-from .cubes.scale import paint
-from .cubes.sizes import ALL_ALIKE, Sizing
+from .cubes.scale import check_kept, paint
 from .cubes.slab import SlabVisual
 from .ink.gl import Viewport
 from .ink.painter import Painter, clipped

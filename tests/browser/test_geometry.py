@@ -14,9 +14,8 @@ import pytest
 from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.run.questions.ranges import Range
 from scalarviz.run.scene.scene import Group, Placed, Plan
-from scalarviz.view.cubes.atlas import Atlas
+from scalarviz.view.cubes.atlas import Atlas, Sizing
 from scalarviz.view.cubes.picking import Picker
-from scalarviz.view.cubes.sizes import Sizing
 from scalarviz.view.cubes.slab import DETAIL_PIXELS, cells_per_pixel, variant_for
 from scalarviz.view.space.camera import (
     Pose,

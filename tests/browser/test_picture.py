@@ -10,7 +10,7 @@ import pytest
 import scalarviz as sv
 from scalarviz.run.core.frame import Frame
 from scalarviz.run.sources.played import RecordedSource
-from scalarviz.view.cubes.sizes import Sizing
+from scalarviz.view.cubes.atlas import Sizing
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.page.document import laid_out
 from scalarviz.view.shown.subject import subject_of

@@ -12,8 +12,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.view.cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
-from scalarviz.view.cubes.quantity import OWN
-from scalarviz.view.cubes.scale import ActivationScale, Coloring
+from scalarviz.view.cubes.scale import OWN, ActivationScale, Coloring
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.page.document import document_of, flags_of, texels_of
 from scalarviz.view.shown.subject import subject_of

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from scalarviz.run.core.frame import Tensor
 from scalarviz.run.questions.ranges import Range
-from scalarviz.view.cubes.atlas import NAN, NOT_COMPUTED, POS_INF
-from scalarviz.view.cubes.sizes import Sizing
+from scalarviz.view.cubes.atlas import NAN, NOT_COMPUTED, POS_INF, Sizing
 from scalarviz.view.cubes.slab import SlabVisual, block_means, cells_per_pixel, variant_for
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.out.offscreen import offscreen

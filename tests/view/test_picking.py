@@ -10,9 +10,9 @@ import pytest
 from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.run.questions.ranges import Range
 from scalarviz.view.cubes import slab
+from scalarviz.view.cubes.atlas import ALL_ALIKE, Sizing
 from scalarviz.view.cubes.picking import Picker, Shares
 from scalarviz.view.cubes.shader import fragment
-from scalarviz.view.cubes.sizes import ALL_ALIKE, Sizing
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.space.camera import Camera, Pose, camera_of, pose_of
 from scalarviz.view.space.layout import Layout, layout_for

@@ -74,7 +74,7 @@ def test_no_update_is_none_beside_any_value_and_all_of_a_zero():
     subject = subject_of(run())
     frame = subject.frame()
     frame.update[:3], frame.values[:3] = (0.0, 0.0, 1.0), (0.0, 2.0, 0.0)
-    from scalarviz.view.cubes.quantity import OWN
+    from scalarviz.view.cubes.scale import OWN
 
     found = OWN["update/value"].numbers(frame)[:3]
     assert list(found) == [0.0, 0.0, np.inf]

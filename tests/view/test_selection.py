@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalarviz import nn
-from scalarviz.view.cubes.region import cells_of, sides_of
+from scalarviz.view.cubes.outline import cells_of, sides_of
 from scalarviz.view.screen.selection import Selection, joined, parts_of
 from scalarviz.view.shown.subject import Subject, arrays_subject, subject_of
 from scalarviz.view.space.plate import Plate, grid_for

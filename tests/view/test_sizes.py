@@ -10,7 +10,7 @@ from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run import Scene
 from scalarviz.run.core.frame import Tensor
 from scalarviz.run.questions.ranges import Range
-from scalarviz.view.cubes.sizes import LEAST, THRESHOLDS, Sizing
+from scalarviz.view.cubes.atlas import LEAST, THRESHOLDS, Sizing
 from scalarviz.view.cubes.slab import SlabVisual
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.out.offscreen import offscreen

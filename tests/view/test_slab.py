@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 import pytest
 
-from scalarviz.errors import InputError, UnknownNameError
+from scalarviz.errors import InputError
 from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.run.questions.ranges import Range
 from scalarviz.view.cubes.shader import Variant
@@ -191,7 +191,7 @@ def test_new_values_change_the_picture_and_old_ones_bring_it_back():
     before = paint(layout, visual)
     visual.set_flat(-flat)
     assert (paint(layout, visual) != before).any()
-    visual.set_values({"0.weight": flat[:9], "0.bias": flat[9:].astype(np.float32)})
+    visual.set_flat(flat)
     np.testing.assert_array_equal(paint(layout, visual), before)
 
 
@@ -219,16 +219,6 @@ def test_any_named_map_is_the_legends():
             assert np.abs(image[int(y), int(x)] - expected).max() <= 1
 
 
-def test_ranges_may_differ_by_tensor():
-    layout, visual, _, flat = scene("few")
-    reset(visual, np.full_like(flat, 0.5))
-    visual.set_range({"0.weight": 1.0, "0.bias": 0.5})
-    image = paint(layout, visual)
-    for name, t in (("0.weight", 0.5), ("0.bias", 1.0)):
-        x, y = layout.camera.project(layout.plate(name).cell_centre_top(1, 0))[0]
-        assert np.abs(image[int(y), int(x)] - np.rint(255 * get_map("weight")(t))).max() <= 1
-
-
 def test_twice_the_size_is_the_same_picture():
     layout, visual, _, flat = scene("few")
     reset(visual, flat)
@@ -246,7 +236,7 @@ def test_cubes_below_a_pixel_show_their_mean_colour():
         visual = SlabVisual(layout)
     values = np.where(np.random.default_rng(0).random((1200, 1200)) < 0.5, 1.0, -1.0).astype(np.float32)
     values[:, 600:] = 0.5
-    visual.set_values({"t0": values})
+    visual.set_flat(values)
     visual.set_range(1.0)
     image = paint(layout, visual)
     colours = get_map("weight")
@@ -281,19 +271,11 @@ def test_what_does_not_fit_is_refused():
     _, visual, _, flat = scene("few")
     with pytest.raises(InputError, match="11 values"):
         visual.set_flat(flat[:11])
-    with pytest.raises(InputError, match="got 8 values"):
-        visual.set_values({"0.weight": np.zeros(8)})
-    with pytest.raises(UnknownNameError, match=r"'1.weight'.*0.weight"):
-        visual.set_values({"1.weight": np.zeros(9)})
     with pytest.raises(InputError, match="flags"):
         visual.set_flags(frozen=np.zeros(3, bool))
     for v in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(InputError, match="range"):
             visual.set_range(v)
-    with pytest.raises(UnknownNameError, match=r"no range for '0\.bias'"):
-        visual.set_range({"0.weight": 1.0})
-    with pytest.raises(UnknownNameError, match="linear, symlog"):
-        visual.set_range(1.0, "cubic")
 
 
 def test_values_beyond_float32_are_clipped_not_infinite():

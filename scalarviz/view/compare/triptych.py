@@ -17,10 +17,9 @@ from ...run.core.frame import Frame, Past
 from ...run.questions.ranges import settled
 from ...run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ...run.travel import WeightRecord
+from ..cubes.atlas import Sizing
 from ..cubes.outline import brackets, seen_outline
-from ..cubes.quantity import Quantity
-from ..cubes.scale import ActivationScale, Coloring
-from ..cubes.sizes import Sizing
+from ..cubes.scale import ActivationScale, Coloring, Quantity
 from ..cubes.slab import SlabVisual
 from ..ink.gl import Viewport, gloo
 from ..ink.painter import Painter, clipped

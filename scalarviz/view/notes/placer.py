@@ -189,7 +189,7 @@ def row_names(
 
     `tray` are its tray's corners (4, 2) on screen.
     """
-    if len(names) != plate.shape[0] or plate.grid.folded or plate.grid.tile[0]:
+    if len(names) != plate.shape[0] or plate.grid.gaps:
         return []
     column, corners = 0 if side < 0 else plate.shape[1] - 1, [0, 2] if side < 0 else [1, 3]
     count = len(names)

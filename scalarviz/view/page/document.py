@@ -20,14 +20,11 @@ from ...errors import InputError, UnknownNameError, listing, shown
 from ...run.core.frame import Frame, Stage, Tensor, is_chain
 from ...run.questions.ranges import KNEE
 from .. import glsl
-from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
+from ..cubes.atlas import APART, DEAD, FROZEN, LEAST, NOT_COMPUTED, Atlas
 from ..cubes.own import LOOKS, Colour, OwnLook
-from ..cubes.quantity import OWN, Quantity
-from ..cubes.scale import rows_of
+from ..cubes.scale import OWN, Quantity, rows_of
 from ..cubes.shader import front_sides, upright, vertex
-from ..cubes.sizes import LEAST
-from ..cubes.slab import COLOURS, DETAIL_PIXELS, RIM
-from ..cubes.tray import DENSE_ALPHA, DENSE_WIDTH, FLOW_ALPHA, FLOW_WIDTH
+from ..cubes.slab import COLOURS, DENSE_ALPHA, DENSE_WIDTH, DETAIL_PIXELS, FLOW_ALPHA, FLOW_WIDTH, RIM
 from ..ink.places import Places, arrange, check_size
 from ..ink.text import measure
 from ..ink.theme import Theme, get_theme

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...run.core.frame import Frame
-from ..cubes.quantity import short
+from ..cubes.scale import short_name
 from ..ink.places import LABEL, TITLE
 from ..ink.sketch import Box, Does, Sketch
 from ..ink.text import figure, measure
@@ -220,4 +220,4 @@ def draw_row(
 
 def state_pairs(account: Account) -> list[tuple[str, str]]:
     """The optimiser's state by name."""
-    return [(short(name), figure(number)) for name, number in account.state]
+    return [(short_name(name), figure(number)) for name, number in account.state]

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
-from ..cubes.atlas import DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF
+from ..cubes.atlas import ALL_ALIKE, DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF
 from ..cubes.scale import ActivationScale, Coloring, LegendScale
-from ..cubes.sizes import ALL_ALIKE
 from ..cubes.slab import SlabVisual
 from ..ink.axes import spaced
 from ..ink.maps import Colormap

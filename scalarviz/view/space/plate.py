@@ -36,6 +36,11 @@ class Grid:
     strides: tuple[int, int, int, int] = (0, 1, 0, 1)
 
     @property
+    def gaps(self) -> bool:
+        """Whether it is no matrix as it is: tiles with gaps, or folded, with a last row that may not be full."""
+        return self.folded or self.tile != (0, 0)
+
+    @property
     def period(self) -> tuple[int, int]:
         """Cells after which the next tile starts; the last cell of each period is empty."""
         return (self.tile[0] + 1, self.tile[1] + 1) if self.tile[0] else (self.cells[0] + 1, self.cells[1] + 1)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..cubes.sizes import THRESHOLDS
+from ..cubes.atlas import THRESHOLDS
 
 if TYPE_CHECKING:
     from ..workbench import Workbench
