@@ -87,7 +87,7 @@ def window(subject, plates, plan):
         atlas.set_flags(count, NOT_COMPUTED, None if quantity == "weight" else colouring.missing(frame)[count])
         for plate in plates:
             if plate.kind == "activation":
-                atlas.set_block(plate.name, frame.activations[plate.name], row=True)
+                atlas.set_row(plate, frame.activations[plate.name])
                 atlas.set_flags(atlas.span(plate), DEAD, frame.dead.get(plate.name))
         yield colouring, activations, atlas
 

@@ -12,19 +12,17 @@ from scalarviz.run import Scene
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.space.camera import Pose, between, camera_of, in_perspective, parallel, pose_of
-from scalarviz.view.space.layout import layout_for
 from scalarviz.view.space.viewpoint import GLIDE, TURN, Viewpoint
 from scalarviz.view.watch.live import LiveView
+from tests.kit.plates import chain, whole
 
-from .test_picking import chain
 from .test_quantities import run
 
 SIZE = (480, 320)
 
 
 def viewpoint(*sizes):
-    tensors, stages = chain(*sizes)
-    return Viewpoint(layout_for(tensors, stages, SIZE, (0.0, 0.0, 480.0, 320.0)))
+    return Viewpoint(whole(chain(*sizes), SIZE))
 
 
 def seen(view):
@@ -141,10 +139,8 @@ def test_another_size_keeps_views_and_projection():
     view.orbit(40, 10)
     view.toggle_parallel()
     view.keep(2)
-    tensors, stages = chain(3, 16, 16, 3)
-    layout = layout_for(tensors, stages, (960, 640), (0.0, 0.0, 960.0, 640.0))
     here = seen(view)
-    view.relaid(layout)
+    view.relaid(whole(chain(3, 16, 16, 3), (960, 640)))
     assert not view.camera.orthographic
     view.orbit(90, 0)
     view.go(2)
