@@ -195,6 +195,6 @@ def test_numbers_of_cubes_stay_readable_from_every_projection(live):
     bench = live.bench
     for plate in bench.layout.plates:
         if plate.start >= 0:
-            centres, there = bench.scenery.values.places(plate.name)
+            centres, there = bench.scenery.values.places(plate)
             for element in np.flatnonzero(there):
                 assert bench.pick(tuple(centres[element] * bench.scale)) == plate.start + element

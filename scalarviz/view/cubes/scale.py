@@ -232,10 +232,6 @@ class Coloring:
                 found[tensor.span] = False
         return found
 
-    def values(self) -> dict[str, Float]:
-        """The quantity by tensor."""
-        return {t.name: t.of(self.flat) for t in self._tensors}
-
     def units(self) -> dict[str, NDArray[np.float64]]:
         """Places of the values on the scale, by tensor: 0..1, beyond when clipped."""
         return {t.name: self.range.unit(t.of(self.drawn)) for t in self._tensors}

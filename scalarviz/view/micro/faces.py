@@ -46,7 +46,7 @@ class Faces:
     def _of(plate: Plate, project: Project, values: CubeValues) -> tuple[Floats, NDArray[np.bool_]]:
         """Middles of the main faces, and which can be read."""
         if values.size:
-            return values.places(plate.name)
+            return values.places(plate)
         return project(plate.tops), np.ones(plate.size, bool)
 
     def written(self, faces: Mapping[int, Face], *, alone: bool) -> list[int]:

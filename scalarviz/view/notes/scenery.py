@@ -143,14 +143,7 @@ class Scenery:
         """The numbers on the cubes: weights but for those to `skip` (P,), and rows of activations."""
         if not self._values.size:  # too many of them, or too small
             return []
-        missing = None
-        if (nowhere := colouring.missing(frame)).any():
-            weights = np.where(nowhere, frame.values, np.nan)
-            missing = {t.name: t.of(weights) for t in self._subject.tensors}
-        others = None if skip is None else {t.name: skip[t.span] for t in self._subject.tensors}
-        weights_of = self._values.sketch(colouring.values(), colouring.units(), colouring.cmap, missing, others,
-                                          signed=colouring.signed, small=small)  # fmt: skip
-        return [weights_of, self._values.rows(frame, activations)]
+        return [self._values.sketch(frame, colouring, skip, small), self._values.rows(frame, activations)]
 
     def around(
         self,
