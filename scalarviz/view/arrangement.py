@@ -16,8 +16,7 @@ from .screen.controls import ControlsPanel
 from .screen.side import SidePanels
 from .screen.touch import column_of
 from .shown.subject import Subject
-from .space.apart import Apart, layers_of
-from .space.layout import Layout, layout_for
+from .space.layout import Apart, Layout, layers_of, layout_for
 
 _BESIDE = 0.7
 """Of the room left of the cubes: an arrangement that does not expect anything there has margins of its own."""

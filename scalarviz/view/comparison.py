@@ -20,8 +20,7 @@ from ..run.questions.ranges import Range, extent, settled
 from ..run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ..run.travel import WeightRecord
 from .cube_view import CubeView
-from .cubes.quantity import Quantity
-from .cubes.scale import ActivationScale, LegendScale, grown
+from .cubes.scale import ActivationScale, LegendScale, Quantity, grown
 from .ink.maps import get_map
 from .ink.places import LABEL, MARGIN, TITLE, Places
 from .ink.sketch import Box, Sketch

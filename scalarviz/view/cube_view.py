@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..run.core.frame import Frame
-from .cubes.quantity import Quantity
-from .cubes.scale import ActivationScale, Coloring, Float, paint
-from .cubes.sizes import Sizing
+from .cubes.atlas import Sizing
+from .cubes.scale import ActivationScale, Coloring, Float, Quantity, paint
 from .cubes.slab import SlabVisual
 from .ink.gl import Viewport, gloo
 from .ink.painter import Painter, clipped

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..sweep.groups import Kept
-from .cubes.quantity import quantity_of
-from .cubes.sizes import Sizing
+from .cubes.atlas import Sizing
+from .cubes.scale import quantity_of
 from .described import title_of, words_of
 from .ink.gl import require_vispy
 from .ink.places import check_size

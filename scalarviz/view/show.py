@@ -17,7 +17,7 @@ from ..run.sources.played import Played, RecordedSource
 from ..run.sources.recording.recorded import Recorded
 from ..run.sources.watched import RATE, SHARE, Pace, Watched
 from ..sweep.groups import ALL, Kept
-from .cubes.sizes import Sizing
+from .cubes.atlas import Sizing
 from .ink.theme import Theme, presenting
 from .out.desktop import Window
 from .shown.subject import Subject, subject_of

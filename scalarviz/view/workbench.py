@@ -18,10 +18,10 @@ from ..run.sources.recorded_pair import RecordedPair
 from .arrangement import Arrangement, Wanted
 from .comparison import Comparison
 from .cube_view import CubeView
+from .cubes.atlas import ALL_ALIKE, Sizing
 from .cubes.own import LOOKS
 from .cubes.picking import Hit, Picker
-from .cubes.quantity import Quantity, check_kept
-from .cubes.sizes import ALL_ALIKE, Sizing
+from .cubes.scale import Quantity, check_kept
 from .ink.gl import Viewport, gloo
 from .ink.painter import Painter
 from .ink.places import MARGIN, Places, check_size
@@ -44,9 +44,8 @@ from .screen.strip import marks_on
 from .screen.time_bar import TimeBar
 from .screen.touch import Touch, View, column_of, uncovered
 from .shown.subject import Probed, subject_of
-from .space.apart import Apart
 from .space.camera import Camera
-from .space.layout import Layout
+from .space.layout import Apart, Layout
 from .space.viewpoint import Viewpoint
 
 Point = tuple[float, float]

@@ -9,8 +9,8 @@ import io
 import numpy as np
 from PIL import Image
 
+from scalarviz.view.cubes.atlas import ALL_ALIKE
 from scalarviz.view.cubes.scale import ActivationScale, Coloring, paint
-from scalarviz.view.cubes.sizes import ALL_ALIKE
 from scalarviz.view.cubes.slab import SlabVisual
 from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.theme import get_theme, rgb

@@ -14,13 +14,10 @@ import pytest
 from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.run.questions.ranges import Range
 from scalarviz.run.scene.scene import Group, Placed, Plan
-from scalarviz.view.cubes.atlas import Atlas
+from scalarviz.view.cubes.atlas import Atlas, Sizing
 from scalarviz.view.cubes.picking import Picker
-from scalarviz.view.cubes.sizes import Sizing
 from scalarviz.view.cubes.slab import DETAIL_PIXELS, cells_per_pixel, variant_for
-from scalarviz.view.space.apart import Apart
-from scalarviz.view.space.layout import layout_for
-from scalarviz.view.space.pose import (
+from scalarviz.view.space.camera import (
     Pose,
     between,
     camera_of,
@@ -32,7 +29,8 @@ from scalarviz.view.space.pose import (
     turned,
     zoomed,
 )  # fmt: skip
-from scalarviz.view.space.turning import Turns
+from scalarviz.view.space.layout import Apart, layout_for
+from scalarviz.view.space.lying import Turns
 from scalarviz.view.space.viewpoint import shift_to, way_back
 
 SIZE = (480, 320)

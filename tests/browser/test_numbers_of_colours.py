@@ -9,9 +9,8 @@ import pytest
 
 from scalarviz.run.questions.ranges import Range, clipped_share, extent
 from scalarviz.run.questions.ranges import RangeTracker as Tracker
-from scalarviz.view.cubes.quantity import OWN
-from scalarviz.view.cubes.scale import grown
-from scalarviz.view.cubes.sizes import Sizing
+from scalarviz.view.cubes.atlas import Sizing
+from scalarviz.view.cubes.scale import OWN, grown
 from scalarviz.view.cubes.slab import COLOURS
 from scalarviz.view.ink.maps import DIVERGING, get_map
 from scalarviz.view.ink.theme import THEMES

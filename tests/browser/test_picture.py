@@ -10,11 +10,11 @@ import pytest
 import scalarviz as sv
 from scalarviz.run.core.frame import Frame
 from scalarviz.run.sources.played import RecordedSource
-from scalarviz.view.cubes.sizes import Sizing
+from scalarviz.view.cubes.atlas import Sizing
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.page.document import laid_out
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.space.pose import camera_of, in_perspective, parallel, pose_of, turned
+from scalarviz.view.space.camera import camera_of, in_perspective, parallel, pose_of, turned
 
 from .players import SIZE, Pages, drawn_same, same, scene, window
 

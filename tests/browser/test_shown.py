@@ -12,8 +12,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.view.cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
-from scalarviz.view.cubes.quantity import OWN
-from scalarviz.view.cubes.scale import ActivationScale, Coloring
+from scalarviz.view.cubes.scale import OWN, ActivationScale, Coloring
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.page.document import document_of, flags_of, texels_of
 from scalarviz.view.shown.subject import subject_of
@@ -88,7 +87,7 @@ def window(subject, plates, plan):
         atlas.set_flags(count, NOT_COMPUTED, None if quantity == "weight" else colouring.missing(frame)[count])
         for plate in plates:
             if plate.kind == "activation":
-                atlas.set_block(plate.name, frame.activations[plate.name], row=True)
+                atlas.set_row(plate, frame.activations[plate.name])
                 atlas.set_flags(atlas.span(plate), DEAD, frame.dead.get(plate.name))
         yield colouring, activations, atlas
 

@@ -11,13 +11,12 @@ import scalarviz as sv
 from scalarviz.view.cubes.scale import ActivationScale, Coloring
 from scalarviz.view.ink import text
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.notes.scenery import Scenery
-from scalarviz.view.notes.words import is_single
+from scalarviz.view.notes.scenery import Scenery, is_single
 from scalarviz.view.page.document import laid_out
 from scalarviz.view.panels.wording import said_of
 from scalarviz.view.screen.strip import Strip
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.space.pose import camera_of, pose_of
+from scalarviz.view.space.camera import camera_of, pose_of
 
 from .players import SIZE, Pages, scene
 

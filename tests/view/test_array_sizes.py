@@ -6,32 +6,17 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz.run.core.frame import Tensor
-from scalarviz.view.ink.text import CAP_HEIGHT, measure
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import Layout, layout_for
 from scalarviz.view.space.plate import grid_for
-from scalarviz.view.workbench import Workbench
+from tests.kit.plates import arrays, bench_of, box_of, said, texts
 
 pytestmark = pytest.mark.gl
 SIZES = [(1280, 720), (640, 360), (1920, 1080)]
 
 
-def bench_of(x: object, size: tuple[int, int]) -> Workbench:
-    subject = subject_of(x)
-    with offscreen():
-        bench = Workbench(subject, size)
-        bench.update(subject.frame())
-    return bench
-
-
 def together() -> dict[str, np.ndarray]:
     return {"one": np.array(0.5), "ten": np.linspace(-1, 1, 10), "million": np.sin(np.arange(10**6) / 1e4)}
-
-
-def said(bench: Workbench) -> list[str]:
-    return [t.text for sketch in bench.sketches for t in sketch.texts]
 
 
 def face(layout: Layout, name: str, element: int) -> np.ndarray:
@@ -41,12 +26,12 @@ def face(layout: Layout, name: str, element: int) -> np.ndarray:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_small_arrays_beside_a_million_numbers_are_seen_picked_and_have_their_colour(size: tuple[int, int]) -> None:
-    arrays = together()
-    bench = bench_of(arrays, size)
+    given = together()
+    bench = bench_of(given, size)
     picture = offscreen().render(bench.draw, bench.size)
     least = 12 if size[0] < 1000 else 20
     start = 0
-    for name, array in arrays.items():
+    for name, array in given.items():
         plate = bench.layout.plate(name)
         side = np.ptp(bench.project(plate.corners), axis=0).max()
         assert side > (0.45 * bench.places.size[1] if array.size > 1000 else least)
@@ -65,21 +50,14 @@ def test_small_arrays_beside_a_million_numbers_are_seen_picked_and_have_their_co
 @pytest.mark.parametrize("size", SIZES)
 def test_each_has_its_name_near_it_and_the_fold_is_said(size: tuple[int, int]) -> None:
     bench = bench_of(together(), size)
-    items = {t.text: t for sketch in bench.sketches for t in sketch.texts}
+    items = {item.text: box_of(item) for item in texts(bench)}
     for name in together():
-        at, corners = items[name], bench.project(bench.layout.plate(name).corners)
-        low, high = corners.min(axis=0), corners.max(axis=0)
-        left, right = at.x, at.x + measure(name, at.size, True)
-        across = max(low[0] - right, left - high[0], 0.0)
-        down = max(low[1] - at.y, at.y - CAP_HEIGHT * at.size - high[1], 0.0)
-        assert np.hypot(across, down) < 90
+        corners = bench.project(bench.layout.plate(name).corners)
+        low, high, (left, top, right, bottom) = corners.min(axis=0), corners.max(axis=0), items[name]
+        assert np.hypot(*np.maximum(np.maximum(low - (right, bottom), (left, top) - high), 0.0)) < 90
     assert any(text.startswith("1,000,000 in rows of 1,000") for text in items)
-
-
-def test_a_million_numbers_in_a_row_are_a_square_whatever_their_shape() -> None:
-    for shape in ((10**6,), (1, 10**6), (10**6, 1)):
+    for shape in ((10**6,), (1, 10**6), (10**6, 1)):  # a square whatever its shape
         assert grid_for(shape).cells == (1000, 1000)
-        assert "in rows of 1,000" in " ".join(said(bench_of({"a": np.zeros(shape)}, (1280, 720))))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -97,17 +75,8 @@ def test_a_single_number_is_one_cube_of_sensible_size_with_its_name_and_value(
     assert np.array_equal(drawn, offscreen().render(bench.draw, bench.size))
 
 
-def test_ten_numbers_carry_their_values() -> None:
+def test_ten_numbers_carry_their_values_and_arrays_of_like_size_have_cubes_of_one_size() -> None:
     values = np.linspace(-1, 1, 10)
-    shown = said(bench_of({"ten": values}, (1280, 720)))
-    for value in values:
-        assert f"{value:+.2f}".replace("-", "\N{MINUS SIGN}") in shown
-
-
-def test_arrays_of_like_size_have_cubes_of_one_size() -> None:
-    tensors, start = [], 0
-    for k, shape in enumerate([(40, 60), (30, 30), (20, 10), (64,)]):
-        tensors.append(Tensor(f"t{k}", shape, start))
-        start += int(np.prod(shape))
-    layout = layout_for(tensors, [], (1280, 720))
+    assert {f"{value:+.2f}".replace("-", "\N{MINUS SIGN}") for value in values} <= set(said(bench_of({"ten": values})))
+    layout = layout_for(*arrays((40, 60), (30, 30), (20, 10), (64,)), (1280, 720))
     assert {round(p.pitch, 9) for p in layout.plates} == {1.0}

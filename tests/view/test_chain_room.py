@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.view.cubes.picking import Picker
-from scalarviz.view.ink.sketch import TextItem
-from scalarviz.view.ink.text import CAP_HEIGHT, measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.notes.labels import FlowLabels
-from scalarviz.view.space.hull import convex_hull
+from scalarviz.view.space.camera import convex_hull
 from scalarviz.view.space.layout import Layout, layout_for
+from tests.kit.plates import box_of, chain, overlap
 
 SIZES = [(1280, 720), (640, 360), (720, 1280), (1576, 1000)]
-Box = tuple[float, float, float, float]
-
-
-def chain(widths: list[int], bias: bool = True) -> tuple[list[Tensor], list[Stage]]:
-    tensors: list[Tensor] = []
-    stages: list[Stage] = []
-    start = 0
-    for k, (n_in, n_out) in enumerate(pairwise(widths)):
-        weight = Tensor(f"{2 * k}.weight", (n_out, n_in), start)
-        offset = Tensor(f"{2 * k}.bias", (n_out,), start + weight.size, "bias") if bias else None
-        start += weight.size + (n_out if bias else 0)
-        tensors += [weight] if offset is None else [weight, offset]
-        stages += [Stage(f"{2 * k}", "linear", n_out, weight, offset), Stage(f"{2 * k + 1}", "tanh", n_out)]
-    return tensors, stages
-
-
 # Widths spread evenly over their decades: layers of one and of sixty side by side.
 nets = st.lists(st.floats(0, 1).map(lambda u: round(64**u)), min_size=2, max_size=9)
 laid = given(nets, st.sampled_from(SIZES), st.booleans())
@@ -72,24 +54,18 @@ def hulls(layout: Layout) -> dict[tuple[str, str], np.ndarray]:
 @laid
 @often
 @eights
-def test_every_cube_shows_its_main_face(widths: list[int], size: tuple[int, int], bias: bool) -> None:
-    layout = layout_for(*chain(widths, bias), size)
+def test_every_cube_shows_its_main_face_and_plates_are_apart(
+    widths: list[int], size: tuple[int, int], bias: bool
+) -> None:
+    layout = layout_for(*chain(*widths, bias=bias), size)
     picker, rng = Picker(layout), np.random.default_rng(len(widths))
     for index, plate in enumerate(layout.plates):
         some = range(plate.size) if plate.size < 30 else rng.choice(plate.size, 30, replace=False)
         for element in map(int, some):
-            top = plate.centre_of(element) + plate.depth * plate.axes[2]
-            x, y = layout.camera.project([top])[0]
+            x, y = layout.camera.project(plate.tops[element])[0]
             hit = picker.pick(layout.camera, (float(x), float(y)))
             assert hit is not None
             assert hit[:2] == (index, element), (plate.name, element, layout.plates[hit.plate].name)
-
-
-@laid
-@often
-@eights
-def test_standing_plates_are_apart_on_screen(widths: list[int], size: tuple[int, int], bias: bool) -> None:
-    layout = layout_for(*chain(widths, bias), size)
     if not len(layout.trays):  # lying cubes hide each other's sides, as in every picture from above
         for (a, first), (b, second) in combinations(hulls(layout).items(), 2):
             assert into(first, second) < 1.5, (a, b)
@@ -99,29 +75,20 @@ def test_standing_plates_are_apart_on_screen(widths: list[int], size: tuple[int,
 @often
 @eights
 def test_names_lie_on_no_plate_no_line_and_no_other_name(widths: list[int], size: tuple[int, int], bias: bool) -> None:
-    tensors, stages = chain(widths, bias)
+    tensors, stages = chain(*widths, bias=bias)
     layout = layout_for(tensors, stages, size)
     x0, y0, x1, y1 = layout.rect
     shapes = {t.name: t.shape for t in tensors if t.role == "weight"}
     kinds = {"input": "input", **{s.name: s.kind for s in stages if s.weight is None}}
     labels = FlowLabels(layout, shapes, kinds, layout.camera.project, (x0, y0, x1 - x0, y1 - y0))
     boxes = [box_of(t) for t in [*labels.names(DARK).texts, *labels.ranges(dict.fromkeys(shapes, 0.5), DARK).texts]]
-    rings = hulls(layout)
     lines = along(layout)[0].reshape(-1, 2) if len(layout.flow) else np.zeros((0, 2))
     for left, top, right, bottom in boxes:
         corners = np.array([(left, top), (right, top), (right, bottom), (left, bottom)])
-        for key, ring in rings.items():
+        for key, ring in hulls(layout).items():
             assert into(corners, ring) < 1.0, key
-        inside = (lines > (left, top)).all(axis=1) & (lines < (right, bottom)).all(axis=1)
-        assert not inside.any()
-    for a, b in combinations(boxes, 2):
-        assert a[0] >= b[2] or b[0] >= a[2] or a[1] >= b[3] or b[1] >= a[3]
-
-
-def box_of(item: TextItem) -> Box:
-    wide = measure(item.text, item.size, item.bold)
-    left = item.x - {"left": 0.0, "middle": 0.5, "right": 1.0}[item.anchor] * wide
-    return left, item.y - CAP_HEIGHT * item.size, left + wide, item.y
+        assert not ((lines > (left, top)) & (lines < (right, bottom))).all(axis=1).any()
+    assert not any(overlap(a, b) for a, b in combinations(boxes, 2))
 
 
 def along(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
@@ -137,7 +104,7 @@ def along(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
 @eights
 def test_lines_run_between_the_plates(widths: list[int], size: tuple[int, int], bias: bool) -> None:
     """Beyond the cubes at their ends; along an edge they may come as near as the side of a cube."""
-    layout = layout_for(*chain(widths, bias), size)
+    layout = layout_for(*chain(*widths, bias=bias), size)
     if not len(layout.flow) or len(layout.trays):
         return
     flat, away = along(layout)
@@ -151,7 +118,7 @@ def test_lines_run_between_the_plates(widths: list[int], size: tuple[int, int], 
 @pytest.mark.parametrize("size", [(1280, 720), (640, 360), (1576, 1000)])
 @pytest.mark.parametrize("widths", EXAMPLES)
 def test_there_are_lines_where_they_have_room(widths: list[int], size: tuple[int, int]) -> None:
-    layout = layout_for(*chain(widths), size)
+    layout = layout_for(*chain(*widths), size)
     assert len(layout.flow) or layout.pixels_per_cube() < 9.0, "without lines, and yet the cubes are large"
     if len(layout.flow):
         gaps = np.diff(along(layout)[0][:, 30], axis=0)
@@ -160,6 +127,6 @@ def test_there_are_lines_where_they_have_room(widths: list[int], size: tuple[int
 
 def test_six_layers_of_eight_are_one_chain_at_every_size() -> None:
     for size in [(640, 360), (960, 540), (1280, 720), (1920, 1080)]:
-        layout = layout_for(*chain([8] * 7), size)
+        layout = layout_for(*chain(*[8] * 7), size)
         assert layout.mode == "mlp"
         assert len(layout.flow) >= 8 * (6 + 5)  # into each row, and out of each into the next plate

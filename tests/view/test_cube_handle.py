@@ -11,14 +11,14 @@ import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, TypeMismatchError, UnknownAttributeError
 from scalarviz.run import Scene
-from scalarviz.view import Film, cube, render
+from scalarviz.view import cube, render
 from scalarviz.view.cubes.own import LOOKS
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
-from scalarviz.view.workbench import Workbench
+from tests.kit.plates import again, bench_of, box_of, overlap, texts
 
 SIZE = (960, 540)
 X = np.random.default_rng(0).random((16, 3))
@@ -41,14 +41,6 @@ def run(*hidden, steps=3):
     return made
 
 
-def bench_of(x, size=SIZE):
-    subject = subject_of(x)
-    with offscreen():
-        bench = Workbench(subject, size)
-        bench.update(subject.frame())
-    return bench
-
-
 def drawn(bench):
     return offscreen().render(lambda box: bench.slab.draw(bench.camera, box), bench.size)
 
@@ -65,56 +57,36 @@ def middle(bench, flat):
 @pytest.mark.parametrize("hidden", [(), (6,), (64, 64)], ids=["cubes", "small cubes", "cells"])
 def test_a_colour_is_drawn_on_its_cube_alone(hidden):
     made = run(*hidden)
-    bench = bench_of(made)
+    bench = bench_of(made, SIZE)
     before = drawn(bench)
     handle = cube(made.model[0].weight[1][2])
     handle.colour = GREEN
-    with offscreen():
-        assert bench.moving
-        bench.update(subject_of(made).frame())
-        assert bench.slab.own_version == LOOKS.version
-    after = drawn(bench)
+    assert bench.moving
+    after = drawn(again(bench))
+    assert bench.slab.own_version == LOOKS.version
     x, y = middle(bench, 5)
     np.testing.assert_allclose(after[y, x], 255 * np.array(GREEN), atol=3)
     rows, cols = np.nonzero(np.any(before != after, axis=2))
     assert {bench.pick((col + 0.5, row + 0.5)) for row, col in zip(rows[::7], cols[::7], strict=True)} <= {5, None}
     handle.colour = None
-    with offscreen():
-        bench.update(subject_of(made).frame())
-    np.testing.assert_array_equal(drawn(bench), before)
+    np.testing.assert_array_equal(drawn(again(bench)), before)
 
 
 @pytest.mark.gl
-def test_what_is_not_visible_is_neither_drawn_nor_picked():
+def test_what_is_not_visible_is_not_picked_and_a_size_is_a_share_whatever_the_number_says():
     made = run()
-    bench = bench_of(made)
+    bench = bench_of(made, SIZE)
+    x, y = middle(bench, 4)
+    handle = cube(made.model[0].weight[1][1])
+    for handle.visible in (True, False, True):
+        assert (again(bench).pick((x + 0.5, y + 0.5)) == 4) == handle.visible
+    handle.size = 0.5
+    for by_value in (False, True):
+        bench.set_look(sizing=type(bench.sizing)(by_value))
+        again(bench)
+        assert bench.slab.share_of(next(k for k, p in enumerate(bench.layout.plates) if p.start == 0), 4) == 0.5
     x, y = middle(bench, 4)
     assert bench.pick((x + 0.5, y + 0.5)) == 4
-    cube(made.model[0].weight[1][1]).visible = False
-    with offscreen():
-        bench.update(subject_of(made).frame())
-    assert bench.pick((x + 0.5, y + 0.5)) != 4
-    cube(made.model[0].weight[1][1]).visible = True
-    with offscreen():
-        bench.update(subject_of(made).frame())
-    assert bench.pick((x + 0.5, y + 0.5)) == 4
-
-
-@pytest.mark.gl
-def test_a_size_is_a_share_of_the_side_whatever_the_number_says():
-    made = run()
-    bench = bench_of(made)
-    cube(made.model[0].weight[2][0]).size = 0.5
-    whole = []
-    for by_value in (False, True):
-        with offscreen():
-            bench.set_look(sizing=type(bench.sizing)(by_value))
-            bench.update(subject_of(made).frame())
-        index = next(k for k, p in enumerate(bench.layout.plates) if p.start == 0)
-        whole.append(bench.slab.share_of(index, 6))
-    assert whole == [0.5, 0.5]
-    x, y = middle(bench, 6)
-    assert bench.pick((x + 0.5, y + 0.5)) == 6
 
 
 @pytest.mark.gl
@@ -128,7 +100,7 @@ def test_a_thousand_pixels_of_small_hidden_and_coloured_cubes_are_picked_as_draw
         if number % 3 == 1:
             handle.size = float(rng.uniform(0.3, 1))
         handle.visible = number % 5 != 2
-    bench = bench_of(made)
+    bench = bench_of(made, SIZE)
     image = drawn(bench).astype(int)
     flat = {number + 1: weight._block.start + weight._index for number, weight in enumerate(weights)}
     agreed = hits = 0
@@ -143,21 +115,23 @@ def test_a_thousand_pixels_of_small_hidden_and_coloured_cubes_are_picked_as_draw
 
 
 @pytest.mark.gl
-def test_a_label_stands_above_its_cube_in_the_picture():
+def test_labels_stand_above_their_cubes_and_on_no_other_word():
     made = run()
-    cube(made.model[0].weight[0][1]).label = "look here"
-    bench = bench_of(made)
-    texts = [item for layer in bench.overlays for sketch in layer for item in sketch.texts]
-    (item,) = [item for item in texts if item.text == "look here"]
-    x, y = middle(bench, 1)
-    assert abs(item.x - x) < 160
-    assert 0 < y - item.y < 220
-    cube(made.model[0].weight[0][1]).label = ""
-    with offscreen():
-        bench.update(subject_of(made).frame())
-    assert not [
-        item for layer in bench.overlays for sketch in layer for item in sketch.texts if item.text == "look here"
-    ]
+    labels = ("look here", "and here", "here too")
+    for k, label in enumerate(labels):
+        cube(made.model[0].weight[0][k]).label = label
+    bench = bench_of(made, SIZE)
+    items = {t.text: t for layer in bench.overlays for sketch in layer for t in sketch.texts if t.text in labels}
+    for k, label in enumerate(labels):
+        x, y = middle(bench, k)
+        assert abs(items[label].x - x) < 160
+        assert 0 < y - items[label].y < 220
+    boxes = [box_of(item) for item in [*items.values(), *texts(bench)]]
+    assert not [1 for k, a in enumerate(boxes[:3]) for b in boxes[k + 1 :] if overlap(a, b)]
+    for k in range(3):
+        cube(made.model[0].weight[0][k]).label = ""
+    found = [t.text for layer in again(bench).overlays for sketch in layer for t in sketch.texts]
+    assert not {*labels} & {*found}
 
 
 @pytest.mark.gl
@@ -181,14 +155,14 @@ def test_lone_weights_and_lists_too():
     assert list(LOOKS.of(subject_of([a, b]).source)) == [1]
     assert LOOKS.of(subject_of(a).source) == {}
     assert LOOKS.of(subject_of({"w": np.eye(2)}).source) == {}
-    bench = bench_of([a, b])
+    bench = bench_of([a, b], SIZE)
     x, y = middle(bench, 1)
     np.testing.assert_allclose(drawn(bench)[y, x], (0x1A, 0xCC, 0x66), atol=2)
 
 
 @pytest.mark.gl
-def test_windows_films_and_pictures_show_it(tmp_path):
-    made = run()
+def test_windows_and_pictures_show_it_and_training_is_the_same_with_it():
+    made, plain_run = run(), run()
     handle = cube(made.model[0].weight[0][0])
     plain = render(made, SIZE)
     for make in (
@@ -205,26 +179,12 @@ def test_windows_films_and_pictures_show_it(tmp_path):
             assert host.view.tick(0.3)
         assert np.any(host.picture() != before)
         handle.reset()
-        with offscreen():
-            host.view.tick(0.3)
         host.view.close()
     handle.colour = GREEN
     assert np.any(render(made, SIZE) != plain)
-    handle.reset()
-    np.testing.assert_array_equal(render(made, SIZE), plain)
-    with Film(tmp_path / "a.mp4", SIZE) as film:
-        film.add(render(made, SIZE))
-
-
-@pytest.mark.gl
-def test_training_is_the_same_with_it():
-    plain, looked = run(steps=0), run(steps=0)
-    cube(looked.model[0].weight[0][0]).colour = GREEN
-    cube(looked.model[0].weight[0][1]).visible = False
-    render(looked, SIZE)
-    plain.step(20)
-    looked.step(20)
-    np.testing.assert_array_equal(plain.values, looked.values)
+    made.step(20)
+    plain_run.step(20)
+    np.testing.assert_array_equal(plain_run.values, made.values)
 
 
 def test_what_is_gone_is_forgotten():

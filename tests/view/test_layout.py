@@ -1,3 +1,5 @@
+"""Where the plates of chains and of named arrays stand, and how the elements of a tensor lie on cells."""
+
 from itertools import combinations, pairwise
 from math import prod
 
@@ -8,219 +10,139 @@ from scalarviz.errors import InputError, UnknownNameError
 from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.notes.labels import FlowLabels
-from scalarviz.view.space.layout import FEW, layout_for, scene_rect
+from scalarviz.view.space.layout import layout_for, scene_rect
 from scalarviz.view.space.plate import grid_for
+from tests.kit.plates import arrays, chain
 
 SIZE = (1280, 720)
-NETS = [
-    (1, 1),
-    (3, 3),
-    (5, 8),
-    (2, 2, 1),
-    (2, 8, 8, 1),
-    (3, 16, 16, 3),
-    (12, 64, 64, 64, 64, 3),
-    (784, 30, 10),
-    (3, 4, 4, 4, 4, 4, 4, 3),
-    (3, 12, 12, 12, 12, 3),
-    (3, 500, 500, 3),
-    (4,) * 9,
-]
+LONG = [(3, *(4,) * 6, 3), (3, *(12,) * 4, 3), (3, 8, 8, 8, 3), (3, 500, 500, 3)]
+NETS = [(1, 1), (3, 3), (5, 8), (2, 2, 1), (2, 8, 8, 1), (3, 16, 16, 3), (12, 64, 64, 64, 64, 3), (784, 30, 10),
+        (4,) * 9, *LONG]  # fmt: skip
 
 
-def network(*widths, bias=True):
-    tensors, stages, start = [], [], 0
-    for k, (n_in, n_out) in enumerate(pairwise(widths)):
-        weight = Tensor(f"{2 * k}.weight", (n_out, n_in), start)
-        start += weight.size
-        tensors.append(weight)
-        offset = None
-        if bias:
-            offset = Tensor(f"{2 * k}.bias", (n_out,), start, "bias")
-            start += n_out
-            tensors.append(offset)
-        stages.append(Stage(f"{2 * k}", "linear", n_out, weight, offset))
-        stages.append(Stage(f"{2 * k + 1}", "tanh", n_out))
-    return tensors, stages
-
-
-def arrays(*shapes):
-    starts = np.cumsum([0, *(prod(s) for s in shapes)])
-    return [Tensor(f"t{k}", shape, int(starts[k])) for k, shape in enumerate(shapes)], []
-
-
-def all_corners(layout):
-    return np.concatenate([p.corners for p in layout.plates])
+def seen(layout):
+    return layout.camera.project(np.concatenate([p.corners for p in layout.plates]))
 
 
 @pytest.mark.parametrize("widths", NETS)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("size", [SIZE, (720, 1280), (160, 90), (40, 30), (2560, 1080)])
 def test_every_tensor_has_a_plate_inside_the_scene(widths, bias, size):
-    tensors, stages = network(*widths, bias=bias)
+    tensors, stages = chain(*widths, bias=bias)
     layout = layout_for(tensors, stages, size)
-    drawn = {p.name: p for p in layout.plates if p.kind != "activation"}
-    assert set(drawn) == {t.name for t in tensors}
-    for tensor in tensors:
-        plate = drawn[tensor.name]
-        assert (plate.start, plate.size) == (tensor.start, tensor.size)
-        assert plate.shape == (tensor.shape if len(tensor.shape) == 2 else (tensor.size, 1))
+    drawn = {p.name: (p.start, p.size, p.shape) for p in layout.plates if p.kind != "activation"}
+    assert drawn == {t.name: (t.start, t.size, t.shape if len(t.shape) == 2 else (t.size, 1)) for t in tensors}
     x0, y0, x1, y1 = layout.rect
-    pixels = layout.camera.project(all_corners(layout))
-    assert (pixels >= [x0 - 1e-6, y0 - 1e-6]).all()
-    assert (pixels <= [x1 + 1e-6, y1 + 10]).all()  # a stack may reach the room above the legend
+    assert (seen(layout) >= [x0 - 1e-6, y0 - 1e-6]).all()
+    assert (seen(layout) <= [x1 + 1e-6, y1 + 10]).all()  # a stack may reach the room above the legend
 
 
-@pytest.mark.parametrize("tensors", [network(*w) for w in NETS] + [arrays((9, 9, 3, 3), (20, 40), (7,), (), (900,))])
-def test_no_two_plates_share_space(tensors):
-    layout = layout_for(*tensors, SIZE)
+@pytest.mark.parametrize("parts", [chain(*w) for w in NETS] + [arrays((9, 9, 3, 3), (20, 40), (7,), (), (900,))])
+def test_no_two_plates_share_space_and_every_main_face_looks_at_the_eye(parts):
+    layout = layout_for(*parts, SIZE)
     for a, b in combinations(layout.plates, 2):
-        gap = np.maximum(a.bounds[0] - b.bounds[1], b.bounds[0] - a.bounds[1]).max()
-        assert gap > -1e-9, f"{a.name} and {b.name}"
+        assert np.maximum(a.bounds[0] - b.bounds[1], b.bounds[0] - a.bounds[1]).max() > -1e-9, f"{a.name}, {b.name}"
+    for plate in layout.plates:
+        for cell in ((0, 0), (plate.shape[0] - 1, plate.shape[1] - 1)):
+            corners = plate.cell_corners(*cell)
+            assert (corners >= plate.bounds[0] - 1e-9).all()
+            assert (corners <= plate.bounds[1] + 1e-9).all()
+            np.testing.assert_allclose(corners[4:].mean(0), plate.cell_centre_top(*cell))
+        assert plate.axes[2] @ layout.camera.towards_eye(plate.cell_centre_top(0)) > 0
+        np.testing.assert_allclose(plate.axes @ plate.axes.T, np.eye(3) * plate.pitch**2, atol=1e-12)
 
 
-def test_the_modes_are_the_mock_ups():
-    assert layout_for(*network(3, 3), SIZE).mode == "few"
-    assert layout_for(*network(3, 16, 16, 3), SIZE).mode == "mlp"
-    assert layout_for(*network(12, 64, 64, 64, 64, 3), SIZE).mode == "big"
-    assert layout_for(*network(40, 40), SIZE).mode == "big"
-    assert layout_for(*arrays((2, 2), (3,), ()), SIZE).mode == "few"
-    assert layout_for(*arrays((64, 64)), SIZE).mode == "big"
+@pytest.mark.parametrize(
+    ("parts", "mode"),
+    [(chain(3, 3), "few"), (chain(7, 8), "few"), (chain(8, 8), "big"), (chain(3, 16, 16, 3), "mlp"),
+     (chain(12, 64, 64, 64, 64, 3), "big"), (chain(40, 40), "big"), (arrays((2, 2), (3,), ()), "few"),
+     (arrays((64, 64)), "big")],
+)  # fmt: skip
+def test_the_modes_are_the_mock_ups(parts, mode):
+    assert layout_for(*parts, SIZE).mode == mode
 
 
-def near(layout, plate, cell, pixel, within):
-    got = layout.camera.project(layout.plate(plate).cell_centre_top(*cell))[0]
-    np.testing.assert_allclose(got, pixel, atol=within)
+MOCK_UPS = {
+    (3, 3): {("0.weight", 0, 0): (156, 211), ("0.weight", 0, 2): (411, 180), ("0.weight", 2, 2): (454, 371),
+             ("0.bias", 0): (570, 160), ("0.bias", 2): (625, 348)},
+    (3, 16, 16, 3): {("0.weight", 0, 0): (173, 222), ("0.bias", 15): (217, 493), ("2.weight", 0, 0): (326, 215),
+                     ("2.weight", 15, 15): (508, 523), ("4.weight", 0, 0): (534, 203), ("4.weight", 2, 15): (725, 285)},
+}  # fmt: skip
 
 
-def test_the_single_layer_stands_where_the_mock_up_has_it():
-    layout = layout_for(*network(3, 3), SIZE)
-    for cell, pixel in {(0, 0): (156, 211), (0, 2): (411, 180), (1, 1): (299, 289), (2, 2): (454, 371)}.items():
-        near(layout, "0.weight", cell, pixel, 9)
-    near(layout, "0.bias", (0,), (570, 160), 12)
-    near(layout, "0.bias", (2,), (625, 348), 12)
-    cubes = layout.camera.project(all_corners(layout))
-    assert 85 < cubes[:, 0].min() < 110
-    assert 660 < cubes[:, 0].max() < 705
+@pytest.mark.parametrize("widths", MOCK_UPS)
+def test_they_stand_where_the_mock_ups_have_them_and_are_the_largest_thing(widths):
+    layout = layout_for(*chain(*widths), SIZE)
+    for (name, *cell), pixel in MOCK_UPS[widths].items():
+        got = layout.camera.project(layout.plate(name).cell_centre_top(*cell))[0]
+        np.testing.assert_allclose(got, pixel, atol=12 if widths == (3, 3) else 18)
+    for others in (widths, (12, 64, 64, 64, 64, 3)):
+        assert np.prod(np.ptp(seen(layout_for(*chain(*others), SIZE)), axis=0)) > 0.24 * SIZE[0] * SIZE[1]
 
 
-def test_the_mlp_stands_where_the_mock_up_has_it():
-    layout = layout_for(*network(3, 16, 16, 3), SIZE)
-    near(layout, "0.weight", (0, 0), (173, 222), 12)
-    near(layout, "0.bias", (15,), (217, 493), 14)
-    near(layout, "2.weight", (0, 0), (326, 215), 14)
-    near(layout, "2.weight", (15, 15), (508, 523), 16)
-    near(layout, "4.weight", (0, 0), (534, 203), 16)
-    near(layout, "4.weight", (2, 15), (725, 285), 18)
-
-
-@pytest.mark.parametrize("widths", [(3, 16, 16, 3), (2, 3, 3, 1), (12, 64, 64, 3)])
-def test_each_output_axis_is_the_next_plates_input_axis(widths):
-    layout = layout_for(*network(*widths), SIZE)
+@pytest.mark.parametrize("widths", [(3, 16, 16, 3), (2, 3, 3, 1)])
+def test_each_output_axis_is_the_next_plates_input_axis_and_bias_and_row_stand_at_it(widths):
+    layout = layout_for(*chain(*widths), SIZE)
     plates = [p for p in layout.plates if p.kind == "weight"]
     for k, (here, there) in enumerate(pairwise(plates)):
         np.testing.assert_array_equal(here.axes[1], there.axes[0])
         row = layout.activation(f"{2 * k + 1}")
-        if widths != (12, 64, 64, 3):  # a stack lets its plates stand on the floor
-            for unit in range(widths[k + 1]):
-                level = there.axes[0] @ (row.cell_centre(unit) - there.cell_centre(0, unit))
-                assert abs(level) < 5
-                assert level == pytest.approx(there.axes[0] @ (row.origin - there.origin))
-
-
-def test_bias_and_activations_stand_at_the_output_edge():
-    layout = layout_for(*network(3, 16, 16, 3), SIZE)
-    for name in ("0", "2", "4"):
-        weight, bias = layout.plate(f"{name}.weight"), layout.plate(f"{name}.bias")
-        for i in range(weight.shape[0]):
-            offset = bias.cell_centre(i) - weight.cell_centre(i, 0)
-            assert offset @ weight.axes[1] == pytest.approx(0), "bias[i] is on the row of weight[i]"
-            assert abs(offset @ weight.axes[2]) < 1e-9, "and in the plane of the plate"
-    assert layout.activation("1").size == 16
-    assert layout.activation("input").size == 3
+        for unit in range(widths[k + 1]):
+            level = there.axes[0] @ (row.cell_centre(unit) - there.cell_centre(0, unit))
+            assert abs(level) < 5
+            assert level == pytest.approx(there.axes[0] @ (row.origin - there.origin))
+    for k, weight in enumerate(plates):
+        offset = layout.plate(f"{2 * k}.bias").centres - weight.centres[:: weight.shape[1]]
+        assert offset @ weight.axes[1] == pytest.approx(0), "bias[i] is on the row of weight[i]"
+        assert offset @ weight.axes[2] == pytest.approx(0), "and in the plane of the plate"
+    assert sorted(p.size for p in layout.plates if p.kind == "activation") == sorted(widths)
     assert layout.activation("0") is None, "sums are not drawn where their activation is"
 
 
-def test_cells_lie_inside_their_plate_and_the_top_faces_the_eye():
-    for tensors in (network(3, 3), network(3, 16, 16, 3), network(30, 40, 10), arrays((4, 3, 3, 3), (30, 20))):
-        layout = layout_for(*tensors, SIZE)
-        for plate in layout.plates:
-            cells = [(0, 0), (plate.shape[0] - 1, plate.shape[1] - 1)]
-            for cell in cells:
-                corners = plate.cell_corners(*cell)
-                assert (corners >= plate.bounds[0] - 1e-9).all()
-                assert (corners <= plate.bounds[1] + 1e-9).all()
-                np.testing.assert_allclose(corners[4:].mean(0), plate.cell_centre_top(*cell))
-            assert plate.axes[2] @ layout.camera.towards_eye(plate.cell_centre_top(0)) > 0
-            np.testing.assert_allclose(plate.axes @ plate.axes.T, np.eye(3), atol=1e-12)
-
-
 @pytest.mark.parametrize(
-    "shape", [(), (1,), (7,), (500,), (1, 1), (3, 4), (1000, 2), (2, 1000), (4, 3, 5), (4, 3, 3, 3), (2, 2, 2, 3, 3)]
+    "shape", [(), (1,), (7,), (500,), (1, 1), (3, 4), (1000, 2), (2, 1000), (4, 3, 5), (5, 3, 3, 3), (2, 2, 2, 3, 3)]
 )
-def test_every_element_has_a_cell_of_its_own(shape):
-    grid = grid_for(shape)
-    cells = {grid.cell(i, j) for i in range(grid.shape[0]) for j in range(grid.shape[1])}
-    assert len(cells) == prod(shape) == prod(grid.shape)
-    assert all(0 <= r < grid.cells[0] and 0 <= c < grid.cells[1] for r, c in cells)
-    assert max(grid.cells) <= max(64 * min(grid.cells), 8)
-
-
-@pytest.mark.parametrize("shape", [(7,), (500,), (3, 4), (1000, 2), (4, 3, 5), (4, 3, 3, 3), (2, 2, 2, 3, 3)])
-def test_strides_address_the_element_of_a_cell(shape):
-    """The shader's formula, against NumPy's own order of the elements."""
-    grid = grid_for(shape)
-    s, (period_row, period_col) = grid.strides, grid.period
+def test_every_element_has_a_cell_of_its_own_which_strides_address(shape):
+    """By logical index, by number and by the shader's formula, against NumPy's own order of the elements."""
+    grid, (period_row, period_col) = grid_for(shape), grid_for(shape).period
+    size, s = prod(shape), grid.strides
+    numbers = np.arange(size)
     if len(shape) > 2:
-        kw = shape[-1]
-        kh = 1 if len(shape) == 3 else shape[-2]
+        kh, kw = 1 if len(shape) == 3 else shape[-2], shape[-1]
         inputs = shape[1] if len(shape) == 3 else shape[-3]
-        blocks = np.arange(prod(shape)).reshape(-1, inputs, kh, kw).transpose(0, 2, 1, 3).reshape(grid.shape)
-    else:
-        blocks = np.arange(prod(shape)).reshape(grid.shape)
-    for i in range(grid.shape[0]):
-        for j in range(grid.shape[1]):
-            row, col = grid.cell(i, j)
-            index = (
-                row // period_row * s[0] + row % period_row * s[1] + col // period_col * s[2] + col % period_col * s[3]
-            )
-            assert index == blocks[i, j]
-
-
-def test_a_kernel_is_tiles_with_gaps():
-    grid = grid_for((16, 3, 3, 3))
-    assert grid.cells == (16 * 4 - 1, 3 * 4 - 1)
-    assert grid.cell(2, 2) == (2, 2)
-    assert grid.cell(3, 3) == (4, 4)
+        numbers = numbers.reshape(-1, inputs, kh, kw).transpose(0, 2, 1, 3)
+    numbers = numbers.reshape(grid.shape)
+    cells = {grid.cell(i, j): numbers[i, j] for i in range(grid.shape[0]) for j in range(grid.shape[1])}
+    assert len(cells) == size
+    assert max(grid.cells) <= max(64 * min(grid.cells), 8)
+    for (row, col), number in cells.items():
+        assert 0 <= row < grid.cells[0]
+        assert 0 <= col < grid.cells[1]
+        assert row // period_row * s[0] + row % period_row * s[1] + col // period_col * s[2] + col % period_col * s[3] \
+            == number  # fmt: skip
+    assert list(zip(*(part.tolist() for part in grid.places(np.arange(size))), strict=True)) == sorted(
+        cells, key=lambda cell: cells[cell]
+    )
 
 
 def test_arrays_that_no_stage_accounts_for_are_still_drawn():
-    tensors, stages = network(3, 4, 2)
+    tensors, stages = chain(3, 4, 2)
     extra = Tensor("scale", (5, 5), sum(t.size for t in tensors))
     layout = layout_for([*tensors, extra], stages, SIZE)
     assert {p.name for p in layout.plates if p.kind != "activation"} == {t.name for t in tensors} | {"scale"}
     assert {p.name for p in layout.plates if p.kind == "activation"} == {"input", *(s.name for s in stages)}
 
 
-def test_an_empty_tensor_is_left_out_and_nothing_at_all_is_an_error():
+def test_an_empty_tensor_is_left_out_and_nothing_at_all_or_no_such_plate_is_an_error():
     layout = layout_for(*arrays((0, 3), (2, 2)), SIZE)
     assert [p.name for p in layout.plates] == ["t1"]
     for nothing in ([], [Tensor("w", (0,), 0)]):
         with pytest.raises(InputError, match="no weights"):
             layout_for(nothing, [], SIZE)
-
-
-def test_few_means_few():
-    assert layout_for(*network(7, 8), SIZE).mode == "few"
-    assert FEW == 64
-    assert layout_for(*network(8, 8), SIZE).mode != "few"
-
-
-def test_weights_are_the_largest_thing():
-    for widths in ((3, 3), (3, 16, 16, 3), (12, 64, 64, 64, 64, 3)):
-        layout = layout_for(*network(*widths), SIZE)
-        pixels = layout.camera.project(all_corners(layout))
-        assert np.prod(np.ptp(pixels, axis=0)) > 0.24 * SIZE[0] * SIZE[1]
+    with pytest.raises(UnknownNameError, match=r"'9.weight'.*t1"):
+        layout.plate("9.weight")
+    with pytest.raises(InputError, match="outside"):
+        layout.plate("t1").cell_centre(3, 0)
 
 
 def test_the_scene_takes_extra_room():
@@ -230,73 +152,41 @@ def test_the_scene_takes_extra_room():
     assert scene_rect((720, 1280))[2] == 720.0
 
 
-def test_plates_are_found_by_name():
-    layout = layout_for(*network(3, 3), SIZE)
-    assert layout.plate("0.bias").kind == "bias"
-    with pytest.raises(UnknownNameError, match=r"'9.weight'.*0.weight"):
-        layout.plate("9.weight")
-    with pytest.raises(InputError, match="outside"):
-        layout.plate("0.weight").cell_centre(3, 0)
-
-
-def test_an_upright_window_is_used():
-    """A chain lies down there: its cubes are larger than standing side by side would make them."""
-    wide, upright = (layout_for(*network(3, 16, 16, 3), size) for size in (SIZE, (720, 1280)))
+def test_a_chain_lies_down_where_its_cubes_are_larger_so():
+    wide, upright = (layout_for(*chain(3, 16, 16, 3), size) for size in (SIZE, (720, 1280)))
     assert abs(wide.plate("0.weight").axes[2][2]) < 0.5 < upright.plate("0.weight").axes[2][2]
     assert upright.pixels_per_cube() > wide.pixels_per_cube()
+    small = layout_for(*chain(2, 2, 1), SIZE)
+    assert small.pixels_per_cube() > 80, "large enough for a number"
+    assert len(small.trays) == 4, "weights and biases; activations have none"
+    np.testing.assert_array_equal(small.trays[:, :, 2], 0)
 
 
-def test_a_small_chain_lies_down_with_cubes_large_enough_for_a_number():
-    layout = layout_for(*network(2, 2, 1), SIZE)
-    assert layout.pixels_per_cube() > 80
-    assert len(layout.trays) == 4, "weights and biases; activations have none"
-    np.testing.assert_array_equal(layout.trays[:, :, 2], 0)
-
-
-@pytest.mark.parametrize("widths", [(3, *(4,) * 6, 3), (3, *(12,) * 4, 3), (3, 8, 8, 8, 3), (3, 500, 500, 3)])
-def test_no_plate_of_a_chain_is_hidden(widths):
-    layout = layout_for(*network(*widths), SIZE)
-    stages = [plate for plate in layout.plates if plate.name != "input"]
-    pixels = [layout.camera.project(plate.corners) for plate in stages]
-    spans = [(p.min(axis=0), p.max(axis=0)) for p in pixels]
-    for (a, first), (b, second) in combinations(zip(stages, spans, strict=True), 2):
-        if a.kind == b.kind == "weight":
-            clear = (first[1] <= second[0]) | (second[1] <= first[0])
-            assert clear.any(), (a.name, b.name)
-
-
-@pytest.mark.parametrize("widths", [(3, *(4,) * 6, 3), (3, *(12,) * 4, 3), (3, 8, 8, 8, 3), (3, 500, 500, 3)])
-def test_every_plate_of_a_chain_has_its_name_shape_and_range(widths):
-    tensors, stages = network(*widths)
+@pytest.mark.parametrize("widths", LONG)
+def test_no_plate_of_a_chain_is_hidden_and_each_has_its_name_shape_and_range(widths):
+    tensors, stages = chain(*widths)
     layout = layout_for(tensors, stages, SIZE)
-    shapes = {t.name: t.shape for t in tensors if t.role == "weight"}
-    x0, y0, x1, y1 = layout.rect
-    box = (x0, y0, x1 - x0, y1 - y0)
-    labels = FlowLabels(layout, shapes, {}, layout.camera.project, box)
-    assert [label.name for label in labels.plates] == list(shapes)
-    assert len(labels.ranges(dict.fromkeys(shapes, 0.5), DARK).texts) == len(shapes)
-    assert all(label.ranged for label in labels.plates)
-
-
-def test_a_range_gives_way_before_a_name():
-    tensors, stages = network(3, *(12,) * 4, 3)
-    layout = layout_for(tensors, stages, (480, 360))
-    shapes = {t.name: t.shape for t in tensors if t.role == "weight"}
-    x0, y0, x1, y1 = layout.rect
-    labels = FlowLabels(layout, shapes, {}, layout.camera.project, (x0, y0, x1 - x0, y1 - y0))
-    assert [label.name for label in labels.plates] == list(shapes)
-    assert not all(label.ranged for label in labels.plates)
-    shown = labels.ranges(dict.fromkeys(shapes, 0.5), DARK).texts
-    assert sum("\N{PLUS-MINUS SIGN}" in str(text) for text in shown) == sum(label.ranged for label in labels.plates)
+    spans = {p.name: layout.camera.project(p.corners) for p in layout.plates if p.kind == "weight"}
+    for (a, first), (b, second) in combinations(spans.items(), 2):
+        clear = (first.max(axis=0) <= second.min(axis=0)) | (second.max(axis=0) <= first.min(axis=0))
+        assert clear.any(), (a, b)
+    for size in (SIZE, (480, 360)) if widths == LONG[1] else (SIZE,):
+        layout = layout_for(tensors, stages, size)
+        x0, y0, x1, y1 = layout.rect
+        shapes = {name: layout.plate(name).shape for name in spans}
+        labels = FlowLabels(layout, shapes, {}, layout.camera.project, (x0, y0, x1 - x0, y1 - y0))
+        assert [label.name for label in labels.plates] == list(shapes)
+        ranged = [label.ranged for label in labels.plates]
+        assert all(ranged) == (size == SIZE), "a range gives way before a name"
+        shown = labels.ranges(dict.fromkeys(shapes, 0.5), DARK).texts
+        assert sum("\N{PLUS-MINUS SIGN}" in item.text for item in shown) == sum(ranged)
 
 
 def test_what_is_made_of_the_sample_before_any_weight_enters_the_first_plate():
-    tensors, stages = network(12, 64, 64, 3)
+    tensors, stages = chain(12, 64, 64, 3)
     waves = Stage("waves", "waves", 12, input_shape=(2,), shape=(12,))
-    plain, made = layout_for(tensors, stages, (1280, 720)), layout_for(tensors, [waves, *stages], (1280, 720))
+    plain, made = layout_for(tensors, stages, SIZE), layout_for(tensors, [waves, *stages], SIZE)
     assert made.mode == plain.mode != "few"
-    with pytest.raises(UnknownNameError):
-        made.plate("input")
     assert [plate.name for plate in made.plates] == [p.name if p.name != "input" else "waves" for p in plain.plates]
     for ours, theirs in zip(made.plates, plain.plates, strict=True):
         np.testing.assert_array_equal(ours.corners, theirs.corners)

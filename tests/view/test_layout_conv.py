@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,8 @@ from scalarviz import nn, optim
 from scalarviz.run.questions.ranges import Range, extent
 from scalarviz.view.cubes.scale import ActivationScale, rows_of
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.space.conv import map_grid
 from scalarviz.view.space.layout import layout_for
+from scalarviz.view.space.plane import map_grid
 
 
 def run_of(*layers, shape=(1, 8, 8), outputs=10):
@@ -35,44 +37,29 @@ def layout():
     return layout_for(run.tensors, run.stages, (1280, 720))
 
 
-def test_stages_know_the_shapes_of_pictures():
-    run = usual()
-    shapes = [(s.kind, s.input_shape, s.shape) for s in run.stages]
-    assert shapes[:3] == [
-        ("conv2d", (1, 8, 8), (6, 8, 8)), ("relu", (6, 8, 8), (6, 8, 8)), ("max_pool2d", (6, 8, 8), (6, 4, 4))
-    ]  # fmt: skip
-    assert shapes[-1] == ("linear", (48,), (10,))
+@pytest.mark.parametrize(
+    ("layers", "shape", "outputs", "shapes"),
+    [((nn.Conv2d(1, 6, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(96, 10)), (1, 8, 8), 10,
+      [((1, 8, 8), (6, 8, 8)), ((6, 8, 8), (6, 8, 8)), ((6, 8, 8), (6, 4, 4)), ((96,), (10,))]),
+     ((nn.Unflatten((2, 9, 7)), nn.Conv2d(2, 3, (3, 2), stride=2, padding=(1, 0)), nn.Flatten(), nn.Linear(45, 2)),
+      (126,), 2, [((2, 9, 7), (3, 5, 3)), ((45,), (2,))])],
+)  # fmt: skip
+def test_stages_know_the_shapes_of_pictures(layers, shape, outputs, shapes):
+    run = run_of(*layers, shape=shape, outputs=outputs)
+    assert [(s.input_shape, s.shape) for s in run.stages] == shapes
 
 
-def test_shapes_follow_stride_padding_and_unflatten():
-    layers = (
-        nn.Unflatten((2, 9, 7)),
-        nn.Conv2d(2, 3, (3, 2), stride=2, padding=(1, 0)),
-        nn.Flatten(),
-        nn.Linear(45, 2),
-    )
-    run = run_of(*layers, shape=(126,), outputs=2)
-    assert [(s.input_shape, s.shape) for s in run.stages] == [((2, 9, 7), (3, 5, 3)), ((45,), (2,))]
-
-
-def test_everything_is_read_from_left_to_right(layout):
+def test_everything_is_read_from_left_to_right_and_no_plate_hides_another(layout):
     order = ["input", "0.weight", "0.bias", "1", "2", "3.weight", "3.bias", "4", "5", "7.weight"]
-    plates = [layout.plate(name) for name in order]
-    left = [layout.camera.project(p.corners)[:, 0].min() for p in plates]
+    left = [layout.camera.project(layout.plate(name).corners)[:, 0].min() for name in order]
     assert left == sorted(left)
     assert {p.name for p in layout.plates} == {*order, "7.bias"}
-
-
-def test_no_plate_hides_another_and_all_are_in_their_rectangle(layout):
-    x0, y0, x1, y1 = layout.rect
-    for k, plate in enumerate(layout.plates):
-        flat = layout.camera.project(plate.corners)
-        assert (flat >= (x0, y0)).all()
-        assert (flat <= (x1, y1)).all()
-        low, high = plate.bounds[:, 1:]  # all stand in the plane x = 0
-        for other in layout.plates[:k]:
-            apart = (other.bounds[0, 1:] >= high) | (other.bounds[1, 1:] <= low)
-            assert apart.any(), (plate.name, other.name)
+    flat = layout.camera.project(layout.outline)
+    assert (flat >= layout.rect[:2]).all()
+    assert (flat <= layout.rect[2:]).all()
+    for a, b in combinations(layout.plates, 2):  # all stand in the plane x = 0
+        apart = (a.bounds[0, 1:] >= b.bounds[1, 1:]) | (b.bounds[0, 1:] >= a.bounds[1, 1:])
+        assert apart.any(), (a.name, b.name)
 
 
 def test_a_map_shows_the_number_of_its_place(layout):
@@ -81,7 +68,7 @@ def test_a_map_shows_the_number_of_its_place(layout):
     c, y, x = 4, 1, 3
     rows, columns = plate.grid.cells
     tiles = (columns + 1) // 5
-    assert plate.grid.place(c * 16 + y * 4 + x) == (c // tiles * 5 + y, c % tiles * 5 + x)
+    assert plate.grid.places(c * 16 + y * 4 + x) == (c // tiles * 5 + y, c % tiles * 5 + x)
     assert rows * columns > plate.size
 
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
-from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.space.hull import convex_hull
+from scalarviz.view.space.camera import convex_hull
 from scalarviz.view.space.viewpoint import LEAST, shift_to
-from scalarviz.view.workbench import Workbench
+from tests.kit.plates import bench_of as kit_bench
 
 X = np.random.default_rng(0).random((16, 3))
 points = st.lists(st.tuples(st.integers(-40, 40), st.integers(-40, 40)), min_size=3, max_size=8, unique=True)
@@ -31,10 +30,7 @@ def scene(*hidden):
 
 def bench_of(hidden, size):
     made = scene(*hidden)
-    with offscreen():
-        bench = Workbench(made, size)
-        bench.update(made.run.frame(made.probe))
-    return bench
+    return kit_bench(made, size)
 
 
 def normals(corners):

@@ -7,14 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalarviz.run.core.frame import Tensor
 from scalarviz.run.questions.ranges import Range
-from scalarviz.view.cubes.atlas import NAN, NOT_COMPUTED, POS_INF
-from scalarviz.view.cubes.sizes import Sizing
+from scalarviz.view.cubes.atlas import NAN, NOT_COMPUTED, POS_INF, Sizing
 from scalarviz.view.cubes.slab import SlabVisual, block_means, cells_per_pixel, variant_for
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.space.layout import layout_for
+from tests.kit.plates import arrays, whole
 
 SIDE = 1000
 ROW, COL = np.indices((SIDE, SIDE))
@@ -45,7 +43,7 @@ def test_a_block_has_the_mean_of_its_cubes(rows, cols, block, seed):
 
 
 def slab_of(size):
-    layout = layout_for([Tensor("w", (SIDE, SIDE), 0)], [], size, (0.0, 0.0, float(size[0]), float(size[1])))
+    layout = whole(arrays((SIDE, SIDE)), size)
     with offscreen():
         return layout, SlabVisual(layout)
 

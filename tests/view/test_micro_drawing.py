@@ -22,7 +22,7 @@ from scalarviz.view.micro.ribbon import arrow_at, arrows, ribbon
 from scalarviz.view.micro.sentence import sentence
 from scalarviz.view.micro.told import Formula, Phase, Sentence, Word
 from scalarviz.view.micro.writing import face_of_gradient, face_of_product, face_of_update, of_product, words_of
-from scalarviz.view.notes.offsets import WIDE, Rows
+from scalarviz.view.notes.layer import WIDE, Rows
 from scalarviz.view.out.offscreen import offscreen
 
 pytestmark = pytest.mark.gl

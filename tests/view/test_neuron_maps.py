@@ -23,7 +23,7 @@ from scalarviz.view.panels.neuron_card import hidden_of
 from scalarviz.view.panels.neuron_maps import Button, near, rounded_up
 from scalarviz.view.space.chain import chain_of
 from scalarviz.view.space.layout import layout_for
-from scalarviz.view.space.turning import WAYS, Turns
+from scalarviz.view.space.lying import WAYS, Turns
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.workbench import Workbench
 

@@ -15,7 +15,7 @@ from scalarviz.run.panels import LossCurve
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.space.pose import pose_of, size_of
+from scalarviz.view.space.camera import pose_of, size_of
 from scalarviz.view.space.viewpoint import GLIDE
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror

@@ -14,11 +14,11 @@ from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run import Scene
 from scalarviz.run.panels import LossCurve, Painting, psnr
+from scalarviz.view.cubes.scale import paint as painted
 from scalarviz.view.ink.places import COLUMN
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels import painting as easels
 from scalarviz.view.panels.painting import FILM, STILL, Easel, easel_boxes, easel_height
-from scalarviz.view.render import paint as painted
 from scalarviz.view.workbench import Workbench
 
 RNG = np.random.default_rng(8)

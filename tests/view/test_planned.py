@@ -11,21 +11,17 @@ from scalarviz.scenes import microgpt
 from scalarviz.run import Moment
 from scalarviz.run.panels import WordBoard
 from scalarviz.view.ink.maps import get_map
-from scalarviz.view.ink.text import CAP_HEIGHT, measure
 from scalarviz.view.ink.theme import rgb
-from scalarviz.view.out.desktop import Window
 from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.panels.word_scene import greys
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.actions import Here
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.telling import ending_caps
-from scalarviz.view.workbench import Workbench
+from tests.kit.plates import again, bench_of, box_of, overlap, said, texts
 
-pytestmark = [
-    pytest.mark.gl,
-    pytest.mark.filterwarnings("ignore:.*is marked as deprecated:DeprecationWarning"),  # vispy's use of Qt
-]
+pytestmark = pytest.mark.gl
 
 ORDER = ["token", "position", "q", "k", "v", "o", "up", "down", "letters"]
 KEYS = (("Space", "run"), ("E", "type a name"))
@@ -56,54 +52,30 @@ def bench(scene):
 
 
 def shown(scene, size=(1280, 720), theme="dark", keys=KEYS):
-    with offscreen():
-        bench = Workbench(scene, size, theme, keys=keys)
-        bench.update(bench.subject.frame(), "numpy")
-    return bench
+    return bench_of(scene, size, theme=theme, keys=keys)
 
 
 def drawer_of(bench):
     return bench.side.drawer(WordBoard)
 
 
-def again(bench, seconds=None):
-    with offscreen():
-        bench.update(bench.subject.frame(), "numpy", seconds)
-    return [t.text for sketch in bench.sketches for t in sketch.texts]
-
-
-def texts(bench):
-    return [t for sketch in bench.sketches for t in sketch.texts]
-
-
-def box_of(t):
-    wide = measure(t.text, t.size, t.bold)
-    left = t.x - {"left": 0.0, "middle": 0.5, "right": 1.0}[t.anchor] * wide
-    return left, t.y - CAP_HEIGHT * t.size, left + wide, t.y
-
-
-def overlap(a, b):
-    return min(a[2], b[2]) - max(a[0], b[0]) > 1 and min(a[3], b[3]) - max(a[1], b[1]) > 1
+def after(bench, seconds=None):
+    return said(again(bench, seconds))
 
 
 # ---- where it stands
 
 
-def test_plates_are_named_and_read_from_left_to_right(bench):
-    captions = bench.scenery.blueprint.captions
-    assert [c.title for c in captions] == ORDER
-    assert [h.text for h in bench.scenery.blueprint.headings] == ["embedding", "attention", "MLP", "head"]
-    assert [h.count for h in bench.scenery.blueprint.headings] == [16 * 27 + 256, 1024, 2048, 16 * 27]
-    places = [(c.x, c.y) for c in captions]
+def test_plates_are_named_read_from_left_to_right_and_fill_the_picture(bench):
+    sheet, low, high = bench.scenery.blueprint, [], []
+    assert [c.title for c in sheet.captions] == ORDER
+    assert [(h.text, h.count) for h in sheet.headings] == [("embedding", 16 * 27 + 256), ("attention", 1024),
+                                                           ("MLP", 2048), ("head", 16 * 27)]  # fmt: skip
+    places = [(c.x, c.y) for c in sheet.captions]
     assert places == sorted(places)
-    assert not any("weight" in t.text and "." in t.text for t in texts(bench))
-
-
-def test_a_plate_stands_below_its_name_and_fills_the_picture(bench):
-    low, high = [], []
-    for caption in bench.scenery.blueprint.captions:
-        plate = bench.layout.plate(caption.tensor)
-        corners = bench.project(plate.corners)
+    assert not any("weight" in text and "." in text for text in said(bench))
+    for caption in sheet.captions:  # a plate stands below its name
+        corners = bench.project(bench.layout.plate(caption.tensor).corners)
         assert abs(corners[:, 0].min() - caption.x) < 4
         assert 36 < corners[:, 1].min() - caption.y < 46
         low.append(corners[:, 0].min())
@@ -125,45 +97,34 @@ def test_no_text_lies_on_another_or_leaves_the_picture(scene, size, theme, word)
     beside_maps = [t for t in texts(bench) if t.size == 12]
     boxes = [(t, box_of(t)) for t in texts(bench) if t not in beside_maps]
     for t, (left, top, right, bottom) in boxes:
-        assert left >= -1, t
-        assert top >= -1, t
-        assert right <= wide + 1, t
-        assert bottom <= high + 1, t
+        assert min(left, top) >= -1, t
+        assert max(right - wide, bottom - high) <= 1, t
         assert t.size >= 13, t
     for (s, a), (t, b) in combinations(boxes, 2):
-        assert not overlap(a, b), (s.text, t.text, a, b)
+        assert not overlap(a, b, 1), (s.text, t.text, a, b)
 
 
-def test_several_layers_and_narrow_pictures_stand_as_before_with_names(tmp_path):
+def test_several_layers_and_narrow_pictures_stand_as_before_with_names(scene, tmp_path):
     made = build(tmp_path, layers=2)
     bench = shown(made)
     assert not bench.spread
-    said = [t.text for t in texts(bench)]
-    assert {"token", "q 1", "down 2", "letters", "reads olivia"} <= set(said)
+    assert {"token", "q 1", "down 2", "letters", "reads olivia"} <= set(said(bench))
     made.run.close()
-
-
-def test_a_narrow_picture_keeps_the_word_in_its_block(scene):
-    bench = shown(scene, (720, 1280))
-    assert not bench.spread
-    assert "reads olivia" in [t.text for t in texts(bench)]
+    narrow = shown(scene, (720, 1280))
+    assert not narrow.spread
+    assert "reads olivia" in said(narrow)
 
 
 def test_turned_by_hand_it_shows_plates_alone_and_comes_back(bench):
-    with offscreen():
-        bench.orbit(60, 0)
-    said = again(bench)
+    bench.orbit(60, 0)
+    found = after(bench)
     assert bench.scenery.blueprint is None
-    assert "head 1" not in said
-    assert "what comes next" in said
-    assert "new names" in said
+    assert "head 1" not in found
+    assert {"what comes next", "new names", "up"} <= set(found)  # names stay
     boxes = [(t.text, box_of(t)) for t in texts(bench) if t.x > bench.places.scene[2]]
-    assert not [(a[0], b[0]) for a, b in combinations(boxes, 2) if overlap(a[1], b[1])]
-    assert "up" in said  # names stay
-    with offscreen():
-        bench.fit_camera()
-        bench.update(bench.subject.frame(), "numpy", None)
-    assert "head 1" in again(bench)
+    assert not [(a[0], b[0]) for a, b in combinations(boxes, 2) if overlap(a[1], b[1], 1)]
+    bench.fit_camera()
+    assert "head 1" in after(bench)
 
 
 # ---- what is drawn there
@@ -273,11 +234,11 @@ def test_a_rate_that_has_come_to_nothing_is_said_with_the_last_one(tmp_path):
     made = build(tmp_path, lr=0.003)
     bench = shown(made, keys=())
     made.run.step(49)
-    assert "lr 6e\N{MINUS SIGN}5" in again(bench)
+    assert "lr 6e\N{MINUS SIGN}5" in after(bench)
     made.run.step(1)
-    said = again(bench)
-    assert "lr 0 (was 6e\N{MINUS SIGN}5)" in said
-    assert "lr 0.0" not in said
+    found = after(bench)
+    assert "lr 0 (was 6e\N{MINUS SIGN}5)" in found
+    assert "lr 0.0" not in found
     made.run.close()
 
 
@@ -296,132 +257,93 @@ def test_attention_has_its_letters_where_they_can_be_read(scene, high, word, sid
 # ---- hands
 
 
-class Hand:
-    """A window, a mouse and a keyboard."""
-
-    def __init__(self, window):
-        self.window, self.view, self.bench = window, window.view, window.view.bench
-
-    def spin(self, seconds):
-        import time
-
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            self.window.application.process_events()
-            time.sleep(0.002)
-
-    def xdo(self, *words):
-        import subprocess
-
-        subprocess.run(["xdotool", *map(str, words)], check=True)
-        self.spin(0.08)
-
-    def click(self, x, y):
-        at = np.array([x, y]) * self.bench.scale
-        corner = self.window.canvas.native.mapToGlobal(self.window.canvas.native.rect().topLeft())
-        self.xdo("mousemove", corner.x() + round(at[0]), corner.y() + round(at[1]))
-        self.xdo("click", 1)
-
-    def until(self, condition):
-        import time
-
-        end = time.monotonic() + 10
-        while not condition():
-            assert time.monotonic() < end, "it did not happen in time"
-            self.spin(0.02)
-
-
 @pytest.fixture
-def hand(screen, tmp_path):
+def view(tmp_path):
     made = build(tmp_path)
     made.run.step(5)
-    window = Window(lambda size: LiveView(made, size, playing=False), "microgpt", (1280, 800), shots="out").show()
-    driver = Hand(window)
-    driver.until(lambda: window.canvas.native.isActiveWindow() or window.canvas.native.hasFocus())
-    driver.xdo("mousemove", 1200, 300)  # away from the word
-    driver.until(lambda: drawer_of(driver.bench).state.field is not None)
-    yield driver
-    window.close()
+    host = Unseen(lambda size: LiveView(made, size, playing=False), (1280, 800))
+    with offscreen():
+        host.view.tick(0.5)
+        yield host.view
+        host.view.close()
 
 
-def test_a_word_is_typed_in_the_window_without_pointing(hand):
-    state, bench = drawer_of(hand.bench).state, hand.bench
-    hand.xdo("key", "g")
+def click(view, x, y):
+    at = (x * view.bench.scale, y * view.bench.scale)
+    view.press(at)
+    view.release(at)
+    view.tick(0.3)
+
+
+def test_a_word_is_typed_without_pointing_and_other_keys_keep_their_meaning(view):
+    state, bench = drawer_of(view.bench).state, view.bench
+    view.key("g", "g")
     assert bench.colouring.quantity == "gradient"  # nothing is being typed: letters are keys
-    hand.xdo("key", "e")
+    view.key("e", "e")
     assert state.typing
     for letter in "wgcf":
-        hand.xdo("key", letter)
-    assert state.word == "wgcf"
-    assert bench.colouring.quantity == "gradient"  # no letter did anything else
-    step = hand.view.frame().step
-    hand.xdo("key", "Right")
-    hand.until(lambda: hand.view.frame().step == step + 1)  # other keys keep their meaning
-    hand.xdo("key", "Return")
+        view.key(letter, letter)
+    assert (state.word, bench.colouring.quantity) == ("wgcf", "gradient")  # no letter did anything else
+    step = view.frame().step
+    view.key("Right")
+    view.tick(0.3)
+    assert view.frame().step == step + 1
+    view.key("Return")
     assert not state.typing
-    hand.xdo("key", "w")
+    view.key("w", "w")
     assert (state.word, bench.colouring.quantity) == ("wgcf", "weight")
-    hand.xdo("key", "e")
-    hand.xdo("key", "a")
-    hand.xdo("key", "Escape")
+    for key in ("e", "a", "Escape"):
+        view.key(key, key if len(key) == 1 else "")
     assert (state.word, state.typing) == ("wgcf", False)
-    assert not hand.window.closed
 
 
-def test_before_the_first_step_the_field_takes_the_place_of_the_story(screen, tmp_path):
+def test_field_letters_and_maps_are_clicked(view):
+    state = drawer_of(view.bench).state
+    x, y, wide, high = state.field
+    click(view, x + wide / 2, y + high / 2)
+    assert state.typing
+    view.key("i", "i")
+    view.tick(0.5)
+    cell = next(box for box, k in state.places if k == 0 and box[1] > y)
+    click(view, cell[0] + 10, cell[1] + 15)
+    assert (state.word, state.chosen) == ("i", 0)
+    view.key("Escape")
+    view.tick(0.5)
+    box = next(box for box, k in state.places if k == 3 and box[1] < y)
+    click(view, box[0] + box[2] / 2, box[1] + box[3] / 2)
+    assert state.chosen == 3
+    assert view.bench.selected is None
+
+
+def test_braces_move_the_temperature(view):
+    drawer = drawer_of(view.bench)
+    for key, wanted in (("}", 0.7), ("{", 0.6), ("{", 0.5)):
+        view.key("braceright" if key == "}" else "braceleft", key, shift=True)
+        assert drawer.temperature == pytest.approx(wanted)
+    view.tick(0.5)
+    assert any("temperature 0.5" in text for text in said(view.bench))
+
+
+def test_before_the_first_step_the_field_takes_the_place_of_the_story(tmp_path):
     made = build(tmp_path)
-    window = Window(
-        lambda size: LiveView(made, size, playing=True, wait=None), "microgpt", (1280, 800), shots="out"
-    ).show()
-    hand = Hand(window)
-    hand.until(lambda: window.canvas.native.isActiveWindow() or window.canvas.native.hasFocus())
-    hand.until(lambda: any("invent names" in t.text for t in texts(hand.bench)))
-    assert "what comes next" not in [t.text for t in texts(hand.bench)]
-    x, y, wide, high = drawer_of(hand.bench).state.field
-    hand.click(x + wide / 2, y + high / 2)  # what is not to be seen is not touched
-    assert not drawer_of(hand.bench).typing
-    hand.xdo("key", "e")
-    hand.xdo("key", "b")
-    hand.until(lambda: "what comes next" in [t.text for t in texts(hand.bench)])
-    assert not any("invent names" in t.text for t in texts(hand.bench))
-    hand.xdo("key", "Return")
-    hand.xdo("key", "Tab")
-    hand.xdo("key", "e")
-    assert not drawer_of(hand.bench).typing
-    assert "not shown here" in hand.view.notice()
-    window.close()
+    view = Unseen(lambda size: LiveView(made, size, playing=True, wait=None), (1280, 800)).view
+    with offscreen():
+        view.tick(0.0)
+        assert any("invent names" in text for text in said(view.bench))
+        assert "what comes next" not in said(view.bench)
+        x, y, wide, high = drawer_of(view.bench).state.field
+        at = ((x + wide / 2) * view.bench.scale, (y + high / 2) * view.bench.scale)
+        view.press(at)
+        view.release(at)
+        typed = drawer_of(view.bench).typing
+        view.key("e", "e")
+        view.tick(0.5)
+        shown_then = said(view.bench)
+        view.close()
+    assert not typed  # what is not to be seen is not touched
+    assert "what comes next" in shown_then
 
 
 def test_at_the_end_it_is_said_that_a_name_can_be_typed(scene):
-    caps = [cap.key for cap in ending_caps(Here(subject_of(scene)))]
-    assert caps[:2] == ["R", "E"]
-    other = subject_of({"w": np.eye(2)})
-    assert "E" not in [cap.key for cap in ending_caps(Here(other))]
-
-
-def test_field_letters_and_maps_are_clicked_in_the_window(hand):
-    drawer = drawer_of(hand.bench)
-    state = drawer.state
-    x, y, wide, high = state.field
-    hand.click(x + wide / 2, y + high / 2)
-    assert state.typing
-    hand.xdo("key", "i")
-    cell = next(box for box, k in state.places if k == 0 and box[1] > y)
-    hand.click(cell[0] + 10, cell[1] + 15)
-    assert (state.word, state.chosen) == ("i", 0)
-    hand.xdo("key", "Escape")
-    hand.until(lambda: state.word == "olivia" and len(state.places) > 20)
-    box = next(box for box, k in state.places if k == 3 and box[1] < y)
-    hand.click(box[0] + box[2] / 2, box[1] + box[3] / 2)
-    assert state.chosen == 3
-    assert hand.bench.selected is None
-
-
-def test_braces_move_the_temperature_in_the_window(hand):
-    drawer = drawer_of(hand.bench)
-    hand.xdo("key", "braceright")
-    assert drawer.temperature == 0.7
-    hand.xdo("key", "braceleft")
-    hand.xdo("key", "braceleft")
-    assert drawer.temperature == 0.5
-    hand.until(lambda: any("temperature 0.5" in t.text for t in texts(hand.bench)))
+    assert [cap.key for cap in ending_caps(Here(subject_of(scene)))][:2] == ["R", "E"]
+    assert "E" not in [cap.key for cap in ending_caps(Here(subject_of({"w": np.eye(2)})))]

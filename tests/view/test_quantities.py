@@ -13,7 +13,7 @@ from scalarviz.errors import TypeMismatchError, UnknownNameError
 from scalarviz.run import Scene
 from scalarviz.run.edits import Change
 from scalarviz.run.questions.ranges import extent
-from scalarviz.view.cubes.quantity import OWN
+from scalarviz.view.cubes.scale import OWN
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.out.unseen import Unseen

@@ -5,38 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scalarviz.run.scene.scene import Scene
-from scalarviz.view.ink.text import CAP_HEIGHT, measure
-from scalarviz.view.notes.rows import row_names
-from scalarviz.view.notes.taken import Taken
+from scalarviz.view.notes.placer import Placer, row_names
 from scalarviz.view.notes.values import _fitting
-from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.space.plate import Grid, Plate
 from scalarviz.view.workbench import Workbench
+from tests.kit.plates import Box, again, bench_of, box_of, texts
 
 from .test_first_sample import own_scene
 
 pytestmark = pytest.mark.gl
-Box = tuple[float, float, float, float]
-
-
-def bench_of(scene: Scene, size: tuple[int, int]) -> Workbench:
-    with offscreen():
-        bench = Workbench(scene, size)
-        bench.update(bench.subject.frame())
-    return bench
 
 
 def boxes(bench: Workbench, prefix: str) -> dict[int, Box]:
     """Left, top, right, bottom of the names ``to y0``, by their number."""
-    found = {}
-    for sketch in bench.sketches:
-        for t in sketch.texts:
-            if t.text.startswith(prefix) and t.text[len(prefix) :].isdigit():
-                wide = measure(t.text, t.size, t.bold)
-                left = t.x - {"left": 0.0, "middle": 0.5, "right": 1.0}[t.anchor] * wide
-                found[int(t.text[len(prefix) :])] = (left, t.y - CAP_HEIGHT * t.size, left + wide, t.y)
-    return found
+    named = [t for t in texts(bench) if t.text.startswith(prefix) and t.text[len(prefix) :].isdigit()]
+    return {int(t.text[len(prefix) :]): box_of(t) for t in named}
 
 
 def faces(bench: Workbench, name: str, up: bool) -> list[np.ndarray]:
@@ -98,14 +81,12 @@ def test_from_every_camera_the_nearest_row_is_its_own() -> None:
     bench = bench_of(scene, (1280, 720))
     rng = np.random.default_rng(0)
     shown = 0
-    with offscreen():
-        for _ in range(120):
-            bench.orbit(*(rng.uniform(-300, 300, 2) * (1.0, 0.4)))
-            bench.update(bench.subject.frame(), "", 0.02)
-            named = boxes(bench, "to y")
-            assert sorted(named) in ([], [0, 1, 2])  # all or none: one alone would be a riddle
-            check(bench, named, "0.weight")
-            shown += bool(named)
+    for _ in range(120):
+        bench.orbit(*(rng.uniform(-300, 300, 2) * (1.0, 0.4)))
+        named = boxes(again(bench, 0.02), "to y")
+        assert sorted(named) in ([], [0, 1, 2])  # all or none: one alone would be a riddle
+        check(bench, named, "0.weight")
+        shown += bool(named)
     assert shown > 60
     scene.run.close()
 
@@ -117,15 +98,14 @@ def test_names_of_inputs_stand_beside_their_own_cubes_too() -> None:
     assert plate is not None
     assert sorted(boxes(bench, "x")) == [0, 1, 2]
     shown = 0
-    with offscreen():
-        for step in range(40):
-            named = boxes(bench, "x")
-            for unit, box in named.items():
-                away = [distance(box, points) for points in faces(bench, "input", True)]
-                assert int(np.argmin(away)) == unit
-            shown += bool(named)
-            bench.orbit(45.0, 6.0 * (-1) ** step)
-            bench.update(bench.subject.frame(), "", 0.02)
+    for step in range(40):
+        named = boxes(bench, "x")
+        for unit, box in named.items():
+            away = [distance(box, points) for points in faces(bench, "input", True)]
+            assert int(np.argmin(away)) == unit
+        shown += bool(named)
+        bench.orbit(45.0, 6.0 * (-1) ** step)
+        again(bench, 0.02)
     assert shown > 10
     scene.run.close()
 
@@ -138,6 +118,6 @@ def test_of_a_hundred_thousand_rows_two_say_that_there_is_no_room() -> None:
         asked.append(len(np.reshape(points, (-1, 3))))
         return np.reshape(points, (-1, 3))[:, :2] * 0.1
 
-    assert row_names(plate, [f"y{k}" for k in range(count)], 1, project, Taken((0.0, 0.0, 640.0, 360.0))) == []
+    assert row_names(plate, [f"y{k}" for k in range(count)], 1, project, Placer((0.0, 0.0, 640.0, 360.0))) == []
     assert _fitting(plate, project, "+0.00") == 0
     assert sum(asked) < 100

@@ -6,20 +6,12 @@ import numpy as np
 import pytest
 
 from scalarviz.view.cubes.outline import seen_outline
-from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
+from tests.kit.plates import again, bench_of
 
 from .test_first_sample import own_scene
 
 pytestmark = pytest.mark.gl
-
-
-def bench_of(*widths: int, size: tuple[int, int] = (1280, 720)) -> Workbench:
-    scene = own_scene(*widths)
-    with offscreen():
-        bench = Workbench(scene, size)
-        bench.update(bench.subject.frame())
-    return bench
 
 
 def parts_of(bench: Workbench, plate: int, element: int) -> list[np.ndarray]:
@@ -31,7 +23,7 @@ def plate_number(bench: Workbench, name: str) -> int:
 
 
 def test_a_cube_that_nothing_covers_has_a_closed_outline_around_all_of_it() -> None:
-    bench = bench_of(3, 3)
+    bench = bench_of(own_scene(3, 3))
     plate = bench.layout.plate("0.weight")
     for element in (6, 7, 8):  # the row in front
         (path,) = parts_of(bench, plate_number(bench, "0.weight"), element)
@@ -42,7 +34,7 @@ def test_a_cube_that_nothing_covers_has_a_closed_outline_around_all_of_it() -> N
 
 
 def test_behind_another_row_only_the_top_face_is_outlined() -> None:
-    bench = bench_of(3, 3)
+    bench = bench_of(own_scene(3, 3))
     plate = bench.layout.plate("0.weight")
     for element in range(6):
         (path,) = parts_of(bench, plate_number(bench, "0.weight"), element)
@@ -55,10 +47,9 @@ def test_behind_another_row_only_the_top_face_is_outlined() -> None:
 
 @pytest.mark.parametrize("turn", [(0, 0), (-260, 30), (300, -10), (500, 40), (160, -25)])
 def test_as_much_of_it_is_drawn_as_is_seen_of_the_cube(turn: tuple[int, int]) -> None:
-    bench = bench_of(3, 5, 5, 3)
-    with offscreen():
-        bench.orbit(*turn)
-        bench.update(bench.subject.frame(), "", 0.02)
+    bench = bench_of(own_scene(3, 5, 5, 3))
+    bench.orbit(*turn)
+    again(bench, 0.02)
     hidden = seen = 0
     for index, plate in enumerate(bench.layout.plates):
         for element in range(plate.size) if plate.kind != "activation" else ():
@@ -82,10 +73,9 @@ def test_as_much_of_it_is_drawn_as_is_seen_of_the_cube(turn: tuple[int, int]) ->
 
 
 def test_the_line_to_the_panel_crosses_no_cube() -> None:
-    bench = bench_of(3, 3, size=(640, 720))  # the inspector stands below the cubes where there is no column
-    with offscreen():
-        bench.select(0)
-        bench.update(bench.subject.frame())
+    bench = bench_of(own_scene(3, 3), (640, 720))  # the inspector stands below the cubes where there is no column
+    bench.select(0)
+    again(bench)
     shapes = bench.overlays[0][0].triangles
     thin = shapes[(shapes[:, 5] < 0.8) & (shapes[:, 5] > 0.6)]  # half of 1.4 px: the leader
     assert len(thin)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalarviz import nn
-from scalarviz.view.cubes.region import cells_of, sides_of
+from scalarviz.view.cubes.outline import cells_of, sides_of
 from scalarviz.view.screen.selection import Selection, joined, parts_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.plate import Plate, grid_for
@@ -106,7 +106,7 @@ def test_the_cells_are_those_of_the_elements(shape):
     for _ in range(20):
         mask = rng.random(size) < 0.3
         cells = cells_of(plate, mask)
-        assert all(cells[grid.place(int(k))] == mask[k] for k in range(size))
+        assert all(cells[grid.places(k)] == mask[k] for k in range(size))
     if len(shape) == 4:  # a row of kernels is one region, gaps included
         mask = np.zeros(shape, bool)
         mask[1] = True

@@ -8,20 +8,18 @@ import pytest
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run import Scene
-from scalarviz.run.core.frame import Tensor
 from scalarviz.run.questions.ranges import Range
-from scalarviz.view.cubes.sizes import LEAST, THRESHOLDS, Sizing
+from scalarviz.view.cubes.atlas import LEAST, THRESHOLDS, Sizing
 from scalarviz.view.cubes.slab import SlabVisual
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.render import render
 from scalarviz.view.screen.strip import bar_pixels
-from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.camera import fit
 from scalarviz.view.space.layout import layout_for
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.workbench import Workbench
+from tests.kit.plates import again, arrays, bench_of, said
 
 SIZE = (480, 320)
 X = np.random.default_rng(0).random((16, 3))
@@ -29,8 +27,7 @@ X = np.random.default_rng(0).random((16, 3))
 
 def straight_on(shape):
     """A plate of this shape seen from straight before it, so that only main faces are seen."""
-    tensors = [Tensor("w", shape, 0)]
-    layout = layout_for(tensors, [], SIZE)
+    layout = layout_for(*arrays(shape), SIZE)
     (plate,) = layout.plates
     outward = plate.axes[2] / plate.pitch
     azimuth = float(np.degrees(np.arctan2(outward[0], -outward[1])))
@@ -132,7 +129,7 @@ def live():
 
 def texts(view):
     view.tick(0.5)
-    return [item.text for sketch in view.bench.sketches for item in sketch.texts]
+    return said(view.bench)
 
 
 @pytest.mark.gl
@@ -173,25 +170,12 @@ def test_inside_an_opened_step_cubes_are_alike(live):
 
 
 @pytest.mark.gl
-def test_the_hidden_part_of_the_legend_is_blank():
+def test_a_picture_is_that_of_its_arguments_at_another_size_too_and_the_legend_is_blank_where_cubes_are_hidden():
+    bench = bench_of({"a": np.random.default_rng(0).normal(size=(5, 6))}, SIZE, sizing=Sizing(True, 0.1))
+    bench.resize((640, 360))
+    assert again(bench).slab.sizing == Sizing(True, 0.1)
     bar = bar_pixels(get_map("weight"), 100, (0.4, 0.6), "#123456")[0]
-    blank = np.all(bar == (0x12, 0x34, 0x56), axis=1)
-    np.testing.assert_array_equal(np.flatnonzero(blank), np.arange(40, 60))
-
-
-@pytest.mark.gl
-def test_another_size_of_the_picture_keeps_it():
-    subject = subject_of({"a": np.random.default_rng(0).normal(size=(5, 6))})
-    with offscreen():
-        bench = Workbench(subject, SIZE, sizing=Sizing(True, 0.1))
-        bench.update(subject.frame())
-        bench.resize((640, 360))
-        bench.update(subject.frame())
-        assert bench.slab.sizing == Sizing(True, 0.1)
-
-
-@pytest.mark.gl
-def test_a_picture_is_that_of_its_arguments():
+    assert np.flatnonzero(np.all(bar == (0x12, 0x34, 0x56), axis=1)).tolist() == list(range(40, 60))
     array = {"a": np.array([[1.0, 0.5], [0.01, -1.0]])}
     plain = render(array, SIZE)
     assert np.any(render(array, SIZE, sized=True) != plain)

@@ -5,13 +5,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.view.cubes.atlas import DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF
 from scalarviz.view.cubes.slab import SlabVisual
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.theme import get_theme, rgb
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.space.layout import layout_for
+from tests.kit.plates import arrays, chain
 
 pytestmark = pytest.mark.gl
 
@@ -20,13 +20,11 @@ VALUES = [0.5, np.nan, np.inf, -np.inf, 3.0, -3.0, 0.5, 0.5]
 
 
 def one_layer(theme="dark"):
-    weight, bias = Tensor("w", (3, 3), 0), Tensor("b", (3,), 9, "bias")
-    layout = layout_for([weight, bias], [Stage("0", "linear", 3, weight, bias)], (1280, 720))
-    return build(layout, theme)
+    return build(layout_for(*chain(3, 3), (1280, 720)), theme)
 
 
 def grid(rows, cols, size, theme="dark"):
-    return build(layout_for([Tensor("w", (rows, cols), 0)], [], size), theme)
+    return build(layout_for(*arrays((rows, cols)), size), theme)
 
 
 def build(layout, theme):
@@ -67,12 +65,12 @@ def face(layout, image, plate, i, j, points=41):
 def test_each_mark_has_a_shape_of_its_own_even_in_grey(large, theme):
     if large:
         layout, visual = one_layer(theme)
-        count, plate = 12, layout.plate("w")
+        count, plate = 12, layout.plates[0]
         places = {mark: divmod(k, 3) for k, mark in enumerate(MARKS)}
         index = {mark: k for k, mark in enumerate(MARKS)}
     else:  # cubes of about 22 px
         layout, visual = grid(16, 20, (1280, 720), theme)
-        count, plate = 320, layout.plate("w")
+        count, plate = 320, layout.plates[0]
         assert 15 < layout.pixels_per_cube() < 30
         places = {mark: (2 + k, 3 + k) for k, mark in enumerate(MARKS)}
         index = {mark: i * 20 + j for mark, (i, j) in places.items()}
@@ -95,23 +93,29 @@ def test_the_centre_keeps_the_values_colour_where_there_is_one():
     expected = {"plain": 0.5, "+inf": 1.0, "-inf": -1.0, "clipped +": 1.0, "clipped -": -1.0, "frozen": 0.5}
     for k, mark in enumerate(MARKS):
         if mark in expected:
-            x, y = layout.camera.project(layout.plate("w").cell_centre_top(*divmod(k, 3)))[0].astype(int)
+            x, y = layout.camera.project(layout.plates[0].cell_centre_top(*divmod(k, 3)))[0].astype(int)
             assert np.abs(image[y, x] - np.rint(255 * colours(expected[mark]))).max() <= 1, mark
 
 
-def test_nan_is_half_ink_half_paper_and_never_a_colour():
+def test_nan_is_half_ink_half_paper_and_never_a_colour_and_frozen_weights_have_bolts_in_the_corners():
     layout, visual = one_layer()
     show(visual, {mark: k for k, mark in enumerate(MARKS)}, 12)
-    nan = face(layout, paint(layout, visual, 2), layout.plate("w"), 0, 1)[3:-3, 3:-3]
+    image = paint(layout, visual, 2)
+    nan = face(layout, image, layout.plates[0], 0, 1)[3:-3, 3:-3]
     assert (nan.max(axis=2) - nan.min(axis=2)).max() < 12, "no hue"
     light = nan.mean(axis=2) > 128
     assert 0.4 < light.mean() < 0.6
     assert (light[:, 1:] != light[:, :-1]).sum(axis=1).min() >= 3, "four fields in every row"
+    square = face(layout, image, layout.plates[0], 2, 0)
+    bolts = np.abs(square - 255 * np.array(rgb(get_theme("dark").paper))).max(axis=2) < 30
+    corners = [bolts[rows, cols].sum() for rows in (slice(13), slice(28, 41)) for cols in (slice(13), slice(28, 41))]
+    assert min(corners) >= 4
+    assert not bolts[13:28, 13:28].any()
 
 
 def test_clipped_starts_beyond_the_range_and_stands_at_the_far_edge_for_plus():
     layout, visual = one_layer()
-    plate = layout.plate("w")
+    plate = layout.plates[0]
     visual.set_range(1.0)
     for value, far, near in ((1.0, False, False), (-1.0, False, False), (1.01, True, False), (-1.01, False, True)):
         visual.set_flat(np.full(12, value))
@@ -121,36 +125,18 @@ def test_clipped_starts_beyond_the_range_and_stands_at_the_far_edge_for_plus():
         assert (bool(marked[3:7].max() > 0.5), bool(marked[-7:-3].max() > 0.5)) == (far, near), value
 
 
-def test_bolts_of_frozen_weights_are_in_the_four_corners():
-    layout, visual = one_layer()
-    show(visual, {mark: k for k, mark in enumerate(MARKS)}, 12)
-    square = face(layout, paint(layout, visual, 2), layout.plate("w"), 2, 0)
-    paper = 255 * np.array(rgb(get_theme("dark").paper))
-    bolts = np.abs(square - paper).max(axis=2) < 30
-    for rows in (slice(0, 13), slice(28, 41)):
-        for cols in (slice(0, 13), slice(28, 41)):
-            assert bolts[rows, cols].sum() >= 4
-    assert not bolts[13:28, 13:28].any()
-
-
 def test_a_gradient_of_zero_is_not_one_that_has_not_been_computed():
     layout, visual = one_layer()
     visual.set_flat(np.zeros(12))
     visual.set_flags(not_computed=np.arange(12) == 4)
     image = paint(layout, visual, 2)
-    zero, missing = (face(layout, image, layout.plate("w"), *cell) for cell in ((1, 0), (1, 1)))
+    zero, missing = (face(layout, image, layout.plates[0], *cell) for cell in ((1, 0), (1, 1)))
     assert np.ptp(zero[6:-6, 6:-6], axis=(0, 1)).max() <= 2, "zero is a plain face"
     assert np.ptp(missing[6:-6, 6:-6], axis=(0, 1)).max() > 40, "hatched"
 
 
 def test_dead_units_are_hollow_and_crossed():
-    tensors, stages, start = [], [], 0
-    for k, (n_in, n_out) in enumerate(((3, 16), (16, 16), (16, 3))):
-        weight = Tensor(f"{2 * k}.weight", (n_out, n_in), start)
-        start += weight.size
-        tensors.append(weight)
-        stages += [Stage(f"{2 * k}", "linear", n_out, weight), Stage(f"{2 * k + 1}", "relu", n_out)]
-    layout, visual = build(layout_for(tensors, stages, (1280, 720)), "dark")
+    layout, visual = build(layout_for(*chain(3, 16, 16, 3, kind="relu"), (1280, 720)), "dark")
     row = layout.activation("1")
     visual.set_activations({"1": np.zeros(16), "not drawn": np.ones(3)})
     before = paint(layout, visual)
@@ -194,7 +180,7 @@ def test_one_nan_and_one_infinity_among_many_are_seen(side, size):
         difference = np.abs(paint(layout, visual).astype(int) - before).max(axis=2) > 60
         assert difference.any(), bad
         found = np.argwhere(difference).mean(0)[::-1]
-        there = layout.camera.project(layout.plate("w").cell_centre_top(middle[0] + 1, middle[1] + 1))[0]
+        there = layout.camera.project(layout.plates[0].cell_centre_top(middle[0] + 1, middle[1] + 1))[0]
         assert np.linalg.norm(found - there) < 8
 
 
@@ -205,7 +191,7 @@ def test_uncomputed_gradients_of_a_big_plate_are_a_pattern_not_a_colour():
     visual.set_flat(np.zeros(360_000))
     visual.set_flags(not_computed=missing)
     image = paint(layout, visual).astype(int)
-    plate = layout.plate("w")
+    plate = layout.plates[0]
     spread = []
     for column in (150, 450):
         x, y = layout.camera.project(plate.cell_centre_top(300, column))[0].astype(int)

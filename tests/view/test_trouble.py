@@ -14,6 +14,7 @@ from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.ink.text import measure
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
+from tests.kit.plates import again, bench_of, said
 
 pytestmark = pytest.mark.gl
 X = np.random.default_rng(0).random((64, 3))
@@ -35,17 +36,6 @@ def dead() -> Iterator[Scene]:
     scene.run.close()
 
 
-def bench_of(scene: Scene, size: tuple[int, int] = (1280, 720)) -> Workbench:
-    with offscreen():
-        bench = Workbench(scene, size)
-        bench.update(scene.run.frame(scene.probe))
-    return bench
-
-
-def lines(bench: Workbench) -> list[str]:
-    return [item.text for sketch in bench.sketches for item in sketch.texts]
-
-
 SAID = "no gradient reaches 0.weight: all 8 units of relu are dead"
 
 
@@ -58,23 +48,22 @@ def test_it_is_said(width: int) -> None:
     for activation, bias, why in ((nn.ReLU, -100.0, f"all {width} units of relu are dead"),
                                   (nn.Tanh, 30.0, "tanh is saturated")):  # fmt: skip
         scene = scene_of(activation, width, bias)
-        assert f"no gradient reaches 0.weight: {why}" in lines(bench_of(scene))
+        assert f"no gradient reaches 0.weight: {why}" in said(bench_of(scene))
         scene.run.close()
 
 
 def test_it_goes_with_the_trouble(dead: Scene) -> None:
     bench = bench_of(dead)
-    assert SAID in lines(bench)
+    assert SAID in said(bench)
     dead.run.model[0].bias.data = np.ones(8)
     dead.run.step(1)
-    with offscreen():
-        bench.update(dead.run.frame(dead.probe))
-    assert not any("gradient reaches" in line or line == "!" for line in lines(bench))
+    again(bench)
+    assert not any("gradient reaches" in line or line == "!" for line in said(bench))
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (960, 540), (640, 360), (400, 400), (2000, 500)])
 def test_it_is_said_at_any_size(dead: Scene, size: tuple[int, int]) -> None:
-    assert any("no gradient reaches 0.weight" in line for line in lines(bench_of(dead, size)))
+    assert any("no gradient reaches 0.weight" in line for line in said(bench_of(dead, size)))
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (960, 540), (720, 1280)])
@@ -119,8 +108,7 @@ def test_it_stays_where_it_is_while_numbers_change(dead: Scene) -> None:
     places = set()
     for _ in range(4):
         dead.run.step(1)
-        with offscreen():
-            bench.update(dead.run.frame(dead.probe), "", 0.5)
+        again(bench, 0.5)
         item = next(t for t in note_of(bench).texts if t.text == SAID)
         places.add((item.x, item.y))
     assert len(places) == 1
@@ -128,7 +116,6 @@ def test_it_stays_where_it_is_while_numbers_change(dead: Scene) -> None:
 
 def test_without_panels_there_are_only_cubes(dead: Scene) -> None:
     bench = bench_of(dead)
-    with offscreen():
-        bench.show_panels(False)
-        bench.update(dead.run.frame(dead.probe))
-    assert "!" not in lines(bench)
+    bench.show_panels(False)
+    again(bench)
+    assert "!" not in said(bench)

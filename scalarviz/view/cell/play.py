@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cubes.atlas import DEAD, NOT_COMPUTED
+from ..cubes.atlas import ALL_ALIKE, DEAD, NOT_COMPUTED
 from ..cubes.own import LOOKS, OwnLook
-from ..cubes.quantity import quantity_of
-from ..cubes.sizes import ALL_ALIKE
+from ..cubes.scale import quantity_of
 from ..ink.text import figure, loss_text
 from ..page.document import document_of, flags_of, texels_of
 from ..page.looks import map_of, quantity_spec

@@ -1,19 +1,24 @@
 """The numbers of all plates in one float texture, and their marks in one of bytes, both at most 4096 wide.
 
 Element k of a frame's flat arrays is texel k, row by row, so that a frame is one copy and one upload; the rows of
-activations follow after the weights.
+activations follow after the weights. `Sizing` says how large a cube is: as all others, or as what it shows is (a Hinton
+diagram); small ones may be hidden. The shader and whoever asks what is under the pointer go by the same rule: the place
+of a number on its legend, from 0 in the neutral to 1 at the ends, is the share of the largest face's area.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
+from dataclasses import dataclass
+from math import ceil, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import InputError, UnknownNameError, listing, shown
-from ...run.questions.ranges import settled
+from ...checks import flag
+from ...errors import InputError, TypeMismatchError, shown
+from ...run.questions.ranges import Range, settled
 from ..space.plate import Plate
 from .own import OwnLook
 
@@ -29,19 +34,9 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 class Atlas:
-    """Values (float32) and marks (uint8) of every plate, as the shader reads them.
+    """Values (float32) and marks (uint8) of every plate, in the order of the layout, as the shader reads them.
 
-    Parameters
-    ----------
-    plates : sequence of Plate
-        In the order of the layout.
-
-    Attributes
-    ----------
-    values : ndarray of float32, shape (H, W)
-    flags : ndarray of uint8, shape (H, W)
-    changed, flags_changed : bool
-        Whether an upload is due; the one who uploads resets them.
+    `changed` and `flags_changed` say that an upload is due; the one who uploads resets them.
     """
 
     def __init__(self, plates: Sequence[Plate]) -> None:
@@ -117,16 +112,13 @@ class Atlas:
         self._flat = flat
         self._put(slice(0, self.parameters), block[: self.parameters])
 
-    def set_block(self, name: str, values: ArrayLike, *, row: bool) -> None:
-        """Take over the values of one plate (`row`: an activation row)."""
-        span = self._find(name, row)
-        self._flat = self._flat if row else None
+    def set_row(self, plate: Plate, values: ArrayLike) -> None:
+        """Take over the values of an activation row."""
         block = np.asarray(values).reshape(-1)
-        if block.size != span.stop - span.start:
-            raise InputError(
-                f"slab values of {shown(name)}: got {block.size} values, the plate has {span.stop - span.start}"
-            )
-        self._put(span, block)
+        if block.size != plate.size:
+            name = shown(plate.name)
+            raise InputError(f"slab values of {name}: got {block.size} values, the plate has {plate.size}")
+        self._put(self.span(plate), block)
 
     def set_flags(self, span: slice, weight: int, marked: ArrayLike | None) -> None:
         """Set or clear one mark on a span of texels; None clears it everywhere in the span."""
@@ -140,14 +132,6 @@ class Atlas:
         if block is not None:
             target |= np.where(block, np.uint8(weight), np.uint8(0))
         self.flags_changed |= not np.array_equal(before, target)
-
-    def _find(self, name: str, row: bool) -> slice:
-        if (row, name) not in self._spans:
-            allowed = listing(n for r, n in self._spans if r == row)
-            raise UnknownNameError(
-                f"no {'activation row' if row else 'plate'} {name!r}; there are: {allowed or 'none'}"
-            )
-        return self._spans[row, name]
 
     def _put(self, span: slice, block: NDArray[np.generic]) -> None:
         self.changed = True
@@ -166,8 +150,58 @@ class Atlas:
         marks = (marks + np.where(numbers == -np.inf, NEG_INF, 0)).astype(np.uint8)
         self._seen[span] = marks
         self.flags_changed = True
-        key = (span.start, span.stop)
-        if marks.any():
-            self._any_seen.add(key)
-        else:
-            self._any_seen.discard(key)
+        (self._any_seen.add if marks.any() else self._any_seen.discard)((span.start, span.stop))
+
+
+# ---- How large each cube is.
+
+LEAST = 0.1
+"""The least side of a cube, as a share of the largest: one of 0 is a dot, not a hole; a threshold hides it."""
+THRESHOLDS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
+"""What the keys go through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """What decides how large cubes are."""
+
+    by_value: bool = False  # whether the area of a cube's face is as large as what it shows, beside the range
+    threshold: float = 0.0  # cubes whose number is below this share of the range (0 to below 1) are not drawn
+
+    def __post_init__(self) -> None:
+        flag(self.by_value, "sized")
+        given: Any = self.threshold
+        if isinstance(given, bool) or not isinstance(given, int | float):
+            raise TypeMismatchError(f"threshold: got {shown(given)}; allowed: a share of the range, such as 0.1")
+        if not 0.0 <= given < 1.0:
+            raise InputError(f"threshold: got {shown(given)}; allowed: a share of the range, from 0 to below 1")
+
+    @property
+    def active(self) -> bool:
+        """Whether some cube may be smaller than the others."""
+        return self.by_value or self.threshold > 0.0
+
+    def share(self, chosen: Range, value: float) -> float:
+        """The side of the cube of a finite number, as a share of the largest; 0 where it is not drawn."""
+        unit = min(max(float(chosen.unit(value)), 0.0), 1.0)
+        place = unit if chosen.scale == "log" else abs(2.0 * unit - 1.0)
+        if place < self.threshold:
+            return 0.0
+        return max(sqrt(place), LEAST) if self.by_value else 1.0
+
+    def share_of(self, atlas: Atlas, texel: int, chosen: Range) -> float:
+        """The same for a texel of the atlas: what carries a mark is always as large as can be."""
+        own = atlas.own.get(texel)
+        if own is not None and own.share is not None:
+            return round(126.0 * own.share) / 126.0  # as the shader has it
+        if atlas.mark(texel) & ~FROZEN:
+            return 1.0
+        return self.share(chosen, atlas.value(texel))
+
+    def words(self) -> str:
+        """What a picture says of it; empty where there is nothing to say."""
+        hidden = f"below {100 * self.threshold:g} % hidden" if self.threshold else ""
+        return ", ".join(filter(None, ("by colour and size" if self.by_value else "", hidden)))
+
+
+ALL_ALIKE = Sizing()

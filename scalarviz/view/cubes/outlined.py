@@ -12,8 +12,7 @@ from ..ink.theme import rgb
 from ..space.camera import Camera
 from ..space.plate import Plate
 from .shader import front_sides
-from .slab import DETAIL_PIXELS, RIM, SlabVisual
-from .tray import DENSE_ALPHA, DENSE_WIDTH, FLOW_ALPHA, FLOW_WIDTH
+from .slab import DETAIL_PIXELS, RIM, SlabVisual, flow_style
 
 Floats = NDArray[np.float64]
 Project = Callable[[ArrayLike], Floats]
@@ -40,10 +39,9 @@ def outlined(slab: SlabVisual, camera: Camera, project: Project) -> Sketch:
             sketch.polygon(corners, theme.tray)
             sketch.polyline([*corners, corners[0]], theme.border, 1.0)
     if len(layout.flow):
-        few = layout.mode == "few"
+        width, alpha = flow_style(layout)
         starts, ends = (project(layout.flow[:, k]) for k in (0, 1))
-        colour = (*rgb(theme.flow), FLOW_ALPHA if few else DENSE_ALPHA)
-        sketch.lines(starts, ends, colour, FLOW_WIDTH if few else DENSE_WIDTH)
+        sketch.lines(starts, ends, (*rgb(theme.flow), alpha), width)
     faces = [_faces(slab, number, camera) for number in range(len(layout.plates))]
     corners, colours, away = (np.concatenate(parts) for parts in zip(*faces, strict=True))
     flat = project(corners.reshape(-1, 3)).reshape(-1, 4, 2)
@@ -58,18 +56,19 @@ def _faces(slab: SlabVisual, number: int, camera: Camera) -> tuple[Floats, Float
     shares = np.array([slab.share_of(number, k) for k in range(plate.size)])
     there = np.flatnonzero(shares > 0)
     half = shares[there, None] * [plate.half, plate.half, plate.depth]
-    middle = np.array([plate.centre_of(int(k)) for k in there]).reshape(-1, 3)
-    middle = middle - (1.0 - shares[there, None]) * plate.depth * plate.axes[2]  # a smaller one stands on the foot
+    middle = (
+        plate.centres[there] - (1.0 - shares[there, None]) * plate.depth * plate.axes[2]
+    )  # a smaller one stands on the foot
     colours = slab.colours_of(number)[there]
     # the cube whose middle is nearer hides the one behind it; the main face is the last of a cube's own
-    away = -np.array([_nearness(camera, one) for one in middle])
+    away = -(middle @ camera.eye[:3]) if camera.orthographic else np.linalg.norm(camera.eye[:3] - middle, axis=1)
     rim = _rim(plate, camera, middle)
     found: list[tuple[Floats, Floats, Floats]] = []
     for axis in (0, 1, 2):
         for sign in (-1.0, 1.0):
             normal = sign * plate.axes[axis]
             centre = middle + half[:, axis, None] * normal
-            seen = (camera.eye[:3] - camera.eye[3] * centre) @ normal > 0
+            seen = camera.towards_eye(centre) @ normal > 0
             across, down = (k for k in (0, 1, 2) if k != axis)
             shade, edge = _light(slab, plate, axis)
             for inset, light in ((0.0, edge), (rim, shade)) if rim else ((0.0, shade),):
@@ -97,10 +96,3 @@ def _rim(plate: Plate, camera: Camera, middle: Floats) -> float:
     """The width of the rim, as a share of the half side: small cubes have none."""
     pixels = float(camera.pixels_per_unit(middle.mean(axis=0))[0]) * plate.pitch if len(middle) else 0.0
     return RIM if pixels >= DETAIL_PIXELS else 0.0
-
-
-def _nearness(camera: Camera, point: Floats) -> float:
-    """Larger for what is nearer to the eye."""
-    if camera.orthographic:
-        return float(point @ camera.eye[:3])
-    return -float(np.linalg.norm(camera.eye[:3] - point))

@@ -1,38 +1,36 @@
-"""Looks that cubes were given by hand: colour, size, whether they are seen, a label. Kept beside the weights.
+"""Looks that cubes were given by hand, and `cube(w)`, which gives them: colour, size, whether they are seen, a label.
 
-A look belongs to one number of a block; where that number lies, in which store and at which index, is asked at every
-picture: a Run that takes the weight over moves it. The weights themselves know nothing of it.
+They are kept beside the weights. A look belongs to one number of a block; where that number lies, in which store and at
+which index, is asked at every picture: a Run that takes the weight over moves it. The weights know nothing of it.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
+
+from ...checks import flag, text
+from ...errors import InputError, TypeMismatchError, UnknownAttributeError, shown
 from ...run.source import Source
-from ...scalar import Block
+from ...scalar import Block, Weight
 
 Colour = tuple[float, float, float]
+LONGEST = 60
+"""Characters of a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnLook:
-    """What was asked for; None and empty where nothing was.
+    """What was asked for; None and empty where nothing was."""
 
-    Attributes
-    ----------
-    colour : (float, float, float) or None
-        sRGB, 0 to 1.
-    size : float or None
-        Side, as a share of the largest cube's.
-    visible : bool
-    label : str
-    """
-
-    colour: Colour | None = None
-    size: float | None = None
+    colour: Colour | None = None  # sRGB, 0 to 1
+    size: float | None = None  # side, as a share of the largest cube's
     visible: bool = True
     label: str = ""
 
@@ -46,13 +44,7 @@ PLAIN = OwnLook()
 
 
 class OwnLooks:
-    """All looks that were given in this process.
-
-    Attributes
-    ----------
-    version : int
-        Counts changes.
-    """
+    """All looks that were given in this process; `version` counts changes."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -100,3 +92,121 @@ class OwnLooks:
 
 LOOKS = OwnLooks()
 """Those of this process: a weight looks the same in every window, picture and film."""
+
+
+class Cube:
+    """What the cube of one weight looks like, in every window, picture and film from now on.
+
+    Made by :func:`cube`. Setting an attribute to None (or ``""``, a label) gives the cube its usual look back.
+    """
+
+    __slots__ = ("weight",)
+    weight: Weight
+
+    def __init__(self, weight: Weight) -> None:
+        object.__setattr__(self, "weight", weight)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in ("colour", "size", "visible", "label"):
+            raise UnknownAttributeError(f"cube: there is no {shown(name)}; there are colour, size, visible and label")
+        object.__setattr__(self, name, value)
+
+    @property
+    def _look(self) -> OwnLook:
+        return LOOKS.look(self.weight._block, self.weight._index)
+
+    def _change(self, **new: object) -> None:
+        LOOKS.change(self.weight._block, self.weight._index, **new)
+
+    @property
+    def colour(self) -> Colour | None:
+        """SRGB in 0..1; may be set, as ``"#rrggbb"`` or three numbers. None: what the number says."""
+        return self._look.colour
+
+    @colour.setter
+    def colour(self, given: Any) -> None:
+        self._change(colour=None if given is None else _colour(given))
+
+    @property
+    def size(self) -> float | None:
+        """Side as a share of the largest cube's, above 0 and up to 1; may be set. None: as all others."""
+        return self._look.size
+
+    @size.setter
+    def size(self, given: Any) -> None:
+        self._change(size=None if given is None else _size(given))
+
+    @property
+    def visible(self) -> bool:
+        """Whether it is drawn, and found under the pointer; may be set."""
+        return self._look.visible
+
+    @visible.setter
+    def visible(self, given: Any) -> None:
+        self._change(visible=bool(flag(given, "cube: visible")))
+
+    @property
+    def label(self) -> str:
+        """What stands beside it; may be set, up to 60 characters. Empty: nothing."""
+        return self._look.label
+
+    @label.setter
+    def label(self, given: Any) -> None:
+        words = "" if given is None else text(given, "cube: the label")
+        if len(words) > LONGEST or not (words.isprintable()):
+            raise InputError(f"cube: got the label {shown(words)}; allowed: one line of up to {LONGEST} characters")
+        self._change(label=words)
+
+    def reset(self) -> None:
+        """The usual look."""
+        self._change(colour=None, size=None, visible=True, label="")
+
+    def __repr__(self) -> str:
+        look = self._look
+        parts = (f"{name}={getattr(look, name)!r}" for name in ("colour", "size", "visible", "label")
+                 if getattr(look, name) != getattr(PLAIN, name))  # fmt: skip
+        return f"cube({', '.join([self.weight.name or 'a weight', *parts])})"
+
+
+def cube(weight: Weight) -> Cube:
+    """A handle for the cube of a weight: ``cube(net[0].weight[1][2]).colour = "#ff8800"``.
+
+    Parameters
+    ----------
+    weight : Weight
+        Of a network, of a run, or alone. Its look stays with it when a Run takes it over.
+
+    Raises
+    ------
+    TypeMismatchError
+        Anything else.
+    """
+    given: Any = weight
+    if not isinstance(given, Weight):
+        hint = "; a Parameter has many: take one, as p[0][1]" if hasattr(given, "weight") else ""
+        raise TypeMismatchError(f"cube: got {type(given).__name__}; allowed: a Weight, as net[0].weight[1][2]{hint}")
+    return Cube(weight)
+
+
+def _colour(given: Any) -> Colour:
+    allowed = f'cube: got the colour {shown(given)}; allowed: "#rrggbb", or three numbers from 0 to 1'
+    if isinstance(given, str):
+        if not re.fullmatch(r"#[0-9a-fA-F]{6}", given):
+            raise InputError(allowed)
+        r, g, b = (int(given[k : k + 2], 16) / 255 for k in (1, 3, 5))
+        return r, g, b
+    try:
+        numbers = [float(part) for part in given]
+    except (TypeError, ValueError, OverflowError):
+        raise TypeMismatchError(allowed) from None
+    if len(numbers) != 3 or not all(0.0 <= part <= 1.0 for part in numbers):
+        raise InputError(allowed)
+    return numbers[0], numbers[1], numbers[2]
+
+
+def _size(given: Any) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float | np.integer | np.floating):
+        raise TypeMismatchError(f"cube: got the size {shown(given)}; allowed: a number above 0 and up to 1")
+    if not 0.0 < given <= 1.0:
+        raise InputError(f"cube: got the size {shown(given)}; allowed: above 0 and up to 1 (visible = False hides it)")
+    return float(given)

@@ -31,19 +31,11 @@ Share = Callable[[int], float]
 
 
 class Hit(NamedTuple):
-    """A cube that was found.
+    """A cube that was found."""
 
-    Attributes
-    ----------
-    plate, element : int
-        The place of its plate in the layout, and which element of the plate it is.
-    flat : int or None
-        In a frame's flat arrays; None for a cube of an activation row.
-    """
-
-    plate: int
-    element: int
-    flat: int | None
+    plate: int  # the place of its plate in the layout
+    element: int  # which element of the plate it is
+    flat: int | None  # in a frame's flat arrays; None for a cube of an activation row
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +70,9 @@ class _Slab:
 def _slab(plate: Plate) -> _Slab:
     rows, cols = plate.grid.cells
     origin = plate.origin - 0.5 * (plate.axes[0] + plate.axes[1])
-    last = plate.size - (rows - 1) * cols if plate.grid.folded else cols
     u, v, w = (_vector(axis) for axis in plate.axes / plate.pitch**2)
     return _Slab(_vector(origin), (u, v, w), rows, cols, plate.half, plate.depth, plate.grid.period,
-                 plate.grid.strides, last)  # fmt: skip
+                 plate.grid.strides, plate.last)  # fmt: skip
 
 
 def _vector(values: np.ndarray) -> Vector:
@@ -94,12 +85,7 @@ def _dot(a: Vector, b: Vector) -> float:
 
 
 class Picker:
-    """Finds cubes of one layout.
-
-    Parameters
-    ----------
-    layout : Layout
-    """
+    """Finds cubes of one layout."""
 
     def __init__(self, layout: Layout) -> None:
         self._plates = layout.plates
@@ -112,24 +98,11 @@ class Picker:
     def pick(
         self, camera: Camera, at: tuple[float, float], density: float = 1.0, shares: Shares | None = None
     ) -> Hit | None:
-        """The nearest cube under a point of the picture.
+        """The nearest cube under a point of the picture, in the pixels of the camera that it is drawn with.
 
-        Parameters
-        ----------
-        camera : Camera
-            What the picture is drawn with.
-        at : (float, float)
-            In the camera's pixels; the middle of the first one is (0.5, 0.5).
-        density : float
-            Device pixels per camera pixel: it decides how a plate is drawn.
-        shares : callable, optional
-            ``shares(plate, element)``: how large a cube is beside the largest, 0 for one that is not drawn; default:
-            all are as large as can be.
-
-        Returns
-        -------
-        Hit or None
-            None where there is no cube.
+        The middle of the first pixel is (0.5, 0.5). `density`, device pixels per camera pixel, decides how a plate is
+        drawn. ``shares(plate, element)`` says how large a cube is beside the largest, 0 for one that is not drawn;
+        default: all are as large as can be.
         """
         self._look(camera, density)
         origin, ray, (start, near) = self._ray(camera, at)

@@ -1,4 +1,4 @@
-"""What the cubes show and in which range: the one place where a frame's numbers become positions on a colour scale.
+"""What cubes can show, and in which range: the one place where numbers become positions on a colour scale.
 
 Cubes, numbers on cubes and legends all take their range from here, and here it comes from `run.questions.ranges`.
 """
@@ -12,60 +12,131 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...checks import text
+from ...errors import InputError, UnknownNameError, listing, shown
 from ...run.core.frame import Frame, Stage, Tensor, is_chain
-from ...run.questions.ranges import Range, RangeTracker, clipped_share, extent, extents, settled
+from ...run.questions.ranges import Range, RangeTracker, Scale, clipped_share, extent, extents, settled
 from ...run.source import Source
 from ..ink.maps import Colormap, get_map
 from ..ink.text import exponent, short
 from ..ink.theme import Theme
-from ..space.conv import NEW_MAPS
 from ..space.layout import FEW
+from ..space.plane import NEW_MAPS
 from .own import LOOKS
-from .quantity import RATIO, Quantity, quantity_of
 
 if TYPE_CHECKING:
     from .slab import SlabVisual
 
 Float = NDArray[np.floating]
 
+GRADIENT_DECADES, SQUARE_DECADES = 4, 8
+"""Of a magnitude's scale: a square spans twice as many."""
+RATIO = Range(1e-6, 1.0, "log")
+"""Of update/value, always: about 1e-3 is what a learning rate is tuned for, and a colour means the same everywhere."""
+_WORDS = {
+    "exp_avg": "m (exp_avg)", "exp_avg_sq": "v (exp_avg_sq)", "max_exp_avg_sq": "largest v",
+    "momentum_buffer": "velocity", "square_avg": "v (square_avg)", "sum": "sum of squares", "grad_avg": "mean gradient",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number of each weight."""
+
+    name: str  # what it is asked for by
+    words: str  # what it is called in a picture
+    numbers: Callable[[Frame], Float | None]  # from a frame, shape (P,); None where the frame has none of it
+    cmap: str
+    scale: Scale  # signs have a range on both sides of 0, magnitudes ("log") so many `decades` below its end
+    decades: int = 0
+    state: bool = False  # whether it is what the optimiser keeps, which a frame holds where it was asked for
+
+    @property
+    def signed(self) -> bool:
+        """Whether it has signs."""
+        return self.scale != "log"
+
+    def range(self, v: float) -> Range:
+        """The range whose end is `v`."""
+        if self.name == "update/value":
+            return RATIO
+        return Range.decades(v, self.decades) if self.decades else Range.symmetric(v, self.scale)
+
+
+def _ratio(frame: Frame) -> Float:
+    """How large the last update is beside the value that it made; 0 where there was none."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found = np.abs(frame.update) / np.abs(frame.values)
+    return np.asarray(np.where(frame.update == 0, np.zeros_like(found), found))
+
+
+_OWN = (
+    Quantity("weight", "weight", lambda frame: frame.values, "weight", "linear"),
+    Quantity("gradient", "gradient", lambda frame: frame.gradient, "gradient", "symlog"),
+    Quantity("|gradient|", "|gradient|", lambda frame: np.abs(frame.gradient), "magnitude", "log", GRADIENT_DECADES),
+    Quantity("update", "update", lambda frame: frame.update, "update", "symlog"),
+    Quantity("update/value", "update / value", _ratio, "magnitude", "log", 6),
+)
+OWN = {quantity.name: quantity for quantity in _OWN}
+"""What every frame has."""
+
+
+def _moment(name: str, signed: bool) -> Quantity:
+    """What an optimiser keeps under a name."""
+    words = _WORDS.get(name, name)
+    if signed:
+        return Quantity(name, words, lambda frame: frame.state.get(name), "gradient", "symlog", state=True)
+    return Quantity(name, words, lambda frame: frame.state.get(name), "magnitude", "log", SQUARE_DECADES, True)
+
+
+def quantity_of(name: object, moments: Mapping[str, bool]) -> Quantity:
+    """The quantity of a name; one that was shown already stays, although the optimiser may be another one now.
+
+    `moments` says what the optimiser keeps for each weight, and whether it has signs.
+
+    Raises
+    ------
+    TypeMismatchError, UnknownNameError
+        It is no name, or none that there is.
+    """
+    if isinstance(name, Quantity):
+        return name
+    given = text(name, "the quantity")
+    if given in OWN:
+        return OWN[given]
+    if given in moments:
+        return _moment(given, moments[given])
+    more = "" if moments else " (the optimiser here keeps no others for each weight)"
+    raise UnknownNameError(f"quantity {shown(name)} is not known; allowed: {listing([*OWN, *moments])}{more}")
+
+
+def check_kept(source: Source, quantity: object) -> None:
+    """Raise InputError, which says why, where a recording holds nothing of a quantity."""
+    name = quantity.name if isinstance(quantity, Quantity) else str(quantity)
+    if quantity is not None and (reason := source.lacks(name)):
+        raise InputError(f"quantity {shown(name)}: {reason}; allowed: {listing(n for n in OWN if not source.lacks(n))}")
+
+
+def short_name(name: str) -> str:
+    """What an array of the optimiser is called where there is little room."""
+    return {"exp_avg": "m", "exp_avg_sq": "v", "momentum_buffer": "momentum"}.get(name, name)
+
+
+# ---- Ranges.
+
 _AT_ONCE = 1.1
 _BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}
 
 
 class Coloring:
-    """The present range of one quantity.
+    """The present range of one quantity, asked for by its name or, shown before, itself.
 
-    Parameters
-    ----------
-    quantity : str or Quantity
-        A name of `quantity.OWN`, or of what the optimiser keeps; one that was shown before is known for good: the
-        optimiser may be another one since.
-    cmap : str, optional
-        Name of a colour map; default: the quantity's own.
-    moments : callable
-        What the optimiser keeps now: by its name, whether it has signs.
-
-    Attributes
-    ----------
-    shows : Quantity
-    range : Range
-        Of the last `update`.
-    growing : bool
-        Whether that range is still on its way outward.
-    scope : str
-        What has this range, in the legend's words.
-    untrained : bool
-        Whether nothing lacks a number but what nobody trains.
-    drawn : ndarray, shape (P,)
-        What the cubes are coloured by: `flat`, but buffers, whose numbers are no weights, fill the range each by one
-        of their own, which the label at their plate says.
-    of : str
-        Whose numbers they are, in the legend's words, where they are no moment's own ("b - a"); may be set.
-    recorded : bool
-        Whether they are read from a recording: what is missing there will not come; may be set.
+    One that was shown before is known for good: the optimiser may be another one since. `moments` gives what it keeps
+    now: by its name, whether it has signs. Of `drawn` (P,) the cubes are coloured: the numbers `flat`, but buffers,
+    which are no weights, fill the range each by one of their own, which the label at their plate says.
     """
 
-    scope = "the network"
+    scope = "the network"  # what has this range, in the legend's words
 
     def __init__(
         self,
@@ -82,7 +153,8 @@ class Coloring:
         self.range = self.shows.range(1.0)
         self.flat: Float = np.zeros(0)
         self.drawn: Float = self.flat
-        self.growing = self.untrained = False
+        self.growing = False  # whether the range is still on its way outward
+        self.untrained = False  # whether nothing lacks a number but what nobody trains
         self._known: NDArray[np.bool_] = np.zeros(0, bool)  # what is a number: a gradient that nobody took is none
         self._tensors = tuple(tensors)
         self._weights = [t for t in self._tensors if not t.buffer]
@@ -90,7 +162,8 @@ class Coloring:
         self._tracker, self._others = RangeTracker(), RangeTracker()
         self._seen_last: Float | None = None
         self._wanted: dict[str, float] = {}
-        self.of, self.recorded = "", False
+        self.of = ""  # whose numbers they are, in the legend's words, where they are no moment's own; may be set
+        self.recorded = False  # whether they are read from a recording: what is missing will not come; may be set
 
     @property
     def quantity(self) -> str:
@@ -158,10 +231,6 @@ class Coloring:
             for tensor in self._buffers:
                 found[tensor.span] = False
         return found
-
-    def values(self) -> dict[str, Float]:
-        """The quantity by tensor."""
-        return {t.name: t.of(self.flat) for t in self._tensors}
 
     def units(self) -> dict[str, NDArray[np.float64]]:
         """Places of the values on the scale, by tensor: 0..1, beyond when clipped."""
@@ -240,24 +309,14 @@ def share_text(share: float) -> str:
 class ActivationScale:
     """One grey scale for all rows of activations: the bounds of the functions, or the largest value seen.
 
-    Parameters
-    ----------
-    sheet : bool
-        Whether the input is a picture of paper and ink, 0 to 1.
-
-    Attributes
-    ----------
-    range : Range
-    growing : bool
-        Whether that range is still on its way outward.
-    own : mapping of str to Range
-        Rows that have another range: the sheet. Maps grow far beyond 1 and would leave it in the dark.
+    `sheet` says that the input is a picture of paper and ink, 0 to 1. It has a range of its `own`: maps grow far beyond
+    1 and would leave it in the dark.
     """
 
     def __init__(self, stages: Sequence[Stage], theme: Theme, *, sheet: bool = False) -> None:
         self.cmap: Colormap = get_map("activation", theme)
         self.range = Range(0.0, 1.0)
-        self.growing = False
+        self.growing = False  # whether it is still on its way outward
         self._rows = rows_of(stages)
         self._tracker = RangeTracker()
         self.own = {"input": Range(0.0, 1.0)} if sheet else {}
@@ -339,10 +398,10 @@ def paint(
     slab.set_range(colouring.range)
     missing = colouring.missing(frame) if colouring.quantity != "weight" else None
     slab.set_flags(frozen=frame.frozen, not_computed=missing, dead=frame.dead)
-    if rows and source.recorded:
-        unknown = {plate.name for plate in slab.layout.plates if plate.name not in frame.activations}
-        slab.set_rows_missing({p.name: np.ones(p.size, bool) for p in slab.layout.plates if p.name in unknown})
     if rows:
+        if source.recorded:
+            unknown = [plate for plate in slab.layout.plates if plate.name not in frame.activations]
+            slab.set_rows_missing({plate.name: np.ones(plate.size, bool) for plate in unknown})
         slab.set_activations(frame.activations)
         slab.set_activation_range(activations.range.low, activations.range.high, activations.own)
     return changed
@@ -350,20 +409,10 @@ def paint(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LegendScale:
-    """What a legend says. Positions are fractions of the bar, 0 left to 1 right.
+    """What a legend says. Positions are fractions of the bar, 0 left to 1 right."""
 
-    Attributes
-    ----------
-    title, note : str
-        Quantity; scope and share clipped.
-    labels : sequence of (float, str)
-        Places and texts of the numbers below the bar.
-    marks : ndarray
-        Places of the cubes' values; empty for none.
-    """
-
-    title: str
-    note: str
+    title: str  # the quantity
+    note: str  # scope and share clipped
     cmap: Colormap
-    labels: Sequence[tuple[float, str]]
-    marks: NDArray[np.floating]
+    labels: Sequence[tuple[float, str]]  # places and texts of the numbers below the bar
+    marks: NDArray[np.floating]  # places of the cubes' values; empty for none

@@ -13,7 +13,7 @@ executes both sides of every `if`:
 ``TILED``   some plate has gaps between convolution tiles or a last row that is not full.
 ``CURVED``  some plate has a logarithmic scale.
 ``OWN``     some cube has a look that was given by hand: see `own`; with it goes
-``SIZED``   cubes are as large as their numbers, or small ones are hidden: see `sizes`.
+``SIZED``   cubes are as large as their numbers, or small ones are hidden: see `atlas`.
 """
 
 from __future__ import annotations
@@ -26,24 +26,15 @@ from numpy.typing import NDArray
 from ..glsl import read
 from ..space.layout import Layout
 from ..space.plate import Plate
-from .atlas import Atlas
-from .sizes import LEAST
+from .atlas import LEAST, Atlas
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Which of the shaders: see the module's text.
-
-    Attributes
-    ----------
-    detail, flags, tiled, curved, sized, own, means : bool
-        The names above.
-    samples : int
-        Samples of a pixel's footprint along each of the screen's axes; 0 walks the grid.
-    """
+    """Which of the shaders: see the module's text."""
 
     detail: bool = False
-    samples: int = 0
+    samples: int = 0  # of a pixel's footprint along each of the screen's axes; 0 walks the grid
     flags: bool = False
     tiled: bool = False
     curved: bool = False
@@ -58,17 +49,7 @@ def vertex() -> str:
 
 
 def fragment(variant: Variant, *, knee: float, table: int) -> str:
-    """The fragment shader of one variant.
-
-    Parameters
-    ----------
-    variant : Variant
-        What it can do.
-    knee : float
-        Of the symmetric-log scale.
-    table : int
-        Texels of a colour map.
-    """
+    """The fragment shader of one variant; `knee` is of the symmetric-log scale, `table` the texels of a colour map."""
     head = f"#version 120\n#define KNEE {knee:.1f}\n#define TABLE {table:.1f}\n#define LEAST {LEAST:g}\n"
     head += "".join(
         f"#define {name.upper()}\n"
@@ -116,7 +97,7 @@ def vertices(layout: Layout, atlas: Atlas) -> NDArray[np.void]:
         period = plate.grid.period
         block["a_place"] = (period[1], period[0], start % width, start // width)
         block["a_strides"] = plate.grid.strides
-        block["a_style"] = (*front_sides(plate), last_row(plate), upright(plate))
+        block["a_style"] = (*front_sides(plate), plate.last, upright(plate))
     return table
 
 
@@ -132,12 +113,6 @@ def upright(plate: Plate) -> int:
     if u or v:
         return 2 if u else 1
     return 3 if abs(plate.axes[0][1]) > 0.5 * plate.pitch else 0  # lying: down is towards the viewer
-
-
-def last_row(plate: Plate) -> int:
-    """Cells in use in the last row: fewer than the columns only in a folded plate."""
-    cols = plate.grid.cells[1]
-    return plate.size - (plate.grid.cells[0] - 1) * cols if plate.grid.folded else cols
 
 
 def indices(layout: Layout, members: list[int]) -> NDArray[np.uint32]:

@@ -1,7 +1,8 @@
 """`SlabVisual`: every plate, strip, tile and activation row in one drawing, 4 bytes a weight a frame.
 
-A plate is a box of twelve triangles; its cubes exist only in the fragment shader (`shader`). Draws into whatever
-framebuffer of a current OpenGL 2 context is bound: offscreen or a window.
+A plate is a box of twelve triangles; its cubes exist only in the fragment shader (`shader`). `TrayVisual` draws what
+lies under and between them: trays with soft contact shadows, and thin lines along which numbers flow. Both draw into
+whatever framebuffer of a current OpenGL 2 context is bound: offscreen or a window.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import InputError, UnknownNameError, listing
+from ...errors import InputError
 from ...run.questions.ranges import KNEE, SCALES, Range
+from .. import glsl
 from ..ink.gl import Viewport, gloo
 from ..ink.maps import TABLE_SIZE, Colormap, get_map
 from ..ink.theme import Theme, get_theme, rgb
+from ..space.arrangement import TRAY_MARGIN
 from ..space.camera import Camera
 from ..space.layout import Layout
 from ..space.plate import Plate
-from .atlas import DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF, Atlas
+from .atlas import ALL_ALIKE, DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF, Atlas
 from .own import OwnLook
 from .shader import Variant, fragment, indices, vertex, vertices
-from .sizes import ALL_ALIKE
-from .tray import TrayVisual
 
 DETAIL_PIXELS = 6.0
 """From this size on cubes have gaps, rims and marks."""
@@ -34,28 +35,21 @@ COLOURS = 8 * (TABLE_SIZE - 1) + 1
 FLOAT_MAX = float(np.finfo(np.float32).max)
 RIM = 0.055
 """Width of the rim, as a share of the half side (none in a stack of large plates)."""
+SAMPLES = 4
+"""Along each of a pixel's axes; where that is fewer than the cubes that it covers, blocks are averaged."""
+MARKS = ((NOT_COMPUTED | DEAD, 40), (NEG_INF, 85), (POS_INF, 170), (NAN, 255))
+"""What stands in the fourth channel for a block with such marks, the most important last."""
+FLOW_WIDTH, FLOW_ALPHA = 1.4, 0.9
+"""Of the few lines on a tray; logical pixels."""
+DENSE_WIDTH, DENSE_ALPHA = 1.0, 0.5
+"""Of the many side by side in a chain, which must not be louder than the cubes."""
 
 
 class SlabVisual:
-    """All cubes of a layout.
+    """All cubes of a layout; the maps are of the weights and of the activation rows.
 
-    Parameters
-    ----------
-    layout : Layout
-        Plates, trays and flow lines.
-    theme : str or Theme
-        Palette and shading.
-    colours, activations : Colormap, optional
-        Maps of the weights and of the activation rows; default: the theme's ``weight`` and ``activation``.
-
-    Attributes
-    ----------
-    sizing : Sizing
-        How large the cubes of weights are; may be set.
-    own : mapping of int to OwnLook
-        Looks given by hand, by flat index; :meth:`set_own` changes them.
-    own_version : int
-        Which state of all such looks that is.
+    `sizing`, how large the cubes of weights are, may be set. `own` are looks given by hand, by flat index, and
+    `own_version` says which state of all such looks that is.
     """
 
     def __init__(
@@ -77,7 +71,8 @@ class SlabVisual:
         self._programs: dict[Variant, Any] = {}
         self._indices: dict[tuple[int, ...], Any] = {}
         self._trays = TrayVisual(layout, self.theme)
-        self._means, self._uploads = Means(), 0
+        self._means: dict[int, tuple[object, Any]] = {}  # of what, and the texture, by plate
+        self._uploads = 0
         self._shown = self.atlas.flags
         self._seen: tuple[Camera, float, list[Variant]] | None = None  # worked out once while the camera rests
         self._ranges = [Range.symmetric(1.0) for _ in layout.plates]
@@ -92,17 +87,11 @@ class SlabVisual:
         """Show a frame's flat array (P,): values, gradients or updates."""
         self.atlas.set_flat(flat)
 
-    def set_values(self, values: Mapping[str, ArrayLike]) -> None:
-        """Show new values of some tensors, by name."""
-        for name, block in values.items():
-            self.atlas.set_block(name, block, row=False)
-
     def set_activations(self, rows: Mapping[str, ArrayLike]) -> None:
         """Show new activations of the rows that the layout draws; other names are passed over."""
-        drawn = {p.name for p in self.layout.plates if p.kind == "activation"}
-        for name, row in rows.items():
-            if name in drawn:
-                self.atlas.set_block(name, row, row=True)
+        for plate in self.layout.plates:
+            if plate.kind == "activation" and plate.name in rows:
+                self.atlas.set_row(plate, rows[plate.name])
 
     def set_flags(
         self,
@@ -113,12 +102,8 @@ class SlabVisual:
     ) -> None:
         """Set the marks that do not follow from the values themselves; what is not given is cleared.
 
-        Parameters
-        ----------
-        frozen, not_computed : array_like of bool, shape (P,), optional
-            In the order of a frame's flat arrays.
-        dead : mapping of str to array_like of bool, optional
-            Units that are zero for every sample, by the stage whose row is drawn.
+        `frozen` and `not_computed` (P,) are in the order of a frame's flat arrays, `dead` are units that are zero for
+        every sample, by the stage whose row is drawn.
         """
         count = self.atlas.parameters
         for weight, marked in ((FROZEN, frozen), (NOT_COMPUTED, not_computed)):
@@ -147,14 +132,11 @@ class SlabVisual:
             self._own.set_data(self.atlas.own_looks())
         return True
 
-    def set_range(self, v: float | Range | Mapping[str, float | Range], scale: str = "linear") -> None:
-        """Set the range of the weights: one V for all, a whole :class:`Range`, or one by tensor name."""
+    def set_range(self, v: float | Range) -> None:
+        """Set the range of the weights: V, or a whole :class:`Range`."""
+        chosen = v if isinstance(v, Range) else Range.symmetric(float(v))
         for index, plate in enumerate(self.layout.plates):
             if plate.kind != "activation":
-                if isinstance(v, Mapping) and plate.name not in v:
-                    raise UnknownNameError(f"slab.set_range: no range for {plate.name!r}; given: {listing(v)}")
-                given = v[plate.name] if isinstance(v, Mapping) else v
-                chosen = given if isinstance(given, Range) else Range.symmetric(float(given), scale)  # type: ignore[arg-type]
                 self._range(index, chosen, 0.0)
 
     def set_activation_range(self, low: float, high: float, own: Mapping[str, Range] | None = None) -> None:
@@ -215,12 +197,7 @@ class SlabVisual:
     def draw(self, camera: Camera | None = None, viewport: Viewport | None = None) -> None:
         """Draw into the bound framebuffer, whose depth is cleared here and whose colour is not.
 
-        Parameters
-        ----------
-        camera : Camera, optional
-            Default: the layout's.
-        viewport : (width, height) or (x, y, width, height), optional
-            In device pixels; default: the camera's logical size. Twice that draws twice as fine.
+        `viewport` is (width, height) or (x, y, width, height) in device pixels; default: the camera's logical size.
         """
         eye = camera or self.layout.camera
         box = eye.size if viewport is None else viewport
@@ -235,11 +212,10 @@ class SlabVisual:
         density = width / eye.size[0]
         groups: dict[Variant, list[int]] = {}
         for index, (plate, size) in enumerate(zip(self.layout.plates, self._variants(eye, density), strict=True)):
-            own = bool(self.own) and plate.kind != "activation"
-            sized = own or (self.sizing.active and plate.kind != "activation")
-            curved = self._curved(index)
-            variant = replace(size, flags=self._marked, tiled=_tiled(plate), curved=curved, sized=sized, own=own,
-                              means=size.means and not sized)  # fmt: skip
+            weights = plate.kind != "activation"
+            own, sized = bool(self.own) and weights, self.shares is not None and weights
+            variant = replace(size, flags=self._marked, tiled=plate.grid.gaps, sized=sized, own=own,
+                              curved=self._ranges[index].scale != "linear", means=size.means and not sized)  # fmt: skip
             groups.setdefault(variant, []).append(index)
         for variant, members in groups.items():
             self._draw_group(variant, members, eye, density)
@@ -261,16 +237,25 @@ class SlabVisual:
             program.draw("triangles", self._indices[key])
 
     def _means_of(self, index: int, camera: Camera, density: float) -> tuple[Any, tuple[float, float, float]]:
-        """Mean colours of blocks of a plate, about as many in a pixel as there are samples."""
-        plate, chosen, span = self.layout.plates[index], self._ranges[index], self.atlas.span(self.layout.plates[index])
+        """Mean colours of blocks of a plate, about as many in a pixel as there are samples, made anew for others.
+
+        Besides, the side of a block, and one over their number across and down.
+        """
+        plate, chosen = self.layout.plates[index], self._ranges[index]
         block = max(2, int(cells_per_pixel(plate, camera, density) / SAMPLES))
-
-        def made() -> NDArray[np.uint8]:
-            values = self.atlas.values.reshape(-1)[span].reshape(plate.grid.cells)
-            flags = self._shown.reshape(-1)[span].reshape(plate.grid.cells)
-            return block_means(values, flags, chosen, self._tables()[int(plate.kind == "activation")], block)
-
-        return self._means.texture(index, (block, self._uploads, chosen, *self._maps), plate.grid.cells, block, made)
+        key, (before, texture) = (block, self._uploads, chosen, *self._maps), self._means.get(index, (None, None))
+        if before != key:
+            span, cells = self.atlas.span(plate), plate.grid.cells
+            values = self.atlas.values.reshape(-1)[span].reshape(cells)
+            flags = self._shown.reshape(-1)[span].reshape(cells)
+            colours = block_means(values, flags, chosen, self._tables()[int(plate.kind == "activation")], block)
+            if texture is not None and texture.shape[:2] == colours.shape[:2]:
+                texture.set_data(colours)
+            else:
+                texture = gloo.Texture2D(colours, format="rgba", interpolation="nearest", wrapping="clamp_to_edge")
+            self._means[index] = key, texture
+        rows, cols = (-(-side // block) for side in plate.grid.cells)
+        return texture, (float(block), 1.0 / cols, 1.0 / rows)
 
     def _program(self, variant: Variant) -> Any:
         if variant not in self._programs:
@@ -321,9 +306,6 @@ class SlabVisual:
         fractions = np.linspace(0.0, 1.0, COLOURS)
         return np.stack([m.bytes(2.0 * fractions - 1.0 if m.diverging else fractions) for m in self._maps])
 
-    def _curved(self, index: int) -> bool:
-        return bool(self._vertices["a_range"][8 * index, 2])
-
     def _range(self, index: int, chosen: Range, row: float) -> None:
         self._ranges[index] = chosen
         low, high = np.clip([chosen.low, chosen.high], -0.25 * FLOAT_MAX, 0.25 * FLOAT_MAX)  # their difference too
@@ -349,45 +331,13 @@ def variant_for(plate: Plate, camera: Camera, density: float) -> Variant:
     if dense <= 1.0 / DETAIL_PIXELS:
         return Variant(detail=True)
     samples = 0 if dense <= 1.0 else int(min(np.ceil(dense), SAMPLES))
-    return Variant(samples=samples, means=dense > SAMPLES and averages(plate))
-
-
-def _tiled(plate: Plate) -> bool:
-    return plate.grid.tile != (0, 0) or plate.grid.folded
-
-
-# ---- Mean colours of blocks of cubes, for plates of which a pixel covers more than can be sampled.
-
-SAMPLES = 4
-"""Along each of a pixel's axes; where that is fewer than the cubes that it covers, blocks are averaged."""
-MARKS = ((NOT_COMPUTED | DEAD, 40), (NEG_INF, 85), (POS_INF, 170), (NAN, 255))
-"""What stands in the fourth channel for a block with such marks, the most important last."""
-
-
-def averages(plate: Plate) -> bool:
-    """Whether blocks of a plate can be averaged: its cubes are one matrix without gaps."""
-    return not (plate.grid.folded or plate.grid.tile[0])
+    return Variant(samples=samples, means=dense > SAMPLES and not plate.grid.gaps)
 
 
 def block_means(
     values: NDArray[np.float32], flags: NDArray[np.uint8], chosen: Range, table: NDArray[np.uint8], block: int
 ) -> NDArray[np.uint8]:
-    """The mean colour of each block of cubes, and its mark.
-
-    Parameters
-    ----------
-    values, flags : ndarray, shape (rows, columns)
-    chosen : Range
-        Of the colours.
-    table : ndarray, shape (T, 3)
-        The colour map.
-    block : int
-        Side of a block; those at the end may be smaller.
-
-    Returns
-    -------
-    ndarray of uint8, shape (ceil(rows / block), ceil(columns / block), 4)
-    """
+    """The mean colour (by `table`, (T, 3)) of each block of cubes, and its mark, (rows / block, columns / block, 4)."""
     marked = flags & ~np.uint8(FROZEN) if flags.any() else flags
     unit = np.clip(chosen.unit(values), 0.0, 1.0)
     if marked.any():
@@ -410,27 +360,89 @@ def block_means(
     return found
 
 
-class Means:
-    """The textures of those plates of a slab that are drawn so; each is made anew where something of it changed."""
+# ---- What lies under and between the cubes.
 
-    def __init__(self) -> None:
-        self._made: dict[int, tuple[object, Any]] = {}
+_QUAD = np.array([[0, 1, 2], [0, 2, 3]], np.uint32)
 
-    def texture(
-        self, index: int, key: object, shape: tuple[int, int], block: int, make: Any
-    ) -> tuple[Any, tuple[float, float, float]]:
-        """The texture of plate `index`, and its block's side with one over their number across and down.
 
-        ``make()`` gives the colours where `key` says that they are others than before.
+def flow_style(layout: Layout) -> tuple[float, float]:
+    """Width and alpha of the lines of flow."""
+    return (FLOW_WIDTH, FLOW_ALPHA) if layout.mode == "few" else (DENSE_WIDTH, DENSE_ALPHA)
+
+
+class TrayVisual:
+    """Trays and flow lines of a layout; drawn before the cubes."""
+
+    def __init__(self, layout: Layout, theme: Theme) -> None:
+        self._trays = _tray_program(layout) if len(layout.trays) else None
+        self._tray_indices = _quads(len(layout.trays))
+        self._corner = layout.trays[0, 0] if len(layout.trays) else np.zeros(3)
+        self._flow = _flow_program(layout) if len(layout.flow) else None
+        self._flow_indices = _quads(len(layout.flow))
+        self._width, self._alpha = flow_style(layout)
+        self.set_theme(theme)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Another palette."""
+        if self._trays is not None:
+            self._trays["u_tray"], self._trays["u_border"] = rgb(theme.tray), rgb(theme.border)
+            self._shadow = theme.shading.shadow
+        if self._flow is not None:
+            self._flow["u_colour"] = (*rgb(theme.flow), self._alpha)
+
+    def draw_trays(self, camera: Camera, viewport: tuple[int, int], *, shadows: bool = True) -> None:
+        """Draw the trays, opaque, with depth; from below they would hide everything, so they are left out.
+
+        `shadows` are those of cubes that are all as large as can be.
         """
-        rows, cols = (-(-side // block) for side in shape)
-        before = self._made.get(index)
-        if before is None or before[0] != key:
-            colours = make()
-            if before is not None and before[1].shape[:2] == colours.shape[:2]:
-                texture = before[1]
-                texture.set_data(colours)
-            else:
-                texture = gloo.Texture2D(colours, format="rgba", interpolation="nearest", wrapping="clamp_to_edge")
-            self._made[index] = key, texture
-        return self._made[index][1], (float(block), 1.0 / cols, 1.0 / rows)
+        if self._trays is not None and camera.towards_eye(self._corner)[2] > 0.0:
+            self._trays["u_matrix"] = camera.matrix.T.astype(np.float32)
+            self._trays["u_shadow"] = self._shadow if shadows else 0.0
+            self._trays["u_density"] = viewport[0] / camera.size[0]
+            self._trays.draw("triangles", self._tray_indices)
+
+    def draw_flow(self, camera: Camera, viewport: tuple[int, int]) -> None:
+        """Draw the lines, on the trays and below every cube: they leave no depth."""
+        if self._flow is not None:
+            gloo.set_state(
+                depth_test=True, blend=True, depth_mask=False, blend_func=("src_alpha", "one_minus_src_alpha")
+            )
+            self._flow["u_matrix"] = camera.matrix.T.astype(np.float32)
+            self._flow["u_viewport"] = viewport
+            self._flow["u_width"] = self._width * viewport[0] / camera.size[0]
+            self._flow.draw("triangles", self._flow_indices)
+            gloo.set_state(depth_test=True, blend=False, depth_mask=True)
+
+
+def _quads(count: int) -> Any:
+    if not count:
+        return None
+    return gloo.IndexBuffer((4 * np.arange(count)[:, None, None] + _QUAD).astype(np.uint32).ravel())
+
+
+def _tray_program(layout: Layout) -> Any:
+    table = np.zeros(
+        4 * len(layout.trays), [("a_pos", np.float32, 3), ("a_cell", np.float32, 2), ("a_dims", np.float32, 4)]
+    )
+    for index, (corners, owner) in enumerate(zip(layout.trays, layout.tray_plates, strict=True)):
+        plate = layout.plates[owner]
+        rows, cols = plate.grid.cells
+        block = table[4 * index : 4 * index + 4]
+        block["a_pos"] = corners
+        (x, y), right, near = TRAY_MARGIN, cols - 0.5 + TRAY_MARGIN[0], rows - 0.5 + TRAY_MARGIN[1]
+        block["a_cell"] = [(0.5 - x, 0.5 - y), (right, 0.5 - y), (right, near), (0.5 - x, near)]
+        block["a_dims"] = (cols, rows, plate.half, plate.last)
+    program = gloo.Program(*glsl.program("tray"))
+    program.bind(gloo.VertexBuffer(table))
+    program["u_margin"] = TRAY_MARGIN
+    return program
+
+
+def _flow_program(layout: Layout) -> Any:
+    segments: NDArray[np.float64] = np.repeat(layout.flow, 4, axis=0)
+    table = np.zeros(len(segments), [("a_from", np.float32, 3), ("a_to", np.float32, 3), ("a_end", np.float32, 2)])
+    table["a_from"], table["a_to"] = segments[:, 0], segments[:, 1]
+    table["a_end"] = np.tile([[0, -1], [1, -1], [1, 1], [0, 1]], (len(layout.flow), 1))
+    program = gloo.Program(*glsl.program("flow"))
+    program.bind(gloo.VertexBuffer(table))
+    return program

@@ -9,8 +9,7 @@ from ..ink.places import CHANNEL, LABEL
 from ..ink.sketch import Box, Sketch
 from ..ink.text import exponent, measure, number
 from ..ink.theme import Theme, mixed
-from ..notes.layer import CHIP
-from ..notes.offsets import Rows
+from ..notes.layer import CHIP, Rows
 
 Floats = NDArray[np.floating]
 DOWN, HIGH = 34.0, 26.0

@@ -11,7 +11,8 @@ from ..cubes.scale import Coloring
 from ..ink.maps import text_colour
 from ..ink.sketch import Sketch
 from ..ink.text import measure
-from ..notes.values import CubeValues, Project, colours_at, face_room
+from ..notes.placer import Project
+from ..notes.values import CubeValues, colours_at, face_room
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
 from .told import Face
@@ -45,9 +46,8 @@ class Faces:
     def _of(plate: Plate, project: Project, values: CubeValues) -> tuple[Floats, NDArray[np.bool_]]:
         """Middles of the main faces, and which can be read."""
         if values.size:
-            return values.places(plate.name)
-        tops = [plate.cell_centre_top(*divmod(k, plate.shape[1])) for k in range(plate.size)]
-        return project(tops), np.ones(plate.size, bool)
+            return values.places(plate)
+        return project(plate.tops), np.ones(plate.size, bool)
 
     def written(self, faces: Mapping[int, Face], *, alone: bool) -> list[int]:
         """The cubes on which something is written; with `alone` a number alone where there is no room for two lines."""

@@ -1,53 +1,70 @@
-"""Names beside plates and rows of activations, at places where they hide no cube and no other name."""
+"""Names around plates and rows of activations, at places where they hide no cube and no other name.
+
+`FlowLabels` are those of any layout, `TurnLabels` those of small layers whose flow turns, `PlanLabels` those of a
+scene's own plan, where its blueprint says.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from ...run.core.frame import Stage
 from ..ink.places import CHANNEL, LABEL
 from ..ink.sketch import Anchor, Box, Sketch
 from ..ink.text import measure, short
 from ..ink.theme import Theme
-from ..space.layout import Layout
-from ..space.plate import Plate
-from .rows import RowName, column_names, row_names, write
-from .taken import Taken
+from ..space.arrangement import Blueprint, Caption, Layout, Wire
+from ..space.plate import Grid, Plate
+from .placer import LIGHTLY, Floats, Name, Placer, Project, column_names, row_names, write
 
-Floats = NDArray[np.float64]
-Project = Callable[[ArrayLike], Floats]
 _LINE = 19.0
 _BETWEEN = 6.0  # least air between two names in a line: "tanh6.weight" is none
 _FAR = (41.0, 53.0, 67.0, 82.0)  # pixels from a plate up to its name, where no place near it is free
 _UNITS = 90.0  # what the names of a row's numbers may take behind its own
-_LIGHTLY = 0.45  # cost of a place that a line may touch at a corner, but not cross
-_STAY = 0.8  # what it is worth to stay
+_LATER = 0.02  # what a place costs more than the nicer one before it
 _ENDS: tuple[Anchor, ...] = ("left", "left", "right", "right", "middle", "middle", "left", "right", "left")
 """The end of a text that stands at its plate, by the places around one: its words may be shorter than their room."""
 _ENDS_ABOVE: tuple[Anchor, ...] = ("left", "right", "middle")
 
 
-@dataclass(frozen=True, slots=True)
-class PlateLabel:
-    """A plate's title, its shape, and where they stand: the end at the plate, which one that is, and first baseline.
+class Labels:
+    """What all of them answer."""
 
-    `ranged` says whether the range has room.
-    """
+    @property
+    def reserved(self) -> Sequence[Box]:
+        """Where nothing else should stand."""
+        return ()
 
-    name: str
-    title: str
-    shape: str
-    x: float
-    y: float
-    anchor: Anchor
-    ranged: bool = True
+    def names(self, theme: Theme) -> Sketch:
+        """The words that stay from frame to frame, and lines."""
+        raise NotImplementedError
+
+    def ranges(self, extents: Mapping[str, float], theme: Theme, bound: str = "±") -> Sketch:
+        """The second lines: shape, and `bound` and the range of each tensor in `extents`."""
+        return Sketch()
+
+    def free_place(self, width: float, height: float, before: Box | None = None) -> Box | None:
+        """A free rectangle of this size, `before` if that is one; it is taken from now on."""
+        return None
 
 
-def _hull(plate: Plate, project: Project) -> Floats:
-    return project(plate.corners)
+def shape_text(plate: Plate, shape: tuple[int, ...]) -> str:
+    """``16×3``; of an array that is folded also how; nothing of a lone number, whose value is its range."""
+    if not shape or shape == (1,):
+        return ""
+    rows, cols = plate.grid.cells
+    fold = f" in rows of {cols:,}" if plate.grid.folded and rows > 1 else ""
+    return "×".join(f"{n:,}" for n in shape) + fold
+
+
+def range_text(extents: Mapping[str, float], name: str, bound: str) -> str:
+    """``±0.85``: `bound` and the range of a tensor; ``all 0`` of one without any other number."""
+    return f"{bound}{short(extents[name])}" if extents[name] else "all 0"
 
 
 def _around(points: Floats, width: float, height: float) -> list[tuple[float, float]]:
@@ -79,53 +96,23 @@ def _above(points: Floats, width: float, height: float) -> list[tuple[float, flo
     return [(float(x), float(low[1] - height - gap)) for gap in _FAR for x in starts]
 
 
-def shape_text(plate: Plate, shape: tuple[int, ...]) -> str:
-    """``16×3``; of an array that is folded also how; nothing of a lone number, whose value is its range."""
-    if not shape or shape == (1,):
-        return ""
-    rows, cols = plate.grid.cells
-    fold = f" in rows of {cols:,}" if plate.grid.folded and rows > 1 else ""
-    return "×".join(f"{n:,}" for n in shape) + fold
+@dataclass(frozen=True, slots=True)
+class PlateLabel:
+    """A plate's title, and its shape in the line below; `ranged` says whether the range has room there."""
+
+    name: str
+    title: Name
+    shape: str
+    ranged: bool
 
 
-def range_text(extents: Mapping[str, float], name: str, bound: str) -> str:
-    """``±0.85``: `bound` and the range of a tensor; ``all 0`` of one without any other number."""
-    return f"{bound}{short(extents[name])}" if extents[name] else "all 0"
-
-
-def _together(names: Sequence[str]) -> str:
-    """``r, g, b``; of many the first and the last."""
-    line = ", ".join(names)
-    return line if measure(line, LABEL) <= _UNITS else f"{names[0]} \N{HORIZONTAL ELLIPSIS} {names[-1]}"
-
-
-class FlowLabels:
+class FlowLabels(Labels):
     """Places the labels of a layout once; writes their ranges anew with every frame.
 
-    Parameters
-    ----------
-    shapes : mapping of str to tuple of int
-        Of the tensors that get a label.
-    kinds : mapping of str to str
-        Stage name to what its row is called (``"tanh"``); the input's row is ``"input"``.
-    box : Box
-        The scene.
-    units : mapping of str to sequence of str
-        Names of the numbers of a row, by stage: one beside each cube where there is room, else after the row's name.
-    before : FlowLabels, optional
-        Of the camera a moment ago: a name stays on its side of a plate while there is room, so that names do not jump
-        about while the scene turns.
-    untrained : collection of str
-        Tensors that nobody trains, which is said beside their shapes.
-    titles : mapping of str to str, optional
-        What tensors are called in the picture; default: by their names.
-    sides : mapping of str to (sequence of str, sequence of str), optional
-        Names of columns and of rows that stand at the plate itself, by tensor.
-
-    Attributes
-    ----------
-    chosen : dict of str to int
-        Which of the places around its plate each name has.
+    `shapes` are of the tensors that get a label, `kinds` what the rows of stages are called, `units` the names of a
+    row's numbers: one beside each cube where there is room, else after the row's name. `sides` are names of columns and
+    of rows that stand at a tensor's plate itself. Where it was `before`, seen by the camera of a moment ago, a name
+    keeps its side of a plate while there is room, so that names do not jump about while the scene turns.
     """
 
     def __init__(
@@ -135,151 +122,294 @@ class FlowLabels:
         kinds: Mapping[str, str],
         project: Project,
         box: Box,
+        *,
         units: Mapping[str, Sequence[str]] | None = None,
         before: FlowLabels | None = None,
         untrained: Collection[str] = (),
         titles: Mapping[str, str] | None = None,
         sides: Mapping[str, tuple[Sequence[str], Sequence[str]]] | None = None,
     ) -> None:
-        self.chosen: dict[str, int] = {}
-        self._untrained = untrained
+        self.chosen: dict[str, int] = {}  # which of the places around its plate each name has
+        self.plates: list[PlateLabel] = []
         self._before = {} if before is None else before.chosen
-        self._titles = titles or {}
-        self._taken = Taken(box)
-        for plate in layout.plates:
-            self._taken.add_polygon(_hull(plate, project))
+        self._names: list[Name] = []
+        self._placer, self._project = Placer(box), project
+        hulls = [project(plate.corners) for plate in layout.plates]
+        for hull in hulls:
+            self._placer.add_polygon(hull)
         edges = [np.stack([tray, np.roll(tray, -1, axis=0)], axis=1) for tray in layout.trays]
         for start, end in np.concatenate([layout.flow, *edges]):
-            self._taken.add_line(*project([start, end]))
-        self._rows: list[tuple[float, float, str, str]] = []  # place, text, and the names of its numbers behind it
-        self._units: list[RowName] = []
-        self._columns: list[RowName] = []
-        self.plates: list[PlateLabel] = []
-        trays = {layout.plates[k].name: project(c) for k, c in zip(layout.tray_plates, layout.trays, strict=True)}
+            self._placer.add_line(*project([start, end]))
+        trays, free = layout.trays_on(project), partial(self._placer.free, most=LIGHTLY)
         for plate in layout.plates:  # they have one place, titles many
-            if sides and plate.name in sides:
-                columns, rows = sides[plate.name]
-                self._columns += column_names(plate, columns, project, box[1] - 12, self._free)
-                self._units += row_names(plate, rows, -1, project, self._taken, tray=trays.get(plate.name))
-        for plate in layout.plates:
+            columns, rows = (sides or {}).get(plate.name, ((), ()))
+            self._names += column_names(plate, columns, project, box[1] - 12, free)
+            self._names += row_names(plate, rows, -1, project, self._placer, trays.get(plate.name))
+        for plate, hull in zip(layout.plates, hulls, strict=True):
             if plate.kind != "activation" and plate.name in shapes:
-                self._place_plate(plate, shapes[plate.name], _hull(plate, project))
-        for plate in layout.plates:
+                shape = shape_text(plate, shapes[plate.name])
+                shape += " · not trained" if shape and plate.name in untrained else ""
+                self._place_plate(plate.name, (titles or {}).get(plate.name, plate.name), shape, hull)
+        for plate, hull in zip(layout.plates, hulls, strict=True):
             if plate.kind == "activation" and plate.name in kinds:
                 names = tuple((units or {}).get(plate.name, ()))
-                beside = self._place_units(plate, names, layout, project)
-                self._place_row(plate.name, kinds[plate.name], _hull(plate, project), () if beside else names)
+                beside = self._place_units(plate, names, layout)
+                self._place_row(plate.name, kinds[plate.name], hull, () if beside else names)
 
     def names(self, theme: Theme) -> Sketch:
-        """The words that stay from frame to frame."""
+        """Titles, and names of rows and of single cubes."""
         sketch = Sketch()
-        for label in self.plates:
-            sketch.text(label.x, label.y, label.title, CHANNEL, theme.text1, bold=True, anchor=label.anchor)
-        write(sketch, self._units, theme)
-        write(sketch, self._columns, theme, bold=True)
-        for x, y, text, more in self._rows:
-            sketch.text(x, y, text, LABEL, theme.text3)
-            sketch.text(x + measure(text, LABEL), y, more, LABEL, theme.text2)
+        write(sketch, [*(label.title for label in self.plates), *self._names], theme)
         return sketch
 
+    def ranges(self, extents: Mapping[str, float], theme: Theme, bound: str = "±") -> Sketch:
+        """The lines below the titles; none in a hall."""
+        sketch = Sketch()
+        for label in () if theme.presenter else self.plates:
+            span = f"   {range_text(extents, label.name, bound)}" if label.ranged and label.name in extents else ""
+            if label.shape:
+                line = replace(label.title, text=label.shape + span, y=label.title.y + _LINE, size=LABEL, bold=False)
+                write(sketch, [replace(line, tone=2)], theme)
+        return sketch
+
+    def free_place(self, width: float, height: float, before: Box | None = None) -> Box | None:
+        """As far to the lower right of the scene as there is one."""
+        box = self._placer.box
+        return self._placer.corner((width, height), before, box[1] + 0.4 * box[3])
+
     def _best(
-        self, key: str, places: list[tuple[float, float]], size: tuple[float, float], limit: float
+        self, key: str, places: list[tuple[float, float]], size: tuple[float, float]
     ) -> tuple[float, float] | None:
         """The cheapest place, the first among equals; None if even that one covers cubes."""
-        width, height = size
-        costs = [self._taken.cost((x, y, width, height)) + 0.02 * k for k, (x, y) in enumerate(places)]
-        if key in self._before:
-            costs[self._before[key]] -= _STAY
-        best = int(np.argmin(costs))
-        if costs[best] > limit:
+        ways = [[(*place, *size)] for place in places]
+        found = self._placer.place(ways, most=LIGHTLY, later=_LATER, stay=self._before.get(key), air=_BETWEEN)
+        if found is None:
             return None
-        self.chosen[key] = best
-        x, y = places[best]
-        self._taken.add_box((x - _BETWEEN, y, width + 2 * _BETWEEN, height))
-        return x, y
+        self.chosen[key] = found
+        return places[found]
 
-    def _place_plate(self, plate: Plate, shape: tuple[int, ...], hull: Floats) -> None:
-        name, title = plate.name, self._titles.get(plate.name, plate.name)
-        second = shape_text(plate, shape)
-        second += " · not trained" if second and name in self._untrained else ""
+    def _place_plate(self, name: str, title: str, second: str, hull: Floats) -> None:
         # The widest text the second line can become: places must not depend on the numbers.
         widest = measure(f"{second}   ±8.8e\N{MINUS SIGN}88", LABEL) if second else 0.0
         own = measure(title, CHANNEL, True)
-        two, one = 2 * _LINE if second else _LINE, _LINE
+        two = 2 * _LINE if second else _LINE
         least = max(own, measure(second, LABEL))
         # First what stands after the name gives way, the range before the shape: a name rather than none.
-        for text, width, height in ((second, max(own, widest), two), (second, least, two), ("", own, one)):
-            for far in (False, True):
-                places = _above(hull, width, height) if far else _around(hull, width, height)
-                key, ends = (f"{name} far", _ENDS_ABOVE) if far else (name, _ENDS)
-                spot = self._best(key, places, (width, height), limit=_LIGHTLY)
+        for text, width, height in ((second, max(own, widest), two), (second, least, two), ("", own, _LINE)):
+            for key, ends, places in ((name, _ENDS, _around), (f"{name} far", _ENDS_ABOVE, _above)):
+                spot = self._best(key, places(hull, width, height), (width, height))
                 if spot is not None:
                     anchor = ends[self.chosen[key] % len(ends)]
                     x = spot[0] + width * {"left": 0.0, "middle": 0.5, "right": 1.0}[anchor]
-                    self.plates.append(PlateLabel(name, title, text, x, spot[1] + 14, anchor, width >= widest))
+                    at = Name(title, x, spot[1] + 14, CHANNEL, anchor, True, 1)
+                    self.plates.append(PlateLabel(name, at, text, width >= widest))
                     return
 
-    def _free(self, x: float, y: float, width: float, height: float) -> bool:
-        """Whether a box around (x, y) lies on no cube; takes it."""
-        box = (x - width / 2, y - height / 2 + 4, width, height - 8)
-        free = self._taken.cost(box) <= _LIGHTLY
-        if free:
-            self._taken.add_box(box)
-        return free
-
-    def _place_units(self, plate: Plate, names: Sequence[str], layout: Layout, project: Project) -> bool:
+    def _place_units(self, plate: Plate, names: Sequence[str], layout: Layout) -> bool:
         """A name beside each of several cubes of a row, on the side away from its layer; whether they have room."""
         if len(names) < 2:
             return False  # one name is shorter behind the row's own
-        others = [p for p in layout.plates if p is not plate]
         middle = plate.bounds.mean(axis=0)
-        nearest = min(others, key=lambda p: float(np.abs(p.bounds.mean(axis=0) - middle).sum()), default=None)
-        away = 1.0 if nearest is None else float((middle - nearest.bounds.mean(axis=0)) @ plate.axes[0])
-        for side in (1, -1) if away >= 0 else (-1, 1):
-            found = row_names(plate, names, side, project, self._taken)
+        ways = [middle - p.bounds.mean(axis=0) for p in layout.plates if p is not plate]
+        nearest = min(ways, key=lambda way: float(np.abs(way).sum()), default=plate.axes[0])
+        for side in (1, -1) if nearest @ plate.axes[0] >= 0 else (-1, 1):
+            found = row_names(plate, names, side, self._project, self._placer)
             if found:
-                self._units += found
+                self._names += found
                 return True
         return False
 
     def _place_row(self, name: str, text: str, points: Floats, units: Sequence[str]) -> None:
-        after = f"  {_together(units)}" if units else ""
+        line = ", ".join(units)
+        if measure(line, LABEL) > _UNITS:  # of many the first and the last
+            line = f"{units[0]} \N{HORIZONTAL ELLIPSIS} {units[-1]}"
+        after = f"  {line}" if units else ""
         for more in dict.fromkeys((after, "")):
-            width = measure(text, LABEL) + measure(more, LABEL)
-            places = _around(points, width, _LINE)
+            own, behind = measure(text, LABEL), measure(more, LABEL)
+            places = _around(points, own + behind, _LINE)
             near = [places[k] for k in (1, 3, 5, 8, 0, 2, 4, 7, 6)]
             key = f"row {name}" if more == after else f"row {name} alone"
-            spot = self._best(key, near + places[9:], (width, _LINE), limit=_LIGHTLY)
+            spot = self._best(key, near + places[9:], (own + behind, _LINE))
             if spot is not None:
-                self._rows.append((spot[0], spot[1] + 14, text, more))
+                x, y = spot[0], spot[1] + 14
+                self._names += [Name(text, x, y, tone=3), Name(more, x + own, y)]
                 return
 
-    def free_place(self, width: float, height: float, before: Box | None = None) -> Box | None:
-        """A free rectangle of this size: `before` or as far to the lower right of the scene as there is one.
 
-        It is taken from now on.
-        """
-        if before is not None:
-            box = (before[0] - 12, before[1] - 8, width + 24, height + 16)
-            if self._taken.cost(box) == 0.0:
-                self._taken.add_box(box)
-                return before
-        left, top, wide, high = self._taken.box
-        for y in np.arange(top + high - height - 8, top + 0.4 * high, -16.0):
-            for x in np.arange(left + wide - width - 24, left + 0.3 * wide, -16.0):
-                box = (float(x) - 12, float(y) - 8, width + 24, height + 16)
-                if self._taken.cost(box) == 0.0:
-                    self._taken.add_box(box)
-                    return float(x), float(y), width, height
-        return None
+# ---- Small layers whose flow turns.
+
+_ASIDE, _OVER = 12.0, 10.0  # from a strip of biases to its word
+_CARD = (340.0, 160.0)  # the upper right corner, where the card of a neuron opens
+_RISE, _WIDTH = 9.0, 1.4  # of the arrow that leaves the last layer
+
+
+class TurnLabels(Labels):
+    """The words around small layers whose flow turns at each of them.
+
+    `inputs` are the names of what the first layer reads, empty where something else says them. With `arrow` what leaves
+    the last layer goes on to the right, where a picture of it stands.
+    """
+
+    def __init__(
+        self, layout: Layout, stages: Sequence[Stage], inputs: Sequence[str], project: Project, box: Box, arrow: bool
+    ) -> None:
+        self._placer = Placer(box)
+        for plate in (*layout.plates, *layout.spots):
+            for element in range(plate.size):
+                self._placer.add_polygon(project(plate.corners_of(element)))
+        first = next(plate for plate in layout.plates if plate.kind == "weight")
+        self._names = self._inputs(first, inputs, project)
+        if not inputs:  # lines come in from what says them
+            for k in range(first.shape[1]):
+                x, y = (float(v) for v in project(first.cell_corners(0, k)[4:]).mean(axis=0))
+                self._placer.add_box((x - 90.0, y - 8.0, 60.0, 32.0))
+        for plate in layout.plates:
+            if plate.kind == "bias":
+                places = _bias_places(plate, project)
+                found = self._placer.place([[(*p.box[:1], p.y - 13.0, p.box[2], 16.0)] for p in places], most=0.5)
+                self._names += [] if found is None else [places[found]]
+        self._arrow = self._way_out(layout, project, box) if arrow else None
+        last = stages[-1] if stages else None
+        self._last = "" if last is None or last.weight is not None else last.kind
+
+    def _inputs(self, first: Plate, names: Sequence[str], project: Project) -> list[Name]:
+        """Names of the first layer's rows, beside them: they are its columns, drawn downwards."""
+        across = first.shape[::-1]
+        turned = replace(first, grid=Grid(across, across), axes=first.axes[[1, 0, 2]])
+        return row_names(turned, names, -1, project, self._placer)
+
+    def _way_out(self, layout: Layout, project: Project, box: Box) -> Floats | None:
+        """From the last cube of the last layer up or on, and to the right."""
+        plate = [p for p in layout.plates if p.kind == "weight" or (p is layout.plates[-1] and p.kind == "bias")][-1]
+        if plate.shape[0] != 1:
+            return None
+        corners = project(plate.cell_corners(0)[4:])
+        right = box[0] + box[2] + 8.0
+        if _across(plate):  # it leaves towards the back
+            x, y = float(corners[:, 0].mean()), float(corners[:, 1].min())
+            return np.array([[x, y], [x, y - _RISE], [right, y - _RISE]])
+        x, y = float(corners[:, 0].max()), float(corners[:, 1].mean())
+        return np.array([[x + 4.0, y], [x + 4.0, y], [right, y]])
+
+    def names(self, theme: Theme) -> Sketch:
+        """The words and the arrow."""
+        sketch = Sketch()
+        write(sketch, self._names, theme)
+        if self._arrow is not None:
+            sketch.polyline(self._arrow[:2], theme.flow, _WIDTH)
+            sketch.arrow(self._arrow[1], self._arrow[2], theme.flow, _WIDTH)
+        for x, y, _, high in self.reserved:
+            sketch.text(x, y + high - 4.0, self._last, LABEL, theme.text2)
+        return sketch
+
+    @property
+    def reserved(self) -> Sequence[Box]:
+        """Where the word over the arrow stands that leaves the last layer, if it is long enough for one."""
+        wide, way = measure(self._last, LABEL), self._arrow
+        if way is None or not self._last or way[2][0] - way[1][0] <= wide + 40.0:
+            return ()
+        return [(float(way[2][0]) - wide - 10.0, float(way[2][1]) - 19.0, wide, 16.0)]
+
+    def free_place(self, width: float, height: float, before: Box | None = None) -> Box | None:
+        """As far to the lower right of the scene as there is one, below the card of a neuron before on it."""
+        left, top, wide, _ = self._placer.box
+        if self._arrow is not None:
+            for a, b in pairwise(self._arrow):
+                self._placer.add_line(a, b)
+            word = measure(self._last, LABEL) + 14.0
+            self._placer.add_box((self._arrow[-1][0] - word - 10.0, self._arrow[-1][1] - 22.0, word + 10.0, 30.0))
+        return self._placer.corner((width, height), before, top + 8, (left + wide - _CARD[0], top, *_CARD))
+
+
+def _across(plate: Plate) -> bool:
+    """Whether a layer's outputs stand side by side."""
+    return abs(float(plate.axes[1] @ [1.0, 0.0, 0.0])) > 0.5
+
+
+def _bias_places(plate: Plate, project: Project) -> list[Name]:
+    """The word beside a strip of biases, at the height of a main face, or over it."""
+    faces = [project(plate.cell_corners(k)[4:]) for k in (0, plate.size - 1)]
+    if _across(plate):  # its cubes stand side by side: left of the first, right of the last
+        (left, y), (right, other) = ((face[:, 0], float(face[:, 1].mean()) + 5.0) for face in faces)
+        return [Name("bias", float(left.min()) - _ASIDE, y, CHANNEL, "right", True),
+                Name("bias", float(right.max()) + _ASIDE, other, CHANNEL, "left", True)]  # fmt: skip
+    face = min(faces, key=lambda face: float(face[:, 1].mean()))
+    return [Name("bias", float(face[:, 0].mean()), float(face[:, 1].min()) - _OVER, CHANNEL, "middle", True)]
+
+
+# ---- A scene's own plan.
+
+PLUS = 8.0
+"""Radius of the disc at which something is added."""
+_ARROW, _WIRE = 7.0, 1.4
+
+
+class PlanLabels(Labels):
+    """Titles, names and wires of a blueprint as one camera shows it; what would leave the `box` is left out.
+
+    Of the tensors in `turned` the inputs are drawn downwards: their shape is written as it is drawn.
+    """
+
+    def __init__(self, sheet: Blueprint, shapes: Mapping[str, tuple[int, ...]], turned: set[str], box: Box) -> None:
+        self.sheet, self._box = sheet, box
+        self._shapes = drawn_shapes(shapes, turned)
+
+    def names(self, theme: Theme) -> Sketch:
+        """The words that stay from frame to frame, and the wires."""
+        sketch = Sketch()
+        for wire in self.sheet.wires:
+            self._wire(sketch, wire, theme)
+        for x, y in self.sheet.pluses:
+            if self._inside(x - PLUS, y - PLUS, 2 * PLUS, 2 * PLUS):
+                sketch.disc(x, y, PLUS, theme.background, stroke=theme.text2, border=1.4)
+                sketch.lines([[x - 4, y], [x, y - 4]], [[x + 4, y], [x, y + 4]], theme.text1, 1.4)
+        for head in self.sheet.headings:
+            if self._inside(head.x, head.y - 20, head.width, 24):
+                count = f"{head.count:,}"
+                wide = measure(head.text, CHANNEL, True)
+                sketch.text(head.x, head.y - 6, head.text, CHANNEL, theme.text1, bold=True)
+                if wide + 8 + measure(count, CHANNEL) <= head.width + 30:
+                    sketch.text(head.x + wide + 8, head.y - 6, count, CHANNEL, theme.text3)
+                sketch.line((head.x, head.y), (head.x + head.width, head.y), theme.flow, 1.0)
+        note = self.sheet.note
+        fits = self.sheet.says_words(measure(self.sheet.words, LABEL))
+        if note is not None and fits and self._inside(note[0], note[1] - 12, note[2], 14):
+            sketch.text(note[0], note[1], self.sheet.words, LABEL, theme.text3)
+        for name in self._captions():
+            sketch.text(name.x, name.y + 17, name.title, CHANNEL, theme.text1, bold=True)
+        return sketch
 
     def ranges(self, extents: Mapping[str, float], theme: Theme, bound: str = "±") -> Sketch:
-        """The second lines: shape, and `bound` and the range of each tensor in `extents`."""
+        """The lines below the titles, as far as they have room."""
         sketch = Sketch()
-        if theme.presenter:
-            return sketch
-        for label in self.plates:
-            span = f"   {range_text(extents, label.name, bound)}" if label.ranged and label.name in extents else ""
-            if label.shape:
-                sketch.text(label.x, label.y + _LINE, label.shape + span, LABEL, theme.text2, anchor=label.anchor)
+        for name in self._captions():
+            shape = self._shapes[name.tensor]
+            span = f" {range_text(extents, name.tensor, bound)}" if name.tensor in extents else ""
+            line = next((text for text in (shape + span, shape) if measure(text, LABEL) <= name.width), "")
+            sketch.text(name.x, name.y + 33, line, LABEL, theme.text2)
         return sketch
+
+    def _captions(self) -> list[Caption]:
+        return [c for c in self.sheet.captions if self._inside(c.x, c.y, c.width, 36)]
+
+    def _inside(self, x: float, y: float, width: float, height: float) -> bool:
+        left, top, wide, high = self._box
+        return left <= x and top <= y and x + width <= left + wide and y + height <= top + high
+
+    def _wire(self, sketch: Sketch, wire: Wire, theme: Theme) -> None:
+        """As far as it is inside: its parts run along the axes of the screen."""
+        low = np.array(self._box[:2])
+        points: Floats = np.clip(wire.points, low, low + self._box[2:])
+        if np.any(np.all(wire.points < low, axis=0) | np.all(wire.points > low + self._box[2:], axis=0)):
+            return
+        whole = np.array_equal(points[-1], wire.points[-1])
+        if wire.arrow and whole:
+            sketch.arrow(points[-2], points[-1], theme.flow, _WIRE, head=_ARROW)
+        else:
+            sketch.polyline(points, theme.flow, _WIRE)
+
+
+def drawn_shapes(shapes: Mapping[str, tuple[int, ...]], turned: set[str]) -> dict[str, str]:
+    """Shapes as they are drawn: of tensors in `turned` the inputs go downwards."""
+    return {name: "×".join(f"{n:,}" for n in (shape[::-1] if name in turned else shape))
+            for name, shape in shapes.items()}  # fmt: skip

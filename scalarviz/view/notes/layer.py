@@ -1,105 +1,72 @@
 """One small layer as a formula: inputs enter above the cubes; sum, activation, output and target stand to the right.
 
-Boxes and lines depend on the layout alone and are built once; the numbers in them are a sketch of their own.
+Boxes and lines depend on the layout alone and are built once; the numbers in them are a sketch of their own. `formulas`
+writes the rows out: ``r = σ(−1.991·0.92 + 0.692) = σ(−1.14) = 0.24``. `outcome` is what becomes of the one sample of a
+deeper network: in a chain of plates its numbers have no place, so they stand together where the scene is free.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.core.frame import Frame, Stage
+from ...scalar.kernel import kernel
+from ...scalar.ops import TABLE
+from ..ink.equation import Term, neuron, one_line
 from ..ink.maps import displayed
 from ..ink.places import CHANNEL, LABEL
 from ..ink.sketch import Box, Sketch
 from ..ink.text import chip_text, loss_text, measure
 from ..ink.theme import Theme
 from ..shown.subject import Sample
-from ..space.layout import Layout
+from ..space.arrangement import Layout
 from ..space.plate import Plate
-from .offsets import TIGHT, WIDE, Rows
-from .rows import RowName, back_edge, column_names, row_names, write
-from .taken import Taken
+from .placer import Floats, Name, Placer, Project, back_edge, column_names, row_names, write
+
+Marks = NDArray[np.bool_]
 
 STEP = 34.0
 """Least distance between the levels of two rows of chips."""
-
-
-def level(tips: Floats, taken: Taken, reach: float, height: float) -> Floats | None:
-    """Where each row's chips start (R, 2), for rows whose last cubes end at `tips` (R, 2), in logical pixels.
-
-    `reach` and `height` are the room that a row's chips take to the right of that. None where there is no place.
-    """
-    for anchors in _tried(tips):
-        boxes = [(x + 10.0, y - height / 2, reach - 6.0, height) for x, y in anchors]
-        if all(taken.cost(box) == 0.0 for box in boxes) and all(map(_clear, [taken] * len(tips), tips, anchors)):
-            for box in boxes:
-                taken.add_box(box)
-            return anchors
-    return None
-
-
-def _tried(tips: Floats) -> Iterator[Floats]:
-    """As they are if they are far enough apart; then as a column, further and further to the right."""
-    order = np.argsort(tips[:, 1], kind="stable")
-    if len(tips) == 1 or np.diff(tips[order, 1]).min() >= STEP - 3:
-        yield tips
-    levels = _spread(tips[order, 1])
-    for aside in (0.0, 24.0, 60.0):
-        anchors = np.empty_like(tips)
-        anchors[order, 0] = tips[:, 0].max() + aside
-        anchors[order, 1] = levels
-        yield anchors
-
-
-def _spread(levels: Floats) -> Floats:
-    """Rising levels at least `STEP` apart, moved as little as that takes, around the same middle."""
-    steps = STEP * np.arange(len(levels))
-    spread = np.maximum.accumulate(levels - steps) + steps
-    return np.asarray(spread - (spread - levels).mean())
-
-
-def _clear(taken: Taken, tip: Floats, anchor: Floats) -> bool:
-    """Whether the line from a cube to its chips crosses no other cube."""
-    length = float(np.hypot(*(anchor - tip)))
-    places = np.arange(26.0, length, 8.0)[:, None] / max(length, 1e-9)
-    return all(taken.cost((float(x), float(y), 1.0, 1.0)) == 0.0 for x, y in tip + places * (anchor - tip))
-
-
-# ----
-
-Floats = NDArray[np.float64]
-Marks = NDArray[np.bool_]
-Project = Callable[[ArrayLike], Floats]
-
 CHIP = (58.0, 28.0)
+SYMBOLS = {"sigmoid": "σ"}
 _INPUTS = ((58.0, CHANNEL, True), (46.0, LABEL, True), (38.0, LABEL, False))  # width, type, whether in a box
 _SWATCH = 42.0
-SYMBOLS = {"sigmoid": "σ"}
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """Centres of the chips right of a row's anchor, and their widths."""
+
+    sum: float
+    output: float
+    target: float
+    sum_width: float
+    width: float
+
+
+WIDE = Offsets(56.0, 140.0, 200.0, 60.0, 50.0)
+TIGHT = Offsets(47.0, 118.0, 168.0, 58.0, 46.0)
+
+
+class Rows(NamedTuple):
+    """Where the chips of each output are, in logical pixels."""
+
+    anchors: Floats  # (R, 2): where each row's chips start
+    at: Offsets  # from there to their middles
+    columns: tuple[str, ...]  # those that there are; empty for none
 
 
 class FewFlow:
-    """The flow around one layer of lying cubes.
+    """The flow around one layer of lying cubes: of the chain `stages` of a layout of mode ``"few"``.
 
-    Parameters
-    ----------
-    layout : Layout
-        Mode ``"few"``, of the chain `stages`.
-    project : callable
-        World points to logical pixels.
-    box : Box
-        The scene; what would leave it is left out.
-    taken : Taken
-        Where the cubes are.
-    moved : bool
-        Whether the camera was moved by hand: what would then lie on cubes is left out.
-
-    Attributes
-    ----------
-    outcome : bool
-        Whether swatches and loss stand below the last row; may be set before :meth:`change`.
+    What would leave the `box` is left out; where the camera was `moved` by hand, so is what would lie on cubes, which
+    are marked in `placer`. `outcome` says whether swatches and loss stand below the last row; it may be set before
+    :meth:`change`.
     """
 
     def __init__(
@@ -109,15 +76,14 @@ class FewFlow:
         sample: Sample,
         project: Project,
         box: Box,
-        taken: Taken,
+        placer: Placer,
         moved: bool = False,
     ) -> None:
         linear = next(s for s in stages if s.weight is not None)
         assert linear.weight is not None
         self._sample, self._project, self._box = sample, project, box
         self.outcome = True
-        self._taken, self._moved = taken, moved
-        self._trays = {layout.plates[k].name: project(c) for k, c in zip(layout.tray_plates, layout.trays, strict=True)}
+        self._placer, self._moved = placer, moved
         self._input_style = _INPUTS[0]
         self._sums, self._last = linear.name, stages[-1]
         self._weight = layout.plate(linear.weight.name)
@@ -130,9 +96,10 @@ class FewFlow:
         if moved:
             self._leave_out_hidden()
         self._swatch_at = self._swatch_place()
-        self._names = self._row_names()
-        self._bias_at = self._bias_place()
-        self._input_names = self._bare_names() if self._chips is None else []
+        self._names = self._row_names(layout.trays_on(project))
+        self._names += self._bias_name()
+        if self._chips is None:
+            self._names += column_names(self._weight, sample.inputs, project, box[1] - 12, self._free)
 
     def change(self, theme: Theme) -> None:
         """Another look: the same boxes and lines in the same places."""
@@ -156,6 +123,11 @@ class FewFlow:
         """Weights and biases."""
         return self._weight, self._bias
 
+    @property
+    def swatch(self) -> Box | None:
+        """Where the input's swatch stands."""
+        return None if self._swatch_at is None else (*self._swatch_at, _SWATCH, _SWATCH)
+
     def _chip_places(self) -> Floats | None:
         """Centres of the input chips, None when they would touch."""
         plate = self._weight
@@ -171,31 +143,25 @@ class FewFlow:
         self._input_style = fitting[0]
         return centres if centres[:, 1].min() - CHIP[1] / 2 - 20 > self._box[1] - 12 else None
 
-    def _free(self, x: float, y: float, width: float, height: float, air: float = 7.0) -> bool:
-        """Whether a box around (x, y) is off the cubes; takes it. Always, where the camera is the layout's own."""
-        if not self._moved:
-            return True
-        box = (x - width / 2 + air, y - height / 2 + air, width - 2 * air, height - 2 * air)
-        if self._taken.cost(box) > 0.0:
-            return False
-        self._taken.add_box(box)
-        return True
+    def _free(self, box: Box) -> bool:
+        """Whether a box is off the cubes; takes it. Always, where the camera is the layout's own."""
+        return not self._moved or self._placer.free(box)
 
     def _leave_out_hidden(self) -> None:
         """Chips that would lie on cubes: all inputs or none, all rows or none."""
         if self._chips is not None:
-            wide = self._input_style[0]
-            if not all(self._free(x, y - 8, wide + 6, CHIP[1] + 20) for x, y in self._chips):
+            wide = self._input_style[0] - 8
+            if not all(self._free((x - wide / 2, y - 25, wide, CHIP[1] + 6)) for x, y in self._chips):
                 self._chips = None
         if self._columns:
-            anchors = level(self._tips, self._taken, self._end, CHIP[1])
+            anchors = level(self._tips, self._placer, self._end, CHIP[1])
             if anchors is None:
                 self._columns = ()
             else:
                 self._anchors = anchors
         if self._columns:
             (x, y), wide = self._lowest, measure(loss_line(self._sample, 0.0), LABEL)
-            self._below = self._free(x + self._end - wide / 2, y + 65, wide + 8, 78)
+            self._below = self._free((x + self._end - wide + 3, y + 33, wide - 6, 64))
 
     @property
     def _end(self) -> float:
@@ -210,124 +176,39 @@ class FewFlow:
     def _row_anchors(self) -> Floats:
         """Where each row's flow starts: a little right of the nearest corner of its last cube's top face."""
         plate = self._bias or self._weight
-        column = plate.shape[1] - 1
-        if self._moved:  # of each cube the corner that is furthest to the right
-            ends = [self._project(plate.cell_corners(i, column)) for i in range(plate.shape[0])]
-            return np.asarray(np.stack([c[int(np.argmax(c[:, 0]))] for c in ends]) + np.array([4.0, 0.0]))
-        corner = plate.depth * plate.axes[2] + plate.half * (plate.axes[0] + plate.axes[1])
-        corners = [plate.cell_centre(i, column) + corner for i in range(plate.shape[0])]
-        return np.asarray(self._project(corners) + np.array([4.0, 0.0]))
+        ends = [self._project(plate.cell_corners(i, plate.shape[1] - 1)) for i in range(plate.shape[0])]
+        # where the camera was moved, the corner that is furthest to the right
+        corners = [c[int(np.argmax(c[:, 0])) if self._moved else -1] for c in ends]
+        return np.asarray(np.array(corners) + np.array([4.0, 0.0]))
 
     def _fitting_columns(self) -> tuple[str, ...]:
         """Which of sum, output and target fit between the cubes and the scene's edge, and below each other."""
-        if not self._moved and len(self._anchors) > 1 and np.diff(self._anchors[:, 1]).min() < CHIP[1] + 3:
+        close = len(self._anchors) > 1 and np.diff(self._anchors[:, 1]).min() < CHIP[1] + 3
+        if self._weight.grid.folded or (close and not self._moved):
             return ()
         room = self._box[0] + self._box[2] - self._anchors[:, 0].max()
-        if self._weight.grid.folded:
-            return ()
         for offsets in (WIDE, TIGHT):
             self._at = offsets
             if room >= offsets.target + offsets.width / 2 + 4 and self._sample.wanted is not None:
                 return ("sum", "output", "target")
         return ("sum", "output") if room >= TIGHT.output + TIGHT.width / 2 + 4 else ()
 
-    @property
-    def swatch(self) -> Box | None:
-        """Where the input's swatch stands."""
-        return None if self._swatch_at is None else (*self._swatch_at, _SWATCH, _SWATCH)
-
-    # what never changes
-
-    def _boxes(self) -> Sketch:
-        sketch = Sketch()
-        write(sketch, self._names, self._theme)
-        if self._bias_at is not None:
-            sketch.text(*self._bias_at, "bias", CHANNEL, self._theme.text2, bold=True, anchor="middle")
-        write(sketch, self._input_names, self._theme, bold=True)
-        if self._chips is not None:
-            self._input_boxes(sketch, self._chips)
-        if self._columns:
-            for tip, anchor in zip(self._tips, self._anchors, strict=True):
-                if tuple(tip) != tuple(anchor):
-                    sketch.line(tip, anchor, self._theme.flow, 1.4)
-                self._row_boxes(sketch, anchor, first=anchor[1] == self._anchors[:, 1].min())
-            if self._swatches:
-                self._output_swatch_lines(sketch)
-        return sketch
-
-    def _bias_place(self) -> tuple[float, float] | None:
-        """Middle and baseline of the word over the biases; None where it has no room."""
+    def _bias_name(self) -> list[Name]:
+        """The word over the biases, where it has room."""
         if self._bias is None:
-            return None
+            return []
         x, y = (float(c) for c in self._project([back_edge(self._bias, 0)])[0])
-        return (x, y - 10) if y - 26 > self._box[1] - 12 and self._free(x, y - 15, 40, 24) else None
+        there = y - 26 > self._box[1] - 12 and self._free((x - 13, y - 20, 26, 10))
+        return [Name("bias", x, y - 10, CHANNEL, "middle", True)] if there else []
 
-    def _bare_names(self) -> list[RowName]:
-        """The inputs' names over their columns, where no chips with numbers have room."""
-        return column_names(self._weight, self._sample.inputs, self._project, self._box[1] - 12,
-                            lambda x, y, wide, high: self._free(x, y, wide + 8, high, 4))  # fmt: skip
-
-    def _row_names(self) -> list[RowName]:
+    def _row_names(self, trays: Mapping[str, Floats]) -> list[Name]:
         """The outputs' names beside their rows, where these end on the left or, from another side, on the right."""
         names = [f"to {name}" for name in self._sample.outputs]
-        for plate, side in (
-            ((self._weight, -1), (self._bias or self._weight, 1)) if self._moved else ((self._weight, -1),)
-        ):
-            found = row_names(plate, names, side, self._project, self._taken, tray=self._trays.get(plate.name))
+        for plate, side in ((self._weight, -1), (self._bias or self._weight, 1))[: 2 if self._moved else 1]:
+            found = row_names(plate, names, side, self._project, self._placer, trays.get(plate.name))
             if found:
                 return found
         return []
-
-    def _input_boxes(self, sketch: Sketch, chips: Floats) -> None:
-        theme, high, (wide, _, boxed) = self._theme, CHIP[1], self._input_style
-        start = self._swatch_at
-        if start is not None:
-            sketch.line((start[0] + _SWATCH, start[1] + 18), (chips[0, 0] - wide / 2, chips[0, 1] + 1), theme.flow, 1.2)
-            sketch.text(start[0] + _SWATCH / 2, start[1] - 9, "input", LABEL, theme.text2, anchor="middle")
-        backs = self._project([back_edge(self._weight, j) for j in range(len(chips))])
-        for (x, y), name in zip(chips, self._sample.inputs, strict=False):
-            if boxed:
-                self._chip(sketch, x, y, wide, strong=True)
-            sketch.text(x, y - high / 2 - (7 if boxed else 1), name, CHANNEL, theme.text2, bold=True, anchor="middle")
-        if not boxed:
-            return
-        aside, below = np.array([wide / 2, 0.0]), np.array([0.0, high / 2])
-        sketch.lines(chips[:-1] + aside, chips[1:] - aside, theme.flow, 1.2)
-        sketch.lines(chips + below, backs, theme.flow, 1.4)
-
-    def _chip(self, sketch: Sketch, x: float, y: float, wide: float, *, strong: bool) -> None:
-        sketch.rect(
-            round(x - wide / 2),
-            round(y - CHIP[1] / 2),
-            wide,
-            CHIP[1],
-            radius=6,
-            fill=self._theme.panel,
-            stroke=self._theme.flow if strong else self._theme.border,
-        )
-
-    def _row_boxes(self, sketch: Sketch, anchor: Floats, *, first: bool) -> None:
-        theme, (x, y) = self._theme, anchor
-        sketch.arrow((x, y), (x + self._at.sum - self._at.sum_width / 2, y), theme.flow, 1.4)
-        self._chip(sketch, x + self._at.sum, y, self._at.sum_width, strong=True)
-        left, right = x + self._at.sum + self._at.sum_width / 2, x + self._at.output - self._at.width / 2
-        sketch.arrow((left, y), (right, y), theme.flow, 1.4)
-        symbol = SYMBOLS.get(self._last.kind, "" if self._last.kind == "linear" else self._last.kind)
-        size, up = (18, 6) if len(symbol) == 1 else (LABEL, CHIP[1] / 2 - 3)
-        if measure(symbol, size) < right - left + 14:
-            sketch.text((left + right) / 2 - 1, y - up, symbol, size, theme.text2, anchor="middle")
-        self._chip(sketch, x + self._at.output, y, self._at.width, strong=True)
-        if "target" in self._columns:
-            self._chip(sketch, x + self._at.target, y, self._at.width, strong=False)
-        if first:
-            called = [self._sample.called(self._last) if name == "output" else name for name in self._columns]
-            for name, at in zip(called, (self._at.sum, self._at.output, self._at.target), strict=False):
-                sketch.text(x + at, y - CHIP[1] / 2 - 10, name, LABEL, theme.text2, anchor="middle")
-
-    def _output_swatch_lines(self, sketch: Sketch) -> None:
-        x, y = self._lowest
-        for at in (self._at.output, self._at.target)[: len(self._columns) - 1]:
-            sketch.line((x + at, y + CHIP[1] / 2), (x + at, y + 36), self._theme.flow, 1.4)
 
     def _swatch_place(self) -> tuple[float, float] | None:
         """Top left of the input's swatch, left of the first chip; None where there is no room."""
@@ -335,7 +216,7 @@ class FewFlow:
             return None
         x = self._chips[0, 0] - CHIP[0] / 2 - 25 - _SWATCH
         y = self._chips[0, 1] - 13
-        free = x > 4 and self._free(x + _SWATCH / 2, y + _SWATCH / 2 - 8, _SWATCH + 8, _SWATCH + 24)
+        free = x > 4 and self._free((x + 3, y - 13, _SWATCH - 6, _SWATCH + 10))
         return (float(round(x)), float(round(y))) if free else None
 
     @property
@@ -344,6 +225,58 @@ class FewFlow:
         fits = y + 100 < self._box[1] + self._box[3] + 8
         return self.outcome and self._sample.colours and self._below and len(self._anchors) == 3 and fits
 
+    # what never changes
+
+    def _boxes(self) -> Sketch:
+        sketch = Sketch()
+        write(sketch, self._names, self._theme)
+        if self._chips is not None:
+            self._input_boxes(sketch, self._chips)
+        if self._columns:
+            for tip, anchor in zip(self._tips, self._anchors, strict=True):
+                if tuple(tip) != tuple(anchor):
+                    sketch.line(tip, anchor, self._theme.flow, 1.4)
+                self._row_boxes(sketch, anchor, first=anchor[1] == self._anchors[:, 1].min())
+            if self._swatches:
+                x, y = self._lowest
+                for at in (self._at.output, self._at.target)[: len(self._columns) - 1]:
+                    sketch.line((x + at, y + CHIP[1] / 2), (x + at, y + 36), self._theme.flow, 1.4)
+        return sketch
+
+    def _input_boxes(self, sketch: Sketch, chips: Floats) -> None:
+        theme, high, (wide, _, boxed) = self._theme, CHIP[1], self._input_style
+        start = self._swatch_at
+        if start is not None:
+            sketch.line((start[0] + _SWATCH, start[1] + 18), (chips[0, 0] - wide / 2, chips[0, 1] + 1), theme.flow, 1.2)
+            sketch.text(start[0] + _SWATCH / 2, start[1] - 9, "input", LABEL, theme.text2, anchor="middle")
+        for (x, y), name in zip(chips, self._sample.inputs, strict=False):
+            if boxed:
+                _chip(sketch, theme, x, y, wide, strong=True)
+            sketch.text(x, y - high / 2 - (7 if boxed else 1), name, CHANNEL, theme.text2, bold=True, anchor="middle")
+        if boxed:
+            backs = self._project([back_edge(self._weight, j) for j in range(len(chips))])
+            aside, below = np.array([wide / 2, 0.0]), np.array([0.0, high / 2])
+            sketch.lines(chips[:-1] + aside, chips[1:] - aside, theme.flow, 1.2)
+            sketch.lines(chips + below, backs, theme.flow, 1.4)
+
+    def _row_boxes(self, sketch: Sketch, anchor: Floats, *, first: bool) -> None:
+        theme, (x, y), at = self._theme, anchor, self._at
+        sketch.arrow((x, y), (x + at.sum - at.sum_width / 2, y), theme.flow, 1.4)
+        _chip(sketch, theme, x + at.sum, y, at.sum_width, strong=True)
+        left, right = x + at.sum + at.sum_width / 2, x + at.output - at.width / 2
+        sketch.arrow((left, y), (right, y), theme.flow, 1.4)
+        symbol = SYMBOLS.get(self._last.kind, "" if self._last.kind == "linear" else self._last.kind)
+        size, up = (18, 6) if len(symbol) == 1 else (LABEL, CHIP[1] / 2 - 3)
+        if measure(symbol, size) < right - left + 14:
+            sketch.text((left + right) / 2 - 1, y - up, symbol, size, theme.text2, anchor="middle")
+        _chip(sketch, theme, x + at.output, y, at.width, strong=True)
+        if "target" in self._columns:
+            _chip(sketch, theme, x + at.target, y, at.width, strong=False)
+        if first:
+            called = [self._sample.called(self._last) if name == "output" else name for name in self._columns]
+            for name, place in zip(called, (at.sum, at.output, at.target), strict=False):
+                sketch.text(x + place, y - CHIP[1] / 2 - 10, name, LABEL, theme.text2, anchor="middle")
+
     # what changes every frame
 
     def numbers(self, frame: Frame, loss: float | None, reached: Mapping[str, Marks] | None = None) -> Sketch:
@@ -351,9 +284,13 @@ class FewFlow:
 
         `reached` says of each stage which of its numbers are there already; None: all.
         """
-        sketch, theme = Sketch(), self._theme
-        if "input" not in frame.activations:
-            return self._unknown(sketch)
+        sketch, theme, at = Sketch(), self._theme, self._at
+        rows = self._anchors if self._columns else ()
+        if "input" not in frame.activations:  # a dash on each chip: the rows of the sample were not recorded
+            places = [(x + column, y) for x, y in rows for column in (at.sum, at.output)]
+            for x, y in [*places, *(() if self._chips is None else self._chips)]:
+                sketch.text(x, y + 5.5, "\N{EN DASH}", CHANNEL, theme.text3, anchor="middle")
+            return sketch
         inputs, sums = frame.activations["input"], frame.activations[self._sums]
         outputs = frame.activations[self._last.name]
         if self._chips is not None:
@@ -361,29 +298,16 @@ class FewFlow:
                 size = self._input_style[1]
                 sketch.text(x, y + 0.36 * size, chip_text(value), size, theme.text1, bold=True, anchor="middle")
             if self._swatch_at is not None:
-                self._swatch(sketch, *self._swatch_at, _SWATCH, _SWATCH, inputs)
-        if not self._columns:
-            return sketch
-        for row, (x, y) in enumerate(self._anchors):
-            shown = {}
+                _swatch(sketch, theme, (*self._swatch_at, _SWATCH, _SWATCH), inputs)
+        for row, (x, y) in enumerate(rows):
             if reached is None or reached[self._sums][row]:
-                shown[self._at.sum] = chip_text(sums[row], signed=True)
+                _number(sketch, theme, x + at.sum, y, chip_text(sums[row], signed=True))
             if reached is None or reached[self._last.name][row]:
-                shown[self._at.output] = chip_text(outputs[row])
-            for at, text in shown.items():
-                sketch.text(x + at, y + 5.5, text, CHANNEL, theme.text1, bold=True, anchor="middle")
+                _number(sketch, theme, x + at.output, y, chip_text(outputs[row]))
             if self._target is not None:
-                text = wanted_text(self._target[row])
-                sketch.text(x + self._at.target, y + 5.5, text, CHANNEL, theme.text2, anchor="middle")
-        if self.outcome:
+                _number(sketch, theme, x + at.target, y, wanted_text(self._target[row]), strong=False)
+        if self.outcome and self._columns:
             self._outcome(sketch, outputs, loss)
-        return sketch
-
-    def _unknown(self, sketch: Sketch) -> Sketch:
-        """A dash on each chip: the rows of the sample were not recorded."""
-        places = [(x + at, y) for x, y in self._anchors for at in (self._at.sum, self._at.output) if self._columns]
-        for x, y in [*places, *(() if self._chips is None else self._chips)]:
-            sketch.text(x, y + 5.5, "\N{EN DASH}", CHANNEL, self._theme.text3, anchor="middle")
         return sketch
 
     @property
@@ -397,7 +321,9 @@ class FewFlow:
         if self._swatches:
             for middle, colour in ((at.output, outputs), (at.target, self._target)):
                 if colour is not None and np.isfinite(colour).all():
-                    self._swatch(sketch, round(x + middle - at.width / 2), round(y + 36), at.width, 40, colour)
+                    _swatch(
+                        sketch, self._theme, (round(x + middle - at.width / 2), round(y + 36), at.width, 40), colour
+                    )
             below = y + 76
         if loss is None or not self._below:
             return
@@ -407,8 +333,56 @@ class FewFlow:
             if (down := below + 20 + 18 * line) < self._box[1] + self._box[3] + 8:
                 sketch.text(x + self._end, down, text, LABEL, self._theme.text1, anchor="right")
 
-    def _swatch(self, sketch: Sketch, x: float, y: float, wide: float, high: float, colour: ArrayLike) -> None:
-        sketch.rect(x, y, wide, high, radius=5, fill=displayed(colour), stroke=self._theme.flow)
+
+def _chip(sketch: Sketch, theme: Theme, x: float, y: float, wide: float, *, strong: bool) -> None:
+    left, top = round(x - wide / 2), round(y - CHIP[1] / 2)
+    stroke = theme.flow if strong else theme.border
+    sketch.rect(left, top, wide, CHIP[1], radius=6, fill=theme.panel, stroke=stroke)
+
+
+def _number(sketch: Sketch, theme: Theme, x: float, y: float, text: str, *, strong: bool = True) -> None:
+    """On a chip."""
+    colour = theme.text1 if strong else theme.text2
+    sketch.text(x, y + 5.5, text, CHANNEL, colour, bold=strong, anchor="middle")
+
+
+def _swatch(sketch: Sketch, theme: Theme, box: Box, colour: ArrayLike) -> None:
+    sketch.rect(*box, radius=5, fill=displayed(colour), stroke=theme.flow)
+
+
+def level(tips: Floats, placer: Placer, reach: float, height: float) -> Floats | None:
+    """Where each row's chips start (R, 2), for rows whose last cubes end at `tips` (R, 2), in logical pixels.
+
+    `reach` and `height` are the room that a row's chips take to the right of that. None where there is no place.
+    """
+    tried = list(_levels(tips))
+    ways = [
+        [(x + 10.0, y - height / 2, reach - 6.0, height) for x, y in anchors]
+        + [(float(x), float(y), 1.0, 1.0) for pair in zip(tips, anchors, strict=True) for x, y in _between(*pair)]
+        for anchors in tried
+    ]
+    found = placer.place(ways)
+    return None if found is None else tried[found]
+
+
+def _levels(tips: Floats) -> Iterator[Floats]:
+    """As they are if they are far enough apart; then as a column, further and further to the right."""
+    order = np.argsort(tips[:, 1], kind="stable")
+    if len(tips) == 1 or np.diff(tips[order, 1]).min() >= STEP - 3:
+        yield tips
+    steps = STEP * np.arange(len(tips))  # moved as little as it takes to be so far apart, around the same middle
+    spread = np.maximum.accumulate(tips[order, 1] - steps) + steps
+    for aside in (0.0, 24.0, 60.0):
+        anchors = np.empty_like(tips)
+        anchors[order, 0] = tips[:, 0].max() + aside
+        anchors[order, 1] = spread - (spread - tips[order, 1]).mean()
+        yield anchors
+
+
+def _between(tip: Floats, anchor: Floats) -> Floats:
+    """Points of the line from a cube to its chips, which may cross no other cube."""
+    length = float(np.hypot(*(anchor - tip)))
+    return np.asarray(tip + np.arange(26.0, length, 8.0)[:, None] / max(length, 1e-9) * (anchor - tip))
 
 
 def wanted_text(value: float) -> str:
@@ -426,3 +400,127 @@ def short_lines(sample: Sample, loss: float) -> list[str]:
     """The same where there is no room for one line."""
     wanted = [] if sample.label is None else [f"wanted {sample.outputs[sample.label]}"]
     return [*wanted, f"sample loss {loss_text(loss)}"]
+
+
+# ---- What becomes of the one sample in a deeper network: input, output and target side by side, and its own loss.
+
+MOST = 4  # outputs that are written out
+_SIDE, _APART, _ARROW = 46.0, 60.0, 44.0
+_WIDE = 52.0
+
+
+def outcome_size(sample: Sample) -> tuple[float, float] | None:
+    """Width and height that the outcome needs; None where there is nothing it could say."""
+    if sample.wanted is None and sample.label is None:
+        return None
+    if sample.colours:
+        return 2 * _SIDE + _ARROW + _APART, 20 + _SIDE + 24
+    count = len(sample.outputs)
+    rows = 1 if sample.wanted is None else 2
+    wide = max(50 + count * (_WIDE + 6), measure(loss_line(sample, 8.8888), LABEL))
+    return (wide, 38 + 34 * rows) if 0 < count <= MOST else None
+
+
+def input_swatch(box: Box) -> Box:
+    """Where the input's swatch stands in the outcome of a sample of colours."""
+    return box[0], box[1] + 20, _SIDE, _SIDE
+
+
+def outcome(box: Box, theme: Theme, sample: Sample, frame: Frame, last: Stage, loss: float | None) -> Sketch:
+    """The outcome of one frame; `last` is the stage whose row is the output."""
+    sketch = Sketch()
+    if "input" not in frame.activations:
+        return sketch
+    output = frame.activations[last.name]
+    if sample.colours and sample.wanted is not None:
+        _swatches(sketch, box, theme, (frame.activations["input"], output, sample.wanted))
+    else:
+        _chips(sketch, box, theme, sample, output, sample.called(last))
+    if loss is not None:
+        sketch.text(box[0] + box[2], box[1] + box[3] - 4, loss_line(sample, loss), LABEL, theme.text1, anchor="right")
+    return sketch
+
+
+def _swatches(sketch: Sketch, box: Box, theme: Theme, colours: tuple[NDArray[np.floating], ...]) -> None:
+    x, y, _, _ = input_swatch(box)
+    places = (x, x + _SIDE + _ARROW, x + _SIDE + _ARROW + _APART)
+    for at, name, colour in zip(places, ("input", "output", "target"), colours, strict=True):
+        fill = displayed(colour) if np.isfinite(colour).all() else None
+        sketch.rect(at, y, _SIDE, _SIDE, radius=5, fill=fill, stroke=theme.flow)
+        if fill is None and name == "target":
+            sketch.text(at + _SIDE / 2, y + _SIDE / 2 + 6, "?", CHANNEL, theme.text2, anchor="middle")
+        sketch.text(at + _SIDE / 2, y - 7, name, LABEL, theme.text2, anchor="middle")
+    middle = y + _SIDE / 2
+    sketch.arrow((x + _SIDE + 4, middle), (places[1] - 4, middle), theme.flow, 1.4)
+
+
+def _chips(sketch: Sketch, box: Box, theme: Theme, sample: Sample, output: NDArray[np.floating], called: str) -> None:
+    x, y = box[0] + box[2] - len(sample.outputs) * (_WIDE + 6) + 6 + _WIDE / 2, box[1] + 20 + CHIP[1] / 2
+    rows = [(called, output)] if sample.wanted is None else [(called, output), ("target", sample.wanted)]
+    for row, (title, values) in enumerate(rows):
+        sketch.text(x - _WIDE / 2 - 10, y + 34 * row + 5, title, LABEL, theme.text2, anchor="right")
+        for k, value in enumerate(values):
+            at, text = (x + k * (_WIDE + 6), y + 34 * row), wanted_text(value) if row else chip_text(value)
+            _chip(sketch, theme, *at, _WIDE, strong=not row)
+            _number(sketch, theme, *at, text, strong=not row)
+    for k, name in enumerate(sample.outputs if len(sample.outputs) > 1 else ()):
+        sketch.text(x + k * (_WIDE + 6), y - CHIP[1] / 2 - 7, name, LABEL, theme.text2, anchor="middle")
+
+
+# ---- The outputs of a single layer written out with their numbers.
+
+
+def formulas(frame: Frame, stages: Sequence[Stage], sample: Sample) -> list[list[str]]:
+    """For each output the ways to write its formula, the best first; empty without a sample.
+
+    The numbers of a line are those of the frame, with so many digits that they give the result that stands there. An
+    activation that looks at several sums (softmax) is left out.
+    """
+    linear = next(s for s in stages if s.weight is not None)
+    if "input" not in frame.activations or linear.weight is None:
+        return []
+    symbol, function, last = _activation(stages, linear)
+    lines = []
+    for i, terms in enumerate(_terms(frame, linear)):
+        output = None if last is None else float(frame.activations[last.name][i])
+        total = float(frame.activations[linear.name][i])
+        name = _name(sample, i) if last is not None or stages[-1] is linear else f"sum {_name(sample, i)}"
+        ways = neuron(name, terms, total, symbol=symbol, output=output, function=function)
+        lines.append(list(ways))
+    return lines
+
+
+def template(frame: Frame, stages: Sequence[Stage], sample: Sample) -> str:
+    """A line as long as those of this layer usually are, whatever the weights."""
+    linear = next(s for s in stages if s.weight is not None)
+    if "input" not in frame.activations or linear.weight is None or not sample.outputs:
+        return ""
+    symbol, _, last = _activation(stages, linear)
+    terms = [(-0.125, given) for _, given in _terms(frame, linear)[0]]
+    widest = max(sample.outputs, key=len)
+    return one_line(widest, terms, -0.25, (symbol, None if last is None else 0.25, None), (3, 2))
+
+
+def _terms(frame: Frame, linear: Stage) -> list[list[Term]]:
+    assert linear.weight is not None  # only layers are written out
+    inputs = frame.activations["input"]
+    rows: list[list[Term]] = [
+        [(float(w), float(x)) for w, x in zip(row, inputs, strict=True)] for row in linear.weight.of(frame.values)
+    ]
+    if linear.bias is not None:
+        for terms, bias in zip(rows, linear.bias.of(frame.values), strict=True):
+            terms.append((float(bias), None))
+    return rows
+
+
+def _activation(stages: Sequence[Stage], linear: Stage) -> tuple[str, Callable[[float], float] | None, Stage | None]:
+    """Symbol, function and stage of what follows the sums; all nothing where each output is a sum."""
+    last = stages[-1]
+    if last is linear or len(stages) != 2 or last.kind not in TABLE:
+        return "", None, None
+    one = kernel(last.kind)
+    return SYMBOLS.get(last.kind, last.kind), one.value if one.arity == 1 else None, last
+
+
+def _name(sample: Sample, output: int) -> str:
+    return sample.outputs[output] if output < len(sample.outputs) else str(output)

@@ -1,68 +1,40 @@
-"""`Scenery`: names, numbers and lines that belong to the cubes and move with them."""
+"""`Scenery`: names, numbers and lines that belong to the cubes and move with them; and what those are called."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ...run.core.frame import Frame, Stage, Tensor
-from ...run.panels import PlaneMap
+from ...run.core.frame import Frame, Stage, Tensor, is_chain
+from ...run.panels import Features, PlaneMap
 from ...run.questions.diagnosis import diagnose
-from ..cubes.scale import ActivationScale, Coloring
-from ..ink.places import CHANNEL, LABEL
+from ...run.scene.scene import Plan
+from ..cubes.scale import ActivationScale, Coloring, rows_of
 from ..ink.sketch import Box, Sketch
-from ..ink.text import measure
 from ..ink.theme import Theme
 from ..shown.subject import Subject
-from ..space.blueprint import Blueprint, Caption, Wire
 from ..space.camera import Camera
 from ..space.layout import FEW, Layout
-from ..space.plate import Floats
-from .labels import FlowLabels, range_text
-from .layer import FewFlow
-from .outcome import input_swatch, outcome, outcome_size
-from .taken import Taken
-from .trouble import TroubleNotes
-from .turns import TurnLabels
+from .labels import FlowLabels, Labels, PlanLabels, TurnLabels
+from .layer import FewFlow, input_swatch, outcome, outcome_size
+from .notices import TroubleNotes
+from .placer import Placer, Project
 from .values import CubeValues, Small
-from .words import is_single, labelled, read_words, row_words, side_words, titles_in, turned_in, unit_words
 
 _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes
-Project = Callable[[ArrayLike], NDArray[np.float64]]
 
 
 class Scenery:
     """Everything flat around the cubes of one layout, seen by one camera. Boxes and names are placed once.
 
-    Another look (`change`) writes the same words in the same places.
-
-    Parameters
-    ----------
-    subject : Subject
-    layout : Layout
-    theme : Theme
-    project : callable
-        World points to logical pixels.
-    box : Box
-        The scene.
-    moved : Camera, optional
-        Given where it is not the layout's own: then everything is tried against the cubes, and what would lie on
-        them or is hidden by them is left out.
-    panels : bool
-        Whether the sample's outcome stands beside the cubes of a chain.
-    quantity : str
-        What the cubes show.
-    before : Scenery, optional
-        Of the camera a moment ago: names stay where they were while there is room.
-
-    Attributes
-    ----------
-    blueprint : Blueprint or None
-        The flat part of a planned picture as this camera shows it, in logical pixels.
+    Another look (`change`) writes the same words in the same places. For a camera that was `moved` by hand everything
+    is tried against the cubes, and what would lie on them or is hidden by them is left out. `panels` says whether the
+    sample's outcome stands beside the cubes of a chain, `quantity` what the cubes show. Where it was `before`, seen by
+    the camera of a moment ago, names stay while there is room.
     """
 
     def __init__(
@@ -85,15 +57,15 @@ class Scenery:
         single = is_single(subject, layout)
         self.flow: FewFlow | None = None
         if single:
-            taken = Taken(box)
+            placer = Placer(box)
             for plate in layout.plates:
                 for element in range(plate.size):
-                    taken.add_polygon(project(plate.corners_of(element)))
-            self.flow = FewFlow(layout, subject.stages, subject.sample, project, box, taken, moved is not None)
-        shapes = labelled(subject)
+                    placer.add_polygon(project(plate.corners_of(element)))
+            self.flow = FewFlow(layout, subject.stages, subject.sample, project, box, placer, moved is not None)
+        shapes, names = labelled(subject), row_words(subject)
         former = None if before is None or moved is None else before._labels
-        names = row_words(subject)
-        self._labels: FlowLabels | PlanLabels | TurnLabels | None = None
+        self._labels: Labels | None = None
+        # the flat part of a planned picture as this camera shows it, in logical pixels
         self.blueprint = None if layout.blueprint is None else layout.blueprint.seen(project)
         if self.blueprint is not None and subject.plan is not None:
             self._labels = PlanLabels(self.blueprint, shapes, turned_in(subject.plan), window)
@@ -107,13 +79,13 @@ class Scenery:
             if theme.presenter:
                 titles, names = clean_titles(subject.tensors, subject.stages) | titles, clean_rows(names)
             former = former if isinstance(former, FlowLabels) else None
-            self._labels = FlowLabels(layout, shapes, names, project, box, unit_words(subject), former,
-                                      untrained, titles, side_words(subject))  # fmt: skip
-        size = outcome_size(subject.sample) if self._labels is not None and subject.stages and panels else None
-        there: Box | None = None if former is None or before is None else before._outcome
-        self._outcome: Box | None = None
-        if self._labels is not None and size is not None:
-            self._outcome = self._labels.free_place(*size, there)
+            self._labels = FlowLabels(layout, shapes, names, project, box, units=unit_words(subject), before=former,
+                                      untrained=untrained, titles=titles, sides=side_words(subject))  # fmt: skip
+        size = outcome_size(subject.sample) if subject.stages and panels else None
+        there: Box | None = before._outcome if before is not None and isinstance(former, FlowLabels) else None
+        self._outcome: Box | None = (
+            None if self._labels is None or size is None else self._labels.free_place(*size, there)
+        )
         self._trouble = TroubleNotes(layout, theme, project, box) if panels else None
         self.change(theme, quantity)
 
@@ -149,17 +121,16 @@ class Scenery:
     @property
     def reserved(self) -> list[Box]:
         """Boxes on which nothing else should stand."""
-        words = self._labels.way_out if isinstance(self._labels, TurnLabels) else []
-        return words if self._outcome is None else [self._outcome, *words]
+        words = [] if self._labels is None else self._labels.reserved
+        return [*words] if self._outcome is None else [self._outcome, *words]
 
     @property
     def swatch(self) -> Box | None:
         """Where the swatch of the sample stands; None where there is none."""
         if self.flow is not None:
             return self.flow.swatch
-        sample = self._subject.sample
-        shown = self._outcome is not None and sample.colours and sample.wanted is not None
-        return input_swatch(self._outcome) if shown and self._outcome is not None else None
+        sample, box = self._subject.sample, self._outcome
+        return input_swatch(box) if box is not None and sample.colours and sample.wanted is not None else None
 
     def cubes(
         self,
@@ -172,14 +143,7 @@ class Scenery:
         """The numbers on the cubes: weights but for those to `skip` (P,), and rows of activations."""
         if not self._values.size:  # too many of them, or too small
             return []
-        missing = None
-        if (nowhere := colouring.missing(frame)).any():
-            weights = np.where(nowhere, frame.values, np.nan)
-            missing = {t.name: t.of(weights) for t in self._subject.tensors}
-        others = None if skip is None else {t.name: skip[t.span] for t in self._subject.tensors}
-        weights_of = self._values.sketch(colouring.values(), colouring.units(), colouring.cmap, missing, others,
-                                          signed=colouring.signed, small=small)  # fmt: skip
-        return [weights_of, self._values.rows(frame, activations)]
+        return [self._values.sketch(frame, colouring, skip, small), self._values.rows(frame, activations)]
 
     def around(
         self,
@@ -266,89 +230,65 @@ def _words(kind: str) -> str:
     return kind.replace("_", " ")
 
 
-# ---- `PlanLabels`: titles, names and wires of a planned picture, where its blueprint says.
-
-PLUS = 8.0
-"""Radius of the disc at which something is added."""
-_ARROW, _WIRE = 7.0, 1.4
+def is_single(subject: Subject, layout: Layout) -> bool:
+    """Whether one small layer is all that there is: then inputs and outputs stand around it with their numbers."""
+    return layout.mode == "few" and sum(stage.weight is not None for stage in subject.stages) == 1
 
 
-class PlanLabels:
-    """The words of one blueprint as one camera shows it.
+def labelled(subject: Subject) -> dict[str, tuple[int, ...]]:
+    """Shapes of the tensors that get a label, by name: biases stand beside their weights."""
+    layers = any(stage.weight is not None for stage in subject.stages)
+    return {t.name: t.shape for t in subject.tensors if not layers or t.role != "bias"}
 
-    Parameters
-    ----------
-    sheet : Blueprint
-        In logical pixels.
-    shapes : mapping of str to tuple of int
-        Of the tensors.
-    turned : set of str
-        Tensors whose inputs are drawn downwards: their shape is written as it is drawn.
-    box : Box
-        What would leave it is left out.
-    """
 
-    def __init__(self, sheet: Blueprint, shapes: Mapping[str, tuple[int, ...]], turned: set[str], box: Box) -> None:
-        self.sheet, self._box = sheet, box
-        self._shapes = {
-            name: "×".join(f"{n:,}" for n in (shape[::-1] if name in turned else shape))
-            for name, shape in shapes.items()
-        }
+def titles_in(plan: Plan | None) -> dict[str, str]:
+    """What a plan calls its tensors."""
+    return {} if plan is None else {placed.tensor: placed.title for placed in plan.plates}
 
-    def names(self, theme: Theme) -> Sketch:
-        """The words that stay from frame to frame, and the wires."""
-        sketch = Sketch()
-        for wire in self.sheet.wires:
-            self._wire(sketch, wire, theme)
-        for x, y in self.sheet.pluses:
-            if self._inside(x - PLUS, y - PLUS, 2 * PLUS, 2 * PLUS):
-                sketch.disc(x, y, PLUS, theme.background, stroke=theme.text2, border=1.4)
-                sketch.lines([[x - 4, y], [x, y - 4]], [[x + 4, y], [x, y + 4]], theme.text1, 1.4)
-        for head in self.sheet.headings:
-            if self._inside(head.x, head.y - 20, head.width, 24):
-                count = f"{head.count:,}"
-                wide = measure(head.text, CHANNEL, True)
-                sketch.text(head.x, head.y - 6, head.text, CHANNEL, theme.text1, bold=True)
-                if wide + 8 + measure(count, CHANNEL) <= head.width + 30:
-                    sketch.text(head.x + wide + 8, head.y - 6, count, CHANNEL, theme.text3)
-                sketch.line((head.x, head.y), (head.x + head.width, head.y), theme.flow, 1.0)
-        note = self.sheet.note
-        fits = self.sheet.says_words(measure(self.sheet.words, LABEL))
-        if note is not None and fits and self._inside(note[0], note[1] - 12, note[2], 14):
-            sketch.text(note[0], note[1], self.sheet.words, LABEL, theme.text3)
-        for name in self._captions():
-            sketch.text(name.x, name.y + 17, name.title, CHANNEL, theme.text1, bold=True)
-        return sketch
 
-    def ranges(self, extents: Mapping[str, float], theme: Theme, bound: str = "±") -> Sketch:
-        """The second lines: shape, and `bound` and the range of each tensor in `extents`."""
-        sketch = Sketch()
-        for name in self._captions():
-            shape = self._shapes[name.tensor]
-            span = f" {range_text(extents, name.tensor, bound)}" if name.tensor in extents else ""
-            line = next((text for text in (shape + span, shape) if measure(text, LABEL) <= name.width), "")
-            sketch.text(name.x, name.y + 33, line, LABEL, theme.text2)
-        return sketch
+def turned_in(plan: Plan) -> set[str]:
+    """Tensors whose inputs a plan draws downwards."""
+    return {placed.tensor for placed in plan.plates if placed.turned}
 
-    def free_place(self, width: float, height: float, before: Box | None = None) -> Box | None:
-        """None: the plan fills its place."""
-        return None
 
-    def _captions(self) -> list[Caption]:
-        return [c for c in self.sheet.captions if self._inside(c.x, c.y, c.width, 36)]
+def row_words(subject: Subject) -> dict[str, str]:
+    """What each row of activations is called, by its stage."""
+    stages = subject.stages
+    rows = rows_of(stages)
+    if not is_chain(stages):  # several of a kind: the module's path tells them apart
+        rows |= {s.name: s.name if s.kind in ("linear", *s.name.replace(".", " ").split())
+                 else f"{s.name} {s.kind}".strip() for s in stages}  # fmt: skip
+    if rows and stages:
+        rows[stages[-1].name] = "output"
+    if subject.sample.sheet:
+        rows["input"] = "input, 0 to 1"
+    return rows
 
-    def _inside(self, x: float, y: float, width: float, height: float) -> bool:
-        left, top, wide, high = self._box
-        return left <= x and top <= y and x + width <= left + wide and y + height <= top + high
 
-    def _wire(self, sketch: Sketch, wire: Wire, theme: Theme) -> None:
-        """As far as it is inside: its parts run along the axes of the screen."""
-        low = np.array(self._box[:2])
-        points: Floats = np.clip(wire.points, low, low + self._box[2:])
-        if np.any(np.all(wire.points < low, axis=0) | np.all(wire.points > low + self._box[2:], axis=0)):
-            return
-        whole = np.array_equal(points[-1], wire.points[-1])
-        if wire.arrow and whole:
-            sketch.arrow(points[-2], points[-1], theme.flow, _WIRE, head=_ARROW)
-        else:
-            sketch.polyline(points, theme.flow, _WIRE)
+def read_words(subject: Subject) -> tuple[str, ...]:
+    """Names of what the first layer reads, where no panel says them."""
+    told = any(isinstance(panel, Features) for panel in subject.panels)
+    return () if told else subject.sample.inputs
+
+
+def unit_words(subject: Subject) -> dict[str, tuple[str, ...]]:
+    """Names of the inputs and the outputs, by their rows; the pad's picture speaks for itself."""
+    stages, sample = subject.stages, subject.sample
+    if not stages:
+        return {}
+    units = {} if sample.sheet else {"input": sample.inputs}
+    return {**units, stages[-1].name: sample.outputs}
+
+
+def side_words(subject: Subject) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """What columns and rows of a tensor are called that reads the sample or makes the output, where no row says it."""
+    stages, sample, found = subject.way, subject.sample, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]()
+    if subject.stages or not is_chain(stages):
+        return found
+    last = max((k for k, stage in enumerate(stages) if stage.weight is not None), default=0)
+    for k, stage in enumerate(stages):
+        if stage.weight is not None and len(stage.weight.shape) == 2:
+            reads = sample.inputs if k == 0 and stage.whole else ()
+            makes = tuple(f"to {name}" for name in sample.outputs) if k == last and k + 2 >= len(stages) else ()
+            found[stage.weight.name] = reads, makes
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from ...run.core.frame import Frame
 from ..cubes.outline import Picked
 from ..cubes.own import OwnLook
 from ..cubes.picking import Picker, Shares
-from ..cubes.scale import ActivationScale
+from ..cubes.scale import ActivationScale, Coloring
 from ..ink.maps import Colormap, text_colour
 from ..ink.sketch import Box, Sketch
 from ..ink.text import chip_text, exponent, measure
@@ -20,23 +20,18 @@ from ..ink.theme import Theme
 from ..space.camera import Camera
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
+from .placer import Floats, Project
 
-Floats = NDArray[np.float64]
-Project = Callable[[ArrayLike], Floats]
-_Key = tuple[bool, str]  # whether it is a row of activations, and its name
 _SIZES = (22, 20, 18, 16, 15, 14, 13)
 _MIDDLE = 0.357  # from the baseline to half the height of a digit, of the size
 
 
 class Small(NamedTuple):
-    """How large cubes are beside the largest, by plate and element, and what is drawn at a point (logical pixels).
+    """Where cubes are not all as large as can be."""
 
-    Besides, looks given by hand, by flat index.
-    """
-
-    shares: Shares
-    picked: Picked
-    own: Mapping[int, OwnLook]
+    shares: Shares  # how large each is beside the largest, by plate and element
+    picked: Picked  # what is drawn at a point (logical pixels)
+    own: Mapping[int, OwnLook]  # looks given by hand, by flat index
 
 
 def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:
@@ -48,23 +43,9 @@ def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:
 class CubeValues:
     """Where the numbers stand and how large they are; both depend on layout and camera alone.
 
-    Parameters
-    ----------
-    decades : bool
-        Whether the numbers span decades, as gradients do: then each is written with its exponent.
-    moved : Camera, optional
-        Given where it is not the layout's own: a number then stands only on a main face that can be seen and holds it.
-    window : Box, optional
-        Where cubes are drawn; a number that would leave it is left out, for a moved camera.
-
-    Attributes
-    ----------
-    size : int
-        Size of type; 0 when there are too many weights or the cubes are too small.
-    theme : Theme
-        May be set: places do not depend on it.
-    moved : bool
-        Whether the camera is not the layout's own.
+    Where they span `decades`, as gradients do, each is written with its exponent. For a camera that was `moved` by hand
+    a number stands only on a main face that can be seen and holds it, and not where it would leave the `window` in
+    which cubes are drawn. `size` is that of the type: 0 where there are too many weights or the cubes are too small.
     """
 
     def __init__(
@@ -78,97 +59,69 @@ class CubeValues:
         window: Box | None = None,
     ) -> None:
         plates = layout.plates
-        self.theme, self.moved = theme, moved is not None
-        self._plates, self._project = plates, project
+        self.theme, self.moved = theme, moved is not None  # the theme may be set: places do not depend on it
+        self._plates, self._project, self._decades = plates, project, decades
         few = layout.turns or sum(p.size for p in plates if p.kind != "activation") <= FEW
-        self._decades = decades
         widest = "+0.0e\N{MINUS SIGN}0" if decades else "+0.00"
-        self._seen: dict[_Key, NDArray[np.bool_]] = {}
+        self._seen: dict[Plate, NDArray[np.bool_]] = {}
         if few and moved is not None:
             self._seen, self.size = _readable(layout, moved, project, widest)
         else:
-            fits = {_key(p): _fitting(p, project, widest) for p in plates} if few else {}
-            self.size = _size_of(fits)
-            plates = tuple(p for p in plates if fits.get(_key(p), 0) >= max(self.size, 1))
-        self._centres = {
-            _key(p): project([p.cell_centre_top(*divmod(k, p.shape[1])) for k in range(p.size)])
-            for p in plates
-            if self.size
-        }
+            fits = {p: _fitting(p, project, widest) for p in plates} if few else {}
+            # on weights all or none; rows where nothing fits have no numbers
+            bare = any(fit == 0 for plate, fit in fits.items() if plate.kind != "activation")
+            self.size = 0 if bare else min((fit for fit in fits.values() if fit > 0), default=0)
+            plates = tuple(p for p in plates if fits.get(p, 0) >= max(self.size, 1))
+        self._centres = {p: project(p.tops) for p in plates if self.size}
         if window is not None and moved is not None:
             reach = np.array([measure(widest, self.size, True), self.size]) / 2
             low, high = np.array(window[:2]) + reach, np.array(window[:2]) + np.array(window[2:]) - reach
-            for key, middles in self._centres.items():
-                self._seen[key] &= np.all((middles >= low) & (middles <= high), axis=1)
+            for plate, middles in self._centres.items():
+                self._seen[plate] &= np.all((middles >= low) & (middles <= high), axis=1)
 
     def sketch(
         self,
-        values: dict[str, NDArray[np.floating]],
-        units: dict[str, Floats],
-        cmap: Colormap,
-        missing: Mapping[str, NDArray[np.floating]] | None = None,
-        skip: Mapping[str, NDArray[np.bool_]] | None = None,
-        *,
-        signed: bool = True,
+        frame: Frame,
+        colouring: Coloring,
+        skip: NDArray[np.bool_] | None = None,
         small: Small | None = None,
     ) -> Sketch:
-        """The numbers of one frame, by plate, in C order.
+        """The numbers of one frame, by plate, in C order; on cubes to `skip` (P,) something else is written.
 
-        Parameters
-        ----------
-        values, units : dict of str to ndarray
-            What the cubes show, and its fractions of the colour scale.
-        cmap : Colormap
-        missing : mapping of str to ndarray, optional
-            Weights by plate where the number shown has not been computed yet, NaN where it has: the weight stands
-            there, small, since a zero would be read as a result.
-        skip : mapping of str to ndarray of bool, optional
-            Cubes on which something else is written.
-        signed : bool
-            Whether the numbers have signs, which are always written; else they are magnitudes.
-        small : Small, optional
-            Where cubes are not all as large as can be.
+        Where a number has not been computed yet, the weight stands there, small, since a zero would be read as a
+        result.
         """
-        sketch = Sketch()
-        for row, name in self._centres:
-            if row:
+        sketch, missing = Sketch(), colouring.missing(frame)
+        for plate in self._centres:
+            if plate.kind == "activation":
                 continue
-            centres, seen = self.places(name)
+            span, (centres, seen) = slice(plate.start, plate.start + plate.size), self.places(plate)
             if skip is not None:
-                seen = seen & ~skip[name].ravel()
+                seen = seen & ~skip[span]
             size = np.full(len(centres), self.size)
+            colours = colours_at(colouring.cmap, colouring.range.unit(colouring.drawn[span]))
             if small is not None:
-                centres, size = self._on_small(name, small)
+                centres, size = self._on_small(plate, small)
                 seen = seen & (size > 0)
-            weights = np.full(len(centres), np.nan) if missing is None else np.asarray(missing[name]).ravel()
-            colours = colours_at(cmap, units[name].ravel())
-            if small is not None:
-                self._given(colours, name, small.own)
-            rows = zip(centres[seen], values[name].ravel()[seen], colours[seen], weights[seen], size[seen], strict=True)
-            for (x, y), value, colour, weight, high in rows:
-                if weight == weight:
-                    least = min(self.size, 15)
-                    text = f"w {chip_text(weight, signed=True)}"
-                    sketch.text(x, y + _MIDDLE * least, text, least, self.theme.text2, anchor="middle")
-                else:
-                    self._print(sketch, (float(x), float(y)), float(value), colour, signed, int(high))
+                for index, look in small.own.items():
+                    if look.colour is not None and span.start <= index < span.stop:
+                        colours[index - span.start] = look.colour
+            for k in np.flatnonzero(seen).tolist():
+                (x, y), value = centres[k].tolist(), float(colouring.flat[span.start + k])
+                if missing[span.start + k]:
+                    least, weight = min(self.size, 15), chip_text(frame.values[span.start + k], signed=True)
+                    sketch.text(x, y + _MIDDLE * least, f"w {weight}", least, self.theme.text2, anchor="middle")
+                    continue
+                form = exponent if self._decades and np.isfinite(value) else chip_text
+                text = "0" if value == 0 else form(value, signed=colouring.signed)  # 0.00 may be a small number, too
+                self._write(sketch, (x, y), text, colours[k], int(size[k]))
         return sketch
 
-    def _given(self, colours: Floats, name: str, own: Mapping[int, OwnLook]) -> None:
-        """Put colours that were given by hand among those of a tensor's cubes."""
-        plate = next(p for p in self._plates if p.name == name and p.kind != "activation")
-        for index, look in own.items():
-            if look.colour is not None and plate.start <= index < plate.start + plate.size:
-                colours[index - plate.start] = look.colour
-
-    def _on_small(self, name: str, small: Small) -> tuple[Floats, NDArray[np.intp]]:
+    def _on_small(self, plate: Plate, small: Small) -> tuple[Floats, NDArray[np.intp]]:
         """Middles of the main faces as they are, and sizes of type; 0 where none fits or something is before it."""
-        index = next(k for k, p in enumerate(self._plates) if p.name == name and p.kind != "activation")
-        plate = self._plates[index]
+        index = self._plates.index(plate)
         share = np.array([small.shares(index, element) for element in range(plate.size)])
-        high = plate.depth * (2.0 * share - 1.0)
-        tops = np.array([plate.centre_of(k) for k in range(plate.size)]) + high[:, None] * plate.axes[2]
-        middles = self._project(tops)
+        middles = self._project(plate.centres + (plate.depth * (2.0 * share - 1.0))[:, None] * plate.axes[2])
         size = np.array([max((s for s in _SIZES if s <= self.size * part), default=0) for part in share], np.intp)
         for element in np.flatnonzero(size).tolist():
             x, y = middles[element]
@@ -176,30 +129,24 @@ class CubeValues:
             size[element] *= hit is not None and hit[:2] == (index, element)
         return middles, size
 
-    def places(self, name: str) -> tuple[Floats, NDArray[np.bool_]]:
-        """Middles (N, 2) of the main faces of a tensor's cubes in logical pixels, and which of them can be read."""
-        centres = self._centres[False, name]
-        return centres, self._seen.get((False, name), np.ones(len(centres), bool))
+    def places(self, plate: Plate) -> tuple[Floats, NDArray[np.bool_]]:
+        """Middles (N, 2) of the main faces of a plate's cubes in logical pixels, and which of them can be read."""
+        centres = self._centres[plate]
+        return centres, self._seen.get(plate, np.ones(len(centres), bool))
 
     def rows(self, frame: Frame, scale: ActivationScale) -> Sketch:
         """The numbers of one frame's rows of activations; a dead unit has its cross alone."""
         sketch = Sketch()
-        for (row, name), centres in self._centres.items():
-            if row and name in frame.activations:
-                numbers = np.asarray(frame.activations[name], float)
-                alive = np.ones(len(centres), bool) if name not in frame.dead else ~np.asarray(frame.dead[name])
-                seen = alive & self._seen.get((row, name), np.ones(len(centres), bool))
+        for plate in self._centres:
+            if plate.kind == "activation" and plate.name in frame.activations:
+                numbers = np.asarray(frame.activations[plate.name], float)
+                centres, seen = self.places(plate)
+                if plate.name in frame.dead:
+                    seen = seen & ~np.asarray(frame.dead[plate.name])
                 colours = colours_at(scale.cmap, scale.range.unit(numbers))
                 for (x, y), value, colour in zip(centres[seen], numbers[seen], colours[seen], strict=True):
                     self._write(sketch, (float(x), float(y)), chip_text(value), colour, self.size)
         return sketch
-
-    def _print(
-        self, sketch: Sketch, at: tuple[float, float], value: float, colour: Floats, signed: bool, size: int
-    ) -> None:
-        decades = self._decades and bool(np.isfinite(value))
-        text = exponent(value, signed=signed) if decades else chip_text(value, signed=signed)
-        self._write(sketch, at, "0" if value == 0 else text, colour, size)  # 0.00 may be a small number, too
 
     def _write(self, sketch: Sketch, at: tuple[float, float], text: str, colour: Floats, size: int) -> None:
         x, y = at
@@ -211,16 +158,14 @@ class CubeValues:
         sketch.text(x, y + _MIDDLE * size, text, size, ink, bold=True, anchor="middle")
 
 
-def _key(plate: Plate) -> _Key:
-    return plate.kind == "activation", plate.name
-
-
 def _fitting(plate: Plate, project: Project, widest: str) -> int:
     """The largest size whose widest usual number fits every cube of the plate; 0 if none does."""
     found = 0
     for cells in ([0, plate.size - 1], range(plate.size)):  # where two are too small the others are not asked
         wide, high = face_room(plate, project, cells)
-        found = next((s for s in _SIZES if measure(widest, s, True) + _air(s) <= wide and s + 6 <= high), 0)
+        # beside it 8 pixels, and for the smallest type the cube's dark rim, before there would be no number
+        airs = {s: 8.0 if s > _SIZES[-1] else 3.5 for s in _SIZES}
+        found = next((s for s in _SIZES if measure(widest, s, True) + airs[s] <= wide and s + 6 <= high), 0)
         if not found:
             return 0
     return found
@@ -228,8 +173,8 @@ def _fitting(plate: Plate, project: Project, widest: str) -> int:
 
 def face_room(plate: Plate, project: Project, cells: Sequence[int] | None = None) -> tuple[float, float]:
     """Width and height in logical pixels that a text may have on the main face of each cube of a plate, or of some."""
-    cells = range(plate.size) if cells is None else cells
-    centres = np.array([plate.cell_centre_top(*divmod(k, plate.shape[1])) for k in cells])
+    tops = plate.tops
+    centres = tops if cells is None else tops[list(cells)]
     half = plate.half * plate.axes[:2]
     spans = [np.abs(project(centres + half[k]) - project(centres - half[k])) for k in (0, 1)]
     # Through the middle of a sheared face a horizontal line is as long as its flatter edge's horizontal part.
@@ -237,55 +182,41 @@ def face_room(plate: Plate, project: Project, cells: Sequence[int] | None = None
     return float(spans[flat][:, 0].min()), float(spans[1 - flat][:, 1].min())
 
 
-def _air(size: int) -> float:
-    """Pixels beside a number: 8, and for the smallest type the cube's dark rim, before there would be no number."""
-    return 8.0 if size > _SIZES[-1] else 3.5
-
-
-def _size_of(fits: Mapping[_Key, int]) -> int:
-    """The size for all plates by what fits on each: on weights all or none; rows where nothing fits have no numbers."""
-    bare = any(fit == 0 for (row, _), fit in fits.items() if not row)
-    return 0 if bare else min((fit for fit in fits.values() if fit > 0), default=0)
-
-
 def _readable(
     layout: Layout, camera: Camera, project: Project, widest: str
-) -> tuple[dict[_Key, NDArray[np.bool_]], int]:
+) -> tuple[dict[Plate, NDArray[np.bool_]], int]:
     """Which cubes, by plate, show a main face that holds a number, and the size of type for all of them."""
-    seen: dict[_Key, NDArray[np.bool_]] = {}
-    sizes: dict[_Key, NDArray[np.intp]] = {}
+    seen: dict[Plate, NDArray[np.bool_]] = {}
+    sizes: dict[Plate, NDArray[np.intp]] = {}
     for plate in layout.plates:
-        tops = np.array([plate.centre_of(k) + plate.depth * plate.axes[2] for k in range(plate.size)])
-        ways = camera.eye[:3] - camera.eye[3] * tops
-        seen[_key(plate)] = ways @ plate.axes[2] > 1e-6
-        own = _sizes(tops, plate, project, widest)
-        fits = bool((own[seen[_key(plate)]] > 0).all())  # a plate has numbers on all its cubes or on none
-        sizes[_key(plate)] = own if fits else np.zeros_like(own)
-    usable = [s for key, given in sizes.items() for s in given[seen[key]] if s > 0]
-    size = int(min(usable, default=0))
-    found = {key: seen[key] & (sizes[key] >= max(size, 1)) for key in seen}
+        seen[plate] = camera.towards_eye(plate.tops) @ plate.axes[2] > 1e-6
+        own = _sizes(plate, project, widest)
+        fits = bool((own[seen[plate]] > 0).all())  # a plate has numbers on all its cubes or on none
+        sizes[plate] = own if fits else np.zeros_like(own)
+    size = int(min((s for plate, given in sizes.items() for s in given[seen[plate]] if s > 0), default=0))
+    found = {plate: seen[plate] & (sizes[plate] >= max(size, 1)) for plate in seen}
     if size:
         _leave_out_covered(found, layout, camera, measure(widest, size, True))
     return found, size
 
 
-def _leave_out_covered(seen: dict[_Key, NDArray[np.bool_]], layout: Layout, camera: Camera, width: float) -> None:
+def _leave_out_covered(seen: dict[Plate, NDArray[np.bool_]], layout: Layout, camera: Camera, width: float) -> None:
     """Take away the numbers that would stand on a cube in front of their own, at either end or in the middle."""
     picker = Picker(layout)
     heights = [float((p.origin + p.depth * p.axes[2])[2]) if p.axes[2][2] > 0.99 else -np.inf for p in layout.plates]
     for index, plate in enumerate(layout.plates):
-        marks = seen[_key(plate)]
+        marks = seen[plate]
         if heights[index] > -np.inf and heights[index] == max(heights):
             continue  # on a tray nothing is higher, so nothing stands before these faces
-        tops = np.array([plate.centre_of(k) + plate.depth * plate.axes[2] for k in range(plate.size)])
-        for element, (x, y) in enumerate(camera.project(tops)):
+        for element, (x, y) in enumerate(camera.project(plate.tops)):
             if marks[element]:
                 hits = [picker.pick(camera, (float(x + shift), float(y))) for shift in (0.0, -width / 2, width / 2)]
                 marks[element] = all(hit is not None and hit[:2] == (index, element) for hit in hits)
 
 
-def _sizes(tops: Floats, plate: Plate, project: Project, widest: str) -> NDArray[np.intp]:
+def _sizes(plate: Plate, project: Project, widest: str) -> NDArray[np.intp]:
     """The largest size of type, for each main face, whose widest usual number lies inside it; 0 where none does."""
+    tops = plate.tops
     ring = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) @ (plate.half * plate.axes[:2])
     quads = project((tops[:, None] + ring).reshape(-1, 3)).reshape(-1, 4, 2)
     middles = project(tops)

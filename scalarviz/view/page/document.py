@@ -20,14 +20,11 @@ from ...errors import InputError, UnknownNameError, listing, shown
 from ...run.core.frame import Frame, Stage, Tensor, is_chain
 from ...run.questions.ranges import KNEE
 from .. import glsl
-from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
+from ..cubes.atlas import APART, DEAD, FROZEN, LEAST, NOT_COMPUTED, Atlas
 from ..cubes.own import LOOKS, Colour, OwnLook
-from ..cubes.quantity import OWN, Quantity
-from ..cubes.scale import rows_of
-from ..cubes.shader import front_sides, last_row, upright, vertex
-from ..cubes.sizes import LEAST
-from ..cubes.slab import COLOURS, DETAIL_PIXELS, RIM
-from ..cubes.tray import DENSE_ALPHA, DENSE_WIDTH, FLOW_ALPHA, FLOW_WIDTH
+from ..cubes.scale import OWN, Quantity, rows_of
+from ..cubes.shader import front_sides, upright, vertex
+from ..cubes.slab import COLOURS, DENSE_ALPHA, DENSE_WIDTH, DETAIL_PIXELS, FLOW_ALPHA, FLOW_WIDTH, RIM
 from ..ink.places import Places, arrange, check_size
 from ..ink.text import measure
 from ..ink.theme import Theme, get_theme
@@ -35,10 +32,10 @@ from ..notes.scenery import cubes_box
 from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
 from ..space.arrangement import TRAY_MARGIN
+from ..space.camera import pose_of
 from ..space.layout import FEW, Layout, layout_for
+from ..space.lying import Turns
 from ..space.plate import Plate
-from ..space.pose import pose_of
-from ..space.turning import Turns
 from .looks import maps, quantities, themes
 from .words import words_of
 
@@ -149,7 +146,7 @@ def _cubes(layout: Layout) -> dict[str, Any]:
     return {
         "mode": layout.mode,
         "plates": [_plate(plate, atlas) for plate in layout.plates],
-        "trays": [{"corners": _rounded(corners), "plate": plate, "last": last_row(layout.plates[plate])}
+        "trays": [{"corners": _rounded(corners), "plate": plate, "last": layout.plates[plate].last}
                   for corners, plate in zip(layout.trays, layout.tray_plates, strict=True)],
         "margin": list(TRAY_MARGIN),
         "flow": {"width": FLOW_WIDTH if few else DENSE_WIDTH, "alpha": FLOW_ALPHA if few else DENSE_ALPHA,
@@ -177,7 +174,7 @@ def _plate(plate: Plate, atlas: Atlas) -> dict[str, Any]:
         "texel": atlas.span(plate).start, "shape": list(grid.shape), "cells": list(grid.cells),
         "tile": list(grid.tile), "folded": grid.folded, "period": list(grid.period), "strides": list(grid.strides),
         "origin": plate.origin.tolist(), "axes": plate.axes.tolist(), "half": plate.half, "depth": plate.depth,
-        "style": [*front_sides(plate), last_row(plate), upright(plate)],
+        "style": [*front_sides(plate), plate.last, upright(plate)],
     }  # fmt: skip
 
 

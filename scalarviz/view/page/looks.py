@@ -6,7 +6,7 @@ import base64
 from dataclasses import asdict
 from typing import Any
 
-from ..cubes.quantity import OWN, RATIO, Quantity
+from ..cubes.scale import OWN, RATIO, Quantity
 from ..ink.maps import get_map
 from ..ink.theme import THEMES, Theme
 

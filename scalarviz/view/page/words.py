@@ -11,12 +11,11 @@ import numpy as np
 
 from ...scalar.ops import TABLE
 from ..ink.text import ADVANCES, LETTERS, UNKNOWN
-from ..notes.labels import shape_text
-from ..notes.layer import SYMBOLS
-from ..notes.outcome import outcome_size
-from ..notes.words import is_single, labelled, row_words, side_words, titles_in, turned_in, unit_words
+from ..notes.labels import drawn_shapes, shape_text
+from ..notes.layer import SYMBOLS, outcome_size
+from ..notes.scenery import is_single, labelled, row_words, side_words, titles_in, turned_in, unit_words
 from ..shown.subject import Subject
-from ..space.blueprint import Blueprint
+from ..space.arrangement import Blueprint
 from ..space.layout import Layout
 
 
@@ -105,8 +104,7 @@ def _sides(subject: Subject, layout: Layout) -> list[dict[str, Any]]:
 
 def _plan(subject: Subject, sheet: Blueprint, turned: set[str]) -> dict[str, Any]:
     """In pixels of the camera that the plates were laid out for; shapes as they are drawn."""
-    shapes = {name: "×".join(f"{n:,}" for n in (shape[::-1] if name in turned else shape))
-              for name, shape in labelled(subject).items()}  # fmt: skip
+    shapes = drawn_shapes(labelled(subject), turned)
     return {
         "headings": [{"text": h.text, "count": h.count, "x": h.x, "y": h.y, "width": h.width} for h in sheet.headings],
         "captions": [{"tensor": c.tensor, "title": c.title, "shape": shapes[c.tensor], "x": c.x, "y": c.y,

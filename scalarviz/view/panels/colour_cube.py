@@ -18,8 +18,7 @@ from ..ink.places import LABEL
 from ..ink.sketch import Box, Float, Sketch, holds
 from ..ink.text import measure
 from ..ink.theme import Theme
-from ..space.camera import Camera, Rect, fit
-from ..space.pose import camera_of, pose_of, turn_by, zoomed
+from ..space.camera import Camera, Rect, camera_of, fit, pose_of, turn_by, zoomed
 from .drawer import Drawer, Ground, Point
 
 # ---- The colour cube: sample colours at their RGB place, painted with the network's output, beside the target.

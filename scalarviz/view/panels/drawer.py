@@ -24,7 +24,7 @@ from ..ink.text import measure
 from ..ink.theme import Theme
 from ..shown.ahead import Ahead
 from ..shown.subject import Subject
-from ..space.blueprint import Blueprint, Project
+from ..space.arrangement import Blueprint, Project
 from ..space.plate import Plate
 
 # ---- `Inner`: an opened step, as far as it has come, for panels that stand beside it.

@@ -18,7 +18,7 @@ from ..ink.places import LABEL
 from ..ink.sketch import Box, Sketch, holds
 from ..ink.text import measure, short
 from ..ink.theme import Theme, mixed
-from ..space.blueprint import Blueprint
+from ..space.arrangement import Blueprint
 from ..space.plate import Plate
 from .drawer import Setting, title_of
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...run.core.frame import UPDATES, Frame
-from ..cubes.quantity import OWN
+from ..cubes.scale import OWN
 from ..ink.text import loss_text
 from ..shown.subject import Subject
 

@@ -19,7 +19,7 @@ from ...engine.problem import HALF
 from ...run.core.frame import Frame, Tensor
 from ...run.looking import sample
 from ...scalar.emit import float16
-from ..cubes.quantity import short
+from ..cubes.scale import short_name
 from ..ink.equation import EXACT, Printed, decimals, descent, factor, product, rounds_to, significant
 from ..ink.places import LABEL
 from ..ink.text import MINUS, figure, measure, number
@@ -74,7 +74,7 @@ class Account:
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """The optimiser's state in words, by name."""
-        return [(short(name), figure(number)) for name, number in self.state]
+        return [(short_name(name), figure(number)) for name, number in self.state]
 
     @property
     def descent(self) -> str:

@@ -9,7 +9,7 @@ from ...mistakes.engines import HARMLESS
 from ...run.core.frame import Frame, Tensor
 from ...run.core.optimizer import told_of
 from ...scalar import mistaken
-from ..cubes.quantity import Quantity
+from ..cubes.scale import Quantity
 from ..ink.places import BIG, LABEL, MARGIN, TITLE, Places
 from ..ink.sketch import Box, Sketch
 from ..ink.text import loss_text, measure, rate_text

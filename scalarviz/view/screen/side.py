@@ -19,7 +19,7 @@ from ..panels.drawer import Drawer, Ground, Headline, Inner, Point, Setting, sen
 from ..panels.registry import drawer_of, is_own
 from ..shown.subject import Subject
 from ..space.layout import Layout
-from ..space.turning import Turns
+from ..space.lying import Turns
 from .floating import GROUND_MARGIN, Column, Project, above_boxes, backed, beside_boxes, check_places, overlay_boxes
 
 Kind = TypeVar("Kind", bound=Panel)

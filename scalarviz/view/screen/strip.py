@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
-from ..cubes.atlas import DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF
+from ..cubes.atlas import ALL_ALIKE, DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF
 from ..cubes.scale import ActivationScale, Coloring, LegendScale
-from ..cubes.sizes import ALL_ALIKE
 from ..cubes.slab import SlabVisual
 from ..ink.axes import spaced
 from ..ink.maps import Colormap
@@ -19,7 +18,7 @@ from ..ink.places import CHANNEL, GAP, LABEL, TITLE
 from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, rgb
-from ..notes.formulas import formulas, template
+from ..notes.layer import formulas, template
 from ..panels.wording import said_of
 from ..shown.subject import Subject
 from ..space.camera import Camera

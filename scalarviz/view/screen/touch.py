@@ -10,17 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.core.frame import Frame
-from ..cubes.outline import Picked, brackets, seen_outline
+from ..cubes.outline import Picked, brackets, region_outline, seen_outline
 from ..cubes.own import OwnLook
 from ..cubes.picking import Shares
-from ..cubes.quantity import Quantity
-from ..cubes.region import region_outline
+from ..cubes.scale import Quantity
 from ..ink.overlay import banner, help_panel, pointer_label, pressed_key
 from ..ink.places import COLUMN, GAP, Places
 from ..ink.sketch import Box, Does, Kept, Sketch, Spot, holds, meet
 from ..ink.text import figure
 from ..ink.theme import Theme
-from ..notes.own_labels import own_labels
+from ..notes.notices import own_labels
 from ..panels.wording import said_of
 from ..shown.subject import Subject
 from ..space.camera import Camera

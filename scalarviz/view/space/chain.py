@@ -18,14 +18,16 @@ from .arrangement import (
     FLOW,
     OUTPUTS_ACROSS,
     OUTPUTS_DOWN,
-    Arrangement,
+    Layout,
+    Mode,
     fitted,
     inner,
+    laid,
     plate_for,
     row_plate,
 )
-from .camera import Rect, Size, basis
-from .plate import Floats, Plate, grid_for
+from .camera import Floats, Rect, Size, basis
+from .plate import Plate, grid_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +159,7 @@ class _Builder:
         if not straight and sign < 0:
             first -= grid_for((layer.outputs,)).cells[1] - 1
         place = _at(flow, first, spot.down) if spot.outputs_down else _at(flow, spot.across, first)
-        row = row_plate(layer.row, layer.outputs, place, axes, style.half, style.row_depth)
-        if not straight:
-            row = Plate(row.name, row.kind, row.size, grid_for((row.size,)), place, axes, row.half, row.depth)
+        row = row_plate(layer.row, layer.outputs, place, axes, style.half, style.row_depth, straight)
         self.plates.append(row)
         return row
 
@@ -176,10 +176,7 @@ class _Builder:
     def ends(self, angle: float) -> float:
         """Right end on screen, in pitches, of what stands so far; the flow runs at one `angle` to the screen."""
         right = np.cos(angle) * FLOW + np.sin(angle) * ACROSS
-        new, self._measured = (
-            self.plates[self._measured :],
-            len(self.plates),
-        )  # each is measured once
+        new, self._measured = self.plates[self._measured :], len(self.plates)  # each is measured once
         self._right = max([self._right, *(float((plate.corners @ right).max()) for plate in new)])
         return self._right
 
@@ -192,31 +189,23 @@ class _Builder:
         into = plate.cell_centre(0) - (ACROSS if down else DOWN) * 0.5 + step
         self.lines.append(np.stack([start, into], axis=1))
 
+    def seen(self, mode: Mode, size: Size, room: Rect, box: Rect) -> Layout:
+        """All of it, as large as it goes in a room."""
+        camera = fitted(self.plates, size, room, self.style.azimuth, self.style.elevation)
+        return laid(mode, camera, self.plates, box, self.lines)
+
     def inputs(self, layer: ChainLayer, plate: Plate, *, flow: float, below: float) -> None:
         """The sample itself, as a row below the first plate."""
-        count = layer.weight.shape[1]
+        count, straight = layer.weight.shape[1], not plate.grid.folded
         rows, _ = plate.grid.cells
-        axes = np.stack([DOWN, ACROSS, -FLOW])
+        axes = OUTPUTS_ACROSS if straight else OUTPUTS_DOWN
         place = plate.origin + flow * FLOW + (rows - 1 + below) * DOWN
-        row = row_plate(layer.source, count, place, axes, self.style.half, self.style.row_depth)
-        if plate.grid.folded:
-            axes = OUTPUTS_DOWN
-            row = Plate(layer.source, "activation", count, grid_for((count,)), place, axes, row.half, row.depth)
+        row = row_plate(layer.source, count, place, axes, self.style.half, self.style.row_depth, straight)
         self.plates.append(row)
-        if flow and not plate.grid.folded:
+        if flow and straight:
             step = np.arange(count)[:, None] * ACROSS
             foot = plate.origin + (rows - 0.5) * DOWN
             self.lines.append(np.stack([row.cell_centre(0) + FLOW * row.depth + step, foot + step], axis=1))
-
-
-def _cross(plate: Plate, down: bool) -> int:
-    """Cells that a plate takes across the screen."""
-    return plate.grid.cells[1] if down else plate.grid.cells[0]
-
-
-def _rows(plate: Plate, down: bool) -> int:
-    """Cells that a plate takes from top to bottom."""
-    return plate.grid.cells[0] if down else plate.grid.cells[1]
 
 
 def _lowered(row: Plate, spot: _Spot, style: _Style) -> float:
@@ -227,7 +216,7 @@ def _lowered(row: Plate, spot: _Spot, style: _Style) -> float:
     return max(0.0, (_OVER + float(up @ way)) / -float(up @ DOWN))
 
 
-def staircase(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement:
+def staircase(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
     """Plates that step aside as well as back, so that none hides another (mock-up ``mlp``); closer in a long chain."""
     style = STAIRS if len(chain) <= 3 else TIGHT
     build = _Builder(style)
@@ -245,16 +234,14 @@ def staircase(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement
             if spot.outputs_down:
                 spot = _Spot(spot.flow + style.steps[0], strip + 0.6, spot.down, False)
             else:  # far enough back to come out from behind this plate
-                clear = (_cross(plate, False) * np.sin(angle) + 0.9) / np.cos(angle)
+                clear = (plate.grid.cells[0] * np.sin(angle) + 0.9) / np.cos(angle)
                 spot = _Spot(spot.flow + max(clear, style.steps[1]), spot.across, spot.down + 1.65, True)
                 spot.down += _lowered(row, spot, style)
-    camera = fitted(
-        build.plates, size, inner(box, 92, 48, 75, 11 if style is STAIRS else 44), style.azimuth, style.elevation
-    )
-    return Arrangement(camera, build.plates, False, build.lines)
+    room = inner(box, 92, 48, 75, 11 if style is STAIRS else 44)
+    return build.seen("mlp", size, room, box)
 
 
-def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement:
+def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
     """Plates one behind the other (mock-up ``texture``): each begins where the one before it, with its strips, ends."""
     style = FRONTAL.get(len(chain), STACK)
     build = _Builder(style)
@@ -269,9 +256,8 @@ def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement:
         following = grid_for(chain[index + 1].weight.shape).cells
         largest = max(*plate.grid.cells, *following)
         gap = build.ends(angle) / np.cos(angle) - spot.flow + _CLEAR + 0.03 * largest
-        rows = _rows(plate, spot.outputs_down)
+        rows = plate.grid.cells[0 if spot.outputs_down else 1]
         spot = _Spot(spot.flow + gap, 0.0, spot.down, not spot.outputs_down)
         if spot.outputs_down:  # the outputs left at the foot: the next plate stands on it
             spot.down += rows - following[0]
-    camera = fitted(build.plates, size, inner(box, 84, 45, 78, -9), style.azimuth, style.elevation)
-    return Arrangement(camera, build.plates, False, build.lines)
+    return build.seen("big", size, inner(box, 84, 45, 78, -9), box)

@@ -8,7 +8,7 @@ screen is not the same height in the world.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,11 +16,22 @@ import numpy as np
 from ...run.core.frame import Tensor
 from ...run.scene.scene import Column, Plan, Room
 from ..ink.sketch import Box
-from .arrangement import ACROSS, DOWN, FLOW, OUTPUTS_ACROSS, OUTPUTS_DOWN, Arrangement, plate_for
-from .blueprint import Blueprint, Caption, Heading, Wire
-from .camera import Rect, Size, basis
-from .plate import Floats, Plate
-from .pose import Pose, camera_of
+from .arrangement import (
+    ACROSS,
+    DOWN,
+    FLOW,
+    OUTPUTS_ACROSS,
+    OUTPUTS_DOWN,
+    Blueprint,
+    Caption,
+    Heading,
+    Layout,
+    Wire,
+    laid,
+    plate_for,
+)
+from .camera import Floats, Pose, Rect, Size, basis, camera_of
+from .plate import Plate
 
 HALF = 0.46
 AZIMUTH, ELEVATION = -63.0, 14.0
@@ -48,15 +59,13 @@ _FACE = -FLOW * HALF
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A plate of the plan: rows and columns as drawn, and its box on screen."""
+    """A plate of the plan: rows and columns as drawn."""
 
     tensor: Tensor
     title: str
     turned: bool
     rows: int
     columns: int
-    x: float = 0.0
-    y: float = 0.0
 
 
 @dataclass(slots=True)
@@ -68,21 +77,11 @@ class _Slot:
     room: Room | None
     x: float = 0.0
     width: float = 0.0
-    boxes: list[Box] | None = None
+    boxes: list[Box] = field(default_factory=list)  # on screen, the slant included
 
 
-def planned(tensors: Sequence[Tensor], plan: Plan, size: Size, box: Rect) -> tuple[Arrangement, Blueprint] | None:
-    """The picture of a plan; None where the tensors are not those that it names, or cubes would be too small.
-
-    Parameters
-    ----------
-    tensors : sequence of Tensor
-    plan : Plan
-    size : (int, int)
-        Of the window.
-    box : (x0, y0, x1, y1)
-        Pixels for all of it.
-    """
+def planned(tensors: Sequence[Tensor], plan: Plan, size: Size, box: Rect) -> Layout | None:
+    """The picture of a plan; None where the tensors are not those that it names, or cubes would be too small."""
     known = {tensor.name: tensor for tensor in tensors}
     if known.keys() != {placed.tensor for placed in plan.plates} or any(len(t.shape) != 2 for t in tensors):
         return None
@@ -103,18 +102,17 @@ def planned(tensors: Sequence[Tensor], plan: Plan, size: Size, box: Rect) -> tup
     pose = Pose(AZIMUTH, ELEVATION, np.zeros(3), place, scale, None)
     camera = camera_of(pose, size, np.concatenate([plate.corners for plate in plates]))
     anchors = np.array([np.zeros(3), 40.0 * ACROSS, 40.0 * DOWN])
-    return Arrangement(camera, plates), _blueprint(plan, slots, inner, anchors, camera.project(anchors))
+    sheet = _blueprint(plan, slots, inner, anchors, camera.project(anchors))
+    return replace(laid("big", camera, plates, box), blueprint=sheet)
 
 
 def _slot(group: int, column: Column, known: Mapping[str, Tensor]) -> _Slot:
-    if isinstance(column, Room):
-        return _Slot(group, [], column)
-    parts = []
-    for placed in column:
+    slot = _Slot(group, [], column if isinstance(column, Room) else None)
+    for placed in () if isinstance(column, Room) else column:
         tensor = known[placed.tensor]
         rows, columns = tensor.shape[::-1] if placed.turned else tensor.shape
-        parts.append(_Part(tensor, placed.title, placed.turned, rows, columns))
-    return _Slot(group, parts, None)
+        slot.parts.append(_Part(tensor, placed.title, placed.turned, rows, columns))
+    return slot
 
 
 def _width(slot: _Slot, scale: float) -> float:
@@ -170,7 +168,6 @@ def _down(slot: _Slot, inner: Rect, scale: float) -> None:
     spare = high - used - AIR * (len(sizes) - 1)
     air = AIR + (spare / (len(sizes) - 1) if len(sizes) > 2 else min(spare, 2.0 * AIR))
     y = top + (0.5 * spare if len(sizes) == 1 and spare > ALONE * high else 0.0)
-    slot.boxes = []
     for wide, tall in sizes:
         slot.boxes.append((slot.x, y + NAME, wide, tall))
         y += NAME + tall + air
@@ -178,7 +175,6 @@ def _down(slot: _Slot, inner: Rect, scale: float) -> None:
 
 def _plate(part: _Part, slot: _Slot, number: int, scale: float, place: Floats) -> Plate:
     """In the world: the main face's upper left corner is where the box begins."""
-    assert slot.boxes is not None
     x, y = (np.array(slot.boxes[number][:2]) - place) / scale
     face = np.array([_FACE @ _RIGHT, -(_FACE @ _UP)])
     across = (x - face[0]) / _WIDE + 0.5
@@ -199,27 +195,21 @@ def _blueprint(plan: Plan, slots: Sequence[_Slot], inner: Rect, anchors: Floats,
         headings.append(Heading(group.title, count, own[0].x, inner[1], wide))
     for k, slot in enumerate(slots):
         free = slots[k + 1].x if k + 1 < len(slots) else inner[2]
-        for part, box in zip(slot.parts, slot.boxes or (), strict=False):
+        for part, box in zip(slot.parts, slot.boxes, strict=False):
             captions.append(Caption(part.tensor.name, part.title, box[0], box[1] - NAME, free - box[0] - 4.0))
-    rooms = {slot.room.name: slot.boxes[0] for slot in slots if slot.room and slot.boxes}
+    rooms = {slot.room.name: slot.boxes[0] for slot in slots if slot.room}
     wires = [wire for own in groups for wire in _inside(own)]
     if not plan.stream:
-        return Blueprint(tuple(headings), tuple(captions), tuple(wires), rooms, anchors=anchors, places=places)
+        return Blueprint(tuple(headings), tuple(captions), tuple(wires), rooms, anchors, places)
     line = inner[3] + STREAM - 0.5 * ROW_HIGH - 4.0
     pluses = [(_bottom(own)[0], line) for own in groups[1:-1]]
     rows = [(x, line - 0.5 * ROW_HIGH, ROW_WIDE, ROW_HIGH) for x in (inner[0], *(p[0] + 20.0 for p in pluses))]
-    note = _note(groups, pluses, line)
-    return Blueprint(tuple(headings), tuple(captions), (*_stream(groups, rows, line), *wires), rooms, tuple(pluses),
-                     tuple(rows), note, plan.stream, anchors, places)  # fmt: skip
-
-
-def _note(
-    groups: Sequence[Sequence[_Slot]], pluses: Sequence[tuple[float, float]], line: float
-) -> tuple[float, float, float]:
-    """Words about the stream stand below it, between the first two of its rows."""
-    x = groups[min(1, len(groups) - 1)][0].x
+    x = groups[min(1, len(groups) - 1)][0].x  # words about the stream stand below it, between its first two rows
     end = pluses[0][0] - 14.0 if pluses else groups[-1][-1].x
-    return x, line + 16.0, max(end - x, 0.0)
+    note = x, line + 16.0, max(end - x, 0.0)
+    wires = [*_stream(groups, rows, line), *wires]
+    return Blueprint(tuple(headings), tuple(captions), tuple(wires), rooms, anchors, places, tuple(pluses),
+                     tuple(rows), note, plan.stream)  # fmt: skip
 
 
 def _middle(box: Box) -> float:
@@ -229,7 +219,6 @@ def _middle(box: Box) -> float:
 def _bottom(own: Sequence[_Slot]) -> tuple[float, float]:
     """The middle of the lower edge of a group's last plate."""
     last = [slot for slot in own if slot.parts][-1]
-    assert last.boxes is not None
     x, y, wide, high = last.boxes[-1]
     return x + 0.5 * wide, y + high - 0.5 * last.parts[-1].columns * _SLOPE
 
@@ -244,7 +233,6 @@ def _stream(groups: Sequence[Sequence[_Slot]], rows: Sequence[Box], line: float)
         if number:
             first = next(slot for slot in own if slot.parts)
             bus = first.x - BUS
-            assert first.boxes is not None
             heights = [_middle(box) for box in first.boxes]
             found.append(Wire(np.array([[bus, line], [bus, min(heights)]])))
             found += [Wire(np.array([[bus, y], [first.x - 3.0, y]]), True) for y in heights]
@@ -258,9 +246,6 @@ def _inside(own: Sequence[_Slot]) -> list[Wire]:
     for before, room, after in zip(own, own[1:], own[2:], strict=False):
         if not room.room or len(before.parts) < 2 or not after.parts:
             continue
-        assert before.boxes is not None
-        assert room.boxes is not None
-        assert after.boxes is not None
         edge, heights = before.x + before.width, [_middle(box) for box in before.boxes]
         bend = edge + 0.6 * (room.x - edge)
         found += [Wire(np.array([[edge + 3.0, y], [bend, y]])) for y in heights]

@@ -26,27 +26,19 @@ MAX_CELLS = (1 << 24) - (1 << 13)
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """How the elements of a tensor lie on rows and columns.
+    """How the elements of a tensor lie on rows and columns."""
 
-    Attributes
-    ----------
-    shape : (int, int)
-        Logical index (i, j): ``(out, in)`` of a matrix, ``(n, 1)`` of a vector, ``(out*kh, in*kw)`` of a kernel.
-    cells : (int, int)
-        Rows and columns drawn, the empty ones between convolution tiles included.
-    tile : (int, int)
-        Rows and columns of a convolution kernel, ``(0, 0)`` for anything else.
-    folded : bool
-        Whether elements run on row by row regardless of `shape` (vectors and hairline matrices).
-    strides : (int, int, int, int)
-        Elements from tile to tile and from row to row within a tile, then the same for columns.
-    """
-
-    shape: tuple[int, int]
-    cells: tuple[int, int]
-    tile: tuple[int, int] = (0, 0)
-    folded: bool = False
+    shape: tuple[int, int]  # logical index (i, j): (out, in), (n, 1) of a vector, (out*kh, in*kw) of a kernel
+    cells: tuple[int, int]  # rows and columns drawn, the empty ones between convolution tiles included
+    tile: tuple[int, int] = (0, 0)  # rows and columns of a convolution kernel; none of anything else
+    folded: bool = False  # whether elements run on row by row regardless of `shape` (vectors, hairline matrices)
+    # elements from tile to tile and from row to row within a tile, then the same for columns
     strides: tuple[int, int, int, int] = (0, 1, 0, 1)
+
+    @property
+    def gaps(self) -> bool:
+        """Whether it is no matrix as it is: tiles with gaps, or folded, with a last row that may not be full."""
+        return self.folded or self.tile != (0, 0)
 
     @property
     def period(self) -> tuple[int, int]:
@@ -63,22 +55,22 @@ class Grid:
             return i + i // self.tile[0], j + j // self.tile[1]
         return i, j
 
-    def place(self, element: int) -> tuple[int, int]:
-        """Row and column of the cell that holds the element with this number, counted in C order of the tensor."""
+    def places(self, elements: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows and columns of the cells that hold elements, counted in C order of the tensor."""
         if not self.tile[0]:
-            return divmod(element, self.strides[1])
+            return np.divmod(elements, self.strides[1])
         across, within, kernel, _ = self.strides
-        output, rest = divmod(element, across)
-        channel, rest = divmod(rest, kernel)
-        row, col = divmod(rest, within)
+        output, rest = np.divmod(elements, across)
+        channel, rest = np.divmod(rest, kernel)
+        row, col = np.divmod(rest, within)
         return output * self.period[0] + row, channel * self.period[1] + col
 
 
 def grid_for(shape: Sequence[int], *, strip: bool = False) -> Grid:
     """How a tensor of `shape` is laid out.
 
-    Scalars are one cube, vectors a block (or one row of cubes with `strip`), matrices themselves, 3-D and 4-D tensors
-    tiles of k or kh x kw in an out x in grid; leading axes of anything deeper count as "out".
+    Vectors are a block (or one row of cubes with `strip`), 3-D and 4-D tensors tiles of k or kh x kw in an out x in
+    grid; leading axes of anything deeper count as "out".
     """
     size = prod(shape)
     if size == 0:
@@ -115,40 +107,19 @@ def _tiles(shape: Sequence[int]) -> Grid:
 
 @dataclass(frozen=True, eq=False)
 class Plate:
-    """One tensor (or one activation row) as a slab of cubes.
+    """One tensor (or one activation row) as a slab of cubes."""
 
-    Attributes
-    ----------
-    name : str
-        The tensor's name; for an activation row the stage's (``"input"`` for the sample itself).
-    kind : {"weight", "bias", "activation"}
-        What it holds.
-    size : int
-        Number of elements.
-    grid : Grid
-        Rows and columns.
-    origin : ndarray, shape (3,)
-        World position of the middle of cell (row 0, column 0).
-    axes : ndarray, shape (3, 3)
-        The direction in which columns (index j) count, in which rows (index i) count, and out of the main face, which
-        looks at the viewer: at right angles, each as long as the pitch.
-    half : float
-        Half the side of a cube's main face, in pitches.
-    depth : float
-        Half the thickness, in pitches.
-    start : int
-        Index of the first element in a frame's flat arrays; -1 for an activation row.
-    """
-
-    name: str
+    name: str  # the tensor's; of an activation row the stage's ("input": the sample itself)
     kind: Kind
     size: int
     grid: Grid
-    origin: Floats
+    origin: Floats  # world position of the middle of cell (row 0, column 0)
+    # the way in which columns (index j) count, in which rows (index i) count, and out of the main face, which looks at
+    # the viewer: at right angles, each as long as the pitch
     axes: Floats
-    half: float
-    depth: float
-    start: int = -1
+    half: float  # half the side of a cube's main face, in pitches
+    depth: float  # half the thickness, in pitches
+    start: int = -1  # index of the first element in a frame's flat arrays; -1 for an activation row
 
     @property
     def pitch(self) -> float:
@@ -173,10 +144,29 @@ class Plate:
         """The cube's 8 corners (8, 3); the last four are the main face's."""
         return np.asarray(self.cell_centre(i, j) + _SIGNS * [self.half, self.half, self.depth] @ self.axes)
 
+    @property
+    def last(self) -> int:
+        """Cells in use in the last row: fewer than the columns only in a folded plate."""
+        rows, cols = self.grid.cells
+        return self.size - (rows - 1) * cols if self.grid.folded else cols
+
+    @property
+    def centres(self) -> Floats:
+        """World positions (N, 3) of the middles of all cubes, in C order of the tensor."""
+        return self._centres(np.arange(self.size))
+
+    @property
+    def tops(self) -> Floats:
+        """World positions (N, 3) of the middles of their main faces."""
+        return np.asarray(self.centres + self.depth * self.axes[2])
+
+    def _centres(self, elements: NDArray[np.intp]) -> Floats:
+        row, col = self.grid.places(elements)
+        return np.asarray(self.origin + col[:, None] * self.axes[0] + row[:, None] * self.axes[1])
+
     def centre_of(self, element: int) -> Floats:
         """World position (3,) of the middle of the cube of an element, counted in C order of the tensor."""
-        row, col = self.grid.place(element)
-        return np.asarray(self.origin + col * self.axes[0] + row * self.axes[1])
+        return np.asarray(self._centres(np.array([element]))[0])
 
     def corners_of(self, element: int, share: float = 1.0) -> Floats:
         """That cube's 8 corners (8, 3); the last four are the main face's.

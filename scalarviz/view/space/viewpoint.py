@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .camera import Camera, Rect
-from .hull import convex_hull
-from .layout import Layout
-from .pose import (
+from .arrangement import Layout
+from .camera import (
     LIMIT,
+    Camera,
+    Floats,
     Pose,
+    Rect,
     between,
     camera_of,
+    convex_hull,
     in_perspective,
     parallel,
     pose_of,
@@ -33,41 +34,25 @@ TURN = 18.0
 """Degrees a second, of a scene that turns by itself."""
 FAR = 2.0
 """How far away the eye is that is given to an orthographic camera: in diagonals of the scene."""
+MARGIN = 1 / 6
+"""Share of the place on each side in which nothing needs to be seen: a part of a picture always stays in the middle."""
 
 
 class Viewpoint:
-    """The camera of a layout.
-
-    Parameters
-    ----------
-    layout : Layout
-        Its camera is the fitted one.
-
-    Attributes
-    ----------
-    moved : bool
-        Whether it is another camera than the fitted one.
-    stale : bool
-        Whether it has changed since somebody last cleared this.
-    turning : bool
-        Whether the scene turns by itself; may be set.
-    kept : dict of int to Pose
-        Views by number.
-    """
+    """The camera of a layout, whose own camera is the fitted one."""
 
     def __init__(self, layout: Layout) -> None:
-        self.moved = False
-        self.stale = False
+        self.moved = False  # whether it is another camera than the fitted one
+        self.stale = False  # whether it has changed since somebody last cleared this
+        self.turning = False  # whether the scene turns by itself; may be set
+        self.kept: dict[int, Pose] = {}  # views by number
         self._glide: tuple[Pose, Pose | None, float] | None = None  # from, to (None: the fitted one), seconds since
-        self.turning = False
-        self.kept: dict[int, Pose] = {}
         self._take(layout)
         self._camera = layout.camera
 
     def _take(self, layout: Layout) -> None:
         self._layout = layout
-        self._points: NDArray[np.float64] = np.concatenate([p.corners for p in layout.plates]
-                                                           + list(layout.trays))  # fmt: skip
+        self._points = layout.outline
         self._centre = layout.bounds.mean(axis=0)
         self._fitted = pose_of(layout.camera, self._centre)
         x0, y0, x1, y1 = layout.rect
@@ -85,6 +70,14 @@ class Viewpoint:
 
     def _set(self, camera: Camera, *, moved: bool) -> None:
         self._camera, self.moved, self.stale = camera, moved, True
+
+    def _show(self, pose: Pose) -> None:
+        self._set(camera_of(pose, self._layout.camera.size, self._points), moved=True)
+
+    @property
+    def _far(self) -> float:
+        """How far away the eye is that is given to an orthographic camera."""
+        return FAR * float(np.linalg.norm(np.ptp(self._points, axis=0)))
 
     @property
     def pose(self) -> Pose:
@@ -136,8 +129,8 @@ class Viewpoint:
 
     def toggle_parallel(self) -> bool:
         """Parallel lines or perspective, the middle of the scene as large as it was; returns whether parallel now."""
-        pose, far = self.pose, FAR * float(np.linalg.norm(np.ptp(self._points, axis=0)))
-        away = far if self._fitted.eye is None else float(self._fitted.eye[2])
+        pose, fitted = self.pose, self._fitted.eye
+        away = self._far if fitted is None else float(fitted[2])
         self._go(in_perspective(pose, away) if pose.eye is None else parallel(pose))
         return pose.eye is not None
 
@@ -145,8 +138,8 @@ class Viewpoint:
         """Time passes; None ends a glide at once."""
         if self._glide is None:
             if self.turning and seconds:
-                turning = replace(self.pose, azimuth=(self.pose.azimuth + TURN * seconds + 180.0) % 360.0 - 180.0)
-                self._set(camera_of(turning, self._camera.size, self._points), moved=True)
+                pose = self.pose
+                self._show(replace(pose, azimuth=(pose.azimuth + TURN * seconds + 180.0) % 360.0 - 180.0))
             return
         start, end, past = self._glide
         past = GLIDE if seconds is None else past + seconds
@@ -155,12 +148,10 @@ class Viewpoint:
             if end is None:
                 self._set(self._layout.camera, moved=False)
             else:
-                self._set(camera_of(end, self._camera.size, self._points), moved=True)
+                self._show(end)
             return
         self._glide = (start, end, past)
-        share = 1.0 - (1.0 - past / GLIDE) ** 3  # ease-out
-        now = between(start, end or self._fitted, share)
-        self._set(camera_of(now, self._camera.size, self._points), moved=True)
+        self._show(between(start, end or self._fitted, 1.0 - (1.0 - past / GLIDE) ** 3))  # ease-out
 
     def relaid(self, layout: Layout) -> None:
         """Another layout of the same scene, after a resize: a camera moved by hand shows the same part of it.
@@ -173,10 +164,10 @@ class Viewpoint:
         self._glide = None
         same = _same_places(old, layout)
         self.kept = {number: self._again(view, was, same) for number, view in self.kept.items()}
-        if not moved:
+        if moved:
+            self._show(self._again(pose, was, same))
+        else:
             self._set(layout.camera, moved=False)
-            return
-        self._set(camera_of(self._again(pose, was, same), layout.camera.size, self._points), moved=True)
 
     def follow(self, layout: Layout) -> None:
         """Another network: from where the one before was seen it glides to where all of this one is.
@@ -185,10 +176,9 @@ class Viewpoint:
         """
         was, same = self.pose, _same_places(self._layout, layout)
         self.relaid(layout)
-        if same:
-            return
-        self._glide = (was, None, 0.0)
-        self._set(camera_of(between(was, self._fitted, 0.0), layout.camera.size, self._points), moved=True)
+        if not same:
+            self._glide = (was, None, 0.0)
+            self._show(between(was, self._fitted, 0.0))
 
     def _again(self, pose: Pose, was: Pose, same: bool) -> Pose:
         """A pose of before, when `was` was the fitted one; `same`: the plates stand in the same places."""
@@ -200,8 +190,7 @@ class Viewpoint:
         turned_so = replace(new, azimuth=new.azimuth + pose.azimuth - was.azimuth, elevation=elevation)
         if (pose.eye is None) == (new.eye is None):
             return turned_so
-        far = FAR * float(np.linalg.norm(np.ptp(self._points, axis=0)))
-        return parallel(turned_so) if pose.eye is None else in_perspective(turned_so, far)
+        return parallel(turned_so) if pose.eye is None else in_perspective(turned_so, self._far)
 
 
 def _same_places(a: Layout, b: Layout) -> bool:
@@ -210,34 +199,15 @@ def _same_places(a: Layout, b: Layout) -> bool:
     )
 
 
-# ---- How far a picture may be moved by hand: a part of it always stays in the middle of its place.
-
-Floats = NDArray[np.float64]
-
-MARGIN = 1 / 6
-"""Share of the place on each side in which nothing needs to be seen."""
-
-
 def way_back(camera: Camera, boxes: Sequence[Floats], rect: Rect) -> Floats:
-    """The shortest shift of the picture, in pixels, after which one of the boxes reaches the middle of `rect`.
+    """The shortest shift, in pixels, after which one of several `boxes` of corners (K, 3) reaches the middle of `rect`.
 
-    Parameters
-    ----------
-    camera : Camera
-    boxes : sequence of ndarray, shape (K, 3)
-        Corners of what is seen; those behind the eye do not count.
-    rect : (x0, y0, x1, y1)
-        The picture's place on screen.
-
-    Returns
-    -------
-    ndarray, shape (2,)
-        Zero where one of them is there already.
+    Zero where one of them is there already; those behind the eye do not count.
     """
     x0, y0, x1, y1 = rect
     across, down = MARGIN * (x1 - x0), MARGIN * (y1 - y0)
     middle = np.array([(x, y) for x in (x0 + across, x1 - across) for y in (y0 + down, y1 - down)])
-    shifts = [shift_to(camera.project(box), middle) for box in boxes if _before(camera, box)]
+    shifts = [shift_to(camera.project(box), middle) for box in boxes if camera.before(box)]
     return min(shifts, key=lambda shift: float(shift @ shift), default=np.zeros(2))
 
 
@@ -253,8 +223,3 @@ def shift_to(points: Floats, target: Floats) -> Floats:
     along = np.clip(-(region * sides).sum(axis=1) / np.maximum(np.square(sides).sum(axis=1), 1e-300), 0.0, 1.0)
     nearest = region + along[:, None] * sides
     return np.asarray(nearest[np.argmin(np.square(nearest).sum(axis=1))])
-
-
-def _before(camera: Camera, points: Floats) -> bool:
-    """Whether all points lie before the eye, where projecting them means something."""
-    return bool(np.all(points @ camera.matrix[3, :3] + camera.matrix[3, 3] > 0))

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...run.panels import WordBoard
-from ..cubes.sizes import THRESHOLDS
+from ..cubes.atlas import THRESHOLDS
 from ..panels.word import WordDrawer
 
 if TYPE_CHECKING:

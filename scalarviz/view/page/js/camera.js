@@ -1,4 +1,4 @@
-// The camera: from a pose to the matrix that both the shaders and `project` use; as view/space/camera.py and pose.py.
+// The camera: from a pose to the matrix that both the shaders and `project` use; as view/space/camera.py.
 //
 // A pose is {az, el, centre, place, scale, eye}: degrees; the world point that it turns around and its place on screen
 // in pixels; pixels per world unit (in perspective: at distance 1 from the eye); from `centre` to the eye, to the

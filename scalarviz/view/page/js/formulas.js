@@ -1,5 +1,5 @@
 // The outputs of a single layer written out with their numbers: r = σ(−1.991·0.92 + 0.692) = σ(−1.14) = 0.24; as
-// view/notes/formulas.py and view/ink/equation.py. Every line is true as printed: what the printed numbers give,
+// view/notes/layer.py and view/ink/equation.py. Every line is true as printed: what the printed numbers give,
 // rounded, is the printed result; where no room is left for the digits, ≈ stands in place of =.
 
 import { MINUS_SIGN, numberText } from "./numbers.js";

@@ -1,4 +1,4 @@
-// How far a picture may be moved by hand: a part of it always stays in the middle of its place; as view/space/leash.py.
+// How far a picture may be moved by hand: a part of it always stays in the middle of its place; as view/space/viewpoint.py.
 
 import { project } from "./camera.js";
 import { convexHull } from "./hull.js";

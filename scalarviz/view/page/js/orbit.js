@@ -1,4 +1,4 @@
-// Moving a camera by hand: turn, shift, zoom, and glide to another pose; as view/space/pose.py.
+// Moving a camera by hand: turn, shift, zoom, and glide to another pose; as view/space/camera.py.
 // Every function takes a pose (see camera.js) and returns another one.
 
 /** How far a drag turns the scene, in degrees. */

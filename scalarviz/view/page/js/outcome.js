@@ -1,5 +1,5 @@
 // What becomes of the one sample in a deeper network: input, output and target side by side, and its own loss, where
-// the scene is free; as view/notes/outcome.py. A single layer says this in the flow around its cubes.
+// the scene is free; as view/notes/layer.py. A single layer says this in the flow around its cubes.
 
 import { chipText, lossText } from "./numbers.js";
 import { sureChip } from "./rounded.js";

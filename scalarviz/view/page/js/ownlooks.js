@@ -1,5 +1,5 @@
 // Looks that cubes were given by hand: a colour, a size, whether they are seen, a label; as view/cubes/own.py and
-// view/notes/own_labels.py. Only documents that have `own` need it.
+// view/notes/notices.py. Only documents that have `own` need it.
 
 import { cubeCorners } from "./boxes.js";
 import { project } from "./camera.js";

@@ -1,4 +1,4 @@
-// Titles, names and wires of a planned picture, where its blueprint says; as view/notes/planned.py and space/blueprint.py.
+// Titles, names and wires of a planned picture, where its blueprint says; as view/notes/labels.py.
 
 import { rangeText } from "./labels.js";
 import { countText } from "./numbers.js";

@@ -1,5 +1,5 @@
 // Names beside rows of cubes, at the height of their main faces, each nearest to its own row from every camera; as
-// view/notes/rows.py. A name at the height of the floor would be read as that of the row in front.
+// view/notes/placer.py. A name at the height of the floor would be read as that of the row in front.
 
 import { cubeCorners, pointOf } from "./boxes.js";
 
@@ -45,7 +45,7 @@ export function rowNames(plate, names, side, project, taken, measure, tray = nul
         });
         const boxes = placed.map((name) => nameBox(name, measure));
         if (namesFit(boxes, faces, taken)) {
-          for (const box of boxes) taken.addBox(box);
+          for (const [x, y, wide, high] of boxes) taken.addBox([x - 2, y - 2, wide + 4, high + 4]);
           return placed;
         }
       }

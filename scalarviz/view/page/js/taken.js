@@ -1,4 +1,4 @@
-// Which parts of a scene are covered, so that a text finds a place where it hides nothing; as view/notes/taken.py.
+// Which parts of a scene are covered, so that a text finds a place where it hides nothing; as view/notes/placer.py.
 
 import { convexHull } from "./hull.js";
 

@@ -1,0 +1,299 @@
+"""`Placer`: which parts of a scene are covered, and where each text around the cubes finds a place.
+
+Whoever has a text asks with the ways in which it may stand, the best first; the placer picks one and marks it. Names
+beside rows and columns of cubes are placed by it all together or not at all: at the height of the main faces, each
+nearest to its own row, from every camera. At the height of the floor a name would be read as that of the row in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import inf
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..ink.places import CHANNEL, LABEL
+from ..ink.sketch import Anchor, Box, Sketch, meet
+from ..ink.text import CAP_HEIGHT, measure
+from ..ink.theme import Theme
+from ..space.camera import convex_hull
+from ..space.plate import Plate
+
+Floats = NDArray[np.float64]
+Project = Callable[[ArrayLike], Floats]
+Way = Sequence[Box]
+"""Boxes that a text, or several together, would take."""
+LIGHTLY = 0.45
+"""Cost of a place that a line may touch at a corner, but not cross."""
+_CELL = 4.0  # pixels of a cell of the map
+_LONGEST = 4096  # points of a line: zoomed in by hand, most of it is outside
+_STAY = 0.8  # what it is worth to stay
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A text and where it stands, as :meth:`Sketch.text` takes it; `tone` is 1 for what is read first, to 3."""
+
+    text: str
+    x: float
+    y: float
+    size: float = LABEL
+    anchor: Anchor = "left"
+    bold: bool = False
+    tone: int = 2
+
+    @property
+    def box(self) -> Box:
+        """Left, top, width and height of its capitals."""
+        wide, high = measure(self.text, self.size, self.bold), CAP_HEIGHT * self.size
+        return self.x - {"left": 0.0, "middle": 0.5, "right": 1.0}[self.anchor] * wide, self.y - high, wide, high
+
+
+def write(sketch: Sketch, names: Iterable[Name], theme: Theme) -> None:
+    """Put names into a sketch."""
+    tones = (theme.text1, theme.text2, theme.text3)
+    for name in names:
+        sketch.text(name.x, name.y, name.text, name.size, tones[name.tone - 1], bold=name.bold, anchor=name.anchor)
+
+
+class Placer:
+    """A scene on a coarse raster. Lines count little, cubes and texts fully."""
+
+    def __init__(self, box: Box) -> None:
+        self.box = box
+        self._cost = np.zeros((int(box[3] / _CELL) + 2, int(box[2] / _CELL) + 2), np.float32)
+
+    def place(
+        self,
+        ways: Iterable[Way],
+        *,
+        most: float = 0.0,
+        later: float | None = None,
+        stay: int | None = None,
+        air: float = 0.0,
+        fits: Callable[[Way], bool] | None = None,
+    ) -> int | None:
+        """The number of the way that is taken from now on; None where there is none.
+
+        Parameters
+        ----------
+        ways : iterable of sequence of Box
+            The best first; one costs what its most expensive box does.
+        most : float
+            What a way may cost.
+        later : float, optional
+            Each way costs so much more than the one before, and the cheapest is taken; default: the first that may be.
+        stay : int, optional
+            Where the text stood before: that is worth something.
+        air : float
+            Pixels that are taken on both sides too.
+        fits : callable, optional
+            What else must hold of a way.
+        """
+        boxes: Way = ()
+        least, found = inf, None
+        for number, way in enumerate(ways):
+            cost = max(map(self.cost, way)) + (later or 0.0) * number - (_STAY if number == stay else 0.0)
+            if cost < least and cost <= most and (fits is None or fits(way)):
+                least, found, boxes = cost, number, way
+                if later is None:
+                    break
+        for x, y, wide, high in boxes:
+            self.add_box((x - air, y, wide + 2 * air, high))
+        return found
+
+    def free(self, box: Box, most: float = 0.0) -> bool:
+        """Whether a box has room; it is taken then."""
+        return self.place([[box]], most=most) is not None
+
+    def corner(self, size: tuple[float, float], before: Box | None, top: float, last: Box | None = None) -> Box | None:
+        """A free rectangle: the one of `before`, or as far to the lower right as there is one, not above `top`.
+
+        On the rectangle `last` it stands only where there is no other place.
+        """
+        (width, height), (left, above, wide, high) = size, self.box
+        places = [(float(x), float(y)) for y in np.arange(above + high - height - 8, top, -16.0)
+                  for x in np.arange(left + wide - width - 24, left + 0.3 * wide, -16.0)]  # fmt: skip
+        if last is not None:
+            places.sort(key=lambda at: meet((*at, width, height), last))
+        places = [*([] if before is None else [before[:2]]), *places]
+        found = self.place([(x - 12, y - 8, width + 24, height + 16)] for x, y in places)
+        return None if found is None else (*places[found], width, height)
+
+    def cost(self, box: Box) -> float:
+        """Covered cells below `box`; infinite when it leaves the scene."""
+        x, y, width, height = box
+        left, top, wide, high = self.box
+        if x < left + 4 or y < top or x + width > left + wide - 4 or y + height > top + high:
+            return inf
+        return float(self._cost[self._window(box)].sum())
+
+    def add_polygon(self, corners: Floats) -> None:
+        """Mark the convex hull of points (N, 2), with a little air around it."""
+        ring = convex_hull(corners)
+        low, high = corners.min(axis=0) - 2 * _CELL, corners.max(axis=0) + 2 * _CELL
+        limit = np.array(self._cost.shape[::-1]) * _CELL + 4 * _CELL
+        low, high = (np.clip(c, np.array(self.box[:2]) - 4 * _CELL, self.box[:2] + limit) for c in (low, high))
+        part = self._window((low[0], low[1], high[0] - low[0], high[1] - low[1]))
+        down, across = (np.arange(*cut.indices(most)) + 0.5 for cut, most in zip(part, self._cost.shape, strict=True))
+        x, y = self.box[0] + across * _CELL, self.box[1] + down[:, None] * _CELL
+        inside = np.ones((len(down), len(across)), bool)
+        for p, q in zip(ring, np.roll(ring, -1, axis=0), strict=True):
+            edge = q - p
+            length = float(np.hypot(*edge)) or 1.0
+            inside &= (edge[0] * (y - p[1]) - edge[1] * (x - p[0])) / length > -_CELL
+        self._cost[part][inside] += 1.0
+
+    def add_line(self, start: Floats, end: Floats) -> None:
+        """Mark a thin line."""
+        count = min(max(2, int(np.hypot(*(end - start)) / _CELL) + 1), _LONGEST)
+        points = start + np.linspace(0, 1, count)[:, None] * (end - start)
+        at = (np.clip(points - self.box[:2], -1e6, 1e6) / _CELL).astype(int)
+        inside = np.all((at >= 0) & (at < np.array(self._cost.shape)[::-1]), axis=1)
+        self._cost[at[inside, 1], at[inside, 0]] += 0.12
+
+    def add_box(self, box: Box) -> None:
+        """Mark a rectangle as full."""
+        self._cost[self._window(box)] += 1.0
+
+    def add_texts(self, sketches: Iterable[Sketch]) -> None:
+        """Mark what is written already, each word with the chip that it may stand in: what stands in one is bold."""
+        for item in (item for sketch in sketches for item in sketch.texts):
+            air = 12.0 if item.bold else 4.0
+            self.add_box((item.left - air, item.y - item.size - air / 3, item.width + 2 * air, item.size + air + 2))
+
+    def _window(self, box: Box) -> tuple[slice, slice]:
+        left, top = (int((box[k] - self.box[k]) / _CELL) for k in (0, 1))
+        right, bottom = (int((box[k] + box[k + 2] - self.box[k]) / _CELL) + 1 for k in (0, 1))
+        return slice(max(top, 0), max(bottom, 0)), slice(max(left, 0), max(right, 0))
+
+
+# ---- Names beside rows and columns of cubes.
+
+GAP, TRAY_GAP = 12.0, 7.0
+"""Pixels from the first cube's edge to its name, and from the tray where that reaches further."""
+_ACROSS_GAP = 11.0  # above or below a cube
+_LEVEL = 0.5  # rows flatter than this on screen (a cosine) have their names above or below their ends
+_FURTHER = (0.0, 14.0, 30.0)  # pixels along the row, where cubes of the next one are in the way
+_FAR = 55.0  # pixels from its row at which a name no longer seems to belong to it
+_CLEARLY = 2.0  # pixels by which a name is nearer to its own row than to any other
+
+
+def row_names(
+    plate: Plate, names: Sequence[str], side: int, project: Project, placer: Placer, tray: Floats | None = None
+) -> list[Name]:
+    """A name for each row of a plate beside the first (`side` -1) or the last (+1) of its cubes, or none at all.
+
+    `tray` are its tray's corners (4, 2) on screen.
+    """
+    if len(names) != plate.shape[0] or plate.grid.gaps:
+        return []
+    column, corners = 0 if side < 0 else plate.shape[1] - 1, [0, 2] if side < 0 else [1, 3]
+    count = len(names)
+    # closer than letters are high: of a hundred thousand rows two say it soon
+    for rows in [(0, 1), (count - 2, count - 1), range(count)] if count > 1 else [(0,)]:
+        faces = _faces(plate, column, project, rows)
+        middles, edges = faces.mean(axis=1), faces[:, corners].mean(axis=1)
+        if count > 1 and np.abs(np.diff(edges, axis=0)).max(axis=1).min() < CAP_HEIGHT * LABEL:
+            return []
+    ways = edges - middles
+    ways = ways / np.maximum(np.hypot(ways[:, 0], ways[:, 1]), 1e-9)[:, None]
+    forms: list[list[Name]] = []
+
+    def tried() -> Iterator[Way]:
+        for size, further, upright in product((CHANNEL, LABEL), _FURTHER, (False, True)):
+            rows = zip(edges + further * ways, ways, names, strict=True)
+            forms.append([_beside(edge, way, size, name, tray, upright) for edge, way, name in rows])
+            yield [(x - 2, y - 2, wide + 4, high + 4) for x, y, wide, high in (name.box for name in forms[-1])]
+
+    found = placer.place(tried(), most=0.5, fits=lambda boxes: _fit(boxes, faces))
+    return [] if found is None else forms[found]
+
+
+def column_names(
+    plate: Plate, names: Sequence[str], project: Project, top: float, free: Callable[[Box], bool]
+) -> list[Name]:
+    """A name below `top` over the back edge of each column of a plate, or none at all; `free` takes a box with room."""
+    if plate.grid.folded or len(names) != plate.shape[1]:
+        return []
+    backs = project([back_edge(plate, j) for j in range(len(names))])
+    placed = [Name(name, x, y - 7, LABEL, "middle", True) for name, (x, y) in zip(names, backs.tolist(), strict=True)]
+    widths = [name.box[2] for name in placed]
+    middles = zip(widths, widths[1:], np.abs(np.diff(backs[:, 0])), strict=False)
+    apart = all((a + b) / 2 + 5 < step for a, b, step in middles)
+    if not apart or backs[:, 1].min() - 18 <= top:
+        return []
+    boxes = [(n.x - wide / 2, n.y - 11.0, wide, 12.0) for n, wide in zip(placed, widths, strict=True)]
+    return placed if all(map(free, boxes)) else []
+
+
+def back_edge(plate: Plate, column: int) -> Floats:
+    """The middle of the back edge of the first cube of a column, in the world."""
+    return np.asarray(plate.cell_centre(0, column) + plate.depth * plate.axes[2] - plate.half * plate.axes[1])
+
+
+def _faces(plate: Plate, column: int, project: Project, rows: Sequence[int]) -> Floats:
+    """The main faces (R, 4, 2) of the cubes of some rows in a column; their backs where those are seen."""
+    corners = np.array([plate.cell_corners(i, column) for i in rows])
+    flat = project(corners.reshape(-1, 3)).reshape(-1, 8, 2)
+    right, down = (flat[0, k] - flat[0, 0] for k in (1, 2))
+    turned = (right[0] * down[1] - right[1] * down[0]) * np.linalg.det(plate.axes)  # y counts downwards on screen
+    return np.asarray(flat[:, :4] if turned > 0 else flat[:, 4:])
+
+
+def _beside(edge: Floats, way: Floats, size: float, text: str, tray: Floats | None, upright: bool) -> Name:
+    """A name outside of the edge of a face; `way` leads out of the row."""
+    x, y = float(edge[0]), float(edge[1])
+    half = CAP_HEIGHT * size / 2
+    if (abs(way[0]) < _LEVEL) != upright:  # the row runs up and down on screen
+        wide, sign = measure(text, size) / 2, -1 if way[1] < 0 else 1
+        end = _beyond(y + sign * _ACROSS_GAP, tray, (x - wide, x + wide), 1, sign)
+        return Name(text, x, end + (half + sign * half), size, "middle")
+    sign = -1 if way[0] < 0 else 1
+    return Name(text, _beyond(x + sign * GAP, tray, (y - half, y + half), 0, sign), y + half, size,
+                "right" if sign < 0 else "left")  # fmt: skip
+
+
+def _beyond(least: float, tray: Floats | None, band: tuple[float, float], axis: int, sign: int) -> float:
+    """`least`, or further along an axis (0 x, 1 y; `sign` says which way): beyond a tray within a band of the other."""
+    far = sign * least
+    for p, q in () if tray is None else zip(tray, np.roll(tray, -1, axis=0), strict=True):
+        a, b = sorted((p, q), key=lambda point: float(point[1 - axis]))
+        start, end = max(band[0], a[1 - axis]), min(band[1], b[1 - axis])
+        if start <= end:
+            slope = (b[axis] - a[axis]) / max(float(b[1 - axis] - a[1 - axis]), 1e-9)
+            far = max(far, *(sign * (a[axis] + slope * (at - a[1 - axis])) + TRAY_GAP for at in (start, end)))
+    return float(sign * far)
+
+
+def _fit(boxes: Way, faces: Floats) -> bool:
+    """Whether names, with two pixels around each, touch no other, and each is nearest to its own row."""
+    for k, box in enumerate(boxes):
+        if any(meet(box, (x - 2, y, wide + 4, high)) for x, y, wide, high in boxes[:k]):
+            return False
+    for k, (x, y, wide, high) in enumerate(boxes):
+        away = apart((x + 2, y + 2, wide - 4, high - 4), faces)
+        own, away[k] = away[k], inf
+        if own > _FAR or away.min() < own + _CLEARLY:
+            return False
+    return True
+
+
+def apart(box: Box, faces: Floats) -> Floats:
+    """Distances of a box from four-cornered faces (N, 4, 2), corners in the order of :meth:`Plate.cell_corners`."""
+    x, y, wide, high = box
+    mine = np.array([(x, y), (x + wide, y), (x + wide, y + high), (x, y + high)])
+    theirs = faces[:, [0, 1, 3, 2]]
+    return np.asarray(np.minimum(_to_edges(mine, theirs), _to_edges(theirs, np.broadcast_to(mine, theirs.shape))))
+
+
+def _to_edges(points: Floats, rings: Floats) -> Floats:
+    """The least distance of points ([N,] P, 2) from the edges of each ring (N, M, 2)."""
+    ways = rings[:, [*range(1, rings.shape[1]), 0]] - rings
+    lengths = np.maximum((ways**2).sum(axis=-1), 1e-12)
+    to = np.broadcast_to(points, (len(rings), *points.shape[-2:]))[:, :, None] - rings[:, None]
+    along = np.clip((to * ways[:, None]).sum(axis=-1) / lengths[:, None], 0.0, 1.0)
+    return np.asarray(np.sqrt(((to - along[..., None] * ways[:, None]) ** 2).sum(axis=-1)).min(axis=(1, 2)))

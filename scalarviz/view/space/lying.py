@@ -1,0 +1,196 @@
+"""A few weights: cubes on trays, seen in perspective from above, each large enough for its number.
+
+Layers of a chain alternate: each output axis is the next layer's input axis, so no line crosses another. In a chain
+whose flow turns, the inputs are rows, the first layer's units columns that leave below, the next layer's units rows
+that leave on the right, and so on up and right; where units leave there is room for a picture of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from ...run.core.frame import Tensor
+from .arrangement import LYING, LYING_TURNED, Layout, inner, laid, plate_for, row_plate, tray_of
+from .camera import Camera, Floats, Rect, Size, fit
+from .chain import ChainLayer
+from .plane import shelves
+from .plate import Plate
+
+HALF = 0.40
+AZIMUTH, ELEVATION = -10.0, 48.0
+EYE = (17.0, 5.55)
+"""How far away it is, in pitches, and the diagonal of trays for which: 3x3 weights with biases."""
+ROW_GAP, ROW_DEPTH = 1.35, 0.12
+"""From a layer to its row of activations and on to the next layer; half the thickness of a row."""
+BEHIND = 1.75
+"""From a row of activations to a layer that stands in front of it and would hide it."""
+BIAS_GAP = 1.27
+"""From the last column of weights to the biases."""
+MOST = 150.0
+"""Pixels of a pitch at 1280x720 at most."""
+
+Way = Literal["down", "right", "up"]
+MOST_UNITS = 24
+"""Of a layer whose flow turns. Up to eight or so cubes carry their numbers."""
+LEAST_PIXELS = 15.0
+"""Of a cube there, with its gap."""
+TURNING: tuple[Way, ...] = ("down", "right", "up", "right")
+TURNING_ANGLES = (-5.0, 50.0)
+TURNING_EYE = (26.0, 12.4)
+# From a layer to its units and from there to the next layer, in pitches.
+_GAPS: dict[Way, tuple[float, float]] = {"right": (ROW_GAP, ROW_GAP), "down": (ROW_GAP, BEHIND)}
+_TURNING_GAPS: dict[Way, tuple[float, float]] = {"down": (1.15, 1.7), "right": (1.4, 1.45), "up": (1.6, 1.15)}
+_STEP = {"down": np.array([0.0, 1.0]), "right": np.array([1.0, 0.0]), "up": np.array([0.0, -1.0])}
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """What a picture wants of a chain whose flow turns."""
+
+    left: float = 0.0  # pixels that something else takes left of the cubes
+    rows: bool = False  # whether a sample's numbers are drawn as rows of cubes, or their places are left to pictures
+
+
+def one_layer(layer: ChainLayer, size: Size, box: Rect) -> Layout:
+    """One layer: a row reads as its formula, products, then bias; the rest of the row is text to the right of it."""
+    weight = plate_for(layer.weight, "weight", (0.0, 0.0, HALF), LYING, HALF)
+    rows, cols = weight.grid.cells
+    plates, end = [weight], cols - 1 + 0.5
+    if layer.bias is not None:
+        end = cols - 1 + BIAS_GAP
+        plates.append(plate_for(layer.bias, "bias", (end, 0.0, HALF), LYING, HALF, strip=True))
+    traces = [] if weight.grid.folded else [np.array([[[-0.5, -r, 0.0], [end, -r, 0.0]] for r in range(rows)])]
+    return _bounded(plates, size, box, inner(box, 85, 35, 226, 0), traces)
+
+
+def few_gallery(tensors: Sequence[Tensor], size: Size, box: Rect) -> Layout:
+    """Up to 64 numbers that are no layer: blocks of cubes on trays, in shelves."""
+    plates = [plate_for(t, "bias" if t.role == "bias" else "weight", (0, 0, HALF), LYING, HALF) for t in tensors]
+    aspect = (box[2] - box[0]) / (box[3] - box[1]) / 1.3  # seen from above, depth is foreshortened
+    spots = shelves([p.grid.cells for p in plates], gap=0.9, aspect=aspect)
+    placed = [p.moved((col, -row, 0.0)) for p, (row, col) in zip(plates, spots, strict=True)]
+    return _bounded(placed, size, box, inner(box, 85, 35, 85, 0))
+
+
+def few_chain(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
+    """Several small layers on trays: to the right, then down, then right again."""
+    built = _Built(_GAPS, rows=True)
+    built.enter(chain[0], BEHIND, "down")
+    built.chain(chain, ("right", "down"))
+    return laid("mlp", _camera(built.plates, size, inner(box, 85, 45, 85, 0)), built.plates, box, built.lines, True)
+
+
+def turning(chain: Sequence[ChainLayer], size: Size, box: Rect, turns: Turns) -> Layout | None:
+    """A chain of at least two layers whose flow turns; None where one is too long, or cubes would be too small."""
+    if len(chain) < 2 or any(max(layer.weight.shape) > MOST_UNITS for layer in chain):
+        return None
+    built = _Built(_TURNING_GAPS, turns.rows)
+    if turns.rows:
+        built.enter(chain[0], 1.35, "right")
+    built.chain(chain, TURNING)
+    room = inner(box, max(85.0, turns.left), 26, 40, 6)
+    if turns.left:  # what stands there keeps its width in a small picture
+        room = (box[0] + turns.left, *room[1:])
+    spots = [] if turns.rows else built.spots
+    points = _points([*built.plates, *built.spots], rows=False)
+    azimuth, elevation = TURNING_ANGLES
+    distance = _distance(points, TURNING_EYE, 0.7)
+    camera = fit(points, size, room, azimuth=azimuth, elevation=elevation, distance=distance)
+    made = replace(laid("mlp", camera, built.plates, box, built.lines, True), turns=True, spots=tuple(spots))
+    return made if made.pixels_per_cube() >= LEAST_PIXELS else None
+
+
+class _Built:
+    """Plates, lines and places of units, one layer after the other. Places are (across, down) in pitches."""
+
+    def __init__(self, gaps: Mapping[Way, tuple[float, float]], rows: bool) -> None:
+        self._gaps, self._rows = gaps, rows
+        self.plates: list[Plate] = []
+        self.spots: list[Plate] = []
+        self.lines: list[Floats] = []
+
+    def enter(self, layer: ChainLayer, away: float, way: Way) -> None:
+        """The row that enters the first layer."""
+        count = layer.weight.shape[1]
+        self._row(layer.source, count, -away * _STEP[way], way)
+        self._trace(-away * _STEP[way], -0.5 * _STEP[way], count, way)
+
+    def chain(self, chain: Sequence[ChainLayer], ways: Sequence[Way]) -> None:
+        """All layers, whose units leave in turn on these ways."""
+        place, before = np.zeros(2), "right"
+        for index, layer in enumerate(chain):
+            way = ways[index % len(ways)]
+            place = self._layer(layer, place, before, way, last=index + 1 == len(chain))
+            before = way
+
+    def _layer(self, layer: ChainLayer, place: Floats, before: str, way: Way, *, last: bool) -> Floats:
+        """Add a layer that is entered at `place`, the first of its units, `before`; return where the next one is."""
+        outputs, inputs = layer.weight.shape
+        along, (to_units, to_next) = _STEP[way], self._gaps[way]
+        origin = place - (outputs - 1) * _STEP["down"] if way == "right" and before == "up" else place
+        axes = LYING if way == "right" else LYING_TURNED
+        self.plates.append(plate_for(layer.weight, "weight", _lay(origin, HALF), axes, HALF))
+        start = origin + (inputs - 1) * _STEP["down"] if way == "up" else origin
+        end = start + along * (inputs - 1)
+        if layer.bias is not None:
+            end = end + along * BIAS_GAP
+            self.plates.append(plate_for(layer.bias, "bias", _lay(end, HALF), axes, HALF, strip=True))
+        units = end + along * to_units
+        if not last or self._rows:
+            self._row(layer.row, outputs, units, way)
+        following = units + along * to_next
+        stop = units if last and self._rows else end if last else following - along * 0.5
+        self._trace(start - along * 0.5, stop, outputs, way)
+        return np.asarray(following)
+
+    def _row(self, name: str, count: int, place: Floats, way: Way) -> None:
+        """The places of a layer's units, from `place` on."""
+        axes = LYING if way == "right" else LYING_TURNED
+        height = ROW_DEPTH if self._rows else HALF if way == "right" else 0.0
+        plate = row_plate(name, count, _lay(place, height), axes, HALF, ROW_DEPTH)
+        (self.plates if self._rows else self.spots).append(plate)
+
+    def _trace(self, start: Floats, stop: Floats, count: int, way: Way) -> None:
+        """Lines side by side on the tray, one for each unit."""
+        step = np.arange(count)[:, None] * _STEP["down" if way == "right" else "right"]
+        ends = np.stack([start + step, stop + step], axis=1)
+        self.lines.append(np.concatenate([ends * [1.0, -1.0], np.zeros((count, 2, 1))], axis=2))
+
+
+def _lay(place: Floats, height: float) -> Floats:
+    return np.array([place[0], -place[1], height])
+
+
+def _bounded(plates: list[Plate], size: Size, box: Rect, room: Rect, lines: Sequence[Floats] = ()) -> Layout:
+    """Plates on trays in a room; smaller, where a single number would fill the picture."""
+    scene = laid("few", _camera(plates, size, room), plates, box, lines, True)
+    largest, own = MOST * min(1.0, max(0.6, size[1] / 720)), scene.pixels_per_cube()
+    if own <= largest:
+        return scene
+    share = 0.5 * (1.0 - largest / own)
+    across, down = share * (room[2] - room[0]), share * (room[3] - room[1])
+    smaller = (room[0] + across, room[1] + down, room[2] - across, room[3] - down)
+    return replace(scene, camera=_camera(plates, size, smaller))
+
+
+def _points(plates: Sequence[Plate], *, rows: bool) -> Floats:
+    """Corners of plates and of their trays, those of rows of activations too or not."""
+    return np.concatenate([p.corners for p in plates] + [tray_of(p) for p in plates if rows or p.kind != "activation"])
+
+
+def _distance(points: Floats, eye: tuple[float, float], least: float) -> float:
+    """How far away the eye is: `eye` for trays of the second number's diagonal, in proportion for others."""
+    span = np.ptp(points, axis=0)
+    return eye[0] * max(least, float(np.hypot(span[0], span[1])) / eye[1])
+
+
+def _camera(plates: Sequence[Plate], size: Size, box: Rect) -> Camera:
+    points = _points(plates, rows=True)
+    # right of the middle: the eye is over the biases, columns keep their width
+    centre = points.min(0) + np.ptp(points, axis=0) * [0.64, 0.5, 0.5]
+    distance = _distance(points, EYE, 0.5)
+    return fit(points, size, box, azimuth=AZIMUTH, elevation=ELEVATION, distance=distance, centre=centre.tolist())
