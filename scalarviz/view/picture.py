@@ -16,8 +16,8 @@ from ..io import write_bytes
 from ..io.atomic import as_path
 from .out.still import check_picture, save_png
 from .out.vector import SVG
-from .page.output import Output, Pixels, image_tag, jpeg, webp
 from .page.pack import text_of
+from .page.pictures import Output, Pixels, image_tag, jpeg, webp
 from .render import rendered
 
 SIZE = (680, 510)

@@ -17,9 +17,8 @@ from ...scalar import Value, Weight
 from ..drawing import Drawing
 from ..drawn import graph_of
 from ..ink.places import check_size
-from ..page.output import Output, image_tag
-from ..page.scripts import joined
-from ..page.style import style
+from ..page.pictures import Output, image_tag
+from ..page.scripts import joined, read
 from .controls import names_of
 from .pictures import PLACE
 from .shown import Shown, known_place
@@ -96,7 +95,7 @@ def live(
     if display == "pictures":
         return pictures_class()(Shown(x, pixels, hidden, wanted, "", "", pictures=True))
     return live_class()(
-        Shown(x, pixels, hidden, wanted, script("renderCell", "cell.js", "ownlooks.js"), style("cell.css"))
+        Shown(x, pixels, hidden, wanted, script("renderCell", "cell.js", "ownlooks.js"), read("cell.css"))
     )
 
 

@@ -19,8 +19,7 @@ from ..cubes.quantity import quantity_of
 from ..cubes.sizes import ALL_ALIKE
 from ..ink.equation import descent
 from ..ink.text import figure, loss_text
-from ..page.document import document_of, flags_of, texels_of
-from ..page.looks import map_of, quantity_spec
+from ..page.document import document_of, flags_of, map_of, quantity_spec, texels_of
 from ..panels.wording import newest_beyond, update_names
 from ..screen.hud import mistake_words, state_of
 from ..screen.inspector_column import is_plain, written

@@ -18,8 +18,8 @@ from ...run.sources.recording.recorded import Recorded
 from ..ink.places import check_size
 from ..ink.text import loss_text
 from ..ink.theme import get_theme
-from ..page.output import Output, Pixels, image_tag, jpeg, webp
 from ..page.pack import text_of
+from ..page.pictures import Output, Pixels, image_tag, jpeg, webp
 from ..page.recorded import html_of
 from ..shown.subject import subject_of
 from .still import picture_of

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ...errors import MissingDependencyError, ScalarvizError
 from ..described import words_of
 from ..out.offscreen import offscreen
-from ..page.output import Output, image_tag, jpeg, webp
 from ..page.pack import text_of
+from ..page.pictures import Output, image_tag, jpeg, webp
 from ..workbench import Workbench
 
 if TYPE_CHECKING:
