@@ -89,7 +89,7 @@ def bridge(page):
 
     def make(name="rgb", hide=(), controls=True, size=(560, 320)):
         module = importlib.import_module(f"scalarviz.scenes.{name}")
-        opened.append(Shown(module.build(module.Options()), size, hide, controls, "", ""))
+        opened.append(Shown(module.build(module.Options()), size, hide, controls))
         return Bridge(page, opened[-1])
 
     yield make

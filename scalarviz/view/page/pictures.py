@@ -109,14 +109,15 @@ class Output:
         return self.words
 
 
-def webp(pixels: Pixels, *, lossless: bool = False) -> bytes:
-    """A picture, uint8 (H, W, 3), as WebP."""
-    return encoded(pixels, "WEBP", lossless=lossless, quality=WEBP, method=4 if lossless else 6)
-
-
-def jpeg(pixels: Pixels, quality: int = JPEG) -> bytes:
-    """A picture, uint8 (H, W, 3), as JPEG."""
-    return encoded(pixels, "JPEG", quality=quality, optimize=True, progressive=True)
+def output_of(pixels: Pixels | None, words: str, name: str = "", *, lossless: bool = False) -> Output:
+    """A picture, uint8 (H, W, 3), or the words where none could be drawn; `name` is a class of CSS."""
+    if pixels is None:
+        classed, said = f' class="{html.escape(name, quote=True)}"' * bool(name), html.escape(words, quote=True)
+        return Output(f"<p{classed}>{said}</p>", "", "", words)
+    data = encoded(pixels, "WEBP", lossless=lossless, quality=WEBP, method=4 if lossless else 6)
+    tag = image_tag(data, "image/webp", words, name=name, width=pixels.shape[1])
+    small = encoded(pixels, "JPEG", quality=JPEG, optimize=True, progressive=True)
+    return Output(tag, "image/jpeg", text_of(small), words)
 
 
 def image_tag(data: bytes, kind: str, words: str, *, name: str = "", width: int = 0) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from scalarviz.errors import UnknownNameError
-from scalarviz.view.cell.offered import ALLOWED, NOT_HERE, OWN, keys_of, markdown
+from scalarviz.view.cell.asked import ALLOWED, NOT_HERE, OWN, keys_of, markdown
 from scalarviz.view.watch.actions import ACTIONS
 
 DOCS = pathlib.Path(__file__).parents[3] / "docs" / "notebooks.md"
@@ -22,7 +22,7 @@ def test_each_action_is_done_by_python_or_by_the_browser_or_named_as_not_there()
 
 def test_the_docs_name_them():
     (table,) = re.findall(r"<!-- keys: [^\n]*-->\n(.*)\n?<!-- end of keys -->", DOCS.read_text("utf-8"), re.DOTALL)
-    assert table.strip() == markdown().strip(), "docs/notebooks.md: put scalarviz.view.cell.offered.markdown() in"
+    assert table.strip() == markdown().strip(), "docs/notebooks.md: put scalarviz.view.cell.asked.markdown() in"
 
 
 def test_what_python_does_is_done_or_its_reason_is_said(cell, watch, scene):

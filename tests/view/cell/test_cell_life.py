@@ -32,7 +32,7 @@ def test_twenty_cells_of_one_run_leave_no_thread(watch, scene):
     """Closed, run again without a close, gone: whoever comes next has the run, and in the end nobody is left."""
     before, made = of_cells(), []
     for turn in range(20):
-        made.append(Shown(scene, (240, 200), (), True, "", ""))
+        made.append(Shown(scene, (240, 200)))
         page = watch(made[-1], f"place {turn}")
         made[-1].act("step")
         page.wait(lambda p: p.frames)

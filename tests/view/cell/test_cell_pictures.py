@@ -36,7 +36,7 @@ class Screen:
 
 @pytest.fixture
 def screen(scene):
-    shown = Shown(scene, (320, 240), ("pace",), True, "", "", pictures=True)
+    shown = Shown(scene, (320, 240), ("pace",), pictures=True)
     yield Screen(shown)
     shown.close()
 

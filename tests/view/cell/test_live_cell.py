@@ -11,7 +11,7 @@ from scalarviz import Value, Weight, mistakes, nn
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
 from scalarviz.run.source import RunSource
 from scalarviz.view import cube
-from scalarviz.view.cell.offered import ALLOWED
+from scalarviz.view.cell.asked import ALLOWED
 from scalarviz.view.ink.text import loss_text
 
 

@@ -14,9 +14,9 @@ from PIL import Image
 import scalarviz as sv
 from scalarviz import nn
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
-from scalarviz.view.cell.still import output_of
-from scalarviz.view.cell.widget import heard_where_sent
+from scalarviz.view.cell.live import heard_where_sent, live_class
 from scalarviz.view.described import words_of
+from scalarviz.view.page.pictures import output_of
 
 pytestmark = pytest.mark.gl
 
@@ -98,7 +98,7 @@ def test_every_cell_has_a_picture_of_its_own(notebook):
 
 
 def test_a_picture_in_an_output_is_escaped():
-    said = output_of("a", None, 'x"><script>alert(1)</script>').html
+    said = output_of(None, 'x"><script>alert(1)</script>', "a").html
     assert "<script" not in said
     assert said == '<p class="a">x&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;</p>'
 
@@ -145,8 +145,6 @@ def test_bad_arguments_are_said(named, error, said):
 
 def test_without_the_package_it_says_what_to_install(monkeypatch):
     import sys
-
-    from scalarviz.view.cell.widget import live_class
 
     live_class.cache_clear()
     monkeypatch.setitem(sys.modules, "anywidget", None)
