@@ -16,8 +16,7 @@ from ..io import write_bytes
 from ..io.atomic import as_path
 from .out.files import check_picture, save_png
 from .out.vector import SVG
-from .page.output import Output, Pixels, image_tag, jpeg, webp
-from .page.pack import text_of
+from .page.pictures import Output, Pixels, output_of
 from .render import rendered
 
 SIZE = (680, 510)
@@ -57,8 +56,7 @@ class Picture:
     @cached_property
     def output(self) -> Output:
         """What a notebook's cell holds: no pixel is changed in what most notebooks show."""
-        tag = image_tag(webp(self.pixels, lossless=True), "image/webp", self.words, width=self.pixels.shape[1])
-        return Output(tag, "image/jpeg", text_of(jpeg(self.pixels)), self.words)
+        return output_of(self.pixels, self.words, lossless=True)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> tuple[dict[str, str], object]:
         return self.output._repr_mimebundle_()

@@ -14,7 +14,8 @@ from scalarviz.view.cubes.shader import Variant, fragment, indices, vertex, vert
 from scalarviz.view.cubes.slab import COLOURS, SAMPLES, block_means
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.page.document import document_of, es300, laid_out
+from scalarviz.view.page.document import document_of, laid_out
+from scalarviz.view.page.scripts import es300
 from scalarviz.view.shown.subject import subject_of
 
 SIZE = (640, 400)

@@ -12,8 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from scalarviz.view.page.scripts import joined
-from scalarviz.view.page.style import style
+from scalarviz.view.page.scripts import joined, read
 
 MODEL = """
 window.outbox = [];
@@ -47,7 +46,7 @@ class Bridge:
         shown.post = lambda content, buffers: self.waiting.put(
             [json.loads(json.dumps(content, allow_nan=False)), [base64.b64encode(b).decode() for b in buffers]]
         )
-        page.set_content(f"<!doctype html><title>cell</title><style>{style('cell.css')}</style><body>")
+        page.set_content(f"<!doctype html><title>cell</title><style>{read('cell.css')}</style><body>")
         page.add_script_tag(content=joined("cell.js") + MODEL)
         page.evaluate("about => { window.about = about; window.el = window.place(); }", shown.about)
         self.pump(lambda: self.eval("el.scalarviz.answered > 0"))
@@ -90,7 +89,7 @@ def bridge(page):
 
     def make(name="rgb", hide=(), controls=True, size=(560, 320)):
         module = importlib.import_module(f"scalarviz.scenes.{name}")
-        opened.append(Shown(module.build(module.Options()), size, hide, controls, "", ""))
+        opened.append(Shown(module.build(module.Options()), size, hide, controls))
         return Bridge(page, opened[-1])
 
     yield make

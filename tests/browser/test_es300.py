@@ -12,7 +12,7 @@ from scalarviz.run.questions.ranges import KNEE
 from scalarviz.view import glsl
 from scalarviz.view.cubes.shader import Variant, fragment, vertex
 from scalarviz.view.cubes.slab import COLOURS, SAMPLES
-from scalarviz.view.page.document import HEADS, RULES, bare, es300, pair, translated
+from scalarviz.view.page.scripts import HEADS, RULES, es300, pair, stripped, translated
 
 COMPILE = """programs => {
     const gl = document.createElement("canvas").getContext("webgl2");
@@ -84,7 +84,7 @@ def test_every_file_is_ascii_and_read_by_somebody():
 
 def test_only_the_words_of_the_rules_differ():
     text = fragment(Variant(detail=True), knee=KNEE, table=COLOURS)
-    before = bare(text).removeprefix("#version 120\n").split()
+    before = stripped(text).removeprefix("#version 120\n").split()
     after = es300(text, "fragment").removeprefix(HEADS["fragment"]).split()
     changed = {(a, b) for a, b in zip(before, after, strict=True) if a != b}
     assert ("varying", "in") in changed

@@ -41,7 +41,7 @@ def made(tmp_path_factory):
     memory = sv.load_recording(recording.path)
     memory.file = recording
     path = tmp_path_factory.mktemp("letters") / "run.html"
-    path.write_text(html_of(memory, scene=of_scene(one)), encoding="utf-8")
+    path.write_text(html_of(memory, scene=one), encoding="utf-8")
     yield one, memory, path
     memory.close()
 
@@ -136,7 +136,7 @@ def test_what_is_not_finite_is_said(page, made, tmp_path):
         with contextlib.suppress(DivergedError):
             one.run.step(3)
         with recording.read() as memory:
-            (tmp_path / "run.html").write_text(html_of(memory, scene=of_scene(one)), encoding="utf-8")
+            (tmp_path / "run.html").write_text(html_of(memory, scene=one), encoding="utf-8")
     opened(page, tmp_path / "run.html", "#frame=9")
     page.wait_for_function("() => document.querySelector('.names .none')")
     assert page.locator(".names .none").inner_text() == "what it says is no longer finite"
@@ -150,7 +150,7 @@ def test_layers_of_a_page_turn_where_the_windows_do(tmp_path):
         with recording.read() as memory:
             wanted, plain = document_of(one, (888, 496)), document_of(subject_of(RecordedSource(memory)), (888, 496))
             turned = document_of(subject_of(RecordedSource(memory)), (888, 496), turned=of_scene(one).turned)
-            html = html_of(memory, scene=of_scene(one))
+            html = html_of(memory, scene=one)
     places = [[plate["origin"] for plate in made["plates"]] for made in (wanted, turned, plain)]
     assert places[0] == places[1] != places[2]
     assert "maps of single units are in the window" in told_in(html)["about"]["line"]
@@ -161,7 +161,7 @@ def test_what_stands_above_the_cubes_is_said_to_be_left_out():
     with sv.Recording(one) as recording:
         one.run.step(2)
         with recording.read() as memory:
-            html = html_of(memory, scene=of_scene(one))
+            html = html_of(memory, scene=one)
     assert "the formula at one row is in the window" in told_in(html)["about"]["line"]
 
 

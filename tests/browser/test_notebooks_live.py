@@ -255,7 +255,7 @@ def test_a_notebook_that_is_not_trusted_shows_the_last_step(opened):
     with sv.Recording(scene, every=5) as record:
         scene.run.step(20)
         player = sv.player(record, size=(480, 360))
-    shown = Shown(scene, (480, 360), (), True, "", "")
+    shown = Shown(scene, (480, 360))
     shown.appear()
     view = {"application/vnd.jupyter.widget-view+json": {"model_id": "gone", "version_major": 2, "version_minor": 0}}
     outputs = {

@@ -16,7 +16,7 @@ from scalarviz.run.edits.base import Applied
 from scalarviz.run.source import RunSource
 from scalarviz.run.sources.recording.contents import Picture
 from scalarviz.view.ink.text import loss_text
-from scalarviz.view.page.recorded import html_of, write_html
+from scalarviz.view.page.recorded import html_of
 
 from . import players
 from .players import READY, said
@@ -44,7 +44,7 @@ def memory():
 
 @pytest.fixture(scope="module")
 def file(memory, tmp_path_factory):
-    return write_html(memory, tmp_path_factory.mktemp("page") / "run.html", title="rgb & co")
+    return memory.save_html(tmp_path_factory.mktemp("page") / "run.html", title="rgb & co")
 
 
 def opened(page, file, hash="#frame=20"):
@@ -195,7 +195,7 @@ def test_hostile_names_stay_words(page, tmp_path, monkeypatch):
     other = recorded(3)
     monkeypatch.setattr(other, "past", replace(other.past, edits=(Applied(10, None, EVIL),)))
     other.about = replace(other.about, sentence=EVIL)
-    opened(page, write_html(other, tmp_path / "evil.html", title=EVIL))
+    opened(page, other.save_html(tmp_path / "evil.html", title=EVIL))
     assert page.locator("#story").inner_text().endswith(" ".join(EVIL.replace("\u2028", "").split()))
     assert page.locator("#story *").count() == 0
     assert page.title().startswith("</script><script>")
@@ -268,7 +268,7 @@ def test_on_a_telephone_a_card_is_where_it_is_seen(page, file):
 
 def test_a_page_of_16_bits_says_so(page, monkeypatch, tmp_path):
     monkeypatch.setattr("scalarviz.view.page.pack.EXACT", 20)
-    opened(page, write_html(recorded(5), tmp_path / "run.html"), "#frame=4")
+    opened(page, recorded(5).save_html(tmp_path / "run.html"), "#frame=4")
     assert "numbers of 16 bits" in said(page, "about")
     errors = page.evaluate("Array.from(scalarviz.run.shown(4).errors.weight)")
     assert all(0 < error < 1e-4 for error in errors[:12])
@@ -354,12 +354,15 @@ def test_pictures_of_panels_have_the_look_of_the_page(page, tmp_path, memory):
     Image.new("RGB", (8, 6), "black").save(file, "WEBP", lossless=True)
     dark = [Picture("task", step, 8, 6, file.getvalue()) for step in (0, 100, 300)]
     light = [Picture("task", step, 8, 6, white) for step in (0, 200)]
-    opened(page, write_html(memory, tmp_path / "both.html", pictures=dark, others=light), "#frame=20")
+    both, one = tmp_path / "both.html", tmp_path / "one.html"
+    both.write_text(html_of(memory, dark, others=light), encoding="utf-8")
+    one.write_text(html_of(memory, dark), encoding="utf-8")
+    opened(page, both, "#frame=20")
     caption, picture = page.locator("#pictures figcaption"), page.locator("#pictures img")
     seen = [caption.inner_text(), picture.get_attribute("src")]
     page.keyboard.press("l")
     after = [caption.inner_text(), picture.get_attribute("src")]
     assert [seen[0], after[0]] == ["step 100", "step 200"]
     assert [base64.b64decode(one[1].partition(",")[2]) for one in (seen, after)] == [file.getvalue(), white]
-    opened(page, write_html(memory, tmp_path / "one.html", pictures=dark), "#frame=20&theme=light")
+    opened(page, one, "#frame=20&theme=light")
     assert caption.inner_text() == "step 100"

@@ -116,7 +116,7 @@ def test_who_shows_no_html_has_the_last_step_as_an_image_and_in_words(shown):
 def test_a_file_and_a_reader_play_as_well(shown):
     player, path, _ = shown
     with sv.load_recording(path) as record:
-        assert sv.player(record, size=(560, 420))._words == player._words
+        assert sv.player(record, size=(560, 420)).words == player.words
     assert repr(sv.player(str(path), title='a "title" <b>')).startswith('Player(a "title" <b>: a recording')
     assert 'a "title" <b>' not in sv.player(path, title='a "title" <b>')._repr_html_()
 

@@ -22,7 +22,8 @@ from scalarviz.view.micro.walk import Walk
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page.document import document_of, laid_out
 from scalarviz.view.page.pack import packed, unpacked
-from scalarviz.view.page.recorded import MOST, html_of, walks_of
+from scalarviz.view.page.recorded import html_of
+from scalarviz.view.page.walks import MOST, walks_of
 from scalarviz.view.shown.subject import subject_of
 
 from .players import READY, drawn_same, same, scene

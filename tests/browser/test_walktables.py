@@ -10,8 +10,8 @@ import scalarviz as sv
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.page.document import document_of
 from scalarviz.view.page.pack import unpacked
-from scalarviz.view.page.page import gathered, led_slopes, walk_parts
-from scalarviz.view.page.recorded import walks_of
+from scalarviz.view.page.page import gathered
+from scalarviz.view.page.walks import led_slopes, walk_parts, walks_of
 from scalarviz.view.shown.subject import subject_of
 
 from .players import scene

@@ -82,7 +82,6 @@ def test_a_run_that_did_nothing_leaves_an_old_file_alone(rgb, tmp_path, press, m
 def undrawn(monkeypatch):
     """Drawing takes long; what is drawn is tested elsewhere."""
     monkeypatch.setattr("scalarviz.view.page.pictures.available", lambda: "not here")
-    monkeypatch.setattr(f"{PAGES}.available", lambda: "not here")
 
 
 @pytest.mark.ci

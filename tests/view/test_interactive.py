@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scalarviz.view.space.pose import turned
 
 from kit.benches import (
     KEYS,
@@ -28,7 +27,7 @@ from scalarviz.view.ink.theme import DARK, LIGHT
 from scalarviz.view.ink.theme import rgb as colour
 from scalarviz.view.panels.colour_cube import HINT, hexed
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.space.camera import between, camera_of, pose_of
+from scalarviz.view.space.camera import between, camera_of, pose_of, turned
 from scalarviz.view.watch.actions import ACTIONS, Here, help_lines
 from scalarviz.view.watch.viewer import Viewer
 

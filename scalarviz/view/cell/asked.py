@@ -1,21 +1,22 @@
 """What a browser may ask of a cell: one table. Whatever else comes does nothing but say why.
 
 A message is a dict with a ``kind``; its other entries are checked one by one, since anybody who has the notebook's
-connection can send anything. All of them end in an action of `view.watch.actions` or in an edit of the run.
+connection can send anything. All of them end in an action of `view.watch.actions` or in an edit of the run. `ALLOWED`
+is what a cell of numbers has of a window's actions; of all others `NOT_HERE` says why not, and what to do instead.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection
+import sys
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ...checks import flag, integer, one_of
+from ...checks import flag, integer, one_of, text
 from ...errors import InputError, ScalarvizError, TypeMismatchError, UnknownNameError, listing, shown
+from ..panels.image import AIR
+from ..watch.actions import ACTIONS, Action
 from ..watch.breaks import LONGEST
 from ..watch.live import LiveView
-from .offered import ALLOWED, covered
-from .panels import AIR
 
 if TYPE_CHECKING:
     from ..panels.drawer import Point
@@ -23,24 +24,74 @@ if TYPE_CHECKING:
     from .controls import CellControls
     from .panels import CellPanels
 
+OWN = {
+    "fit": "fit the camera", "toggle_theme": "light or dark", "refit_range": "fit the range of the colours anew",
+    "toggle_parallel": "parallel lines, or perspective", "type_value": "type the clicked cube's value",
+    "toggle_help": "show or hide these keys", "break_on": "pause where a condition becomes true: type it",
+}  # fmt: skip
+"""Actions that the browser does by itself, and what they do there."""
+_PICTURES = 'the window\'s picture has it: `display="pictures"`'
+_BROWSER = "the browser's own key"
+NOT_HERE = {
+    "toggle_controls": "the controls always stand below the cubes",
+    "toggle_panels": f'{_BROWSER}; `hide=("panels",)` leaves the panels out', "toggle_layers": _PICTURES,
+    "type_word": _PICTURES, "escape": "Escape lets go of the clicked cube", "open": "load a file in Python",
+    "paste": "learn a table in Python", "go_view": _BROWSER, "keep_view": _BROWSER, "toggle_turntable": _PICTURES,
+    "toggle_apart": _PICTURES, "layer_after": _PICTURES, "layer_before": _PICTURES,
+    "screenshot": "the last frame stays in the saved notebook", "film": "`sv.Recording` and `sv.player`",
+    "toggle_full_screen": "a cell has no window", "close": "`w.close()`",
+}  # fmt: skip
+"""Actions that there are not, and why or what instead."""
+ALLOWED = tuple(one.name for one in ACTIONS if one.name not in NOT_HERE and one.name not in OWN)
+"""Names of actions that may be asked for."""
+COVERS = {
+    "learning rate": ("raise_rate", "lower_rate"), "pace": ("slower", "faster", "normal_speed"),
+    "timeline": ("first", "newest", "name_moment", "toggle_loop"),
+    "micro_next": ("micro_back", "whose", "add_samples"), "pause when": ("break_on",),
+    "toggle_run": (), "step": (), "back": (), "restart": (),
+    "inspector": ("nudge_up", "nudge_down", "freeze", "zero", "halve", "double", "redraw", "find_sign", "select_more",
+                  "type_value"),
+}  # fmt: skip
+"""What is left out together with a control: keys do the same as its slider."""
+
+
+def covered(hidden: Collection[str]) -> frozenset[str]:
+    """Names that are left out, with what goes with them."""
+    return frozenset(hidden).union(*(COVERS.get(name, ()) for name in hidden))
+
+
+def keys_of(hidden: Collection[str]) -> list[dict[str, object]]:
+    """Name, keys and words of the actions of a cell, and of what its browser does by itself."""
+    left_out = covered(hidden)
+    return [{"name": one.name, "keys": list(one.keys), "does": OWN.get(one.name, one.does), "own": one.name in OWN,
+             "takes": one.values is not None}
+            for one in ACTIONS if one.name not in NOT_HERE and one.name not in left_out]  # fmt: skip
+
+
+def markdown() -> str:
+    """The tables as docs/notebooks.md prints them."""
+    there = [(_pressed(one), OWN.get(one.name, one.does)) for one in ACTIONS if one.name not in NOT_HERE]
+    away = [(f"{_pressed(one)} {one.does}", NOT_HERE[one.name]) for one in ACTIONS if one.name in NOT_HERE]
+    return "\n".join((_table(("key", "does"), there), _table(("not in a cell", "instead"), away)))
+
+
+def _pressed(action: Action) -> str:
+    return " or ".join(f"`{name}`" for name in action.pressed)
+
+
+def _table(head: tuple[str, str], rows: Iterable[tuple[str, str]]) -> str:
+    lines = [head, ("---", "---"), *rows]
+    return "".join(f"| {first} | {second} |\n".replace("| --- | --- |", "|---|---|") for first, second in lines)
+
+
+# ---- Messages
 
 NAMES = 80
 """Characters of a name that are read."""
 
 
 class Asked:
-    """Does what comes from the browser, in the thread that owns the viewer.
-
-    Parameters
-    ----------
-    viewer : Viewer
-    controls : CellControls or None
-        None where nothing is trained, or none are wanted.
-    hidden : collection of str
-        Names of what the cell does not offer.
-    panels : CellPanels or None
-        None where no pictures of panels are sent.
-    """
+    """Does what comes from the browser, in the thread that owns the viewer; `hidden` is what a cell does not offer."""
 
     def __init__(
         self, viewer: Viewer, controls: CellControls | None, hidden: Collection[str] = (),
@@ -55,7 +106,7 @@ class Asked:
         }  # fmt: skip
 
     def take(self, asked: object) -> str:
-        """Do what a message asks for; returns why it was not done, empty if it was."""
+        """Do what a message asks for; returns why it was not done."""
         try:
             self.do(asked)
         except ScalarvizError as error:
@@ -66,13 +117,7 @@ class Asked:
         return ""
 
     def do(self, asked: object) -> None:
-        """The same.
-
-        Raises
-        ------
-        ScalarvizError
-            It asks for what is not in the table, with values that do not fit, or what the run refuses.
-        """
+        """The same; raises a ScalarvizError where it is not done."""
         if not isinstance(asked, dict):
             raise TypeMismatchError(f"a message to a cell is a dict, got {shown(asked)}")
         kind = asked.get("kind")
@@ -83,7 +128,7 @@ class Asked:
     # ---- one by one
 
     def _do(self, asked: dict[str, Any]) -> None:
-        name, value = _name(asked, "name"), asked.get("value")
+        name, value = text(asked.get("name"), "do: name")[:NAMES], asked.get("value")
         if name not in ALLOWED:
             raise UnknownNameError(f"no action {name!r} in a cell; there are {listing(ALLOWED)}")
         self._offered(name)
@@ -99,10 +144,8 @@ class Asked:
         self._offered("inspector")
         if not self._viewer.bench.subject.source.can.edit:
             raise InputError("these numbers are looked at, not touched")
-        value = asked.get("value")
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise TypeMismatchError(f"set: value must be a number, got {shown(value)}")
-        self._viewer.put(integer("set: index", asked.get("index"), 0, self._count - 1), _finite(value))
+        value = _finite(asked.get("value"), "set: value")
+        self._viewer.put(integer("set: index", asked.get("index"), 0, self._count - 1), value)
 
     def _go(self, asked: dict[str, Any]) -> None:
         self._offered("timeline")
@@ -119,7 +162,7 @@ class Asked:
     def _control(self, asked: dict[str, Any]) -> None:
         if self._controls is None:
             raise InputError("there are no controls in this cell")
-        name = _name(asked, "name")
+        name = text(asked.get("name"), "control: name")[:NAMES]
         self._offered(name)
         self._controls.set(name, asked.get("value"), held=flag(asked.get("held", False), "control: held"))
 
@@ -130,23 +173,20 @@ class Asked:
     def _break(self, asked: dict[str, Any]) -> None:
         """A condition, or the number of one: with a minus it goes, else it is switched."""
         self._offered("pause when")
-        live, text = self._viewer, asked.get("text")
+        live, said = self._viewer, asked.get("text")
         if self._controls is None or not isinstance(live, LiveView):
             raise InputError("there are no controls in this cell")
-        if not isinstance(text, str) or not 0 < len(text.strip()) <= LONGEST:
-            raise TypeMismatchError(f"break: a condition is a text of 1 to {LONGEST} letters, got {shown(text)}")
-        live.breaks.take(text.strip())
+        if not isinstance(said, str) or not 0 < len(said.strip()) <= LONGEST:
+            raise TypeMismatchError(f"break: a condition is a text of 1 to {LONGEST} letters, got {shown(said)}")
+        live.breaks.take(said.strip())
 
     def _panel(self, asked: dict[str, Any]) -> None:
         self._offered("panels")
         self._touch.take(asked)
 
     def _look(self, asked: dict[str, Any]) -> None:
-        theme = one_of(asked.get("theme"), ("dark", "light"), "look: the theme")
-        density = asked.get("density")
-        if isinstance(density, bool) or not isinstance(density, int | float):
-            raise TypeMismatchError(f"look: density must be a number, got {shown(density)}")
-        dense, bench = _finite(density, "look: density"), self._viewer.bench
+        theme, bench = one_of(asked.get("theme"), ("dark", "light"), "look: the theme"), self._viewer.bench
+        dense = _finite(asked.get("density"), "look: density")
         if self._panels is not None:
             self._panels.take(dense)
         if theme != bench.theme.name:
@@ -163,21 +203,12 @@ class Asked:
             raise InputError(f"{name}: this cell leaves it out (hide=)")
 
 
-def _name(asked: dict[str, Any], what: str) -> str:
-    name = asked.get(what)
-    if not isinstance(name, str):
-        raise TypeMismatchError(f"{asked.get('kind')}: {what} must be a text, got {shown(name)}")
-    return name[:NAMES]
-
-
-def _finite(value: float, what: str = "set: value") -> float:
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
+def _finite(value: object, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeMismatchError(f"{what} must be a number, got {shown(value)}")
+    if not abs(value) <= sys.float_info.max:  # an int may be larger than any float
         raise InputError(f"{what} is {shown(value)}; allowed: a finite number")
-    return number
+    return float(value)
 
 
 # ---- `PanelTouch`: a hand on the picture of a panel does what it does on the panel in the window: click, draw, drag.
@@ -189,13 +220,7 @@ FAR = 1e4
 
 
 class PanelTouch:
-    """The one hand that is on the panels of a cell.
-
-    Parameters
-    ----------
-    viewer : Viewer
-        Whose panels these are.
-    """
+    """The one hand that is on the panels of a cell."""
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
@@ -204,24 +229,21 @@ class PanelTouch:
         self._taken = self._moved = False
 
     def take(self, asked: dict[str, Any]) -> None:
-        """Press, move or release of ``{"name", "what", "at", "button", "shift"}``; a key of ``{"what", "key"}``.
-
-        Raises
-        ------
-        ScalarvizError
-            It is none of that.
-        """
+        """Press, move or release of ``{"name", "what", "at", "button", "shift"}``; a key of ``{"what", "key"}``."""
         what = one_of(asked.get("what"), ("press", "move", "release", "key"), "panel: what")
-        if what == "key":
-            self._key(asked.get("key"))
-            return
-        point, side = self._point(asked), self._viewer.bench.side
+        done = self._key(asked.get("key")) if what == "key" else self._pointer(what, self._point(asked), asked)
+        if done:
+            self._viewer.touches += 1
+            self._viewer.refresh()
+
+    def _pointer(self, what: str, point: Point, asked: dict[str, Any]) -> bool:
+        side = self._viewer.bench.side
         if what == "press":
             self._button = one_of(asked.get("button"), ("left", "right"), "panel: the button")
             self._from, self._last, self._moved = point, point, False
             self._taken = side.press(point, self._button)
         elif self._button is None:
-            return
+            return False
         elif what == "move":
             x, y = self._last
             self._moved |= abs(point[0] - self._from[0]) + abs(point[1] - self._from[1]) >= STILL
@@ -234,16 +256,13 @@ class PanelTouch:
                 side.release(point)
             elif not self._moved and button == "left":
                 side.click(self._from, shift=shift)
-        self._viewer.touches += 1
-        self._viewer.refresh()
+        return True
 
-    def _key(self, given: object) -> None:
+    def _key(self, given: object) -> bool:
         """A key, for the panel on which the hand was last: the others take none."""
         drawers = [one for one in self._viewer.bench.side.drawers.values() if one.box is not None]
         name = one_of(given, tuple(dict.fromkeys(key for one in drawers for key in one.keys)), "panel: key")
-        if any(one.key(name, name if len(name) == 1 else "") for one in drawers):
-            self._viewer.touches += 1
-            self._viewer.refresh()
+        return any(one.key(name, name if len(name) == 1 else "") for one in drawers)
 
     def _point(self, asked: dict[str, Any]) -> Point:
         """Where it is, in the bench's picture."""

@@ -48,22 +48,7 @@ class _Place:
 
 
 class Channel:
-    """The frames of one widget. Any thread may tell it what came; one thread sends.
-
-    Parameters
-    ----------
-    send : callable
-        ``send(content, buffers)`` to every place.
-    clock : callable
-        Seconds.
-
-    Attributes
-    ----------
-    sent : int
-        Frames so far; the number of the last one.
-    pace : float
-        Frames a second, at most, for the size that they have.
-    """
+    """The frames of one widget. Any thread may tell it what came; one thread sends, to every place."""
 
     def __init__(
         self,
@@ -76,8 +61,8 @@ class Channel:
         self._kept: dict[int, dict[str, object]] = {}  # what went with frames that are not answered yet
         self._last = float("-inf")
         self._heard = clock()
-        self.sent = 0
-        self.pace = RATE
+        self.sent = 0  # frames so far; the number of the last one
+        self.pace = RATE  # frames a second, at most, for the size that they have
 
     # ---- what the browser says
 
@@ -174,19 +159,7 @@ class Channel:
     def offer(self, content: dict[str, object], parts: dict[str, object], buffers: list[bytes]) -> int:
         """Send a frame: what belongs to it, `parts` that some place does not know yet, and its numbers.
 
-        Parameters
-        ----------
-        content : dict
-            Goes with every frame.
-        parts : dict
-            The same names every time, None for nothing there. They go only where they are others than those that were
-            sent last: what is lost on the way is sent again.
-        buffers : list of bytes
-
-        Returns
-        -------
-        int
-            The number of the frame.
+        Parts have the same names every time, None for nothing there; what is lost on the way is sent again.
         """
         with self._lock:
             attentive = self._attentive()

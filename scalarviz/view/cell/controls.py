@@ -29,22 +29,14 @@ _gestures = count(1)
 
 
 class CellControls(Driving):
-    """What the sliders of one cell show and set.
-
-    Parameters
-    ----------
-    viewer : LiveView
-    scene : Scene
-    hide : collection of str
-        Names of controls that are left out, beside those that the scene hides itself.
-    """
+    """What the sliders of one cell show and set; `hide` is left out beside what the scene hides itself."""
 
     def __init__(self, viewer: LiveView, scene: Scene, hide: Collection[str] = ()) -> None:
         super().__init__(viewer)
         self._scene = scene
         hidden = {*scene.hide, *hide, COMMAND}
         self._contents = Contents(self, scene.controls, None, hidden)
-        self._tools = tuple(name for name in TOOLS if name not in hidden)
+        self.tools = tuple(name for name in TOOLS if name not in hidden)
         self._rows: list[Row] = []
         self._wanted: dict[str, tuple[Any, float]] = {}
         self._gesture = ""
@@ -66,23 +58,10 @@ class CellControls(Driving):
         self._contents.troubles.clear()
         return [_row(row) for row in self._rows]
 
-    @property
-    def tools(self) -> tuple[str, ...]:
-        """The actions that are buttons, from left to right."""
-        return self._tools
-
     # ---- what is asked for
 
     def set(self, name: object, value: object, *, held: bool = False) -> None:
-        """Set a control; what one hand does until :meth:`release` is one edit.
-
-        Raises
-        ------
-        UnknownNameError
-            There is no such control in this cell.
-        ScalarvizError
-            It does not take the value, or the run does not take the edit.
-        """
+        """Set a control; what one hand does until :meth:`release` is one edit."""
         item = next((one for one in _items(self._rows) if one.name == name), None)
         if item is None:
             raise UnknownNameError(

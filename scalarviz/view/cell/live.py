@@ -1,36 +1,48 @@
-"""`live`: a scene that trains in a notebook's cell, with sliders, drawn by the browser."""
+"""`live`: a scene that trains in a notebook's cell, with sliders, drawn by the browser; the widgets of its cells.
+
+Their classes are made when they are first asked for: all else works without packages of notebooks.
+"""
 
 from __future__ import annotations
 
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, get_args
 from uuid import uuid4
 
 from ...checks import flag, one_of
-from ...errors import InputError, StateError, TypeMismatchError, UnknownNameError, listing, shown
+from ...errors import (
+    InputError,
+    MissingDependencyError,
+    ScalarvizError,
+    StateError,
+    TypeMismatchError,
+    UnknownNameError,
+    listing,
+    shown,
+)
 from ...run.run import Run
 from ...run.scene.scene import Scene
 from ...scalar import Value, Weight
 from ..drawing import Drawing, graph_of
 from ..ink.places import check_size
-from ..page.output import Output, image_tag
-from ..page.scripts import joined
-from ..page.style import style
+from ..page.pictures import Output, image_tag
+from ..page.scripts import joined, read
 from .controls import names_of
 from .pictures import PLACE
-from .shown import Shown, known_place
-from .still import put
-from .widget import InCell, heard_where_sent, live_class, need
+from .saved import Still
+from .shown import Shown
 
 if TYPE_CHECKING:
-    from .shown import Shown
+    from ...run.sources.watched import Watched
 
 
 Display = Literal["values", "pictures"]
-DISPLAYS = ("values", "pictures")
 SIZE = (680, 510)
 """Pixels of a picture in a cell: cells are narrower than 960."""
 SHORT = {"lr": "learning rate", "run": "toggle_run", "micro-step": "micro_next"}
@@ -82,7 +94,7 @@ def live(
     -----
     Training that is watched computes the same bits as training that is not.
     """
-    one_of(display, DISPLAYS, "live: the display")
+    one_of(display, get_args(Display), "live: the display")
     pixels = SIZE if size is None else check_size(size)
     hidden, wanted = _hidden(x, hide), flag(controls, "live: controls")
     if is_graph(x):
@@ -90,12 +102,11 @@ def live(
             raise InputError(
                 "live: a graph has no controls, and the browser draws it: no display, hide or controls here"
             )
-        graph = GraphShown(graph_of(x, sys._getframe(1)), pixels, script("renderGraph", "graph.js"), "")
-        return live_class()(graph)
+        return live_class()(GraphShown(graph_of(x, sys._getframe(1)), pixels), script("renderGraph", "graph.js"))
     if display == "pictures":
-        return pictures_class()(Shown(x, pixels, hidden, wanted, "", "", pictures=True))
+        return pictures_class()(Shown(x, pixels, hidden, wanted, pictures=True))
     return live_class()(
-        Shown(x, pixels, hidden, wanted, script("renderCell", "cell.js", "ownlooks.js"), style("cell.css"))
+        Shown(x, pixels, hidden, wanted), script("renderCell", "cell.js", "ownlooks.js"), read("cell.css")
     )
 
 
@@ -112,13 +123,7 @@ def script(render: str, *names: str) -> str:
 
 
 def _hidden(x: object, hide: Any) -> tuple[str, ...]:
-    """The names of what is left out, in full.
-
-    Raises
-    ------
-    TypeMismatchError, UnknownNameError
-        No texts; a name that nothing here has.
-    """
+    """The names of what is left out, in full."""
     given = (hide,) if isinstance(hide, str) else tuple(hide) if isinstance(hide, Iterable) else None
     if given is None or not all(isinstance(name, str) for name in given):
         raise TypeMismatchError(f"live: hide is several names, got {shown(hide)}")
@@ -131,128 +136,188 @@ def _hidden(x: object, hide: Any) -> tuple[str, ...]:
     return names
 
 
-# ---- `GraphShown`: the graph of a Value in a cell, drawn anew when its numbers change. Nothing trains there.
-
-
-class Ended:
-    """Whether it was closed; in the place of a session."""
-
-    closed = False
-
-
 class GraphShown:
-    """One cell with a graph; for a widget the same as :class:`~.shown.Shown`.
+    """One cell with a graph, drawn anew when its numbers change; for a widget the same as `Shown`. Nothing trains."""
 
-    Parameters
-    ----------
-    drawing : Drawing
-    size : (int, int)
-    esm, css : str
-    """
+    scene = watched = None
 
-    scene = None
-
-    def __init__(self, drawing: Drawing, size: tuple[int, int], esm: str, css: str) -> None:
-        self._drawing, self.size, self.esm, self.css = drawing, size, esm, css
+    def __init__(self, drawing: Drawing, size: tuple[int, int]) -> None:
+        self._drawing, self._sent, self.closed = drawing, "", False
         self.title = f"graph of {drawing.of}" if drawing.of else "graph"
         self.post: Callable[[dict[str, object], list[bytes]], None] = lambda content, buffers: None
-        self.session, self._sent = Ended(), ""
-        self.name = f"scalarviz-still-{uuid4().hex[:12]}"
-        self.about: dict[str, object] = {"title": self.title, "still": self.name, "size": list(size)}
-        self.still = GraphStill(self)
+        self.still = Still(f"scalarviz-still-{uuid4().hex[:12]}", self.title)
+        self.about: dict[str, object] = {"title": self.title, "still": self.still.name, "size": list(size)}
 
     @property
     def svg(self) -> str:
         """The picture with the numbers of now."""
         return self._drawing.svg
 
-    # ---- what happens to it
-
     def appear(self) -> None:
         """It is put into a notebook."""
-        self.still.draw()
+        svg, still = self.svg, self.still
+        tag = image_tag(svg.encode(), "image/svg+xml", self.title, name=still.name)
+        still.output = Output(tag, "image/svg+xml", svg, self.title)
 
     def hear(self, said: object) -> None:
         """A message of the browser: somebody looks."""
-        if isinstance(said, dict) and said.get("kind") == "ready" and known_place(said.get("place")) is not None:
-            self._send()
+        if isinstance(said, dict) and said.get("kind") == "ready":
+            self._send(self.svg)
 
-    def look(self, *, rarely: bool = False) -> None:
+    def look(self) -> None:
         """Draw it anew, if the numbers are others."""
-        if not self.session.closed:
-            self._send(only_new=True)
-
-    def _send(self, *, only_new: bool = False) -> None:
         svg = self.svg
-        if only_new and svg == self._sent:
-            return
+        if not self.closed and svg != self._sent:
+            self._send(svg)
+
+    def _send(self, svg: str) -> None:
         if self._sent and svg != self._sent:
-            self.still.draw()
+            self.appear()
             self.still.renew()
         self._sent = svg
         self.post({"kind": "graph", "svg": svg}, [])
 
     def act(self, name: str, value: int | None = None) -> None:
-        """Nothing can be done to a graph.
-
-        Raises
-        ------
-        InputError
-        """
+        """Nothing can be done to a graph."""
         raise InputError(f"act: a graph has no action {str(name)[:60]!r}; change its Values and call update()")
 
     def update(
         self, params: object = None, grads: object = None, *,
         loss: object = None, step: object = None, lr: object = None,
     ) -> None:  # fmt: skip
-        """Draw it anew.
-
-        Raises
-        ------
-        InputError
-            Something was told of a step: a graph has none.
-        StateError
-            The cell is closed.
-        """
+        """Draw it anew."""
         if any(told is not None for told in (params, grads, loss, step, lr)):
             raise InputError(
                 "update: a graph has no steps; call update() without loss, step and lr, and without arrays"
             )
-        if self.session.closed:
+        if self.closed:
             raise StateError("update: this cell is closed; run it again")
         self.look()
 
     def close(self) -> None:
         """The last picture stays."""
-        self.session.closed = True
+        self.closed = True
 
 
-class GraphStill:
-    """The picture below the widget that stays in a saved notebook."""
+# ---- The notebook
 
-    def __init__(self, shown: GraphShown) -> None:
-        self._shown, self.output = shown, Output("", "", "", shown.title)
-        self._place: Any = None
+
+def need(name: str) -> Any:
+    """An optional package of notebooks."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        said = f"{name}: it shows what is live in a notebook's cell; install it: pip install 'scalarviz[notebook]'"
+        raise MissingDependencyError(said) from error
+
+
+def follow(shown: Shown | GraphShown) -> None:
+    """After each cell of the notebook look at what it has changed, as long as anybody looks."""
+    try:
+        shell = import_module("IPython").get_ipython()
+    except ImportError:
+        return
+    if not hasattr(shell, "kernel"):  # no kernel that takes outputs one by one
+        return
+    events, weak = shell.events, weakref.ref(shown)
+
+    def look(*_: object) -> None:
+        one = weak()
+        if one is None or one.closed:
+            events.unregister("post_run_cell", look)
+            return
+        with suppress(ScalarvizError):  # a cell that was run is not the place to say it
+            one.look()
+
+    events.register("post_run_cell", look)
+
+
+def heard_where_sent(widget: Any) -> None:
+    """Let the kernel take each message in the shell that it is addressed to.
+
+    ipykernel 7.4 takes answers in the shell that a comm was last used from. Frames come from a thread of our own, for
+    which that is whichever shell ran last: while a cell of the user's computes, all that is said would wait for it.
+    """
+    if hasattr(widget.comm, "_reply_subshell_for"):
+        widget.comm._reply_subshell_for = lambda data, addressed: addressed
+
+
+class InCell:
+    """What `Live` does beside being an anywidget; :class:`~scalarviz.view.cell.shown.Shown` does what it says."""
+
+    _shown: Shown | GraphShown
+
+    def _begin(self, shown: Shown | GraphShown) -> None:
+        self._shown, self._sending = shown, threading.Lock()
+        shown.post = self._post
+        heard_where_sent(self)
+
+    def act(self, name: str, value: int | None = None) -> None:
+        """Do an action of `scalarviz.view.watch.actions`, as its key does in the window: ``act("step", 10)``."""
+        self._shown.act(name, value)
 
     @property
-    def html(self) -> str:
-        """What most notebooks show of it."""
-        return self.output.html
+    def watched(self) -> Watched | None:
+        """What another library trains, where that is shown: for ``sv.Recording(cell.watched)``."""
+        return self._shown.watched
 
-    def draw(self) -> None:
-        """The graph of now as an image."""
-        shown, svg = self._shown, self._shown.svg
-        tag = image_tag(svg.encode(), "image/svg+xml", shown.title, name=shown.name)
-        self.output = Output(tag, "image/svg+xml", svg, shown.title)
+    def update(
+        self, params: object = None, grads: object = None, *,
+        loss: object = None, step: object = None, lr: object = None,
+    ) -> None:  # fmt: skip
+        """Show what a loop of your own has changed; it may say loss, step and learning rate too.
 
-    def show(self) -> None:
-        """Put it below the widget."""
-        self._place = put(self.output, self._shown.name)
+        Where a step makes new arrays (JAX) these are `params`, with their gradients `grads`.
+        """
+        self._shown.update(params, grads, loss=loss, step=step, lr=lr)
 
-    def renew(self) -> None:
-        """Replace it wherever it stands."""
-        if self._place is not None:
-            self._place.update(self.output)
+    def close(self) -> None:
+        """Stop training and end its thread; the run is free again, and the last picture stays."""
+        self._shown.close()
+        super().close()  # type: ignore[misc]  # of the widget
+
+    def _post(self, content: dict[str, object], buffers: list[bytes]) -> None:
+        """To every place that shows it; where nobody can be reached any more nothing happens."""
+        widget: Any = self
+        with self._sending, suppress(OSError, RuntimeError, ValueError):  # the socket is being closed
+            widget.send(content, buffers)
+
+    def _ipython_display_(self, **named: Any) -> None:
+        widget: Any = self
+        self._shown.appear()
+        if widget.comm is not None:
+            data, about = super()._repr_mimebundle_()  # type: ignore[misc]  # of the widget
+            need("IPython.display").display(data, metadata=about, raw=True)
+        self._shown.still.show()
+        if self._shown.scene is None:
+            follow(self._shown)
+
+    def __repr__(self) -> str:
+        return f"Live({self._shown.title})"
+
+
+@cache
+def live_class() -> type:
+    """The class of what :func:`live` returns."""
+    anywidget, traitlets = need("anywidget"), need("traitlets")
+
+    class Live(InCell, anywidget.AnyWidget):  # type: ignore[misc, name-defined]
+        """What a cell shows.
+
+        ``w.act("step", 10)`` does an action of the window's table, ``w.update(loss=0.1)`` shows what a loop of yours
+        has changed, ``w.close()`` stops it: the last picture stays.
+        """
+
+        _esm = traitlets.Unicode().tag(sync=True)
+        _css = traitlets.Unicode().tag(sync=True)
+        about = traitlets.Dict().tag(sync=True)
+
+        def __init__(self, shown: Shown | GraphShown, esm: str, css: str = "") -> None:
+            super().__init__(_esm=esm, _css=css, about=shown.about)
+            self._begin(shown)
+            self.on_msg(lambda _, content, buffers: shown.hear(content))
+
+    return Live
 
 
 # ---- The widget of a cell of pictures: jupyter_rfb's page with our channel behind it.
@@ -284,13 +349,7 @@ def script_of(own: str) -> str:
 
 @cache
 def pictures_class() -> type:
-    """The class of what ``sv.live(x, display="pictures")`` returns.
-
-    Raises
-    ------
-    MissingDependencyError
-        There is no jupyter_rfb.
-    """
+    """The class of what ``sv.live(x, display="pictures")`` returns."""
     rfb, traitlets, capture = need("jupyter_rfb"), need("traitlets"), need("IPython.utils.capture")
 
     class Pictures(InCell, rfb.RemoteFrameBuffer):  # type: ignore[misc, name-defined]
@@ -300,12 +359,10 @@ def pictures_class() -> type:
         about = traitlets.Dict().tag(sync=True)
 
         def __init__(self, shown: Shown) -> None:
-            self._shown, self._sending = shown, threading.Lock()
             width, height = shown.size
             with capture.capture_output():  # an output widget of its own, for errors that are told elsewhere here
                 super().__init__(css_width=f"{width}px", css_height=f"{height}px", about=shown.about)
-            shown.post = self._post
-            heard_where_sent(self)
+            self._begin(shown)
             self.observe(lambda change: self._fed_back(change["new"]), "_frame_feedback")
             self.observe(lambda change: self._seen(change["new"]), "_has_visible_views")
 

@@ -7,16 +7,12 @@ is another one. So none is ever queued, and a scene without panels sends nothing
 
 from __future__ import annotations
 
-import base64
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import MissingDependencyError
 from ...run.panels import LossCurve
@@ -24,6 +20,9 @@ from ..ink.gl import Viewport, gloo
 from ..ink.painter import Painter
 from ..ink.sketch import Box, Sketch
 from ..out.offscreen import offscreen
+from ..page.pack import text_of
+from ..page.pictures import Pixels, cut, encoded
+from ..panels.image import AIR
 
 if TYPE_CHECKING:
     from ..workbench import Workbench
@@ -35,15 +34,11 @@ SHARE = 0.15
 """Of the session's time that drawing takes, where it takes long."""
 LONGEST = 1.5
 """Seconds between two drawings, however long they take."""
-AIR = 4
-"""Pixels around a panel that belong to its picture: letters and discs may reach out of its box."""
 DENSEST = 2.0
 """Device pixels of one pixel, at most."""
-Pixels = NDArray[np.uint8]
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(NamedTuple):
     """What there is to draw: where panels stand, their sketches, their step (None where none is counted), density."""
 
     boxes: Mapping[str, Box]
@@ -55,16 +50,8 @@ class Seen:
 class CellPanels:
     """The pictures of one cell.
 
-    Parameters
-    ----------
-    bench : Workbench
-        Whose panels these are.
-
-    Attributes
-    ----------
-    parts : dict
-        What goes with a frame: ``"panels"``, for each its name, step and size (and why there is no picture), None
-        without panels; and by ``"panel NAME"`` the pictures, as addresses.
+    `parts` go with a frame: ``"panels"``, for each its name, step and size (and why there is no picture), None without
+    panels; and by ``"panel NAME"`` the pictures, as addresses.
     """
 
     def __init__(self, bench: Workbench) -> None:
@@ -83,10 +70,7 @@ class CellPanels:
     def look(self, *, curve: bool) -> None:
         """Take note of what the bench has drawn of them, if pictures, words and numbers are of one frame.
 
-        Parameters
-        ----------
-        curve : bool
-            Whether the curve of the loss is among them: a cell with a time bar has it there.
+        `curve`: whether that of the loss is among them: a cell with a time bar has it there.
         """
         if self._bench.inside.told is not None:  # they stay as they were before the opened step
             return
@@ -131,7 +115,7 @@ class CellPanels:
         for name, pixels in pictures.items():
             before, part = self._pixels.get(name), f"panel {name}"
             same = before is not None and part in self.parts and np.array_equal(before, pixels)
-            told[part] = self.parts[part] if same else address(pixels)
+            told[part] = self.parts[part] if same else _address(pixels)
         self._pixels = pictures
         sizes = {name: [round(x / now.density) for x in pixels.shape[1::-1]] for name, pixels in pictures.items()}
         drawers = self._bench.side.drawers
@@ -140,13 +124,7 @@ class CellPanels:
         return {"panels": panels, **told}
 
     def _pictures(self, now: Seen) -> dict[str, Pixels]:
-        """Each panel cut out of one picture of the part of the bench's picture where they stand.
-
-        Raises
-        ------
-        MissingDependencyError
-            Nothing can draw here, or not in this thread.
-        """
+        """Each panel cut out of one picture of the part of the bench's picture where they stand."""
         canvas, bench, boxes, dense = offscreen(), self._bench, now.boxes, now.density
         sketches = [sketch for drawn in now.drawn.values() for sketch in drawn]
         if not canvas.here:
@@ -166,20 +144,10 @@ class CellPanels:
                 painter.draw(sketches)
 
             picture = canvas.render(draw, (round((right - left) * dense), round((foot - top) * dense)))
-        return {name: _cut(picture, (x - left, y - top, width, height), dense)
+        return {name: cut(picture, (x - left, y - top, width, height), dense)
                 for name, (x, y, width, height) in boxes.items()}  # fmt: skip
 
 
-def _cut(picture: Pixels, box: Box, dense: float) -> Pixels:
-    x, y, wide, high = box
-    x, y, wide, high = (round(part * dense) for part in (x - AIR, y - AIR, wide + 2 * AIR, high + 2 * AIR))
-    return np.ascontiguousarray(picture[y : y + high, x : x + wide])
-
-
-def address(pixels: Pixels) -> str:
+def _address(pixels: Pixels) -> str:
     """A picture as the address of an image, each pixel as it was drawn: WebP without loss, in a sixth of PNG's time."""
-    from PIL import Image
-
-    buffer = BytesIO()
-    Image.fromarray(pixels).save(buffer, "WEBP", lossless=True, quality=0, method=0)
-    return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    return f"data:image/webp;base64,{text_of(encoded(pixels, 'WEBP', lossless=True, quality=0, method=0))}"

@@ -9,17 +9,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InputError, ScalarvizError
 from ...run.scene.scene import SIDES
 from ..out.offscreen import offscreen
+from ..page.pictures import encoded
 from ..watch.actions import find, normalised
-from .offered import ALLOWED, covered
+from .asked import ALLOWED, covered
 from .play import Play
 
 if TYPE_CHECKING:
@@ -44,28 +41,15 @@ OWN = {"toggle_controls", "toggle_panels", "toggle_layers", "toggle_help", "esca
 
 
 class PicturePlay(Play):
-    """A viewer whose picture is sent.
-
-    Parameters
-    ----------
-    make : callable
-        ``make(size)``: the viewer, for a size in device pixels.
-    size : (int, int)
-    hide : collection of str
-
-    Raises
-    ------
-    MissingDependencyError
-        Nothing can draw here.
-    """
+    """A viewer whose picture is sent; ``make(size)`` gives it for a size in device pixels."""
 
     def __init__(self, make: Callable[[tuple[int, int]], Viewer], size: tuple[int, int], hide: Collection[str]) -> None:
-        self._canvas = offscreen()
+        self._canvas = self.drawing = offscreen()
         if not self._canvas.here:
             raise InputError("display='pictures' draws in a thread of its own, which OpenGL here cannot; try 'values'")
         with self._canvas:
             viewer = make(size)
-        super().__init__(viewer, {*hide, "panels"}, controls=False)  # they are part of the picture
+        super().__init__(viewer, {*hide, "panels"}, False, size)  # panels are part of the picture
         self._left_out, self._pixels = covered(hide), size
         self._exact_at = math.inf
 
@@ -74,24 +58,12 @@ class PicturePlay(Play):
     def take(self, asked: object) -> None:
         """Do what a message asks for: an event of the page, or an action."""
         if not (isinstance(asked, dict) and isinstance(asked.get("type"), str)):
-            with self._canvas:
-                super().take(asked)
+            super().take(asked)
             return
         try:
-            with self._canvas:
-                self._event(asked)
+            self._event(asked)
         except (ScalarvizError, KeyError, TypeError, ValueError, OverflowError) as error:
             self.viewer.say(str(error) if isinstance(error, ScalarvizError) else "an event that nobody understands")
-
-    def do(self, asked: object) -> None:
-        """An action, asked for in Python."""
-        with self._canvas:
-            super().do(asked)
-
-    def look(self) -> None:
-        """Take over what the user's own cells have changed."""
-        with self._canvas:
-            super().look()
 
     def _event(self, event: dict[str, Any]) -> None:
         kind, viewer = event["type"], self.viewer
@@ -115,8 +87,8 @@ class PicturePlay(Play):
             elif kind == "pointer_up":
                 viewer.release(at)
             else:
-                turned = _number(event.get("dx", 0.0), -1e5, 1e5), _number(event.get("dy", 0.0), -1e5, 1e5)
-                viewer.scroll(at, (-_sign(turned[0]), -_sign(turned[1])), shift="Shift" in held)
+                dx, dy = (_number(event.get(name, 0.0), -1e5, 1e5) for name in ("dx", "dy"))
+                viewer.scroll(at, ((dx < 0.0) - (dx > 0.0), (dy < 0.0) - (dy > 0.0)), shift="Shift" in held)
 
     def _key(self, event: dict[str, Any]) -> None:
         name, held = event["key"], event.get("modifiers", ())
@@ -130,13 +102,6 @@ class PicturePlay(Play):
             return
         self.viewer.key(key, typed, shift=shift, ctrl=ctrl)
 
-    # ---- time
-
-    def pass_time(self, seconds: float, *, seen: bool = True) -> None:
-        """`seconds` have passed."""
-        with self._canvas:
-            super().pass_time(seconds, seen=seen)
-
     def offer(self, channel: Channel) -> bool:
         """Draw the picture of now and send it, if it is another one; a while later the exact one."""
         now = time.monotonic()
@@ -144,26 +109,13 @@ class PicturePlay(Play):
         if not (self._changed or exact or channel.new):
             return False
         self._changed, self._exact_at = False, math.inf if exact else now + REST
-        with self._canvas:
-            picture = self._canvas.render(self.viewer.draw, self._pixels)
-        kind, data = compressed(picture, exact=exact)
-        content: dict[str, object] = {"type": "framebufferdata", "mimetype": kind, "data_b64": None,
+        picture = self._canvas.render(self.viewer.draw, self._pixels)
+        kind, how = ("PNG", {"compress_level": 1}) if exact else ("JPEG", {"quality": QUALITY})
+        data = encoded(picture, kind, **how)
+        content: dict[str, object] = {"type": "framebufferdata", "mimetype": f"image/{kind.lower()}", "data_b64": None,
                                       "index": channel.sent + 1, "timestamp": time.time()}  # fmt: skip
         channel.offer(content, {"shown": self.viewer.shown.step}, [data])
         return True
-
-
-def compressed(picture: NDArray[np.uint8], *, exact: bool) -> tuple[str, bytes]:
-    """A picture as PNG, or as JPEG: its kind and its bytes."""
-    from PIL import Image
-
-    buffer = BytesIO()
-    made = Image.fromarray(picture)
-    if exact:
-        made.save(buffer, "PNG", compress_level=1)
-        return "image/png", buffer.getvalue()
-    made.save(buffer, "JPEG", quality=QUALITY)
-    return "image/jpeg", buffer.getvalue()
 
 
 def _number(given: object, least: float, most: float) -> float:
@@ -171,7 +123,3 @@ def _number(given: object, least: float, most: float) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
         raise InputError("an event of the page has no number where there should be one")
     return min(max(float(given), least), most)
-
-
-def _sign(number: float) -> float:
-    return math.copysign(1.0, number) if number else 0.0

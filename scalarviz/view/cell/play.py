@@ -6,8 +6,8 @@ It wraps a viewer: a `LiveView`, which trains, or a `Mirror` of what the user's 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,29 +16,28 @@ from numpy.typing import NDArray
 from ..cubes.atlas import ALL_ALIKE, DEAD, NOT_COMPUTED
 from ..cubes.own import LOOKS, OwnLook
 from ..cubes.scale import quantity_of
+from ..ink.axes import evenly
 from ..ink.text import figure, loss_text
-from ..page.document import document_of, flags_of, texels_of
-from ..page.looks import map_of, quantity_spec
+from ..page.document import document_of, flags_of, map_of, quantity_spec, texels_of
+from ..page.page import json_number
 from ..panels.wording import newest_beyond, update_names
 from ..screen.account import factors, ledger_of, written
 from ..screen.hud import mistake_words, state_of
 from ..watch.actions import ACTIONS
 from ..watch.live import LiveView
-from .asked import Asked
-from .channel import RATE, pace_of
+from ..watch.mirror import Mirror
+from .asked import ALLOWED, Asked, covered
+from .channel import RATE, Channel, pace_of
 from .controls import CellControls
-from .offered import ALLOWED, covered
 from .panels import CellPanels
-from .snapshot import Snapshot
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
+    from ...run.edits import Edit
     from ..micro.inside import Inside
     from ..screen.account import Account
     from ..watch.viewer import Viewer
     from ..workbench import Workbench
-    from .channel import Channel
-
 
 KEPT = 30.0
 """Seconds between two pictures for the saved notebook, while something moves."""
@@ -50,32 +49,38 @@ CURVE = 0.5
 """Seconds between two curves of all losses, while it trains."""
 
 
-class Play:
-    """One cell's viewer, its controls and its table of what may be asked.
+class Snapshot(Mirror):
+    """A `Mirror` whose numbers stay until :meth:`look`.
 
-    Parameters
-    ----------
-    viewer : Viewer
-    hide : collection of str
-        Names that are left out.
-    controls : bool
-        Whether there are sliders and buttons.
-    size : (int, int)
-        Pixels that the cubes are laid out for.
-    title : str
-
-    Attributes
-    ----------
-    viewer : Viewer
+    Whoever trains by hand does so in another thread; read in the middle of a step, half of the numbers would be of the
+    step before.
     """
 
+    _seen: Frame | None = None
+
+    def look(self) -> None:
+        """Take over the numbers of now."""
+        self._seen = super().now()
+
+    def now(self) -> Frame:
+        """Those that were looked at last."""
+        if self._seen is None:
+            self._seen = super().now()
+        return self._seen
+
+    def change(self, edit: Edit, gesture: str = "") -> None:
+        """Do an edit, which is seen at once."""
+        super().change(edit, gesture)
+        self.look()
+
+
+class Play:
+    """One cell's viewer, its controls and its table of what may be asked; cubes are laid out for `size` pixels."""
+
+    drawing: AbstractContextManager[object] = nullcontext()  # around all that its session has it do
+
     def __init__(
-        self,
-        viewer: Viewer,
-        hide: Collection[str] = (),
-        controls: bool = True,
-        size: tuple[int, int] = (680, 446),
-        title: str = "",
+        self, viewer: Viewer, hide: Collection[str], controls: bool, size: tuple[int, int], title: str = ""
     ) -> None:
         self.viewer, self._hide, self._left_out = viewer, frozenset(hide), covered(hide)
         live = viewer if isinstance(viewer, LiveView) else None
@@ -90,9 +95,8 @@ class Play:
         self._curve_at = 0.0
         self._changed = True
         self._sent: tuple[Frame, dict[str, object]] | None = None
-        self._kept_at: float | None = None
-        self._kept: tuple[object, ...] | None = None
-        self._stood: tuple[tuple[object, ...], float] | None = None  # the newest moment, and since when
+        self._kept: tuple[object, float] | None = None  # the moment of the saved notebook's picture, and when it was
+        self._stood: tuple[object, float] | None = None  # the newest moment, and since when
         self._was_moving = False
 
     # ---- time
@@ -136,14 +140,13 @@ class Play:
         frame = self.viewer.shown
         moment = (frame.step, frame.values.tobytes() if len(frame.values) <= 4096 else float(frame.values.sum()))
         if self._kept is None:
-            self._kept, self._kept_at = moment, now
+            self._kept = moment, now
         if self._stood is None or self._stood[0] != moment:
             self._stood = moment, now
         rested |= not self.moves and now - self._stood[1] >= RESTED
-        stale = now - (self._kept_at or now) >= KEPT
-        if moment == self._kept or not (rested or stale):
+        if moment == self._kept[0] or not (rested or now - self._kept[1] >= KEPT):
             return False
-        self._kept, self._kept_at = moment, now
+        self._kept = moment, now
         return True
 
     @property
@@ -171,15 +174,16 @@ class Play:
         if not channel.new and before is not None and before[0] is frame and before[1] == parts:
             return False
         self._sent, buffers = (frame, parts), self.buffers(frame)
-        parts = {**parts, "thinned": thinned(len(frame.values), sum(map(len, buffers.values())))}
+        pace = pace_of(sum(map(len, buffers.values())))  # frames may be so large that fewer of them are sent
+        thinned = "" if pace >= RATE else f"{len(frame.values):,} numbers: {pace:.2g} frames a second"
         if self._live is not None:
             self._live.mark_frame()
         content: dict[str, object] = {
-            "step": frame.step, "loss": finite(frame.loss), "buffers": list(buffers), "rows": rows(frame),
+            "step": frame.step, "loss": json_number(frame.loss), "buffers": list(buffers), "rows": rows(frame),
             "known": self._known(frame), "past": newest_beyond(frame) > 0,
             "inside": rows_told(self.viewer.bench.inside, self.document()),
         }  # fmt: skip
-        channel.offer(content, parts, list(buffers.values()))
+        channel.offer(content, {**parts, "thinned": thinned}, list(buffers.values()))
         return True
 
     def _known(self, frame: Frame) -> dict[str, bool]:
@@ -191,14 +195,17 @@ class Play:
     def parts(self, frame: Frame) -> dict[str, object]:
         """All that is said beside the numbers of a frame."""
         viewer, live = self.viewer, self._live
-        bench = viewer.bench
-        inside = bench.inside.told
-        offered = [name for name in ALLOWED if name not in self._left_out]
+        bench, here = viewer.bench, viewer.here()
+        inside, story = bench.inside.told, bench.story.told
+        why_not = {one.name: one.missing(here) for one in ACTIONS if one.name in ALLOWED}
         return {
             "head": head(viewer, frame), "running": live is not None and live.playback.running,
-            "notice": viewer.message() or viewer.notice(), "micro": micro(viewer), "story": story(viewer),
+            "notice": viewer.message() or viewer.notice(), "micro": micro(viewer),
+            "story": None if story is None or not story.headline
+            else {"headline": story.headline, "sentence": story.sentence},
             "quantity": bench.colouring.quantity if inside is None else inside.quantity, "showing": showing(bench),
-            "why_not": refusals(viewer, offered), "controls": self._rows(),
+            "why_not": {name: why for name, why in why_not.items() if why and name not in self._left_out},
+            "controls": [] if self._controls is None else self._controls.written(viewer.shown),
             "breaks": None if live is None or self._controls is None or "pause when" in self._left_out
             else live.breaks.listed,
             "tools": [] if self._controls is None else list(self._controls.tools),
@@ -212,9 +219,6 @@ class Play:
     def _no_bar(self) -> bool:
         """Whether there is no time bar, which has the curve of the loss."""
         return "timeline" in self._hide or self.whole.past is None
-
-    def _rows(self) -> list[dict[str, object]]:
-        return [] if self._controls is None else self._controls.written(self.viewer.shown)
 
     def document(self) -> dict[str, object]:
         """What the cubes are drawn from; the same object as long as it is the same network, and its cubes look so."""
@@ -246,29 +250,13 @@ class Play:
         return {**found, "flags": flags.tobytes()} if flags.any() else found
 
 
-def thinned(count: int, size: int) -> str:
-    """What is said where frames are so large that fewer of them are sent; empty where they are not."""
-    pace = pace_of(size)
-    return "" if pace >= RATE else f"{count:,} numbers: {pace:.2g} frames a second"
-
-
 # ---- Rows of activations that are cubes, inside of an opened step: what is not there yet, and deltas on the way back.
 
 
 def put_rows(
     inside: Inside, document: Mapping[str, Any], texels: NDArray[np.float32], flags: NDArray[np.uint8]
 ) -> None:
-    """Write rows into the numbers and marks of a frame, both (texels,), in place.
-
-    Parameters
-    ----------
-    inside : Inside
-        Of the workbench; nothing happens where no step is open.
-    document : mapping
-        Of :func:`~scalarviz.view.page.document.document_of`.
-    texels, flags : ndarray
-        What :func:`~scalarviz.view.page.document.texels_of` and `flags_of` gave.
-    """
+    """Write rows into the numbers and marks of a frame, both (texels,); nothing where no step is open."""
     if inside.told is None:
         return
     deltas = inside.row_deltas() if inside.backward else {}
@@ -314,11 +302,6 @@ EDITS = 200
 Part = dict[str, object] | None
 
 
-def finite(number: float) -> float | str:
-    """A number as JSON has it: what is none is a text."""
-    return float(number) if math.isfinite(number) else repr(float(number))
-
-
 def head(viewer: Viewer, frame: Frame) -> dict[str, object]:
     """Step, loss and learning rate, and the lines below them."""
     bench = viewer.bench
@@ -333,12 +316,6 @@ def head(viewer: Viewer, frame: Frame) -> dict[str, object]:
             "pace": "  ·  ".join(filter(None, (mistake_words(bench.subject), state.pace))),
             "shows": state.quantity, "whose": bench.inside.about if inside else state.about,
             "about": "  ·  ".join(filter(None, (state.about, bench.sizing.words())))}  # fmt: skip
-
-
-def refusals(viewer: Viewer, names: Collection[str]) -> dict[str, str]:
-    """Why some of the actions do nothing now."""
-    here = viewer.here()
-    return {one.name: reason for one in ACTIONS if one.name in names and (reason := one.missing(here))}
 
 
 def micro(viewer: Viewer) -> Part:
@@ -368,8 +345,8 @@ def inspector(viewer: Viewer, frame: Frame) -> Part:
     update = "frozen" if frame.frozen[index] else figure(float(frame.update[index])) if moved else ""
     explained = [ways[0] for ways in found.explanation(frame)]
     return {"name": found.who.name, "meaning": found.who.meaning, "index": index, "count": 1,
-            "value": figure(float(frame.values[index])), "exact": finite(frame.values[index]), "gradient": gradient,
-            "update": update, "updates": update_names(frame)[0], "old": frame.edited and known,
+            "value": figure(float(frame.values[index])), "exact": json_number(frame.values[index]),
+            "gradient": gradient, "update": update, "updates": update_names(frame)[0], "old": frame.edited and known,
             "frozen": bool(frame.frozen[index]),
             "edits": subject.source.can.edit, "said": explained,
             "why": None if found.account is None else _why(found.account)}  # fmt: skip
@@ -400,19 +377,11 @@ def showing(bench: Workbench) -> Part:
             "sizing": {"byValue": size.by_value, "threshold": size.threshold}}  # fmt: skip
 
 
-def story(viewer: Viewer) -> Part:
-    """What is to happen, or has happened: the large lines of the window; None while nothing is told."""
-    told = viewer.bench.story.told
-    if told is None or not told.headline:
-        return None
-    return {"headline": told.headline, "sentence": told.sentence}
-
-
 def rows(frame: Frame) -> dict[str, list[float | str]]:
     """The rows of activations of a small network, those too that are no cubes; of a large one none."""
     if sum(np.size(row) for row in frame.activations.values()) > MOST_UNITS:
         return {}
-    return {name: [finite(float(x)) for x in np.ravel(row)] for name, row in frame.activations.items()}
+    return {name: [json_number(float(x)) for x in np.ravel(row)] for name, row in frame.activations.items()}
 
 
 def curve(frame: Frame) -> Part:
@@ -420,15 +389,12 @@ def curve(frame: Frame) -> Part:
     steps, loss, _ = frame.curve if frame.past is None else frame.past.curve
     if not len(steps):
         return None
-    places = np.unique(np.linspace(0, len(steps) - 1, POINTS).round().astype(int))
-    return {"steps": steps[places].tolist(), "loss": [finite(float(f"{x:.6g}")) for x in loss[places]]}
+    places = evenly(len(steps), POINTS)
+    return {"steps": steps[places].tolist(), "loss": [json_number(float(f"{x:.6g}")) for x in loss[places]]}
 
 
 def timeline(frame: Frame, which: str) -> Part:
-    """Where it stands and can go, and what happened where, of the run's own frame; None where no past is kept.
-
-    `which` loss a step has, in words, where the head tells that of all samples.
-    """
+    """Where it stands and can go, and what happened where; `which` loss a step has, where the head tells another."""
     past = frame.past
     if past is None:
         return None

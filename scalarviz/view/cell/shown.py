@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from ...errors import InputError, ScalarvizError, StateError
@@ -24,16 +24,11 @@ from ..watch.host import TICK
 from ..watch.live import LiveView
 from ..watch.mirror import Mirror
 from ..watch.viewer import Viewer
+from .asked import keys_of
 from .channel import RATE, Channel
-from .offered import keys_of
 from .pictures import PicturePlay
-from .play import BENCH, Play
-from .snapshot import Snapshot
-from .still import Still
-
-if TYPE_CHECKING:
-    from .play import Play
-
+from .play import BENCH, Play, Snapshot
+from .saved import Still
 
 HEAD = 64
 """Pixels above the cubes, for step and loss."""
@@ -41,39 +36,17 @@ AWAY = 300.0
 """Seconds after which pictures that nobody sees are let go of."""
 STEPS, DURATION = 3000, 20.0
 """Where a run pauses for the first time, and the seconds that it takes to get there."""
-
-
 PLACES = ("ready", "drawn", "here", "gone")
 """What a place may say of itself."""
 
 
-def known_place(given: object) -> str | None:
-    """The name of a place in the notebook; None for what is none."""
-    return given if isinstance(given, str) and 0 < len(given) <= 64 else None
-
-
 class Shown:
-    """One cell.
-
-    Parameters
-    ----------
-    x : object
-        What ``sv.live`` was given.
-    size : (int, int)
-        Pixels of the picture.
-    hide : collection of str
-    controls : bool
-    esm, css : str
-        What the browser runs.
-    pictures : bool
-        Whether pictures are sent; else numbers.
+    """One cell: what ``sv.live`` was given, in a picture of `size` pixels, sent as numbers or as `pictures`.
 
     Attributes
     ----------
     post : callable
         ``post(content, buffers)``: to every place that shows it.
-    session : Session
-    still : Still
     about : dict
         What the browser is told once.
     watched : Watched or None
@@ -81,33 +54,25 @@ class Shown:
     """
 
     def __init__(
-        self,
-        x: Any,
-        size: tuple[int, int],
-        hide: Collection[str],
-        controls: bool,
-        esm: str,
-        css: str,
+        self, x: Any, size: tuple[int, int], hide: Collection[str] = (), controls: bool = True, *,
         pictures: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.scene = x if isinstance(x, Scene) else Scene("run", x) if isinstance(x, Run) else None
         self.title = self.scene.name if self.scene is not None else type(x).__name__.lower()
-        self.esm, self.css, self.size, self.hide, self.controls = esm, css, size, frozenset(hide), controls
+        self.size, self.hide, self.controls = size, frozenset(hide), controls
         self.post: Callable[[dict[str, object], list[bytes]], None] = lambda content, buffers: None
         self.subject: Subject = subject_of(x)
         source = self.subject.source
         self.watched = source if isinstance(source, Watched) else None
         if self.watched is not None:
             self.title, self.watched.pace = self.watched.name, Pace(RATE)
-        self._cubes = size[0], max(size[1] - HEAD, SIDES[0])
-        name = f"scalarviz-still-{uuid4().hex[:12]}"
-        self.still = Still(name, self.title, size)
-        self.about: dict[str, object] = {"title": self.title, "still": name, "size": list(size),
+        self.still = Still(f"scalarviz-still-{uuid4().hex[:12]}", self.title)
+        self.about: dict[str, object] = {"title": self.title, "still": self.still.name, "size": list(size),
                                          "controls": controls, "trains": self.scene is not None,
                                          "keys": keys_of(self.hide)}  # fmt: skip
         self.channel = Channel(self._send)
-        run = None if self.scene is None else self.scene.run
         self._pictures, self._looked = pictures, 0.0
+        run = None if self.scene is None else self.scene.run
         self.session = Session(self._play, self.channel, run, self._kept)
         if pictures:  # its page is as much gone where it was scrolled away
             self.session.left = AWAY
@@ -115,10 +80,16 @@ class Shown:
     def _send(self, content: dict[str, object], buffers: list[bytes]) -> None:
         self.post(content, buffers)
 
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed for good."""
+        return self.session.closed
+
     def _play(self) -> Play:
         if self._pictures:
             return PicturePlay(self._viewer, self.size, self.hide)
-        return Play(self._viewer(BENCH), self.hide, self.controls, self._cubes, self.title)
+        cubes = self.size[0], max(self.size[1] - HEAD, SIDES[0])
+        return Play(self._viewer(BENCH), self.hide, self.controls, cubes, self.title)
 
     def _viewer(self, size: tuple[int, int]) -> Viewer:
         if self.scene is None:
@@ -128,33 +99,23 @@ class Shown:
 
     def _kept(self, play: Play) -> None:
         play.pass_time(0.0)  # while nobody looked nothing was worked out
-        self.still.draw(play.viewer.bench.subject, play.whole)
+        self.still.draw(play.viewer.bench.subject, play.whole, self.size)
         self.still.renew()
 
     # ---- what happens to it
 
     def appear(self) -> None:
         """It is put into a notebook: the still is that of now."""
-        self.still.draw(self.subject, self.subject.frame())
+        self.still.draw(self.subject, self.subject.frame(), self.size)
 
     def hear(self, said: object) -> None:
         """A message of the browser; this may be any thread, and waits for nothing."""
         if not isinstance(said, dict):
             return
-        kind, place = said.get("kind"), known_place(said.get("place"))
-        if kind in PLACES:
-            if place is not None:
-                self._place(kind, place, said)
-        elif self.session.closed:
-            self.channel.tell({"kind": "over", "why": "closed"})
-        else:
-            if kind == "look":
-                self._looks(said)
-            self.session.begin()
-            self.session.put(said)
-
-    def _place(self, kind: str, place: str, said: dict[str, Any]) -> None:
-        """What a place says of itself."""
+        kind, place = said.get("kind"), said.get("place")
+        place = place if isinstance(place, str) and len(place) <= 64 else ""
+        if kind in PLACES and not place:
+            return
         if kind == "drawn":
             if isinstance(said.get("number"), int):
                 self.channel.answered(place, said["number"])
@@ -163,45 +124,29 @@ class Shown:
             self.channel.here(place)
         elif kind == "gone":
             self.channel.gone(place)
-        elif self.session.closed:
+        elif self.closed:
             self.channel.tell({"kind": "over", "why": "closed"})
         else:
-            self._looks(said)
-            self.channel.ready(place)
+            if kind in ("ready", "look"):  # the picture that stays looks as the place that said so last
+                self.still.theme = "dark" if said.get("theme") == "dark" else "light"
+            if kind == "ready":
+                self.channel.ready(place)
             self.session.begin()
-            if "theme" in said:
+            if kind != "ready":
+                self.session.put(said)
+            elif "theme" in said:
                 self.session.put({**said, "kind": "look"})
 
-    def _looks(self, said: dict[str, Any]) -> None:
-        """The picture that stays looks as the place that said so last."""
-        self.still.theme = "dark" if said.get("theme") == "dark" else "light"
-
     def act(self, name: str, value: int | None = None) -> None:
-        """Do an action, and wait until it is done.
-
-        Raises
-        ------
-        UnknownNameError, InputError, TypeMismatchError
-            There is no such action, it does not take the value, or this cell leaves it out.
-        StateError
-            The cell is closed.
-        """
+        """Do an action, and wait until it is done."""
         self.session.call(lambda play: play.do({"kind": "do", "name": name, "value": value}))
 
     def update(
         self, params: object = None, grads: object = None, *,
         loss: object = None, step: object = None, lr: object = None,
     ) -> None:  # fmt: skip
-        """Show the numbers of now; what another library trains is looked at here, as often as there is time.
-
-        Raises
-        ------
-        InputError, TypeMismatchError
-            No numbers; arrays for what is read in place.
-        StateError
-            What is shown is a Run or Scene, which knows them itself; or the cell is closed.
-        """
-        if self.session.closed:
+        """Show the numbers of now; what another library trains is looked at here, as often as there is time."""
+        if self.closed:
             raise StateError("update: this cell is closed; run it again")
         if self.watched is not None:
             if self.watched.update(params, grads, loss=loss, step=step, lr=lr):
@@ -209,8 +154,7 @@ class Shown:
             return
         if params is not None or grads is not None:
             raise InputError("update: got params or grads, but what is shown is read in place; try update(loss=loss)")
-        told = not (loss is None and step is None and lr is None)
-        if told:
+        if not (loss is None and step is None and lr is None):
             self.subject.source.tell(step=step, loss=loss, lr=lr)
         self.look(rarely=True)
 
@@ -249,15 +193,8 @@ _by_run: weakref.WeakKeyDictionary[Any, weakref.ref[Session]] = weakref.WeakKeyD
 class Session:
     """The life of one cell.
 
-    Parameters
-    ----------
-    make : callable
-        ``make()``: what is shown and asked (`play.Play`), made and used in the session's thread.
-    channel : Channel
-    run : Run or None
-        What it trains: only one cell at a time does, the last one.
-    kept : callable
-        ``kept(play)``: called in the thread when the picture of the saved notebook is to be renewed.
+    What is shown and asked (`play.Play`) is made and used in its thread, where ``kept(play)`` is called when the
+    picture of the saved notebook is to be renewed. A `run` is trained by one cell at a time, the last one.
 
     Attributes
     ----------
@@ -290,13 +227,7 @@ class Session:
         return self._thread is not None and self._thread.is_alive()
 
     def begin(self) -> None:
-        """Start the thread, if there is none. Waits for nothing.
-
-        Raises
-        ------
-        StateError
-            It was closed.
-        """
+        """Start the thread, if there is none. Waits for nothing."""
         with self._lock:
             if self.closed:
                 raise StateError("this cell is closed; run it again")
@@ -318,13 +249,7 @@ class Session:
         self._wake.set()
 
     def call(self, function: Callable[[Play], Any], timeout: float = STOPS) -> Any:
-        """What ``function(play)`` returns or raises, called in the session's thread; begins it if need be.
-
-        Raises
-        ------
-        StateError
-            It was not done within `timeout` seconds.
-        """
+        """What ``function(play)`` returns or raises, called in the session's thread; begins it if need be."""
         if threading.current_thread() is self._thread:
             raise StateError("a cell cannot wait for itself")
         self.begin()
@@ -337,13 +262,7 @@ class Session:
         return asked.result()
 
     def close(self, timeout: float = STOPS, why: str = "closed") -> None:
-        """Stop training and end the thread, for good; the run is free again.
-
-        Raises
-        ------
-        StateError
-            The engine did not come back within `timeout` seconds.
-        """
+        """Stop training and end the thread, for good; the run is free again."""
         with self._lock:
             thread, was, self.closed, self._ends = self._thread, self.closed, True, True
         self._wake.set()
@@ -374,7 +293,7 @@ class Session:
             self.channel.tell({"kind": "trouble", "why": self.error})
         finally:
             self._ends = True
-            with suppress(Exception):  # whatever a picture may lack here: the run has to be let go
+            with suppress(Exception), self._play.drawing:  # whatever a picture may lack: the run has to be let go
                 self._keep(self._play)
             try:
                 self._play.close()
@@ -400,26 +319,23 @@ class Session:
         while not self._ends:
             self._wake.wait(TICK if play.moves else 4 * TICK)
             self._wake.clear()
-            while self._waiting and not self._ends:
-                play.take(self._waiting.popleft())
-            while self._calls:  # after what was said before them
-                self._calls.popleft().run()
-            now = time.monotonic()
-            if now - last < (TICK / 2 if self.channel.free else BETWEEN):
-                continue
-            play.pass_time(now - last, seen=self.channel.watched)
-            last = now
-            if self.channel.free:
-                play.offer(self.channel)
-            if play.keeps(now):
-                self._keep(play)
-            self._ends |= self._left(play)
-
-    def _left(self, play: Play) -> bool:
-        """Whether there is nobody to go on for."""
-        silent = self.channel.silent
-        left = LEFT if self.left is None else self.left
-        return silent > left if not self.channel.places else silent > ASLEEP and not play.moves
+            with play.drawing:
+                while self._waiting and not self._ends:
+                    play.take(self._waiting.popleft())
+                while self._calls:  # after what was said before them
+                    self._calls.popleft().run()
+                now = time.monotonic()
+                if now - last < (TICK / 2 if self.channel.free else BETWEEN):
+                    continue
+                play.pass_time(now - last, seen=self.channel.watched)
+                last = now
+                if self.channel.free:
+                    play.offer(self.channel)
+                if play.keeps(now):
+                    self._keep(play)
+            silent, left = self.channel.silent, LEFT if self.left is None else self.left
+            nobody = silent > left if not self.channel.places else silent > ASLEEP and not play.moves
+            self._ends |= nobody
 
     def _refuse(self) -> None:
         """Whoever still waits is told that there is nobody."""

@@ -1,4 +1,4 @@
-"""The shaders' text: GLSL 1.20 in files, read by the window and by what makes a page of them (`view.page.document`).
+"""The shaders' text: GLSL 1.20 in files, read by the window and by what makes a page of them (`view.page.scripts`).
 
 ``cubes_*`` are the parts that `view.cubes.shader` puts together, in variants. Every other program is two files,
 ``NAME_vertex`` and ``NAME_fragment``; those of the flat ink (shapes, images, points, text, the glow) have ``place``

@@ -1,8 +1,6 @@
 """The cubes in a browser: what a page gets instead of a window.
 
-Open `document` first: everything of a picture that stays from frame to frame, with the places in it and the programs
-that draw it: the window's shaders, turned into a browser's, so that the cubes are drawn by the same text. `looks` has
-its colours and quantities, `page` joins all of it into one file, `recorded` is a recording as a page needs it. The
-page's own code lies in ``js/``, one concept a file as here (open ``player.js`` first); `scripts` joins it into one text
-that needs neither a server nor a build step.
+Open `document` first: all that stays from frame to frame, with the places in it. `recorded` makes the page of a
+recording, `comparison` that of two, `link` one behind a ``#``; `page` has what is the same in all of them. The page's
+own code lies in ``js/`` (open ``player.js`` first); `scripts` joins it, and makes the window's shaders a browser's.
 """

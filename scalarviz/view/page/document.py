@@ -7,37 +7,39 @@ as one of ten.
 
 from __future__ import annotations
 
-import re
+import base64
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...checks import one_of
-from ...errors import InputError, UnknownNameError, listing, shown
-from ...run.core.frame import Frame, Stage, Tensor, is_chain
+from ...errors import InputError
+from ...run.core.frame import Frame, Stage, is_chain
 from ...run.questions.ranges import KNEE
-from .. import glsl
-from ..cubes.atlas import APART, DEAD, FROZEN, LEAST, NOT_COMPUTED, Atlas
-from ..cubes.own import LOOKS, Colour, OwnLook
-from ..cubes.scale import OWN, Quantity, rows_of
-from ..cubes.shader import front_sides, upright, vertex
+from ...scalar.ops import TABLE
+from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
+from ..cubes.own import LOOKS, OwnLook
+from ..cubes.scale import OWN, RATIO, Quantity, rows_of
+from ..cubes.shader import front_sides, upright
 from ..cubes.slab import COLOURS, DENSE_ALPHA, DENSE_WIDTH, DETAIL_PIXELS, FLOW_ALPHA, FLOW_WIDTH, RIM
+from ..ink.maps import get_map, hexed
 from ..ink.places import Places, arrange, check_size
-from ..ink.text import measure
-from ..ink.theme import Theme, get_theme
-from ..notes.scenery import cubes_box
+from ..ink.text import ADVANCES, LETTERS, UNKNOWN, measure
+from ..ink.theme import THEMES, Theme, get_theme
+from ..notes.labels import drawn_shapes, shape_text
+from ..notes.layer import SYMBOLS, outcome_size
+from ..notes.scenery import cubes_box, is_single, labelled, row_words, side_words, titles_in, turned_in, unit_words
 from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
-from ..space.arrangement import TRAY_MARGIN
+from ..space.arrangement import TRAY_MARGIN, Blueprint
 from ..space.camera import pose_of
 from ..space.layout import FEW, Layout, layout_for
 from ..space.lying import Turns
 from ..space.plate import Plate
-from .looks import maps, quantities, themes
-from .words import words_of
+from .scripts import programs
 
 VERSION = 1
 LARGEST = float(np.finfo(np.float32).max)
@@ -53,40 +55,20 @@ def document_of(
     looks: Mapping[int, OwnLook] | None = None,
     turned: bool = False,
 ) -> dict[str, Any]:
-    """What a player draws `subject` from, whatever its numbers are.
+    """What a player draws `subject` from, whatever its numbers are: ``json.dumps`` takes it.
 
-    Parameters
-    ----------
-    subject : Subject, Scene, Run, Module, Weight, sequence of Weight, or mapping of str to array
-    size : (int, int)
-        Width and height in pixels that the picture is laid out for, 160 to 8192; in a canvas of another size it is
-        shown larger or smaller.
-    theme : {"dark", "light"}
-        The look that it opens with; both are in it.
-    title : str
-        What the page is called.
-    strip : bool
-        Whether legends stand below the cubes.
-    looks : mapping of int to OwnLook, optional
-        Given by hand, by flat index; default: those of the subject's weights.
-    turned : bool
-        Whether the flow turns at each layer even if no panel of the subject asks for it.
-
-    Returns
-    -------
-    dict
-        Of numbers, texts, lists and dicts alone: ``json.dumps`` takes it.
-
-    Raises
-    ------
-    TypeMismatchError, InputError, UnknownNameError
-        As :func:`~scalarviz.view.render`.
+    It is laid out for `size` logical pixels, with legends below the cubes if `strip`; both themes are in it. The flow
+    turns at each layer if a panel of the subject asks for it, or if `turned`. `looks` were given by hand, by flat
+    index; default: those of the subject's weights.
     """
     shown = subject if isinstance(subject, Subject) else subject_of(subject)
     look = get_theme(theme)
     laid = laid_out(shown, size, look, strip=strip, turned=turned)
     layout = laid.layout
-    own = _own(LOOKS.of(shown.source) if looks is None else looks, layout)
+    most, given = Atlas(layout.plates).parameters, LOOKS.of(shown.source) if looks is None else looks
+    own = [[index, None if one.colour is None else hexed(one.colour), one.share, one.label]
+           for index, one in sorted(given.items()) if index < most]  # fmt: skip
+    pose = pose_of(layout.camera, layout.bounds.mean(axis=0))
     return {
         **({"own": own} if own else {}),
         "version": VERSION,
@@ -98,45 +80,37 @@ def document_of(
         "words": words_of(shown, layout),
         "rect": list(layout.rect),
         "scene": list(laid.places.scene),
-        "pose": _pose(layout),
-        **_common(),
-    }
+        "pose": {"az": pose.azimuth, "el": pose.elevation, "centre": pose.centre.tolist(),
+                 "place": pose.place.tolist(), "scale": pose.scale,
+                 "eye": None if pose.eye is None else pose.eye.tolist()},
+        "themes": {name: {**{c: getattr(theme, c) for c in OF_A_THEME}, "shading": asdict(theme.shading)}
+                   for name, theme in THEMES.items()},
+        "maps": {name: map_of(name) for name in dict.fromkeys([*(one.cmap for one in OWN.values()), "activation"])},
+        "quantities": [quantity_spec(one) for one in OWN.values()],
+        "knee": KNEE,
+        "colours": COLOURS,
+        "widest": {"plain": measure("+0.00", 1, True), "decades": measure("+0.0e\N{MINUS SIGN}0", 1, True)},
+        "glsl": programs(),
+    }  # fmt: skip
 
 
 def _network(shown: Subject) -> dict[str, Any]:
     """Tensors, stages, and the names of what goes in and comes out."""
     return {
-        "tensors": [_tensor(tensor) for tensor in shown.tensors],
+        "tensors": [{"name": one.name, "shape": list(one.shape), "start": one.start, "role": one.role}
+                    for one in shown.tensors],
         "stages": [_stage(stage) for stage in shown.way],
         "rows": rows_of(shown.stages) if shown.stages else {},
         "names": {"inputs": list(shown.sample.inputs), "outputs": list(shown.sample.outputs)},
         "chain": is_chain(shown.way),
         "sheet": shown.sample.sheet,
-    }
+    }  # fmt: skip
 
 
-def _own(looks: Mapping[int, OwnLook], layout: Layout) -> list[list[Any]]:
-    """Looks given by hand: place, colour, side, label."""
-    most = Atlas(layout.plates).parameters
-    return [[index, None if look.colour is None else _hex(look.colour), look.share, look.label]
-            for index, look in sorted(looks.items()) if index < most]  # fmt: skip
-
-
-def _hex(colour: Colour) -> str:
-    return "#" + "".join(f"{int(np.rint(255.0 * part)):02x}" for part in colour)
-
-
-def _common() -> dict[str, Any]:
-    """What every document has."""
-    return {
-        "themes": themes(),
-        "maps": maps(),
-        "quantities": quantities(tuple(OWN)),
-        "knee": KNEE,
-        "colours": COLOURS,
-        "widest": {"plain": measure("+0.00", 1, True), "decades": measure("+0.0e\N{MINUS SIGN}0", 1, True)},
-        "glsl": programs(),
-    }
+def _stage(stage: Stage) -> dict[str, Any]:
+    weight, bias = (None if part is None else part.name for part in (stage.weight, stage.bias))
+    return {"name": stage.name, "kind": stage.kind, "outputs": stage.outputs, "weight": weight, "bias": bias,
+            "sources": list(stage.sources), "whole": stage.whole, "shape": list(stage.shape)}  # fmt: skip
 
 
 def _cubes(layout: Layout) -> dict[str, Any]:
@@ -160,13 +134,6 @@ def _cubes(layout: Layout) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _pose(layout: Layout) -> dict[str, Any]:
-    pose = pose_of(layout.camera, layout.bounds.mean(axis=0))
-    eye = None if pose.eye is None else pose.eye.tolist()
-    return {"az": pose.azimuth, "el": pose.elevation, "centre": pose.centre.tolist(), "place": pose.place.tolist(),
-            "scale": pose.scale, "eye": eye}  # fmt: skip
-
-
 def _plate(plate: Plate, atlas: Atlas) -> dict[str, Any]:
     grid = plate.grid
     return {
@@ -178,16 +145,6 @@ def _plate(plate: Plate, atlas: Atlas) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _tensor(tensor: Tensor) -> dict[str, Any]:
-    return {"name": tensor.name, "shape": list(tensor.shape), "start": tensor.start, "role": tensor.role}
-
-
-def _stage(stage: Stage) -> dict[str, Any]:
-    weight, bias = (None if part is None else part.name for part in (stage.weight, stage.bias))
-    return {"name": stage.name, "kind": stage.kind, "outputs": stage.outputs, "weight": weight, "bias": bias,
-            "sources": list(stage.sources), "whole": stage.whole, "shape": list(stage.shape)}  # fmt: skip
-
-
 def _rounded(numbers: ArrayLike) -> list[Any]:
     """As float32, which is what is drawn, in as few letters as tell it from its neighbours."""
     block = np.asarray(numbers, np.float32)
@@ -195,35 +152,18 @@ def _rounded(numbers: ArrayLike) -> list[Any]:
 
 
 def texels_of(frame: Frame, document: dict[str, Any], quantity: str | Quantity = "weight") -> NDArray[np.float32]:
-    """The numbers of a frame in the order in which the player uploads them: parameters, then rows of activations.
+    """The numbers of a frame as the player uploads them, (texels,): parameters, then rows of activations.
 
-    Parameters
-    ----------
-    frame : Frame
-    document : dict
-        Of :func:`document_of`.
-    quantity : str or Quantity
-        ``"weight"``, ``"gradient"`` or ``"update"``, of which the browser makes the others; or what the optimiser
-        keeps.
-
-    Returns
-    -------
-    ndarray of float32, shape (texels,)
-        Where there is no number of it (no gradient yet, no such row), 0.
-
-    Raises
-    ------
-    InputError
-        The frame is of another network; no quantity that every frame has.
+    `quantity` is ``"weight"``, ``"gradient"`` or ``"update"``, of which the browser makes the others; or what the
+    optimiser keeps. Where there is no number of it (no gradient yet, no such row) stands 0.
     """
     kind = quantity if isinstance(quantity, Quantity) else OWN[one_of(quantity, OWN, "texels_of: the quantity")]
     numbers = kind.numbers(frame)
-    if numbers is None:
-        numbers = np.zeros_like(frame.values)
+    numbers = np.zeros_like(frame.values) if numbers is None else numbers
     texels, count = np.zeros(document["texels"], np.float32), document["parameters"]
     if len(numbers) < count:
         raise InputError(f"texels_of: the frame has {len(numbers)} weights, the document {count}; make another")
-    texels[:count] = _single(numbers[:count])
+    texels[:count] = _narrow(numbers[:count])
     for plate in document["plates"]:
         if plate["kind"] == "activation" and plate["name"] in frame.activations:
             row = np.ravel(frame.activations[plate["name"]])
@@ -231,11 +171,11 @@ def texels_of(frame: Frame, document: dict[str, Any], quantity: str | Quantity =
                 raise InputError(
                     f"texels_of: row {plate['name']!r} has {len(row)} numbers, the document {plate['size']}"
                 )
-            texels[plate["texel"] : plate["texel"] + plate["size"]] = _single(row)
+            texels[plate["texel"] : plate["texel"] + plate["size"]] = _narrow(row)
     return texels
 
 
-def _single(numbers: NDArray[np.floating]) -> NDArray[np.float32]:
+def _narrow(numbers: NDArray[np.floating]) -> NDArray[np.float32]:
     """As float32; what is finite stays so."""
     if numbers.dtype == np.float32:
         return np.asarray(numbers, np.float32)
@@ -243,14 +183,10 @@ def _single(numbers: NDArray[np.floating]) -> NDArray[np.float32]:
 
 
 def flags_of(frame: Frame, document: dict[str, Any]) -> NDArray[np.uint8]:
-    """The marks of a frame that do not follow from its numbers: frozen, dead, gradient not computed, row not known.
+    """The marks of a frame that do not follow from its numbers, uint8 (texels,): the bits of `view.cubes.atlas`.
 
-    One more says that an update is known where the gradient is not, or the other way round.
-
-    Returns
-    -------
-    ndarray of uint8, shape (texels,)
-        Bits as in :mod:`scalarviz.view.cubes.atlas`.
+    Frozen, dead, gradient not computed, row not known; and whether an update is known where the gradient is not, or
+    the other way round.
     """
     flags, count = np.zeros(document["texels"], np.uint8), document["parameters"]
     flags[:count] = np.where(frame.frozen[:count], FROZEN, 0) + np.where(frame.computed[:count], 0, NOT_COMPUTED)
@@ -263,97 +199,6 @@ def flags_of(frame: Frame, document: dict[str, Any]) -> NDArray[np.uint8]:
     return flags
 
 
-# ---- The shaders of a document: those of the cubes in parts, from which the browser makes the variants that it needs.
-
-PARTS = ("common", "marks", "walk", "average")
-"""Of the fragment shader of the cubes; ``fragmentOf`` of ``cubes.js`` joins them as `cubes.shader.fragment` does."""
-WHOLE = ("glow", "tray", "flow")
-
-
-def programs() -> dict[str, str]:
-    """Texts in GLSL ES 3.00 by name: ``head``, ``vertex`` and parts of the cubes, pairs of the others."""
-    found = {name: translated(glsl.read(f"cubes_{name}"), "fragment") for name in PARTS}
-    for name in WHOLE:
-        found[f"{name}_vertex"], found[name] = pair(*glsl.program(name))
-    return {"head": HEADS["fragment"], "vertex": es300(vertex(), "vertex"), "least": f"{LEAST:g}", **found}
-
-
-# ---- The window's shaders as a browser's: GLSL 1.20 into GLSL ES 3.00, by a few rules for words.
-
-Kind = Literal["vertex", "fragment"]
-
-RULES: dict[str, tuple[tuple[str, str], ...]] = {
-    "vertex": ((r"\battribute\b", "in"), (r"\bvarying\b", "out")),
-    "fragment": ((r"\btexture2D\b", "texture"), (r"\bvarying\b", "in"), (r"\bgl_FragColor\b", "o_colour")),
-}
-"""What a word becomes, by the kind of shader."""
-
-HEADS = {
-    "vertex": "#version 300 es\nprecision highp float; precision highp int; precision highp sampler2D;\n",
-    "fragment": "#version 300 es\nprecision highp float; precision highp int; precision highp sampler2D;\n"
-    "out vec4 o_colour;\n",
-}
-"""What stands before the text: the first line has to be the version."""
-
-_VERSION = re.compile(r"^[ \t]*#version[ \t]+120[ \t]*\n", re.MULTILINE)
-_COMMENT = re.compile(r"[ \t]*(?://[^\n]*|/\*.*?\*/)", re.DOTALL)
-# of GLSL 1.20 (specification, chapters 3, 4, 7 and 8), what ES 3.00 does not have or has under another name
-_GONE = re.compile(
-    r"\b(?:attribute|varying|(?:texture|shadow)[123]D\w*|textureCube\w*|ftransform|noise[1234]|"
-    r"gl_(?:FragColor|FragData|Vertex|Normal|Color|SecondaryColor|MultiTexCoord\d|FogCoord|ClipVertex|FrontColor|"
-    r"BackColor|FrontSecondaryColor|BackSecondaryColor|TexCoord|FogFragCoord|ModelView\w*|Projection\w*|NormalMatrix|"
-    r"NormalScale|TextureMatrix\w*|DepthRangeParameters|Clip\w*|Point|Light\w*|Front\w*Material|Back\w*Material|Fog))\b"
-    r"|^[ \t]*#version\b",
-    re.MULTILINE,
-)
-
-
-def bare(text: str) -> str:
-    """A shader without comments, indentation and empty lines; what it computes stays."""
-    lines = (re.sub(r"[ \t]+", " ", line).strip() for line in _COMMENT.sub("", text).splitlines())
-    return "\n".join(filter(None, lines)) + "\n"
-
-
-def translated(text: str, kind: Kind) -> str:
-    """A shader, or a part of one, in the words of ES 3.00, without the head.
-
-    Parameters
-    ----------
-    text : str
-        GLSL 1.20; preprocessor lines are kept.
-    kind : {"vertex", "fragment"}
-
-    Raises
-    ------
-    UnknownNameError
-        Another kind.
-    InputError
-        A word that ES 3.00 lacks and no rule knows.
-    """
-    if kind not in RULES:
-        raise UnknownNameError(f"kind of shader {shown(kind)} is not known; allowed: {listing(RULES)}")
-    found = bare(_VERSION.sub("", text))
-    for pattern, word in RULES[kind]:
-        found = re.sub(pattern, word, found)
-    left = _GONE.search(found)
-    if left:
-        raise InputError(
-            f"es300: {shown(left[0].strip())} of GLSL 1.20 has no rule in a {kind} shader; "
-            f"write it without, or add a rule to {__name__}"
-        )
-    return found
-
-
-def es300(text: str, kind: Kind) -> str:
-    """A whole shader in GLSL ES 3.00, as WebGL 2 compiles it; see :func:`translated`."""
-    return HEADS[kind] + translated(text, kind) if kind in HEADS else translated(text, kind)
-
-
-def pair(vertex: str, fragment: str) -> tuple[str, str]:
-    """Both shaders of a program: ``pair(*glsl.program("tray"))``."""
-    return es300(vertex, "vertex"), es300(fragment, "fragment")
-
-
 # ---- Where the cubes stand in a browser: the window's arrangement without its panels, which a page has around it.
 
 Floats = NDArray[np.float64]
@@ -363,21 +208,11 @@ _LITTLE = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """A layout and the boxes around it.
-
-    Attributes
-    ----------
-    layout : Layout
-        Whose camera shows everything.
-    places : Places
-        The scene, and the strip of the legends below it.
-    ratio : ndarray, shape (2,)
-        The camera's pixels in a logical one: the camera counts in whole pixels.
-    """
+    """A layout and the boxes around it."""
 
     layout: Layout
-    places: Places
-    ratio: Floats
+    places: Places  # the scene, and the strip of the legends below it
+    ratio: Floats  # (2,): the camera's pixels in a logical one: the camera counts in whole pixels
 
     def project(self, xyz: ArrayLike) -> Floats:
         """World points (N, 3) as logical pixels (N, 2)."""
@@ -396,15 +231,7 @@ def _nearer(places: Places) -> Places:
 def laid_out(
     subject: Subject, size: tuple[int, int], theme: Theme, *, strip: bool = True, turned: bool = False
 ) -> Laid:
-    """Plates, camera and boxes for a picture of `size` pixels, with or without a strip of legends below the cubes.
-
-    The flow turns at each layer where a panel of the subject asks for it, or where it is to be `turned`.
-
-    Raises
-    ------
-    InputError
-        A size that is none, or nothing to draw.
-    """
+    """Plates, camera and boxes for a picture of `size` pixels; the arguments as of :func:`document_of`."""
     places = _nearer(arrange(check_size(size), hud=False, strip=strip, presenter=theme.presenter))
     camera_size = (round(places.size[0]), round(places.size[1]))
     ratio = np.array(camera_size) / places.size
@@ -412,3 +239,126 @@ def laid_out(
     rect = (x * ratio[0], y * ratio[1], (x + width) * ratio[0], (y + height) * ratio[1])
     turns = SidePanels(subject, theme).turns(width, height, rows=True) or (Turns(0.0, True) if turned else None)
     return Laid(layout_for(subject.tensors, subject.stages, camera_size, rect, subject.plan, turns), places, ratio)
+
+
+# ---- Colours, maps and quantities, for a page to choose from.
+
+OF_A_THEME = (
+    "background", "glow", "past", "panel", "tray", "border", "text1", "text2", "text3", "flow", "grid", "selection",
+    "pulse", "ink", "paper",
+)  # fmt: skip
+"""Colours, one by one; its maps stand apart."""
+
+
+def map_of(name: str) -> dict[str, dict[str, Any]]:
+    """A colour map by theme: the colours that it is made from, or where there are none its table of bytes (257, 3)."""
+    found: dict[str, dict[str, Any]] = {}
+    for look, theme in THEMES.items():
+        made = get_map(name, theme)
+        table = {} if made.stops else {"table": base64.b64encode(made.table().tobytes()).decode()}
+        found[look] = {"diverging": made.diverging, **({"stops": list(made.stops)} if made.stops else table)}
+    return found
+
+
+def quantity_spec(one: Quantity) -> dict[str, Any]:
+    """A number of each weight that cubes can show: its name and words, its map and its scale."""
+    return {"name": one.name, "words": one.words, "map": one.cmap, "scale": one.scale, "decades": one.decades,
+            "range": [RATIO.low, RATIO.high] if one.name == "update/value" else None}  # fmt: skip
+
+
+# ---- Words around the cubes. Where they stand depends on the camera: the browser finds out (labels.js, layer.js).
+
+
+def words_of(subject: Subject, layout: Layout) -> dict[str, Any]:
+    """Names of all that has a label, what a single layer reads and gives, the flat part of a plan."""
+    single, sheet = is_single(subject, layout), layout.blueprint
+    regular, bold = ([round(1000 * ADVANCES[one][letter]) for letter in LETTERS] for one in (False, True))
+    sides = [
+        {"plate": index, "columns": list(said[0]), "rows": list(said[1])}
+        for index, plate in enumerate(layout.plates)
+        if (said := side_words(subject).get(plate.name))
+    ]
+    return {
+        "advances": {"letters": LETTERS, "regular": regular, "bold": bold, "unknown": [UNKNOWN[False], UNKNOWN[True]]},
+        "single": _single(subject, layout) if single else None,
+        "outcome": None if single else _outcome(subject),
+        "plan": None if sheet is None or subject.plan is None else _plan(subject, sheet, turned_in(subject.plan)),
+        "plates": _plates(subject, layout),
+        "rows": _rows(subject, layout),
+        **({"sides": sides} if sides else {}),
+    }  # fmt: skip
+
+
+def _single(subject: Subject, layout: Layout) -> dict[str, Any]:
+    """One layer: its stages, and the sample whose way is drawn."""
+    stages = subject.stages
+    linear, last = next(s for s in stages if s.weight is not None), stages[-1]
+    assert linear.weight is not None  # of a layer
+    plates = {plate.name: index for index, plate in enumerate(layout.plates)}
+    written = last is not linear and len(stages) == 2 and last.kind in TABLE
+    return {
+        "weight": plates[linear.weight.name],
+        "bias": None if linear.bias is None else plates[linear.bias.name],
+        "sums": linear.name,
+        "last": last.name,
+        "kind": last.kind if written else None,
+        "symbol": SYMBOLS.get(last.kind, "" if last.kind == "linear" else last.kind),
+        **_wanted(subject),
+    }
+
+
+def _wanted(subject: Subject) -> dict[str, Any]:
+    """The last row's name, and what it should become."""
+    sample = subject.sample
+    wanted = None if sample.wanted is None else [None if np.isnan(x) else float(x) for x in sample.wanted]
+    return {
+        "called": sample.called(subject.stages[-1]),
+        "wanted": wanted,
+        "label": None if sample.label is None else sample.outputs[sample.label],
+        "colours": sample.colours,
+    }
+
+
+def _outcome(subject: Subject) -> dict[str, Any] | None:
+    """What becomes of the one sample of a deeper network, and how much room that takes."""
+    size = outcome_size(subject.sample) if subject.stages else None
+    return None if size is None else {"size": list(size), "last": subject.stages[-1].name, **_wanted(subject)}
+
+
+def _plates(subject: Subject, layout: Layout) -> list[dict[str, Any]]:
+    """Titles and shapes of the plates that have a label."""
+    shapes, titles = labelled(subject), titles_in(subject.plan)
+    untrained = {tensor.name for tensor in subject.tensors if tensor.buffer}
+    found = []
+    for index, plate in enumerate(layout.plates):
+        if plate.kind != "activation" and plate.name in shapes:
+            text = shape_text(plate, shapes[plate.name])
+            text += " · not trained" if text and plate.name in untrained else ""
+            found.append({"plate": index, "title": titles.get(plate.name, plate.name), "shape": text})
+    return found
+
+
+def _rows(subject: Subject, layout: Layout) -> list[dict[str, Any]]:
+    """What rows of activations are called, and their numbers, where those have names."""
+    names, units = row_words(subject), unit_words(subject)
+    return [{"plate": index, "text": names[plate.name], "names": list(units.get(plate.name, ()))}
+            for index, plate in enumerate(layout.plates)
+            if plate.kind == "activation" and plate.name in names]  # fmt: skip
+
+
+def _plan(subject: Subject, sheet: Blueprint, turned: set[str]) -> dict[str, Any]:
+    """In pixels of the camera that the plates were laid out for; shapes as they are drawn."""
+    shapes = drawn_shapes(labelled(subject), turned)
+    return {
+        "headings": [{"text": h.text, "count": h.count, "x": h.x, "y": h.y, "width": h.width} for h in sheet.headings],
+        "captions": [{"tensor": c.tensor, "title": c.title, "shape": shapes[c.tensor], "x": c.x, "y": c.y,
+                      "width": c.width} for c in sheet.captions],
+        "wires": [{"points": np.round(wire.points, 2).tolist(), "arrow": wire.arrow} for wire in sheet.wires],
+        "pluses": [list(plus) for plus in sheet.pluses],
+        "rooms": {name: list(box) for name, box in sheet.rooms.items()},
+        "rows": [list(box) for box in sheet.rows],
+        "note": None if sheet.note is None else list(sheet.note),
+        "words": sheet.words,
+        "anchors": sheet.anchors.tolist(),
+        "places": sheet.places.tolist(),
+    }  # fmt: skip

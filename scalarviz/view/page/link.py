@@ -7,7 +7,6 @@ shaders, the colours and the program; a link has the rest.
 from __future__ import annotations
 
 import base64
-import json
 import re
 from functools import cache
 from pathlib import Path
@@ -19,15 +18,13 @@ from ...checks import text
 from ...errors import InputError, shown
 from ...io import write_bytes
 from ...io.atomic import StrPath
-from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded import Recorded
 from ..ink.theme import get_theme
-from ..shown.subject import subject_of
 from .document import document_of
-from .keys import GESTURES, keys_of
-from .pack import deflated, packed, text_of
-from .page import Beside, about_of, gathered, shell
-from .recorded import played
+from .pack import packed, squeezed, text_of
+from .page import GESTURES, about_of, gathered, keys_of, shell
+from .pictures import chosen
+from .recorded import at_the_end, played
 
 MOST = 8_000
 """Characters of a link: what mail, chats and browsers leave whole."""
@@ -49,36 +46,18 @@ SENTENCE = "This page plays the recorded training that a link to it holds behind
 
 
 class Link(NamedTuple):
-    """A recording as a text.
+    """A recording as a text."""
 
-    Attributes
-    ----------
-    text : str
-        The address.
-    said : str
-        What had to be left out, empty where nothing was.
-    """
-
-    text: str
-    said: str
+    text: str  # the address
+    said: str  # what had to be left out
 
 
 def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark", title: str = "") -> Link:
-    """The values of a recording's branch, at most `FRAMES` frames of it, 12 bits a number.
-
-    Raises
-    ------
-    UnknownNameError, TypeMismatchError
-        No such theme; a title or a player that is no text.
-    InputError
-        Not even two frames fit into a link.
-    """
+    """The values of a recording's branch, at most `FRAMES` frames of it, 12 bits a number."""
     look, title = get_theme(theme).name, text(title, "the title") or record.about.name
     if not text(player, "the player's address") or "#" in player:
         raise InputError(f"the player's address: got {shown(player)}; allowed: a file or a page, without #")
-    source = RecordedSource(record)
-    source.to(source.span[1])
-    subject = subject_of(source).after(source.frame())
+    source, subject, _ = at_the_end(record)
     document = document_of(subject, SIZE, look, title=title)
     base = _base()
     own = _other(document, base)
@@ -90,19 +69,17 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
     fitting = [k for k in range(len(record)) if record.shapes(k) is record.shapes(-1)]
     count = min(len(fitting), FRAMES)
     while count >= min(2, len(fitting)):
-        places = np.unique(np.linspace(0, len(fitting) - 1, count).round().astype(int))
-        frames = played(source, [(record.branch, fitting[k]) for k in places])
+        places = chosen(fitting, count)
+        frames = played(source, [(record.branch, k) for k in places])
         said = f"{len(places):,} of {len(record):,} recorded steps" if len(places) < len(record) else ""
-        beside = Beside(title, look, SIZE, ("weight",), program=said)
         told, tables = gathered(subject, frames, document, ("weight",))
         told |= {part: [_short(x) for x in told[part]] for part in NUMBERS}
         head = {
-            **told, "document": own, "about": about_of(subject, beside) | {"bits": 12},
-            "edits": [(step, what[:WORDS]) for step, what in _last(source.past.edits)],
+            **told, "document": own, "about": about_of(subject, title, said) | {"bits": 12},
+            "edits": [(edit.step, re.sub(r"\s+", " ", edit.what)[:WORDS]) for edit in source.past.edits[-EDITS:]],
             "parts": {name: packed(table, exact=False, largest=LEVELS) for name, table in tables.items()},
         }  # fmt: skip
-        data = deflated(json.dumps(head, separators=(",", ":")).encode("ascii"))
-        link = f"{player}#1.{base64.urlsafe_b64encode(data).decode('ascii').rstrip('=')}"
+        link = f"{player}#1.{base64.urlsafe_b64encode(squeezed(head)).decode('ascii').rstrip('=')}"
         if len(link) <= MOST:
             return Link(link, f"{said}: a link has {MOST:,} characters at most" if said else "")
         count = int(0.8 * count)
@@ -119,18 +96,11 @@ def _too_much(record: Recorded, document: dict[str, Any]) -> InputError:
 def player_page() -> str:
     """The page that plays links: one static file, the same for all of them."""
     head = {"document": _base(), "keys": keys_of({"weight"}), "gestures": list(map(list, GESTURES))}
-    parts = {"base": text_of(deflated(json.dumps(head, separators=(",", ":")).encode("ascii")))}
-    return shell(Beside("scalarviz"), parts, f"{SENTENCE}.", "openLink();", "link.js")
+    return shell("scalarviz", "dark", {"base": text_of(squeezed(head))}, f"{SENTENCE}.", "openLink();", "link.js")
 
 
 def write_player(path: StrPath) -> Path:
-    """Write :func:`player_page`, whole or not at all.
-
-    Raises
-    ------
-    InputError
-        It cannot be written there.
-    """
+    """Write :func:`player_page`, whole or not at all."""
     write_bytes(path, player_page().encode("utf-8"))
     return Path(path)
 
@@ -143,10 +113,6 @@ def _base() -> dict[str, Any]:
 
 def _other(own: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
     return {name: part for name, part in own.items() if name not in common or common[name] != part}
-
-
-def _last(edits: Any) -> list[tuple[int, str]]:
-    return [(edit.step, re.sub(r"\s+", " ", edit.what)) for edit in edits[-EDITS:]]
 
 
 def _short(number: float | str) -> float | str:

@@ -8,6 +8,7 @@ a weight follows from values and gradients (`led_updates`), to the bit but for s
 from __future__ import annotations
 
 import base64
+import json
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -44,32 +45,12 @@ def packed(
     led: Float32 | None = None,
     dense: bool = False,
 ) -> dict[str, Any]:
-    """A table as JSON can hold it.
+    """A float32 table (frames, columns) as JSON can hold it.
 
-    Parameters
-    ----------
-    table : ndarray of float32, shape (N, T)
-        N frames of T numbers.
-    exact : bool, optional
-        Whether every bit is kept; default: up to `EXACT` numbers.
-    largest : int
-        Otherwise: steps of a column's largest number; 2,045 are 12 bits. Of fewer than `LARGEST` steps are powers of
-        2, which take less room.
-    led : ndarray of float32, shape (N, T), optional
-        What the numbers are expected to be, where every bit is kept; whoever unpacks them has to have it.
-    dense : bool
-        Whether the data are a :func:`dense_text`, else they are base64.
-
-    Returns
-    -------
-    dict
-        ``frames``, ``columns``, ``bits`` (32 or 16), ``order`` (of `ORDERS`, or `LED`), ``data`` (deflated bytes);
-        of 16 bits also ``step`` (base64 of float32 (T,)): a number is off by half of its column's step at most.
-
-    Raises
-    ------
-    InputError
-        It is no float32 table.
+    Every bit is kept if `exact` (default: up to `EXACT` numbers); else a number is off by half of its column's ``step``
+    at most, of which the column's largest number has `largest`: 2,045 are 12 bits. Of fewer than `LARGEST` steps are
+    powers of 2, which take less room. `led` is what exact numbers are expected to be: whoever unpacks them has to have
+    it. ``data`` are deflated bytes, as a :func:`dense_text` or as base64.
     """
     if table.dtype != np.float32 or table.ndim != 2:
         raise InputError(f"a table to be packed: got {table.dtype} {table.shape}; allowed: float32 (frames, columns)")
@@ -89,13 +70,7 @@ def packed(
 
 
 def unpacked(said: dict[str, Any], led: Float32 | None = None) -> Float32:
-    """The table (N, T) of what `packed` has made; of 16 bits the rounded one, as `js/unpack.js` has it.
-
-    Raises
-    ------
-    InputError
-        The data are not as long as they are said to be.
-    """
+    """The table (N, T) of what `packed` has made; of 16 bits the rounded one, as `js/unpack.js` has it."""
     frames, columns, order = said["frames"], said["columns"], said["order"]
     whole, width = frames * columns, said["bits"] // 8
     raw = np.frombuffer(zlib.decompress(bytes_of(said["data"]), -15), np.uint8)
@@ -124,6 +99,16 @@ def deflated(data: bytes) -> bytes:
     """Compressed, without a header: what a browser calls ``deflate-raw``."""
     press = zlib.compressobj(9, zlib.DEFLATED, -15)
     return press.compress(data) + press.flush()
+
+
+def squeezed(told: object) -> bytes:
+    """JSON, deflated."""
+    return deflated(json.dumps(told, separators=(",", ":")).encode("ascii"))
+
+
+def packed_text(table: Float32, *, exact: bool | None = None, led: Float32 | None = None) -> str:
+    """A packed table as JSON."""
+    return json.dumps(packed(table, exact=exact, led=led, dense=True), separators=(",", ":"))
 
 
 def text_of(data: bytes) -> str:

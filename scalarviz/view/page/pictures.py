@@ -1,15 +1,16 @@
-"""Pictures of a scene's panels at some frames of its recording, drawn after the training, never while it runs.
+"""Pictures as bytes: the output of a notebook's cell, the last frame of a page, and panels at frames of a recording.
 
-The panels' own drawers draw them where the window's column has them, from the recorded values through the network of
-the scene, which answers at the values of any frame.
+Panels are drawn after the training, never while it runs: by their own drawers where the window's column has them, from
+the recorded values through the network of the scene, which answers at the values of any frame.
 """
 
 from __future__ import annotations
 
-import io
+import html
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from io import BytesIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from ...run.panels import LossCurve
 from ...run.questions.ranges import extent
 from ...run.scene.scene import Scene
 from ...run.sources.recording.contents import Picture
+from ..ink.axes import evenly
 from ..ink.painter import Painter
 from ..ink.places import arrange
 from ..ink.sketch import Box
@@ -27,7 +29,99 @@ from ..ink.theme import Theme, get_theme
 from ..out.offscreen import available, offscreen
 from ..panels.image import AIR
 from ..screen.side import SidePanels
-from ..shown.subject import subject_of
+from ..shown.subject import Subject, subject_of
+from ..workbench import Workbench
+from .pack import text_of
+
+Pixels = NDArray[np.uint8]
+STILL = 0.7, 55
+"""Share of the page's size, and quality, of the picture for where nothing plays."""
+
+
+def can_draw() -> bool:
+    """Whether anything can be drawn here."""
+    try:
+        return not available()
+    except MissingDependencyError:
+        return False
+
+
+def chosen(some: Sequence[int], most: int) -> list[int]:
+    """`most` of some numbers: the first, the last, and between them evenly."""
+    return [some[k] for k in evenly(len(some), most)]
+
+
+def encoded(pixels: Pixels, kind: str, **how: object) -> bytes:
+    """A picture, uint8 (H, W, 3), as a file of that kind: ``"WEBP"``, ``"JPEG"``, ``"PNG"``."""
+    from PIL import Image
+
+    buffer = BytesIO()
+    Image.fromarray(pixels).save(buffer, kind, **how)
+    return buffer.getvalue()
+
+
+def still_of(subject: Subject, frame: Frame, size: tuple[int, int], theme: str) -> bytes:
+    """The picture of a frame as WebP, smaller than a page of `size`; empty where nothing can draw."""
+    from PIL import Image
+
+    if not can_draw():
+        return b""
+    with offscreen() as canvas:
+        bench = Workbench(subject, size, theme)
+        bench.update(frame)
+        picture = Image.fromarray(canvas.render(bench.draw, size))
+    share, quality = STILL
+    small = picture.resize((max(1, round(size[0] * share)), max(1, round(size[1] * share))), Image.Resampling.LANCZOS)
+    return encoded(np.asarray(small), "WEBP", quality=quality, method=6)
+
+
+# ---- The output of a notebook's cell.
+
+WEBP, JPEG = 80, 60
+"""Qualities. A WebP takes a third of what a PNG does, and no notebook shows it as an image; a JPEG is seen where it is
+the only one: two thirds of the bytes of quality 80, and small print is as legible."""
+
+
+class Output:
+    """A picture in a notebook, in every form that somebody may look at it.
+
+    JupyterLab, VS Code and exported pages take the HTML, the only form that has words for who cannot see the picture.
+    Who takes HTML out (a viewer of untrusted files, LaTeX) finds the same picture as an image of that kind, its data as
+    a notebook holds them; who has neither finds the words.
+    """
+
+    def __init__(self, html: str, kind: str, image: str, words: str) -> None:
+        self.html, self.kind, self.image, self.words = html, kind, image, words
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> tuple[dict[str, str], object]:
+        image = {self.kind: self.image} if self.image else {}
+        # `alt` is what nbconvert's classic page says, `vscode_altText` what VS Code does, of the image
+        about = {self.kind: {"alt": self.words}, "vscode_altText": self.words} if image else {}
+        return {"text/html": self.html, **image, "text/plain": self.words}, about
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+def output_of(pixels: Pixels | None, words: str, name: str = "", *, lossless: bool = False) -> Output:
+    """A picture, uint8 (H, W, 3), or the words where none could be drawn; `name` is a class of CSS."""
+    if pixels is None:
+        classed, said = f' class="{html.escape(name, quote=True)}"' * bool(name), html.escape(words, quote=True)
+        return Output(f"<p{classed}>{said}</p>", "", "", words)
+    data = encoded(pixels, "WEBP", lossless=lossless, quality=WEBP, method=4 if lossless else 6)
+    tag = image_tag(data, "image/webp", words, name=name, width=pixels.shape[1])
+    small = encoded(pixels, "JPEG", quality=JPEG, optimize=True, progressive=True)
+    return Output(tag, "image/jpeg", text_of(small), words)
+
+
+def image_tag(data: bytes, kind: str, words: str, *, name: str = "", width: int = 0) -> str:
+    """An image in HTML that holds its own data; the words are escaped."""
+    classed, wide = f'class="{html.escape(name, quote=True)}" ' * bool(name), f' width="{width}"' * bool(width)
+    alt = html.escape(words, quote=True)
+    return f'<img {classed}alt="{alt}"{wide} src="data:{kind};base64,{text_of(data)}">'
+
+
+# ---- Panels.
 
 MOST = 24
 """Pictures of a panel."""
@@ -40,48 +134,18 @@ SCALES = (2, 1)
 LOSSY = (90, 75)
 """Qualities where pictures that are true in each pixel have no room."""
 
-Pixels = NDArray[np.uint8]
 Part = tuple[str, int, Pixels]
 """Panel, step and pixels of a picture."""
-
-
-def can_draw() -> bool:
-    """Whether anything can be drawn here."""
-    try:
-        return not available()
-    except MissingDependencyError:
-        return False
-
-
-def chosen(frames: Sequence[int], most: int) -> list[int]:
-    """`most` of some frames: the first, the last, and between them evenly."""
-    places = np.linspace(0, len(frames) - 1, min(most, len(frames))).round().astype(int)
-    return [frames[k] for k in np.unique(places)]
 
 
 def panel_pictures(
     scene: Scene, frames: Sequence[int], frame: Callable[[int], Frame], theme: str | Theme = "dark", room: int = ROOM
 ) -> list[Picture]:
-    """Pictures of the panels in the column, without the loss curve, which a time bar has.
+    """Pictures of the panels in the column, by panel and step, without the loss curve, which a time bar has.
 
-    Parameters
-    ----------
-    scene : Scene
-        Whose network and panels these are.
-    frames : sequence of int
-        Numbers of frames of its recording: of `MOST` of them there will be pictures.
-    frame : callable
-        ``frame(k)``: one of them.
-    theme : str
-    room : int
-        Bytes that all of them may take as base64: where they would be more, they are drawn smaller, then compressed
-        with loss, and in the end there are fewer.
-
-    Returns
-    -------
-    list of Picture
-        By panel and step; one that looks as the one before it is left out, and a panel that is empty at every step.
-        Empty where there is no such panel.
+    Of at most `MOST` frames of the scene's recording, whose numbers are `frames`. Where they would take more than
+    `room` bytes as base64, they are drawn smaller, then compressed with loss, and in the end there are fewer. One that
+    looks as the one before it is left out, and a panel that is empty at every step.
     """
     look, frames = get_theme(theme), chosen(frames, MOST)
     drawn: list[Part] = []
@@ -138,7 +202,7 @@ def _drawn(scene: Scene, frames: Sequence[int], frame: Callable[[int], Frame], t
 
             picture = context.render(draw, (wide * scale, high * scale))
             for name, box in boxes.items():
-                part = _cut(picture, box, scale)
+                part = cut(picture, box, scale)
                 if name not in before or not np.array_equal(part, before[name]):
                     found.append((name, now.step, part))
                     before[name] = part
@@ -146,7 +210,8 @@ def _drawn(scene: Scene, frames: Sequence[int], frame: Callable[[int], Frame], t
     return sorted((one for one in found if one[0] in seen), key=lambda one: (boxes[one[0]][1], one[1]))  # from the top
 
 
-def _cut(picture: Pixels, box: Box, scale: int) -> Pixels:
+def cut(picture: Pixels, box: Box, scale: float) -> Pixels:
+    """The panel in a box, with the air around it."""
     x, y, wide, high = box
     x, y, wide, high = (round(part * scale) for part in (x - AIR, y - AIR, wide + 2 * AIR, high + 2 * AIR))
     return np.ascontiguousarray(picture[y : y + high, x : x + wide])
@@ -159,19 +224,10 @@ def _encoded(one: Part, how: Callable[[Pixels], bytes]) -> Picture:
 
 def _lossless(pixels: Pixels) -> bytes:
     """WebP or PNG, whichever is shorter: each pixel is as it was drawn."""
-    from PIL import Image
-
-    picture, found = Image.fromarray(pixels), []
-    for kind, how in (("WEBP", {"lossless": True, "quality": 40, "method": 2}), ("PNG", {"optimize": True})):
-        file = io.BytesIO()
-        picture.save(file, kind, **how)
-        found.append(file.getvalue())
-    return min(found, key=len)
+    return min(
+        encoded(pixels, "WEBP", lossless=True, quality=40, method=2), encoded(pixels, "PNG", optimize=True), key=len
+    )
 
 
 def _lossy(quality: int, pixels: Pixels) -> bytes:
-    from PIL import Image
-
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "WEBP", quality=quality, method=4)
-    return file.getvalue()
+    return encoded(pixels, "WEBP", quality=quality, method=4)

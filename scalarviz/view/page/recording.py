@@ -15,6 +15,9 @@ from ...run.sources.played import RecordedSource
 from ...run.sources.recording.contents import Picture, write_pictures
 from ..ink.theme import get_theme
 from .comparison import Comparison, names_of
+from .link import link_of
+from .pictures import ROOM, can_draw, panel_pictures
+from .recorded import html_of, write_html
 
 
 class Recorded(recording.Recorded):
@@ -82,9 +85,11 @@ class Recorded(recording.Recorded):
         RuntimeWarning
             It has more than 10 MB.
         """
-        from .recorded import write_html
 
-        return write_html(self, path, None, self.pictures, theme=theme, size=size, title=title, frames=frames)
+        def make() -> str:
+            return html_of(self, self.pictures, theme=theme, size=size, title=title, frames=frames)
+
+        return write_html(path, [self.path], make)
 
     def save_link(self, player: str = "player.html", *, theme: str = "dark", title: str = "") -> str:
         """The branch as a link: its values stand behind the ``#``, 12 bits a number, which no browser sends anywhere.
@@ -112,8 +117,6 @@ class Recorded(recording.Recorded):
         RuntimeWarning
             Steps were left out: says how many there are.
         """
-        from .link import link_of
-
         link = link_of(self, player, theme=theme, title=title)
         if link.said:
             warnings.warn(link.said, RuntimeWarning, stacklevel=2)
@@ -158,21 +161,15 @@ class Recording(recording.Recording):
 
         Pictures of the scene's panels are drawn for it in both looks, where something can draw here.
         """
-        from ..panels.word import WordDrawer
-        from .ofscene import of_scene
-        from .pictures import ROOM
-        from .recorded import write_html
-
         with closing(self.read()) as record:
-            assert isinstance(record, Recorded)  # see `reader`
-            other = "dark" if get_theme(theme).name == "light" else "light"
-            pictures, others = (self._drawn(record, one, ROOM // 2) for one in (theme, other))
-            pictures = pictures or list(record.pictures)
-            scene = of_scene(self.subject)
-            if scene.letters is not None:  # which say more than their pictures, and of every frame
-                pictures, others = ([o for o in some if o.panel != WordDrawer.name] for some in (pictures, others))
-            return write_html(record, path, self.every, pictures, theme=theme, size=size, title=title,
-                              frames=frames, others=others, scene=scene)  # fmt: skip
+
+            def make() -> str:
+                other = "dark" if get_theme(theme).name == "light" else "light"
+                pictures, others = (self._drawn(record, one, ROOM // 2) for one in (theme, other))
+                return html_of(record, pictures or record.pictures, theme=theme, size=size, title=title, frames=frames,
+                               others=others, scene=self.subject)  # fmt: skip
+
+            return write_html(path, [record.path], make, self.every)
 
     def save_link(self, player: str = "player.html", *, theme: str = "dark", title: str = "") -> str:
         """What is recorded so far as a link; see :meth:`Recorded.save_link`."""
@@ -180,16 +177,14 @@ class Recording(recording.Recording):
             assert isinstance(record, Recorded)  # see `reader`
             return record.save_link(player, theme=theme, title=title)
 
-    def _drawn(self, record: Recorded, theme: str = "dark", room: int | None = None) -> list[Picture]:
+    def _drawn(self, record: recording.Recorded, theme: str = "dark", room: int = ROOM) -> list[Picture]:
         """Pictures of the panels of the scene that is recorded, at frames of the network that it has now."""
-        from .pictures import ROOM, can_draw, panel_pictures
-
         scene = self.subject
         if not isinstance(scene, Scene) or not scene.panels or not can_draw():
             return []
         now = [(tensor.name, tensor.shape) for tensor in scene.run.tensors]
         fitting = [k for k in range(len(record)) if [(t.name, t.shape) for t in record.shapes(k).tensors] == now]
-        return panel_pictures(scene, fitting, record.frame, theme, ROOM if room is None else room)
+        return panel_pictures(scene, fitting, record.frame, theme, room)
 
 
 def load_recording(path: StrPath) -> Recorded:

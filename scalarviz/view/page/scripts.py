@@ -1,4 +1,4 @@
-"""The page's scripts, joined: the ES modules of ``js/`` that an entry needs, as one text without imports.
+"""The program of a page as text: the scripts of ``js/`` joined, the style sheets, and the window's shaders.
 
 An inline script cannot import from a file, and nothing may be fetched; so the modules that one needs are put before it
 and what makes them modules is taken out. Two rules for their text make that safe, and a test reads every file for
@@ -11,8 +11,13 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from ...errors import InputError, UnknownNameError, listing, shown
+from .. import glsl
+from ..cubes.atlas import LEAST
+from ..cubes.shader import vertex
+from ..ink.theme import THEMES
 
 FOLDER = Path(__file__).with_name("js")
 
@@ -29,13 +34,7 @@ def script_names() -> list[str]:
 
 @cache
 def script(name: str) -> str:
-    """The text of one file.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such file.
-    """
+    """The text of one file."""
     if name not in script_names():
         raise UnknownNameError(f"script {shown(name)} is not known; allowed: {listing(script_names())}")
     return (FOLDER / name).read_text(encoding="utf-8")
@@ -55,15 +54,7 @@ def names_of(text: str) -> list[str]:
 
 
 def order(*entries: str) -> list[str]:
-    """The files that the entries need, each after those that it imports.
-
-    Raises
-    ------
-    UnknownNameError
-        A file that does not exist.
-    InputError
-        Files that import each other in a circle.
-    """
+    """The files that the entries need, each after those that it imports."""
     found: list[str] = []
 
     def visit(name: str, way: tuple[str, ...]) -> None:
@@ -80,45 +71,124 @@ def order(*entries: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """One file's text without what makes it a module.
-
-    Raises
-    ------
-    InputError
-        An import or export in another form than this module's text allows.
-    """
-    bare = _EXPORT.sub("", _IMPORT.sub("", text))
-    left = _LEFT.search(bare)
+    """One file's text without what makes it a module."""
+    found = _EXPORT.sub("", _IMPORT.sub("", text))
+    left = _LEFT.search(found)
     if left:
         raise InputError(
             f"scripts.plain: {shown(left[0])} cannot be joined; allowed: "
             'import { a, b } from "./name.js"; and export before function, class, const, let'
         )
-    return bare.strip() + "\n"
+    return found.strip() + "\n"
 
 
 @cache
 def joined(*entries: str) -> str:
-    """One text for an inline script, or, with an ``export default`` after it, for a module.
-
-    Parameters
-    ----------
-    *entries : str
-        Names of files, such as ``"page.js"``; what they import comes with them, once.
-
-    Returns
-    -------
-    str
-        Its names are at the top: in an inline script of its own the page sees them.
-
-    Raises
-    ------
-    UnknownNameError, InputError
-        As :func:`order` and :func:`plain` say, and for two files that have a name in common.
-    """
+    """One text of those files and all that they import: an inline script, or, with an ``export default``, a module."""
     files, owner = order(*entries), dict[str, str]()
     for file in files:
         for name in names_of(script(file)):
             if owner.setdefault(name, file) != file:
                 raise InputError(f"scripts {owner[name]} and {file} both have {name!r}: joined they share one scope")
     return '"use strict";\n' + "\n".join(plain(script(file)) for file in files)
+
+
+_COMMENTS = re.compile(r"^[ \t]*(?:/\*\*?[^\n]*?\*/|/\*\*.*?\*/|//[^\n]*)[ \t]*\n", re.MULTILINE | re.DOTALL)
+
+
+def bare(text: str) -> str:
+    """A script without comment lines, indentation and empty lines; no text between backticks may go over lines."""
+    return re.sub(r"\n\s*", "\n", _COMMENTS.sub("", text)).strip() + "\n"
+
+
+@cache
+def read(name: str) -> str:
+    """The text of a file beside this one, such as ``"cell.css"``; empty where there is none."""
+    path = Path(__file__).with_name(name)
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def colours_of() -> str:
+    """The themes' colours as variables of a style sheet."""
+    names = ("background", "glow", "panel", "tray", "border", "text1", "text2", "text3", "grid", "selection", "pulse")
+    colours = {name: " ".join(f"--{part}: {getattr(theme, part)};" for part in names) for name, theme in THEMES.items()}
+    return "\n".join(
+        f":root[data-theme={name}] {{ color-scheme: {name}; {said} --gradient: {THEMES[name].gradient[3]}; }}"
+        for name, said in colours.items()
+    )
+
+
+# ---- The window's shaders as a browser's: GLSL 1.20 into GLSL ES 3.00, by a few rules for words.
+
+PARTS = ("common", "marks", "walk", "average")
+"""Of the fragment shader of the cubes; ``fragmentOf`` of ``cubes.js`` joins them as `cubes.shader.fragment` does."""
+WHOLE = ("glow", "tray", "flow")
+
+
+def programs() -> dict[str, str]:
+    """Texts by name: ``head``, ``vertex`` and parts of the cubes, of which the browser makes variants; whole others."""
+    found = {name: translated(glsl.read(f"cubes_{name}"), "fragment") for name in PARTS}
+    for name in WHOLE:
+        found[f"{name}_vertex"], found[name] = pair(*glsl.program(name))
+    return {"head": HEADS["fragment"], "vertex": es300(vertex(), "vertex"), "least": f"{LEAST:g}", **found}
+
+
+Kind = Literal["vertex", "fragment"]
+
+RULES: dict[str, tuple[tuple[str, str], ...]] = {
+    "vertex": ((r"\battribute\b", "in"), (r"\bvarying\b", "out")),
+    "fragment": ((r"\btexture2D\b", "texture"), (r"\bvarying\b", "in"), (r"\bgl_FragColor\b", "o_colour")),
+}
+"""What a word becomes, by the kind of shader."""
+
+HEADS = {
+    "vertex": "#version 300 es\nprecision highp float; precision highp int; precision highp sampler2D;\n",
+    "fragment": "#version 300 es\nprecision highp float; precision highp int; precision highp sampler2D;\n"
+    "out vec4 o_colour;\n",
+}
+"""What stands before the text: the first line has to be the version."""
+
+_VERSION = re.compile(r"^[ \t]*#version[ \t]+120[ \t]*\n", re.MULTILINE)
+_COMMENT = re.compile(r"[ \t]*(?://[^\n]*|/\*.*?\*/)", re.DOTALL)
+# of GLSL 1.20 (specification, chapters 3, 4, 7 and 8), what ES 3.00 does not have or has under another name
+_GONE = re.compile(
+    r"\b(?:attribute|varying|(?:texture|shadow)[123]D\w*|textureCube\w*|ftransform|noise[1234]|"
+    r"gl_(?:FragColor|FragData|Vertex|Normal|Color|SecondaryColor|MultiTexCoord\d|FogCoord|ClipVertex|FrontColor|"
+    r"BackColor|FrontSecondaryColor|BackSecondaryColor|TexCoord|FogFragCoord|ModelView\w*|Projection\w*|NormalMatrix|"
+    r"NormalScale|TextureMatrix\w*|DepthRangeParameters|Clip\w*|Point|Light\w*|Front\w*Material|Back\w*Material|Fog))\b"
+    r"|^[ \t]*#version\b",
+    re.MULTILINE,
+)
+
+
+def stripped(text: str) -> str:
+    """A shader without comments, indentation and empty lines; what it computes stays."""
+    lines = (re.sub(r"[ \t]+", " ", line).strip() for line in _COMMENT.sub("", text).splitlines())
+    return "\n".join(filter(None, lines)) + "\n"
+
+
+def translated(text: str, kind: Kind) -> str:
+    """A shader of GLSL 1.20, or a part of one, in the words of ES 3.00, without the head."""
+    if kind not in RULES:
+        raise UnknownNameError(f"kind of shader {shown(kind)} is not known; allowed: {listing(RULES)}")
+    found = stripped(_VERSION.sub("", text))
+    for pattern, word in RULES[kind]:
+        found = re.sub(pattern, word, found)
+    left = _GONE.search(found)
+    if left:
+        raise InputError(
+            f"es300: {shown(left[0].strip())} of GLSL 1.20 has no rule in a {kind} shader; "
+            f"write it without, or add a rule to {__name__}"
+        )
+    return found
+
+
+def es300(text: str, kind: Kind) -> str:
+    """A whole shader in GLSL ES 3.00, as WebGL 2 compiles it."""
+    found = translated(text, kind)
+    return HEADS[kind] + found
+
+
+def pair(vertex: str, fragment: str) -> tuple[str, str]:
+    """Both shaders of a program: ``pair(*glsl.program("tray"))``."""
+    return es300(vertex, "vertex"), es300(fragment, "fragment")

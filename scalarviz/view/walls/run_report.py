@@ -26,12 +26,10 @@ from ...sweep.results import Results
 from ..ink.axes import evenly
 from ..ink.svg import svg_of
 from ..ink.theme import Theme, get_theme
-from ..page.ofscene import of_scene
-from ..page.page import colours_of
 from ..page.pictures import can_draw, chosen, panel_pictures
 from ..page.recorded import html_of
 from ..page.recording import Recorded, Recording
-from ..panels.word import WordDrawer
+from ..page.scripts import colours_of
 from .run_faces import Thumbs
 from .run_plots import figures, sentence
 from .runs import (
@@ -240,13 +238,10 @@ def _same(scene: Scene, runs: Runs, result: Result) -> str:
 
 
 def _page(scene: Scene, record: Recorded, theme: str, title: str) -> str:
-    extra = of_scene(scene)
     pictures = []
     if can_draw() and scene.panels:
         pictures = panel_pictures(scene, chosen(range(len(record)), PICTURES), record.frame, theme, ROOM)
-    if extra.letters is not None:  # which say more than their pictures
-        pictures = [one for one in pictures if one.panel != WordDrawer.name]
-    return html_of(record, pictures, theme=theme, size=SIZE, title=title, frames=FRAMES + 1, scene=extra)
+    return html_of(record, pictures, theme=theme, size=SIZE, title=title, frames=FRAMES + 1, scene=scene)
 
 
 def frame_of(page: str, title: str) -> str:

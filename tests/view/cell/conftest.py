@@ -99,7 +99,7 @@ def cell():
     opened, before = [], set(threading.enumerate())
 
     def make(x, hide=(), controls=True, size=(240, 200)):
-        opened.append(Shown(x, size, hide, controls, "", ""))
+        opened.append(Shown(x, size, hide, controls))
         return opened[-1]
 
     yield make

@@ -1,4 +1,7 @@
-"""What a cell leaves behind and what it costs: no thread, no bit, at most thirty messages a second, two unanswered."""
+"""The life of a cell and what it costs: tabs, a cell run twice, everybody gone, a socket that breaks.
+
+No thread stays, no bit differs, at most thirty messages go in a second and two are unanswered.
+"""
 
 import itertools
 import threading
@@ -8,9 +11,10 @@ import numpy as np
 import pytest
 
 from scalarviz import Weight
+from scalarviz.errors import StateError
 from scalarviz.run.edits import SetFrozen, SetWeights
+from scalarviz.run.worker import Worker
 from scalarviz.view.cell.channel import RATE, UNANSWERED
-from scalarviz.view.cell.shown import Shown
 
 PATIENT = 60.0
 """Seconds: a machine may be slow."""
@@ -27,12 +31,109 @@ def until(condition, seconds=30.0):
         time.sleep(0.01)
 
 
+def test_two_tabs_see_the_same(cell, watch, scene):
+    shown, before = cell(scene), of_cells()
+    one = watch(shown, "one")
+    one.do("step", 3)
+    one.wait(lambda p: p.step == 3)
+    assert len(of_cells() - before) == 2  # the cell's and its worker's; none before somebody looked
+    two = watch(shown, "two")
+    two.wait(lambda p: p.step == 3)
+    assert np.array_equal(one.values, two.values)
+    assert two.known["head"] == one.known["head"]
+    two.do("step", 2)
+    for page in (one, two):
+        page.wait(lambda p: p.step == 5)
+
+
+def test_a_second_cell_takes_the_run_over(cell, watch, scene):
+    first = watch(cell(scene))
+    first.do("toggle_run")
+    first.wait(lambda p: p.step > 2)
+    second = watch(cell(scene))
+    second.wait(lambda p: p.step > 2)
+    first.wait(lambda p: p.other and p.other[-1] == {"kind": "over", "why": "shown by another cell now"})
+    assert not first.shown.session.alive
+    first.ready()  # a page that does not know yet cannot take it back
+    first.wait(lambda p: len(p.other) >= 2)
+    at = second.step
+    second.do("step", 1)
+    second.wait(lambda p: p.step > at)
+
+
+@pytest.mark.parametrize(("after", "gone"), [("LEFT", True), ("ASLEEP", False)])
+def test_with_nobody_there_or_heard_of_it_sleeps_until_somebody_comes(cell, watch, scene, monkeypatch, after, gone):
+    monkeypatch.setattr(f"scalarviz.view.cell.shown.{after}", 0.3)
+    page = watch(cell(scene))
+    page.wait(lambda p: p.step == 0)
+    if gone:
+        page.do("toggle_run")
+        page.wait(lambda p: p.step > 2)
+        page.say(kind="gone")
+    until(lambda: not page.shown.session.alive)
+    assert scene.run._store.gate is None
+    steps = scene.run.steps
+    page.ready()
+    page.do("step", 2)
+    page.wait(lambda p: p.step == steps + 2)
+
+
+def test_a_run_that_a_window_has_is_said(cell, watch, scene):
+    with Worker(scene.run):
+        page = watch(cell(scene))
+        page.wait(lambda p: p.other)
+        assert page.other[0]["kind"] == "trouble"
+        assert "another Worker trains this run" in page.other[0]["why"]
+        with pytest.raises(StateError, match="another Worker"):
+            page.shown.act("step")
+
+
+def test_a_cell_may_be_closed_twice_while_others_call_it(cell, watch, scene):
+    page, said = watch(cell(scene)), []
+    page.wait(lambda p: p.step == 0)
+
+    def press():
+        try:
+            while True:
+                page.shown.act("step")
+        except StateError as error:
+            said.append(str(error))
+
+    threads = [threading.Thread(target=press, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.3)
+    page.shown.close()
+    page.shown.close()
+    for thread in threads:
+        thread.join(20)
+    with pytest.raises(StateError, match="closed"):
+        page.shown.update()
+    page.do("step")
+    assert page.other[-1]["kind"] == "over"
+    assert len(said) == 3
+    assert all("closed" in one for one in said)
+    assert scene.run._store.gate is None
+
+
+def test_frames_that_a_broken_socket_swallowed_come_again(cell, watch, scene):
+    page = watch(cell(scene))
+    page.wait(lambda p: p.step == 0)
+    former, lost = page.shown.post, threading.Event()
+    page.shown.post = lambda content, buffers: lost.set()
+    page.do("step", 4)
+    assert lost.wait(10)
+    page.shown.post = former
+    page.ready()
+    page.wait(lambda p: p.step == 4)
+
+
 @pytest.mark.ci  # each draws the picture that stays
-def test_twenty_cells_of_one_run_leave_no_thread(watch, scene):
+def test_twenty_cells_of_one_run_leave_no_thread(cell, watch, scene):
     """Closed, run again without a close, gone: whoever comes next has the run, and in the end nobody is left."""
     before, made = of_cells(), []
     for turn in range(20):
-        made.append(Shown(scene, (240, 200), (), True, "", ""))
+        made.append(cell(scene))
         page = watch(made[-1], f"place {turn}")
         made[-1].act("step")
         page.wait(lambda p: p.frames)
@@ -41,24 +142,19 @@ def test_twenty_cells_of_one_run_leave_no_thread(watch, scene):
         elif turn % 3 == 1:
             page.say(kind="gone")
     assert len(of_cells() - before) <= 4  # of the last cell, and of one that ends
-    for shown in made:
-        shown.session.close(PATIENT)
+    made[-1].session.close(PATIENT)
     until(lambda: of_cells() <= before)
     assert scene.run._store.gate is None
 
 
-WAYS = ("step", "micro", "rate", "weight", "freeze")
-
-
 def happened(rng, count):
-    """A random session: what is done, with its numbers."""
-    found = []
+    """A random session: what is done, to which weight, with its number."""
     for _ in range(7):
-        way = WAYS[rng.integers(len(WAYS))]
-        numbers = {"step": int(rng.integers(1, 9)), "micro": int(rng.integers(1, 12)), "freeze": 0,
-                   "rate": float(rng.choice([0.5, 0.25, 0.125])), "weight": float(rng.normal())}  # fmt: skip
-        found.append((way, int(rng.integers(count)), numbers[way]))
-    return [*found, ("step", 0, 5)]
+        way = str(rng.choice(["step", "micro", "rate", "weight", "freeze"]))
+        number = {"step": int(rng.integers(1, 9)), "micro": int(rng.integers(1, 12)), "freeze": 0,
+                  "rate": float(rng.choice([0.5, 0.25, 0.125])), "weight": float(rng.normal())}[way]  # fmt: skip
+        yield way, int(rng.integers(count)), number
+    yield "step", 0, 5
 
 
 @pytest.mark.parametrize(
@@ -69,7 +165,6 @@ def test_watched_and_touched_training_has_the_bits_of_the_same_edits_unwatched(c
     scene, alone = made(name, engine=engine), made(name, engine=engine).run
     page = watch(cell(scene, hide=("panels",)))
     page.wait(lambda p: p.frames)
-    count = len(scene.run.values)
 
     def at_rest(play):
         play.viewer.worker.settle()
@@ -78,7 +173,7 @@ def test_watched_and_touched_training_has_the_bits_of_the_same_edits_unwatched(c
     def settle():
         until(lambda: page.shown.session.call(at_rest))
 
-    for way, index, number in happened(np.random.default_rng(seed), count):
+    for way, index, number in happened(np.random.default_rng(seed), len(scene.run.values)):
         if way == "step":
             page.do("step", number)
             alone.step(number)
@@ -110,7 +205,7 @@ def test_watched_and_touched_training_has_the_bits_of_the_same_edits_unwatched(c
 
 
 def test_at_most_thirty_messages_a_second_and_two_unanswered(cell, watch, scene):
-    """A browser that draws only the newest of what has come, now and then; and one that is dead."""
+    """A browser that draws only the newest of what has come, now and then; and one that is dead or hidden."""
     page = watch(cell(scene, hide=("panels",)), answers=False)
     began, seen = time.monotonic(), 0
     page.do("toggle_run")
@@ -125,6 +220,9 @@ def test_at_most_thirty_messages_a_second_and_two_unanswered(cell, watch, scene)
     steps = scene.run.steps
     until(lambda: scene.run.steps > steps + 30)  # nobody answers any more: training goes on
     assert page.shown.channel.sent - answered <= UNANSWERED
+    page.answers = True
+    page.answer(page.frames[-1][0]["number"])
+    page.wait(lambda p: p.step > steps + 30)
 
 
 @pytest.mark.gl

@@ -4,6 +4,7 @@ import base64
 import importlib
 import io
 import re
+import sys
 import types
 
 import nbformat
@@ -13,10 +14,11 @@ from PIL import Image
 
 import scalarviz as sv
 from scalarviz import nn
-from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
-from scalarviz.view.cell.still import output_of
-from scalarviz.view.cell.widget import heard_where_sent
+from scalarviz.errors import InputError, MissingDependencyError, TypeMismatchError, UnknownNameError
+from scalarviz.view.cell.live import heard_where_sent, live_class
 from scalarviz.view.described import words_of
+from scalarviz.view.page.pictures import output_of
+from scalarviz.view.shown.subject import subject_of
 
 pytestmark = pytest.mark.gl
 
@@ -33,6 +35,8 @@ CELLS = [
     "weights = [sv.Weight(0.5, name='a')]\nv = sv.live(weights, size=(240, 200))\nv",
     "weights[0].data = 0.25\nv.update(loss=0.5)\nprint(threads())",
 ]
+SHOWN = (1, 4, 5, 6)
+"""The cells that show something."""
 
 
 @pytest.fixture(scope="module")
@@ -44,114 +48,71 @@ def notebook():
     return made
 
 
-def outputs(notebook, cell, kind="display_data"):
-    return [one for one in notebook.cells[cell].outputs if one.output_type == kind]
+def decoded(data):
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB")).astype(int)
 
 
-def picture(output):
-    image = r'<img class="(scalarviz-still-\w+)" alt="([^"]+)" width="\d+" src="data:image/webp;base64,(.+)">'
-    found = re.fullmatch(image, output.data["text/html"])
-    return found[1], found[2], np.asarray(Image.open(io.BytesIO(base64.b64decode(found[3]))).convert("RGB"))
-
-
-def printed(notebook, cell):
-    return "".join(one.text for one in outputs(notebook, cell, "stream") if one.name == "stdout")
-
-
-def test_the_output_is_the_widget_and_below_it_the_picture(notebook):
-    widget, still = outputs(notebook, 1)
-    assert "application/vnd.jupyter.widget-view+json" in widget.data
-    _, words, pixels = picture(still)
-    assert pixels.shape == (240, 320, 3)
-    assert pixels.std() > 20  # cubes, not an empty ground
-    assert words.startswith("rgb, step 25, loss 0.")
-
-
-def test_the_picture_is_that_of_the_step_where_it_was_closed(notebook):
-    module = __import__("scalarviz.scenes.rgb", fromlist=["build"])
+def test_the_output_is_the_widget_and_below_it_the_same_picture_in_every_form(notebook):
+    names = set()
+    for cell in SHOWN:
+        widget, still = (one for one in notebook.cells[cell].outputs if one.output_type == "display_data")
+        assert "application/vnd.jupyter.widget-view+json" in widget.data
+        image = r'<img class="(scalarviz-still-\w+)" alt="([^"]+)" width="\d+" src="data:image/webp;base64,(.+)">'
+        name, words, data = re.fullmatch(image, still.data["text/html"]).groups()
+        names.add(name)
+        assert decoded(data).std() > 20  # cubes, not an empty ground
+        assert np.abs(decoded(still.data["image/jpeg"]) - decoded(data)).mean() < 4  # for who shows no HTML
+        assert still.data["text/plain"] == still.metadata["image/jpeg"]["alt"] == words
+        if cell == 1:
+            assert words.startswith("rgb, step 25, loss 0.")
+            picture = decoded(data)
+    assert len(names) == len(SHOWN)  # each has a place of its own
+    module = importlib.import_module("scalarviz.scenes.rgb")
     scene = module.build(module.Options())
     scene.run.step(25)
-    wanted = sv.render(scene, (320, 240), theme="light").astype(int)
-    _, _, pixels = picture(outputs(notebook, 1)[1])
-    far = np.abs(pixels.astype(int) - wanted).max(2) > 48  # what WebP loses at edges
-    assert far.mean() < 0.02
-    scene.run.to(0)
-    begun = sv.render(scene, (320, 240), theme="light").astype(int)
-    assert (np.abs(pixels.astype(int) - begun).max(2) > 48).mean() > 0.02
+    for step, share in ((25, (0.0, 0.02)), (0, (0.02, 1.0))):  # that of the step where it was closed
+        scene.run.to(step)
+        far = np.abs(picture - sv.render(scene, (320, 240), theme="light").astype(int)).max(2) > 48  # WebP loses edges
+        assert share[0] <= far.mean() < share[1]
 
 
-def test_no_thread_before_anybody_looks_and_none_after_the_close(notebook):
-    assert printed(notebook, 2) == "[]\n"
-    assert printed(notebook, 3) == "25 Live(rgb)\nNone\n"
-    assert printed(notebook, 7) == "[]\n"
+def test_nothing_fails_or_stays_and_no_thread_is_there_before_anybody_looks(notebook):
+    outputs = [[one for one in cell.outputs if one.output_type in ("stream", "error")] for cell in notebook.cells]
+    said = {
+        k: ({one.name for one in some}, "".join(one.text for one in some)) for k, some in enumerate(outputs) if some
+    }
+    assert said == {2: ({"stdout"}, "[]\n"), 3: ({"stdout"}, "25 Live(rgb)\nNone\n"), 7: ({"stdout"}, "[]\n")}
 
 
-def test_nothing_is_printed_and_nothing_fails(notebook):
-    streams = [one for cell in notebook.cells for one in cell.outputs if one.output_type == "stream"]
-    assert [one.text for one in streams if one.name == "stderr"] == []
-    assert not [one for cell in notebook.cells for one in cell.outputs if one.output_type == "error"]
-
-
-def test_every_cell_has_a_picture_of_its_own(notebook):
-    names = [picture(outputs(notebook, cell)[1])[0] for cell in (1, 4, 5, 6)]
-    assert len(set(names)) == 4
-
-
-def test_a_picture_in_an_output_is_escaped():
-    said = output_of("a", None, 'x"><script>alert(1)</script>').html
-    assert "<script" not in said
+def test_words_say_what_is_drawn_and_are_escaped():
+    said = output_of(None, 'x"><script>alert(1)</script>', "a").html
     assert said == '<p class="a">x&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;</p>'
+    assert words_of("linear", subject_of(nn.Linear(2, 3)).frame(), counted=False) == "linear: 9 numbers as cubes"
 
 
-def test_the_output_has_the_same_picture_for_who_shows_no_html_and_words_for_who_shows_none(notebook):
-    for cell in (1, 4, 5, 6):
-        output = outputs(notebook, cell)[1]
-        _, words, pixels = picture(output)
-        image = Image.open(io.BytesIO(base64.b64decode(output.data["image/jpeg"])))
-        assert np.abs(np.asarray(image.convert("RGB")).astype(int) - pixels).mean() < 4
-        assert output.data["text/plain"] == words
-        assert output.metadata["image/jpeg"]["alt"] == words
+REFUSED = {
+    "live: the display must be one of values, pictures": [{"display": "video"}, {"display": None}],
+    "size": [{"size": (10, 10)}, {"size": "large"}],
+    "hide is several names": [{"hide": 3}, {"hide": [3]}],
+    "hide has 'speed'; there are": [{"hide": ("speed",)}],
+    "live: controls": [{"controls": "yes"}],
+}
 
 
-def test_words_say_what_is_drawn():
-    frame = nn.Linear(2, 3)
-    subject = sv.view.shown.subject.subject_of(frame)
-    assert words_of("linear", subject.frame(), counted=False) == "linear: 9 numbers as cubes"
-
-
-@pytest.mark.parametrize("bad", [None, 3, "rgb", object(), [], {}])
-def test_what_has_no_weights_is_refused(bad):
-    with pytest.raises((TypeMismatchError, InputError)):
-        sv.live(bad)
-
-
-@pytest.mark.parametrize(
-    ("named", "error", "said"),
-    [
-        ({"display": "video"}, InputError, "live: the display must be one of values, pictures"),
-        ({"display": None}, InputError, "got None"),
-        ({"size": (10, 10)}, InputError, "160"),
-        ({"size": "large"}, InputError, "size"),
-        ({"hide": 3}, TypeMismatchError, "hide is several names"),
-        ({"hide": [3]}, TypeMismatchError, "hide is several names"),
-        ({"hide": ("speed",)}, UnknownNameError, "hide has 'speed'; there are"),
-        ({"controls": "yes"}, TypeMismatchError, "live: controls"),
-    ],
-)
-def test_bad_arguments_are_said(named, error, said):
-    with pytest.raises(error, match=re.escape(said)):
+@pytest.mark.parametrize(("said", "named"), [(said, named) for said, some in REFUSED.items() for named in some])
+def test_bad_arguments_and_what_has_no_weights_are_refused(said, named):
+    with pytest.raises((TypeMismatchError, InputError, UnknownNameError), match=said):
         sv.live(nn.Linear(2, 2), **named)
+    for bad in (None, 3, "rgb", object(), [], {}):
+        with pytest.raises((TypeMismatchError, InputError)):
+            sv.live(bad)
 
 
 def test_without_the_package_it_says_what_to_install(monkeypatch):
-    import sys
-
-    from scalarviz.view.cell.widget import live_class
-
     live_class.cache_clear()
     monkeypatch.setitem(sys.modules, "anywidget", None)
     try:
-        with pytest.raises(sv.errors.MissingDependencyError, match=re.escape("pip install 'scalarviz[notebook]'")):
+        with pytest.raises(MissingDependencyError, match=re.escape("pip install 'scalarviz[notebook]'")):
             sv.live(nn.Linear(2, 2))
     finally:
         live_class.cache_clear()
@@ -161,8 +122,7 @@ def test_what_the_browser_says_is_heard_in_the_shell_that_it_is_said_to():
     """ipykernel answers a comm where it was last used from, which of a thread's frames is the shell that is busy."""
     comm = importlib.import_module("ipykernel.comm.comm").BaseComm(primary=False)
     comm._reply_subshell_id = None  # the main shell, which runs a cell
-    widget = types.SimpleNamespace(comm=comm)
-    heard_where_sent(widget)
+    heard_where_sent(types.SimpleNamespace(comm=comm))
     if hasattr(comm, "_reply_subshell_for"):  # from 7.4 on
         assert comm._reply_subshell_for({"content": {"kind": "drawn"}}, "the browser's") == "the browser's"
     heard_where_sent(types.SimpleNamespace(comm=None))  # nobody there: marimo's, or no kernel

@@ -1,0 +1,170 @@
+"""What a saved notebook shows without a kernel: the last picture of a live cell (`Still`), a recording (`player`)."""
+
+from __future__ import annotations
+
+import html
+from contextlib import closing
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...checks import text
+from ...errors import InputError, MissingDependencyError, ScalarvizError, TypeMismatchError, shown
+from ...run.sources import recording
+from ..described import words_of
+from ..ink.places import check_size
+from ..ink.text import loss_text
+from ..ink.theme import get_theme
+from ..out.offscreen import offscreen
+from ..page.pictures import Output, Pixels, output_of
+from ..page.recorded import at_the_end, html_of
+from ..workbench import Workbench
+
+if TYPE_CHECKING:
+    from ...run.core.frame import Frame
+    from ..shown.subject import Subject
+
+
+def picture_of(subject: Subject, frame: Frame, size: tuple[int, int], theme: str) -> Pixels:
+    """A frame of a subject as it stands in a window; MissingDependencyError where nothing can draw."""
+    canvas = offscreen()
+    if not canvas.here:
+        raise MissingDependencyError("no OpenGL in this thread: on this system only the first one can draw")
+    with canvas:
+        bench = Workbench(subject, size, theme)
+        facts = subject.source.facts
+        bench.update(frame, "" if facts is None else facts.engine)
+        return canvas.render(bench.draw, size)
+
+
+class Still:
+    """The second output of a cell: a picture below the widget, which hides it while it lives.
+
+    A widget's own output is blank where nobody serves it. The picture is drawn here, not by the browser: a notebook
+    without a browser has it too, and there is no second WebGL context. `name` is a class of CSS that no other output
+    has; also what the output is found by.
+    """
+
+    def __init__(self, name: str, title: str) -> None:
+        self.name, self._title = name, title
+        self.theme = "light"
+        self._place: Any = None
+        self.output = Output("", "", "", title)
+
+    @property
+    def html(self) -> str:
+        """What most notebooks show of it."""
+        return self.output.html
+
+    def draw(self, subject: Subject, frame: Frame, size: tuple[int, int]) -> None:
+        """Make it that of a frame."""
+        words = words_of(self._title, frame, subject.source.counted, which=subject.step_loss)
+        try:
+            picture: Pixels | None = picture_of(subject, frame, size, self.theme)
+        except ScalarvizError as error:
+            picture, words = None, f"{words} ({error})"
+        self.output = output_of(picture, words, self.name)
+
+    def show(self) -> None:
+        """Put it below what the cell has shown, where there is a notebook."""
+        notebook: Any = import_module("IPython.display")
+        self._place = notebook.display(self.output, display_id=self.name)
+
+    def renew(self) -> None:
+        """Replace it wherever it stands."""
+        if self._place is not None:
+            self._place.update(self.output)
+
+
+# ---- Recordings
+
+SIZE = (720, 560)
+"""Pixels of a player in a cell."""
+
+
+class Player(Output):
+    """A page in a sandboxed frame, and a picture for where frames are taken out.
+
+    JupyterLab takes frames out of a notebook that is not trusted, and prefers HTML to every other form; so the picture
+    stands in the same HTML. While there is a frame it is hidden.
+
+    Attributes
+    ----------
+    page : str
+        The whole page, as :meth:`~scalarviz.view.page.recording.Recorded.save_html` writes it.
+    """
+
+    def __init__(self, page: str, still: Pixels | None, words: str, size: tuple[int, int]) -> None:
+        self.page, below, said = page, output_of(still, words), html.escape(words, quote=True)
+        frame = (  # it may run scripts: it has an origin of its own, and reaches nothing of the notebook
+            f'<iframe class="scalarviz-player" sandbox="allow-scripts" loading="lazy" title="{said}" '
+            f'style="width: 100%; max-width: {size[0]}px; height: {size[1]}px; border: 0" '
+            f'srcdoc="{html.escape(page, quote=True)}"></iframe>'
+        )
+        hides = "<style>.scalarviz-player + * { display: none; }</style>"
+        super().__init__(f"<div>{hides}{frame}{below.html}</div>", below.kind, below.image, words)
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return f"Player({self.words})"
+
+
+def player(
+    record: Any, *, size: tuple[int, int] | None = None, theme: str = "light", title: str = "",
+    frames: int | None = None,
+) -> Player:  # fmt: skip
+    """Show a recording in a notebook's cell; it plays in the saved notebook, and as a web page, without Python.
+
+    Parameters
+    ----------
+    record : Recording, Recorded or path
+        What ``sv.Recording`` made, or its file. One that is still being recorded is shown as far as it is.
+    size : (int, int), optional
+        Width and height in pixels; default: 720 x 560.
+    theme : {"light", "dark"}
+        The look that it opens with; a key changes it.
+    title : str
+        Default: the name of what was recorded.
+    frames : int, optional
+        The most frames that it shows, evenly chosen; default: all. Each notebook that shows it holds them.
+
+    Returns
+    -------
+    Player
+        The output of a cell that ends with it.
+
+    Raises
+    ------
+    TypeMismatchError, InputError, UnknownNameError, FileFormatError
+        Something that is no recording, or has no frame; a size, theme or number that is none.
+
+    Notes
+    -----
+    In a notebook that is not trusted, and where scripts are off, the last step stands there as a picture.
+    """
+    pixels = SIZE if size is None else check_size(size)
+    look, title = get_theme(theme).name, text(title, "player: the title")
+    if isinstance(record, str | Path | recording.Recording):
+        opened = record.read() if isinstance(record, recording.Recording) else recording.Recorded(record)
+        with closing(opened) as read:
+            return player(read, size=pixels, theme=look, title=title, frames=frames)
+    if not isinstance(record, recording.Recorded):
+        raise TypeMismatchError(
+            f"player: got {type(record).__name__} {shown(record)}; allowed: what sv.Recording makes, or its file. For "
+            "a scene that trains in the cell: sv.live(scene)"
+        )
+    if not len(record):
+        raise InputError("player: nothing is recorded yet; let the run do some steps first")
+    page = html_of(record, record.pictures, theme=look, size=pixels, title=title, frames=frames)
+    finite = [float(loss) for loss in record.loss if loss == loss]
+    fall = f", loss {loss_text(finite[0])} to {loss_text(finite[-1])}" if finite else ""
+    steps = f"steps {int(record.steps[0]):,} to {int(record.steps[-1]):,}"
+    words = f"{title or record.about.name}: a recording of {steps}{fall}"
+    try:
+        _, subject, frame = at_the_end(record)
+        still: Pixels | None = picture_of(subject, frame, pixels, look)
+    except ScalarvizError as error:  # nothing can draw here: words stand there
+        still, words = None, f"{words} ({error})"
+    return Player(page, still, words, pixels)
