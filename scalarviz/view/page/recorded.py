@@ -29,7 +29,7 @@ from ...run.sources.recording.taken import About
 from ..ink.places import check_size
 from ..ink.text import loss_text
 from ..ink.theme import THEMES, get_theme, mixed
-from ..micro.chips import delta_text
+from ..micro.saying import delta_text
 from ..micro.told import Formula
 from ..micro.walk import Walk
 from ..out.offscreen import available, offscreen
