@@ -33,15 +33,7 @@ Floats = NDArray[np.float32]
 
 
 class DigitColumns:
-    """The digits on a board and where they are on their way.
-
-    Attributes
-    ----------
-    inputs : ndarray, shape (n, H * W)
-        The digits shown, to be read by the network.
-    moving : bool
-        Whether one of them has not arrived.
-    """
+    """The digits on a board and where they are on their way; `inputs` are those shown, to be read by the network."""
 
     def __init__(self, board: DigitBoard, theme: Theme) -> None:
         chosen = np.sort(np.concatenate([np.flatnonzero(board.labels == k)[:SHOWN] for k in range(CLASSES)]))
@@ -185,13 +177,7 @@ def _atlas(inputs: NDArray[np.floating], side: tuple[int, int], border: int, the
 
 
 class BoardDrawer(Drawer[DigitBoard]):
-    """Six digits of each class.
-
-    Attributes
-    ----------
-    columns : DigitColumns
-        Where they stand and are going.
-    """
+    """Six digits of each class."""
 
     name = "digits"
     height = 240.0
@@ -213,7 +199,6 @@ class BoardDrawer(Drawer[DigitBoard]):
         self.columns.place(box)
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """The board `seconds` further on."""
         if self._read is None or self._read[0] is not moment.frame:
             self._read = moment.frame, np.argmax(moment.predict(self.columns.inputs), axis=1)
         self.columns.update(self._read[1], seconds)
@@ -221,7 +206,6 @@ class BoardDrawer(Drawer[DigitBoard]):
 
     @property
     def moving(self) -> bool:
-        """Whether a digit is on its way."""
         return self.columns.moving
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
@@ -240,7 +224,6 @@ class BoardDrawer(Drawer[DigitBoard]):
         return self.ground.chooses(self.columns.inputs.shape[1])
 
     def under(self, at: Point) -> int | None:
-        """A digit."""
         return self.columns.digit_at(*at)
 
     def hover(self, at: Point | None) -> bool:
@@ -249,7 +232,6 @@ class BoardDrawer(Drawer[DigitBoard]):
         return before != at
 
     def click(self, at: Point) -> bool:
-        """The way of a digit is drawn."""
         found = self.under(at)
         if found is None or not self._chooses:
             return False

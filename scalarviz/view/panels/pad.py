@@ -27,35 +27,15 @@ LABEL_IT = "0\N{EN DASH}9: learn it as that digit   Backspace: clear"
 
 
 class Sheet:
-    """One picture, changed in place.
-
-    Parameters
-    ----------
-    side : (int, int)
-        Rows and columns of the picture.
-    picture : ndarray, shape (H * W,)
-        The sample itself: what is painted goes through the network at the next frame.
-    label : int or None
-        What it is.
-
-    Attributes
-    ----------
-    drawn : bool
-        Whether a hand has changed it.
-    active : bool
-        Whether the pointer is on it: then digit keys belong to it.
-    learnt : int
-        Pictures that were added to the data.
-    box : Box or None
-        Where it stands (logical pixels); None where it is not shown.
-    """
+    """One picture, changed in place: what is painted goes through the network at the next frame."""
 
     def __init__(self, side: tuple[int, int], picture: NDArray[np.floating], label: int | None) -> None:
-        self.side = side
+        self.side = side  # rows and columns
         self.picture, self.label = picture, label
-        self.drawn = self.active = False
-        self.learnt = 0
-        self.box: Box | None = None
+        self.drawn = False  # whether a hand has changed it
+        self.active = False  # whether the pointer is on it: then digit keys belong to it
+        self.learnt = 0  # pictures that were added to the data
+        self.box: Box | None = None  # where it stands; None where it is not shown
 
     @property
     def pixels(self) -> NDArray[np.floating]:
@@ -128,15 +108,7 @@ class Sheet:
 class PadDrawer(Drawer[DigitPad]):
     """While the pointer is on the digit the keys 0 to 9 and Backspace belong to it.
 
-    Raises
-    ------
-    InputError
-        The scene has no sample, or one of another size than the panel says.
-
-    Attributes
-    ----------
-    sheet : Sheet
-        Its picture is the subject's probe itself.
+    `sheet` is the subject's probe itself. InputError where the scene has no sample, or one of another size.
     """
 
     name = "probe"
@@ -160,58 +132,40 @@ class PadDrawer(Drawer[DigitPad]):
         self._erasing = False
 
     def lay_out(self, box: Box) -> None:
-        """The sheet stands at the left of the panel."""
         self.sheet.box = field_box(box)
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """The sheet and the ten outputs."""
-        stages = self.ground.subject.stages
-        logits = moment.frame.activations.get(stages[-1].name) if stages else None
+        subject, hints, sheet = self.ground.subject, self.ground.hints, self.sheet
+        logits = moment.frame.activations.get(subject.stages[-1].name) if subject.stages else None
         if logits is None:
             return ()
-        sheet, hints = self.sheet, self.ground.hints
         if self.ground.choices != self._choices:  # another digit lies on the sheet
             self._choices = self.ground.choices
-            target = self.ground.subject.target
-            sheet.label, sheet.drawn = None if target is None else int(target[0]), False
-        hint = sheet.hint if self.ground.teaches else DRAW
-        return [
-            probe_panel(
-                box,
-                self.ground.theme,
-                sheet.pixels,
-                logits,
-                names=self.ground.subject.sample.outputs,
-                title=sheet.title,
-                truth=sheet.truth,
-                hint=hint if hints else "",
-                active=sheet.active and hints,
-            )
-        ]
+            sheet.label, sheet.drawn = None if subject.target is None else int(subject.target[0]), False
+        hint = (sheet.hint if self.ground.teaches else DRAW) if hints else ""
+        names = subject.sample.outputs
+        return [probe_panel(box, self.ground.theme, sheet, logits, names, hint, active=sheet.active and hints)]
 
     # ---- hands
 
     def press(self, at: Point, button: str) -> bool:
         """A stroke begins, or the eraser is put down."""
         place = self.sheet.place(at)
-        if place is None:
-            return False
-        self._erasing = button != "left"
-        self._stroke(place, place)
-        return True
+        if place is not None:
+            self._erasing, self._last = button != "left", place
+            self._stroke(place)
+        return place is not None
 
     def drag(self, at: Point, by: Point, button: str) -> bool:
         """The stroke goes on; off the sheet it waits."""
         self._activate(at)
         place = self.sheet.place(at)
-        if self._last is None:
-            return False
-        if place is not None:
-            self._stroke(self._last, place)
-        return True
+        if self._last is not None and place is not None:
+            self._stroke(place)
+        return self._last is not None
 
     def release(self, at: Point) -> None:
-        """The stroke ends."""
         self._last = None
 
     def hover(self, at: Point | None) -> bool:
@@ -253,8 +207,9 @@ class PadDrawer(Drawer[DigitPad]):
         self.sheet.learnt += 1
         self.stale = True
 
-    def _stroke(self, start: Point, end: Point) -> None:
-        self.sheet.stroke(start, end, erase=self._erasing)
+    def _stroke(self, end: Point) -> None:
+        assert self._last is not None
+        self.sheet.stroke(self._last, end, erase=self._erasing)
         self._last = end
         self._redrawn()
 
@@ -285,68 +240,32 @@ def shares(logits: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def probe_panel(
-    box: Box,
-    theme: Theme,
-    picture: NDArray[np.floating],
-    logits: NDArray[np.floating],
-    *,
-    names: Sequence[str],
-    title: str,
-    truth: str,
-    hint: str = "",
-    active: bool = False,
-) -> Sketch:
-    """The panel for one frame.
-
-    Parameters
-    ----------
-    picture : ndarray, shape (H, W)
-        0 is paper, 1 is ink.
-    logits : ndarray, shape (10,)
-        The network's outputs.
-    names : sequence of str
-        Of the outputs.
-    title : str
-        What the picture is.
-    truth : str
-        What it should be read as, as a note; empty where nobody knows.
-    hint : str
-        What the hand can do.
-    active : bool
-        Whether the pointer is on the picture.
-    """
-    sketch = Sketch()
-    x, y, width, _ = box
-    left, top, side, _ = field_box(box)
-    sketch.text(x, y + 13, title, LABEL, theme.text1, bold=True)
+    box: Box, theme: Theme, sheet: Sheet, logits: NDArray[np.floating], names: Sequence[str], hint: str = "",
+    *, active: bool = False,
+) -> Sketch:  # fmt: skip
+    """The sheet, and what the network makes of it; `hint` says what a hand can do, `active` that it is on the sheet."""
+    sketch, (x, y, width, _), (left, top, side, _) = Sketch(), box, field_box(box)
+    sketch.text(x, y + 13, sheet.title, LABEL, theme.text1, bold=True)
     sketch.rect(left - 1, top - 1, side + 2, side + 2, fill=theme.selection if active else theme.border)
-    pixels = np.ascontiguousarray(shades(theme).bytes(np.clip(picture, 0, 1))[..., :3])
+    pixels = np.ascontiguousarray(shades(theme).bytes(np.clip(sheet.pixels, 0, 1))[..., :3])
     sketch.image((left, top, side, side), pixels, linear=False)
-    start = x + side + _MARGIN
-    if np.isfinite(logits).all():
-        likely = shares(logits)
-        read = f"read as {names[int(np.argmax(logits))]}"
-        sketch.text(start, y + 13, read, LABEL, theme.text1, bold=True)
-        sketch.text(start + measure(read, LABEL, True) + 8, y + 13, truth, LABEL, theme.text2)
-        sketch.text(x + width, y + 13, "%", LABEL, theme.text3, anchor="right")
-        _bars(sketch, (start, top, x + width - start, SIDE), theme, likely, names)
-    else:
-        sketch.text(start, y + 13, "outputs are not finite", LABEL, theme.text1, bold=True)
     sketch.text(x, top + side + 19, hint, LABEL, theme.text3)
-    return sketch
-
-
-def _bars(sketch: Sketch, box: Box, theme: Theme, likely: NDArray[np.float64], names: Sequence[str]) -> None:
-    """A bar an output, its share in per cent above it, its name below; the highest is the brightest."""
-    x, y, width, height = box
-    foot = y + height - 20
-    pitch = width / len(names)
-    best = int(np.argmax(likely))
-    sketch.line((x, foot + 0.5), (x + width, foot + 0.5), theme.grid)
-    for k, (name, share) in enumerate(zip(names, likely, strict=True)):
-        middle, high = x + pitch * (k + 0.5), _BARS * float(share)
+    start = x + side + _MARGIN
+    if not np.isfinite(logits).all():
+        sketch.text(start, y + 13, "outputs are not finite", LABEL, theme.text1, bold=True)
+        return sketch
+    likely, best = shares(logits), int(np.argmax(logits))
+    read = f"read as {names[best]}"
+    sketch.text(start, y + 13, read, LABEL, theme.text1, bold=True)
+    sketch.text(start + measure(read, LABEL, True) + 8, y + 13, sheet.truth, LABEL, theme.text2)
+    sketch.text(x + width, y + 13, "%", LABEL, theme.text3, anchor="right")
+    foot, pitch = top + SIDE - 20, (x + width - start) / len(names)
+    sketch.line((start, foot + 0.5), (x + width, foot + 0.5), theme.grid)
+    for k, (name, share) in enumerate(zip(names, likely, strict=True)):  # the highest bar is the brightest
+        middle, high = start + pitch * (k + 0.5), _BARS * float(share)
         colour = theme.text1 if k == best else theme.text3
         if high >= 0.5:
             sketch.rect(middle - 0.36 * pitch, foot - high, 0.72 * pitch, high, fill=colour)
         sketch.text(middle, foot - high - 5, f"{100 * share:.0f}", LABEL, colour, anchor="middle")
         sketch.text(middle, foot + 16, name, LABEL, colour, bold=k == best, anchor="middle")
+    return sketch
