@@ -194,14 +194,14 @@ def test_the_pointer_says_what_a_number_is(made):
     scene, place = made(), (1280.0, 720.0)
     scene.run.step(5)
     bench, frame = shown(scene), scene.run.frame()
-    weights, said = next(tensor for tensor in frame.forward.tensors if tensor.name == "2.weight"), set()
-    x, y, width, height = bench.side.drawers["model"].box
-    for left in np.arange(x, x + width, 3):
-        for top in np.arange(y, y + height, 3):
-            bench.hover((left, top))
-            said.add(tuple(item.text for sketch in bench.side.label(frame, place) for item in sketch.texts))
-    for flat, what in ((frame.values, "of the model"), (frame.gradient, "its gradient")):
-        assert ("2.weight[3][5]", short(float(weights.of(flat)[3, 5]), signed=True), what) in said
+    weights = next(tensor for tensor in frame.forward.tensors if tensor.name == "2.weight")
+    drawn = [shape.rects for sketch in bench.side.drawn("model") for shape in sketch.shapes if hasattr(shape, "rects")]
+    for rects, flat, what in zip((rects for rects in drawn if len(rects) == 64), (frame.values, frame.gradient),
+                                 ("of the model", "its gradient"), strict=True):  # fmt: skip
+        x, y, wide, high = rects[3 * 8 + 5]
+        bench.hover((x + 0.9 * wide, y + 0.9 * high))
+        said = [item.text for sketch in bench.side.label(frame, place) for item in sketch.texts]
+        assert said == ["2.weight[3][5]", short(float(weights.of(flat)[3, 5]), signed=True), what]
     bench.hover((5.0, 5.0))
     assert bench.side.label(frame, place) == []
 

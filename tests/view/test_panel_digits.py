@@ -226,3 +226,14 @@ def test_drawing_on_the_picture_leaves_the_scenes_own_sample_alone(scene):
     bench.side.drawer(DigitPad).sheet.stroke((1, 1), (5, 5))
     np.testing.assert_array_equal(scene.probe, before)
     assert not np.array_equal(bench.subject.probe, before)
+
+
+@pytest.mark.gl
+def test_a_stroke_begins_on_the_sheet_alone(scene):
+    pad = Workbench(scene, (1280, 720), keys=(("Space", "run"),)).side.drawer(DigitPad)
+    x, y, _, _ = pad.sheet.box
+    assert not pad.press((x - 9, y), "left")
+    assert not pad.drag((x + 9, y + 9), (18.0, 9.0), "left")
+    assert not pad.sheet.drawn
+    assert pad.press((x + 9, y + 9), "left")
+    assert pad.sheet.drawn
