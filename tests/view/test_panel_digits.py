@@ -14,8 +14,7 @@ from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve
 from scalarviz.run.panels import TestCurve as Curve
 from scalarviz.view.ink.theme import DARK, LIGHT
 from scalarviz.view.out.offscreen import render
-from scalarviz.view.panels.board import EASE, DigitColumns
-from scalarviz.view.panels.pad import Sheet, field_box, probe_panel, shares
+from scalarviz.view.panels.digits import EASE, DigitColumns, Sheet, field_box, probe_panel, shares
 from scalarviz.view.workbench import Workbench
 
 BOX = (10.0, 20.0, 304.0, 240.0)

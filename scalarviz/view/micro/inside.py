@@ -82,34 +82,30 @@ class Inside:
         return left, float(MARGIN), right - left, places.size[1] - 2 * MARGIN
 
     @property
-    def below(self) -> Box | None:
-        """What lies below the cubes: legends, and all down to the line of keys."""
-        places = self._bench.places
+    def _rows(self) -> tuple[Box, Box] | None:
+        """The line and the ribbon below the cubes, in place of legends and all down to the line of keys."""
+        places, column = self._bench.places, self.column
         if self.told is None or places.strip is None:
             return None
         x, y, width, height = places.strip
         bottom = y + height if places.time is None else places.time[1] + places.time[3]
         bottom = bottom if places.keys is None else max(bottom, places.keys - 20)
-        width = width if self.column is None else places.size[0] - 2 * MARGIN
-        return x, y - 8, width, bottom - y + 8
+        own = min(RIBBON, 0.46 * (bottom - y + 8))
+        top, right = bottom - own, x + width
+        if column is not None:
+            width, right = places.size[0] - 2 * MARGIN, places.scene[0] + places.scene[2] - MARGIN
+        elif self._small is not None:
+            right = self._small[0] - 16
+        high = min(SENTENCE, top - y)
+        return (x, top - 8 - high, right - x, high), (x, top, width, own)
 
     @property
-    def _ribbon(self) -> Box | None:
-        if self.below is None:
+    def _small(self) -> Box | None:
+        """The switch at the right end of the line, where there is no column for it."""
+        strip = self._bench.places.strip
+        if strip is None or strip[2] < 2 * _SMALL[0]:
             return None
-        x, y, width, height = self.below
-        own = min(RIBBON, 0.46 * height)
-        return x, y + height - own, width, own
-
-    @property
-    def _switch(self) -> Box | None:
-        """In the column; without one at the right end of the line above the ribbon."""
-        if self.column is not None:
-            return *self.column[:3], SWITCH
-        if self.below is None or self.below[2] < 2 * _SMALL[0]:
-            return None
-        x, y, width, _ = self.below
-        return x + width - _SMALL[0], y + 4, *_SMALL
+        return strip[0] + strip[2] - _SMALL[0], strip[1] - 4, *_SMALL
 
     def _parts(self) -> tuple[Faces, Ways, list[Box] | None]:
         """What depends on layout and camera: made once for each."""
@@ -253,24 +249,16 @@ class Inside:
         if flow is not None and boxes is not None and told.phase in (BACKWARD, GRADIENTS, UPDATE):
             sums = next(s.name for s in bench.subject.stages if s.weight is not None)
             sketches.append(delta_chips(flow.rows, boxes, bench.theme, told.deltas[sums], mean=told.mean))
-        below, band, place = self.below, self._ribbon, self._switch
-        if below is not None and band is not None:
-            sketches.append(ribbon(band, bench.theme, told.phases, told.phase))
-            sketches.append(sentence(self._line(below, band), bench.theme, told.sentence))
+        column, rows = self.column, self._rows
+        if rows is not None:
+            sketches.append(ribbon(rows[1], bench.theme, told.phases, told.phase))
+            sketches.append(sentence(rows[0], bench.theme, told.sentence))
+        place = self._small if column is None else (*column[:3], SWITCH)
         if place is not None:
             colour = bench.subject.probe if bench.subject.sample.colours else None
             sketches.append(switch(place, bench.theme, noun(bench.subject), trial=told.trial, colour=colour))
         self.spots = [spot for sketch in sketches for spot in sketch.spots]
         return sketches
-
-    def _line(self, below: Box, band: Box) -> Box:
-        """Room of the line: above the ribbon, left of the switch if that stands there."""
-        (x, y, width, _), own, scene = below, self._switch, self._bench.places.scene
-        right = x + width if own is None else own[0] - 16
-        right = right if self.column is None else scene[0] + scene[2] - MARGIN
-        room = band[1] - y - 8
-        high = min(SENTENCE, room)
-        return x, y + (room - high), right - x, high
 
     def _tails(self, told: Told, ways: Ways, count: int) -> Floats:
         """How far along its row each delta has come; that on its way is not counted."""
@@ -291,8 +279,8 @@ class Inside:
         told, box = self.told, self.column
         if told is None or box is None:
             return None
-        band, top = self._ribbon, box[1] + SWITCH + 18
-        bottom = (band[1] if band is not None else box[1] + box[3]) - 14
+        rows, top = self._rows, box[1] + SWITCH + 18
+        bottom = (rows[1][1] if rows is not None else box[1] + box[3]) - 14
         return below_switch(self._bench, (box[0], top, box[2], bottom - top), told, frame, self.about or "")
 
     def outer(self, frame: Frame) -> Frame:

@@ -7,9 +7,9 @@ from typing import Any
 from ...errors import TypeMismatchError, listing
 from ...run import panels as kinds
 from ...run.panels import Panel
-from .board import BoardDrawer
 from .colour_cube import ColourCubeDrawer
 from .curve_fit import CurveFitDrawer
+from .digits import BoardDrawer, PadDrawer
 from .drawer import Drawer, Ground
 from .features import FeaturesDrawer
 from .graph import GraphDrawer
@@ -19,7 +19,6 @@ from .loop import LoopDrawer
 from .loss import LossDrawer
 from .loss_over import LossOverDrawer
 from .neuron_maps import NeuronMapsDrawer
-from .pad import PadDrawer
 from .painting import PaintingDrawer
 from .pictures import PicturesDrawer
 from .plane import PlaneDrawer
