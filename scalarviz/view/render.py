@@ -15,7 +15,7 @@ from .described import title_of, words_of
 from .ink.gl import require_vispy
 from .ink.places import check_size
 from .ink.theme import Theme, presenting
-from .micro.still import told_of
+from .micro.walk import told_of
 from .out.offscreen import offscreen
 from .out.vector import svg_of_bench
 from .shown.subject import standing, subject_of

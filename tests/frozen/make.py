@@ -45,9 +45,7 @@ from scalarviz.run.sources.played import RecordedSource, rehearse
 from scalarviz.run.sources.recorded_pair import RecordedPair
 from scalarviz.run.state import optimizer_state
 from scalarviz.view.ink.text import CAP_HEIGHT, measure
-from scalarviz.view.micro.column import halves
-from scalarviz.view.micro.ribbon import arrows
-from scalarviz.view.micro.still import told_of
+from scalarviz.view.micro.walk import told_of
 from scalarviz.view.panels.registry import OWN
 from scalarviz.view.show import bench_of
 from scalarviz.view.shown.subject import subject_of
@@ -456,11 +454,9 @@ def _parts_of(bench: Any, add: Any) -> None:
         add("action", f"{cap.key} {cap.does}", box, cap.action or "says", cap.says)
     if swatch is not None and bench.swatch._ground.chooses(3):
         add("action", "", swatch, "next sample")
-    if inside.told is not None and inside._ribbon is not None:
-        for phase, box in zip(inside.told.phases, arrows(inside._ribbon), strict=True):
-            add("action", phase.name, box, "phase")
-        for number, box in enumerate(halves(inside._switch) if inside._switch is not None else ()):
-            add("action", ("alone", "batch")[number], box, "switch")
+    for spot in inside.spots if inside.told is not None else ():
+        words = ("alone", "batch")[int(spot.value)] if spot.name == "switch" else spot.words
+        add("action", words, spot.box, spot.name)
 
 
 def _words(page: str) -> Iterator[Record]:

@@ -70,8 +70,8 @@ def test_b_shows_the_whole_batch_whose_samples_are_not_there_and_the_ribbon_lead
     assert told(host, "b").trial
     assert not host.view.send("add_samples")
     assert host.says("holds the sum over the batch, not its samples")
-    x, y, wide, high = host.bench.inside._ribbon
-    host.click((x + 0.75 * wide, y + high / 2))
+    x, y, wide, high = next(spot.box for spot in host.bench.inside.spots if spot.words == "gradients")
+    host.click((x + wide / 2, y + high / 2))
     assert host.source.opened(alone=True).phases()[host.bench.inside.told.phase].name == "gradients"
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
-from scalarviz.view.ink.text import measure
-from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.screen.selection import who
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.workbench import Workbench
@@ -76,56 +76,34 @@ def test_a_layer_that_reads_the_input_again_reads_the_input():
     run.close()
 
 
-def test_a_row_is_named_once():
+def texts(run, size=(1280, 720), **scene):
+    shown = Scene("t", run, X[0], X[0], ("r", "g", "b"), ("r", "g", "b")) if scene else run
+    bench = Workbench(shown, size, keys=(("Space", "run"),))
+    bench.update(run.frame(X[0]))
+    return [item for sketch in bench.sketches for item in sketch.texts]
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (720, 1280), (640, 360)])
+def test_a_row_is_named_once_and_the_line_of_keys_begins_where_the_hud_does(size):
     run = run_of(Residual())
-    with offscreen():
-        bench = Workbench(run)
-        bench.update(run.frame(X[0]))
-        names = {name.words for name in texts(bench)}
-    assert {"tanh", "tanh (2)"} <= names
-    assert "tanh tanh" not in names
+    left = {text.text: text.left for text in texts(run, size)}
+    assert size != (1280, 720) or {"tanh", "tanh (2)"} <= set(left)
+    assert "tanh tanh" not in left
+    assert left["Space"] == left["step"]
     run.close()
-
-
-class Text:
-    def __init__(self, item):
-        self.words, self.y = item.text, item.y
-        width = measure(item.text, item.size, item.bold)
-        self.left = item.x - {"left": 0.0, "middle": width / 2, "right": width}[item.anchor]
-        self.right = self.left + width
-
-
-def texts(bench):
-    return [Text(item) for sketch in bench.sketches for item in sketch.texts]
 
 
 @pytest.mark.parametrize("units", [(8, 8, 8), (8, 8, 8, 8), (16, 16)])
 @pytest.mark.parametrize("size", [(1920, 1080), (1280, 720), (640, 360)])
 def test_names_in_a_line_do_not_run_together(units, size):
-    layers, before = [], 3
-    for count in units:
+    sizes, layers = (3, *units), []
+    for before, count in pairwise(sizes):
         layers += [nn.Linear(before, count, seed=1), nn.Tanh()]
-        before = count
-    net = nn.Sequential(*layers, nn.Linear(before, 3, seed=2), nn.Sigmoid())
+    net = nn.Sequential(*layers, nn.Linear(sizes[-1], 3, seed=2), nn.Sigmoid())
     run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, X), engine="numpy")
-    scene = Scene("t", run, X[0], X[0], ("r", "g", "b"), ("r", "g", "b"))
-    with offscreen():
-        bench = Workbench(scene, size)
-        bench.update(run.frame(X[0]))
-        names = [text for text in texts(bench) if text.words == "tanh" or text.words.endswith(".weight")]
-    for one in names:
-        for other in names:
-            if one is not other and abs(one.y - other.y) < 12 and one.left <= other.left:
-                assert other.left - one.right >= 5, f"{one.words}{other.words}"
-    run.close()
-
-
-@pytest.mark.parametrize("size", [(1280, 720), (720, 1280), (640, 360)])
-def test_the_line_of_keys_begins_where_the_hud_does(size):
-    run = run_of(Residual())
-    with offscreen():
-        bench = Workbench(run, size, keys=(("Space", "run"),))
-        bench.update(run.frame(X[0]))
-    left = {text.words: text.left for text in texts(bench)}
-    assert left["Space"] == left["step"]
+    found = texts(run, size, named=True)
+    names = sorted((t for t in found if t.text == "tanh" or t.text.endswith(".weight")), key=lambda t: t.left)
+    for k, one in enumerate(names):
+        for other in (other for other in names[k + 1 :] if abs(one.y - other.y) < 12):
+            assert other.left - one.left - one.width >= 5, f"{one.text}{other.text}"
     run.close()

@@ -160,8 +160,8 @@ def test_drawn_pixels_are_the_numbers_of_the_run(scene, theme):
     column = int(room[0] + room[2] / 2)
     wanted = cmap(hidden[strongest] / read.reading.hidden[1].max())
     assert min(np.abs(pixels[int(down) + k, column] - wanted).max() for k in (-1, 0, 1)) < 0.03
-    (left, top, _, cell), _ = next(p for p in drawer.state.places if p[1] == 3 and p[0][0] < sheet.rooms["next"][0]
-                                   and p[0][1] < bench.places.strip[1])  # fmt: skip
+    left, top, _, cell = next(s.box for s in drawer.spots if s.value == 3 and s.box[0] < sheet.rooms["next"][0]
+                              and s.box[1] < bench.places.strip[1])  # fmt: skip
     for column in range(4):
         found = pixels[int(top + cell / 2), int(left + 14 + (column + 0.5) * cell)]
         np.testing.assert_allclose(found, greys(read.reading.attention[0, 3, column : column + 1],
@@ -220,13 +220,13 @@ def test_new_names_enter_letter_by_letter_and_say_their_step(tmp_path):
         again(bench, 0.1)
     claim = made.story.claim(Moment(bench._frame, bench.subject.source))
     assert claim == f"They now say {', '.join(word or 'nothing' for word in names.words[:3])}."
-    assert {line.step for line in names._lines} == {made.run.steps}
+    assert {step for _, step in names._lines} == {made.run.steps}
     assert not names.moving
     assert not any(t.text.startswith("step ") for t in texts(bench))
     made.run.step(1)
     drawer_of(bench).warm(2)
     again(bench, 0.1)
-    assert {line.step for line in names._lines} == {made.run.steps}  # all of them anew
+    assert {step for _, step in names._lines} == {made.run.steps}  # all of them anew
     made.run.close()
 
 
@@ -298,18 +298,18 @@ def test_a_word_is_typed_without_pointing_and_other_keys_keep_their_meaning(view
 
 
 def test_field_letters_and_maps_are_clicked(view):
-    state = drawer_of(view.bench).state
-    x, y, wide, high = state.field
+    drawer, state = drawer_of(view.bench), drawer_of(view.bench).state
+    x, y, wide, high = next(spot.box for spot in drawer.spots if spot.name == "field")
     click(view, x + wide / 2, y + high / 2)
     assert state.typing
     view.key("i", "i")
     view.tick(0.5)
-    cell = next(box for box, k in state.places if k == 0 and box[1] > y)
+    cell = next(spot.box for spot in drawer.spots if spot.value == 0 and spot.box[1] > y)
     click(view, cell[0] + 10, cell[1] + 15)
     assert (state.word, state.chosen) == ("i", 0)
     view.key("Escape")
     view.tick(0.5)
-    box = next(box for box, k in state.places if k == 3 and box[1] < y)
+    box = next(spot.box for spot in drawer.spots if spot.value == 3 and spot.box[1] < y)
     click(view, box[0] + box[2] / 2, box[1] + box[3] / 2)
     assert state.chosen == 3
     assert view.bench.selected is None
@@ -331,7 +331,7 @@ def test_before_the_first_step_the_field_takes_the_place_of_the_story(tmp_path):
         view.tick(0.0)
         assert any("invent names" in text for text in said(view.bench))
         assert "what comes next" not in said(view.bench)
-        x, y, wide, high = drawer_of(view.bench).state.field
+        x, y, wide, high = next(spot.box for spot in drawer_of(view.bench).spots if spot.name == "field")
         at = ((x + wide / 2) * view.bench.scale, (y + high / 2) * view.bench.scale)
         view.press(at)
         view.release(at)

@@ -24,7 +24,6 @@ from scalarviz.run.panels import (
     Panel,
     Pictures,
     Table,
-    as_rows,
 )
 from scalarviz.run.panels import TestCurve as Curve
 from scalarviz.run.source import RunSource
@@ -59,10 +58,16 @@ def run():
 
 
 def bench_of(scene, size=(1280, 720), **options):
-    with offscreen():
-        bench = Workbench(scene, size, **options)
-        bench.update(bench.subject.frame())
+    bench = Workbench(scene, size, **options)
+    bench.update(bench.subject.frame())
     return bench
+
+
+def again(bench):
+    """The next picture, of another step."""
+    bench.subject.source.run.step(1)
+    bench.update(bench.subject.frame())
+    return words(bench)
 
 
 def picture_of(bench):
@@ -94,9 +99,7 @@ def test_a_function_paints_every_moment_exactly(run, dtype):
         x, y, width, _ = bench.places.panels["image"]
         middle = picture[int(y + 21 + width / 4), int(x + width / 2)]  # twice as wide as high, over the whole width
         assert np.abs(middle - step * 10).max() <= 1
-        run.step(1)
-        with offscreen():
-            bench.update(bench.subject.frame())
+        again(bench)
     assert "mine" in words(bench)
 
 
@@ -109,24 +112,14 @@ def test_a_moment_asks_at_the_values_of_its_frame_and_not_at_those_of_now(run):
         return PIXELS
 
     subject = scene_subject(sv.Scene("s", run, panels=(Image("mine", paint),)), RunSource(run))
-    with offscreen():
-        bench = Workbench(subject, (1280, 720))
-        frame = subject.frame()
-        then, weights, loss = run.predict(X)[0, 0], run.values[:10].reshape(5, 2).copy(), run.evaluate(X, X[:, :1])
-        run.step(50)
-        bench.update(frame)
+    bench, frame = Workbench(subject, (1280, 720)), subject.frame()
+    then, weights, loss = run.predict(X)[0, 0], run.values[:10].reshape(5, 2).copy(), run.evaluate(X, X[:, :1])
+    run.step(50)
+    bench.update(frame)
     ((step, predicted, tensor, shape, evaluated),) = seen
     assert (step, predicted, shape, evaluated) == (3, then, (60, 5), loss)
     np.testing.assert_array_equal(tensor, weights)
     assert predicted != run.predict(X)[0, 0]
-
-
-def test_a_moment_knows_no_other_tensor(run):
-    def paint(moment):
-        return moment.tensor("weight")
-
-    bench = bench_of(sv.Scene("s", run, panels=(Image("mine", paint),)))
-    assert any(text.startswith("no tensor 'weight'; allowed: 0.weight, 0.bias") for text in words(bench))
 
 
 @settings(max_examples=60, deadline=None)
@@ -138,13 +131,6 @@ def test_what_is_shown_is_what_was_painted(height, width, whole, data):
     assert pixels.dtype == np.uint8
     assert max(pixels.shape[:2]) == min(max(height, width), LARGEST)
     assert np.abs(pixels.astype(int) - colour).max() <= 1
-
-
-def test_a_painted_array_may_be_used_again():
-    own = PIXELS.copy()
-    shown = as_pixels(own)
-    own[...] = 0
-    np.testing.assert_array_equal(shown, PIXELS)
 
 
 def raises(error):
@@ -165,49 +151,30 @@ WRONG = [
     (lambda moment: np.full((4, 4, 3), "a"), "paint returned dtype <U1; allowed: uint8, or floats in 0..1"),
     (lambda moment: [[1, 2], [3]], "ValueError: setting an array element with a sequence"),
     (lambda moment: moment.predict([[1.0]]), "predict: the inputs"),
+    (lambda moment: moment.tensor("weight"), "no tensor 'weight'; allowed: 0.weight, 0.bias"),
     (lambda: 1, "TypeError: "),
 ]
 
 
 @pytest.mark.parametrize(("paint", "said"), WRONG, ids=[said for _, said in WRONG])
 def test_what_a_function_does_wrong_stands_in_its_place_and_the_rest_goes_on(run, paint, said):
-    scene = sv.Scene("s", run, panels=(Image("mine", paint), LossCurve()))
+    wrong = [True]
+
+    def painted(*moment):
+        return paint(*moment) if wrong[0] else PIXELS
+
+    scene = sv.Scene("s", run, panels=(Image("mine", painted), LossCurve()))
     bench, plain = bench_of(scene, keys=(("?", "all keys"),)), bench_of(replace(scene, panels=(LossCurve(),)))
     (line,) = [text for text in words(bench) if text.startswith(said[:24])]
     assert len(line) < 60
-    assert picture_of(bench)[inside(bench.places.scene)][:300].any()
-    assert {"mine", "loss"} <= set(words(bench))
-    assert set(words(plain)) - {"loss"} <= set(words(bench)) | {"log"}
-    (note,) = bench.side.ground.notes
+    assert {"mine", *words(plain)} - {"loss"} <= set(words(bench)) | {"log"}
+    for _ in range(2):
+        bench.update(bench.subject.frame(), "", 1.0)
+    (note,) = bench.side.ground.notes  # the console is told once, and where it failed
     assert note.startswith("panel 'mine': ")
-    run.step(1)
-    with offscreen():
-        bench.update(bench.subject.frame(), "", 1.0)
-        bench.update(bench.subject.frame(), "", 1.0)
-    assert len(bench.side.ground.notes) == 1  # the console is told once
-
-
-@pytest.mark.filterwarnings("error")
-def test_numbers_that_are_no_colours_are_black_or_full(run):
-    strange = np.array([[[np.nan, 0.5, 2.0], [np.inf, -np.inf, -1.0]]])
-    np.testing.assert_array_equal(as_pixels(strange), [[[0, 128, 255], [255, 0, 0]]])
-
-
-def test_an_error_that_ends_is_forgotten(run):
-    wrong = [True]
-
-    def paint(moment):
-        if wrong[0]:
-            raise ValueError("not yet")
-        return PIXELS
-
-    bench = bench_of(sv.Scene("s", run, panels=(Image("mine", paint),)))
-    assert "ValueError: not yet" in words(bench)
+    assert re.search(r"\.py, line \d+\)$", note)
     wrong[0] = False
-    run.step(1)
-    with offscreen():
-        bench.update(bench.subject.frame())
-    assert "ValueError: not yet" not in words(bench)
+    assert line not in again(bench)
 
 
 def test_a_window_tells_its_console_where_the_function_failed(run):
@@ -217,11 +184,17 @@ def test_a_window_tells_its_console_where_the_function_failed(run):
     host.pass_time(0.1)
     host.close_soon()
     (note,) = host.told
-    assert note.startswith("panel 'mine': ValueError: dark (")
     assert "test_scene_panels.py, line " in note
 
 
-# how often
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_are_no_colours_are_black_or_full(run):
+    strange = np.array([[[np.nan, 0.5, 2.0], [np.inf, -np.inf, -1.0]]])
+    np.testing.assert_array_equal(as_pixels(strange), [[[0, 128, 255], [255, 0, 0]]])
+    own = PIXELS.copy()
+    shown = as_pixels(own)
+    own[...] = 0  # a painted array may be used again
+    np.testing.assert_array_equal(shown, PIXELS)
 
 
 def test_a_slow_function_takes_a_quarter_of_the_time_and_says_of_which_step_it_is():
@@ -265,13 +238,11 @@ def test_the_age_stands_beside_the_title(run):
     assert "mine too" in words(bench)
     run.step(4)
     frame = bench.subject.frame()
-    with offscreen():
-        bench.update(frame, "", 0.02)
+    bench.update(frame, "", 0.02)
     assert "step 3" in words(bench)
     assert bench.moving
-    with offscreen():
-        for _ in range(40):
-            bench.update(frame, "", 0.02)
+    for _ in range(40):
+        bench.update(frame, "", 0.02)
     assert "mine too" in words(bench)
     assert "step 3" not in words(bench)
 
@@ -290,14 +261,12 @@ def test_the_accuracy_of_a_step_before_says_so_and_is_dim(run):
     assert set(colours().values()) == {rgba(bench.theme.text1)}
     own.step(1)
     frame = bench.subject.frame()
-    with offscreen():
-        bench.update(frame, "", 0.02)
+    bench.update(frame, "", 0.02)
     said = colours()
     assert set(said.values()) == {rgba(bench.theme.text3)}
     assert any(text.endswith("% at step 0") for text in said)
-    with offscreen():
-        for _ in range(60):
-            bench.update(frame, "", 0.02)
+    for _ in range(60):
+        bench.update(frame, "", 0.02)
     share = f"{100 * np.mean(own.predict(X).argmax(axis=1) == classes):.1f} %"
     assert colours() == {share: rgba(bench.theme.text1), f"test accuracy {share}": rgba(bench.theme.text1)}
     assert not bench.moving
@@ -323,10 +292,7 @@ def test_a_table_of_a_function_follows_and_wide_words_are_cut(run):
     bench = bench_of(sv.Scene("s", run, panels=(Table("mine", lambda m: [(f"step {m.step}", "w" * 200)]),)))
     assert "step 3" in words(bench)
     assert any(text.startswith("www") and text.endswith("…") for text in words(bench))
-    run.step(1)
-    with offscreen():
-        bench.update(bench.subject.frame())
-    assert "step 4" in words(bench)
+    assert "step 4" in again(bench)
 
 
 def test_rows_that_do_not_fit_are_counted(run):
@@ -337,38 +303,10 @@ def test_rows_that_do_not_fit_are_counted(run):
     assert f"and {100 - len(shown)} more" in words(bench)
 
 
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [
-        ("abc", "rows are a list of rows, got str"),
-        (3, "rows are a list of rows, got int"),
-        ([("a", "b"), "cd"], "row 1 must be a list of str, got 'cd'"),
-        ([("a", 3)], r"row 0 must be a list of str, got \('a', 3\)"),
-        ([("a", "b"), ("c",)], "row 1 has 1 words; allowed: 2, as the others"),
-    ],
-)
-def test_what_is_no_table(rows, said):
-    with pytest.raises(InputError, match=said):
-        as_rows(rows, 0)
-
-
-def test_heads_and_rows_of_different_length_are_one_line(run):
-    bench = bench_of(sv.Scene("s", run, panels=(Table("mine", lambda m: [("a",)], heads=("x", "y")),)))
-    assert "row 0 has 1 words; allowed: 2, as the others" in words(bench)
-
-
-# what a scene says of them
-
-
 @pytest.mark.parametrize("panels", [LossCurve(), "loss", None, [3], (LossCurve,), {LossCurve()}])
 def test_what_is_no_tuple_of_panels(run, panels):
     with pytest.raises(TypeMismatchError, match=r"Scene: panels= "):
         sv.Scene("s", run, panels=panels)
-
-
-def test_other_arguments_are_refused_as_ever(run):
-    with pytest.raises(TypeError, match="banana"):
-        sv.Scene("s", run, banana=1)
 
 
 def test_a_scene_without_a_word_shows_its_loss_and_one_with_none_shows_none(run):
@@ -408,6 +346,9 @@ BAD = [
     (lambda: Table("t", [("a", "b")], heads=("x",)), InputError, "row 0 has 2 words; allowed: 1"),
     (lambda: Table("t", [], heads="x"), TypeMismatchError, "heads is a tuple of texts"),
     (lambda: Table("t", [()]), InputError, "row 0 has 0 words"),
+    (lambda: Table("t", "abc"), InputError, "rows are a list of rows, got str"),
+    (lambda: Table("t", [("a", 3)]), InputError, r"row 0 must be a list of str, got \('a', 3\)"),
+    (lambda: Table("t", [("a", "b"), ("c",)]), InputError, "row 1 has 1 words; allowed: 2, as the others"),
 ]
 
 
@@ -472,7 +413,7 @@ def apart(a, b):
     return a[0] + a[2] <= b[0] or b[0] + b[2] <= a[0] or a[1] + a[3] <= b[1] or b[1] + b[3] <= a[1]
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080), (720, 1280), (640, 360), (400, 400), (160, 160)])
+@pytest.mark.parametrize("size", [(1280, 720), (720, 1280), (640, 360), (160, 160)])
 @pytest.mark.parametrize("turn", [(0, 0), (200, 60)])
 def test_panels_over_the_scene_stand_inside_it_and_apart(run, size, turn):
     flat = Image("m", lambda m: np.full((4, 4, 3), 255, np.uint8))
@@ -587,14 +528,6 @@ def test_panels_without_room_are_counted_and_a_click_brings_them(run):
     assert pages < 7
 
 
-def test_a_film_counts_them_and_offers_no_click(run):
-    bench = bench_of(sv.Scene("s", run, panels=[Table(f"t{k}", [("a",)] * 12) for k in range(5)]))
-    assert [text for text in words(bench) if "panel" in text] == [f"+{5 - len(bench.places.panels)} panels"]
-
-
-# kinds of one's own
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Bar(Panel):
     """A bar of a height."""
@@ -626,10 +559,7 @@ def test_a_kind_of_ones_own_is_drawn_and_its_error_is_one_line(run, bars):
     bench = bench_of(sv.Scene("s", run, panels=(Bar(0.5), LossCurve())))
     red = (np.abs(picture_of(bench)[inside(bench.places.panels["bar"])] - (255, 0, 0)).max(axis=2) < 3).mean()
     assert red == pytest.approx(0.5, abs=0.01)
-    run.step(1)
-    with offscreen():
-        bench.update(bench.subject.frame())
-    assert "bar: ValueError: no more" in words(bench)
+    assert "bar: ValueError: no more" in again(bench)
 
 
 class Told(BarDrawer):

@@ -79,11 +79,9 @@ ONE = [(4, 0), (4, 2), (4, 5), (4, 7)]
 
 
 def test_a_stroke_begins_on_an_empty_sheet_and_is_read_at_once(hand):
-    before = hand.pad.pixels.copy()
-    camera = hand.view.bench.camera
+    before, camera = hand.pad.pixels.copy(), hand.view.bench.camera
     hand.stroke(*ONE)
     ink = hand.pad.pixels
-    assert hand.pad.drawn
     assert not np.array_equal(ink, before)
     assert (ink[:, 4] > 0.9).all()
     assert ink[:, [0, 1, 7]].max() == 0
@@ -93,12 +91,11 @@ def test_a_stroke_begins_on_an_empty_sheet_and_is_read_at_once(hand):
     assert np.argmax(rows["7"]) == 1
     assert hand.view.bench.camera is camera  # the drag turned nothing
     said = [item.text for sketch in hand.view.bench.sketches for item in sketch.texts]
-    assert "read as 1" in said
-    assert "your drawing" in said
+    assert {"read as 1", "your drawing"} <= set(said)
 
 
-def test_the_right_button_erases_and_backspace_clears(hand):
-    before = hand.pad.pixels.copy()
+def test_the_right_button_erases_backspace_clears_and_an_empty_sheet_is_not_learnt(hand):
+    before, count = hand.pad.pixels.copy(), len(hand.view.run.samples()[0])
     hand.stroke((4, 3), (4, 4), button=3)
     assert hand.pad.pixels[3:5, 4].max() == 0
     assert np.array_equal(hand.pad.pixels[:, 0], before[:, 0])
@@ -106,58 +103,39 @@ def test_the_right_button_erases_and_backspace_clears(hand):
     hand.xdo("key", "BackSpace")
     assert not hand.pad.pixels.any()
     assert not hand.settled()["input"].any()
-
-
-def test_a_digit_key_teaches_what_was_drawn_and_training_goes_on(hand):
-    run, count = hand.view.run, len(hand.view.run.samples()[0])
-    hand.stroke((1, 1), (6, 6))
-    drawn = hand.pad.picture.copy()
-    start = run.steps
-    hand.xdo("key", "7")
-    hand.until(lambda: run.steps > start)
-    hand.view.playback.toggle()
-    hand.view.worker.settle()
-    inputs, targets = run.samples()
-    assert len(inputs) == count + 1
-    np.testing.assert_array_equal(inputs[-1], drawn.astype(np.float32))
-    assert targets[-1] == 7
-    assert hand.pad.truth == "is 7"
-    (done,) = hand.view.worker.log
-    assert isinstance(done.edit, AddSamples)
-    assert done.what == "1 sample more"
-
-
-def test_digit_keys_belong_to_the_digit_only_below_the_pointer(hand):
-    count = len(hand.view.run.samples()[0])
-    hand.over(4, 4)
-    assert hand.pad.active
-    hand.xdo("key", "Tab")  # other keys are what they always are
-    assert not hand.view.bench.panels_shown
-    hand.xdo("key", "Tab")
-    hand.xdo("mousemove_relative", "--", -300, 0)
-    assert not hand.pad.active
-    hand.xdo("key", "0")
-    hand.xdo("key", "3")
-    hand.view.worker.settle()
-    assert len(hand.view.run.samples()[0]) == count
-
-
-def test_an_empty_sheet_is_not_learnt(hand):
-    count = len(hand.view.run.samples()[0])
-    hand.over(4, 4)
-    hand.xdo("key", "BackSpace")
     hand.xdo("key", "5")
     hand.view.worker.settle()
     assert len(hand.view.run.samples()[0]) == count
 
 
-def test_what_was_taught_is_read_rightly_after_a_while(hand):
+def test_digit_keys_teach_below_the_pointer_alone_and_training_learns_it(hand):
     """A picture unlike any digit: a corner."""
+    run = hand.view.run
+    count, start = len(run.samples()[0]), run.steps
+    hand.over(4, 4)
+    hand.xdo("key", "Tab")  # other keys are what they always are
+    assert not hand.view.bench.panels_shown
+    hand.xdo("key", "Tab")
+    hand.xdo("mousemove_relative", "--", -300, 0)
+    hand.xdo("key", "3")
+    hand.view.worker.settle()
+    assert len(run.samples()[0]) == count
     hand.stroke((0, 0), (0, 3))
     hand.stroke((0, 0), (3, 0))
-    for _ in range(3):
+    drawn = hand.pad.picture.copy()
+    hand.xdo("key", "8")
+    hand.until(lambda: run.steps > start)  # it goes on by itself
+    hand.view.playback.pause()
+    hand.view.worker.settle()
+    inputs, targets = run.samples()
+    assert len(inputs) == count + 1
+    np.testing.assert_array_equal(inputs[-1], drawn.astype(np.float32))
+    assert targets[-1] == 8
+    assert hand.pad.truth == "is 8"
+    (done,) = hand.view.worker.log
+    assert isinstance(done.edit, AddSamples)
+    for _ in range(2):
         hand.xdo("key", "8")
-    hand.view.playback.toggle()
-    hand.view.worker.train_to(hand.view.run.steps + 250)
+    hand.view.worker.train_to(run.steps + 250)
     hand.view.worker.settle(60)
     hand.until(lambda: np.argmax(hand.view.frame().activations["7"]) == 8)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.refusals import refusals
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.panels import Invented, LossCurve, Reading, WordBoard
-from scalarviz.view.ink.sketch import rgba
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
@@ -32,51 +32,54 @@ def make(moment, temperature, number):
 
 
 @pytest.fixture
-def run():
-    net = nn.Linear(2, 1, seed=1)
-    made = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (np.eye(2), np.eye(2)[:, :1]), engine="numpy")
-    made.step(3)
-    yield made
-    made.close()
+def shown():
+    """Makes a picture of a run with such a board."""
+    net, data = nn.Linear(2, 1, seed=1), (np.eye(2), np.eye(2)[:, :1])
+    with offscreen(), sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data, engine="numpy") as run:
+        run.step(3)
+
+        def bench_of(look):
+            panels = WordBoard("ab", LETTERS, 4, look, make), LossCurve()
+            bench = Workbench(sv.Scene("s", run, panels=panels), (1280, 720))
+            bench.update(bench.subject.frame())
+            return bench
+
+        yield bench_of
 
 
 @pytest.fixture
-def bench(run):
-    with offscreen():
-        found = Workbench(
-            sv.Scene("s", run, panels=(WordBoard("ab", LETTERS, 4, look, make), LossCurve())), (1280, 720)
-        )
-        found.update(found.subject.frame())
-    return found
+def bench(shown):
+    return shown(look)
+
+
+@pytest.fixture
+def drawer(bench):
+    return bench.side.drawers["word"]
 
 
 def words(bench):
     return [t.text for sketch in bench.sketches for t in sketch.texts]
 
 
-def drawer_of(bench):
-    return bench.side.drawers["word"]
-
-
 def again(bench):
-    with offscreen():
-        bench.update(bench.subject.frame())
+    bench.update(bench.subject.frame())
     return words(bench)
 
 
-def test_it_shows_what_the_functions_say_of_this_moment(bench, run):
-    said = words(bench)
-    assert {"reads ab", "start", "a", "b", "after b", "80 %", "7 %", "temperature 0.6", "made0.6"} <= set(said)
-    run.step(1)
+def test_it_shows_what_the_functions_say_of_this_moment(bench):
+    assert {"reads ab", "start", "a", "b", "after b", "80 %", "7 %", "temperature 0.6", "made0.6"} <= set(words(bench))
+    bench.subject.source.run.step(1)
     assert "90 %" in again(bench)
 
 
-def test_letters_go_to_the_word_and_others_do_not(bench):
-    drawer = drawer_of(bench)
+def test_letters_go_to_the_word_and_others_do_not(bench, drawer):
     assert not drawer.key("C", "c")  # nothing is being typed: it is a key of the window
     drawer.begin_typing()
+    frame = bench.subject.frame()
     assert drawer.key("C", "c")
-    assert "reads c" in again(bench)
+    bench.update(frame)  # the run stands: all of it is of the word that was typed
+    assert {"reads c", "after c", "80 %"} <= set(words(bench))
+    assert "after b" not in words(bench)
     assert all(drawer.key(letter.upper(), letter) for letter in "aab")
     assert (drawer.state.word, drawer.state.chosen) == ("caab", 4)
     assert drawer.key("A", "a")  # full: taken, and nothing else happens with it
@@ -85,9 +88,7 @@ def test_letters_go_to_the_word_and_others_do_not(bench):
     assert drawer.state.word == "caa"
     with pytest.raises(InputError, match="x is no letter"):
         drawer.key("X", "x")
-    assert not drawer.key("Space", " ")
-    assert not drawer.key("Right", "")
-    assert not drawer.key("3", "3")
+    assert not any(drawer.key(name, text) for name, text in (("Space", " "), ("Right", ""), ("3", "3")))
     assert drawer.key("Enter", "")
     assert not drawer.typing
     assert not drawer.key("B", "b")
@@ -96,8 +97,7 @@ def test_letters_go_to_the_word_and_others_do_not(bench):
     assert "reads ab" in again(bench)
 
 
-def test_escape_leaves_the_word_as_it_was(bench):
-    drawer = drawer_of(bench)
+def test_escape_leaves_the_word_as_it_was(drawer):
     drawer.begin_typing()
     assert drawer.key("C", "c")
     assert drawer.key("Escape", "")
@@ -109,74 +109,46 @@ def test_escape_leaves_the_word_as_it_was(bench):
     assert drawer.state.word == "ac"
 
 
-def test_a_key_is_answered_while_the_run_stands(bench):
-    """The frame is the same: what stands there is of the word that was typed, all of it."""
-    drawer, frame = drawer_of(bench), bench.subject.frame()
-    with offscreen():
-        bench.update(frame)
-        drawer.begin_typing()
-        assert drawer.key("C", "c")
-        bench.update(frame)
-    said = words(bench)
-    assert {"reads c", "after c", "80 %"} <= set(said)
-    assert "after b" not in said
+def test_the_temperature_moves_within_its_bounds(bench, drawer):
+    for steps, said in ((-3, "0.3"), (30, "2.0"), (-50, "0.1")):
+        drawer.warm(steps)
+        assert {f"temperature {said}", f"made{said}"} <= set(again(bench))
 
 
-def test_the_temperature_moves_within_its_bounds(bench):
-    drawer = drawer_of(bench)
-    for _ in range(3):
-        drawer.warm(-1)
-    assert {"temperature 0.3", "made0.3"} <= set(again(bench))
-    for _ in range(30):
-        drawer.warm(1)
-    assert "temperature 2.0" in again(bench)
-
-
-def test_a_click_looks_at_a_letter(bench):
-    drawer = drawer_of(bench)
+def test_a_click_looks_at_a_letter(bench, drawer):
     x, y, _, _ = drawer.box
-    assert drawer.click((x + 10, y + 30))
-    assert "after the beginning" in again(bench)
-    assert drawer.state.chosen == 0
-    assert drawer.click((x + 50, y + 30))
-    assert "after a" in again(bench)
+    for left, said in ((10, "after the beginning"), (50, "after a")):
+        assert drawer.click((x + left, y + 30))
+        assert said in again(bench)
+    assert drawer.state.chosen == 1
     assert not drawer.click((x + 10, y + 200))
 
 
-def test_the_diagonal_of_the_maps_is_bright(bench):
-    pixels = offscreen().render(bench.draw, bench.size).astype(int)
-    x, y, _, _ = drawer_of(bench).box
-    cell, top = 24, y + 22 + 26 + 10
-    at = [
-        [pixels[int(top + cell * (row + 0.5)), int(x + cell * (column + 0.5)), :3] for column in range(3)]
-        for row in range(3)
-    ]
-    for row in range(3):
-        assert (at[row][row] > 240).all()
-        for column in range(row):
-            assert (np.abs(at[row][column] - 0.16 * 255) < 6).all()
-    paper = np.array(rgba(bench.theme.background)[:3]) * 255 if hasattr(bench, "theme") else at[0][1]
-    assert np.abs(at[0][1] - paper).max() < 25
+def test_who_looks_at_whom_is_bright(bench, drawer):
+    x, y, _, _ = drawer.box
+    for sketch in bench.side.drawn("word")[1:]:
+        one, other = (shape for shape in sketch.shapes if hasattr(shape, "fills"))
+        for cells in (one, other):
+            down, across = np.tril_indices(3)
+            np.testing.assert_allclose(cells.fills[:, 0], np.where(down == across, 1.0, 0.16), atol=1e-6)
+        np.testing.assert_allclose(one.rects[:, :2], np.stack([x + 24 * across, y + 58 + 24 * down], axis=1))
 
 
-def test_numbers_that_are_not_finite_are_said(run):
-    def broken(moment, word):
-        return Reading(np.full((1, 3, 3), np.nan), np.full((3, 4), np.nan))
-
-    with offscreen():
-        bench = Workbench(sv.Scene("s", run, panels=(WordBoard("ab", LETTERS, 4, broken, make),)), (1280, 720))
-        bench.update(bench.subject.frame())
+def test_numbers_that_are_not_finite_are_said(shown):
+    bench = shown(lambda moment, word: Reading(np.full((1, 3, 3), np.nan), np.full((3, 4), np.nan)))
     assert "what it says is no longer finite" in words(bench)
 
 
-@pytest.mark.parametrize(
-    ("change", "kind"),
-    [({"word": "xyz"}, InputError), ({"word": "abcabc"}, InputError), ({"word": 3}, TypeMismatchError),
-     ({"most": 0}, InputError), ({"look": None}, TypeMismatchError), ({"make": 1}, TypeMismatchError),
-     ({"temperature": 0.0}, InputError), ({"temperature": float("nan")}, InputError),
-     ({"letters": 5}, TypeMismatchError)],
-)  # fmt: skip
-def test_bad_descriptions(change, kind):
-    given = {"word": "ab", "letters": LETTERS, "most": 4, "look": look, "make": make}
-    with pytest.raises(kind, match="WordBoard"):
-        WordBoard(**{**given, **change})
+def board(**change):
+    return WordBoard(**{"word": "ab", "letters": LETTERS, "most": 4, "look": look, "make": make, **change})
+
+
+@refusals({
+    "board(word='xyz')": (InputError, "WordBoard", "xyz"), "board(word='abcabc')": (InputError, "WordBoard"),
+    "board(word=3)": (TypeMismatchError, "WordBoard"), "board(most=0)": (InputError, "WordBoard"),
+    "board(look=None)": (TypeMismatchError, "WordBoard"), "board(make=1)": (TypeMismatchError, "WordBoard"),
+    "board(temperature=0.0)": (InputError, "WordBoard"), "board(temperature=float('nan'))": (InputError, "WordBoard"),
+    "board(letters=5)": (TypeMismatchError, "WordBoard"),
+}, globals())  # fmt: skip
+def test_bad_descriptions(refusal):
+    refusal.check()

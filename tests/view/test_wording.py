@@ -48,16 +48,14 @@ def scene() -> Iterator[Scene]:
     made.run.close()
 
 
-def bench_of(scene: Scene, quantity: str = "weight", size: tuple[int, int] = (1280, 720)) -> Workbench:
-    with offscreen():
-        bench = Workbench(scene, size, "dark", None, quantity)
-        bench.update(scene.run.frame(scene.probe))
+def bench_of(scene: Scene, quantity: str = "weight") -> Workbench:
+    bench = Workbench(scene, (1280, 720), "dark", None, quantity)
+    bench.update(scene.run.frame(scene.probe))
     return bench
 
 
 def show(bench: Workbench, scene: Scene) -> list[TextItem]:
-    with offscreen():
-        bench.update(scene.run.frame(scene.probe), "", 0.5)
+    bench.update(scene.run.frame(scene.probe), "", 0.5)
     return texts(bench)
 
 
@@ -74,16 +72,19 @@ def words(bench: Workbench) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("batch", "colours", "said"),
+    ("batch", "colours", "reduction", "said"),
     [
-        (None, True, "mean of all 64 colours"),
-        (None, False, "mean of all 64 samples"),
-        (16, True, "mean of 16 colours"),
-        (1, False, "of one sample"),
+        (None, True, "mean", "mean of all 64 colours"),
+        (None, False, "mean", "mean of all 64 samples"),
+        (16, True, "mean", "mean of 16 colours"),
+        (1, False, "mean", "of one sample"),
+        (None, False, "sum", "sum of all 64 samples"),
     ],
 )
-def test_a_gradient_says_of_how_many_samples_it_is(batch: int | None, colours: bool, said: str) -> None:
-    scene = scene_of(batch, colours=colours)
+def test_a_gradient_says_of_how_many_samples_it_is(
+    batch: int | None, colours: bool, reduction: Reduction, said: str
+) -> None:
+    scene = scene_of(batch, colours=colours, reduction=reduction)
     assert str(batch_of(subject_of(scene))) == said
     bench = bench_of(scene, "gradient")
     assert said in words(bench)  # below what the cubes show
@@ -92,26 +93,13 @@ def test_a_gradient_says_of_how_many_samples_it_is(batch: int | None, colours: b
     show(bench, scene)
     assert words(bench).count(said) == 2  # and at the pointer
     assert said not in words(bench_of(scene))  # weights are of no samples
-    scene.run.close()
-
-
-def test_a_sum_is_called_a_sum() -> None:
-    scene = scene_of(reduction="sum")
-    assert str(batch_of(subject_of(scene))) == "sum of all 64 samples"
-    bench = bench_of(scene, "gradient")
+    bench.touch.hover(None, None)
     bench.select(4)
     show(bench, scene)
-    assert "mean gradient" not in words(bench)
-    assert any(w.startswith("gradient: sum of") for w in words(bench))
+    assert ("mean gradient" in words(bench)) == (reduction == "mean" and batch != 1)
+    if batch != 1:  # the inspector tells the batch from the sample drawn
+        assert re.search(f"gradient: {reduction} of [^.]*; of this (sample|colour) ", " ".join(words(bench)))
     scene.run.close()
-
-
-def test_the_inspector_tells_the_batch_from_the_sample_drawn(scene: Scene) -> None:
-    bench = bench_of(scene)
-    bench.select(4)
-    show(bench, scene)
-    assert "mean gradient" in words(bench)
-    assert re.search("gradient: mean of [^.]*; of this sample ", " ".join(words(bench)))
 
 
 def test_no_words_stand_beside_gradients_that_are_not_there() -> None:
@@ -134,10 +122,10 @@ def test_after_a_change_by_hand_the_loss_is_dimmed_and_says_so(scene: Scene) -> 
     assert BEFORE not in words(bench)
     scene.run.set_weights(4, [2.0])
     items = show(bench, scene)
-    assert named(items, loss).colour == rgba(DARK.text3)
-    beside = named(items, BEFORE)
-    assert beside.y == named(items, loss).y
-    assert beside.x > named(items, loss).x
+    beside, there = named(items, BEFORE), named(items, loss)
+    assert there.colour == rgba(DARK.text3)
+    assert beside.y == there.y
+    assert beside.x > there.x
     assert f"end: {BEFORE}" in words(bench)  # of the curve
     scene.run.step(1)
     items = show(bench, scene)
@@ -178,58 +166,42 @@ def test_so_are_gradient_and_update(scene: Scene, quantity: str) -> None:
     assert any(BEFORE in item.text for layer in bench.overlays[1:] for s in layer for item in s.texts)
 
 
-def test_the_samples_own_gradient_is_that_of_the_weights_now(scene: Scene) -> None:
-    run = scene.run
+def test_what_is_of_now_is_of_the_weights_and_the_rate_of_now(scene: Scene) -> None:
+    """The sample's own gradient, the end of the test curve and the learning rate."""
+    run, bench = scene.run, bench_of(scene)
+    for _ in range(3):
+        run.step(20)
+        show(bench, scene)
     index = run.tensors[1].start  # a bias
-    bench = bench_of(scene)
     bench.select(index)
     run.set_weights(0, [-1.0])
     show(bench, scene)
     line = next(w for w in words(bench) if w.startswith("gradient of this sample now: "))
-    values = run.values.astype(float)
-    shifted = [values.copy(), values.copy()]
-    shifted[0][index] += 1e-3
-    shifted[1][index] -= 1e-3
-    up, down = (run.evaluate(PROBE[None], TARGET[None], v) for v in shifted)
+    shift = 1e-3 * np.eye(len(run.values))[index]
+    up, down = (run.evaluate(PROBE[None], TARGET[None], run.values.astype(float) + by) for by in (shift, -shift))
     assert float(line.split(": ")[1].replace("\N{MINUS SIGN}", "-")) == pytest.approx((up - down) / 2e-3, rel=0.02)
-
-
-def test_a_new_learning_rate_is_the_one_that_is_shown(scene: Scene) -> None:
-    bench = bench_of(scene)
+    curve = bench.side.drawer(LossCurve)
+    assert curve.losses[-1] == pytest.approx(run.evaluate(curve.panel.test.inputs, curve.panel.test.targets))
+    assert curve.steps == sorted(set(curve.steps))
     assert "lr 0.5" in words(bench)
-    scene.run.lr = 0.25
+    run.lr = 0.25
     show(bench, scene)
     assert "lr 0.25" in words(bench)
     assert "lr 0.5" not in words(bench)
-    assert not any(BEFORE in w for w in words(bench))  # the loss is what it was
-
-
-def test_the_test_curve_ends_at_the_weights_now(scene: Scene) -> None:
-    bench = bench_of(scene)
-    for _ in range(3):
-        scene.run.step(20)
-        show(bench, scene)
-    scene.run.set_weights(0, [5.0, -5.0])
-    show(bench, scene)
-    curve = bench.side.drawer(LossCurve)
-    now = scene.run.evaluate(curve.panel.test.inputs, curve.panel.test.targets)
-    assert curve.losses[-1] == pytest.approx(now)
-    assert curve.steps == sorted(set(curve.steps))
 
 
 def test_a_window_draws_again_when_only_the_moment_changed(scene: Scene) -> None:
     from scalarviz.view.watch.live import LiveView
 
-    with offscreen():
-        live = LiveView(scene, (640, 360), playing=False)
-        try:
-            live.worker.settle()
-            live.tick(0.1)
-            live.tick(0.1)
-            assert not live.tick(0.1)
-            live.worker.edit(lambda run: run.set_targets(np.zeros((64, 3))), "targets")
-            live.worker.settle()
-            assert live.tick(0.1)
-            assert any(BEFORE in w for w in words(live.bench))
-        finally:
-            live.close()
+    live = LiveView(scene, (640, 360), playing=False)
+    try:
+        live.worker.settle()
+        live.tick(0.1)
+        live.tick(0.1)
+        assert not live.tick(0.1)
+        live.worker.edit(lambda run: run.set_targets(np.zeros((64, 3))), "targets")
+        live.worker.settle()
+        assert live.tick(0.1)
+        assert any(BEFORE in w for w in words(live.bench))
+    finally:
+        live.close()

@@ -153,7 +153,7 @@ class Play:
     def whole(self) -> Frame:
         """The frame of now; inside of an opened step that of the run, for a picture that has no room for the step."""
         told = self.viewer.bench.inside.told
-        return self.viewer.shown if told is None or told.now is None else told.now
+        return self.viewer.shown if told is None else told.before
 
     def close(self) -> None:
         """Let go of what is shown."""

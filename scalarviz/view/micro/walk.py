@@ -5,50 +5,55 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import InputError, shown
 from ...run.core.frame import Frame, Stage
 from ...run.opened.micro import PHASES, MicroStep
+from ...run.source import RunSource
+from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded_step import Walked
 from ..ink.text import loss_text
 from ..panels.wording import noun
 from ..shown.subject import Subject
 from ..space.layout import FEW
-from .chips import delta_text
-from .figures import Layer, Spread, spread_of
-from .saying import Sayings, outputs
-from .told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, ZERO, Face, Formula, Phase, Pulse, Sentence, Told
-from .writing import face_of_gradient, face_of_product, face_of_update, of_rule
+from .saying import Sayings, delta_text, face_of_gradient, face_of_product, face_of_update
+from .told import (
+    BACKWARD,
+    FORWARD,
+    GRADIENTS,
+    LOSS,
+    UPDATE,
+    ZERO,
+    Face,
+    Formula,
+    Layer,
+    Phase,
+    Pulse,
+    Sentence,
+    Spread,
+    Told,
+)
 
 Floats = NDArray[np.float64]
 MOST_ROWS = 12
 """Blocks of weights whose gradients are listed."""
+BINS = 24
+"""Of the histogram of a gradient's terms."""
 
 
 class Walk:
-    """The way through one step.
+    """The way through one step, opened as the coming one or as a trial with the probe alone.
 
-    Parameters
-    ----------
-    opened : Walked
-        The coming step, or a trial with the probe alone.
-    subject : Subject
-    frame : Frame
-        Where the run stands, with the rows of the probe.
-    other : callable, optional
-        Opens the same step as the other side of the switch has it: of the batch, or of the probe alone.
-
-    Attributes
-    ----------
-    steps : tuple of MicroStep
-    phases : tuple of int
-        The phase of each.
+    `frame` is where the run stands, with the rows of the probe; `other` opens the same step as the other side of the
+    switch has it. Micro-steps are counted from 1; `phases` has the phase of each.
     """
 
     def __init__(
-        self, opened: Walked, subject: Subject, frame: Frame, other: Callable[[], Walked | None] | None = None
+        self, opened: Walked, subject: Subject, frame: Frame, other: Callable[[], Walked | None] = lambda: None
     ) -> None:
         if opened.trial:  # its own rows: in training they may be others than those of a prediction
             rows = {stage.name: opened.rows[stage.name][:, 0] for stage in subject.stages}
@@ -60,55 +65,49 @@ class Walk:
         self.n_weights = sum(t.size for t in subject.tensors if not t.buffer)
         self.few = self.n_weights <= FEW
         self.deltas: Mapping[str, Floats] = opened.joined
-        self._sayings = Sayings(opened, subject, frame, self.deltas)
+        self._sayings = Sayings(opened, subject, frame)
 
     def __len__(self) -> int:
         return len(self.steps)
 
     def first_of(self, phase: int) -> int:
-        """The first micro-step of a phase, or of the next that has any, counting from 1."""
+        """The first micro-step of a phase, or of the next that has any."""
         return 1 + next(k for k, of in enumerate(self.phases) if of >= phase)
 
     # ---- one micro-step
 
     def told(self, at: int, selected: int | None = None, adding: int = 0) -> Told:
-        """What the picture shows after micro-step `at` (from 1).
+        """What the picture shows after micro-step `at`.
 
-        Parameters
-        ----------
-        at : int
-        selected : int, optional
-            Flat index of the weight that the line below is to be about, where it can.
-        adding : int
-            In the gradients of a layer: how many samples have been added up so far; 0: all of them.
+        The line below is about the `selected` weight (a flat index), where it can. In the gradients of a layer
+        `adding` samples have been added up so far; 0: all of them.
         """
         opened, done, now = self.opened, self.steps[:at], self.steps[at - 1]
         phase = self.phases[at - 1]
         computed, moved = self._weights_of(done, GRADIENTS), self._weights_of(done, UPDATE)
         gradient = self.added(now, adding, computed) if adding else opened.gradient
+        values = np.where(moved, opened.new_values, self.frame.values) if moved.any() else self.frame.values
         frame = replace(
             self.frame, step=opened.step, loss=opened.loss if phase >= LOSS else float("nan"), gradient=gradient,
-            computed=computed, values=self._values(moved), edited=False, next_lr=opened.lr, lr=opened.lr,
+            computed=computed, values=np.asarray(values, np.float64), edited=False, next_lr=opened.lr, lr=opened.lr,
         )  # fmt: skip
         sentence = self._sayings.sentence(now, selected, computed, adding)
-        spread = self._spread(sentence.index) if phase > LOSS else None
-        faces = self._sums(now, gradient) if adding else self._faces(done, phase)
-        quantity = "gradient" if phase in (ZERO, BACKWARD, GRADIENTS) else "weight"
+        reached, deltas = self._reached(done), self._deltas_of(done)
         return Told(
             step=opened.step, at=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
-            samples=self.samples, frame=frame, quantity=quantity,
-            reached=self._reached(done), deltas=self._deltas_of(done), targets=self.subject.sample.wanted,
-            faces=faces, sentence=sentence,
+            samples=self.samples, frame=frame, before=self.frame, source=self.subject.source,
+            quantity="gradient" if phase in (ZERO, BACKWARD, GRADIENTS) else "weight", reached=reached, deltas=deltas,
+            faces=self._sums(now, gradient) if adding else self._faces(done, phase), sentence=sentence,
             pulses=self._pulses(now), adding=adding, whole=opened.gradient if adding else None,
-            loss=self.own_loss if phase >= LOSS else None, spread=spread,
-            layers=self._layers(computed, gradient), rule=self._rule(phase, sentence.index), now=self.frame,
+            loss=self.own_loss if phase >= LOSS else None,
+            spread=self._spread(sentence.index) if phase > LOSS else None,
+            layers=self._layers(computed, gradient), rule=self._rule(phase, sentence.index),
             sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
-            outputs=outputs(opened, self.subject, self.frame, self._deltas_of(done), self._reached(done)),
-            table=self._sayings.table(self._deltas_of(done), self._reached(done)),
+            outputs=self._sayings.outputs(deltas, reached), table=self._sayings.table(deltas, reached),
         )  # fmt: skip
 
     def line(self, at: int) -> tuple[Sentence, tuple[int, Face] | None]:
-        """What is said of micro-step `at` (from 1), and what it writes on which cube (a flat index)."""
+        """What is said of micro-step `at`, and what it writes on which cube (a flat index)."""
         now = self.steps[at - 1]
         faces = self._faces([now], self.phases[at - 1])
         sentence = self._sayings.sentence(now, None, np.zeros(len(self.frame.values), bool))
@@ -120,8 +119,8 @@ class Walk:
         if self.opened.trial:
             return f"this {noun(self.subject)}"
         count = len(self.opened.batch)
-        joined = "mean" if self.opened.divisor != 1 else "sum"
-        return f"{joined} of {count:,} {noun(self.subject, count)}" if count > 1 else f"the one {noun(self.subject)}"
+        one = f"the one {noun(self.subject)}"
+        return f"{self._sayings.joined} of {count:,} {noun(self.subject, count)}" if count > 1 else one
 
     def _weights_of(self, steps: Sequence[MicroStep], phase: int) -> NDArray[np.bool_]:
         found = np.zeros(len(self.frame.values), bool)
@@ -129,11 +128,6 @@ class Walk:
             if step.phase == PHASES[phase]:
                 found[step.weights] = True
         return found
-
-    def _values(self, moved: NDArray[np.bool_]) -> Floats:
-        if not moved.any():
-            return np.asarray(self.frame.values, np.float64)
-        return np.where(moved, self.opened.new_values, self.frame.values)
 
     def _reached(self, done: Sequence[MicroStep]) -> dict[str, NDArray[np.bool_]]:
         phase = PHASES.index(done[-1].phase)
@@ -173,22 +167,20 @@ class Walk:
 
     def _faces(self, done: Sequence[MicroStep], phase: int) -> dict[int, Face]:
         """What stands on the cubes of a small net."""
-        if not self.few or phase not in (FORWARD, GRADIENTS, UPDATE):
+        if not self.few:
             return {}
-        faces: dict[int, Face] = {}
-        for step in done:
-            if step.kind not in ("product", "gradient", "update"):
-                continue
-            index = int(step.weights[0])
-            if step.kind == "product" and phase == FORWARD:
-                faces[index] = face_of_product(float(self.frame.values[index]), self._sayings.input_of(index))
-            elif step.kind == "gradient" and phase == GRADIENTS:
-                factors = (step.factors[0], step.factors[1]) if len(step.factors) == 2 else None
-                joined = "mean" if self._sayings.is_mean(index) else "Σ"
-                faces[index] = face_of_gradient(float(self.opened.gradient[index]), factors, joined)
-            elif step.kind == "update":
-                faces[index] = face_of_update(float(self.frame.values[index]), float(self.opened.new_values[index]))
-        return faces
+        kind = {FORWARD: "product", GRADIENTS: "gradient", UPDATE: "update"}.get(phase)
+        return {int(step.weights[0]): self._face(step) for step in done if step.kind == kind}
+
+    def _face(self, step: MicroStep) -> Face:
+        index = int(step.weights[0])
+        value, gradient = float(self.frame.values[index]), float(self.opened.gradient[index])
+        if step.kind == "product":
+            return face_of_product(value, self._sayings.input_of(index))
+        if step.kind == "update":
+            return face_of_update(value, float(self.opened.new_values[index]))
+        factors = (step.factors[0], step.factors[1]) if len(step.factors) == 2 else None
+        return face_of_gradient(gradient, factors, "mean" if self._sayings.is_mean(index) else "Σ")
 
     def _pulses(self, now: MicroStep) -> tuple[Pulse, ...]:
         back = now.phase in ("backward", "gradients")
@@ -205,11 +197,16 @@ class Walk:
 
     # ---- figures
 
+    @property
+    def _kept(self) -> bool:
+        """Whether every sample of the batch is there; else some alone."""
+        return self.opened.shown == len(self.opened.batch)
+
     @cached_property
-    def _data(self) -> tuple[Floats, Floats] | None:
-        """Of the whole batch, where all of it is kept."""
-        opened = self.opened
-        return (opened.inputs.T, opened.targets.T) if opened.shown == len(opened.batch) else None
+    def _data(self) -> tuple[Floats, Floats]:
+        """Of the whole batch; no rows where not all of it is kept."""
+        count = self.opened.shown if self._kept else 0
+        return self.opened.inputs.T[:count], self.opened.targets.T[:count]
 
     @cached_property
     def own_loss(self) -> float | None:
@@ -218,20 +215,19 @@ class Walk:
 
     @cached_property
     def _other(self) -> Walked | None:
-        return None if self._open_other is None else self._open_other()
+        return self._open_other()
 
     def _spread(self, index: int) -> Spread | None:
         """All terms of a weight's gradient in the batch, and where the probe's is among them."""
-        pair = (self._other, self.opened) if self.opened.trial else (self.opened, self._other)
-        batch, one = pair
+        batch, one = (self._other, self.opened) if self.opened.trial else (self.opened, self._other)
         if not self.few or index < 0 or batch is None or len(batch.batch) < 2:
             return None
         products = batch.products(index)
         if products is None:  # used at several places: no number a sample; or a recording, which keeps none
             return None
         count, own = len(batch.batch), None if one is None else float(one.gradient[index])
-        words, name = f"{count:,} {noun(self.subject, count)}", noun(self.subject)
-        return spread_of(products, float(batch.gradient[index]), own, words, name)
+        words = f"{count:,} {noun(self.subject, count)}", noun(self.subject), "mean" if batch.divisor != 1 else "sum"
+        return spread_of(products, float(batch.gradient[index]), own, *words)
 
     def _layers(self, computed: NDArray[np.bool_], gradient: Floats) -> tuple[Layer, ...]:
         """The largest gradient of each block of a larger net, as far as they have come."""
@@ -245,10 +241,7 @@ class Walk:
 
     def _rule(self, phase: int, index: int) -> tuple[Formula, ...]:
         """The optimiser's lines for a weight, in the order in which they are worked out, where there are several."""
-        if index < 0 or phase < GRADIENTS:
-            return ()
-        lines = self.opened.update(index).lines
-        rule = of_rule(lines, float(self.frame.values[index]), self.opened.lr, float(self.opened.gradient[index]))
+        rule = self._sayings.rule(index) if index >= 0 and phase >= GRADIENTS else ()
         return (*rule[1:], rule[0]) if len(rule) > 1 else ()
 
     def _sample(self, adding: int) -> tuple[Floats, Floats, Floats] | None:
@@ -262,26 +255,24 @@ class Walk:
 
     def layer_of(self, step: MicroStep) -> Stage | None:
         """The layer whose gradient a micro-step brings, if it is a sum of outer products of what the picture shows."""
-        if step.phase != "gradients" or self.opened.trial or self.opened.shown < len(self.opened.batch):
+        if step.phase != "gradients" or self.opened.trial or not self._kept:
             return None
-        stage = next((s for s in self.subject.stages if s.name == step.stage and s.weight is not None), None)
-        return stage if stage is not None and stage.whole else None
+        stages = (s for s in self.subject.stages if s.name == step.stage and s.weight is not None and s.whole)
+        return next(stages, None)
 
     def _sums(self, step: MicroStep, gradient: Floats) -> dict[int, Face]:
         """What stands on the cubes of a layer while samples are added up."""
-        stage = self.layer_of(step)
-        if stage is None or not self.few:
-            return {}
-        tensors = [t for t in (stage.weight, stage.bias) if t is not None]
-        places = [k for t in tensors for k in range(t.start, t.start + t.size)]
+        stage = self.layer_of(step) if self.few else None
+        tensors = [] if stage is None else [t for t in (stage.weight, stage.bias) if t is not None]
         words = f"sum ÷ {self.opened.divisor:,.10g}" if self.opened.divisor != 1 else "sum of δ·x"
-        return {k: Face(words, f"= {delta_text(float(gradient[k]))}") for k in places}
+        return {
+            k: Face(words, f"= {delta_text(float(gradient[k]))}")
+            for t in tensors
+            for k in range(t.start, t.start + t.size)
+        }
 
     def added(self, step: MicroStep, count: int, computed: NDArray[np.bool_]) -> Floats:
-        """The gradient with that layer's own as the sum over the first `count` samples of the batch.
-
-        It is marked as `computed`, all of it.
-        """
+        """The gradient with that layer's own as the sum over the first `count` samples, all of it marked `computed`."""
         stage = self.layer_of(step)
         gradient = self.opened.gradient.copy()
         if stage is None or stage.weight is None:
@@ -293,3 +284,43 @@ class Walk:
             gradient[stage.bias.span] = deltas.sum(axis=1)
             computed[stage.bias.span] = True
         return gradient
+
+
+def spread_of(
+    terms: NDArray[np.floating], gradient: float, own: float | None, words: str, noun: str, joined: str = "mean"
+) -> Spread | None:
+    """The histogram of some terms; None where they are no numbers, or nothing but zeros."""
+    reach = float(np.abs(terms).max(initial=0.0))
+    if not np.isfinite(reach) or reach == 0.0:
+        return None
+    counts, _ = np.histogram(terms, BINS, (-reach, reach))
+    return Spread(counts, reach, gradient, own, words, noun, joined)
+
+
+# ---- a micro-step for a picture that stands still
+
+
+def told_of(subject: Subject, frame: Frame, number: Any, *, whole_batch: bool = False) -> Told:
+    """Micro-step `number` (from 1, or negative from the last) of the step that follows a frame of the subject's run.
+
+    It is the real step if `whole_batch`; else a trial with the sample alone that is drawn, where that has a target.
+    FileFormatError where a recording has no micro-steps, InputError where the subject is no run or there is no such
+    micro-step.
+    """
+    walk = Walk(_opened(subject, whole_batch=whole_batch), subject, frame)
+    at = number if isinstance(number, int) and not isinstance(number, bool) else 0
+    at += len(walk) + 1 if at < 0 else 0
+    if not 1 <= at <= len(walk):
+        raise InputError(f"inside: got {shown(number)}; this step has micro-steps 1 to {len(walk)}, or -1 for the last")
+    return walk.told(at)
+
+
+def _opened(subject: Subject, *, whole_batch: bool) -> Walked:
+    """The coming step of a run, or the one after the frame of a recording where it stands."""
+    source, target = subject.source, subject.target
+    if isinstance(source, RecordedSource):
+        return source.opened(alone=not whole_batch and True in source.sides())
+    if not isinstance(source, RunSource):
+        raise InputError(f"inside: {source.what} has no steps to be opened; give a Run, a Scene or a recording")
+    alone = None if whole_batch or subject.probe is None or target is None else (subject.probe, target)
+    return source.run.open(sample=alone)

@@ -18,7 +18,7 @@ from ...run.sources.recording.recorded_step import RecordedStep
 from ..ink.maps import hexed
 from ..ink.text import loss_text
 from ..ink.theme import THEMES, mixed
-from ..micro.chips import delta_text
+from ..micro.saying import delta_text
 from ..micro.told import Formula
 from ..micro.walk import Walk
 from ..shown.subject import Subject

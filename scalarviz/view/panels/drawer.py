@@ -34,41 +34,18 @@ Floats = NDArray[np.floating]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inner:
-    """What there is of an opened step.
+    """What there is of an opened step; the micro-step shown is about `stage` (empty: about none)."""
 
-    Attributes
-    ----------
-    frame : Frame
-        Its numbers so far: gradients that have come are `computed`, weights that have moved are at their new values.
-    before : Frame
-        Where the run stands.
-    phase : int
-        Zero, forward, loss, backward, gradients, update: 0 to 5.
-    deltas : mapping of str to ndarray
-        By stage, the derivative of the loss by each number of its row; NaN where it has not come.
-    moved : ndarray of bool, shape (P,)
-        Which weights are at their new values.
-    source : Source
-    data : tuple of ndarray
-        Inputs and targets that the step learns from, (N, n_inputs) and (N, n_targets).
-    samples : str
-        Which they are, in words.
-    stage : str
-        Of the micro-step; empty where it is about none.
-    adding : int
-        How many samples the gradient of that stage holds so far; 0: all of them.
-    """
-
-    frame: Frame
-    before: Frame
-    phase: int
-    deltas: Mapping[str, Floats]
-    moved: NDArray[np.bool_]
+    frame: Frame  # its numbers so far: gradients that have come are `computed`, moved weights are at their new values
+    before: Frame  # where the run stands
+    phase: int  # zero, forward, loss, backward, gradients, update: 0 to 5
+    deltas: Mapping[str, Floats]  # by stage, the derivative of the loss by each of its numbers; NaN: not there yet
+    moved: NDArray[np.bool_]  # (P,), which weights are at their new values
     source: Source
-    data: tuple[Floats, Floats]
-    samples: str
+    data: tuple[Floats, Floats]  # inputs and targets that it learns from, a row a sample; no rows where none are kept
+    samples: str  # which they are, in words
     stage: str = ""
-    adding: int = 0
+    adding: int = 0  # samples that the gradient of that stage holds so far; 0: all of them
 
     @property
     def added(self) -> str:
@@ -91,42 +68,28 @@ class Ground:
     theme : Theme
     hints : bool
         Whether there is a hand: a window, which also must not wait for what is dear.
-    probes : int
-        Counts changes of the subject's probe by a hand: activations from before are of another sample.
-    choices : int
-        How many of them chose a sample that was there already.
-    wanted : callable
-        ``wanted(samples, plain)``: what samples (N, n_inputs) are to become by now; at first they were `plain`.
-    again : callable or None
-        The sample that is drawn and its target, as they are now.
-    notes : list of str
-        Lines for the console, to be told and taken out.
-    ahead : Ahead or None
-        What the coming steps will be, where that is known.
     extent : float or None
         V of the colours that weights have as cubes: a panel that colours weights gives them the same.
     pointed : int or None
         Flat index of the number under the pointer, or of the selected one.
     writes : bool
         Whether the words of the picture are written in this frame: what a panel says of its step waits for that.
-    failures : dict of str to str
-        What was said last of functions of the scene that raise.
     """
 
     subject: Subject
     theme: Theme
     hints: bool = False
-    probes: int = 0
-    choices: int = 0
+    probes: int = 0  # changes of the subject's probe by a hand: activations from before are of another sample
+    choices: int = 0  # how many of them chose a sample that was there already
+    # what samples (N, n_inputs) are to become by now; at first they were `plain`
     wanted: Callable[[ArrayLike, ArrayLike], NDArray[Any]] = lambda samples, plain: np.asarray(plain)
-    again: Callable[[], tuple[ArrayLike, ArrayLike | None]] | None = None
-    notes: list[str] = field(default_factory=list)
-    ahead: Ahead | None = None
+    again: Callable[[], tuple[ArrayLike, ArrayLike | None]] | None = None  # the sample that is drawn, as it is now
+    notes: list[str] = field(default_factory=list)  # lines for the console, to be told and taken out
+    ahead: Ahead | None = None  # what the coming steps will be, where that is known
     extent: float | None = None
     pointed: int | None = None
     writes: bool = True
-
-    failures: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)  # what was said last of functions of the scene that raise
 
     def failed(self, what: str, error: Exception, where: str = "") -> str:
         """What a scene's own function raised, in words; the console is told once."""
@@ -153,7 +116,7 @@ class Ground:
         return self.hints and fits and self.subject.source.can.predict
 
     def choose(self, sample: ArrayLike, target: ArrayLike | None = None) -> None:
-        """Draw the way of another sample; see :meth:`Subject.choose`. Everything that shows it follows at once."""
+        """Draw the way of another sample."""
         self.choose_by(lambda: (sample, target))
 
     def choose_by(self, again: Callable[[], tuple[ArrayLike, ArrayLike | None]]) -> None:
@@ -166,43 +129,23 @@ class Ground:
     def choose_again(self) -> None:
         """What is wanted of the sample that is drawn may be another thing now; one that was drawn by hand stays."""
         subject = self.subject
-        if self.again is None or subject.probe is None or subject.given is None:
-            return
-        if not np.array_equal(subject.probe, subject.given):
-            return
-        subject.choose(*self.again())
-        self.probes += 1
+        drawn = subject.probe is None or subject.given is None or not np.array_equal(subject.probe, subject.given)
+        if self.again is not None and not drawn:
+            subject.choose(*self.again())
+            self.probes += 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting:
-    """A picture in which a panel draws among the cubes, in logical pixels.
+    """A picture in which a panel draws among the cubes, in logical pixels."""
 
-    Attributes
-    ----------
-    sheet : Blueprint or None
-        The rooms of a planned one; None while the camera looks from elsewhere.
-    plates : mapping of str to Plate
-        By the names of their tensors; rows of activations by those of their stages.
-    project : callable
-        World points (N, 3) to pixels (N, 2).
-    window : Box
-        What would leave it is left out.
-    strip : Box
-        The strip below the cubes.
-    turns : bool
-        Whether the rows in `plates` are places that are left to pictures.
-    taken : sequence of Box
-        Where something else stands.
-    """
-
-    sheet: Blueprint | None
-    plates: Mapping[str, Plate]
-    project: Project
-    window: Box
-    strip: Box
-    turns: bool = False
-    taken: Sequence[Box] = ()
+    sheet: Blueprint | None  # the rooms of a planned one; None while the camera looks from elsewhere
+    plates: Mapping[str, Plate]  # by the names of their tensors; rows of activations by those of their stages
+    project: Project  # world points (N, 3) to pixels (N, 2)
+    window: Box  # what would leave it is left out
+    strip: Box  # below the cubes
+    turns: bool = False  # whether the rows in `plates` are places that are left to pictures
+    taken: Sequence[Box] = ()  # where something else stands
 
     def holds(self, box: Box) -> bool:
         """Whether a box is inside the window."""
@@ -211,14 +154,7 @@ class Setting:
 
 
 class Headline(NamedTuple):
-    """A number of a panel that the HUD shows too.
-
-    Attributes
-    ----------
-    words, value : str
-    fresh : bool
-        Whether it is of the frame that is shown.
-    """
+    """A number of a panel that the HUD shows too; `fresh`: it is of the frame that is shown."""
 
     words: str
     value: str

@@ -51,11 +51,9 @@ class GraphDrawer(Drawer[GraphPanel]):
 
     @property
     def moving(self) -> bool:
-        """Whether the graph is of a frame before."""
         return self._asked.moving
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """The title and the graph."""
         made, error = self._asked.ask(moment, seconds, lambda: self._make(moment))
         sketch, (x, y, width, height) = Sketch(), box
         if made is None:
@@ -63,7 +61,10 @@ class GraphDrawer(Drawer[GraphPanel]):
             return [sketch, sentence((x, y + TOP, width, height - TOP), self.ground.theme, error)]
         self._ink, self._layout, note = made
         title_of(sketch, box, self.ground.theme, self.panel.title, self._asked.age or note)
-        return [sketch, self._figure((x, y + TOP, width, height - TOP))]
+        room = (x, y + TOP, width, height - TOP)
+        view = self._view = self._seen((self._ink.width, self._ink.height), room)
+        at = room[0] + view.left, room[1] + view.top
+        return [sketch, self._ink.placed(scale=view.scale, at=at, ground=False, window=room)]
 
     def _make(self, moment: Moment) -> tuple[Figure, Layout, str]:
         made = self.panel.made(moment)
@@ -71,13 +72,6 @@ class GraphDrawer(Drawer[GraphPanel]):
         layout = laid_out(now.items)
         ink = ink_of(layout, self.ground.theme, now.of, share=1.0, v=self.ground.extent)
         return ink, layout, made.note
-
-    def _figure(self, room: Box) -> Sketch:
-        """As much of the graph as its room holds."""
-        assert self._ink is not None
-        view = self._view = self._seen((self._ink.width, self._ink.height), room)
-        at = room[0] + view.left, room[1] + view.top
-        return self._ink.placed(scale=view.scale, at=at, ground=False, window=room)
 
     def _seen(self, figure: Point, room: Box) -> View:
         """All of it as long as no hand has moved it; else what was seen before, in this room."""
@@ -99,7 +93,6 @@ class GraphDrawer(Drawer[GraphPanel]):
         return at[0] - self.box[0], at[1] - self.box[1] - TOP
 
     def under(self, at: Point) -> Node | None:
-        """The node at a point."""
         if self._layout is None or self._view is None or self.box is None or self._in_room(at)[1] < 0:
             return None
         spot = None if self._ink is None else self._ink.spot(self._view.on(self._in_room(at)))
@@ -111,7 +104,6 @@ class GraphDrawer(Drawer[GraphPanel]):
         return True
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
-        """Its operation, its numbers and its derivative."""
         box = None if self.pointer is None else self.under(self.pointer)
         if box is None or self.pointer is None:
             return ()
@@ -132,13 +124,10 @@ class GraphDrawer(Drawer[GraphPanel]):
         return self._look(self._view.zoomed(max(factor, least / self._view.scale), self._in_room(at)).within())
 
     def click(self, at: Point) -> bool:
-        """Unfold what is folded there."""
         box = self.under(at)
         if box is None or not box.item.unfolds:
             return False
-        self._unfold = (*self._unfold, box.item.unfolds)
-        self._asked = Asked(self.panel.title, self.ground, words=True)
-        self.stale = True
+        self._show((*self._unfold, box.item.unfolds))
         return True
 
     def double_click(self, at: Point) -> bool:
@@ -151,6 +140,10 @@ class GraphDrawer(Drawer[GraphPanel]):
 
     def fit(self) -> None:
         """Folded and in its place, as it was at first."""
-        self._unfold, self._by_hand = (), False
+        self._by_hand = False
+        self._show(())
+
+    def _show(self, unfold: tuple[str, ...]) -> None:
+        """Ask again, for a graph with these unfolded."""
+        self._unfold, self.stale = unfold, True
         self._asked = Asked(self.panel.title, self.ground, words=True)
-        self.stale = True

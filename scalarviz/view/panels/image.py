@@ -15,7 +15,7 @@ from ...errors import InputError
 from ...run.panels import Image, RecordedPictures
 from ...run.source import Moment
 from ..ink.places import COLUMN, LABEL
-from ..ink.sketch import Box, Sketch
+from ..ink.sketch import Box, Kept, Sketch
 from .drawer import Drawer, Ground, cut, sentence, title_of
 from .pace import Pace, Written
 from .pictures import thumbnail, to_bytes
@@ -40,21 +40,24 @@ class ImageDrawer(Drawer[Image]):
 
     @property
     def moving(self) -> bool:
-        """Whether the picture is of a frame before."""
         return self._asked.moving
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """Title and picture, as large as it fits."""
         made, error = self._asked.ask(moment, seconds, lambda: as_pixels(self.panel.paint(moment)))
         sketch, (x, y, width, height) = Sketch(), box
         title_of(sketch, box, self.ground.theme, self.panel.title, self._asked.age or self.panel.note)
         if made is None:
             return [sketch, sentence((x, y + _TOP, width, height - _TOP), self.ground.theme, error)]
-        high, wide = made.shape[:2]
-        scale = min(width / wide, (height - _TOP) / high)
-        size = round(max(wide * scale, 1.0)), round(max(high * scale, 1.0))
-        sketch.image((x, y + _TOP, *size), made, linear=self.panel.smooth or scale < 1)
+        fitted = fitting((x, y + _TOP, width, height - _TOP), made)
+        sketch.image(fitted, made, linear=self.panel.smooth or fitted[2] < made.shape[1])
         return [sketch]
+
+
+def fitting(box: Box, pixels: NDArray[np.uint8]) -> Box:
+    """A picture at the left top of a box, as large as it fits."""
+    high, wide = pixels.shape[:2]
+    scale = min(box[2] / wide, box[3] / high)
+    return box[0], box[1], max(round(wide * scale), 1), max(round(high * scale), 1)
 
 
 class Asked:
@@ -102,13 +105,7 @@ def _where(error: Exception) -> str:
 
 
 def as_pixels(picture: ArrayLike) -> NDArray[np.uint8]:
-    """What a user's function returned as uint8 (H, W, 3), a copy of its own.
-
-    Raises
-    ------
-    InputError
-        Another shape, no pixels, or another dtype.
-    """
+    """What a user's function returned as uint8 (H, W, 3), a copy of its own; InputError for another shape or dtype."""
     array = np.asarray(picture)
     if array.ndim != 3 or array.shape[2] != 3 or 0 in array.shape:
         raise InputError(f"paint returned shape {array.shape}; allowed: (H, W, 3)")
@@ -141,35 +138,24 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
         first = panel.pictures[0]
         high = (COLUMN + 2 * AIR) * first.height / first.width - 2 * AIR
         self.height = min(max(high, 8.0), 2.0 * COLUMN) + _LINE
-        self._decoded: dict[int, NDArray[np.uint8] | None] = {}
+        self._decoded = Kept[NDArray[np.uint8] | None]()
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """Picture and step."""
         x, y, width, height = box
         number, theme, sketch = self.panel.at_step(moment.step), self.ground.theme, Sketch()
         if number is None:
             first = self.panel.pictures[0].step
             return [sentence(box, theme, f"{self.panel.title}: recorded from step {first:,} on")]
-        pixels = self._pixels(number)
+        picture = self.panel.pictures[number]
+        pixels = self._decoded.of(number, lambda: _decoded(picture.image))
         if pixels is None:
             return [sentence(box, theme, f"{self.panel.title}: its picture in the file cannot be read")]
-        high, wide = pixels.shape[:2]
-        scale = min((width + 2 * AIR) / wide, (height - _LINE + 2 * AIR) / high)
-        size = round(wide * scale), round(high * scale)
-        sketch.image((x - AIR, y - AIR, *size), pixels, linear=True)
-        step = self.panel.pictures[number].step
-        said = f"{self.panel.title}, as recorded at step {step:,}"
-        old = step != moment.step
-        sketch.text(x, y + size[1] - 2 * AIR + 16, cut(said, width), LABEL, theme.text2 if old else theme.text3)
+        place = fitting((x - AIR, y - AIR, width + 2 * AIR, height - _LINE + 2 * AIR), pixels)
+        sketch.image(place, pixels, linear=True)
+        said = f"{self.panel.title}, as recorded at step {picture.step:,}"
+        ink = theme.text2 if picture.step != moment.step else theme.text3
+        sketch.text(x, y + place[3] - 2 * AIR + 16, cut(said, width), LABEL, ink)
         return [sketch]
-
-    def _pixels(self, number: int) -> NDArray[np.uint8] | None:
-        """The picture, decoded once; None where it is none."""
-        if number not in self._decoded:
-            while len(self._decoded) > 3:
-                self._decoded.pop(next(iter(self._decoded)))
-            self._decoded[number] = _decoded(self.panel.pictures[number].image)
-        return self._decoded[number]
 
 
 def _decoded(image: bytes) -> NDArray[np.uint8] | None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
 from ...run.panels import TrainingLoop
@@ -25,13 +23,6 @@ _OF_PHASE = (0, 1, 1, 2, 2, 3)
 _LINE, _TOP, _WORDS = 20.0, 22.0, 112.0
 
 
-class _Call(NamedTuple):
-    """One line: whether it has happened, happens now or waits, and what came of it."""
-
-    state: str
-    said: str
-
-
 class LoopDrawer(Drawer[TrainingLoop]):
     """Between steps all four have happened; inside an opened step they happen one after another."""
 
@@ -45,7 +36,6 @@ class LoopDrawer(Drawer[TrainingLoop]):
 
     @property
     def moving(self) -> bool:
-        """Whether the words are of a frame before, as those of the HUD are."""
         return self._written.late
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
@@ -53,46 +43,32 @@ class LoopDrawer(Drawer[TrainingLoop]):
         frame, own = self._written.of(moment.frame, writes=self.ground.writes), np.array(self.panel.weights)
         if own.max() >= len(frame.values):
             return [sentence(box, self.ground.theme, f"one step: this network has {len(frame.values)} weights")]
-        done = frame.step > 0 and bool(frame.computed[own].all())
-        if not done:
-            return [self._lines(box, "none has happened yet", [_Call("waits", "")] * 4)]
-        state = "before" if frame.edited else "done"
-        said = self._grads(frame), self._values(frame)
-        lines = [self._zeros(), f"loss {loss_text(frame.loss)}", said[0], "" if frame.edited else said[1]]
-        note = BEFORE if frame.edited else f"all four happened in step {frame.step:,}"
-        return [self._lines(box, note, [_Call(state, line) for line in lines])]
+        if frame.step == 0 or not frame.computed[own].all():
+            return [self._lines(box, "none has happened yet", "waits", [""] * 4)]
+        said = self._said(frame)
+        if frame.edited:
+            return [self._lines(box, BEFORE, "before", [*said[:3], ""])]
+        return [self._lines(box, f"all four happened in step {frame.step:,}", "done", said)]
 
     def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
         """The one that happens now."""
-        own = np.array(self.panel.weights)
-        if own.max() >= len(inner.frame.values):
+        own, frame = np.array(self.panel.weights), inner.frame
+        if own.max() >= len(frame.values):
             return ()
         now = _OF_PHASE[inner.phase]
-        there = bool(inner.frame.computed[own].all()), bool(inner.moved[own].all())
-        lines = [
-            self._zeros(),
-            f"loss {loss_text(inner.frame.loss)}" if inner.frame.loss == inner.frame.loss else "",
-            self._grads(inner.frame) if there[0] else "",
-            self._values(inner.frame) if there[1] else "",
-        ]
-        calls = [
-            _Call("done" if k < now else "now" if k == now else "waits", line if k <= now else "")
-            for k, line in enumerate(lines)
-        ]
-        return [self._lines(box, inner.added or f"in step {inner.frame.step:,}", calls)]
+        there = (True, frame.loss == frame.loss, frame.computed[own].all(), inner.moved[own].all())
+        said = [line if is_there else "" for line, is_there in zip(self._said(frame), there, strict=True)]
+        states = ["done"] * now + ["now"] + ["waits"] * (3 - now)
+        said = [line if k <= now else "" for k, line in enumerate(said)]
+        return [self._lines(box, inner.added or f"in step {frame.step:,}", states, said)]
 
-    def _zeros(self) -> str:
-        return self._words(".grad", ["0"] * len(self.panel.names))
-
-    def _grads(self, frame: Frame) -> str:
-        return self._said(frame.gradient, ".grad")
-
-    def _values(self, frame: Frame) -> str:
-        return self._said(frame.values, "")
-
-    def _said(self, flat: NDArray[np.floating], of: str) -> str:
-        numbers = flat[np.array(self.panel.weights)].tolist()
-        return self._words(of, [short(number) for number in numbers])
+    def _said(self, frame: Frame) -> list[str]:
+        """What comes of each of the four calls."""
+        grads, values = ([short(x) for x in of[np.array(self.panel.weights)].tolist()] for of in
+                         (frame.gradient, frame.values))  # fmt: skip
+        zeros = ["0"] * len(grads)
+        return [self._words(".grad", zeros), f"loss {loss_text(frame.loss)}", self._words(".grad", grads),
+                self._words("", values)]  # fmt: skip
 
     def _words(self, of: str, numbers: Sequence[str]) -> str:
         """``w.grad = 0.5``; of several weights ``grad w 0.5, b 0.1``, for which there is room."""
@@ -101,22 +77,21 @@ class LoopDrawer(Drawer[TrainingLoop]):
             return ", ".join(f"{name}{of} = {number}" for name, number in zip(names, numbers, strict=True))
         return "grad " + ", ".join(f"{name} {number}" for name, number in zip(names, numbers, strict=True))
 
-    def _lines(self, box: Box, note: str, calls: Sequence[_Call]) -> Sketch:
+    def _lines(self, box: Box, note: str, states: str | Sequence[str], said: Sequence[str]) -> Sketch:
+        """The four calls: each is done, happens now, waits, or was before a change by hand; and what came of it."""
         sketch, theme, (x, y, width, _) = Sketch(), self.ground.theme, box
         title_of(sketch, box, theme, "one step", note)
-        for row, (name, call) in enumerate(zip(CALLS, calls, strict=True)):
+        states = [states] * 4 if isinstance(states, str) else states
+        for row, (name, state, line) in enumerate(zip(CALLS, states, said, strict=True)):
             middle = y + _TOP + _LINE * row + _LINE / 2
-            now = call.state == "now"
+            now, there = state == "now", state in ("done", "now")
             if now:
                 fill = mixed(theme.gradient[3], theme.panel, 0.5)
                 sketch.rect(x, middle - _LINE / 2, width, _LINE, radius=4, fill=fill, stroke=theme.pulse)
-            if call.state in ("done", "now"):
-                sketch.disc(x + 10, middle, 4.0, theme.pulse if now else theme.text2)
-            else:
-                sketch.disc(x + 10, middle, 4.0, stroke=theme.flow, border=1.4)
-            ink = theme.text1 if call.state in ("now", "done") else theme.text3
+            dot = (theme.pulse if now else theme.text2) if there else None
+            sketch.disc(x + 10, middle, 4.0, dot, stroke=None if there else theme.flow, border=1.4)
+            ink = theme.text1 if there else theme.text3
             sketch.text(x + 22, middle + 4.5, name, LABEL, ink, bold=now)
-            ink = theme.pulse if row == 2 and call.state != "before" else theme.text2
-            sketch.text(x + _WORDS, middle + 4.5, cut(call.said, width - _WORDS - 6), LABEL,
-                        theme.text3 if call.state == "before" else ink)  # fmt: skip
+            ink = theme.text3 if state == "before" else theme.pulse if row == 2 else theme.text2
+            sketch.text(x + _WORDS, middle + 4.5, cut(line, width - _WORDS - 6), LABEL, ink)
         return sketch

@@ -29,19 +29,7 @@ LETTERS = "hkmnpqrstuvw"
 
 
 class Hidden(NamedTuple):
-    """A hidden layer.
-
-    Attributes
-    ----------
-    row : str
-        The stage whose row it makes.
-    kind : str
-        Of that stage.
-    weight : Tensor
-    bias : Tensor or None
-    units : int
-    letter : str
-    """
+    """A hidden layer; `row` is the stage whose row it makes, `kind` of that stage."""
 
     row: str
     kind: str
@@ -80,19 +68,8 @@ def card(
 ) -> Sequence[Sketch]:  # fmt: skip
     """It stands in the upper right corner of the scene, or in another place where that would hide its neuron.
 
-    Parameters
-    ----------
-    panel, moment, ground
-    layers : (Hidden, Hidden or None)
-        Whose unit it is, and the one before.
-    unit : int
-    free : sequence of Box
-        Of its small map, and of the buttons of its layer: they stay seen.
-    setting : Setting
-    size : (float, float)
-        Of the whole picture.
-    largest : float
-        The output that is wholly blue.
+    `layers` are that of the unit and the one before. The boxes in `free` (its small map, the buttons of its layer) stay
+    seen; `size` is that of the whole picture, `largest` the output that is wholly blue.
     """
     layer, theme = layers[0], ground.theme
     lines = _weights(moment, ground, layers, unit, MOST if size[1] >= LOW else FEW)
@@ -111,9 +88,9 @@ def card(
     starts, ends = ((pieces + 0.5) / CELLS for pieces in zero_lines(work.rows[..., 0]))
     line = boundary_sketch(picture, (starts, ends), theme)
     line.rect(x + PAD - 1, y + PAD - 1, SIDE + 2, SIDE + 2, stroke=theme.flow, radius=3)
-    _words(
-        sketch, (x + 2 * PAD + SIDE, y + PAD), x + place[2] - PAD, theme, layer, unit, lines, _now(moment, layer, unit)
-    )
+    made = moment.frame.activations.get(layer.row)
+    now = None if made is None or unit >= len(made) else float(made[unit])  # of the sample whose way is drawn
+    _words(sketch, (x + 2 * PAD + SIDE, y + PAD), x + place[2] - PAD, theme, layer, unit, lines, now)
     return [sketch, line]
 
 
@@ -129,19 +106,10 @@ def _place(setting: Setting, picture: tuple[float, float], size: tuple[float, fl
 
 def _joined(place: Box, other: Box, free: Sequence[Box]) -> Box:
     """A box that covers both, where they meet and it does not lie on what is to be left free."""
-    if not meet(place, other, 8.0):
-        return place
     left, top = min(place[0], other[0] - 12), min(place[1], other[1] - 8)
     right = max(place[0] + place[2], other[0] + other[2] + 12)
-    bottom = max(place[1] + place[3], other[1] + other[3] + 8)
-    both = (left, top, right - left, bottom - top)
-    return place if any(meet(both, box, 4.0) for box in free) else both
-
-
-def _now(moment: Moment, layer: Hidden, unit: int) -> float | None:
-    """What the unit makes of the sample whose way is drawn."""
-    row = moment.frame.activations.get(layer.row)
-    return None if row is None or unit >= len(row) else float(row[unit])
+    both = (left, top, right - left, max(place[1] + place[3], other[1] + other[3] + 8) - top)
+    return both if meet(place, other, 8.0) and not any(meet(both, box, 4.0) for box in free) else place
 
 
 def _weights(
@@ -177,12 +145,8 @@ def rows_of(features: Features, moment: Moment) -> list[int | None]:
     """For each feature the number of its row of cubes in the first layer; None where it has none."""
     if features.rows is not None:
         return list(features.rows(moment))
-    found: list[int | None] = []
-    count = 0
-    for on in features.on(moment):
-        found.append(count if on else None)
-        count += bool(on)
-    return found
+    on = features.on(moment)
+    return [sum(map(bool, on[:k])) if there else None for k, there in enumerate(on)]
 
 
 def _words(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,24 +40,13 @@ _AIR = 0.75  # share of the budget that a finer picture must fit into, so that i
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Painted:
-    """What a network makes of some pixels of a picture, evenly spread.
-
-    Attributes
-    ----------
-    colours : ndarray, shape (h, w, 3)
-    rows, columns : ndarray of int, shapes (h,) and (w,)
-        Which pixels they are.
-    psnr : float
-        In dB, of these pixels.
-    whole : bool
-        Whether they are all.
-    """
+    """What a network makes of some pixels of a picture, evenly spread; `psnr` is of these."""
 
     colours: Pixels
     rows: NDArray[np.int64]
     columns: NDArray[np.int64]
     psnr: float
-    whole: bool
+    whole: bool  # whether they are all
 
 
 class Easel:
@@ -77,60 +67,50 @@ class Easel:
         return self._live and self.painted is not None and not self.painted.whole
 
     def paint(self, frame: object, seconds: float | None, wanted: Pixels, predict: Predict) -> Painted:
-        """Paint a frame, or go on with it where it is the one of last time.
+        """Paint what is `wanted` at a frame, or go on where both are those of last time.
 
-        Parameters
-        ----------
-        frame : object
-            Another object for another frame.
-        seconds : float or None
-            Since the last call; None: nobody waits.
-        wanted : ndarray, shape (H, W, 3)
-            What is to be painted.
-        predict : callable
+        `seconds` have passed since the last call; None: nobody waits.
         """
         if self.painted is None or frame is not self._shown or wanted is not self._wanted:
             self._shown, self._wanted, self._still, self._done = frame, wanted, 0.0, []
-            self.painted = self._sketched(seconds, wanted, predict)
+            self.painted = self._begun(seconds, wanted, predict)
         elif self.unfinished:
             self._still += seconds or 0.0
             if self._still >= SETTLE:
                 self._go_on(wanted, predict)
         return self.painted
 
-    def _sketched(self, seconds: float | None, wanted: Pixels, predict: Predict) -> Painted:
+    def _begun(self, seconds: float | None, wanted: Pixels, predict: Predict) -> Painted:
         """Some of the pixels: as many as can be waited for."""
-        size = wanted.shape[:2]
-        if not self._live:
-            return self._some(STILL if seconds is None else FILM, wanted, predict)
-        start = time.perf_counter()
-        made = self._some(LADDER[self._place], wanted, predict)
-        cost = (time.perf_counter() - start) / (len(made.rows) * len(made.columns))
-        self._cost = cost if not self._cost else 0.7 * self._cost + 0.3 * cost
-        if self._cost * _pixels(size, LADDER[self._place]) > BUDGET:
-            self._place = max(0, self._place - 1)
-        elif self._place + 1 < len(LADDER) and self._cost * _pixels(size, LADDER[self._place + 1]) < _AIR * BUDGET:
-            self._place += 1
+        longest = LADDER[self._place] if self._live else STILL if seconds is None else FILM
+        size, start = (wanted.shape[0], wanted.shape[1]), time.perf_counter()
+        rows, columns = (_spread(n, k) for n, k in zip(size, _reduced(size, longest), strict=True))
+        made = _compared(_colours(predict, rows, columns, size), rows, columns, wanted)
+        if self._live:
+            cost = (time.perf_counter() - start) / made.colours[..., 0].size
+            self._cost = cost if not self._cost else 0.7 * self._cost + 0.3 * cost
+            now, *finer = (self._cost * prod(_reduced(size, longest)) for longest in LADDER[self._place :][:2])
+            if now > BUDGET:
+                self._place = max(0, self._place - 1)
+            elif finer and finer[0] < _AIR * BUDGET:
+                self._place += 1
         return made
-
-    def _some(self, longest: int, wanted: Pixels, predict: Predict) -> Painted:
-        high, wide = wanted.shape[:2]
-        rows, columns = (_spread(n, k) for n, k in zip((high, wide), _reduced((high, wide), longest), strict=True))
-        made = _colours(predict, rows, columns, (high, wide))
-        whole = (len(rows), len(columns)) == (high, wide)
-        return Painted(made, rows, columns, psnr(np.clip(made, 0, 1), wanted[np.ix_(rows, columns)]), whole)
 
     def _go_on(self, wanted: Pixels, predict: Predict) -> None:
         """More rows of the whole picture, as many as the time of a frame allows."""
         high, wide = wanted.shape[:2]
         begun = sum(map(len, self._done))
         count = max(1, max(FEWEST, int(AT_REST / max(self._cost, 1e-9))) // wide)
-        rows = np.arange(begun, min(high, begun + count))
-        self._done.append(_colours(predict, rows, np.arange(wide), (high, wide)))
+        rows, columns = np.arange(begun, min(high, begun + count)), np.arange(wide)
+        self._done.append(_colours(predict, rows, columns, (high, wide)))
         if rows[-1] + 1 == high:
-            made = np.concatenate(self._done)
-            near = psnr(np.clip(made, 0, 1), wanted)
-            self.painted, self._done = Painted(made, np.arange(high), np.arange(wide), near, True), []
+            self.painted = _compared(np.concatenate(self._done), np.arange(high), columns, wanted)
+            self._done = []
+
+
+def _compared(made: Pixels, rows: NDArray[np.int64], columns: NDArray[np.int64], wanted: Pixels) -> Painted:
+    near = psnr(np.clip(made, 0, 1), wanted[np.ix_(rows, columns)])
+    return Painted(made, rows, columns, near, made.shape[:2] == wanted.shape[:2])
 
 
 def _spread(count: int, some: int) -> NDArray[np.int64]:
@@ -142,11 +122,6 @@ def _reduced(size: tuple[int, int], longest: int) -> tuple[int, int]:
     """Rows and columns of a picture of `size` with so many pixels along its longer side, never more than it has."""
     share = min(1.0, longest / max(size))
     return max(1, round(size[0] * share)), max(1, round(size[1] * share))
-
-
-def _pixels(size: tuple[int, int], longest: int) -> int:
-    high, wide = _reduced(size, longest)
-    return high * wide
 
 
 def _colours(predict: Predict, rows: NDArray[np.int64], columns: NDArray[np.int64], size: tuple[int, int]) -> Pixels:
@@ -226,7 +201,8 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         self._wanted: Pixels | None = None
         self._target = np.zeros((1, 1, 3), np.uint8)
         self._shown: Painted | None = None
-        self._images = self._target, self._target
+        self._images = (self._target,) * 3
+        self.size = panel.size
         self._note = ""
 
     def look(self, moment: Moment, seconds: float | None) -> None:
@@ -234,32 +210,27 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         wanted = self.panel.wanted(moment)
         if wanted is not self._wanted:
             self._wanted, self._target = wanted, to_bytes(thumbnail(wanted, SHOWN))
+            self.size = wanted.shape[0], wanted.shape[1]
             self._aim()
         made = self._easel.paint(moment.frame, seconds, wanted, moment.predict)
         if made is not self._shown:
             self._shown = made
             error = made.colours - wanted[np.ix_(made.rows, made.columns)]
-            self._images = to_bytes(made.colours), to_bytes(0.5 + self.panel.gain * error)
+            self._images = to_bytes(made.colours), self._target, to_bytes(0.5 + self.panel.gain * error)
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """Three pictures under their titles."""
-        sketch, theme = Sketch(), self.ground.theme
-        assert self._wanted is not None
+        sketch, theme, (high, wide) = Sketch(), self.ground.theme, self.size
         assert self._shown is not None
-        high, wide = self._wanted.shape[:2]
-        places = easel_boxes(box, wide / high)
-        large, small, last = places
+        places = large, small, last = easel_boxes(box, wide / high)
         if self.ground.writes or not self._note:
             self._note = self._noted(moment, _counted(self._shown, high * wide), large[2])
         title_of(sketch, (large[0], box[1], large[2], TITLE), theme, "network", self._note)
-        ends = (last[0] - GAP if last[1] == small[1] else box[0] + box[2]), box[0] + box[2]
-        gain = f"error × {self.panel.gain:g}"
+        end, gain = box[0] + box[2], f"error × {self.panel.gain:g}"
+        ends = (last[0] - GAP if last[1] == small[1] else end), end
         for place, end, titles in zip((small, last), ends, (("target",), (f"{gain}, grey = 0", gain)), strict=True):
             said = next((title for title in titles if measure(title, LABEL) <= end - place[0]), "")
             sketch.text(place[0], place[1] - 7, said, LABEL, theme.text2)
-        for place, image in zip(places, (self._images[0], self._target, self._images[1]), strict=True):
-            sketch.image(place, image, linear=image.shape[1] > 8)
-        return [sketch]
+        return self.put(sketch, places, self._images)
 
     def _noted(self, moment: Moment, counted: str, width: float) -> str:
         """The epoch and how many pixels are painted; where that does not fit the epoch alone."""
@@ -272,7 +243,6 @@ class PaintingDrawer(PixelsDrawer[Painting]):
 
     @property
     def moving(self) -> bool:
-        """Whether the picture becomes finer while the frame stays."""
         return self._easel.unfinished
 
     @property
@@ -284,23 +254,12 @@ class PaintingDrawer(PixelsDrawer[Painting]):
     # ---- hands
 
     def take(self, picture: Pixels) -> str | None:
-        """Paint another picture from now on."""
         if self.panel.other is None:
             return None
         self.ground.subject.source.edit(self.panel.other(picture))
         return "it is painted from now on"
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """Of the target."""
-        return self.panel.size if self._wanted is None else (self._wanted.shape[0], self._wanted.shape[1])
-
-    def places(self, box: Box, aspect: float) -> Sequence[Box]:
-        """Network, target and error."""
-        return easel_boxes(box, aspect)
-
     def says(self, moment: Moment, pixel: tuple[int, int]) -> tuple[str, str, list[str]]:
-        """What it is to become and has become."""
         place = self._place(pixel)
         wanted, made = self._wanted_at(place), moment.predict(place[None])[0]
         off = ", ".join(f"{100 * e:+.0f}".replace("-", "−") for e in made - wanted)
@@ -308,7 +267,6 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         return name, f"is {hexed(displayed(made))}", [f"wanted: {hexed(wanted)}", f"off by {off} %"]
 
     def way(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
-        """Of a pixel's place."""
         place = self._place(pixel)
         return place, self._wanted_at(place)
 

@@ -12,9 +12,8 @@ from ...run.source import Moment
 from ..ink.maps import displayed, hexed
 from ..ink.overlay import pointer_label
 from ..ink.places import LABEL
-from ..ink.sketch import Box, Sketch, holds
+from ..ink.sketch import Box, Sketch, Spot, spot_at
 from ..ink.text import measure
-from ..ink.theme import Theme
 from .drawer import Drawer, Ground, P, Point
 
 SIDE = 96  # pixels that the network paints at most in each direction
@@ -55,38 +54,17 @@ def picture_boxes(box: Box, aspect: float) -> list[Box]:
     x, y, width, height = box
     cell = (width - 2 * _GAP) / 3
     wide = min(cell, (height - 21) * aspect)
-    high = wide / aspect
-    return [(round(x + k * (cell + _GAP)), y + 21.0, round(wide), round(high)) for k in range(3)]
-
-
-def pictures(box: Box, theme: Theme, images: tuple[NDArray[np.uint8], ...], label: str) -> Sketch:
-    """Titles and pictures; `images` are source, network, target, uint8 (H, W, 3)."""
-    sketch = Sketch()
-    height, width = images[0].shape[:2]
-    places = picture_boxes(box, width / height)
-    for place, image, title in zip(places, images, (label, "network", "target"), strict=True):
-        mine = title == "network"
-        wide = (box[2] - 2 * _GAP) / 3
-        if measure(title, LABEL, mine) <= wide:
-            sketch.text(place[0], box[1] + 14, title, LABEL, theme.text1 if mine else theme.text2, bold=mine)
-        sketch.image(place, image)
-    return sketch
+    return [(round(x + k * (cell + _GAP)), y + 21.0, round(wide), round(wide / aspect)) for k in range(3)]
 
 
 class PixelsDrawer(Drawer[P]):
-    """Pictures of the same size of which a pixel can be pointed at."""
+    """Pictures of the same size, drawn as spots called ``"pixels"``, of which a pixel can be pointed at."""
 
     sample = 3
     """How many numbers the network gets of a pixel."""
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Pixels of each picture: height and width."""
-        raise NotImplementedError
-
-    def places(self, box: Box, aspect: float) -> Sequence[Box]:
-        """Where pictures of that width by height stand in the panel."""
-        raise NotImplementedError
+    size = (1, 1)
+    """Pixels of each picture: height and width."""
+    _spots: Sequence[Spot] = ()
 
     def way(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
         """The sample of a pixel and its target, as they are now."""
@@ -96,16 +74,24 @@ class PixelsDrawer(Drawer[P]):
         """What a pixel is, what it has become, and more lines."""
         raise NotImplementedError
 
+    def put(self, sketch: Sketch, places: Sequence[Box], images: Sequence[NDArray[np.uint8]]) -> list[Sketch]:
+        """Pictures in their places, enlarged so that pixels of small ones stay seen."""
+        for place, image in zip(places, images, strict=True):
+            sketch.image(place, image, linear=image.shape[1] > 8)
+            sketch.spot(place, "pixels")
+        self._spots = sketch.spots
+        return [sketch]
+
     # ---- hands
 
     def under(self, at: Point) -> tuple[int, int] | None:
         """Row and column of the pixel at a point, whichever of the pictures it is in; None beside them."""
-        high, wide = self.size
-        for x, y, width, height in () if self.box is None else self.places(self.box, wide / high):
-            if holds((x, y, width, height), at):
-                row, column = int((at[1] - y) / height * high), int((at[0] - x) / width * wide)
-                return min(row, high - 1), min(column, wide - 1)
-        return None
+        spot = None if self.box is None else spot_at(self._spots, at)
+        if spot is None:
+            return None
+        (x, y, width, height), (high, wide) = spot.box, self.size
+        row, column = int((at[1] - y) / height * high), int((at[0] - x) / width * wide)
+        return min(row, high - 1), min(column, wide - 1)
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
         """What a pixel is, has become and is to become, and what a click would do."""
@@ -118,7 +104,6 @@ class PixelsDrawer(Drawer[P]):
         return [pointer_label(at, size, name, value, more, self.ground.theme)]
 
     def click(self, at: Point) -> bool:
-        """The way of a pixel is drawn."""
         pixel = self.under(at)
         if pixel is None or not self.ground.chooses(self.sample):
             return False
@@ -144,6 +129,7 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
         """Show these; both reduced."""
         self._source, self._target = source, np.clip(target, 0.0, 1.0)
         self._shown = to_bytes(self._source), to_bytes(self._target)
+        self.size = source.shape[0], source.shape[1]
 
     def take(self, picture: NDArray[np.floating]) -> str:
         """Show it before, after and as the target, where the scene says what another picture is to become."""
@@ -155,28 +141,20 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
         return "shown before and after"
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """Source, what the network makes of it, target."""
-        high, wide = self._source.shape[:2]
+        (high, wide), theme, sketch = self.size, self.ground.theme, Sketch()
         made = to_bytes(moment.predict(self._source.reshape(-1, 3)).reshape(high, wide, -1))
-        source, target = self._shown
-        return [pictures(box, self.ground.theme, (source, made, target), self._label)]
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Of the reduced pictures."""
-        return self._source.shape[0], self._source.shape[1]
-
-    def places(self, box: Box, aspect: float) -> Sequence[Box]:
-        """Side by side."""
-        return picture_boxes(box, aspect)
+        places = picture_boxes(box, wide / high)
+        for place, title in zip(places, (self._label, "network", "target"), strict=True):
+            mine = title == "network"
+            if measure(title, LABEL, mine) <= (box[2] - 2 * _GAP) / 3:
+                sketch.text(place[0], box[1] + 14, title, LABEL, theme.text1 if mine else theme.text2, bold=mine)
+        return self.put(sketch, places, (self._shown[0], made, self._shown[1]))
 
     def says(self, moment: Moment, pixel: tuple[int, int]) -> tuple[str, str, list[str]]:
-        """Its colours."""
         colour = self._source[pixel]
         now = hexed(displayed(moment.predict(colour[None]))[0])
         return hexed(colour), f"is now {now}", [f"wanted: {hexed(self._target[pixel])}"]
 
     def way(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
-        """Of a pixel's colour."""
         sample, plain = self._source[pixel][None], self._target[pixel][None]
         return sample, self.ground.wanted(sample, plain)

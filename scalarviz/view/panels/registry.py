@@ -7,9 +7,9 @@ from typing import Any
 from ...errors import TypeMismatchError, listing
 from ...run import panels as kinds
 from ...run.panels import Panel
-from .board import BoardDrawer
 from .colour_cube import ColourCubeDrawer
 from .curve_fit import CurveFitDrawer
+from .digits import BoardDrawer, PadDrawer
 from .drawer import Drawer, Ground
 from .features import FeaturesDrawer
 from .graph import GraphDrawer
@@ -19,7 +19,6 @@ from .loop import LoopDrawer
 from .loss import LossDrawer
 from .loss_over import LossOverDrawer
 from .neuron_maps import NeuronMapsDrawer
-from .pad import PadDrawer
 from .painting import PaintingDrawer
 from .pictures import PicturesDrawer
 from .plane import PlaneDrawer
@@ -67,10 +66,12 @@ def register_panel(kind: type[Panel], drawer: type[Drawer[Any]]) -> None:
     TypeMismatchError
         Another kind of class, or a kind that scalarviz draws itself.
     """
-    if not _below(kind, Panel):
-        raise TypeMismatchError(f"register_panel: the kind must be a subclass of Panel, got {_word(kind)}")
-    if not _below(drawer, Drawer):
-        raise TypeMismatchError(f"register_panel: the drawer must be a subclass of Drawer, got {_word(drawer)}")
+    given: tuple[tuple[str, object, type], ...] = ("kind", kind, Panel), ("drawer", drawer, Drawer)
+    for what, found, base in given:
+        if not (isinstance(found, type) and issubclass(found, base) and found is not base):
+            raise TypeMismatchError(
+                f"register_panel: the {what} must be a subclass of {base.__name__}, got {_word(found)}"
+            )
     if kind in OWN:
         raise TypeMismatchError(f"register_panel: {kind.__name__} has a drawer; subclass it and register the subclass")
     _USERS[kind] = drawer
@@ -82,13 +83,7 @@ def is_own(panel: Panel) -> bool:
 
 
 def drawer_of(panel: Panel, ground: Ground) -> Drawer[Any]:
-    """The drawer of a panel; that of its nearest registered base class for a subclass.
-
-    Raises
-    ------
-    TypeMismatchError
-        Nobody draws this kind; the message lists those that are drawn.
-    """
+    """The drawer of a panel; that of its nearest registered base class for a subclass."""
     for kind in type(panel).__mro__:
         found = _USERS.get(kind) or OWN.get(kind)
         if found is not None:
@@ -97,11 +92,6 @@ def drawer_of(panel: Panel, ground: Ground) -> Drawer[Any]:
         f"no drawer for panels of the kind {_word(type(panel))}; allowed: "
         f"{listing(k.__name__ for k in (*OWN, *_USERS))}; try sv.view.register_panel({type(panel).__name__}, drawer)"
     )
-
-
-def _below(kind: object, base: type) -> bool:
-    """Whether it is a class that derives from `base`."""
-    return isinstance(kind, type) and issubclass(kind, base) and kind is not base
 
 
 def _word(thing: object) -> str:

@@ -11,7 +11,7 @@ from ...run.questions.diagnosis import LayerRow, layer_rows
 from ...run.source import Moment
 from ..ink.overlay import wrapped
 from ..ink.places import LABEL, TITLE, Places
-from ..ink.sketch import Box, Sketch
+from ..ink.sketch import Box, Point, Sketch
 from ..ink.text import measure, short
 from ..ink.theme import Theme
 from ..shown.subject import Subject
@@ -37,11 +37,9 @@ class TableDrawer(Drawer[Table]):
 
     @property
     def moving(self) -> bool:
-        """Whether the words are of a frame before."""
         return self._asked.moving
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """Title, heads and rows."""
         rows, error = self._asked.ask(moment, seconds, lambda: self._rows(moment))
         sketch, (x, y, width, height) = Sketch(), box
         theme = self.ground.theme
@@ -96,15 +94,7 @@ _ORDER = (0, 3, 5, 6, 1, 2, 4)  # which are the most important
 
 
 class LayerTable:
-    """The table of one picture.
-
-    Attributes
-    ----------
-    shown : bool
-        May be set; what is to be seen then is written with the next texts.
-    sketches : list of Sketch
-        What :meth:`write` has made.
-    """
+    """The table of one picture; what is to be seen is written with the next texts after `shown` is set."""
 
     def __init__(self) -> None:
         self.shown = False
@@ -124,65 +114,42 @@ class LayerTable:
         left, top = x + min(24.0, 0.04 * places.size[0]), (8.0 if places.hud is None else places.hud[1] + 60.0)
         room = (min(width, places.size[0]) - 2 * (left - x), places.size[1] - top - 8.0)
         rows = layer_rows(frame, subject.tensors, subject.stages)
-        self.sketches = [_drawn(rows, (left, top), room, frame, subject, theme)]
+        self.sketches = [_drawn(rows, _said(rows, frame, subject), (left, top), room, frame.step, theme)]
 
 
-def _drawn(
-    rows: Sequence[LayerRow],
-    at: tuple[float, float],
-    room: tuple[float, float],
-    frame: Frame,
-    subject: Subject,
-    theme: Theme,
-) -> Sketch:
+def _drawn(rows: Sequence[LayerRow], said: Sequence[str], at: Point, room: Point, step: int, theme: Theme) -> Sketch:
     lines = [_HEADS, *(_texts(row) for row in rows)]
-    wide = [max(measure(line[k], LABEL, k == 0) for line in lines) for k in range(len(_HEADS))]
+    wide = [max(measure(line[k], LABEL, k == 0) for line in lines) + _APART for k in range(len(_HEADS))]
     columns = [0]
     for k in _ORDER[1:]:
         empty = all(line[k] in ("", "\N{EN DASH}") for line in lines[1:])
-        if not empty and _width(wide, [*columns, k]) + 2 * _PAD <= room[0]:
+        if not empty and sum(wide[c] for c in (*columns, k)) - _APART + 2 * _PAD <= room[0]:
             columns.append(k)
     columns.sort()
-    inner = max(_width(wide, columns), measure("layers at step 1,000,000", TITLE, True))
-    said = [line for text in _said(rows, frame, subject) for line in wrapped(text, inner)]
-    fixed = 2 * _PAD + 28 + _LINE * (1 + len(said))
-    most = max(1, int((room[1] - fixed) / _LINE))
-    if len(rows) > most:
-        said, most = said[:0], max(1, int((room[1] - 2 * _PAD - 28 - _LINE * 2) / _LINE))
-    left_out = len(rows) - most
-    shown = lines if left_out <= 0 else lines[: most + 1]
-    count = len(shown) + len(said) + (left_out > 0)
-    sketch = Sketch()
-    x, y = at
-    sketch.rect(x, y, inner + 2 * _PAD, 2 * _PAD + 24 + _LINE * count, radius=6, fill=theme.panel, stroke=theme.flow)
+    inner = max(sum(wide[k] for k in columns) - _APART, measure("layers at step 1,000,000", TITLE, True))
+    notes = [line for text in said for line in wrapped(text, inner)]
+    high = room[1] - 2 * _PAD - 28
+    most = max(1, int((high - _LINE * (1 + len(notes))) / _LINE))
+    more = len(rows) > most
+    if more:
+        most = max(1, int(high / _LINE) - 2)
+        notes = [f"and {len(rows) - most:,} more"] if len(rows) > most else []
+    shown = lines[: most + 1]
+    sketch, (x, y) = Sketch(), at
+    tall = 2 * _PAD + 24 + _LINE * (len(shown) + len(notes))
+    sketch.rect(x, y, inner + 2 * _PAD, tall, radius=6, fill=theme.panel, stroke=theme.flow)
     x, y = x + _PAD, y + _PAD + 13
-    sketch.text(x, y, f"layers at step {frame.step:,}", TITLE, theme.text1, bold=True)
-    y += 24
+    sketch.text(x, y, f"layers at step {step:,}", TITLE, theme.text1, bold=True)
     for number, line in enumerate(shown):
-        _row(sketch, (x, y + _LINE * number), line, wide, columns, theme.text3 if number == 0 else theme.text1)
-    y += _LINE * len(shown)
-    if left_out > 0:
-        sketch.text(x, y, f"and {left_out:,} more", LABEL, theme.text3)
-    for number, text in enumerate(said):
-        sketch.text(x, y + _LINE * number + 4, text, LABEL, theme.text2)
+        left, base, ink = x, y + 24 + _LINE * number, theme.text1 if number else theme.text3
+        for k in columns:
+            end = left if k == 0 else left + wide[k] - _APART
+            sketch.text(end, base, line[k], LABEL, ink, anchor="right" if k else "left")
+            left += wide[k]
+    for number, text in enumerate(notes, len(shown)):
+        base = y + 24 + _LINE * number
+        sketch.text(x, base + (0 if more else 4), text, LABEL, theme.text3 if more else theme.text2)
     return sketch
-
-
-def _row(
-    sketch: Sketch, at: tuple[float, float], line: Sequence[str], wide: Sequence[float], columns: Sequence[int],
-    colour: str,
-) -> None:  # fmt: skip
-    x, y = at
-    for k in columns:
-        if k == 0:
-            sketch.text(x, y, line[k], LABEL, colour)
-        else:
-            sketch.text(x + wide[k], y, line[k], LABEL, colour, anchor="right")
-        x += wide[k] + _APART
-
-
-def _width(wide: Sequence[float], columns: Sequence[int]) -> float:
-    return sum(wide[k] for k in columns) + _APART * (len(columns) - 1)
 
 
 def _texts(row: LayerRow) -> tuple[str, ...]:

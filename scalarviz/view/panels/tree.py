@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,43 +35,26 @@ MOST = 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """One line.
+    """One line: the sample (stage ``"input"``), a stage, a leaf that hangs below its stage, or the loss.
 
-    Attributes
-    ----------
-    stage : str
-        Its stage; ``"input"`` for the sample, ``"loss"`` at the end.
-    name : str
-    deep : bool
-        Whether it hangs below its stage: a leaf.
-    last : bool
-        Whether it is the last leaf there.
-    values, gradient : ndarray or None
-        Two-dimensional; None where there are none (yet).
-    shape : (int, int)
-        Of both.
-    path : str
-        Of the tensor (``"0.weight"``) or the stage.
-    factors : tuple of ndarray, or None
-        Of a leaf of weights: the derivative by each output, and each input, whose outer product the gradient is.
+    Numbers are two-dimensional, of the same shape; None where there are none (yet).
     """
 
     stage: str
     name: str
-    deep: bool = False
-    last: bool = False
+    deep: bool = False  # a leaf
+    last: bool = False  # the last one of its stage
     values: Floats | None = None
     gradient: Floats | None = None
     shape: tuple[int, int] = (0, 0)
-    factors: tuple[Floats, Floats] | None = None
-    path: str = ""
+    factors: tuple[Floats, Floats] | None = None  # of weights: derivatives and inputs, whose outer product it is
+    path: str = ""  # of the tensor or the stage
 
     @property
     def height(self) -> float:
         """Logical pixels that it takes."""
-        if not (self.deep and self.shape[0] > 1):
-            return LINE
-        return max(LINE, CELL * (min(self.shape[0], 8) + 1) + AIR)
+        tall = CELL * (min(self.shape[0], 8) + 1) + AIR if self.deep and self.shape[0] > 1 else 0.0
+        return max(LINE, tall)
 
 
 def fits(stages: Sequence[Stage]) -> bool:
@@ -79,46 +63,32 @@ def fits(stages: Sequence[Stage]) -> bool:
 
 
 def rows_of(
-    stages: Sequence[Stage],
-    frame: Frame,
-    deltas: Mapping[str, NDArray[np.floating]],
-    *,
-    seen: bool = True,
+    stages: Sequence[Stage], frame: Frame, deltas: Mapping[str, NDArray[np.floating]], *, seen: bool = True,
     inputs: Mapping[str, NDArray[np.floating]] | None = None,
-) -> list[Row]:
-    """The lines from input to loss.
+) -> list[Row]:  # fmt: skip
+    """The lines from input to loss; `deltas` by stage, NaN or absent where they are not known.
 
-    Parameters
-    ----------
-    deltas : mapping of str to ndarray
-        By stage, the derivative of the loss by each of its numbers; NaN or absent where it is not known.
-    seen : bool
-        Whether the gradients of a frame that are computed belong to what is shown.
-    inputs : mapping of str to ndarray, optional
-        Of one sample, the row of each stage and of ``"input"``: then leaves of weights have factors.
+    `seen`: gradients of the frame that are computed belong to what is shown. With the `inputs` of one sample by stage
+    leaves of weights have factors.
     """
     first = stages[0].weight
     rows = [Row("input", f"input, {first.shape[1]}" if first is not None else "input")]
-    before = "input"
-    for stage in stages:
-        delta = deltas.get(stage.name)
-        known = delta is not None and np.isfinite(delta).any()
-        kind = f"{stage.name} {stage.kind}".strip()
-        own = None if delta is None or not known else np.asarray(delta, np.float64)[None]
+    for before, stage in zip(("input", *(stage.name for stage in stages)), stages, strict=False):
+        delta, kind = deltas.get(stage.name), f"{stage.name} {stage.kind}".strip()
+        own = None if delta is None or not np.isfinite(delta).any() else np.asarray(delta, np.float64)[None]
         rows.append(Row(stage.name, f"{kind}, {stage.outputs}", gradient=own, shape=(1, stage.outputs), path=kind))
         tensors = [tensor for tensor in (stage.weight, stage.bias) if tensor is not None]
         for tensor in tensors:
             values = np.asarray(tensor.of(frame.values), np.float64)
+            values = values if values.ndim == 2 else values.reshape(1, -1)
             there = seen and bool(frame.computed[tensor.span].all())
-            gradient = np.asarray(tensor.of(frame.gradient), np.float64) if there else None
+            gradient = np.asarray(tensor.of(frame.gradient), np.float64).reshape(values.shape) if there else None
             factors = None
             if tensor is stage.weight and there and inputs is not None and delta is not None and before in inputs:
                 factors = np.asarray(delta, np.float64), np.asarray(inputs[before], np.float64)
-            shape = (values.shape[0], values.shape[1]) if values.ndim == 2 else (1, values.size)
-            name, last = tensor.name.rpartition(".")[2], tensor is tensors[-1]
-            grads = None if gradient is None else gradient.reshape(shape)
-            rows.append(Row(stage.name, name, True, last, values.reshape(shape), grads, shape, factors, tensor.name))
-        before = stage.name
+            name, shape = tensor.name.rpartition(".")[2], (values.shape[0], values.shape[1])
+            last = tensor is tensors[-1]
+            rows.append(Row(stage.name, name, True, last, values, gradient, shape, factors, tensor.name))
     rows.append(Row("loss", "loss"))
     return rows
 
@@ -155,6 +125,15 @@ def reduced(numbers: Floats, most: int = MOST) -> Floats:
     return found
 
 
+class Numbers(NamedTuple):
+    """Numbers that are drawn, each by itself: whose they are, what they are, and the box of the first one."""
+
+    name: str
+    what: str
+    numbers: Floats
+    cell: Box
+
+
 _HEAD, _LARGEST = 44.0, 334.0
 _MODEL, _GRADIENT, _WIDE = 98.0, 184.0, 78.0
 """Where the numbers begin, and how wide they are at most, in a column."""
@@ -168,7 +147,7 @@ class TreeDrawer(Drawer[GradientTree]):
 
     def __init__(self, panel: GradientTree, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self._spots: list[Spot] = []
+        self._numbers: list[Numbers] = []
         self._when = ""  # of which weights the loss is
         stages = ground.subject.stages
         if fits(stages):
@@ -206,7 +185,7 @@ class TreeDrawer(Drawer[GradientTree]):
         sketch, theme, (x, y, width, height) = Sketch(), self.ground.theme, box
         title_of(sketch, box, theme, self.panel.title, note)
         scales = self._scales(frame, rows)
-        self._spots = []
+        self._numbers = []
         sketch.text(x + _MODEL, y + 31, f"±{short(scales[0].high)}", LABEL, theme.text3)
         draw_bar(sketch, (x + _MODEL, y + 35, _WIDE - 6, 4), get_map("weight", theme))
         if any(row.gradient is not None for row in rows):
@@ -219,9 +198,8 @@ class TreeDrawer(Drawer[GradientTree]):
                 sketch.text(x, top + 12, f"and {len(rows) - number} more lines", LABEL, theme.text3)
                 break
             if now[0] in (3, 4) and row.stage == now[1] and row.deep == (now[0] == 4):
-                sketch.rect(
-                    x - 4, top, width + 8, row.height, fill=mixed(theme.gradient[3], theme.background, 0.3), radius=4
-                )
+                fill = mixed(theme.gradient[3], theme.background, 0.3)
+                sketch.rect(x - 4, top, width + 8, row.height, fill=fill, radius=4)
             self._row(sketch, (x, top, width, row.height), row, scales, loss, one=one)
             if not row.deep:
                 spine.append(top + LINE / 2)
@@ -254,16 +232,18 @@ class TreeDrawer(Drawer[GradientTree]):
             after = x + _MODEL + measure(loss_text(loss), LABEL) + 10
             sketch.text(after, middle + 4.5, cut(self._when, x + width - after), LABEL, theme.text3)
         model, gradient = (x + _MODEL, y, _WIDE, height), (x + _GRADIENT, y, _WIDE, height)
-        if row.values is not None:
-            draw_cells(sketch, model, theme, row.values, scales[0], get_map("weight", theme))
-            self._spots += spots(model, row.path, row.values, "of the model")
+        of_gradient = "its gradient" if row.deep else "gradient by this output"
+        for place, numbers, scale, quantity, what in (
+            (model, row.values, scales[0], "weight", "of the model"),
+            (gradient, row.gradient, scales[1], "gradient", of_gradient),
+        ):
+            if numbers is not None:
+                draw_cells(sketch, place, theme, numbers, scale, get_map(quantity, theme))
+                if max(numbers.shape) <= MOST:
+                    self._numbers.append(Numbers(row.path, what, numbers, cell_of(place, numbers.shape)))
         if row.gradient is not None:
-            colours = get_map("gradient", theme)
-            draw_cells(sketch, gradient, theme, row.gradient, scales[1], colours)
-            what = "its gradient" if row.deep else "gradient by this output"
-            self._spots += spots(gradient, row.path, row.gradient, what)
             if row.factors is not None and one:
-                draw_factors(sketch, gradient, theme, row.factors, scales[1], colours)
+                draw_factors(sketch, gradient, theme, row.factors, scales[1])
             size = short(float(np.linalg.norm(row.gradient[np.isfinite(row.gradient)])))
             sketch.text(x + width, middle + 4.5, size, LABEL, theme.pulse, anchor="right")
         elif row.shape != (0, 0):
@@ -276,17 +256,21 @@ class TreeDrawer(Drawer[GradientTree]):
         found = None if self.pointer is None else self.under(self.pointer)
         if found is None:
             return ()
-        spot, row, column = found
-        index = f"[{row}][{column}]" if len(spot.numbers) > 1 else f"[{column}]"
-        text = short(float(spot.numbers[row, column]), signed=True)
-        return [pointer_label(spot.middle(row, column), size, spot.name + index, text, [spot.what], self.ground.theme)]
+        (name, what, numbers, (left, top, wide, high)), row, column = found
+        index = f"[{row}][{column}]" if len(numbers) > 1 else f"[{column}]"
+        at, text = (
+            (left + wide * (column + 0.5), top + high * (row + 0.5)),
+            short(float(numbers[row, column]), signed=True),
+        )
+        return [pointer_label(at, size, name + index, text, [what], self.ground.theme)]
 
-    def under(self, at: Point) -> tuple[Spot, int, int] | None:
-        """A number."""
-        for spot in self._spots:
-            found = spot.number(at)
-            if found is not None:
-                return spot, *found
+    def under(self, at: Point) -> tuple[Numbers, int, int] | None:
+        """Row and column of some numbers of which each is drawn."""
+        for found in self._numbers:
+            left, top, wide, high = found.cell
+            row, column = int((at[1] - top) // high), int((at[0] - left) // wide)
+            if 0 <= row < found.numbers.shape[0] and 0 <= column < found.numbers.shape[1]:
+                return found, row, column
         return None
 
 
@@ -295,45 +279,7 @@ class TreeDrawer(Drawer[GradientTree]):
 _WIDEST, _BARS = 9.0, 32
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Spot:
-    """Where some numbers stand, each by itself.
-
-    Attributes
-    ----------
-    box : Box
-        Left and top, width and height of one of them.
-    name, what : str
-        Of the tensor or stage, and what the numbers are.
-    numbers : ndarray, two-dimensional
-    """
-
-    box: Box
-    name: str
-    what: str
-    numbers: Floats
-
-    def number(self, at: tuple[float, float]) -> tuple[int, int] | None:
-        """Row and column of the number at a point."""
-        left, top, wide, high = self.box
-        row, column = int((at[1] - top) // high), int((at[0] - left) // wide)
-        inside = 0 <= row < self.numbers.shape[0] and 0 <= column < self.numbers.shape[1]
-        return (row, column) if inside else None
-
-    def middle(self, row: int, column: int) -> tuple[float, float]:
-        """Its middle."""
-        left, top, wide, high = self.box
-        return left + wide * (column + 0.5), top + high * (row + 0.5)
-
-
-def spots(box: Box, name: str, numbers: Floats, what: str) -> list[Spot]:
-    """The spot of some numbers in a line; none where not each of them is drawn."""
-    if max(numbers.shape) > MOST:
-        return []
-    return [Spot(place(box, numbers.shape), name, what, numbers)]
-
-
-def place(box: Box, shape: tuple[int, ...]) -> Box:
+def cell_of(box: Box, shape: tuple[int, ...]) -> Box:
     """Left, top, width and height of each cell of some numbers (rows, columns) in a line."""
     x, y, width, height = box
     rows, columns = min(shape[0], MOST), min(shape[1], MOST)
@@ -346,7 +292,7 @@ def place(box: Box, shape: tuple[int, ...]) -> Box:
 def draw_cells(sketch: Sketch, box: Box, theme: Theme, numbers: Floats, scale: Range, colours: Colormap) -> None:
     """A square a number in the colours of its quantity; one that is NaN is struck out."""
     shown = reduced(numbers)
-    left, top, cell, tall = place(box, shown.shape)
+    left, top, cell, tall = cell_of(box, shown.shape)
     row, column = np.nonzero(~np.isnan(shown))
     sizes = np.full(len(row), cell), np.full(len(row), tall)
     boxes = np.stack([left + cell * column, top + tall * row, *sizes], axis=-1)
@@ -359,28 +305,22 @@ def draw_cells(sketch: Sketch, box: Box, theme: Theme, numbers: Floats, scale: R
 
 def outline(sketch: Sketch, box: Box, theme: Theme, shape: tuple[int, ...]) -> None:
     """The frame around numbers of a shape."""
-    left, top, cell, tall = place(box, shape)
+    left, top, cell, tall = cell_of(box, shape)
     sketch.rect(left, top, cell * min(shape[1], MOST), tall * min(shape[0], MOST), stroke=theme.border)
 
 
-def draw_factors(
-    sketch: Sketch, box: Box, theme: Theme, factors: tuple[Floats, Floats], scale: Range, colours: Colormap
-) -> None:
+def draw_factors(sketch: Sketch, box: Box, theme: Theme, factors: tuple[Floats, Floats], scale: Range) -> None:
     """The two rows of numbers whose products a leaf is: left of it the derivatives, above it the inputs."""
     delta, entering = reduced(factors[0][:, None])[:, 0], reduced(factors[1][None])[0]
-    left, top, cell, tall = place(box, (len(factors[0]), len(factors[1])))
-    down, across = np.arange(len(delta)), np.arange(len(entering))
-    beside = np.stack([np.full(len(delta), left - 7), top + tall * down, np.full(len(delta), 4.0),
-                       np.full(len(delta), tall)], axis=-1)  # fmt: skip
-    sketch.cells(beside, colours(2 * scale.unit(np.nan_to_num(delta)) - 1))
-    above = np.stack([left + cell * across, np.full(len(entering), top - 6), np.full(len(entering), cell),
-                      np.full(len(entering), 4.0)], axis=-1)  # fmt: skip
+    left, top, cell, tall = cell_of(box, (len(factors[0]), len(factors[1])))
+    beside = [(left - 7, top + tall * k, 4.0, tall) for k in range(len(delta))]
+    sketch.cells(beside, get_map("gradient", theme)(2 * scale.unit(np.nan_to_num(delta)) - 1))
+    above = [(left + cell * k, top - 6, cell, 4.0) for k in range(len(entering))]
     sketch.cells(above, get_map("activation", theme)(np.abs(np.nan_to_num(entering)) / extent(entering)))
 
 
 def draw_bar(sketch: Sketch, box: Box, colours: Colormap) -> None:
     """The colours of a quantity from its least to its largest number."""
     x, y, width, height = box
-    left = x + width * np.arange(_BARS) / _BARS
-    boxes = np.stack([left, np.full(_BARS, y), np.full(_BARS, width / _BARS + 0.3), np.full(_BARS, height)], axis=-1)
+    boxes = [(x + width * k / _BARS, y, width / _BARS + 0.3, height) for k in range(_BARS)]
     sketch.cells(boxes, colours(np.linspace(-1.0, 1.0, _BARS)))

@@ -8,103 +8,59 @@ import numpy as np
 
 from ...errors import InputError
 from ...run import Moment
-from ...run.panels import Reading, WordBoard
+from ...run.panels import WordBoard
 from ..ink.places import LABEL
-from ..ink.sketch import Box, Sketch
+from ..ink.sketch import Box, Sketch, Spot, spot_at
 from ..ink.theme import Theme
 from .drawer import Drawer, Ground, Point, Setting, cut, sentence, title_of
 from .image import Asked
-from .word_scene import NewNames, Read, WordState, greys, scene, strip
+from .word_scene import BEGINNING, LIKELIEST, NewNames, Read, WordState, bars, key, scene, triangle
+from .word_scene import strip as word_strip
 
 TOP, KEY, LINE, AIR = 22.0, 26.0, 17.0, 10.0
-LIKELIEST, COLUMNS = 5, 3
+COLUMNS = 3
 _MAPS = 72.0
 HEIGHT = TOP + KEY + AIR + _MAPS + AIR + LINE * (1 + LIKELIEST) + AIR + TOP + 2 * LINE
 
 
 def whole(box: Box, theme: Theme, state: WordState, read: Read, words: Sequence[str], temperature: float) -> Sketch:
-    """All four parts, below the title; remembers in `state` where the letters stand."""
-    sketch, y = Sketch(), box[1] + TOP
-    state.field = (box[0], box[1], box[2], TOP)
-    _keys(sketch, box, y, theme, state)
+    """All four parts, below the title; title and letters answer to a click."""
+    sketch, (x, top, width, _) = Sketch(), box
+    sketch.spot((x, top, width, TOP), "field", words=read.word)
+    y, tokens, chosen = top + TOP, (BEGINNING, *read.word), min(state.chosen, len(read.word))
+    pitch = min(30.0, (width - 40) / max(len(read.word), 1))
+    for k, name in enumerate(tokens):
+        left, wide = (x + 42 + pitch * (k - 1), pitch - 3) if k else (x, 38.0)
+        key(sketch, (left, y, wide, KEY), theme, name, LABEL, here=k == chosen)
+        sketch.spot((left, y, wide + 3, KEY), "letter", k, words=name)
     y += KEY + AIR
-    _maps(sketch, box, y, theme, state, read.reading)
+    attention = read.reading.attention
+    side = min(_MAPS, (width - 8 * (len(attention) - 1)) / len(attention))
+    for h, shares in enumerate(attention):
+        triangle(sketch, (x + h * (side + 8), y), side / len(tokens), theme, shares, chosen)
     y += _MAPS + AIR
-    _next(sketch, box, y, theme, state, read)
-    _words(sketch, box, y + LINE * (1 + LIKELIEST) + AIR, theme, words, temperature)
-    return sketch
-
-
-def _keys(sketch: Sketch, box: Box, y: float, theme: Theme, state: WordState) -> None:
-    pitch = min(30.0, (box[2] - 40) / max(len(state.word), 1))
-    for k, name in enumerate(state.tokens):
-        left, wide = (box[0] + 42 + pitch * (k - 1), pitch - 3) if k else (box[0], 38.0)
-        here = k == state.chosen
-        fill, ink = (theme.text1, theme.background) if here else (theme.panel, theme.text1)
-        sketch.rect(left, y, wide, KEY, fill=fill, stroke=theme.text2 if state.typing else theme.border, radius=4)
-        sketch.text(left + wide / 2, y + 18, name, LABEL, ink, bold=k > 0, anchor="middle")
-        state.places.append(((left, y, wide + 3, KEY), k))
-
-
-def _maps(sketch: Sketch, box: Box, y: float, theme: Theme, state: WordState, reading: Reading) -> None:
-    heads, letters, _ = reading.attention.shape
-    side = min(_MAPS, (box[2] - 8 * (heads - 1)) / heads)
-    cell = side / letters
-    for h in range(heads):
-        left = box[0] + h * (side + 8)
-        down, across = np.tril_indices(letters)
-        side_of = np.full((2, len(down)), max(cell - 1, 1.0))
-        sketch.cells(np.stack([left + across * cell, y + down * cell, *side_of], axis=1),
-                     greys(reading.attention[h][down, across], theme))  # fmt: skip
-        if state.chosen < letters:
-            width = (state.chosen + 1) * cell
-            sketch.rect(left - 1, y + state.chosen * cell - 1, width + 1, cell + 1, stroke=theme.text1)
-
-
-def _next(sketch: Sketch, box: Box, y: float, theme: Theme, state: WordState, read: Read) -> None:
-    x, _, width, _ = box
-    chosen = min(state.chosen, len(read.reading.likely) - 1)
-    likely = read.reading.likely[chosen]
     before = read.word[chosen - 1] if chosen else "the beginning"
     sketch.text(x, y + 13, f"after {before}", LABEL, theme.text2)
     sketch.text(x + width, y + 13, "bright: the letter that follows", LABEL, theme.text3, anchor="right")
-    follows = state.follows(chosen)
-    for line, k in enumerate(np.argsort(likely, kind="stable")[::-1][:LIKELIEST].tolist()):
-        top, colour = y + LINE * (line + 1), theme.text1 if k == follows else theme.text3
-        sketch.text(x + 30, top + 13, state.name(k), LABEL, colour, bold=k == follows, anchor="right")
-        bar = (width - 90) * float(likely[k])
-        sketch.rect(x + 38, top + 3, max(bar, 1.0), 10, fill=colour, radius=2)
-        sketch.text(x + 44 + bar, top + 13, f"{100 * float(likely[k]):.0f} %", LABEL, colour)
-
-
-def _words(sketch: Sketch, box: Box, y: float, theme: Theme, words: Sequence[str], temperature: float) -> None:
-    x, _, width, _ = box
+    bars(sketch, (x + 38, y + LINE), width - 90, theme, state, read, chosen, LINE, " %")
+    y += LINE * (1 + LIKELIEST) + AIR
     title_of(sketch, (x, y, width, TOP), theme, "new words", f"temperature {temperature:.1f}")
     wide = width / COLUMNS
     for k, word in enumerate(words[: 2 * COLUMNS]):
         line, column = divmod(k, COLUMNS)
         sketch.text(x + wide * column, y + TOP + LINE * line + 13, cut(word or "-", wide - 8), LABEL, theme.text2)
+    return sketch
 
-
-# ----
 
 STEP, TEMPERATURES = 0.1, (0.1, 2.0)
 """By how much the temperature moves, and its bounds."""
-_SPREAD = 206.0
 
 
 class WordDrawer(Drawer[WordBoard]):
-    """A word to type and new ones. While its field is open letters are its own; a click chooses a letter.
-
-    Attributes
-    ----------
-    state : WordState
-    temperature : float
-        Of new words.
-    """
+    """A word to type and new ones. While its field is open letters are its own; a click chooses a letter."""
 
     name = "word"
-    height, spread = HEIGHT, _SPREAD
+    height, spread = HEIGHT, 206.0
     worth = 2
     gestures = (
         ("Click", "the word: type another one; Enter keeps it, Escape leaves it"),
@@ -116,6 +72,7 @@ class WordDrawer(Drawer[WordBoard]):
         self.state = WordState(panel.letters, panel.word, len(panel.word))
         self.temperature = panel.temperature
         self.names = NewNames(panel)
+        self.spots: list[Spot] = []  # letters and field, wherever they stand
         self._before = panel.word  # the word that stood there before the field was opened
         self._fresh = True  # the next letter begins a word
         self._asked = Asked("word", ground)
@@ -140,18 +97,22 @@ class WordDrawer(Drawer[WordBoard]):
         self._read, self._words = made if made is not None else (None, ())
         if moment.step != self._step:
             self._step, self.state.touched = moment.step, False
-        self.state.places, self.state.field = [], None
+        self.spots = []
         if self._read is not None and self.setting is not None:
             self.names.look(moment, self.temperature, seconds)
 
     def _make(self, moment: Moment) -> tuple[Read, Sequence[str]]:
         panel = self.panel
         reading = panel.look(moment, self.state.word)
-        numbers = (reading.likely, reading.attention, *reading.stream)
-        if not all(np.isfinite(part).all() for part in numbers):
+        if not all(np.isfinite(part).all() for part in (reading.likely, reading.attention, *reading.stream)):
             raise InputError("what it says is no longer finite")
         words = [panel.make(moment, self.temperature, k).word for k in range(2 * COLUMNS)] if not self.setting else []
         return Read(self.state.word, reading), words
+
+    def _answering(self, sketches: Sequence[Sketch]) -> Sequence[Sketch]:
+        """The same, and their letters answer to a click."""
+        self.spots += [spot for sketch in sketches for spot in sketch.spots]
+        return sketches
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """New words alone in a planned picture, else all parts."""
@@ -159,31 +120,30 @@ class WordDrawer(Drawer[WordBoard]):
         if self.setting is not None and self._read is not None:
             return [self.names.draw(box, theme, self._step)]
         hint = "Enter keeps it, Escape leaves it" if state.typing else "E: type a word"
-        title = Sketch()
-        title_of(title, box, theme, f"reads {state.word or 'a beginning'}",
-                 self._asked.age or (hint if self.ground.hints else ""))  # fmt: skip
+        title, age = Sketch(), self._asked.age or (hint if self.ground.hints else "")
+        title_of(title, box, theme, f"reads {state.word or 'a beginning'}", age)
         if self._read is None:
             return [title, sentence((box[0], box[1] + TOP, box[2], box[3] - TOP), theme, self._error)]
-        return [title, whole(box, theme, state, self._read, self._words, self.temperature)]
+        return self._answering([title, whole(box, theme, state, self._read, self._words, self.temperature)])
 
     def around(self, setting: Setting) -> Sequence[Sketch]:
         """Attention, stream, inner numbers, frames."""
         if self._read is None or setting.sheet is None:
             return ()
-        return scene(setting, setting.sheet, self.ground.theme, self.state, self._read)
+        return self._answering(scene(setting, setting.sheet, self.ground.theme, self.state, self._read))
 
-    def below(self, box: Box) -> Sequence[Sketch]:
+    def below(self, strip: Box) -> Sequence[Sketch]:
         """What comes next after each letter."""
-        if self._read is None:
+        ground, read = self.ground, self._read
+        if read is None:
             return ()
-        ground = self.ground
-        return [strip(box, ground.theme, self.state, self._read, age=self._asked.age, hints=ground.hints)]
+        sketch = word_strip(strip, ground.theme, self.state, read, age=self._asked.age, hints=ground.hints)
+        return self._answering([sketch])
 
     # ---- hands
 
     @property
     def typing(self) -> bool:
-        """Whether the field is open."""
         return self.state.typing and self.there
 
     @property
@@ -193,7 +153,6 @@ class WordDrawer(Drawer[WordBoard]):
 
     @property
     def takes_strip(self) -> bool:
-        """Whether it was used just now."""
         return self.setting is not None and (self.state.typing or self.state.touched)
 
     def begin_typing(self) -> None:
@@ -214,15 +173,14 @@ class WordDrawer(Drawer[WordBoard]):
         self.stale = True
 
     def covers(self, at: Point) -> bool:
-        """Letters and field, wherever they stand."""
-        return self.state.at(at) is not None or self.state.on_field(at)
+        return spot_at(self.spots, at) is not None
 
     def click(self, at: Point) -> bool:
         """The letter that is looked at, or the field."""
-        place = self.state.at(at)
-        if place is not None:
-            self.state.chosen, self.state.touched, self.stale = place, True, True
-        elif self.state.on_field(at) and self.ground.hints:
+        spot = spot_at(self.spots, at)
+        if spot is not None and spot.name == "letter":
+            self.state.chosen, self.state.touched, self.stale = int(spot.value), True, True
+        elif spot is not None and self.ground.hints:
             self.begin_typing()
         else:
             self.end_typing()

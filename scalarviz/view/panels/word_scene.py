@@ -1,12 +1,11 @@
-"""What a `WordBoard` draws among the cubes: who looks at whom, the stream, inner numbers, what comes next, and frames.
+"""What a `WordBoard` draws among the cubes and in the strip, all of it of one reading, at the letter that is chosen.
 
-All of it is of one reading, at the letter that is chosen.
+Who looks at whom, the stream, inner numbers, what comes next, frames, and words that are made up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,104 +14,122 @@ from ...run import Moment
 from ...run.panels import Invented, Reading, WordBoard
 from ..ink.maps import Colormap, get_map
 from ..ink.places import LABEL
-from ..ink.sketch import Box, Sketch, holds
+from ..ink.sketch import Box, Point, Sketch
 from ..ink.text import measure, short
 from ..ink.theme import Theme, mixed
 from ..space.arrangement import Blueprint
 from ..space.plate import Plate
 from .drawer import Setting, title_of
 
-# ---- `WordState`: what was typed, which letter is looked at, and what the network makes of it at one moment.
-
 BEGINNING = "start"
+Float = NDArray[np.floating]
 
 
 @dataclass(slots=True)
 class WordState:
-    """The word of one panel.
-
-    Attributes
-    ----------
-    letters : str
-        Those that there are; the place behind them is the end.
-    word : str
-    chosen : int
-        Which letter is looked at; 0 is the beginning.
-    typing : bool
-        Whether its field is open.
-    touched : bool
-        Whether a hand has used it since the last step: then it is to be seen.
-    places : list of (Box, int)
-        What a click on chooses a letter, as it was drawn last.
-    field : Box or None
-        Where the word stands as a field.
-    """
+    """The word of one panel, and the letter of it that is looked at; 0 is the beginning."""
 
     letters: str
     word: str
     chosen: int = 0
     typing: bool = False
-    touched: bool = False
-    places: list[tuple[Box, int]] = field(default_factory=list)
-    field: Box | None = None
-
-    @property
-    def tokens(self) -> tuple[str, ...]:
-        """The beginning and the letters."""
-        return (BEGINNING, *self.word)
-
-    def follows(self, place: int) -> int:
-        """The number of what follows the letter at a place."""
-        return self.letters.index(self.word[place]) if place < len(self.word) else len(self.letters)
+    touched: bool = False  # whether a hand has used it since the last step: then it is to be seen
 
     def name(self, number: int) -> str:
-        """What a number is called."""
+        """What a number is called; the one behind the letters is the end."""
         return self.letters[number] if number < len(self.letters) else "end"
 
-    def at(self, point: tuple[float, float]) -> int | None:
-        """The letter that a click at a point chooses."""
-        return next((number for box, number in self.places if holds(box, point)), None)
 
-    def on_field(self, point: tuple[float, float]) -> bool:
-        """Whether a point is on the field."""
-        return holds(self.field, point)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Read:
-    """A word, and how it was read.
-
-    Attributes
-    ----------
-    word : str
-    reading : Reading
-    """
+    """A word, and how it was read."""
 
     word: str
     reading: Reading
 
 
-# ---- The strip of a `WordBoard`: the word as a field, and what comes next after each of its letters.
+# ---- What stands in the column and among the cubes: keys, bars of what may follow, who looks at whom.
 
 LIKELIEST = 5
+
+
+def key(sketch: Sketch, box: Box, theme: Theme, name: str, size: float, *, here: bool) -> None:
+    """A letter of the word as a key; `here`: the one that is looked at."""
+    (x, y, wide, high), start = box, name == BEGINNING
+    fill, ink = (theme.text1, theme.background) if here else (theme.panel, theme.text1)
+    sketch.rect(*box, fill=fill, stroke=theme.flow, radius=4)
+    middle = x + wide / 2
+    sketch.text(middle, y + high / 2 + 5, name, LABEL if start else size, ink, bold=not start, anchor="middle")
+
+
+def bars(
+    sketch: Sketch, at: Point, most: float, theme: Theme, state: WordState, read: Read, place: int, line: float,
+    unit: str = "",
+) -> None:  # fmt: skip
+    """What may follow a letter, the likeliest first, as bars of at most so many pixels; bright: what does follow."""
+    x, y = at
+    likely = read.reading.likely[place]
+    follows = state.letters.index(read.word[place]) if place < len(read.word) else len(state.letters)
+    order = np.argsort(likely, kind="stable")[::-1][:LIKELIEST].tolist()
+    if follows not in order:
+        order[-1] = follows  # with its own figure, in the last place
+    for k, number in enumerate(order):
+        base, bright, share = y + line * k + 12, number == follows, float(likely[number])
+        ink, wide = theme.text1 if bright else theme.text3, max(most * share, 1.5)
+        sketch.text(x - 5, base, state.name(number), LABEL, ink, bold=bright, anchor="right")
+        sketch.rect(x, base - 9, wide, 9, fill=ink, radius=2)
+        sketch.text(x + wide + 4, base, f"{percent(share)}{unit}", LABEL, ink)
+
+
+def percent(share: float) -> str:
+    """``49``, ``<1``: a share in per cent without its sign."""
+    return "<1" if 0 < share < 0.005 else f"{100 * share:.0f}"
+
+
+DARKEST = 0.16
+"""Grey of a share of 0: the cells can be counted."""
+
+
+def greys(shares: Float, theme: Theme) -> Float:
+    """The greys (N, 3) of shares (N,) of attention."""
+    grey = DARKEST + (1 - DARKEST) * np.clip(shares, 0, 1)
+    grey = grey if theme.name == "dark" else 1.06 - grey
+    return np.repeat(np.asarray(grey)[:, None], 3, axis=1)
+
+
+def triangle(sketch: Sketch, at: Point, cell: float, theme: Theme, shares: Float, chosen: int) -> None:
+    """One head: rows look at columns, and a frame is around the row of the chosen letter."""
+    left, top = at
+    down, across = np.tril_indices(len(shares))
+    side = np.full((2, len(down)), cell - (1.0 if cell > 4 else 0.0))
+    boxes = np.stack([left + across * cell, top + down * cell, *side], axis=1)
+    sketch.cells(boxes, greys(shares[down, across], theme), 1.5 if cell > 8 else 0.0)
+    wide = (chosen + 1) * cell
+    sketch.rect(left - 2, top + chosen * cell - 2, wide + 3, cell + 3, stroke=theme.selection, border=1.4)
+
+
+# ---- The strip: the word as a field, and what comes next after each of its letters.
+
 _TOP, _LINE, _KEY = 22.0, 16.0, 30.0
 _CELL, _WIDEST = 110.0, 150.0
 """Least and most pixels of one letter's bars."""
 
 
 def strip(box: Box, theme: Theme, state: WordState, read: Read, *, age: str, hints: bool) -> Sketch:
-    """All of it; remembers in `state` where letters and field stand."""
+    """All of it; letters and the field answer to a click."""
     sketch, (x, y, width, _) = Sketch(), box
     _title(sketch, box, theme, state, age, hints)
     tokens = (BEGINNING, *read.word)
     count = max(1, min(len(tokens), int(width / _CELL)))
     first = min(max(state.chosen - count // 2, 0), len(tokens) - count)
     pitch = min(width / count, _WIDEST)
-    largest = float(read.reading.likely.max())
     for k in range(first, first + count):
-        cell = (x + (k - first) * pitch, y + _TOP, pitch, LIKELIEST * _LINE)
-        _cell(sketch, cell, theme, state, read, k, largest)
-        state.places.append((cell, k))
+        left, wide = x + (k - first) * pitch, _KEY if k else 38.0
+        here = k == min(state.chosen, len(read.word))
+        key(sketch, (left, y + _TOP + 2, wide, _KEY), theme, tokens[k], 17, here=here)
+        most = (pitch - wide - 34 - 30) / max(float(read.reading.likely.max()), 1e-9)  # all the room
+        bars(sketch, (left + wide + 34, y + _TOP), most, theme, state, read, k, _LINE)
+        sketch.spot((left, y + _TOP, pitch, LIKELIEST * _LINE), "letter", k, words=tokens[k])
     return sketch
 
 
@@ -123,17 +140,16 @@ def _title(sketch: Sketch, box: Box, theme: Theme, state: WordState, age: str, h
     left = x + measure("what comes next", LABEL, True) + 12
     sketch.text(left, y + 12, "after each letter of", LABEL, theme.text3)
     left += measure("after each letter of", LABEL) + 8
-    wide = max(measure(state.word, LABEL, True), 24.0) + 16
-    field = (left, y - 4, wide, 22.0)
-    state.field = field
-    edge = theme.text1 if state.typing else theme.flow if hints else None
+    own = measure(state.word, LABEL, True)
+    field = (left, y - 4, max(own, 24.0) + 16, 22.0)
+    sketch.spot(field, "field", words=state.word)
     if hints:
-        sketch.rect(*field, fill=theme.panel, stroke=edge, border=1.6 if state.typing else 1.0, radius=4)
+        edge, border = (theme.text1, 1.6) if state.typing else (theme.flow, 1.0)
+        sketch.rect(*field, fill=theme.panel, stroke=edge, border=border, radius=4)
     sketch.text(left + 8, y + 12, state.word, LABEL, theme.text1, bold=True)
     if state.typing:
-        caret = left + 9 + measure(state.word, LABEL, True)
-        sketch.line((caret, y), (caret, y + 14), theme.text1, 1.4)
-    left += wide + 10
+        sketch.line((left + 9 + own, y), (left + 9 + own, y + 14), theme.text1, 1.4)
+    left += field[2] + 10
     note = age or "bright: the letter that follows"
     sketch.text(x + width, y + 12, note, LABEL, theme.text3, anchor="right")
     hint = ("Enter keeps it, Escape leaves it" if state.typing else "click, or E: type a name") if hints else ""
@@ -141,42 +157,8 @@ def _title(sketch: Sketch, box: Box, theme: Theme, state: WordState, age: str, h
         sketch.text(left, y + 12, hint, LABEL, theme.text2 if state.typing else theme.text3)
 
 
-def _cell(sketch: Sketch, cell: Box, theme: Theme, state: WordState, read: Read, place: int, largest: float) -> None:
-    """One letter as a key, and the bars of those that may follow; the `largest` share takes all the room."""
-    x, y, width, _ = cell
-    here = place == min(state.chosen, len(read.word))
-    fill, ink = (theme.text1, theme.background) if here else (theme.panel, theme.text1)
-    name = (BEGINNING, *read.word)[place]
-    key = _KEY if place else 38.0
-    sketch.rect(x, y + 2, key, _KEY, fill=fill, stroke=theme.flow, radius=4)
-    sketch.text(x + key / 2, y + 22, name, LABEL if place == 0 else 17, ink, bold=place > 0, anchor="middle")
-    likely, follows = read.reading.likely[place], _follows(state, read, place)
-    order = np.argsort(likely, kind="stable")[::-1][:LIKELIEST].tolist()
-    if follows not in order:
-        order[-1] = follows  # with its own figure, in the last place
-    start = x + key + 34
-    most = (width - key - 34 - 30) / max(largest, 1e-9)
-    for line, number in enumerate(order):
-        base, bright = y + _LINE * line + 12, number == follows
-        ink = theme.text1 if bright else theme.text3
-        share = float(likely[number])
-        sketch.text(start - 5, base, state.name(number), LABEL, ink, bold=bright, anchor="right")
-        sketch.rect(start, base - 9, max(most * share, 1.5), 9, fill=ink, radius=2)
-        sketch.text(start + max(most * share, 1.5) + 4, base, percent(share), LABEL, ink)
+# ---- Among the cubes.
 
-
-def _follows(state: WordState, read: Read, place: int) -> int:
-    return state.letters.index(read.word[place]) if place < len(read.word) else len(state.letters)
-
-
-def percent(share: float) -> str:
-    """``49``, ``<1``: a share in per cent without its sign."""
-    return "<1" if 0 < share < 0.005 else f"{100 * share:.0f}"
-
-
-Float = NDArray[np.floating]
-DARKEST = 0.16
-"""Grey of a share of 0: the cells can be counted."""
 _TICK = 12.0  # type of the letters beside the maps
 _LARGEST, _LEGIBLE = 15.0, 8.5  # pixels of a cell of a map; from where on letters stand beside them
 _BAR, _STEPS = (44.0, 7.0), 22  # of a small legend, and its colours
@@ -188,11 +170,11 @@ def scene(setting: Setting, sheet: Blueprint, theme: Theme, state: WordState, re
     sketch, rooms = Sketch(), sheet.rooms
     chosen = min(state.chosen, len(read.word))
     if "attention" in rooms and setting.holds(rooms["attention"]):
-        _attention(sketch, rooms["attention"], theme, state, read, chosen)
+        _attention(sketch, rooms["attention"], theme, read, chosen)
     if read.reading.stream:
         _stream(sketch, setting, sheet, theme, read, chosen)
     if read.reading.hidden is not None and "hidden" in rooms:
-        _hidden(sketch, setting, rooms["hidden"], theme, read, chosen)
+        _hidden(sketch, setting, rooms["hidden"], theme, read.reading.hidden, chosen)
     frames = Sketch()
     for tensor, rows in read.reading.uses:
         if tensor in setting.plates:
@@ -202,66 +184,34 @@ def scene(setting: Setting, sheet: Blueprint, theme: Theme, state: WordState, re
     return [sketch, frames]
 
 
-def greys(shares: Float, theme: Theme) -> Float:
-    """The greys (N, 3) of shares (N,) of attention."""
-    grey = DARKEST + (1 - DARKEST) * np.clip(shares, 0, 1)
-    grey = grey if theme.name == "dark" else 1.06 - grey
-    return np.repeat(np.asarray(grey)[:, None], 3, axis=1)
-
-
-# ---- attention
-
-
-def _attention(sketch: Sketch, room: Box, theme: Theme, state: WordState, read: Read, chosen: int) -> None:
-    """A triangle a head: rows look at columns."""
-    shares = read.reading.attention
-    heads, letters, _ = shares.shape
+def _attention(sketch: Sketch, room: Box, theme: Theme, read: Read, chosen: int) -> None:
+    """A triangle a head, with letters beside it and below it as far as there is room."""
+    heads, count, _ = read.reading.attention.shape
     columns = 1 if heads <= 4 else 2
     lines = -(-heads // columns)
     x, y, width, height = room[0], room[1], room[2] / columns, room[3] / lines
-    cell = min((width - 22) / letters, (height - 8) / (letters + 1.1), _LARGEST)
-    foot = cell >= _LEGIBLE
-    if not foot:  # letters at the left alone
-        cell = min((width - 22) / letters, (height - 6) / letters, _LARGEST)
-    named = cell >= _LEGIBLE
-    if not named:
-        cell = min((width - 8) / letters, (height - 8) / letters, _LARGEST)
-    _bar(sketch, (room[0] + (14 if named else 0), room[1] - 8), theme, "0", "1", None)
-    sketch.text(room[0] + (14 if named else 0), room[1] - 25, "looks at", LABEL, theme.text2)
-    for h in range(heads):
-        left, top = x + (h % columns) * width + (14 if named else 0), y + (h // columns) * height
-        _triangle(sketch, (left, top, cell, named, foot), theme, shares[h], (BEGINNING[0], *read.word), chosen)
+    for named, foot, beside, below in ((1, 1, 22, 1.1), (1, 0, 22, 0.0), (0, 0, 8, 0.0)):
+        high = height - (8 if foot or not named else 6)
+        cell = min((width - beside) / count, high / (count + below), _LARGEST)
+        if cell >= _LEGIBLE:
+            break
+    margin = 14 if named else 0
+    _bar(sketch, (room[0] + margin, room[1] - 8), theme, "0", "1", None)
+    sketch.text(room[0] + margin, room[1] - 25, "looks at", LABEL, theme.text2)
+    for h, shares in enumerate(read.reading.attention):
+        left, top = x + (h % columns) * width + margin, y + (h // columns) * height
+        for k, name in enumerate(("\N{BULLET}", *read.word)) if named else ():
+            ink, bold = (theme.text1, True) if k == chosen else (theme.text2, False)
+            sketch.text(left - 7, top + (k + 0.5) * cell + 4, name, _TICK, ink, bold=bold, anchor="middle")
+            if foot:
+                base = top + count * cell + 10
+                sketch.text(left + (k + 0.5) * cell, base, name, _TICK, theme.text3, anchor="middle")
+        triangle(sketch, (left, top), cell, theme, shares, chosen)
         title = f"head {h + 1}"
-        if 2 * cell + 6 + measure(title, LABEL) <= width - (14 if named else 0):
-            sketch.text(left - (14 if named else 0) + width - 4, top + 10, title, LABEL, theme.text3, anchor="right")
-        state.places += [((left - 14, top + k * cell, (k + 1) * cell + 14, cell), k) for k in range(letters)]
-
-
-def _triangle(
-    sketch: Sketch,
-    place: tuple[float, float, float, bool, bool],
-    theme: Theme,
-    shares: Float,
-    letters: tuple[str, ...],
-    chosen: int,
-) -> None:
-    left, top, cell, named, footed = place
-    gap = 1.0 if cell > 4 else 0.0
-    for row in range(len(letters)):
-        base = top + (row + 0.5) * cell + 4
-        if named:
-            name = "\N{BULLET}" if row == 0 else letters[row]
-            ink, bold = (theme.text1, True) if row == chosen else (theme.text2, False)
-            sketch.text(left - 7, base, name, _TICK, ink, bold=bold, anchor="middle")
-            foot = top + len(letters) * cell + 10
-            if footed:
-                sketch.text(left + (row + 0.5) * cell, foot, name, _TICK, theme.text3, anchor="middle")
-    down, across = np.tril_indices(len(letters))
-    boxes = np.stack([left + across * cell, top + down * cell, *np.full((2, len(down)), cell - gap)], axis=1)
-    sketch.cells(boxes, greys(shares[down, across], theme), 1.5 if cell > 8 else 0.0)
-    sketch.rect(
-        left - 2, top + chosen * cell - 2, (chosen + 1) * cell + 3, cell + 3, stroke=theme.selection, border=1.4
-    )
+        if 2 * cell + 6 + measure(title, LABEL) <= width - margin:
+            sketch.text(left - margin + width - 4, top + 10, title, LABEL, theme.text3, anchor="right")
+        for k, name in enumerate((BEGINNING, *read.word)):
+            sketch.spot((left - 14, top + k * cell, (k + 1) * cell + 14, cell), "letter", k, words=name)
 
 
 def _bar(sketch: Sketch, at: tuple[float, float], theme: Theme, low: str, high: str, cmap: Colormap | None) -> float:
@@ -274,9 +224,6 @@ def _bar(sketch: Sketch, at: tuple[float, float], theme: Theme, low: str, high: 
     sketch.cells(boxes, greys(steps, theme) if cmap is None else cmap(2 * steps - 1))
     sketch.text(x + wide + 5, y, high, LABEL, theme.text2)
     return x + wide + 5 + measure(high, LABEL)
-
-
-# ---- the stream and the inner numbers
 
 
 def _cells(sketch: Sketch, box: Box, numbers: Float, most: float, cmap: Colormap) -> None:
@@ -316,10 +263,9 @@ def _stream(sketch: Sketch, setting: Setting, sheet: Blueprint, theme: Theme, re
             _bar(sketch, at, theme, least, top, cmap)
 
 
-def _hidden(sketch: Sketch, setting: Setting, room: Box, theme: Theme, read: Read, chosen: int) -> None:
+def _hidden(sketch: Sketch, setting: Setting, room: Box, theme: Theme, hidden: tuple[str, Float], chosen: int) -> None:
     """The inner numbers of the chosen letter, each beside the row of weights that makes it."""
-    assert read.reading.hidden is not None
-    tensor, numbers = read.reading.hidden
+    tensor, numbers = hidden
     plate = setting.plates.get(tensor)
     if plate is None or plate.grid.cells[0] != numbers.shape[1]:
         return
@@ -337,9 +283,6 @@ def _hidden(sketch: Sketch, setting: Setting, room: Box, theme: Theme, read: Rea
     sketch.text(middle, box[1] - 6, f"\N{LESS-THAN OR EQUAL TO}{short(most)}", LABEL, theme.text2, anchor="middle")
 
 
-# ---- rows of plates
-
-
 def _row_corners(setting: Setting, plate: Plate, row: int) -> Float:
     """The main face of a row as four points, in order."""
     first, last = plate.cell_corners(row, 0)[4:], plate.cell_corners(row, plate.shape[1] - 1)[4:]
@@ -348,8 +291,7 @@ def _row_corners(setting: Setting, plate: Plate, row: int) -> Float:
 
 def _edge(setting: Setting, plate: Plate, row: int) -> Float:
     """The middle of a row's right end."""
-    corners = _row_corners(setting, plate, row)
-    return np.asarray((corners[1] + corners[2]) / 2)
+    return np.asarray(_row_corners(setting, plate, row)[1:3].mean(axis=0))
 
 
 def _frame(sketch: Sketch, setting: Setting, plate: Plate, row: int, theme: Theme) -> None:
@@ -357,10 +299,8 @@ def _frame(sketch: Sketch, setting: Setting, plate: Plate, row: int, theme: Them
     if not 0 <= row < plate.shape[0]:
         return
     corners = _row_corners(setting, plate, row)
-    middle = corners.mean(axis=0)
-    corners = corners + 1.5 * np.sign(corners - middle)
-    low, span = corners.min(axis=0), np.ptp(corners, axis=0)
-    if setting.holds((float(low[0]), float(low[1]), float(span[0]), float(span[1]))):
+    corners = corners + 1.5 * np.sign(corners - corners.mean(axis=0))
+    if setting.holds((*corners.min(axis=0).tolist(), *np.ptp(corners, axis=0).tolist())):
         sketch.polyline(np.concatenate([corners, corners[:1]]), theme.selection, 1.8)
 
 
@@ -399,14 +339,6 @@ _NAMES_TOP = 26.0
 _DIM = 0.42  # of the text's colour: a letter of probability 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A word and the step at which it was made."""
-
-    made: Invented
-    step: int
-
-
 class NewNames:
     """The list. In a still all of it is of the moment shown; else each word says of which step it is.
 
@@ -415,7 +347,7 @@ class NewNames:
 
     def __init__(self, panel: WordBoard) -> None:
         self._panel = panel
-        self._lines: list[_Line] = []
+        self._lines: list[tuple[Invented, int]] = []  # words, and the steps at which they were made
         self._number, self._temperature = 0, 0.0
         self._step = 0  # that is shown
         self._since = 0.0  # seconds since the last one began to enter
@@ -424,34 +356,33 @@ class NewNames:
     @property
     def moving(self) -> bool:
         """Whether letters are still to come, or words of the moment that is shown."""
-        lines = self._lines
-        coming = bool(lines) and self._letters < len(lines[-1].made.word)
-        return coming or any(line.step != self._step for line in lines)
+        coming = bool(self._lines) and self._letters < len(self._lines[-1][0].word)
+        return coming or any(step != self._step for _, step in self._lines)
+
+    @property
+    def words(self) -> list[str]:
+        """Those that are shown, as far as they are."""
+        made = [made.word for made, _ in self._lines]
+        return [*made[:-1], *(word[: self._letters] for word in made[-1:])]
 
     @property
     def _letters(self) -> int:
         """How many letters of the last word are there."""
         return int(self._since / LETTER) + 1
 
-    @property
-    def words(self) -> list[str]:
-        """Those that are shown, as far as they are."""
-        last = len(self._lines) - 1
-        return [n.made.word[: self._letters] if k == last else n.made.word for k, n in enumerate(self._lines)]
-
     def look(self, moment: Moment, temperature: float, seconds: float | None) -> None:
         """Time passes; None: all words are of this moment. A step back, or another temperature, begins anew."""
-        lines, late = self._lines, any(line.step != moment.step for line in self._lines)
+        lines, late = self._lines, any(step != moment.step for _, step in self._lines)
         self._stood = self._stood + (seconds or 0.0) if moment.step == self._step else 0.0
         self._step = moment.step
-        anew = not lines or temperature != self._temperature or moment.step < lines[-1].step
+        anew = not lines or temperature != self._temperature or moment.step < lines[-1][1]
         if seconds is None or anew or (late and self._stood >= STANDS):
             self._temperature, self._number, self._since = temperature, MOST, 1e6
-            self._lines = [_Line(self._panel.make(moment, temperature, k), moment.step) for k in range(MOST)]
+            self._lines = [(self._panel.make(moment, temperature, k), moment.step) for k in range(MOST)]
             return
         self._since += seconds
         if self._since >= EVERY and late:
-            self._lines = [*lines[1 - MOST :], _Line(self._panel.make(moment, temperature, self._number), moment.step)]
+            self._lines = [*lines[1 - MOST :], (self._panel.make(moment, temperature, self._number), moment.step)]
             self._number, self._since = self._number + 1, 0.0
 
     def draw(self, box: Box, theme: Theme, step: int) -> Sketch:
@@ -460,28 +391,15 @@ class NewNames:
         title_of(sketch, box, theme, "new names", f"temperature {self._temperature:.1f} · brighter: surer")
         pitch = (height - _NAMES_TOP) / MOST
         size = next((s for s in _SIZES if 1.2 * s <= pitch), _SIZES[-1])
-        for k, (line, word) in enumerate(zip(self._lines, self.words, strict=True)):
-            base = y + _NAMES_TOP + pitch * (k + 0.5) + 0.3 * size
-            note = f"step {line.step:,}" if line.step != step else ""
+        for k, ((made, of), so_far) in enumerate(zip(self._lines, self.words, strict=True)):
+            base, left, word = y + _NAMES_TOP + pitch * (k + 0.5) + 0.3 * size, x, so_far or "-"
+            note = f"step {of:,}" if of != step else ""
             room = width - (measure(note, LABEL) + 12 if note else 0.0)
-            self._word(sketch, (x, base), theme, word, line.made.likely, size, room)
+            own = size * min(1.0, room / max(measure(word, size, True), 1.0))
+            for number, letter in enumerate(word):
+                surely = float(np.clip(made.likely[number], 0, 1)) if number < len(made.likely) else 0.0
+                ink = mixed(theme.text1, theme.background, _DIM + (1 - _DIM) * surely**0.5)
+                sketch.text(left, base, letter, own, ink, bold=True)
+                left += measure(letter, own, True)
             sketch.text(x + width, base, note, LABEL, theme.text3, anchor="right")
         return sketch
-
-    def _word(
-        self,
-        sketch: Sketch,
-        at: tuple[float, float],
-        theme: Theme,
-        word: str,
-        likely: Sequence[float],
-        size: float,
-        room: float,
-    ) -> None:
-        (x, y), shown = at, word or "-"
-        size *= min(1.0, room / max(measure(shown, size, True), 1.0))
-        for k, letter in enumerate(shown):
-            surely = float(np.clip(likely[k], 0, 1)) if k < len(likely) else 0.0
-            ink = mixed(theme.text1, theme.background, _DIM + (1 - _DIM) * surely**0.5)
-            sketch.text(x, y, letter, size, ink, bold=True)
-            x += measure(letter, size, True)

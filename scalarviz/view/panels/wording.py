@@ -36,20 +36,11 @@ def noun(subject: Subject, count: int = 1) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a gradient and a loss are made of.
+    """What a gradient and a loss are made of."""
 
-    Attributes
-    ----------
-    kind : {"mean", "sum"}
-        How the samples are joined.
-    count : int
-    samples : str
-        ``1,024 colours``, ``all 64 samples``, ``one colour``.
-    """
-
-    kind: str
+    kind: str  # how the samples are joined: mean or sum
     count: int
-    samples: str
+    samples: str  # ``1,024 colours``, ``all 64 samples``, ``one colour``
 
     def __str__(self) -> str:
         return f"of {self.samples}" if self.count == 1 else f"{self.kind} of {self.samples}"

@@ -1,0 +1,342 @@
+"""What an opened step draws on the cubes: two lines on a cube, deltas below the outputs, and pulses along the lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..cubes.scale import Coloring
+from ..ink.maps import text_colour
+from ..ink.places import CHANNEL, LABEL
+from ..ink.sketch import Box, Sketch
+from ..ink.text import measure
+from ..ink.theme import Theme, mixed
+from ..notes.layer import CHIP, FewFlow, Rows
+from ..notes.placer import Project
+from ..notes.values import CubeValues, colours_at, face_room
+from ..space.layout import FEW, Layout
+from ..space.plate import Plate
+from .saying import delta_text
+from .told import Face, Pulse
+
+Floats = NDArray[np.floating]
+Way = Sequence[ArrayLike]
+
+# ---- Two lines on a cube: how its number comes about, and the number. Where there is room for one, the number.
+
+_ABOVE, _BELOW = 13, (17, 16, 15, 14, 13)
+_TWO = 44.0  # pixels of a face from top to bottom that hold two lines
+_AIR, _CLOSE = 6.0, 3.0  # beside two lines, and beside a number that stands alone
+
+
+class Faces:
+    """Where two lines have room on the cubes of a layout; `values` says which cubes can be read at all, and where."""
+
+    def __init__(self, layout: Layout, project: Project, values: CubeValues) -> None:
+        plates = [plate for plate in layout.plates if plate.kind != "activation"]
+        readable = sum(p.size for p in plates) <= FEW and (values.size > 0 or not values.moved)
+        self._plates = plates if readable else []
+        self._room = {plate.name: face_room(plate, project) for plate in self._plates}
+        self._places = {plate.name: self._of(plate, project, values) for plate in self._plates}
+
+    @staticmethod
+    def _of(plate: Plate, project: Project, values: CubeValues) -> tuple[Floats, NDArray[np.bool_]]:
+        """Middles of the main faces, and which can be read."""
+        if values.size:
+            return values.places(plate)
+        return project(plate.tops), np.ones(plate.size, bool)
+
+    def written(self, faces: Mapping[int, Face], *, alone: bool) -> list[int]:
+        """The cubes on which something is written; with `alone` a number alone where there is no room for two lines."""
+        return [plate.start + element for plate, own, _ in self._formed(faces, alone=alone) for element in own]
+
+    def sketch(self, faces: Mapping[int, Face], colouring: Coloring, *, alone: bool) -> Sketch:
+        """The lines of those cubes that have some, in the colour that can be read on them."""
+        sketch = Sketch()
+        units = colouring.units() if faces and self._room else {}
+        for plate, own, (two, size, bold) in self._formed(faces, alone=alone):
+            colours, (centres, seen) = colours_at(colouring.cmap, units[plate.name].ravel()), self._places[plate.name]
+            for element, face in ((k, face) for k, face in own.items() if seen[k]):
+                (x, y), ink = centres[element], text_colour(colours[element])
+                if two:
+                    sketch.text(x, y - 3, face.above, _ABOVE, ink, anchor="middle")
+                below, down = (face.below, 15) if two else (_bare(face.below), 0.357 * size)
+                sketch.text(x, y + down, below, size, ink, bold=bold, anchor="middle")
+        return sketch
+
+    def _formed(
+        self, faces: Mapping[int, Face], *, alone: bool
+    ) -> list[tuple[Plate, dict[int, Face], tuple[bool, int, bool]]]:
+        """The faces of each plate that has room for them, by element, and in which form."""
+        found = []
+        for plate in self._plates:
+            own = {index - plate.start: face for index, face in faces.items() if 0 <= index - plate.start < plate.size}
+            form = self._form(plate, own, alone=alone) if own else None
+            if form is not None:
+                found.append((plate, own, form))
+        return found
+
+    def _form(self, plate: Plate, faces: Mapping[int, Face], *, alone: bool) -> tuple[bool, int, bool] | None:
+        """Whether there are two lines, the size of the number, whether it is bold; None where nothing has room."""
+        wide, high = self._room[plate.name]
+        above = max(measure(face.above, _ABOVE) for face in faces.values())
+        if high >= _TWO and above + _AIR <= wide:
+            below = max((face.below for face in faces.values()), key=lambda text: measure(text, 17, True))
+            size = next((s for s in _BELOW if measure(below, s, True) + _AIR <= wide), 0)
+            if size:
+                return True, size, True
+        bare = max((_bare(face.below) for face in faces.values()), key=lambda text: measure(text, 17, True))
+        sizes = [(s, True) for s in _BELOW] + [(13, False)]
+        fitting = [(s, bold) for s, bold in sizes if measure(bare, s, bold) + _CLOSE <= wide and s + 4 <= high]
+        return (False, *fitting[0]) if alone and fitting else None
+
+
+def _bare(text: str) -> str:
+    """The number alone."""
+    return text.removeprefix("= ").removeprefix("≈ ").removeprefix("w' ")
+
+
+# ---- Deltas as chips under the outputs of a single layer, each with the line by which it came back.
+
+DOWN, HIGH = 34.0, 26.0
+"""From the middle of a row's chips to that of its delta, and how high that is; less where rows are close."""
+_LEAST = 16.0
+
+
+def delta_boxes(rows: Rows, scene: Box) -> list[Box] | None:
+    """Where the chips stand, row by row; None where rows are too close for them, or there are no chips at all."""
+    if not rows.columns or len(rows.columns) < 2:
+        return None
+    levels = np.sort(rows.anchors[:, 1])
+    apart = float(np.diff(levels).min()) if len(levels) > 1 else 2 * DOWN
+    high = min(HIGH, apart - CHIP[1] - 7)
+    down = DOWN if apart >= 2 * DOWN else CHIP[1] / 2 + 2 + high / 2
+    left, right = 12.0, rows.at.output - 14
+    if high < _LEAST or levels[-1] + down + high / 2 > scene[1] + scene[3] + 60:
+        return None
+    return [(float(x + left), float(y + down - high / 2), float(right - left), float(high)) for x, y in rows.anchors]
+
+
+def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, mean: bool) -> Sketch:
+    """The chips of the deltas that have come (NaN: not yet); `mean`: each is one over a batch."""
+    sketch = Sketch()
+    for row, (box, delta) in enumerate(zip(boxes, deltas, strict=True)):
+        if delta != delta:
+            continue
+        x, y, wide, high = box
+        if not mean:
+            x, wide = x + 14, wide - 14
+        ax, ay = (float(v) for v in rows.anchors[row])
+        turn = ax + rows.at.output
+        middle = y + high / 2
+        sketch.line((turn, ay + CHIP[1] / 2), (turn, middle), theme.pulse, 1.4)
+        sketch.arrow((turn, middle), (x + wide, middle), theme.pulse, 1.4)
+        fill = mixed(theme.gradient[3], theme.panel, 0.3)
+        sketch.rect(x, y, wide, high, radius=6, fill=fill, stroke=theme.pulse, border=1.6)
+        words = f"{'mean δ' if mean else 'δ'} {delta_text(float(delta))}"
+        size = CHANNEL if measure(words, CHANNEL, True) <= wide - 8 and high >= 22 else LABEL
+        if measure(words, size, True) > wide - 6:
+            words = words.removeprefix("mean ")
+        sketch.text(x + wide / 2, y + high / 2 + 5.2, words, size, theme.text1, bold=True, anchor="middle")
+    return sketch
+
+
+def tails(boxes: list[Box], theme: Theme, ends: Floats, *, mean: bool) -> Sketch:
+    """The lines from the deltas to their rows of cubes, as far as they have come: `ends` (R, 2), NaN for not at all."""
+    sketch = Sketch()
+    colour, left = mixed(theme.pulse, theme.background, 0.8), 0 if mean else 14
+    for (x, y, _, high), end in zip(boxes, ends, strict=True):
+        if np.isfinite(end).all():
+            sketch.polyline([(x + left, y + high / 2), end], colour, 2.2)
+    return sketch
+
+
+# ---- What runs along the picture's lines while a micro-step is shown: forwards grey, backwards in gradients' colour.
+
+SECONDS = 0.4
+"""Of one edge."""
+_RADIUS = 5.0
+
+
+class Ways:
+    """Paths of one layout, seen by one camera, in logical pixels.
+
+    `flow` is that of a single small layer, whose lines run from chip to cube to chip; `chips` are its deltas. `order`
+    lists the stages, ``"input"`` first.
+    """
+
+    def __init__(
+        self, layout: Layout, project: Project, flow: FewFlow | None, order: Sequence[str], chips: Sequence[Box] | None
+    ) -> None:
+        self._layout, self._project, self._flow, self._chips, self._order = layout, project, flow, chips, order
+        self._weights = [plate for plate in layout.plates if plate.kind != "activation"]
+
+    def path(self, pulse: Pulse) -> Floats | None:
+        """The path (N, 2) of a pulse; None where the picture has no line for it."""
+        found = self._of_layer(pulse, self._flow) if self._flow is not None else self._of_plates(pulse)
+        path = np.asarray(found if found is not None else [], np.float64)
+        return path if len(path) > 1 and np.isfinite(path).all() else None
+
+    def reach(self, index: int) -> Floats:
+        """Where a line along a row's near top edge ends that has come to a cube, by the cube's flat index."""
+        found = self._cell(index)
+        return np.full(2, np.nan) if found is None else self._edge(*found)
+
+    def _cell(self, index: int) -> tuple[Plate, int, int] | None:
+        """The plate, row and column of a weight."""
+        plate = next((p for p in self._weights if p.start <= index < p.start + p.size), None)
+        return None if plate is None else (plate, *divmod(index - plate.start, plate.shape[1]))
+
+    def _top(self, plate: Plate, i: int, j: int) -> Floats:
+        """Middle of a cube's main face."""
+        return np.asarray(self._project([plate.cell_centre_top(i, j)])[0])
+
+    def _edge(self, plate: Plate, i: int, j: int) -> Floats:
+        """Middle of the near edge of a cube's main face."""
+        return np.asarray(self._project([plate.cell_centre_top(i, j) + plate.half * plate.axes[1]])[0])
+
+    # ---- of a single layer
+
+    def _of_layer(self, pulse: Pulse, flow: FewFlow) -> Way | None:
+        rows, k, weight = flow.rows, pulse.index, flow.plates[0]
+        if pulse.kind in ("product", "gradient"):
+            found = self._cell(k)
+            if found is None or (pulse.kind == "product" and found[0] is not weight):
+                return None
+            return self._gradient(flow, *found) if pulse.kind == "gradient" else self._product(flow, *found)
+        if not rows.columns or not 0 <= k < len(rows.anchors):
+            return None
+        (x, y), at = rows.anchors[k], rows.at
+        summed, output = (x + at.sum + at.sum_width / 2, y), (x + at.output - at.width / 2, y)
+        ways: dict[str, Way] = {
+            "sum": [self._edge(weight, k, 0), (x, y), (x + at.sum - at.sum_width / 2, y)],
+            "unit": [summed, output],
+            "loss": [(x + at.output + at.width / 2, y), (x + at.target - at.width / 2, y)],
+        }
+        if pulse.kind in ways:
+            return ways[pulse.kind]
+        if self._chips is None:
+            return [output, summed]
+        left, top, wide, high = self._chips[k]
+        turn, level = x + at.output, top + high / 2
+        return [(turn, y + CHIP[1] / 2), (turn, level), (left + wide, level)]
+
+    def _product(self, flow: FewFlow, plate: Plate, i: int, j: int) -> Way:
+        """From the input's chip to the cube."""
+        chips = flow.inputs
+        start = self._top(plate, 0, j) - (0.0, 40.0) if chips is None else chips[j] + (0.0, CHIP[1] / 2)
+        return [start, self._top(plate, i, j)]
+
+    def _gradient(self, flow: FewFlow, plate: Plate, i: int, j: int) -> Way:
+        """Along the near edge of the row's top faces, from the output's side to the cube."""
+        near = self._edge(plate, i, j)
+        if not flow.rows.columns:
+            return [near + np.array([40.0, 0.0]), near]
+        if self._chips is None:
+            return [flow.rows.anchors[i], near]
+        left, top, _, high = self._chips[i]
+        return [np.array([left, top + high / 2]), near]
+
+    # ---- between plates
+
+    def _of_plates(self, pulse: Pulse) -> Way | None:
+        """From the row of one stage along an edge of its plate to the row of the next; backwards the other way."""
+        before, row = self._ends(pulse.stage)
+        if row is None or before is None:
+            return None
+        plate = next((p for p in self._weights if p.name == f"{pulse.stage}.weight"), None)
+        if pulse.index >= 0:
+            return self._between_cubes(pulse, before, row, plate)
+        start, end = self._middle(before), self._middle(row)
+        plate = plate or self._between(before, row)
+        path: Way = [start, end] if plate is None else [start, *self._along(plate, start, end), end]
+        path = path[1:] if pulse.kind == "gradient" else path
+        return path[::-1] if pulse.back else path
+
+    def _between_cubes(self, pulse: Pulse, before: Plate, row: Plate, plate: Plate | None) -> Way | None:
+        """From cube to cube, where each is a micro-step of its own."""
+        found = self._cell(pulse.index) if pulse.kind in ("product", "gradient") else None
+        if found is not None:
+            _, i, j = found
+            return [self._cube(row, i) if pulse.back else self._cube(before, j), self._top(*found)]
+        if pulse.index >= row.size:
+            return None
+        end, after = self._cube(row, pulse.index), self._after(row)
+        if pulse.kind == "sum" and plate is not None:
+            return [self._top(plate, pulse.index, 0), end]
+        if pulse.kind == "delta" and after is not None and pulse.index < after.shape[1]:
+            return [self._top(after, after.shape[0] - 1, pulse.index), end]
+        return [end - (0.0, 26.0), end]
+
+    def _after(self, row: Plate) -> Plate | None:
+        """The weights that read a row: its deltas come back through them."""
+        names = [f"{name}.weight" for name in self._order[self._order.index(row.name) + 1 :]]
+        plates = {plate.name: plate for plate in self._layout.plates}
+        return next((plates[name] for name in names if name in plates), None)
+
+    def _cube(self, row: Plate, number: int) -> Floats:
+        """Middle of the main face of a cube of a row, by its number."""
+        return self._top(row, *divmod(min(number, row.size - 1), row.shape[1]))
+
+    def _ends(self, stage: str) -> tuple[Plate | None, Plate | None]:
+        """The row that shows a stage, or what becomes of it, and the row before that."""
+        if stage not in self._order:
+            return None, None
+        place = self._order.index(stage)
+        drawn = [(k, p) for k, name in enumerate(self._order) if (p := self._layout.activation(name)) is not None]
+        row = next((n for n, (k, _) in enumerate(drawn) if k >= place), len(drawn))
+        found = [drawn[n][1] if 0 <= n < len(drawn) else None for n in (row - 1, row)]
+        return found[0], found[1]
+
+    def _between(self, before: Plate, row: Plate) -> Plate | None:
+        """The plate of weights that stands between two rows in the list of plates."""
+        plates = list(self._layout.plates)
+        first, last = sorted((plates.index(before), plates.index(row)))
+        return next((p for p in plates[first:last] if p.kind == "weight"), None)
+
+    def _middle(self, plate: Plate) -> Floats:
+        return np.asarray(self._project(plate.corners).mean(axis=0))
+
+    def _along(self, plate: Plate, start: Floats, end: Floats) -> list[Floats]:
+        """Corners of a plate's main face, from that nearest to `start` to that nearest to `end`."""
+        rows, cols = plate.grid.cells
+        ring = [(-0.5, -0.5), (-0.5, cols - 0.5), (rows - 0.5, cols - 0.5), (rows - 0.5, -0.5)]
+        top = plate.origin + plate.depth * plate.axes[2]
+        corners = np.asarray(self._project([top + i * plate.axes[1] + j * plate.axes[0] for i, j in ring]))
+        first = int(np.argmin(np.hypot(*(corners - start).T)))
+        last = int(np.argmin(np.hypot(*(corners - end).T)))
+        step = 1 if (last - first) % 4 <= 2 else -1
+        found = [corners[first]]
+        while first != last:
+            first = (first + step) % 4
+            found.append(corners[first])
+        return found
+
+
+def pulse(path: ArrayLike, share: float, theme: Theme, *, back: bool) -> Sketch:
+    """A disc at `share` (0..1) of its time along a path, and the line behind it."""
+    sketch, points = Sketch(), np.asarray(path, np.float64)
+    colour = theme.pulse if back else theme.text2
+    gone = cut(points, share * share * (3.0 - 2.0 * share))  # slow at both ends
+    sketch.polyline(gone, theme.background, 4.4)
+    sketch.polyline(gone, colour, 2.2)
+    x, y = (float(c) for c in gone[-1])
+    sketch.disc(x, y, _RADIUS + 2.5, mixed(colour, theme.background, 0.55))
+    sketch.disc(x, y, _RADIUS, theme.selection)
+    return sketch
+
+
+def cut(path: Floats, share: float) -> Floats:
+    """The first part of a path, by its length."""
+    lengths = np.hypot(*np.diff(path, axis=0).T)
+    left = float(np.clip(share, 0.0, 1.0)) * float(lengths.sum())
+    points = [path[0]]
+    for length, start, end in zip(lengths, path[:-1], path[1:], strict=True):
+        if left <= length:
+            points.append(start + (end - start) * (left / max(float(length), 1e-9)))
+            return np.array(points)
+        points.append(end)
+        left -= float(length)
+    return path

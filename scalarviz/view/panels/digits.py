@@ -1,0 +1,497 @@
+"""Digits: a board on which each walks to the class that it is read as, and a sheet to draw one on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+from ...run.core.frame import Frame
+from ...run.edits import AddSamples
+from ...run.panels import DigitBoard, DigitPad
+from ...run.source import Moment
+from ..ink.maps import Colormap, get_map
+from ..ink.overlay import pointer_label
+from ..ink.places import LABEL
+from ..ink.sketch import Box, Sketch, holds, rgba
+from ..ink.text import measure
+from ..ink.theme import Theme
+from .drawer import Drawer, Ground, Point
+from .pictures import averaged
+
+TOP = 22.0
+"""The line of the title."""
+
+
+def shades(theme: Theme) -> Colormap:
+    """From paper to ink, the greys of activations."""
+    return get_map("activation", theme)
+
+
+# ---- Handwritten digits in ten columns, each in that of the class it is read as; those read wrongly have a frame.
+
+CLASSES = 10
+SHOWN = 6
+"""Digits of each class on the board."""
+EASE = 0.4
+"""Seconds from column to column."""
+_TILE = 24.0  # logical pixels of a digit, its border apart
+_FOOT = 22.0
+_OVERLAP = 0.66  # of a tile must be seen
+
+Floats = NDArray[np.float32]
+
+
+class DigitColumns:
+    """The digits on a board and where they are on their way; `inputs` are those shown, to be read by the network."""
+
+    def __init__(self, board: DigitBoard, theme: Theme) -> None:
+        chosen = np.sort(np.concatenate([np.flatnonzero(board.labels == k)[:SHOWN] for k in range(CLASSES)]))
+        self.inputs = np.asarray(board.inputs)[chosen]
+        self.labels = np.asarray(board.labels)[chosen]
+        self._side = board.side
+        self._border = max(1, round(board.side[0] / 8))  # so that a frame is about three pixels on screen
+        self._place, self._start, self._goal = (np.zeros((len(chosen), 3), np.float32) for _ in range(3))
+        self._age = np.full(len(chosen), EASE)
+        self._classes = self.labels
+        self._settled = False
+        self.change(theme)
+
+    def change(self, theme: Theme) -> None:
+        """Another look."""
+        self._theme = theme
+        self._atlas = _atlas(self.inputs, self._side, self._border, theme)
+
+    def place(self, box: Box) -> None:
+        """The board stands in `box`; the digits jump there."""
+        self._box = box
+        self._settled = False
+
+    @property
+    def moving(self) -> bool:
+        """Whether a digit is still on its way."""
+        return bool((self._age < EASE).any())
+
+    @property
+    def wrong(self) -> NDArray[np.bool_]:
+        """Which digits are read wrongly."""
+        return np.asarray(self._classes != self.labels)
+
+    def update(self, classes: NDArray[np.integer], seconds: float | None) -> None:
+        """Send every digit to the column of its class; after `seconds` they are that much further (None: there)."""
+        self._classes = classes
+        goal = self._goals(classes)
+        if seconds is None or not self._settled:
+            self._place, self._goal, self._settled = goal.copy(), goal, True
+            self._age[:] = EASE
+            return
+        turned = (goal != self._goal).any(axis=1)
+        self._start[turned], self._age[turned], self._goal = self._place[turned], 0.0, goal
+        self._age += seconds
+        part = np.clip(self._age / EASE, 0.0, 1.0)[:, None]
+        eased = (part * part * (3 - 2 * part)).astype(np.float32)
+        self._place = np.where(eased < 1, self._start + (goal - self._start) * eased, goal).astype(np.float32)
+
+    def digit_at(self, x: float, y: float) -> int | None:
+        """Number of the digit that is seen at a point; None beside them."""
+        half = self._whole / 2 * self._place[:, 2:]
+        under = np.all(np.abs(self._place[:, :2] - (x, y)) <= half, axis=1)
+        found = [int(k) for k in self._order if under[k]]
+        return found[-1] if found else None
+
+    @property
+    def _whole(self) -> NDArray[np.float64]:
+        """Width and height of a tile that stands alone."""
+        high, wide = self._side
+        border = 2 * self._border
+        return _TILE * np.array([wide + border, high + border]) / max(high, wide)
+
+    @property
+    def _order(self) -> NDArray[np.intp]:
+        """In which they are painted: those on their way in front."""
+        return np.lexsort((-self._place[:, 1], self._age < EASE))
+
+    def _goals(self, classes: NDArray[np.integer]) -> Floats:
+        """Centre and size of every digit: columns fill from the bottom, those read rightly first.
+
+        A crowd gets smaller, so that it fits side by side into its column.
+        """
+        x, y, width, height = self._box
+        whole = _TILE * (1 + 2 * self._border / max(self._side))
+        bottom, room = y + height - _FOOT - 2, height - TOP - _FOOT - 4
+        goal = np.zeros_like(self._place)
+        for k in range(CLASSES):
+            pile = np.flatnonzero(classes == k)
+            pile = pile[np.argsort(classes[pile] != self.labels[pile], kind="stable")]
+            side_by_side, step = _packing(len(pile), whole, room)
+            cell = whole / side_by_side
+            up, across = np.divmod(np.arange(len(pile)), side_by_side)
+            goal[pile, 0] = x + width * (k + 0.5) / CLASSES + (across - (side_by_side - 1) / 2) * cell
+            goal[pile, 1] = bottom - cell / 2 - step * up
+            goal[pile, 2] = 1 / side_by_side
+        return goal
+
+    def sketch(self) -> Sketch:
+        """The board as it is now."""
+        sketch, theme, (x, y, width, height) = Sketch(), self._theme, self._box
+        wrong = self.wrong
+        sketch.rect(x, y + TOP, width, height - TOP - _FOOT, fill=theme.panel, radius=6)
+        title = f"{len(self.labels)} test digits by what they are read as"
+        count = f"{int(wrong.sum())} wrong"
+        room = width - measure(count, LABEL) - 30
+        title = next((t for t in (title, "test digits, as they are read") if measure(t, LABEL, True) <= room), "")
+        sketch.text(x, y + 13, title, LABEL, theme.text1, bold=True)
+        sketch.text(x + width, y + 13, count, LABEL, theme.text2, anchor="right")
+        left = x + width - measure(count, LABEL) - 17
+        sketch.rect(left, y + 2.5, 11, 11, stroke=theme.selection, border=2.0)
+        for k in range(CLASSES):
+            middle = x + width * (k + 0.5) / CLASSES
+            sketch.text(middle, y + height - 5, str(k), LABEL, theme.text2, anchor="middle")
+        self._tiles(sketch, wrong)
+        return sketch
+
+    def _tiles(self, sketch: Sketch, wrong: NDArray[np.bool_]) -> None:
+        order, count = self._order, len(self.labels)
+        size = self._whole * self._place[order, 2:]
+        rects = np.concatenate([self._place[order, :2] - size / 2, size], axis=1)
+        cells = np.stack([order / count, wrong[order] / 2, np.full(count, 1 / count), np.full(count, 0.5)], axis=1)
+        sketch.sprites(rects, cells, self._atlas)
+
+
+def _packing(count: int, whole: float, room: float) -> tuple[int, float]:
+    """How many of `count` tiles stand side by side, and the step from row to row; `whole` is the size of one alone."""
+    for side_by_side in range(1, count + 1):
+        cell = whole / side_by_side
+        step = min(0.9 * cell, (room - cell) / max(-(-count // side_by_side) - 1, 1))
+        if step >= _OVERLAP * cell:
+            return side_by_side, step
+    return 1, whole
+
+
+def _atlas(inputs: NDArray[np.floating], side: tuple[int, int], border: int, theme: Theme) -> NDArray[np.uint8]:
+    """Every digit twice, uint8: above with a border that keeps neighbours apart, below with a frame."""
+    high, wide = side
+    strips = []
+    for colour in (theme.panel, theme.selection):
+        edge = np.rint(255 * np.array(rgba(colour)[:3])).astype(np.uint8)
+        strip = np.empty((len(inputs), high + 2 * border, wide + 2 * border, 3), np.uint8)
+        strip[:] = edge
+        strip[:, border:-border, border:-border] = shades(theme).bytes(inputs.reshape(-1, high, wide))[..., :3]
+        strips.append(np.concatenate(strip, axis=1))
+    return np.concatenate(strips)
+
+
+class BoardDrawer(Drawer[DigitBoard]):
+    """Six digits of each class."""
+
+    name = "digits"
+    height = 240.0
+    worth = 2
+    needs = ("predict",)
+    choices = (("Click", "a test digit: show its way"),)
+
+    def __init__(self, panel: DigitBoard, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        self.columns = DigitColumns(panel, ground.theme)
+        self._theme = ground.theme
+        self._read: tuple[Frame, NDArray[np.integer]] | None = None
+
+    def lay_out(self, box: Box) -> None:
+        """The digits jump to their places; measured classes stay."""
+        if self.ground.theme is not self._theme:
+            self._theme = self.ground.theme
+            self.columns.change(self._theme)
+        self.columns.place(box)
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        if self._read is None or self._read[0] is not moment.frame:
+            self._read = moment.frame, np.argmax(moment.predict(self.columns.inputs), axis=1)
+        self.columns.update(self._read[1], seconds)
+        return [self.columns.sketch()]
+
+    @property
+    def moving(self) -> bool:
+        return self.columns.moving
+
+    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+        """What the digit under the pointer is, what it is read as, and what a click would do."""
+        under = None if self.pointer is None else self.under(self.pointer)
+        if under is None or self.pointer is None or self._read is None:
+            return ()
+        what, read = f"a {self.columns.labels[under]}", f"read as {self._read[1][under]}"
+        more = ["click: show its way"] if self._chooses else []
+        return [pointer_label(self.pointer, size, what, read, more, self._theme)]
+
+    # ---- hands
+
+    @property
+    def _chooses(self) -> bool:
+        return self.ground.chooses(self.columns.inputs.shape[1])
+
+    def under(self, at: Point) -> int | None:
+        return self.columns.digit_at(*at)
+
+    def hover(self, at: Point | None) -> bool:
+        """A digit under the pointer says what it is, one too that walks there."""
+        before, self.pointer = self.pointer, at
+        return before != at
+
+    def click(self, at: Point) -> bool:
+        found = self.under(at)
+        if found is None or not self._chooses:
+            return False
+        self.ground.choose(self.columns.inputs[found], self.columns.labels[found : found + 1])
+        return True
+
+
+# ---- `Sheet`: the picture of the digit whose way is drawn, as something to draw on. No events, no training here.
+
+
+DRAW = "draw on it; the right button erases"
+LABEL_IT = "0\N{EN DASH}9: learn it as that digit   Backspace: clear"
+
+
+class Sheet:
+    """One picture, changed in place: what is painted goes through the network at the next frame."""
+
+    def __init__(self, side: tuple[int, int], picture: NDArray[np.floating], label: int | None) -> None:
+        self.side = side  # rows and columns
+        self.picture, self.label = picture, label
+        self.drawn = False  # whether a hand has changed it
+        self.active = False  # whether the pointer is on it: then digit keys belong to it
+        self.learnt = 0  # pictures that were added to the data
+        self.box: Box | None = None  # where it stands; None where it is not shown
+
+    @property
+    def pixels(self) -> NDArray[np.floating]:
+        """The picture as (H, W)."""
+        return self.picture.reshape(self.side)
+
+    @property
+    def title(self) -> str:
+        """What the picture is."""
+        return "your drawing" if self.drawn else "test digit"
+
+    @property
+    def truth(self) -> str:
+        """What it should be read as, where that is known."""
+        return "" if self.label is None else f"is {self.label}"
+
+    @property
+    def hint(self) -> str:
+        """What the hand can do next."""
+        if self.active and self.picture.any():
+            return LABEL_IT
+        return DRAW if not self.learnt else f"{DRAW}; {self.learnt} learnt"
+
+    def place(self, at: Point) -> Point | None:
+        """A point in logical pixels as (column, row) of the picture, fractions included; None beside it."""
+        if self.box is None or not holds(self.box, at):
+            return None
+        x, y, width, height = self.box
+        return (at[0] - x) / width * self.side[1], (at[1] - y) / height * self.side[0]
+
+    def clear(self) -> None:
+        """An empty sheet."""
+        self.picture[...] = 0.0
+        self.drawn, self.label = True, None
+
+    def put(self, picture: NDArray[np.floating]) -> None:
+        """A picture (H, W, 3) as ink on paper: paper is the shade of its rim, ink is what differs, the most is 1."""
+        grey = np.asarray(picture, float).mean(axis=2)
+        rim = np.concatenate([grey[0], grey[-1], grey[:, 0], grey[:, -1]])
+        ink = np.abs(grey - np.median(rim))
+        side = max(ink.shape)
+        square = np.zeros((side, side))
+        top, left = (side - ink.shape[0]) // 2, (side - ink.shape[1]) // 2
+        square[top : top + ink.shape[0], left : left + ink.shape[1]] = ink
+        small = averaged(averaged(square, self.side[0], 0), self.side[1], 1)
+        self.pixels[...] = small / max(float(small.max()), 1e-12)
+        self.drawn, self.label = True, None
+
+    def stroke(self, start: Point, end: Point, *, erase: bool = False) -> None:
+        """Paint (or erase) a line with a soft round brush; points as :meth:`place` gives them.
+
+        The first stroke on a digit that nobody drew begins on an empty sheet.
+        """
+        if not self.drawn and not erase:
+            self.clear()
+        high, wide = self.side
+        across, down = np.meshgrid(np.arange(wide) + 0.5, np.arange(high) + 0.5)
+        along = np.subtract(end, start)
+        length = float(along @ along)
+        part = ((across - start[0]) * along[0] + (down - start[1]) * along[1]) / length if length else 0.0
+        part = np.clip(part, 0.0, 1.0)
+        away = np.hypot(across - start[0] - part * along[0], down - start[1] - part * along[1])
+        # the strokes of both data sets are about an eighth of the picture wide; an eraser is wider
+        ink = np.clip(high / 16 + (1.25 if erase else 0.75) - away, 0.0, 1.0)
+        pixels = self.pixels
+        pixels[...] = np.minimum(pixels, 1 - ink) if erase else np.maximum(pixels, ink)
+        self.drawn, self.label = True, None
+
+
+class PadDrawer(Drawer[DigitPad]):
+    """While the pointer is on the digit the keys 0 to 9 and Backspace belong to it.
+
+    `sheet` is the subject's probe itself. InputError where the scene has no sample, or one of another size.
+    """
+
+    name = "probe"
+    height = 152.0
+    worth = 1
+    keys = (*"0123456789", "Backspace", "Delete")
+    gestures = (("Drag", "on the digit: draw one (right button: erase)"), ("Backspace", "on the digit: clear it"))
+    lessons = (("0\N{EN DASH}9", "on the digit: learn it as that digit"),)
+
+    def __init__(self, panel: DigitPad, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        subject = ground.subject
+        high, wide = panel.side
+        if subject.probe is None or subject.probe.size != high * wide:
+            got = "none" if subject.probe is None else f"{subject.probe.size} numbers"
+            raise InputError(f"DigitPad of {high} x {wide} pixels: the scene's probe must have as many, got {got}")
+        label = None if subject.sample.target is None else int(subject.sample.target[0])
+        self.sheet = Sheet(panel.side, subject.probe.reshape(-1), label)
+        self._choices = ground.choices
+        self._last: Point | None = None  # of a stroke, in pixels of the picture
+        self._erasing = False
+
+    def lay_out(self, box: Box) -> None:
+        self.sheet.box = field_box(box)
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        """The sheet and the ten outputs."""
+        subject, hints, sheet = self.ground.subject, self.ground.hints, self.sheet
+        logits = moment.frame.activations.get(subject.stages[-1].name) if subject.stages else None
+        if logits is None:
+            return ()
+        if self.ground.choices != self._choices:  # another digit lies on the sheet
+            self._choices = self.ground.choices
+            sheet.label, sheet.drawn = None if subject.target is None else int(subject.target[0]), False
+        hint = (sheet.hint if self.ground.teaches else DRAW) if hints else ""
+        names = subject.sample.outputs
+        return [probe_panel(box, self.ground.theme, sheet, logits, names, hint, active=sheet.active and hints)]
+
+    # ---- hands
+
+    def press(self, at: Point, button: str) -> bool:
+        """A stroke begins, or the eraser is put down."""
+        place = self.sheet.place(at)
+        if place is not None:
+            self._erasing, self._last = button != "left", place
+            self._stroke(place)
+        return place is not None
+
+    def drag(self, at: Point, by: Point, button: str) -> bool:
+        """The stroke goes on; off the sheet it waits."""
+        self._activate(at)
+        place = self.sheet.place(at)
+        if self._last is not None and place is not None:
+            self._stroke(place)
+        return self._last is not None
+
+    def release(self, at: Point) -> None:
+        self._last = None
+
+    def hover(self, at: Point | None) -> bool:
+        """The sheet lights up and takes keys."""
+        return self._activate(at)
+
+    def _activate(self, at: Point | None) -> bool:
+        active = at is not None and self.sheet.place(at) is not None
+        changed = active != self.sheet.active
+        self.sheet.active = active
+        self.stale |= changed
+        return changed
+
+    def take(self, picture: NDArray[np.floating]) -> str:
+        """Read it as a digit: its ink is what differs from the paper at its rim."""
+        self.sheet.put(picture)
+        self._redrawn()
+        return "on the sheet; what it is read as stands beside it"
+
+    def key(self, name: str, text: str) -> bool:
+        """A digit: learn the drawing as that; Backspace: an empty sheet."""
+        if not self.sheet.active:
+            return False
+        if len(text) == 1 and text in "0123456789" and self.ground.teaches:
+            self.learn(int(text))
+            return True
+        if name in ("Backspace", "Delete"):
+            self.sheet.clear()
+            self._redrawn()
+            return True
+        return False
+
+    def learn(self, label: int) -> None:
+        """Add the digit to the data as what it is, at the next call boundary; an empty sheet is no digit."""
+        if not self.sheet.picture.any():
+            return
+        self.ground.subject.source.edit(AddSamples(self.sheet.picture[None], np.array([[label]])))
+        self.sheet.label = label
+        self.sheet.learnt += 1
+        self.stale = True
+
+    def _stroke(self, end: Point) -> None:
+        assert self._last is not None
+        self.sheet.stroke(self._last, end, erase=self._erasing)
+        self._last = end
+        self._redrawn()
+
+    def _redrawn(self) -> None:
+        """What goes through the network is another sample now."""
+        self.ground.probes += 1
+        self.stale = True
+
+
+# ---- The one digit whose way through the network is drawn: its picture, on which one can draw, and the ten outputs.
+
+SIDE = 104.0
+_BARS = 66.0
+_MARGIN = 14.0
+
+
+def field_box(box: Box) -> Box:
+    """Where the picture stands in the panel."""
+    return box[0], box[1] + TOP, SIDE, SIDE
+
+
+def shares(logits: NDArray[np.floating]) -> NDArray[np.float64]:
+    """The softmax of a row: what the network holds for likely, adding up to 1."""
+    row = np.asarray(logits, np.float64)
+    parts = np.exp(row - row.max())
+    return np.asarray(parts / parts.sum())
+
+
+def probe_panel(
+    box: Box, theme: Theme, sheet: Sheet, logits: NDArray[np.floating], names: Sequence[str], hint: str = "",
+    *, active: bool = False,
+) -> Sketch:  # fmt: skip
+    """The sheet, and what the network makes of it; `hint` says what a hand can do, `active` that it is on the sheet."""
+    sketch, (x, y, width, _), (left, top, side, _) = Sketch(), box, field_box(box)
+    sketch.text(x, y + 13, sheet.title, LABEL, theme.text1, bold=True)
+    sketch.rect(left - 1, top - 1, side + 2, side + 2, fill=theme.selection if active else theme.border)
+    pixels = np.ascontiguousarray(shades(theme).bytes(np.clip(sheet.pixels, 0, 1))[..., :3])
+    sketch.image((left, top, side, side), pixels, linear=False)
+    sketch.text(x, top + side + 19, hint, LABEL, theme.text3)
+    start = x + side + _MARGIN
+    if not np.isfinite(logits).all():
+        sketch.text(start, y + 13, "outputs are not finite", LABEL, theme.text1, bold=True)
+        return sketch
+    likely, best = shares(logits), int(np.argmax(logits))
+    read = f"read as {names[best]}"
+    sketch.text(start, y + 13, read, LABEL, theme.text1, bold=True)
+    sketch.text(start + measure(read, LABEL, True) + 8, y + 13, sheet.truth, LABEL, theme.text2)
+    sketch.text(x + width, y + 13, "%", LABEL, theme.text3, anchor="right")
+    foot, pitch = top + SIDE - 20, (x + width - start) / len(names)
+    sketch.line((start, foot + 0.5), (x + width, foot + 0.5), theme.grid)
+    for k, (name, share) in enumerate(zip(names, likely, strict=True)):  # the highest bar is the brightest
+        middle, high = start + pitch * (k + 0.5), _BARS * float(share)
+        colour = theme.text1 if k == best else theme.text3
+        if high >= 0.5:
+            sketch.rect(middle - 0.36 * pitch, foot - high, 0.72 * pitch, high, fill=colour)
+        sketch.text(middle, foot - high - 5, f"{100 * share:.0f}", LABEL, colour, anchor="middle")
+        sketch.text(middle, foot + 16, name, LABEL, colour, bold=k == best, anchor="middle")
+    return sketch
