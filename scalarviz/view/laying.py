@@ -13,16 +13,24 @@ from .cubes.picking import Picker
 from .cubes.quantity import Quantity, check_kept
 from .cubes.scale import ActivationScale, Coloring
 from .ink.painter import Painter
-from .ink.places import OPENED, SPREAD, STRIP, arrange
+from .ink.places import (
+    OPENED,
+    SPREAD,
+    STRIP,
+    arrange,
+    at_the_edge,
+    beside_cubes,
+    narrowed,
+    over_column,
+    written_beside,
+)
 from .ink.sketch import Box
 from .ink.theme import Theme
 from .micro.inside import Inside
 from .notes.scenery import Scenery, cubes_box, window_of
 from .panels.drawer import Setting
-from .screen.control_rows import at_the_edge, beside_cubes, narrowed, over_column, written_beside
 from .screen.controls import ControlsPanel
-from .screen.input_swatch import InputSwatch
-from .screen.side import SidePanels
+from .screen.side import InputSwatch, SidePanels
 from .screen.time_bar import TimeBar
 from .screen.touch import Touch, column_of, uncovered
 from .shown.probed import Probed

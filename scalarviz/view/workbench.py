@@ -30,8 +30,7 @@ from .panels.table import LayerTable
 from .panels.wording import changed_by_hand, newest_beyond, went
 from .screen.controls import ControlsPanel
 from .screen.hud import hud, keys, mistake_line, mistake_words, state_of
-from .screen.input_swatch import InputSwatch
-from .screen.side import SidePanels
+from .screen.side import InputSwatch, SidePanels
 from .screen.story import StoryLines
 from .screen.strip import Strip, marks_on
 from .screen.time_bar import TimeBar

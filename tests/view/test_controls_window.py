@@ -13,8 +13,8 @@ import pytest
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.panels import LossCurve
+from scalarviz.view.ink.widgets import track_of
 from scalarviz.view.out.desktop import Window
-from scalarviz.view.screen.control_drawing import track_of
 from scalarviz.view.watch.live import LiveView
 
 pytestmark = [
@@ -46,8 +46,18 @@ class Hand:
         left, top = self.window.place
         self.xdo("mousemove", left + round(x), top + round(y))
 
-    def part(self, name: str) -> Any:
-        return self.view.bench.controls._part(name)
+    @property
+    def panel(self) -> Any:
+        return self.view.bench.controls
+
+    def middle(self, name: str, value: str = "") -> tuple[float, float]:
+        x, y, wide, high = next(spot.box for spot in self.panel.spots if spot.does == (name, value))
+        return x + wide / 2, y + high / 2
+
+    def over(self, name: str) -> None:
+        """Go there, and wait until the panel knows."""
+        self.to(*self.middle(name))
+        self.until(lambda: self.panel.over == (name, ""))
 
 
 @pytest.fixture
@@ -68,11 +78,10 @@ def test_a_knob_is_dragged_while_it_trains(hand: Hand) -> None:
     hand.xdo("key", "space")
     run = hand.view.run
     hand.until(lambda: run.steps > 5)
-    left, right, y = track_of(hand.part("learning rate"))
-    slider = hand.part("learning rate").item.control
-    x = left + (right - left) * slider.share(0.5)
-    hand.to(x, y)
-    hand.until(lambda: hand.view.bench.controls._touched.over == "learning rate")
+    left, right, y = track_of(hand.panel.spot("learning rate").box)
+    slider = hand.panel.item("learning rate").control
+    hand.to(left + (right - left) * slider.share(0.5), y)
+    hand.until(lambda: hand.panel.over == ("learning rate", ""))
     hand.xdo("mousedown", 1)
     for value in (0.2, 0.02, 2.0):
         hand.to(left + (right - left) * slider.share(value), y)
@@ -87,9 +96,7 @@ def test_a_number_is_typed_into_a_field_of_the_desktop_while_training_goes_on(ha
     from PySide6.QtWidgets import QInputDialog
 
     hand.xdo("key", "space")
-    box = hand.view.bench.controls.box
-    assert box is not None
-    hand.to(box[0] + box[2] - 22, box[1] + 114)
+    hand.to(*hand.middle("learning rate", "typed"))
     hand.xdo("click", "--repeat", 2, "--delay", 60, 1)
     hand.until(lambda: hand.window.canvas.native.findChildren(QInputDialog))
     (field,) = hand.window.canvas.native.findChildren(QInputDialog)
@@ -102,8 +109,7 @@ def test_a_number_is_typed_into_a_field_of_the_desktop_while_training_goes_on(ha
 
 
 def test_a_command_is_copied_to_the_clipboard(hand: Hand) -> None:
-    x, y, wide, high = hand.part("copy as command").box
-    hand.to(x + wide / 2, y + high / 2)
+    hand.over("copy as command")
     hand.xdo("click", 1)
     hand.until(lambda: hand.window.application.native.clipboard().text() == "scalarviz test --lr 0.5")
 
@@ -111,33 +117,26 @@ def test_a_command_is_copied_to_the_clipboard(hand: Hand) -> None:
 def test_its_keys_come_through_the_desktop(hand: Hand) -> None:
     view = hand.view
     hand.xdo("key", "Tab")
-    hand.until(lambda: view.bench.controls._touched.focus == "run or pause")
+    hand.until(lambda: hand.panel.focus == "run or pause")
     hand.xdo("key", "shift+Tab")
-    hand.until(lambda: view.bench.controls._touched.focus == "one step back")
+    hand.until(lambda: hand.panel.focus == "one step back")
     for name in ("Tab", "Tab", "space"):
         hand.xdo("key", name)
     hand.until(lambda: view.run.steps == 1)
     hand.xdo("key", "Escape")
-    hand.until(lambda: not view.bench.controls.open)
+    hand.until(lambda: not hand.panel.open)
     hand.xdo("key", "Right")
     hand.until(lambda: view.run.steps == 2)
 
 
 def test_a_layer_is_added_and_dragged_out_of_the_window_and_a_click_on_nothing_closes(hand: Hand) -> None:
-    run, panel = hand.view.run, hand.view.bench.controls
-
-    def middle(name: str) -> tuple[float, float]:
-        x, y, wide, high = hand.part(name).box
-        return x + wide / 2, y + high / 2
-
-    hand.to(*middle("add a layer"))
-    hand.until(lambda: panel._touched.over == "add a layer")
+    run, panel = hand.view.run, hand.panel
+    hand.over("add a layer")
     hand.xdo("click", 1)
-    hand.until(lambda: len(run.tensors) == 4 and hand.part("layer 1") is not None)
-    hand.to(*middle("layer 1"))
-    hand.until(lambda: panel._touched.over == "layer 1")
+    hand.until(lambda: len(run.tensors) == 4 and panel.spot("layer 1") is not None)
+    hand.over("layer 1")
     hand.xdo("mousedown", 1)
-    hand.until(lambda: panel._touched.held == "layer 1")
+    hand.until(lambda: panel.held == "layer 1")
     hand.to(640, 300)
     hand.until(lambda: panel.carries)
     hand.to(640, 790)  # below the window, whose pointer it still is
@@ -145,6 +144,6 @@ def test_a_layer_is_added_and_dragged_out_of_the_window_and_a_click_on_nothing_c
     hand.until(lambda: len(run.tensors) == 2 and len(run.log) == 2)  # the second follows the first
     assert panel.open
     hand.to(400, 90)
-    hand.until(lambda: panel._touched.over == "")
+    hand.until(lambda: panel.over is None)
     hand.xdo("click", 1)
     hand.until(lambda: not panel.open)

@@ -183,9 +183,8 @@ def test_an_edit_in_the_past_starts_a_branch_and_says_so(live):
     assert [(b.first, b.newest, b.current) for b in live.run.branches] == [(0, 30, False), (10, 15, True)]
     live.tick(0.2)
     bar = live.bench.bar
-    rings = [(x, y) for x in range(260, 900) for y in range(580, 664, 2)
-             if (found := bar.target((float(x), float(y)))) is not None and found.kind == "branch"]  # fmt: skip
-    at = rings[len(rings) // 2]
+    ((x, y, wide, high),) = [spot.box for spot in bar.spots if spot.name == "branch"]
+    at = x + wide / 2, y + high / 2
     live.press(at)
     live.release(at)
     settle(live)
@@ -283,8 +282,8 @@ def test_a_press_on_the_bar_turns_nothing(live):
 
 def test_a_button_of_the_bar_does_what_its_key_does(live):
     do(live, "step", 30)
-    button = next(b for b in live.bench.bar._plan.buttons if b.action == "back")
-    at = button.box[0] + 10, button.box[1] + 10
+    x, y, *_ = next(spot.box for spot in live.bench.bar.spots if spot.name == "back")
+    at = x + 10, y + 10
     live.press(at)
     live.release(at)
     settle(live)

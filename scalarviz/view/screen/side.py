@@ -1,66 +1,76 @@
-"""`SidePanels`: all panels of one picture. Knows places, moments and hands, and no kind of panel."""
+"""`SidePanels`: all panels of one picture. Knows places, moments and hands, and no kind of panel.
+
+`Column`: which of them want the side column. `InputSwatch`: the swatch of the sample whose way is drawn.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from ...errors import InputError, UnknownNameError, listing
 from ...run.core.frame import Frame
-from ...run.panels import Panel
+from ...run.panels import Beside, Panel
 from ...run.source import Moment
 from ..cubes.scale import LegendScale
-from ..ink.places import GAP
-from ..ink.sketch import Box, Sketch, holds
+from ..ink.maps import hexed
+from ..ink.overlay import pointer_label
+from ..ink.places import ABOUT, GAP, GROUND, LABEL, Wanted, beside_box, corner_boxes, top_boxes
+from ..ink.sketch import Box, Point, Sketch, holds, spot_at
+from ..ink.text import measure
 from ..ink.theme import Theme
-from ..panels.drawer import Drawer, Ground, Headline, Inner, Point, Setting, sentence, words_of
+from ..panels.drawer import Drawer, Ground, Headline, Inner, Setting, sentence, words_of
 from ..panels.registry import drawer_of, is_own
 from ..shown.subject import Subject
 from ..space.layout import Layout
 from ..space.turning import Turns
-from .floating import GROUND_MARGIN, Column, Project, above_boxes, backed, beside_boxes, check_places, overlay_boxes
 
 Kind = TypeVar("Kind", bound=Panel)
+Project = Callable[[ArrayLike], NDArray[np.float64]]
+MORE = "more panels"
+"""Name of the spot that turns the page of the column."""
 
 
 class SidePanels:
-    """The panels of one subject; `place` says where, `update` draws them for a frame.
-
-    Attributes
-    ----------
-    ground : Ground
-        What the drawers share.
-    drawers : dict of str to Drawer
-        By name, in the order of the scene.
-    column : Column
-        Those of the side column.
-    written : Frame or None
-        The one that words and numbers of panels are of; between two of them cubes and pictures may be newer.
-    strip_shown : bool
-        Whether what panels draw in the strip is to be seen, and touched.
-    unseen : frozenset of str
-        Panels that have a place where nobody looks: they measure what they would, and draw nothing.
-    """
+    """The panels of one subject; `place` says where, `update` draws them for a frame."""
 
     def __init__(self, subject: Subject, theme: Theme, *, hints: bool = False) -> None:
-        self.ground = Ground(subject, theme, hints)
-        self.drawers: dict[str, Drawer[Any]] = {}
+        self.ground = Ground(subject, theme, hints)  # what the drawers share
+        self.drawers: dict[str, Drawer[Any]] = {}  # by name, in the order of the scene
         for panel in subject.panels:
             self._take(panel)
-        check_places(subject, self.drawers)
+        self._check_places()
         self.column = Column(self.drawers, self.ground)
         self._above: dict[str, Box] = {}
         self._homeless: tuple[str, ...] = ()  # those without room above the cubes
         self._drawn: dict[str, Sequence[Sketch]] = {}
         self._around: dict[str, tuple[Sequence[Sketch], Sequence[Sketch]]] = {}  # among the cubes, and in the strip
-        self.strip_shown = True
-        self.unseen: frozenset[str] = frozenset()
+        self.strip_shown = True  # whether what panels draw in the strip is to be seen, and touched
+        self.unseen: frozenset[str] = frozenset()  # panels with a place where nobody looks: they measure, and draw not
         self._frame: Frame | None = None
-        self.written: Frame | None = None
+        self.written: Frame | None = None  # which words and numbers are of; cubes and pictures may be newer
         self._over: str | None = None  # the panel under the pointer
         self._held: str | None = None  # the panel that a button went down on
+
+    def _check_places(self) -> None:
+        """Refuse places that there are not: a stage or unit that the network has not, a panel too large for one."""
+        subject = self.ground.subject
+        sizes = {"input": subject.source.n_inputs, **{stage.name: stage.outputs for stage in subject.stages}}
+        small = sorted({d.name for d in self.drawers.values() if d.beside is not None} | {"image", "table"})
+        for name, drawer in self.drawers.items():
+            place = drawer.panel.place
+            if not isinstance(place, Beside):
+                continue
+            if place.stage not in sizes:
+                raise UnknownNameError(f"panel {name}: there is no stage {place.stage!r}; allowed: {listing(sizes)}")
+            most = sizes[place.stage] - 1
+            if place.unit is not None and not 0 <= place.unit <= most:
+                raise InputError(f"panel {name}: stage {place.stage!r} has no unit {place.unit}; allowed: 0 to {most}")
+            if drawer.beside is None:
+                raise InputError(f"panel {name}: this kind cannot stand beside a stage; allowed: {listing(small)}")
 
     def _take(self, panel: Panel) -> str:
         """Give a panel its drawer; returns the name under which it is kept."""
@@ -100,17 +110,16 @@ class SidePanels:
 
     def put_above(self, scene: Box | None) -> Box | None:
         """Give the panels above the cubes their part of a scene; returns the rest of it."""
-        self._above, rest = ({}, None) if scene is None else above_boxes(self.drawers, scene)
-        self._homeless = () if scene is None else tuple(
-            name for name, drawer in self.drawers.items() if drawer.panel.place == "above" and name not in self._above
-        )  # fmt: skip
+        self._above, self._homeless = {}, ()
+        if scene is None:
+            return None
+        wanted = {name: drawer.above for name, drawer in self.drawers.items() if drawer.panel.place == "above"}
+        self._above, rest = top_boxes(wanted, scene)
+        self._homeless = tuple(name for name in wanted if name not in self._above)
         return rest
 
     def lodge(self) -> bool:
-        """Give those without room above the cubes a place in the column; returns whether that is to be laid out anew.
-
-        Others that were there have their own place again.
-        """
+        """Give those without room above the cubes a place in the column; whether that is to be laid out anew."""
         return self.column.lodge(self._homeless)
 
     def float_over(self, layout: Layout, project: Project, scene: Box | None, taken: Sequence[Box] = ()) -> None:
@@ -120,8 +129,15 @@ class SidePanels:
         """
         boxes: dict[str, Box] = {}
         if scene is not None and len(self.column) < len(self.drawers):
-            boxes = self._above | overlay_boxes(self.drawers, scene)
-            boxes |= beside_boxes(self.drawers, layout, project, scene, [*boxes.values(), *taken])
+            over = [(name, d) for name, d in self.drawers.items() if d.panel.place == "overlay"]
+            sizes = {name: (d.overlay[0], d.overlay[1] or d.height) for name, d in over}
+            boxes = self._above | corner_boxes(sizes, scene)
+            for name, drawer in self.drawers.items():
+                place = drawer.panel.place
+                ends = _ends(place, layout, project) if isinstance(place, Beside) else None
+                if ends is not None and drawer.beside is not None:
+                    free = beside_box(ends, drawer.beside, scene, [*taken, *boxes.values()])
+                    boxes |= {} if free is None else {name: free}
         for name, drawer in self.drawers.items():
             if name not in self.column and not drawer.panel.among and drawer.box != boxes.get(name):
                 self._put(name, boxes.get(name))
@@ -193,9 +209,6 @@ class SidePanels:
         found = (d.headline for d in self.drawers.values() if d.box is not None or d.measures)
         return [headline for headline in found if headline is not None]
 
-    def _shown(self) -> dict[str, Drawer[Any]]:
-        return {name: drawer for name, drawer in self.drawers.items() if drawer.box is not None}
-
     def _now(self, name: str, moment: Moment) -> Drawer[Any]:
         """The drawer of a panel as it is at a moment: another one where the panel is another, in the same place."""
         drawer = self.drawers[name]
@@ -248,9 +261,13 @@ class SidePanels:
     def floating(self) -> list[Sketch]:
         """Sketches of the panels over the scene, each on a ground of its own."""
         found: list[Sketch] = []
-        for name, drawer in self._shown().items():
+        for name, drawer in self.drawers.items():
             if name not in self.column and drawer.box is not None:
-                found += [backed(drawer.box, self.ground.theme), *self._drawn.get(name, ())]
+                ground, (x, y, width, height) = Sketch(), drawer.box
+                box = (x - GROUND, y - GROUND, width + 2 * GROUND, height + 2 * GROUND)
+                theme = self.ground.theme
+                ground.rect(*box, fill=theme.panel, stroke=theme.border, radius=6)
+                found += [ground, *self._drawn.get(name, ())]
         return found
 
     def _draw(self, drawer: Drawer[Any], moment: Moment, seconds: float | None, *, seen: bool) -> Sequence[Sketch]:
@@ -281,7 +298,8 @@ class SidePanels:
 
     def marks(self) -> list[Sketch]:
         """What lies right over the panels."""
-        return [sketch for drawer in self._shown().values() for sketch in drawer.marks()]
+        return [sketch for drawer in self.drawers.values() if drawer.box is not None
+                for sketch in drawer.marks()]  # fmt: skip
 
     def label(self, frame: Frame, size: tuple[float, float]) -> list[Sketch]:
         """What stands beside the pointer."""
@@ -303,9 +321,8 @@ class SidePanels:
 
     def at(self, point: Point) -> str | None:
         """The panel under a point, those over the scene first."""
-        shown = self._shown()
-        for name in sorted(shown, key=lambda n: n in self.column):
-            if holds(shown[name].box, point, 0.0 if name in self.column else GROUND_MARGIN):
+        for name in sorted(self.drawers, key=lambda n: n in self.column):
+            if holds(self.drawers[name].box, point, 0.0 if name in self.column else GROUND):
                 return name
         return next((name for name, d in self.drawers.items() if self._drawn_at(d, point)), None)
 
@@ -393,3 +410,146 @@ class SidePanels:
         """All panels as they were at first."""
         for drawer in self.drawers.values():
             drawer.fit()
+
+
+def _ends(place: Beside, layout: Layout, project: Project) -> NDArray[np.float64] | None:
+    """The leftmost and the rightmost pixel of a row of activations, or of one of its cubes; None: it is not drawn."""
+    plate = layout.activation(place.stage)
+    if plate is None:
+        return None
+    corners = project(plate.corners if place.unit is None else plate.corners_of(place.unit))
+    return np.asarray(corners[[np.argmin(corners[:, 0]), np.argmax(corners[:, 0])]])
+
+
+class Column:
+    """The panels of the column, by name; of those without room a line tells, and a click on it puts them first."""
+
+    def __init__(self, drawers: Mapping[str, Drawer[Any]], ground: Ground) -> None:
+        self._drawers, self._ground = drawers, ground
+        self.names = [name for name, drawer in drawers.items() if drawer.panel.place == "column"]  # in their order
+        self._lodged: tuple[str, ...] = ()
+        self._turned = False  # whether another page than the first is shown
+        self._alone = ""  # the one on this page, where only one has room
+        self._left_out: tuple[str, ...] = ()
+        self._more: Box | None = None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def wanted(self, *, spread: bool = False) -> list[Wanted]:
+        """What it is to hold, those of this page first; `spread`: those that can draw among the cubes do.
+
+        On another page than the first none is worth more than others; where only one has room, it is that page's.
+        """
+        found: list[Wanted] = []
+        for name in self.names:
+            d = self._drawers[name]
+            worth = min(d.worth, ABOUT) if name in self._lodged else d.worth  # behind what is the column's own
+            if self._turned:
+                worth = ABOUT if name == self._alone else 0
+            high = (d.spread if spread else None) or d.height
+            found.append(Wanted(name, high, d.most, worth, d.first, d.wide))
+        return found
+
+    def smaller(self) -> list[Wanted]:
+        """The same as small as they can still be read, for a place beside the controls.
+
+        First what shows the answer at a glance, so that it is seen what a knob does, then what is to be kept.
+        """
+        drawers = [(name, self._drawers[name]) for name in self.names]
+        drawers.sort(key=lambda one: (one[1].worth < ABOUT, not one[1].first))
+        return [Wanted(name, d.least or d.height, max(d.most, d.height), d.worth, d.first) for name, d in drawers]
+
+    def lodge(self, names: Sequence[str]) -> bool:
+        """Take in these from other places, where they have no room, behind all others; returns whether they are new."""
+        if tuple(names) == self._lodged:
+            return False
+        own = [name for name in self.names if name not in self._lodged]
+        self.names, self._lodged = [*own, *names], tuple(names)
+        return True
+
+    def leave_out(self, names: Sequence[str], more: Box | None) -> None:
+        """These have no room; `more` is the place of the line that says so."""
+        self._left_out, self._more = tuple(names), more
+
+    def told(self) -> list[Sketch]:
+        """How many panels have no room, and how to see them."""
+        if not self._left_out or self._more is None or (self._ground.theme.presenter and not self._ground.hints):
+            return []
+        sketch, count, (x, y, _, height) = Sketch(), len(self._left_out), self._more
+        line = f"+{count} panel{'s' if count > 1 else ''}{' (click)' if self._ground.hints else ''}"
+        sketch.text(x, y + height - 4, line, LABEL, self._ground.theme.text3)
+        if self._ground.hints:
+            sketch.spot((x, y, measure(line, LABEL), height), MORE)
+        return [sketch]
+
+    def on_more(self, point: Point) -> bool:
+        """Whether a point is on that line."""
+        return any(spot_at(sketch.spots, point) is not None for sketch in self.told())
+
+    def turn_page(self) -> None:
+        """Those without room come first, or one after the other where there is room for one; lay out again after it."""
+        self._turned = True
+        there = [name for name in self.names if name not in self._left_out]
+        if len(there) == 1 and self._left_out:
+            self._alone = self.names[(self.names.index(there[0]) + 1) % len(self.names)]
+            return
+        self._alone = ""
+        fixed = [name for name in self.names if not self._drawers[name].first]
+        order = [n for n in fixed if n in self._left_out] + [n for n in fixed if n not in self._left_out]
+        turned = iter(order)
+        self.names = [next(turned) if name in fixed else name for name in self.names]
+
+
+class InputSwatch:
+    """Says what it is when the pointer is over it, and answers to a click."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self.box: Box | None = None  # where it stands; None where it is not drawn
+        self._next = 0
+        self._shown: tuple[int, int] | None = None  # number of the sample that it took, and which choice that was
+        self._pointer: Point | None = None
+
+    def hover(self, at: Point | None) -> bool:
+        """The pointer is over a point (None: gone, or over something else); returns whether the picture changes."""
+        before, self._pointer = self._pointer, at if holds(self.box, at) else None
+        return before != self._pointer
+
+    def click(self, at: Point) -> bool:
+        """The next sample of the data, the first one at first; whether a point is on the swatch and that can be."""
+        facts = self._ground.subject.source.facts
+        if not holds(self.box, at) or facts is None or not self._ground.chooses(3):
+            return False
+        number = self._next % facts.samples
+        self._ground.choose_by(lambda: self._ground.subject.source.sample(number))
+        self._next, self._shown = number + 1, (number, self._ground.choices)
+        return True
+
+    def label(self, theme: Theme, size: tuple[float, float]) -> list[Sketch]:
+        """Its place, and beside a pointer on it the colour, which sample it is, and what a click would do."""
+        probe, source, sketch = self._ground.subject.probe, self._ground.subject.source, Sketch()
+        if self.box is None or probe is None:
+            return []
+        chooses, facts = self._ground.chooses(3), source.facts
+        if chooses:
+            sketch.spot(self.box, "next sample")
+        if self._pointer is None:
+            return [sketch]
+        x, y, width, height = self.box
+        sketch.rect(x - 2, y - 2, width + 4, height + 4, radius=7, stroke=theme.selection, border=1.6)
+        known = self._shown is not None and self._shown[1] == self._ground.choices  # else it was chosen elsewhere
+        number, more, said = self._shown[0] if known and self._shown is not None else None, list[str](), ""
+        if facts is not None and chooses:
+            more.append(f"click: {'the next' if known else 'one'} of the {facts.samples:,} samples")
+        elif source.recorded:
+            more.append("the way of this sample was recorded, of no other")
+        if facts is not None and number is not None:
+            said = f"sample {number + 1:,} of {facts.samples:,}"
+        return [sketch, pointer_label(self._pointer, size, hexed(np.ravel(probe)), said, more, theme)]

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import ScalarvizError
-from ..screen.time_curve import NOTHING, Target
+from ..ink.sketch import Does, spot_at
+from ..screen.story import SAYS
+from ..screen.time_bar import GO
 from .reasons import no_edits
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ REST = 0.6
 DOUBLE = 0.4
 """Seconds within which a second click on the same thing is a double click."""
 _DRAG = 4.0  # pixels of the pointer's world before a press becomes a drag
+_NOTHING: Does = ("", "")  # of the time bar where there is none
 _numbers = count(1)
 
 
@@ -78,7 +81,7 @@ class Hands:
         self._pressed: tuple[Point, str] | None = None
         self._number: int | None = None  # the weight whose number the button went down on
         self._over_help = self._shift = self._ctrl = False
-        self._on_bar: Target | None = None  # of the time bar, on which the button went down
+        self._on_bar: Does | None = None  # of the time bar, on which the button went down
         self._clicked: tuple[object, float] | None = None  # what was clicked last, and when
         self._dragging = self._taken = False  # taken: by a panel, for which the least movement counts
         self.grip: Grip | None = None
@@ -108,7 +111,7 @@ class Hands:
             return
         self._pressed, self._dragging, self._shift, self._ctrl = (at, button), False, shift, ctrl
         if viewer.travels is not None and bench.bar.covers(point):
-            self._on_bar = bench.bar.target(point) or NOTHING
+            self._on_bar = bench.bar.target(point) or _NOTHING
             viewer.travels.press(self._on_bar)
             return
         on_number = button == "left" and bench.touch.number_at(point)
@@ -151,13 +154,13 @@ class Hands:
             viewer.refresh()
         return mine
 
-    def _along_bar(self, at: Point, begun: Target) -> None:
+    def _along_bar(self, at: Point, begun: Does) -> None:
         """The cursor of time is dragged; a button of the bar is not."""
         viewer = self._viewer
-        if begun.kind == "step" and viewer.travels is not None:
+        if begun[0] == GO and viewer.travels is not None:
             target = viewer.bench.bar.target(viewer.bench.to_logical(at), held=True)
             if target is not None:
-                viewer.travels.drag(target.step)
+                viewer.travels.drag(int(target[1]))
         if viewer.bench.hover(at):
             viewer.refresh()
 
@@ -189,7 +192,7 @@ class Hands:
         self.let_go()
         begun, self._on_bar = self._on_bar, None
         if begun is not None and self._viewer.travels is not None:
-            self._viewer.travels.release(begun if bench.bar.target(point) == begun else None)
+            self._viewer.travels.release(begun if bench.bar.target(point) == begun else _NOTHING)
         elif self._over_help:
             bench.help, self._over_help = 0, False
         elif taken:
@@ -197,8 +200,8 @@ class Hands:
         elif clicked and left and bench.touch.on_alarm(point):
             if self._viewer.travels is not None:
                 self._viewer.travels.rescue()
-        elif clicked and (cap := bench.story.at(point)) is not None:
-            self._viewer.send(cap.action) if cap.action else self._viewer.say(cap.says)
+        elif clicked and (cap := spot_at(bench.story.spots, point)) is not None:
+            self._viewer.say(cap.tip) if cap.name == SAYS else self._viewer.send(cap.name)
         elif clicked and bench.touch.inspector_at(point):
             self._click_inspector(point)
         elif clicked and not self._click(at) and left and self._viewer.desk is not None:
