@@ -192,8 +192,11 @@ def settle(view: LiveView) -> None:
 def test_what_was_taught_and_undone_is_wanted_no_more(view: LiveView, how: str) -> None:
     """Of the cube, of the sample that is drawn, and again after redo and before the step at which it was taught."""
     cube = view.bench.side.drawer(ColourCube)
-    places = {"disc": lambda: disc(view, "source", -1)[0], "pixel": lambda: middle(picture(view, 0)),
-              "swatch": lambda: swatch(view)}  # fmt: skip
+    places = {
+        "disc": lambda: disc(view, "source", -1)[0],
+        "pixel": lambda: middle(picture(view, 0)),
+        "swatch": lambda: swatch(view),
+    }
     if how in places:
         click(view, places[how]())
     plain, colour = view.bench.subject.target.copy(), view.bench.subject.probe.copy()
@@ -286,8 +289,9 @@ def test_another_count_of_numbers_is_refused_and_the_scene_keeps_its_own_sample(
     scene = colours()
     subject = scene_subject(scene, subject_of(scene).source)
     for sample, target, said in (
-        (np.zeros(2), None, "got 2 numbers; allowed: 3 numbers"), (np.zeros(3), np.zeros(4), "a target of 4 numbers"),
-    ):  # fmt: skip
+        (np.zeros(2), None, "got 2 numbers; allowed: 3 numbers"),
+        (np.zeros(3), np.zeros(4), "a target of 4 numbers"),
+    ):
         with pytest.raises(InputError, match=said):
             subject.choose(sample, target)
         assert np.array_equal(subject.probe, X[0])

@@ -573,8 +573,15 @@ def test_what_a_scenes_own_functions_raise_is_said_once_and_ends_nothing(opening
 
 def test_a_scenes_control_and_its_command(opening: Any) -> None:
     told: list[float] = []
-    noise = Slider("noise", "--noise", "More noise.", least=0, most=1, value=lambda reader: (told or [0.25])[-1],
-                   change=lambda value, reader: told.append(value))  # fmt: skip
+    noise = Slider(
+        "noise",
+        "--noise",
+        "More noise.",
+        least=0,
+        most=1,
+        value=lambda reader: (told or [0.25])[-1],
+        change=lambda value, reader: told.append(value),
+    )
     scene = made(controls=(noise,), command=lambda reader: f"scalarviz t --batch {reader.settings.batch_size}")
     host = opened(opening(scene))
     click(host, at_value(host, "noise", 0.75))

@@ -49,29 +49,14 @@ _COLUMN_FROM, _COLUMN_FROM_PRESENTER = 920, 800  # logical width of a picture th
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A panel that is to stand beside the cubes.
-
-    Attributes
-    ----------
-    name : str
-    height : float
-        With its title.
-    most : float
-        A panel whose `most` is larger grows into the room that is left in a column, up to that.
-    worth : int
-        Where a narrow picture has room for some only, those of higher worth are kept.
-    first : bool
-        Kept before all others; in a narrow picture it stands beside them.
-    wide : bool
-        Read from left to right: small beside the cubes it has half of the picture's width.
-    """
+    """A panel that is to stand beside the cubes."""
 
     name: str
-    height: float
-    most: float = 0.0
-    worth: int = 0
-    first: bool = False
-    wide: bool = False
+    height: float  # with its title
+    most: float = 0.0  # where it is larger, the panel grows into the room that is left in a column, up to that
+    worth: int = 0  # where a narrow picture has room for some only, those of higher worth are kept
+    first: bool = False  # kept before all others; in a narrow picture it stands beside them
+    wide: bool = False  # read from left to right: small beside the cubes it has half of the picture's width
 
     @property
     def grows(self) -> bool:
@@ -81,56 +66,24 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The boxes of one picture.
+    """The boxes of one picture; None where there is no room."""
 
-    Attributes
-    ----------
-    size : tuple of float
-        Logical width and height.
-    scale : float
-        Output pixels per logical pixel.
-    scene : Box
-        Cubes and what stands around them.
-    hud, strip : Box or None
-        The two lines above, the legends below; None where there is no room.
-    panels : dict of str to Box
-        Those that were asked for, as far as they fit.
-    keys : float or None
-        Baseline of the line of keys.
-    left_out : tuple of str
-        Panels for which there is no room.
-    more : Box or None
-        Where a line can say so; None where no panel stands.
-    time : Box or None
-        The time bar.
-    legend : Box or None
-        Legends at the foot of the column; None where they stand in the strip.
-    limit : float or None
-        Where words end because something lies over the picture from there on; None: at the end of the scene.
-    """
-
-    size: tuple[float, float]
-    scale: float
-    scene: Box
-    hud: Box | None
-    strip: Box | None
-    panels: dict[str, Box]
-    keys: float | None = None
-    left_out: tuple[str, ...] = ()
-    more: Box | None = None
-    time: Box | None = None
-    legend: Box | None = None
-    limit: float | None = None
+    size: tuple[float, float]  # logical width and height
+    scale: float  # output pixels per logical pixel
+    scene: Box  # cubes and what stands around them
+    hud: Box | None  # the two lines above
+    strip: Box | None  # the legends below
+    panels: dict[str, Box]  # those that were asked for, as far as they fit
+    keys: float | None = None  # baseline of the line of keys
+    left_out: tuple[str, ...] = ()  # panels for which there is no room
+    more: Box | None = None  # where a line can say so; None where no panel stands
+    time: Box | None = None  # the time bar
+    legend: Box | None = None  # legends at the foot of the column; None where they stand in the strip
+    limit: float | None = None  # where words end because something lies over the picture from there on
 
 
 def check_size(size: tuple[int, int]) -> tuple[int, int]:
-    """`size` as two ints.
-
-    Raises
-    ------
-    InputError
-        If it is not two whole numbers within `SIDES`.
-    """
+    """`size` as two ints; an InputError where it is not two whole numbers within `SIDES`."""
     try:
         width, height = (int(n) for n in size)
         exact = (width, height) == tuple(size)

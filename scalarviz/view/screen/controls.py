@@ -11,30 +11,18 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from ...run.controls import Button, Segments, Slider, Switch
+from ..ink import widgets
 from ..ink.overlay import pointer_label, wrapped
 from ..ink.places import LABEL, Wanted, stacked
 from ..ink.sketch import Box, Does, Kept, Point, Sketch, Spot, holds, spot_at
 from ..ink.text import measure
 from ..ink.theme import Theme, mixed
-from ..ink.widgets import (
-    LINE,
-    SMALL,
-    button,
-    choice_lines,
-    choices,
-    dashed,
-    draw_sign,
-    focus_ring,
-    plus,
-    shade,
-    slider,
-    switch,
-)
+from ..ink.widgets import LINE, SMALL, choice_lines, shade
 from ..panels.drawer import cut
 from .control_rows import Item, Row, printed
 
 RESTS = 0.4
-"""Seconds that the pointer rests on a control before it is said what that does: what says so covers others."""
+"""Seconds that the pointer rests on a control before it is said what that does."""
 OPENS = 0.2
 """Seconds in which it slides in."""
 HEAD = 40.0
@@ -56,7 +44,7 @@ _LOOSE = 14.0  # logical pixels from a layer's box within which it is not dragge
 
 
 class Wish(NamedTuple):
-    """What a hand wants of a control: a value (None for a button), or one that is typed into a field of the host's."""
+    """What a hand wants of a control: a value, None for a button, or a field into which one is typed."""
 
     what: Literal["set", "type"]
     item: Item
@@ -70,7 +58,7 @@ class ControlsPanel:
     def __init__(self, theme: Theme) -> None:
         self.theme, self.closes = theme, "P"  # the key that closes it, as its title says
         self.open = False
-        self.hidden = False  # left out of the picture for a moment, although it is open: while a still is taken
+        self.hidden = False  # left out of the picture although it is open: while a still is taken
         self.box: Box | None = None  # where it stands when it is open; None: there is no place for it
         self.side: dict[str, Box] = {}  # where panels of the column stand in it, smaller
         self.over: Does | None = None  # what is under the pointer
@@ -100,7 +88,7 @@ class ControlsPanel:
         return self.open and self.box is not None and self._slid < 1.0
 
     def toggle(self) -> None:
-        """Open or close it; keys go to what runs and pauses at first, and the rows that were seen are so again."""
+        """Open or close it; keys go to what runs and pauses at first."""
         self.open, self._slid, self._ring = not self.open, 0.0, False
         self.let_go()
         self.over, self.focus, self._pointer = None, "", None
@@ -198,7 +186,7 @@ class ControlsPanel:
                 if self._ring and spot.name == self.focus and spot.value == "":
                     # of a slider also around its label and the words below it, which it would cross
                     around = (x, y - 1, width, high - 5) if row.look == "slider" else spot.box
-                    focus_ring(sketch, around, self.theme)
+                    widgets.focus_ring(sketch, around, self.theme)
             y += high + max(air, 0.0)
         if last - first < every:
             total, above = sum(self._high), sum(self._high[:first])
@@ -320,7 +308,7 @@ class ControlsPanel:
         return _pressed(item)
 
     def let_go(self) -> bool:
-        """What is held is not held any more, and nothing comes of it; returns whether something was dragged out."""
+        """Nothing comes of what is held; returns whether that was dragged out of its row."""
         carried, self.held, self._on_bar, self._carried = self.carries, "", False, None
         return carried
 
@@ -416,7 +404,7 @@ class ControlsPanel:
         sketch.line((box[0], box[1] + 5.5), (box[0] + box[2], box[1] + 5.5), self.theme.border)
 
     def _tools(self, sketch: Sketch, row: Row, box: Box) -> None:
-        """Buttons with signs, their keys below; the middle one is wider, and the one that runs and pauses is accent."""
+        """Buttons with signs, their keys below; the middle one is wider."""
         (x, y, width, _), theme, high = box, self.theme, 38.0
         pitch = (width - _BETWEEN * (len(row.items) - 1) - 16) / len(row.items)
         for k, item in enumerate(row.items):
@@ -425,7 +413,7 @@ class ControlsPanel:
             lit = self._spot(sketch, own, item)
             fill = mixed(theme.text1, theme.panel, 1.0 if lit else 0.94) if main else shade(theme, 0.34 if lit else 0.2)
             sketch.rect(*own, radius=6, fill=fill, stroke=None if main else theme.flow)
-            draw_sign(sketch, item.sign, own, theme.panel if main else theme.text1, running=self._running)
+            widgets.draw_sign(sketch, item.sign, own, theme.panel if main else theme.text1, running=self._running)
             colour, key = theme.text1 if main else theme.text3, item.keys.partition(",")[0]
             sketch.text(x + wide / 2, y + high + 16, key, SMALL, colour, bold=main, anchor="middle")
             x += wide + _BETWEEN
@@ -440,7 +428,7 @@ class ControlsPanel:
         share = control.share(float(item.value) if isinstance(item.value, int | float) else math.nan)
         usual = None if control.usual is None else control.share(control.usual)
         ticks = [(control.share(value), words) for value, words in item.ticks]
-        slider(sketch, own, self.theme, share, usual, ticks, near=near)
+        widgets.slider(sketch, own, self.theme, share, usual, ticks, near=near)
 
     def _segments(self, sketch: Sketch, row: Row, box: Box) -> None:
         (item,), (x, y, width, high), control = row.items, box, row.items[0].control
@@ -456,7 +444,7 @@ class ControlsPanel:
         over = self.over[1] if self.over is not None and self.over[0] == item.name else ""
         chosen = control.choices.index(item.value) if item.value in control.choices else -1
         words = [printed(one) for one in control.choices]
-        for k, cell in enumerate(choices(sketch, own, self.theme, words, chosen, over)):
+        for k, cell in enumerate(widgets.choices(sketch, own, self.theme, words, chosen, over)):
             sketch.spot(cell, item.name, k, words=str(control.choices[k]))
 
     def _switches(self, sketch: Sketch, row: Row, box: Box) -> None:
@@ -466,7 +454,7 @@ class ControlsPanel:
         for k, item in enumerate(row.items):
             own = (x + k * (wide + _PAIR), y, wide, LINE)
             lit = self._spot(sketch, own, item)
-            switch(sketch, own, self.theme, cut(item.name, wide - 44), on=item.value is True, over=lit)
+            widgets.switch(sketch, own, self.theme, cut(item.name, wide - 44), on=item.value is True, over=lit)
 
     def _buttons(self, sketch: Sketch, row: Row, box: Box) -> None:
         """At the right of what they are about, or as wide as the panel where nothing is said of it."""
@@ -481,7 +469,8 @@ class ControlsPanel:
             wide = width if _alone(row) else _as_wide(item)
             own = (right - wide, y + high - _HEIGHTS["buttons"], wide, LINE)
             lit = self._spot(sketch, own, item)
-            button(sketch, own, theme, cut(item.name, wide - 8, bold=True), lit=lit, down=item.name == self.held)
+            words, down = cut(item.name, wide - 8, bold=True), item.name == self.held
+            widgets.button(sketch, own, theme, words, lit=lit, down=down)
             right -= wide + _BETWEEN
 
     def _layers(self, sketch: Sketch, row: Row, box: Box) -> None:
@@ -505,7 +494,7 @@ class ControlsPanel:
                      ((own[0] + own[2] - step, y, step, LINE), row.items[2 * k + 1], True)]  # fmt: skip
             lit = [self._spot(sketch, part, one) for part, one, _ in parts]
             if self.carries and held is not None and held.out == item.out:
-                dashed(sketch, own, theme.flow)
+                widgets.dashed(sketch, own, theme.flow)
                 continue
             sketch.rect(*own, radius=5, stroke=theme.flow)
             sketch.text(own[0] + own[2] / 2, y + 19, item.shown, LABEL, theme.text1, bold=True, anchor="middle")
@@ -513,16 +502,16 @@ class ControlsPanel:
                 if over:
                     left, top, wide, high = part
                     sketch.rect(left + 1, top + 1, wide - 2, high - 2, radius=4, fill=shade(theme, 0.3))
-                plus(sketch, part, theme.text1 if over else theme.text2, more=up)
+                widgets.plus(sketch, part, theme.text1 if over else theme.text2, more=up)
         if adds:
             left = x + layers * pitch + (5 if layers else 8)
             own = (left, y, x + width - left - (4 if layers else 8), LINE)
             over = self._spot(sketch, own, row.items[-1])
             if over:
                 sketch.rect(*own, radius=5, fill=shade(theme, 0.2))
-            dashed(sketch, own, theme.text2 if over else theme.flow)
+            widgets.dashed(sketch, own, theme.text2 if over else theme.flow)
             if layers:
-                plus(sketch, own, theme.text1)
+                widgets.plus(sketch, own, theme.text1)
             else:
                 sketch.text(left + own[2] / 2, y + 19, "add a layer", LABEL, theme.text1, bold=True, anchor="middle")
 

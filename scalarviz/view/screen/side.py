@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -49,14 +49,14 @@ class SidePanels:
         self._drawn: dict[str, Sequence[Sketch]] = {}
         self._around: dict[str, tuple[Sequence[Sketch], Sequence[Sketch]]] = {}  # among the cubes, and in the strip
         self.strip_shown = True  # whether what panels draw in the strip is to be seen, and touched
-        self.unseen: frozenset[str] = frozenset()  # panels with a place where nobody looks: they measure, and draw not
-        self._frame: Frame | None = None
+        self.unseen: frozenset[str] = frozenset()  # panels where nobody looks: they measure, and draw nothing
+        self.frame: Frame | None = None  # what they were drawn of last
         self.written: Frame | None = None  # which words and numbers are of; cubes and pictures may be newer
         self._over: str | None = None  # the panel under the pointer
         self._held: str | None = None  # the panel that a button went down on
 
     def _check_places(self) -> None:
-        """Refuse places that there are not: a stage or unit that the network has not, a panel too large for one."""
+        """Refuse a stage or unit that the network has not, and a panel too large to stand beside one."""
         subject = self.ground.subject
         sizes = {"input": subject.source.n_inputs, **{stage.name: stage.outputs for stage in subject.stages}}
         small = sorted({d.name for d in self.drawers.values() if d.beside is not None} | {"image", "table"})
@@ -100,12 +100,12 @@ class SidePanels:
     @property
     def spreads(self) -> bool:
         """Whether a panel of the column can draw among the cubes of a planned picture."""
-        return any(self.drawers[name].spread is not None for name in self.column)
+        return any(self.drawers[name].spread is not None for name in self.column.names)
 
     def place(self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None) -> None:
         """Put the panels of the column into `boxes`; of those `left_out` a line at `more` tells."""
         self.column.leave_out(left_out, more)
-        for name in self.column:
+        for name in self.column.names:
             self._put(name, boxes.get(name))
 
     def put_above(self, scene: Box | None) -> Box | None:
@@ -119,7 +119,7 @@ class SidePanels:
         return rest
 
     def lodge(self) -> bool:
-        """Give those without room above the cubes a place in the column; whether that is to be laid out anew."""
+        """Give those without room above the cubes a place in the column; whether it is to be laid out anew."""
         return self.column.lodge(self._homeless)
 
     def float_over(self, layout: Layout, project: Project, scene: Box | None, taken: Sequence[Box] = ()) -> None:
@@ -128,7 +128,7 @@ class SidePanels:
         Those beside a stage keep off the boxes that are `taken`.
         """
         boxes: dict[str, Box] = {}
-        if scene is not None and len(self.column) < len(self.drawers):
+        if scene is not None and len(self.column.names) < len(self.drawers):
             over = [(name, d) for name, d in self.drawers.items() if d.panel.place == "overlay"]
             sizes = {name: (d.overlay[0], d.overlay[1] or d.height) for name, d in over}
             boxes = self._above | corner_boxes(sizes, scene)
@@ -139,7 +139,7 @@ class SidePanels:
                     free = beside_box(ends, drawer.beside, scene, [*taken, *boxes.values()])
                     boxes |= {} if free is None else {name: free}
         for name, drawer in self.drawers.items():
-            if name not in self.column and not drawer.panel.among and drawer.box != boxes.get(name):
+            if name not in self.column.names and not drawer.panel.among and drawer.box != boxes.get(name):
                 self._put(name, boxes.get(name))
 
     def stand(self, setting: Setting | None, among: Setting | None = None) -> None:
@@ -189,11 +189,6 @@ class SidePanels:
     # ---- what they look like
 
     @property
-    def frame(self) -> Frame | None:
-        """What they were drawn of last."""
-        return self._frame
-
-    @property
     def moving(self) -> bool:
         """Whether a panel goes on changing while the frame stays."""
         return any(d.moving for d in self.drawers.values() if d.box is not None or d.setting is not None)
@@ -210,7 +205,7 @@ class SidePanels:
         return [headline for headline in found if headline is not None]
 
     def _now(self, name: str, moment: Moment) -> Drawer[Any]:
-        """The drawer of a panel as it is at a moment: another one where the panel is another, in the same place."""
+        """The drawer of a panel at a moment: another one, in the same place, where the panel is another."""
         drawer = self.drawers[name]
         panel = drawer.panel if drawer.panel.at is None else drawer.panel.at(moment)
         if panel is drawer.panel:
@@ -223,7 +218,7 @@ class SidePanels:
         return other
 
     def update(self, frame: Frame, seconds: float | None = None, *, writes: bool = True) -> list[Sketch]:
-        """Sketches of the column for this frame; a panel whose numbers are those of last time keeps its own."""
+        """Sketches of the column for this frame; a panel whose numbers stay keeps its own."""
         self.ground.writes = writes
         moment = Moment(frame, self.ground.subject.source)
         for name in tuple(self.drawers):
@@ -232,15 +227,15 @@ class SidePanels:
                 continue
             there = name in (self._drawn if drawer.setting is None else self._around)
             there &= name in self.unseen or bool(self._drawn.get(name)) or drawer.box is None
-            if frame is not self._frame or drawer.stale or drawer.moving or not there:
+            if frame is not self.frame or drawer.stale or drawer.moving or not there:
                 drawer.stale = False
                 drawer.look(moment, seconds)
                 self._drawn[name] = self._draw(drawer, moment, seconds, seen=name not in self.unseen)
                 if drawer.setting is not None:
                     self._around[name] = drawer.around(drawer.setting), drawer.below(drawer.setting.strip)
-        self._frame = frame
+        self.frame = frame
         self.written = frame if writes or self.written is None else self.written
-        return [*(sketch for name in self.column for sketch in self._drawn.get(name, ())), *self.column.told()]
+        return [*(sketch for name in self.column.names for sketch in self._drawn.get(name, ())), *self.column.told()]
 
     def leave(self, names: frozenset[str]) -> None:
         """From now on these panels are `unseen`, and others that were are drawn with the next frame."""
@@ -262,7 +257,7 @@ class SidePanels:
         """Sketches of the panels over the scene, each on a ground of its own."""
         found: list[Sketch] = []
         for name, drawer in self.drawers.items():
-            if name not in self.column and drawer.box is not None:
+            if name not in self.column.names and drawer.box is not None:
                 ground, (x, y, width, height) = Sketch(), drawer.box
                 box = (x - GROUND, y - GROUND, width + 2 * GROUND, height + 2 * GROUND)
                 theme = self.ground.theme
@@ -286,11 +281,10 @@ class SidePanels:
             return [sentence(drawer.box, theme, f"{drawer.name}: {words_of(error)}")]
 
     def inside(self, inner: Inner, box: Box) -> tuple[list[Sketch], float]:
-        """What panels draw of an opened step into the column of that, as far as there is room; and where they end."""
+        """What panels draw of an opened step into its column, as far as there is room; and where they end."""
         x, y, width, height = box
         sketches: list[Sketch] = []
-        own = [d for d in self.drawers.values() if d.within]
-        for drawer in own:
+        for drawer in (d for d in self.drawers.values() if d.within):
             if y + drawer.within <= box[1] + height and (found := drawer.inside(inner, (x, y, width, drawer.within))):
                 sketches += found
                 y += drawer.within + GAP / 2
@@ -298,8 +292,8 @@ class SidePanels:
 
     def marks(self) -> list[Sketch]:
         """What lies right over the panels."""
-        return [sketch for drawer in self.drawers.values() if drawer.box is not None
-                for sketch in drawer.marks()]  # fmt: skip
+        drawers = (drawer for drawer in self.drawers.values() if drawer.box is not None)
+        return [sketch for drawer in drawers for sketch in drawer.marks()]
 
     def label(self, frame: Frame, size: tuple[float, float]) -> list[Sketch]:
         """What stands beside the pointer."""
@@ -312,29 +306,28 @@ class SidePanels:
     @property
     def gestures(self) -> tuple[tuple[str, str], ...]:
         """Keys and gestures of all panels, each once."""
-        found = [line for drawer in self.drawers.values() for line in drawer.gestures]
-        if self.ground.chooses():
-            found += [line for drawer in self.drawers.values() for line in drawer.choices]
-        if self.ground.teaches:
-            found += [line for drawer in self.drawers.values() for line in drawer.lessons]
+        every = list(self.drawers.values())
+        found = [line for drawer in every for line in drawer.gestures]
+        found += [line for drawer in every for line in drawer.choices if self.ground.chooses()]
+        found += [line for drawer in every for line in drawer.lessons if self.ground.teaches]
         return tuple(dict.fromkeys(found))
 
     def at(self, point: Point) -> str | None:
         """The panel under a point, those over the scene first."""
-        for name in sorted(self.drawers, key=lambda n: n in self.column):
-            if holds(self.drawers[name].box, point, 0.0 if name in self.column else GROUND):
+        for name in sorted(self.drawers, key=lambda n: n in self.column.names):
+            if holds(self.drawers[name].box, point, 0.0 if name in self.column.names else GROUND):
                 return name
         return next((name for name, d in self.drawers.items() if self._drawn_at(d, point)), None)
 
     def _drawn_at(self, drawer: Drawer[Any], point: Point) -> bool:
-        """Whether a panel has drawn something among the cubes or in the strip that is at a point, and to be seen."""
+        """Whether something that a panel has drawn among the cubes or in the strip is seen at a point."""
         setting = drawer.setting
         return setting is not None and (self.strip_shown or point[1] < setting.strip[1]) and drawer.covers(point)
 
     def covers(self, point: Point) -> bool:
         """Whether a panel lies over the scene there."""
         name = self.at(point)
-        return name is not None and (name not in self.column or self._drawn_at(self.drawers[name], point))
+        return name is not None and (name not in self.column.names or self._drawn_at(self.drawers[name], point))
 
     def hover(self, point: Point | None) -> bool:
         """The pointer is over a point (None: gone, or over a cube); returns whether the picture changes."""
@@ -346,7 +339,7 @@ class SidePanels:
         return (name is not None and self.drawers[name].hover(point)) or changed
 
     def press(self, point: Point | None, button: str) -> bool:
-        """A button went down (None: not for panels); whether all movement until the release belongs to a panel."""
+        """A button went down (None: not for panels); whether a panel has all movement until the release."""
         self._held = None if point is None else self.at(point)
         return point is not None and self._held is not None and self.drawers[self._held].press(point, button)
 
@@ -413,7 +406,7 @@ class SidePanels:
 
 
 def _ends(place: Beside, layout: Layout, project: Project) -> NDArray[np.float64] | None:
-    """The leftmost and the rightmost pixel of a row of activations, or of one of its cubes; None: it is not drawn."""
+    """The leftmost and the rightmost pixel of a row of activations, or of one of its cubes, if it is drawn."""
     plate = layout.activation(place.stage)
     if plate is None:
         return None
@@ -422,7 +415,7 @@ def _ends(place: Beside, layout: Layout, project: Project) -> NDArray[np.float64
 
 
 class Column:
-    """The panels of the column, by name; of those without room a line tells, and a click on it puts them first."""
+    """The panels of the column; of those without room a line tells, and a click on it puts them first."""
 
     def __init__(self, drawers: Mapping[str, Drawer[Any]], ground: Ground) -> None:
         self._drawers, self._ground = drawers, ground
@@ -433,29 +426,19 @@ class Column:
         self._left_out: tuple[str, ...] = ()
         self._more: Box | None = None
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
     def wanted(self, *, spread: bool = False) -> list[Wanted]:
         """What it is to hold, those of this page first; `spread`: those that can draw among the cubes do.
 
         On another page than the first none is worth more than others; where only one has room, it is that page's.
         """
-        found: list[Wanted] = []
-        for name in self.names:
-            d = self._drawers[name]
+
+        def wanted(name: str, d: Drawer[Any]) -> Wanted:
             worth = min(d.worth, ABOUT) if name in self._lodged else d.worth  # behind what is the column's own
             if self._turned:
                 worth = ABOUT if name == self._alone else 0
-            high = (d.spread if spread else None) or d.height
-            found.append(Wanted(name, high, d.most, worth, d.first, d.wide))
-        return found
+            return Wanted(name, (d.spread if spread else None) or d.height, d.most, worth, d.first, d.wide)
+
+        return [wanted(name, self._drawers[name]) for name in self.names]
 
     def smaller(self) -> list[Wanted]:
         """The same as small as they can still be read, for a place beside the controls.
@@ -467,7 +450,7 @@ class Column:
         return [Wanted(name, d.least or d.height, max(d.most, d.height), d.worth, d.first) for name, d in drawers]
 
     def lodge(self, names: Sequence[str]) -> bool:
-        """Take in these from other places, where they have no room, behind all others; returns whether they are new."""
+        """Take in these from other places, behind all others; returns whether they are new."""
         if tuple(names) == self._lodged:
             return False
         own = [name for name in self.names if name not in self._lodged]
@@ -494,7 +477,7 @@ class Column:
         return any(spot_at(sketch.spots, point) is not None for sketch in self.told())
 
     def turn_page(self) -> None:
-        """Those without room come first, or one after the other where there is room for one; lay out again after it."""
+        """Those without room come first, or each in turn where there is room for one; lay out again after it."""
         self._turned = True
         there = [name for name in self.names if name not in self._left_out]
         if len(there) == 1 and self._left_out:
@@ -518,12 +501,12 @@ class InputSwatch:
         self._pointer: Point | None = None
 
     def hover(self, at: Point | None) -> bool:
-        """The pointer is over a point (None: gone, or over something else); returns whether the picture changes."""
+        """The pointer is over a point (None: elsewhere); returns whether the picture changes."""
         before, self._pointer = self._pointer, at if holds(self.box, at) else None
         return before != self._pointer
 
     def click(self, at: Point) -> bool:
-        """The next sample of the data, the first one at first; whether a point is on the swatch and that can be."""
+        """Choose the next sample of the data; whether a point is on the swatch and that can be."""
         facts = self._ground.subject.source.facts
         if not holds(self.box, at) or facts is None or not self._ground.chooses(3):
             return False

@@ -77,7 +77,7 @@ class TimeBar:
     def __init__(self, theme: Theme, told: Told = lambda action: ("", action)) -> None:
         self.theme, self.told = theme, told
         self.running = False  # whether time goes on by itself: the button in the middle is a pause then
-        self.ahead: Ahead | None = None  # steps to come: room for them, so that nothing moves while the run fills it
+        self.ahead: Ahead | None = None  # steps to come: there is room for them, and nothing moves while they come
         self.other: Curve | None = None  # the losses of something else that goes the same steps, dashed ...
         self.names = ("", "")  # ... and what the two are called then
         # Which loss a step has ("before it"), where elsewhere that of all samples after it is told: the number at the
@@ -85,6 +85,7 @@ class TimeBar:
         self.step_loss = ""
         self.box: Box | None = None
         self._clear: tuple[Box, ...] = ()
+        self._tips: dict[str, str] = {}
         self._plan: _Plan | None = None
         self._known: tuple[object, ...] = ()
         self._drawn: tuple[tuple[object, ...], list[Sketch]] | None = None
@@ -92,13 +93,14 @@ class TimeBar:
         self._pointer: Point | None = None
 
     def place(self, box: Box | None, clear: Sequence[Box] = ()) -> None:
-        """Where it stands from now on; None: nowhere. What stands beside the pointer is kept off the boxes `clear`."""
+        """Where it stands from now on; what stands beside the pointer is kept off the boxes `clear`."""
         self.box, self._plan, self._drawn, self._clear = box, None, None, tuple(clear)
+        self._tips.clear()
 
     # ---- what it looks like
 
     def update(self, frame: Frame, *, writes: bool = True) -> list[Sketch]:
-        """The bar for a frame; without `writes` what grows while time goes on may stay as it was a moment ago."""
+        """The bar for a frame; without `writes` it may stay as it was a moment ago while time goes on."""
         past = frame.past
         if self.box is None or past is None or not (past.newest > past.first or len(past.branches) > 1):
             self._plan = self._drawn = None
@@ -124,7 +126,9 @@ class TimeBar:
         for action, place, words in plan.buttons:
             lit = action == over
             button(sketch, place, theme, lit=lit)
-            sketch.spot(place, action, words=words, tip=": ".join(self.told(action)))
+            if action not in self._tips:
+                self._tips[action] = ": ".join(self.told(action))
+            sketch.spot(place, action, words=words, tip=self._tips[action])
             if words:
                 _chip(sketch, action, place, words, theme)
             else:

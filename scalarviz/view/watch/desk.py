@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from .live import LiveView
 
 Point = tuple[float, float]
-DOUBLE = 0.4
-"""Seconds within which a second click on a number types it."""
 
 
 class Desk(Driving):
@@ -33,7 +31,6 @@ class Desk(Driving):
         self.panel = viewer.bench.controls
         self.panel.closes = self.keys_of("toggle_controls")
         self._pressed = False
-        self._clicked: tuple[object, float] | None = None
         self.handlers: dict[str, Callable[..., None]] = {"toggle_controls": self.toggle}
 
     # ---- open and closed
@@ -104,7 +101,7 @@ class Desk(Driving):
             return False
         self._pressed = True
         item = self.panel.number_at(at)
-        if button == "left" and item is not None and self._again(item.name):
+        if button == "left" and item is not None and self._viewer.hands.again(("typed", item.name)):
             self.type(item)
         elif button == "left":
             self._do(self.panel.press(at))
@@ -115,7 +112,6 @@ class Desk(Driving):
         if self._pressed:
             self._do(self.panel.drag(at))
             if self.panel.carries:
-                self._clicked = None  # what was dragged was not clicked
                 self._viewer.refresh()
         return self._pressed
 
@@ -149,12 +145,6 @@ class Desk(Driving):
         if isinstance(found, Wish):
             self._do(found)
         return found is not False
-
-    def _again(self, name: str) -> bool:
-        now, before = self._viewer.clock, self._clicked
-        again = before is not None and before[0] == name and now - before[1] <= DOUBLE
-        self._clicked = None if again else (name, now)
-        return again
 
     # ---- what is wanted
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .live import LiveView
 
 WAITS = 0.6
-"""Seconds for which a value that was set is shown before a frame has it: an edit waits for the next call boundary."""
+"""Seconds for which a value that was set is shown before a frame has it."""
 COMMAND = "copy as command"
 USUAL_UNITS = 8
 _TOOLS = (
@@ -65,19 +65,19 @@ _gestures = count(1)
 
 
 class Driving:
-    """What is held and who does what; a control of the scene that is called as one of the run's takes its place."""
+    """Rows of controls; one of the scene takes the place of one of the run's with its name."""
 
     def __init__(self, viewer: LiveView, scene: Scene, hide: Collection[str] = ()) -> None:
         self._viewer, self._scene = viewer, scene
         self._hidden, self._told = {*scene.hide, *hide}, set[str]()
-        self.troubles: list[str] = []  # what functions of the scene raised, each once; to be said and taken out
+        self.troubles: list[str] = []  # what functions of the scene raised, each once
         self._command = None if scene.command is None else self._asking(scene.command, "the command")
         self._controls = tuple(self._guarded(control) for control in scene.controls)
         self._tools = Row("tools", tuple(self._tool(*tool) for tool in _TOOLS))
         self._own = Kept[tuple[Control, ...]]()
         self._bends: dict[str, None] = {}
         self._had: dict[str, Mapping[str, Any]] = {}  # the numbers of optimisers that there were
-        self._wanted: dict[str, tuple[Any, float]] = {}  # what was set by hand and no frame shows yet, and until when
+        self._wanted: dict[str, tuple[Any, float]] = {}  # set by hand and not shown by a frame yet; until when
         self._gesture = ""
 
     # ---- what a scene's own functions may do
@@ -119,7 +119,7 @@ class Driving:
         return Reader(viewer.shown if frame is None else frame, viewer.bench.subject.source, self._scene.options)
 
     def shown(self, frame: Frame) -> list[Row]:
-        """The rows of a frame; a value that a hand has set stands there until a frame has it. Troubles are said."""
+        """The rows of a frame, with what a hand has set until a frame has it. Troubles are said."""
         now = self._viewer.clock
         self._wanted = {name: kept for name, kept in self._wanted.items() if kept[1] > now}
         rows = self.rows(self.reader(frame))
@@ -184,7 +184,7 @@ class Driving:
         return Item(self._with_flag(control, reader), value, self._key(control.label), shown, ticks)
 
     def _put(self, control: Control, value: Any) -> Any:
-        """What a hand has set, until a frame shows it: from then on it is what frames show, whoever changes it."""
+        """What a hand has set, until a frame shows it."""
         wanted, _ = self._wanted.get(control.label, (value, 0.0))
         if wanted == value:
             self._wanted.pop(control.label, None)

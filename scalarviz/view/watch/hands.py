@@ -215,7 +215,7 @@ class Hands:
         bench, acts = self._viewer.bench, self._viewer.acts
         point = bench.to_logical(at)
         index = None if bench.side.covers(point) else bench.pick(at)
-        again = self._again(("cube", index, bench.side.at(point)))
+        again = self.again(("cube", index, bench.side.at(point)))
         if index is None and again and not self._shift and bench.side.double_click(point):
             return True
         if index is not None and self._ctrl:
@@ -230,13 +230,13 @@ class Hands:
         """What stands at the place; a value is typed after the second click."""
         spot = self._viewer.bench.touch.spot_at(point)
         number = self._viewer.bench.touch.number_at(point)
-        again = self._again(("number", number) if number else ("spot", spot and spot.does))
+        again = self.again(("number", number) if number else ("spot", spot and spot.does))
         if number and again:
             self._viewer.send("type_value")
         elif spot is not None and not number:
             self._viewer.acts.click(spot, point)
 
-    def _again(self, what: object) -> bool:
+    def again(self, what: object) -> bool:
         """Whether the same thing was clicked a moment ago; a third click is a first one."""
         before, now = self._clicked, self._viewer.clock
         again = before is not None and before[0] == what and now - before[1] <= DOUBLE
