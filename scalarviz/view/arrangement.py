@@ -7,11 +7,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .ink.places import OPENED, SPREAD, STRIP, Places, arrange
+from .ink.places import (
+    OPENED,
+    SPREAD,
+    STRIP,
+    Places,
+    arrange,
+    at_the_edge,
+    beside_cubes,
+    narrowed,
+    over_column,
+    written_beside,
+)
 from .ink.sketch import Box
 from .ink.theme import Theme
 from .notes.scenery import cubes_box
-from .screen.control_rows import at_the_edge, beside_cubes, narrowed, over_column, written_beside
 from .screen.controls import ControlsPanel
 from .screen.side import SidePanels
 from .screen.touch import column_of

@@ -36,9 +36,8 @@ from .panels.table import LayerTable
 from .panels.wording import changed_by_hand, newest_beyond, went
 from .screen.controls import ControlsPanel
 from .screen.hud import hud, keys, mistake_line, mistake_words, state_of
-from .screen.input_swatch import InputSwatch
 from .screen.selection import Selection
-from .screen.side import SidePanels
+from .screen.side import InputSwatch, SidePanels
 from .screen.story import StoryLines
 from .screen.strip import marks_on
 from .screen.time_bar import TimeBar

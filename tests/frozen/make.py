@@ -384,6 +384,10 @@ def files_now() -> list[Record]:
 # ---- pictures as lists: what is written, where, and what answers to a click
 
 
+UNLISTED = ("scrolls", "typed", "more panels")
+"""What else answers to a pointer: a scroll bar, the numbers that are typed, the line that turns a page."""
+
+
 def records(picture: Any) -> list[Record]:
     """A picture as {kind, text, box, action, tip}, boxes in its pixels, in an order that painting has no part in.
 
@@ -402,14 +406,13 @@ def records(picture: Any) -> list[Record]:
     bench = getattr(picture, "bench", None)
     if bench is None:
         sketches, scale = [*picture.sketches(), *picture.overlay()], picture.grid.scale
-        for number, result in enumerate(getattr(picture, "results", ())):
-            add("action", f"run {result.number}", picture.grid.box(number), "enter", scale=scale)
-        for number, door in enumerate(picture.rooms.doors):
-            add("action", door.name, picture.grid.box(number), "enter", scale=scale)
     else:
         sketches = [*bench.sketches, *(sketch for layer in bench.overlays for sketch in layer)]
         scale = bench.places.scale
         _parts_of(bench, lambda *given: add(*given, scale=scale))
+    for spot in (spot for sketch in sketches for spot in sketch.spots):
+        if spot.name not in UNLISTED and spot.value not in UNLISTED:
+            add("action", spot.words or str(spot.value), spot.box, spot.name, spot.tip, scale=scale)
     for item in (item for sketch in sketches for item in sketch.texts):
         add("text", item.text, _ink(item), scale=scale)
     for image in (image for sketch in sketches for image in sketch.images):
@@ -425,7 +428,7 @@ def _ink(item: Any) -> tuple[float, float, float, float]:
 
 
 def _parts_of(bench: Any, add: Any) -> None:
-    """Plates, panels, and all that answers to a click in the picture of a run."""
+    """Plates and panels in the picture of a run."""
     for plate in bench.layout.plates:
         corners = bench.project(plate.corners)
         add("plate", plate.name, (*corners.min(0), *np.ptp(corners, axis=0)))
@@ -433,30 +436,6 @@ def _parts_of(bench: Any, add: Any) -> None:
         if drawer.box is not None:
             lines = [*drawer.gestures, *drawer.choices, *drawer.lessons]
             add("panel", name, drawer.box, "", "; ".join(f"{hand}: {does}" for hand, does in lines))
-    plan, inside, inspector, swatch = bench.bar._plan, bench.inside, bench.touch.inspector, bench.swatch.box
-    if plan is not None and bench.bar.box is not None:
-        add("action", "time bar", bench.bar.box, "go")
-        for button in plan.buttons:
-            add("action", button.words, button.box, button.action, ": ".join(bench.bar.told(button.action)))
-        for rail in plan.rails:
-            x, y = plan.scale.at(rail.newest), plan.rail - plan.pitch * rail.row
-            add("action", f"branches {[branch.number for branch in rail.branches]}", (x - 6, y - 6, 12, 12), "branch")
-    for spot in inspector.spots if inspector is not None else ():
-        add("action", str(spot.value), spot.box, spot.name)
-    for row in bench.controls._seen if bench.controls.stands else ():
-        for part in row.parts:
-            control = part.item.control
-            tip = "  ".join(filter(None, (control.does, part.item.keys, control.flag)))
-            add("action", part.item.shown, part.box, part.item.name, tip)
-            for choice, cell in zip(getattr(control, "choices", ()), part.cells, strict=False):
-                add("action", str(choice), cell, part.item.name)
-    for box, cap in bench.story._caps if bench.story.sketches else ():
-        add("action", f"{cap.key} {cap.does}", box, cap.action or "says", cap.says)
-    if swatch is not None and bench.swatch._ground.chooses(3):
-        add("action", "", swatch, "next sample")
-    for spot in inside.spots if inside.told is not None else ():
-        words = ("alone", "batch")[int(spot.value)] if spot.name == "switch" else spot.words
-        add("action", words, spot.box, spot.name)
 
 
 def _words(page: str) -> Iterator[Record]:
@@ -679,7 +658,7 @@ def _controls() -> Iterator[str]:
                 yield from (f"name sv.{kind}.{member}" for member in getattr(thing, "__dict__", ()) if member[0] != "_")
             yield from (f"scene {name}: panel {type(panel).__name__}" for panel in scene.panels)
             with viewer(scene, LARGE) as view:
-                rows = view.desk._contents.rows(view.desk._reader(scene.run.frame()), {})
+                rows = view.desk.rows(view.desk.reader(scene.run.frame()))
                 for item in (item for row in rows for item in row.items):
                     choices = ", ".join(map(str, getattr(item.control, "choices", ())))
                     yield f"scene {name}: control {item.name}{f' ({choices})' if choices else ''}"

@@ -150,16 +150,12 @@ def reader_of(scene: sv.Scene) -> Reader:
 
 def controls_of(scene: sv.Scene) -> dict[str, Any]:
     """All controls that a window of the scene has, by name; who does what is no edit."""
-    from scalarviz.view.screen.control_contents import Contents
+    from scalarviz.view.watch.driving import Driving
 
-    does = SimpleNamespace(
-        speed=1.0, speeds=(0.5, 1.0, 2.0, float("inf")), run=scene.run, keys_of=lambda action: action,
-        send=lambda action: None, hurry=lambda speed: None, copy=lambda words: None,
-        reseed=lambda seed: scene.run.restart(seed=seed),
-    )  # fmt: skip
-    contents = Contents(does, scene.controls, scene.command, scene.hide)
-    rows = contents.rows(reader_of(scene), {})
-    assert contents.troubles == []
+    travels = SimpleNamespace(restart=lambda seed: scene.run.restart(seed=seed))
+    driving = Driving(SimpleNamespace(playback=SimpleNamespace(speed=1.0), travels=travels), scene)
+    rows = driving.rows(reader_of(scene))
+    assert driving.troubles == []
     return {item.name: item.control for row in rows for item in row.items if row.look != "tools"}
 
 

@@ -112,7 +112,7 @@ def test_keys_go_to_recorded_steps(host):
 def test_the_time_bar_leads_to_recorded_steps_and_has_a_place_in_any_window(size, record, window):
     host = window(record(every=5)[1], size=size)
     host.point(host.time_bar(7))
-    assert host.bench.bar.target(host.bench.to_logical(host.pixel(host.time_bar(7)))).step == 5
+    assert host.bench.bar.target(host.bench.to_logical(host.pixel(host.time_bar(7)))) == ("go", 5)
     assert host.click(host.time_bar(8), host.time_bar(14)) == 15
     places, (_, y, _, high) = host.bench.places, host.bench.places.time
     assert places.scene[1] + places.scene[3] <= places.strip[1]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.networks import mlp
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run.edits import SetTargets
@@ -33,23 +33,18 @@ DIGITS, LABELS = RNG.random((40, 16)), np.arange(40) % 10
 
 
 def colours(*hidden: int) -> Scene:
-    sizes, layers = (3, *hidden, 3), []
-    for n_in, n_out in pairwise(sizes):
-        layers += [nn.Linear(n_in, n_out), nn.Sigmoid()]
-    net = nn.Sequential(*layers)
+    net = mlp(3, *hidden, 3, activation="Sigmoid")(nn)
     net.initialize(nn.init.normal(0, 1), seed=1)
     run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), (X, 1 - X), engine="numpy")
-    names = ("r", "g", "b")
     panels = (Pictures(PHOTO, 1 - PHOTO), ColourCube(GRID, 1 - GRID), LossCurve())
-    return Scene("t", run, X[0], 1 - X[0], names, names, panels)
+    return Scene("t", run, X[0], 1 - X[0], ("r", "g", "b"), ("r", "g", "b"), panels)
 
 
 def digits() -> Scene:
     net = nn.Sequential(nn.Linear(16, 10, seed=1))
     run = sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.5), (DIGITS, LABELS), engine="numpy")
     panels = (DigitBoard(DIGITS, LABELS, (4, 4)), DigitPad((4, 4)), LossCurve())
-    names = tuple(map(str, range(10)))
-    return Scene("d", run, DIGITS[0], LABELS[:1], output_names=names, panels=panels)
+    return Scene("d", run, DIGITS[0], LABELS[:1], output_names=tuple("0123456789"), panels=panels)
 
 
 def live(scene: Scene) -> LiveView:
@@ -85,19 +80,26 @@ def disc(view: Viewer, which: str, place: int) -> tuple[tuple[float, float], np.
     return (float(x), float(y)), GRID[row]
 
 
+def middle(box: tuple[float, float, float, float]) -> tuple[float, float]:
+    return box[0] + box[2] / 2, box[1] + box[3] / 2
+
+
+def swatch(view: Viewer) -> tuple[float, float]:
+    spots = (spot for layer in view.bench.overlays for sketch in layer for spot in sketch.spots)
+    return middle(next(spot.box for spot in spots if spot.name == "next sample"))
+
+
+def picture(view: Viewer, number: int) -> tuple[float, float, float, float]:
+    """The box of one of the three pictures."""
+    return next(sketch.images for sketch in view.bench.sketches if len(sketch.images) == 3)[number].rect
+
+
 def words(view: Viewer) -> list[str]:
     return [item.text for sketch in view.bench.sketches for item in sketch.texts]
 
 
-def above(view: Viewer) -> list[str]:
-    return [item.text for layer in view.bench.overlays for sketch in layer for item in sketch.texts]
-
-
-def filled(view: Viewer, box: tuple[float, float, float, float]) -> np.ndarray:
-    """The colour of the picture in the middle of a box, 0..255."""
-    picture = offscreen().render(view.bench.draw, view.bench.size)
-    x, y, width, height = box
-    return picture[round((y + height / 2) * view.bench.scale), round((x + width / 2) * view.bench.scale)].astype(int)
+def above(view: Viewer) -> set[str]:
+    return {item.text for layer in view.bench.overlays for sketch in layer for item in sketch.texts}
 
 
 def assert_shown(view: Viewer, sample: np.ndarray, target: np.ndarray) -> None:
@@ -112,45 +114,42 @@ def assert_shown(view: Viewer, sample: np.ndarray, target: np.ndarray) -> None:
     assert np.allclose(last, expected, atol=1e-6)
     loss = float(np.mean((np.asarray(expected, float) - target) ** 2))
     assert any(text.endswith(f"loss of this colour {loss_text(loss)}") for text in words(view))
-    assert np.abs(filled(view, view.bench.swatch.box) - np.rint(255 * np.asarray(sample))).max() <= 2
-    if view.bench.swatch.box and len(subject.stages) == 2:
+    x, y = swatch(view)
+    seen = offscreen().render(view.bench.draw, view.bench.size)[round(y), round(x)].astype(int)
+    assert np.abs(seen - np.rint(255 * np.asarray(sample))).max() <= 2
+    if len(subject.stages) == 2:
         said = words(view)
         assert all(chip_text(float(number)) in said for number in (*sample, *expected, *target))
 
 
-@pytest.mark.parametrize("which", ["source", "target"])
-def test_a_disc_of_either_cube_is_chosen(view: LiveView, which: str) -> None:
+def test_what_is_clicked_is_chosen_and_nothing_is_learnt(view: LiveView) -> None:
+    """A disc of either cube, a pixel of each picture, the swatch, and a disc while it trains."""
     before, log = view.run.values.copy(), len(view.run.log)
-    for place in (-1, 3):
+    for which, place in (("source", -1), ("source", 3), ("target", -1), ("target", 3)):
         at, colour = disc(view, which, place)
         click(view, at)
         assert_shown(view, colour, 1 - colour)
+    for number in range(3):
+        x, y, width, height = picture(view, number)
+        for at, pixel in (((x + width / 2, y + height * 2.5 / 6), (2, 4)), ((x + 0.5, y + 0.5), (0, 0))):
+            click(view, at)
+            assert_shown(view, PHOTO[pixel], 1 - PHOTO[pixel])
+    for number in range(33):
+        click(view, swatch(view))
+        if number < 3 or number == 32:  # after the last one the first
+            sample = X[number % 32].astype(np.float32)
+            assert_shown(view, sample, 1 - sample)
+            view.move(swatch(view))
+            view.tick(0.02)
+            said = {hexed(sample), f"sample {number % 32 + 1} of 32", "click: the next of the 32 samples"}
+            assert said <= above(view)
+            view.move((5.0, 5.0))
     assert np.array_equal(view.run.values, before)
     assert len(view.run.log) == log
-
-
-@pytest.mark.parametrize("number", [0, 1, 2])
-def test_a_pixel_of_each_picture_is_chosen(view: LiveView, number: int) -> None:
-    images = next(s.images for s in view.bench.sketches if len(s.images) == 3)
-    x, y, width, height = images[number].rect
-    click(view, (x + width * 4.5 / 9, y + height * 2.5 / 6))
-    assert_shown(view, PHOTO[2, 4], 1 - PHOTO[2, 4])
-    click(view, (x + 0.5, y + 0.5))
-    assert_shown(view, PHOTO[0, 0], 1 - PHOTO[0, 0])
-
-
-def test_the_swatch_takes_one_sample_of_the_data_after_the_other(view: LiveView) -> None:
-    x, y, width, height = view.bench.swatch.box
-    middle = x + width / 2, y + height / 2
-    for number in range(3):
-        click(view, middle)
-        assert_shown(view, X[number].astype(np.float32), (1 - X[number]).astype(np.float32))
-        view.move(middle)
-        view.tick(0.02)
-        assert {hexed(X[number]), f"sample {number + 1} of 32", "click: the next of the 32 samples"} <= set(above(view))
-    for _ in range(30):
-        click(view, middle)
-    assert_shown(view, X[0].astype(np.float32), (1 - X[0]).astype(np.float32))  # after the last one the first
+    view.playback.play()
+    at, colour = disc(view, "source", 5)
+    click(view, at)
+    assert np.array_equal(view.frame().activations["input"], colour)
 
 
 def test_the_inspector_speaks_of_the_chosen_colour(view: LiveView) -> None:
@@ -158,9 +157,8 @@ def test_the_inspector_speaks_of_the_chosen_colour(view: LiveView) -> None:
     inspector = view.bench.touch.inspector
     assert inspector is not None
     said = str(inspector.explanation(view.frame()))
-    x, y, width, height = view.bench.swatch.box
     for _ in range(2):  # the first one is shown already
-        click(view, (x + width / 2, y + height / 2))
+        click(view, swatch(view))
     view.tick(0.2)
     assert view.bench.selected == 0
     changed = str(inspector.explanation(view.frame()))
@@ -168,17 +166,12 @@ def test_the_inspector_speaks_of_the_chosen_colour(view: LiveView) -> None:
     assert changed != said
 
 
-def test_while_it_trains_the_choice_is_followed_too(view: LiveView) -> None:
-    view.playback.play()
-    at, colour = disc(view, "source", 5)
-    click(view, at)
-    assert np.array_equal(view.frame().activations["input"], colour)
-
-
 def test_shift_teaches_and_the_target_shown_moves_too(view: LiveView) -> None:
     (near, colour), (far, new) = disc(view, "source", -1), disc(view, "target", 0)
     click(view, near)
     click(view, near, shift=True)
+    click(view, far)  # keeps the colour that waits for its target
+    click(view, near)
     assert view.bench.side.drawer(ColourCube).marked == tuple(colour)
     assert view.run.log == []
     click(view, far, shift=True)
@@ -187,14 +180,6 @@ def test_shift_teaches_and_the_target_shown_moves_too(view: LiveView) -> None:
     assert isinstance(done.edit, SetTargets)
     assert np.allclose(view.bench.subject.target, 1 - new)
     assert np.array_equal(view.bench.subject.probe, colour)
-
-
-def test_a_plain_click_keeps_the_colour_that_waits_for_its_target(view: LiveView) -> None:
-    at, colour = disc(view, "source", -1)
-    click(view, at, shift=True)
-    click(view, disc(view, "target", 0)[0])
-    assert view.bench.side.drawer(ColourCube).marked == tuple(colour)
-    assert view.run.log == []
 
 
 def settle(view: LiveView) -> None:
@@ -207,14 +192,13 @@ def settle(view: LiveView) -> None:
 def test_what_was_taught_and_undone_is_wanted_no_more(view: LiveView, how: str) -> None:
     """Of the cube, of the sample that is drawn, and again after redo and before the step at which it was taught."""
     cube = view.bench.side.drawer(ColourCube)
-    if how == "disc":
-        click(view, disc(view, "source", -1)[0])
-    elif how == "pixel":
-        x, y, width, height = next(s.images for s in view.bench.sketches if len(s.images) == 3)[0].rect
-        click(view, (x + width / 2, y + height / 2))
-    elif how == "swatch":
-        x, y, width, height = view.bench.swatch.box
-        click(view, (x + width / 2, y + height / 2))
+    places = {
+        "disc": lambda: disc(view, "source", -1)[0],
+        "pixel": lambda: middle(picture(view, 0)),
+        "swatch": lambda: swatch(view),
+    }
+    if how in places:
+        click(view, places[how]())
     plain, colour = view.bench.subject.target.copy(), view.bench.subject.probe.copy()
     cube.retarget(tuple(colour), (1.0, 0.0, 1.0))
     view.playback.pause()
@@ -232,8 +216,6 @@ def test_what_was_taught_and_undone_is_wanted_no_more(view: LiveView, how: str) 
     assert np.array_equal(cube.targets, taught)
     assert np.allclose(view.bench.subject.target, (1.0, 0.0, 1.0), atol=1e-6)
     view.send("step", 3)
-    settle(view)
-    assert np.array_equal(cube.targets, taught)
     view.send("first")
     settle(view)
     assert view.worker.latest.step == 0
@@ -271,21 +253,12 @@ def test_a_digit_of_the_board_lies_on_the_sheet() -> None:
             assert f"is {label}" in words(view)
             view.move((float(x) * view.bench.scale, float(y) * view.bench.scale))
             view.tick(0.02)
-            assert {f"a {label}", "click: show its way"} <= set(above(view))
-        view.close()
-
-
-def test_the_digit_on_top_is_found_where_they_overlap() -> None:
-    with offscreen():
-        view = live(digits())
-        board = view.bench.side.drawer(DigitBoard).columns
-        (item,) = board.sketch().small
+            assert {f"a {label}", "click: show its way"} <= above(view)
+        (item,) = board.sketch().small  # of those that overlap the one on top is found
         order = np.rint(item.cells[:, 0] * len(board.labels)).astype(int)
-        points = RNG.uniform(
-            item.rects[:, :2].min(axis=0), (item.rects[:, :2] + item.rects[:, 2:]).max(axis=0), (400, 2)
-        )
+        ends = item.rects[:, :2].min(axis=0), (item.rects[:, :2] + item.rects[:, 2:]).max(axis=0)
         hit = 0
-        for x, y in points:
+        for x, y in RNG.uniform(*ends, (400, 2)):
             inside = [k for k, (a, b, w, h) in zip(order, item.rects, strict=True) if a < x < a + w and b < y < b + h]
             assert board.digit_at(x, y) == (inside[-1] if inside else None)
             hit += bool(inside)
@@ -293,17 +266,12 @@ def test_the_digit_on_top_is_found_where_they_overlap() -> None:
         view.close()
 
 
-def test_what_nobody_knows_is_a_question_mark() -> None:
-    for hidden in ((), (16, 16)):
-        with offscreen():
-            view = live(colours(*hidden))
-            view.bench.side.ground.choose(X[5])
-            view.tick(0.001)
-            assert view.bench.subject.target is None
-            assert "?" in words(view)
-            assert not any("loss of this colour" in text for text in words(view))
-            assert not any("NaN" in text for text in words(view))
-            view.close()
+def test_what_nobody_knows_is_a_question_mark(view: LiveView) -> None:
+    view.bench.side.ground.choose(X[5])
+    view.tick(0.001)
+    assert view.bench.subject.target is None
+    assert "?" in words(view)
+    assert not any("loss of this colour" in text or "NaN" in text for text in words(view))
 
 
 def test_a_still_and_numbers_without_a_network_choose_nothing() -> None:
@@ -317,22 +285,17 @@ def test_a_still_and_numbers_without_a_network_choose_nothing() -> None:
         assert not any("show its way" in does for _, does in bench.side.gestures)
 
 
-@pytest.mark.parametrize(
-    ("sample", "target", "said"),
-    [(np.zeros(2), None, "got 2 numbers; allowed: 3 numbers"), (np.zeros(3), np.zeros(4), "a target of 4 numbers")],
-)
-def test_another_count_of_numbers_is_refused(sample: np.ndarray, target: np.ndarray | None, said: str) -> None:
-    scene = colours()
-    subject = subject_of(scene)
-    with pytest.raises(InputError, match=said):
-        subject.choose(sample, target)
-    assert np.array_equal(subject.probe, X[0])
-    assert np.array_equal(subject.target, 1 - X[0])
-
-
-def test_the_scene_keeps_its_own_sample() -> None:
+def test_another_count_of_numbers_is_refused_and_the_scene_keeps_its_own_sample() -> None:
     scene = colours()
     subject = scene_subject(scene, subject_of(scene).source)
+    for sample, target, said in (
+        (np.zeros(2), None, "got 2 numbers; allowed: 3 numbers"),
+        (np.zeros(3), np.zeros(4), "a target of 4 numbers"),
+    ):
+        with pytest.raises(InputError, match=said):
+            subject.choose(sample, target)
+        assert np.array_equal(subject.probe, X[0])
+        assert np.array_equal(subject.target, 1 - X[0])
     subject.choose(np.ones(3), np.ones(3))
     assert np.array_equal(scene.probe, X[0])
     assert np.array_equal(scene.probe_target, 1 - X[0])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.networks import mlp
 from scalarviz import nn, optim
 from scalarviz.cli.pictures import painter_of
 from scalarviz.run.scene.scene import Scene
@@ -26,10 +26,7 @@ pytestmark = pytest.mark.gl
 def own_scene(*widths: int, loss: object = None, targets: np.ndarray | None = None, **more: object) -> Scene:
     """A network that somebody wrote himself, without a probe."""
     rng = np.random.default_rng(3)
-    layers: list[nn.Module] = []
-    for n_in, n_out in pairwise(widths):
-        layers += [nn.Linear(n_in, n_out), nn.Tanh()]
-    net = nn.Sequential(*layers[:-1])
+    net = mlp(*widths, last="Identity")(nn)
     net.initialize(nn.init.pytorch_default(), seed=3)
     inputs = rng.normal(0, 1, (12, widths[0]))
     wanted = rng.normal(0, 1, (12, widths[-1])) if targets is None else targets
@@ -56,36 +53,29 @@ def items(bench: Workbench) -> list[tuple[str, float, float]]:
     return [(t.text, t.x, t.y) for sketch in bench.sketches for t in sketch.texts]
 
 
-def test_it_is_the_first_sample_with_its_target(scene: Scene) -> None:
+def test_it_is_the_first_sample_with_its_target_names_and_numbers(scene: Scene) -> None:
     inputs, targets = scene.run.samples()
-    subject = subject_of(scene)
+    subject, outputs = subject_of(scene), scene.run.predict(inputs[:1])[0]
     assert np.array_equal(subject.probe, inputs[0])
     assert np.array_equal(subject.sample.target, targets[0])
-    outputs = scene.run.predict(inputs[:1])[0]
-    loss = subject.probe_loss(subject.frame())
-    assert loss == pytest.approx(np.mean((outputs - targets[0]) ** 2), rel=1e-5)
+    assert subject.probe_loss(subject.frame()) == pytest.approx(np.mean((outputs - targets[0]) ** 2), rel=1e-5)
+    said = " ".join(text for text, *_ in items(bench_of(scene))).replace(",", "").split()
+    assert {f"x{k}" for k in range(inputs.shape[1])} | {f"y{k}" for k in range(len(outputs))} <= {*said}
+    assert {chip_text(value) for value in (*inputs[0], *outputs, *targets[0])} <= {*said}
+    options = importlib.import_module("scalarviz.scenes.rgb").Options(size=(960, 540))
+    drawn = painter_of(scene.name, options, partial(Workbench, scene)).picture("", 0.0)  # films and stills, too
+    assert np.abs(drawn.astype(int) - sv.render(scene, (960, 540), pace_text=" ")).mean() < 0.1
 
 
-def test_a_probe_that_is_given_stays() -> None:
+def test_a_probe_and_names_that_are_given_stay() -> None:
     mine = np.array([0.25, -0.5])
-    scene = own_scene(2, 2, probe=mine)
+    scene = own_scene(2, 3, 2, probe=mine, input_names=("height", "age"), output_names=("yes", "no"))
     subject = subject_of(scene)
     assert np.array_equal(subject.probe, mine)
     assert subject.sample.target is None  # nobody knows what it should become
+    said = {text for text, *_ in items(bench_of(scene))}
+    assert {"height", "age", "yes", "no"} <= {word.strip(",") for text in said for word in text.split()}
     scene.run.close()
-
-
-def test_inputs_and_outputs_have_names_and_their_numbers_stand_there(scene: Scene) -> None:
-    run, bench = scene.run, bench_of(scene)
-    inputs, targets = run.samples()
-    outputs = run.predict(inputs[:1])[0]
-    said = " ".join(text for text, *_ in items(bench)).replace(",", "").split()
-    for k in range(run._tape.n_inputs):
-        assert f"x{k}" in said
-    for k in range(len(outputs)):
-        assert f"y{k}" in said
-    for value in (*inputs[0], *outputs, *targets[0]):
-        assert chip_text(value) in said
 
 
 @pytest.mark.parametrize("size", [(640, 360), (480, 300)])
@@ -99,13 +89,6 @@ def test_names_of_inputs_stay_where_chips_have_no_room(size: tuple[int, int]) ->
         faces = [bench.project(plate.cell_corners(0, j)[4:]).mean(axis=0) for j in range(3)]
         assert int(np.argmin([np.hypot(*(face - (x, y))) for face in faces])) == column
         assert y < faces[column][1]
-    scene.run.close()
-
-
-def test_given_names_are_used() -> None:
-    scene = own_scene(2, 3, 2, input_names=("height", "age"), output_names=("yes", "no"))
-    said = {text for text, *_ in items(bench_of(scene))}
-    assert {"height", "age", "yes", "no"} <= {word.strip(",") for text in said for word in text.split()}
     scene.run.close()
 
 
@@ -130,13 +113,6 @@ def test_every_activation_of_a_small_chain_carries_its_number_inside_its_cube() 
             wanted = colours_at(bench.activations.cmap, bench.activations.range.unit(value))
             assert np.abs(picture[int(py), int(px)] / 255.0 - wanted).max() < 0.03
     scene.run.close()
-
-
-def test_films_and_stills_show_it_as_well(scene: Scene) -> None:
-    options = importlib.import_module("scalarviz.scenes.rgb").Options(size=(960, 540))
-    drawn = painter_of(scene.name, options, partial(Workbench, scene)).picture("", 0.0)
-    wanted = sv.render(scene, (960, 540), pace_text=" ")
-    assert np.abs(drawn.astype(int) - wanted).mean() < 0.1
 
 
 @pytest.mark.parametrize("widths", [(3, 3), (3, 4, 3)])

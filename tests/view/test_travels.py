@@ -184,10 +184,8 @@ def test_an_edit_in_the_past_starts_a_branch_and_its_ring_leads_back(hand):
     hand.do("step", 5)
     assert [(b.first, b.newest, b.current) for b in hand.run.branches] == [(0, 30, False), (10, 15, True)]
     hand.view.tick(0.2)
-    bar = hand.view.bench.bar
-    rings = [(x, y) for x in range(260, 900) for y in range(580, 664, 2)
-             if (found := bar.target((float(x), float(y)))) is not None and found.kind == "branch"]  # fmt: skip
-    hand.click(rings[len(rings) // 2])
+    ((x, y, wide, high),) = [spot.box for spot in hand.view.bench.bar.spots if spot.name == "branch"]
+    hand.click((x + wide / 2, y + high / 2))
     hand.arrived()
     stands(hand, 30)
     assert [b.current for b in hand.run.branches] == [True, False]
@@ -292,8 +290,8 @@ def test_a_press_on_the_bar_is_its_own_until_the_button_goes_up(hand):
     hand.arrived()
     assert (view.bench.camera, view.bench.selected) == (camera, None)
     hand.do("newest")
-    button = next(b for b in view.bench.bar._plan.buttons if b.action == "back")
-    at = button.box[0] + 10, button.box[1] + 10
+    x, y, *_ = next(spot.box for spot in view.bench.bar.spots if spot.name == "back")
+    at = x + 10, y + 10
     for end in (at, (at[0] + 300, at[1])):  # let go elsewhere it does nothing
         view.press(at)
         view.release(end)

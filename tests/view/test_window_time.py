@@ -1,10 +1,11 @@
-"""Time in a real window, by real keys and a real mouse: back and forth, a drag along the bar, the end of a window."""
+"""Time and controls in a real window, by real keys and a real mouse, Qt's field for a line and its clipboard."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from scalarviz.view.ink.widgets import track_of
 from scalarviz.view.out.desktop import Window
 from scalarviz.view.watch.live import LiveView
 from tests.view.test_window import Driver, scene
@@ -18,6 +19,7 @@ pytestmark = [
 @pytest.fixture
 def live(screen):
     made = scene()
+    made.command = lambda reader: "scalarviz test --lr 0.5"
     window = Window(
         lambda size: LiveView(made, size, steps=200, duration=4, playing=False), "test", (1280, 720), shots="out"
     ).show()
@@ -39,7 +41,7 @@ def cubes(driver):
     return driver.picture()[y : y + high, x : x + wide]
 
 
-def test_left_after_right_changes_no_pixel(live):
+def test_left_after_right_changes_no_pixel_and_a_window_that_closes_ends_at_the_newest_step(live):
     live.key("shift+Right", "shift+Right", "Left")
     stands(live, 19)
     before = cubes(live)
@@ -51,9 +53,9 @@ def test_left_after_right_changes_no_pixel(live):
     assert np.array_equal(cubes(live), before)
     live.key("Home")
     stands(live, 0)
-    live.key("shift+Right", "shift+Right", "Left")
-    stands(live, 19)
-    assert np.array_equal(cubes(live), before)
+    live.key("ctrl+q")
+    live.until(lambda: live.window.closed)
+    assert (live.view.run.steps, live.view.left_at) == (20, 0)
 
 
 def test_undo_and_redo_by_their_keys(live):
@@ -69,31 +71,97 @@ def test_undo_and_redo_by_their_keys(live):
 
 
 def test_a_drag_along_the_bar_stops_time_and_ends_at_the_step_below_the_pointer(live):
-    view = live.view
+    view, bar = live.view, live.view.bench.bar
     live.key("space")
     live.until(lambda: view.run.steps >= 60)
-    bar = view.bench.bar
-    live.until(lambda: bar.box is not None and bar._plan is not None)
-    plan = bar._plan
-    live.point(plan.scale.at(40), plan.rail)
+    x, y, wide, high = bar.box
+    live.point(x + 0.5 * wide, y + high - 26)
     live.xdo("mousedown", 1)
     live.until(lambda: not view.playback.running)
-    live.spin(0.1)
-    x, rail = round(bar._plan.scale.at(22)), bar._plan.rail
-    live.point(x, rail - 200)  # a drag may leave the bar
+    live.point(x + 0.4 * wide, y - 200)  # a drag may leave the bar
     live.xdo("mouseup", 1)
-    at = bar.target((x, rail)).step
-    stands(live, at)
-    assert abs(at - 22) <= 2
+    _, step = bar.target((round(x + 0.4 * wide), y + high - 26))
+    stands(live, step)
+    assert 0 < step < 60
     assert "in the past" in view.pace_text()
     assert view.bench.camera is view.bench.layout.camera
 
 
-def test_closing_in_the_past_ends_at_the_newest_step(live):
+# ---- the panel of controls
+
+
+@pytest.fixture
+def panel(live):
+    live.key("p")
+    live.until(lambda: live.view.bench.controls.stands)
+    return live.view.bench.controls
+
+
+def to(live, panel, name, value=""):
+    """Point at the middle of a control."""
+    x, y, wide, high = next(spot.box for spot in panel.spots if spot.does == (name, value))
+    live.point(x + wide / 2, y + high / 2)
+    live.until(lambda: value or panel.over == (name, value))
+
+
+def test_a_knob_is_dragged_and_a_number_typed_while_it_trains(live, panel):
+    from PySide6.QtWidgets import QInputDialog
+
+    live.key("space")
+    run, slider = live.view.run, panel.item("learning rate").control
+    live.until(lambda: run.steps > 5)
+    left, right, y = track_of(panel.spot("learning rate").box)
+    live.point(left + (right - left) * slider.share(0.5), y)
+    live.xdo("mousedown", 1)
+    for value in (0.2, 0.02, 2.0):
+        live.point(left + (right - left) * slider.share(value), y)
+        live.until(lambda: abs(run.lr / value - 1) < 0.05)  # noqa: B023 # asked at once
+    held = run.steps
+    live.xdo("mouseup", 1)
+    live.until(lambda: run.steps > held + 3)
+    assert len(run.log) == 1
+    to(live, panel, "learning rate", "typed")
+    live.xdo("click", "--repeat", 2, "--delay", 60, 1)
+    live.until(lambda: live.window.canvas.native.findChildren(QInputDialog))
+    (field,) = live.window.canvas.native.findChildren(QInputDialog)
+    assert (field.windowTitle(), float(field.textValue())) == ("learning rate", run.lr)
+    steps = run.steps
+    live.until(lambda: run.steps > steps + 3)
+    field.setTextValue("0.125")
+    field.accept()
+    live.until(lambda: run.lr == 0.125)
+
+
+def test_its_keys_come_through_the_desktop_and_a_command_is_copied_to_the_clipboard(live, panel):
+    to(live, panel, "copy as command")
+    live.xdo("click", 1)
+    live.until(lambda: live.window.application.native.clipboard().text() == "scalarviz test --lr 0.5")
+    for key, focus in (("Tab", "copy as command"), ("Tab", "begin anew"), ("shift+Tab", "copy as command")):
+        live.key(key)
+        live.until(lambda: panel.focus == focus)  # noqa: B023 # asked at once
+    live.key("Up", "Escape")
+    live.until(lambda: not panel.open)
+    live.key("p", "Tab", "Right", "space")
+    live.until(lambda: live.view.run.steps == 1)
+    live.key("Escape", "Right")
+    live.until(lambda: live.view.run.steps == 2)
+
+
+def test_a_layer_is_added_and_dragged_out_of_the_window_and_a_click_on_nothing_closes(live, panel):
     run = live.view.run
-    live.key("shift+Right", "Home")
-    stands(live, 0)
-    live.key("ctrl+q")
-    live.until(lambda: live.window.closed)
-    assert run.steps == 10
-    assert live.view.left_at == 0
+    to(live, panel, "add a layer")
+    live.xdo("click", 1)
+    live.until(lambda: len(run.tensors) == 4 and panel.spot("layer 1") is not None)
+    to(live, panel, "layer 1")
+    live.xdo("mousedown", 1)
+    live.until(lambda: panel.held == "layer 1")
+    live.point(640, 300)
+    live.until(lambda: panel.carries)
+    live.point(640, 790)  # below the window, whose pointer it still is
+    live.xdo("mouseup", 1)
+    live.until(lambda: len(run.tensors) == 2 and len(run.log) == 2)  # the second follows the first
+    assert panel.open
+    live.point(400, 90)
+    live.until(lambda: panel.over is None)
+    live.xdo("click", 1)
+    live.until(lambda: not panel.open)

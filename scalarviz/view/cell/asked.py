@@ -164,11 +164,11 @@ class Asked:
             raise InputError("there are no controls in this cell")
         name = text(asked.get("name"), "control: name")[:NAMES]
         self._offered(name)
-        self._controls.set(name, asked.get("value"), held=flag(asked.get("held", False), "control: held"))
+        self._controls.ask(name, asked.get("value"), held=flag(asked.get("held", False), "control: held"))
 
     def _release(self, asked: dict[str, Any]) -> None:
         if self._controls is not None:
-            self._controls.release()
+            self._controls.let_go()
 
     def _break(self, asked: dict[str, Any]) -> None:
         """A condition, or the number of one: with a minus it goes, else it is switched."""

@@ -7,13 +7,11 @@ comes from a browser is taken by the control's own rule, or refused in its words
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ...errors import InputError, UnknownNameError, listing
-from ...run.controls import Button, Reader, Segments, Slider, Switch
-from ..screen.control_contents import Contents
-from ..watch.driving import WAITS, Driving
+from ...errors import UnknownNameError, listing
+from ...run.controls import Button, Segments, Slider, Switch
+from ..watch.driving import COMMAND, Driving
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
@@ -23,78 +21,42 @@ if TYPE_CHECKING:
 
 TOOLS = ("restart", "back", "toggle_run", "step", "micro_next")
 """Actions that are buttons."""
-COMMAND = "copy as command"
-"""What a cell leaves out: its browser has no clipboard of ours."""
-_gestures = count(1)
 
 
 class CellControls(Driving):
     """What the sliders of one cell show and set; `hide` is left out beside what the scene hides itself."""
 
     def __init__(self, viewer: LiveView, scene: Scene, hide: Collection[str] = ()) -> None:
-        super().__init__(viewer)
-        self._scene = scene
-        hidden = {*scene.hide, *hide, COMMAND}
-        self._contents = Contents(self, scene.controls, None, hidden)
-        self.tools = tuple(name for name in TOOLS if name not in hidden)
+        super().__init__(viewer, scene, {*hide, COMMAND})  # its browser has no clipboard of ours
+        self.tools = tuple(name for name in TOOLS if name not in self._hidden)  # actions that are buttons, in order
         self._rows: list[Row] = []
-        self._wanted: dict[str, tuple[Any, float]] = {}
-        self._gesture = ""
 
     # ---- what is shown
 
     def written(self, frame: Frame) -> list[dict[str, object]]:
         """The rows of a moment, ready for JSON."""
-        now = self._viewer.clock
-        self._wanted = {name: kept for name, kept in self._wanted.items() if kept[1] > now}
-        reader = Reader(frame, self._viewer.bench.subject.source, self._scene.options)
-        wanted = {name: value for name, (value, _) in self._wanted.items()}
-        self._rows = [row for row in self._contents.rows(reader, wanted) if row.look != "tools"]
-        for name in self._contents.arrived:
-            self._wanted.pop(name, None)
-        self._contents.arrived.clear()
-        for line in self._contents.troubles:
-            self._viewer.say(line)
-        self._contents.troubles.clear()
+        self._rows = [row for row in self.shown(frame) if row.look != "tools"]
         return [_row(row) for row in self._rows]
 
     # ---- what is asked for
 
-    def set(self, name: object, value: object, *, held: bool = False) -> None:
-        """Set a control; what one hand does until :meth:`release` is one edit."""
-        item = next((one for one in _items(self._rows) if one.name == name), None)
+    def ask(self, name: object, value: object, *, held: bool = False) -> None:
+        """Set a control by its name; what one hand does until :meth:`let_go` is one edit.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no such control in this cell.
+        ScalarvizError
+            It does not take the value, or the run does not take the edit.
+        """
+        items = list(_items(self._rows))
+        item = next((one for one in items if one.name == name), None)
         if item is None:
             raise UnknownNameError(
-                f"no control {str(name)[:60]!r} here; there are {listing(one.name for one in _items(self._rows))}"
+                f"no control {str(name)[:60]!r} here; there are {listing(one.name for one in items)}"
             )
-        if held and not self._gesture:
-            self._gesture = f"cell {next(_gestures)}"
-            self._viewer.hold()
-        control = item.control
-        taken = item.value if isinstance(control, Button) else control.taken(_given(control, value))
-        if item.stops and taken not in item.stops:
-            raise InputError(f"{item.name}: got {taken!r:.60}; allowed: {listing(item.stops)}")
-        until = self._viewer.clock + (float("inf") if self._gesture else WAITS)
-        edit = control.change(taken, Reader(self._viewer.shown, self._viewer.bench.subject.source, self._scene.options))
-        if taken is not None and not isinstance(control, Button):
-            self._wanted[item.name] = taken, until
-        elif item.part_of:
-            self._wanted[item.part_of] = item.value, until
-        if edit is not None:
-            self._viewer.change(edit, self._gesture)
-
-    def release(self) -> None:
-        """The hand is open: training goes on."""
-        if self._gesture:
-            self._gesture = ""
-            until = self._viewer.clock + WAITS
-            self._wanted = {name: (value, min(kept, until)) for name, (value, kept) in self._wanted.items()}
-            self._viewer.release_hold()
-
-    # ---- what is no edit (see Contents)
-
-    def copy(self, words: str) -> None:
-        """Nothing: there is no clipboard here."""
+        self.set(item, None if isinstance(item.control, Button) else _given(item.control, value), held=held)
 
 
 def names_of(scene: Scene) -> set[str]:

@@ -2,6 +2,6 @@
 
 Open `sketch` first: a picture is a list of shapes, texts and images. `painter` gives that list to OpenGL, `svg` writes
 it as text; `figure` is a drawing with a size of its own. `text` measures and prints numbers, `equation` those that have
-to be true together, `theme` and `maps` say which colours there are, `places` divides the canvas. Nothing here knows
-what is shown.
+to be true together, `theme` and `maps` say which colours there are, `places` divides the canvas, `widgets`
+are what a hand presses, slides and types into. Nothing here knows what is shown.
 """

@@ -7,12 +7,15 @@ ones in a block at the bottom; where neither has room, what a scene is all about
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import InputError, shown
 from ...run.scene.scene import SIDES
-from .sketch import Box
+from .sketch import Box, meet
 
 MARGIN = 24
 COLUMN = 304  # width of the side column
@@ -46,29 +49,14 @@ _COLUMN_FROM, _COLUMN_FROM_PRESENTER = 920, 800  # logical width of a picture th
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A panel that is to stand beside the cubes.
-
-    Attributes
-    ----------
-    name : str
-    height : float
-        With its title.
-    most : float
-        A panel whose `most` is larger grows into the room that is left in a column, up to that.
-    worth : int
-        Where a narrow picture has room for some only, those of higher worth are kept.
-    first : bool
-        Kept before all others; in a narrow picture it stands beside them.
-    wide : bool
-        Read from left to right: small beside the cubes it has half of the picture's width.
-    """
+    """A panel that is to stand beside the cubes."""
 
     name: str
-    height: float
-    most: float = 0.0
-    worth: int = 0
-    first: bool = False
-    wide: bool = False
+    height: float  # with its title
+    most: float = 0.0  # where it is larger, the panel grows into the room that is left in a column, up to that
+    worth: int = 0  # where a narrow picture has room for some only, those of higher worth are kept
+    first: bool = False  # kept before all others; in a narrow picture it stands beside them
+    wide: bool = False  # read from left to right: small beside the cubes it has half of the picture's width
 
     @property
     def grows(self) -> bool:
@@ -78,56 +66,24 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The boxes of one picture.
+    """The boxes of one picture; None where there is no room."""
 
-    Attributes
-    ----------
-    size : tuple of float
-        Logical width and height.
-    scale : float
-        Output pixels per logical pixel.
-    scene : Box
-        Cubes and what stands around them.
-    hud, strip : Box or None
-        The two lines above, the legends below; None where there is no room.
-    panels : dict of str to Box
-        Those that were asked for, as far as they fit.
-    keys : float or None
-        Baseline of the line of keys.
-    left_out : tuple of str
-        Panels for which there is no room.
-    more : Box or None
-        Where a line can say so; None where no panel stands.
-    time : Box or None
-        The time bar.
-    legend : Box or None
-        Legends at the foot of the column; None where they stand in the strip.
-    limit : float or None
-        Where words end because something lies over the picture from there on; None: at the end of the scene.
-    """
-
-    size: tuple[float, float]
-    scale: float
-    scene: Box
-    hud: Box | None
-    strip: Box | None
-    panels: dict[str, Box]
-    keys: float | None = None
-    left_out: tuple[str, ...] = ()
-    more: Box | None = None
-    time: Box | None = None
-    legend: Box | None = None
-    limit: float | None = None
+    size: tuple[float, float]  # logical width and height
+    scale: float  # output pixels per logical pixel
+    scene: Box  # cubes and what stands around them
+    hud: Box | None  # the two lines above
+    strip: Box | None  # the legends below
+    panels: dict[str, Box]  # those that were asked for, as far as they fit
+    keys: float | None = None  # baseline of the line of keys
+    left_out: tuple[str, ...] = ()  # panels for which there is no room
+    more: Box | None = None  # where a line can say so; None where no panel stands
+    time: Box | None = None  # the time bar
+    legend: Box | None = None  # legends at the foot of the column; None where they stand in the strip
+    limit: float | None = None  # where words end because something lies over the picture from there on
 
 
 def check_size(size: tuple[int, int]) -> tuple[int, int]:
-    """`size` as two ints.
-
-    Raises
-    ------
-    InputError
-        If it is not two whole numbers within `SIDES`.
-    """
+    """`size` as two ints; an InputError where it is not two whole numbers within `SIDES`."""
     try:
         width, height = (int(n) for n in size)
         exact = (width, height) == tuple(size)
@@ -334,3 +290,109 @@ def _place_block(
         x = MARGIN + (COLUMN + GAP if left else 0)
         panels[beside.name] = (x, y, width - MARGIN - x, height)
     return panels
+
+
+# ---- Panels over the scene: in its upper right corner, above the cubes, or beside a stage or a unit.
+
+GROUND = 8.0
+"""How far the ground of a panel over the scene reaches beyond it."""
+_AWAY = 14.0
+_SHARE, _SHARE_HIGH = 0.5, 0.85  # of the scene's sides that panels in the corner may take
+_ABOVE, _CUBES = 0.6, 110.0  # of its height that those above the cubes may take, and the pixels that are the cubes' own
+
+
+def corner_boxes(sizes: Mapping[str, tuple[float, float]], scene: Box) -> dict[str, Box]:
+    """One below the other in the upper right corner; those for which there is no room have none."""
+    x, y, width, height = scene
+    found, top = dict[str, Box](), y + GROUND
+    for name, (wide, high) in sizes.items():
+        if wide <= _SHARE * width and top + high <= y + _SHARE_HIGH * height:
+            found[name] = (x + width - wide - 2 * GROUND, top, wide, high)
+            top += high + 3 * GROUND
+    return found
+
+
+def top_boxes(heights: Mapping[str, float], scene: Box) -> tuple[dict[str, Box], Box]:
+    """Above the cubes, one below the other, and what is left of the scene; none where too little would be left."""
+    (x, y, width, height), found = scene, dict[str, Box]()
+    room = width - 2 * (MARGIN + GROUND)
+    for name, wanted in heights.items():
+        high = min(wanted, _ABOVE * height / len(heights))
+        if room >= COLUMN and height - high >= _CUBES:
+            found[name] = (x + MARGIN + GROUND, y + GROUND, room, high)
+            y, height = y + high + 3 * GROUND, height - high - 3 * GROUND
+    return found, (x, y, width, height)
+
+
+def beside_box(ends: NDArray[np.float64], size: tuple[float, float], scene: Box, taken: Sequence[Box]) -> Box | None:
+    """Right of `ends`, the leftmost and rightmost pixel of something, or left of it, and on no box that is `taken`."""
+    (wide, high), (x, y, width, height), m = size, scene, GROUND
+    if wide + 2 * m > width or high + 2 * m > 0.5 * height:  # it would hide what it explains
+        return None
+    (first, before), (last, behind) = ends.tolist()
+    for left, middle in ((last + _AWAY, behind), (first - _AWAY - wide, before)):
+        edges = [top for _, t, _, h in taken for top in (t + h + 2 * m + 1, t - high - 2 * m - 1)]
+        tops = [min(max(edge, y + m), y + height - high - m) for edge in (middle - high / 2, *edges)]
+        for top in sorted(tops, key=lambda top: abs(top - middle + high / 2)):  # the nearest one
+            free = not any(meet((left, top, wide, high), other, 2 * m) for other in taken)
+            if free and x + m <= left <= x + width - wide - m:
+                return left, top, wide, high
+    return None
+
+
+# ---- Where the panel of controls stands: over the side column, so that no cube moves; without one where no cube is.
+
+LEAST = 280.0
+"""Width of the panel of controls: narrower, and its lists would be cut."""
+_WIDE, _EDGE = COLUMN + 24.0, 12.0
+_BLOCK_LEAST = 230.0
+_AIR = 8.0  # between the cubes and the panel
+
+
+def over_column(places: Places, column: Box | None) -> Box | None:
+    """Over the side column, or over the block of panels below an upright picture; None where there is neither."""
+    width, height = places.size
+    if column is not None:
+        return column[0] - _EDGE, _EDGE, _WIDE, height - 2 * _EDGE
+    if not places.panels:
+        return None
+    top = min(box[1] for box in places.panels.values()) - _EDGE
+    if top < places.scene[1] + places.scene[3] - _EDGE:  # they stand beside the cubes, which would be covered
+        return None
+    high = height - _EDGE - top
+    wide = min(width - 2 * _EDGE, 1.4 * _WIDE)
+    return (width - _EDGE - wide, top, wide, high) if high >= _BLOCK_LEAST else None
+
+
+def beside_cubes(places: Places, right: float) -> Box | None:
+    """At the right of the last cube, over chips and legends; None where that is too narrow."""
+    width, height = places.size
+    left = max(right + _AIR, width - _EDGE - _WIDE)
+    wide = width - _EDGE - left
+    return None if wide < LEAST else (left, _EDGE, wide, height - 2 * _EDGE)
+
+
+def at_the_edge(places: Places) -> Box:
+    """At the right edge of a picture whose scene makes room for it."""
+    width, height = places.size
+    edge = min(_EDGE, width * 0.02)
+    wide = min(LEAST, width - 2 * edge)
+    return width - edge - wide, edge, wide, height - 2 * edge
+
+
+def narrowed(places: Places) -> Places:
+    """The same picture with all that stands beside the panel, the cubes too, in the room that it leaves."""
+    limit = at_the_edge(places)[0] - _AIR
+    x, y, wide, high = places.scene
+    scene = (min(x, 4.0), y, max(min(wide, limit - min(x, 4.0)), 1.0), high)
+    return replace(written_beside(places, limit), scene=scene, panels={})
+
+
+def written_beside(places: Places, limit: float) -> Places:
+    """The same picture with all words and legends left of `limit`; cubes stay where they are."""
+
+    def cut(box: Box | None) -> Box | None:
+        wide = 0.0 if box is None else min(box[2], limit - box[0])
+        return None if box is None or wide < 2 * MARGIN else (box[0], box[1], wide, box[3])
+
+    return replace(places, hud=cut(places.hud), strip=cut(places.strip), time=cut(places.time), limit=limit)

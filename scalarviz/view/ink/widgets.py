@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .axes import Axes
+from .axes import Axes, spaced
 from .places import LABEL, TITLE
-from .sketch import Box, Sketch, holds
+from .sketch import Box, Colour, Sketch, holds
 from .text import MINUS, measure
 from .theme import Theme, mixed
 
@@ -27,7 +28,7 @@ def button(
 ) -> None:
     """A button with its words, or empty for a sign; `lit` under the pointer, `down` while it is pressed."""
     x, y, width, high = box
-    fill = mixed(theme.text3, theme.panel, 0.45 if down else 0.30 if lit else 0.14)
+    fill = shade(theme, 0.45 if down else 0.30 if lit else 0.14)
     sketch.rect(*box, radius=5, fill=fill, stroke=theme.flow if lit else theme.border)
     if key:
         air = (width - measure(words, LABEL) - measure(key, LABEL, True)) / 2
@@ -98,20 +99,17 @@ def knob(sketch: Sketch, x: float, y: float, theme: Theme, *, on: bool, over: bo
     sketch.disc(middle, y + HIGH / 2, HIGH / 2 - 2.5, "#ffffff" if on else theme.text2)
 
 
+def switch(sketch: Sketch, box: Box, theme: Theme, word: str, *, on: bool, over: bool) -> None:
+    """A word at the left of a box and its switch at the right."""
+    x, y, width, high = box
+    middle, colour = y + high / 2, theme.text1 if on or over else theme.text2
+    sketch.text(x, middle + 4.5, word, LABEL, colour)
+    knob(sketch, x + width - WIDE, middle - HIGH / 2, theme, on=on, over=over)
+
+
 @dataclass(slots=True)
 class Toggle:
-    """One of them.
-
-    Attributes
-    ----------
-    word : str
-        Left of the switch; empty where something else says what it is.
-    on : bool
-    over : bool
-        Whether the pointer is on it.
-    box : Box or None
-        Where it stands, its word included; None: nowhere.
-    """
+    """A switch of a panel: its word, empty where something else says what it is, and where it was drawn last."""
 
     word: str
     on: bool = False
@@ -120,7 +118,7 @@ class Toggle:
 
     @property
     def width(self) -> float:
-        """Logical pixels."""
+        """With its word."""
         return WIDE + (measure(self.word, LABEL) + _AIR if self.word else 0.0)
 
     def draw(self, sketch: Sketch, right: float, baseline: float, theme: Theme) -> None:
@@ -135,35 +133,19 @@ class Toggle:
         return holds(self.box, point)
 
 
-# ---- `AxisSwitch`: the word beside a curve that says how its axis is divided, and by a click divides it otherwise.
-
 _PAD, END = 7.0, 6.0
 """Beside the word, and what a curve leaves at its right for the disc at its end."""
 
 
 @dataclass(slots=True)
 class AxisSwitch:
-    """Logarithmic or linear.
+    """The word beside a curve that says how its axis is divided, and by a click divides it otherwise."""
 
-    Attributes
-    ----------
-    touched : bool
-        Whether there is a hand: without one it does not look like a switch.
-    linear : bool
-        Whether linear is wished; without the wish it is logarithmic where the numbers allow it.
-    over : bool
-        Whether the pointer is on it.
-    box : Box or None
-        Where it stands; None where a click would change nothing.
-    axes : Axes or None
-        The plot as it was drawn last: steps across.
-    """
-
-    touched: bool = False
-    linear: bool = False
+    touched: bool = False  # whether there is a hand: without one it does not look like a switch
+    linear: bool = False  # whether linear is wished; else it is logarithmic where the numbers allow it
     over: bool = False
-    box: Box | None = None
-    axes: Axes | None = None
+    box: Box | None = None  # None where a click would change nothing
+    axes: Axes | None = None  # the plot as it was drawn last: steps across
 
     def draw(self, sketch: Sketch, right: float, baseline: float, theme: Theme, *, log: bool, free: bool) -> None:
         """The word, ending at `right`: what the axis is; `free` says whether it could be the other."""
@@ -193,20 +175,105 @@ class AxisSwitch:
         return round(self.axes.across.low + share * (self.axes.across.high - self.axes.across.low))
 
 
-# ---- A number that is being typed
+# ---- A value on a track, and one of several
+
+LINE = 28.0
+"""Height of a line of choices, and of a button in a row."""
+SMALL = 12
+"""Size of type below a track and below a button."""
+KNOB, TRACK = 8.0, 4.0
+
+
+def shade(theme: Theme, share: float) -> tuple[float, float, float]:
+    """What lies below words that can be pressed."""
+    return mixed(theme.text3, theme.panel, share)
+
+
+def track_of(box: Box) -> tuple[float, float, float]:
+    """Left end, right end and height of the track of a slider in a box."""
+    return box[0] + 1, box[0] + box[2] - 1, box[1] + 14.0
+
+
+def slider(
+    sketch: Sketch,
+    box: Box,
+    theme: Theme,
+    share: float,
+    usual: float | None = None,
+    ticks: Sequence[tuple[float, str]] = (),
+    *,
+    near: bool = False,
+) -> None:
+    """A knob at a `share` of its track, with a mark at the `usual` one and words below, as far as they have room."""
+    left, right, y = track_of(box)
+    first = [*ticks[:1], *ticks[:0:-1][:1], *ticks[1:-1]]  # both ends before those between
+    places = [left + (right - left) * place for place, _ in first]
+    widths = (measure(words, SMALL) for _, words in first)
+    begins = spaced(zip(places, widths, strict=True), (left, right), 4.0)
+    for (_, words), tick, begin in zip(first, places, begins, strict=True):
+        sketch.line((tick, y + 9), (tick, y + 13), theme.text3)
+        if begin is not None:
+            sketch.text(begin, y + 25, words, SMALL, theme.text3)
+    at = left + (right - left) * share
+    sketch.lines([(left, y)], [(right, y)], theme.border, TRACK, round_ends=True)
+    sketch.lines([(left, y)], [(at, y)], theme.text2, TRACK, round_ends=True)
+    if usual is not None:
+        middle = left + (right - left) * usual
+        sketch.disc(middle, y, TRACK / 2, theme.text1 if middle > at else theme.panel)
+    sketch.disc(min(max(at, left + KNOB - 2), right - KNOB + 2), y, KNOB + near, theme.text1)
+
+
+def choice_lines(words: Sequence[str], width: float) -> list[Sequence[str]]:
+    """Words in so many lines that none of them is cut."""
+    for count in range(1, len(words) + 1):
+        per = -(-len(words) // count)
+        lines = [words[k : k + per] for k in range(0, len(words), per)]
+        if all(sum(measure(word, LABEL, True) + 10 for word in line) <= width for line in lines):
+            break
+    return lines
+
+
+def choices(
+    sketch: Sketch, box: Box, theme: Theme, words: Sequence[str], chosen: int = -1, over: int | str = -1
+) -> list[Box]:
+    """A list side by side, each choice as wide as its word and an equal part of what is left; returns their boxes."""
+    x, top, width, _ = box
+    sketch.rect(*box, radius=5, fill=theme.panel, stroke=theme.border)
+    cells: list[Box] = []
+    for number, line in enumerate(choice_lines(words, width)):
+        wide = [measure(word, LABEL, True) for word in line]
+        left, y, air = x, top + number * LINE, (width - sum(wide)) / len(line)
+        for word, own in zip(line, wide, strict=True):
+            now, lit = len(cells) == chosen, len(cells) == over
+            cells.append((left, y, own + air, LINE))
+            if now or lit:
+                fill = shade(theme, 0.5 if now else 0.16)
+                sketch.rect(left + 2, y + 2, own + air - 4, LINE - 4, radius=4, fill=fill)
+            colour = theme.text1 if now or lit else theme.text2
+            sketch.text(left + (own + air) / 2, y + 19, word, LABEL, colour, bold=now, anchor="middle")
+            left += own + air
+    return cells
+
+
+def dashed(sketch: Sketch, box: Box, colour: Colour) -> None:
+    """The outline of something that may come here, or has just been taken away."""
+    x, y, width, high = box
+    ring = [(x, y), (x + width, y), (x + width, y + high), (x, y + high), (x, y)]
+    sketch.polyline(ring, colour, 1.2, dash=(5, 3))
+
+
+def focus_ring(sketch: Sketch, box: Box, theme: Theme) -> None:
+    """Where keys go."""
+    x, y, width, high = box
+    sketch.rect(x - 3, y - 3, width + 6, high + 6, stroke=theme.selection, border=2.0, radius=8)
+
 
 LONGEST = 24
 ALLOWED = "0123456789.-+eE"
 
 
 class Entry:
-    """Digits, minus, point and e; what else is typed is not taken.
-
-    Attributes
-    ----------
-    text : str
-        What was typed so far.
-    """
+    """A number that is being typed: digits, minus, point and e; what else is typed is not taken."""
 
     def __init__(self, what: str = "") -> None:
         self.what, self.text = what, ""

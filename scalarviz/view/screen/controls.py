@@ -1,25 +1,28 @@
-"""`ControlsPanel`: the panel as it is drawn and asked. What a hand wants is a `Wish`; it does nothing by itself."""
+"""`ControlsPanel`: the panel of controls as it is drawn and asked. What a hand wants of it is a `Wish`.
+
+A row is drawn and lets its parts answer in one go: a spot has the name of an item; its value is a choice, or
+`TYPED` where a double click types a number.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from ...run.controls import Button, Segments, Slider, Switch
+from ..ink import widgets
 from ..ink.overlay import pointer_label, wrapped
-from ..ink.places import Wanted, stacked
-from ..ink.sketch import Box, Kept, Sketch, holds
-from ..ink.theme import Theme
-from .control_drawing import Touched, draw_bar, draw_carried, draw_ground, draw_row
-from .control_ring import Wish, beside, focused, further, pressed, turned, turned_far, value_at
-from .control_rows import PAD, Item, Placed, Row, Stood, stood
-
-Point = tuple[float, float]
+from ..ink.places import LABEL, Wanted, stacked
+from ..ink.sketch import Box, Does, Kept, Point, Sketch, Spot, holds, spot_at
+from ..ink.text import measure
+from ..ink.theme import Theme, mixed
+from ..ink.widgets import LINE, SMALL, choice_lines, shade
+from ..panels.drawer import cut
+from .control_rows import Item, Row, printed
 
 RESTS = 0.4
-"""Seconds that the pointer rests on a control before it is said what that does: what says so covers others."""
+"""Seconds that the pointer rests on a control before it is said what that does."""
 OPENS = 0.2
 """Seconds in which it slides in."""
 HEAD = 40.0
@@ -28,42 +31,45 @@ KEYS = ("Tab", "Space", "Enter", "Left", "Right", "Up", "Down")
 """Those that are its own while it is open."""
 FAR = ("Home", "End", "PageUp", "PageDown", "Delete", "Backspace")
 """Those that are its own too while a ring shows where keys go."""
+TYPED, SCROLLS = "typed", "scrolls"
+"""The value of a spot that shows a number, and the name of the bar's."""
+PAD = 12.0
+MOST_AIR = 18.0
+"""Logical pixels that are put between two rows at most, so that those that are seen fill their place."""
+GAP = 14.0
+ROWS_LEAST = 300.0
+"""Rows scroll rather than that the first panel goes, as long as so much of them is seen."""
 _TIP = 260.0
 _LOOSE = 14.0  # logical pixels from a layer's box within which it is not dragged out
 
 
-class ControlsPanel:
-    """One panel. `place` says where, `show` what it holds.
+class Wish(NamedTuple):
+    """What a hand wants of a control: a value, None for a button, or a field into which one is typed."""
 
-    Attributes
-    ----------
-    theme : Theme
-        May be set.
-    closes : str
-        The key that closes it, as its title says.
-    open : bool
-        Whether it is there.
-    hidden : bool
-        Whether it is left out of the picture for a moment, although it is open: while a still is taken.
-    box : Box or None
-        Where it stands when it is open; None: there is no place for it.
-    side : dict of str to Box
-        Where panels of the column stand in it, smaller.
-    """
+    what: Literal["set", "type"]
+    item: Item
+    value: Any = None
+    held: bool = False  # whether the hand goes on: all that it wants until it lets go is one edit
+
+
+class ControlsPanel:
+    """One panel. `place` says where, `show` what it holds; its theme may be set."""
 
     def __init__(self, theme: Theme) -> None:
-        self.theme, self.closes = theme, "P"
-        self.open = self.hidden = False
-        self.box: Box | None = None
-        self.side: dict[str, Box] = {}
+        self.theme, self.closes = theme, "P"  # the key that closes it, as its title says
+        self.open = False
+        self.hidden = False  # left out of the picture although it is open: while a still is taken
+        self.box: Box | None = None  # where it stands when it is open; None: there is no place for it
+        self.side: dict[str, Box] = {}  # where panels of the column stand in it, smaller
+        self.over: Does | None = None  # what is under the pointer
+        self.focus = self.held = ""  # the item that has the keys, and the one that the button went down on
         self._rows: tuple[Row, ...] = ()
         self._wanted: Sequence[Wanted] = ()
-        self._stood: list[Stood] = []
+        self._high: list[float] = []  # of each row
         self._height, self._first, self._slid = 0.0, 0, 0.0
-        self._on_bar = False  # whether a hand drags the bar that scrolls
+        self._on_bar = self._running = False  # whether a hand drags the bar that scrolls; whether time goes on
         self._turned = 0.0  # of the wheel, what is left of a whole notch
         self._carried: Point | None = None  # where that is what a hand drags out of its row
-        self._touched = Touched()
         self._ring = False  # whether a key was used: then it is shown where keys go
         self._pointer: Point | None = None
         self._rested, self._said = 0.0, False  # how long the pointer rests, and whether that was long enough
@@ -82,10 +88,10 @@ class ControlsPanel:
         return self.open and self.box is not None and self._slid < 1.0
 
     def toggle(self) -> None:
-        """Open or close it; keys go to what runs and pauses at first, and the rows that were seen are so again."""
+        """Open or close it; keys go to what runs and pauses at first."""
         self.open, self._slid, self._ring = not self.open, 0.0, False
         self.let_go()
-        self._touched, self._pointer = Touched(running=self._touched.running), None
+        self.over, self.focus, self._pointer = None, "", None
 
     def pass_time(self, seconds: float) -> None:
         """It slides in, and a pointer rests."""
@@ -101,63 +107,97 @@ class ControlsPanel:
 
     def show(self, rows: Sequence[Row], *, running: bool) -> bool:
         """What it holds at this moment; returns whether that is something else than before."""
-        new = tuple(rows)
-        before = self._rows, self._touched, self._said
-        if new != self._rows:
-            self._rows = new
-            self._lay_out()
-        self._touch(running=running)
+        before = self._look, self._said
+        self._running = running
         self._said = self._pointer is not None and self._rested >= RESTS
-        return before != (self._rows, self._touched, self._said)
+        if tuple(rows) != self._rows:
+            self._rows = tuple(rows)
+            self._lay_out()
+        return before != (self._look, self._said)
 
     def _lay_out(self) -> None:
-        if self.box is None:
-            self._stood, self.side = [], {}
-            return
-        inner = _inner(self.box)
-        self._stood = stood(self._rows, inner)
-        total = sum(one.box[3] for one in self._stood)
-        self._height, self.side = shared(inner, total, self._wanted)
-        self._first = min(self._first, self._most_first())
-
-    def _most_first(self) -> int:
-        return most_first(self._stood, self._height)
+        self._high, self.side = [], {}
+        if self.box is not None:
+            inner = _inner(self.box)
+            self._high = [_height(row, inner[2]) for row in self._rows]
+            self._height, self.side = shared(inner, sum(self._high), self._wanted)
+            self._first = min(self._first, self._most_first)
 
     @property
-    def _seen(self) -> list[Stood]:
-        """Rows that are seen, whole, where they stand now."""
-        return [] if self.box is None else seen(self._stood, self._first, _inner(self.box), self._height)
+    def _most_first(self) -> int:
+        """The row that is the first one seen when the last one is seen whole."""
+        room = self._height + 0.5
+        for number in range(len(self._high) - 1, -1, -1):
+            room -= self._high[number]
+            if room < 0:
+                return number + 1
+        return 0
+
+    @property
+    def _last(self) -> int:
+        """One after the last row that is seen: whole ones only."""
+        room, last = self._height + 0.5, self._first
+        while last < len(self._high) and room >= self._high[last]:
+            room, last = room - self._high[last], last + 1
+        if last > self._first and self._rows[last - 1].look == "rule":  # it parts nothing there
+            last -= 1
+        return last
 
     # ---- what it looks like
+
+    @property
+    def _look(self) -> tuple[object, ...]:
+        """All that the picture depends on."""
+        ring = self.focus if self._ring else ""
+        hand = self.held, self._on_bar, self._carried is not None, self._running
+        return self._rows, self.over, ring, hand, self._first, self._slid, self.box, self.theme.name
 
     def sketch(self) -> Sketch | None:
         """The panel, None where it is not to be seen."""
         if not self.open or self.hidden or self.box is None:
             return None
-        now = (self._rows, self._touched, self._ring, self._first, self._slid, self.box, self.theme.name)
-        return self._drawn.of(now, self._painted)
+        return self._drawn.of(self._look, self._painted)
 
     def _painted(self) -> Sketch:
         assert self.box is not None
-        sketch, kept = Sketch(), self.box
-        away = (1.0 - self._slid) ** 3 * (kept[2] + PAD)
-        self.box = (kept[0] + away, *kept[1:])
-        draw_ground(sketch, self.box, self.theme, self.closes)
-        touched = self._touched if self._ring else _without_ring(self._touched)
-        seen = self._seen
-        for one in seen:
-            draw_row(sketch, one, self.theme, touched)
-        if len(seen) < len(self._stood):
-            total = sum(one.box[3] for one in self._stood)
-            above = sum(one.box[3] for one in self._stood[: self._first])
-            here = sum(one.box[3] for one in seen)
-            draw_bar(sketch, self._bar(), self.theme, above / total, (above + here) / total, held=self._on_bar)
+        sketch, theme, (x, y, width, high) = Sketch(), self.theme, self.box
+        x += (1.0 - self._slid) ** 3 * (width + PAD)
+        sketch.rect(x, y, width, high, radius=8, fill=theme.panel, stroke=theme.border)
+        sketch.text(x + PAD, y + 24, "controls", 16, theme.text1, bold=True)
+        right = x + width - PAD
+        sketch.text(right, y + 24, "closes", LABEL, theme.text3, anchor="right")
+        right -= measure("closes", LABEL) + 7
+        sketch.text(right, y + 24, self.closes, LABEL, theme.text1, bold=True, anchor="right")
+        self._draw_rows(sketch, _inner((x, y, width, high)))
         if self.side and self.stands:
             top = min(box[1] for box in self.side.values()) - 7
-            sketch.line((self.box[0] + PAD, top), (self.box[0] + self.box[2] - PAD, top), self.theme.border)
-        self.box = kept
+            sketch.line((x + PAD, top), (x + width - PAD, top), theme.border)
         return sketch
 
+    def _draw_rows(self, sketch: Sketch, inner: Box) -> None:
+        (x, y, width, _), first, last, every = inner, self._first, self._last, len(self._rows)
+        own = sum(self._high[first:last])
+        spread = last - first < every and last - first > 1
+        air = min((self._height - own) / (last - first - 1), MOST_AIR) if spread else 0.0
+        for row, high in zip(self._rows[first:last], self._high[first:last], strict=True):
+            box, begin = (x, y, width, high), len(sketch.spots)
+            _DRAWN[row.look](self, sketch, row, box)
+            for spot in sketch.spots[begin:]:
+                if self._ring and spot.name == self.focus and spot.value == "":
+                    # of a slider also around its label and the words below it, which it would cross
+                    around = (x, y - 1, width, high - 5) if row.look == "slider" else spot.box
+                    widgets.focus_ring(sketch, around, self.theme)
+            y += high + max(air, 0.0)
+        if last - first < every:
+            total, above = sum(self._high), sum(self._high[:first])
+            left, top, wide, long = self._bar
+            share, start = own / total, above / total
+            sketch.rect(left, top, wide, long, radius=wide / 2, fill=self.theme.border)
+            colour = self.theme.text1 if self._on_bar else self.theme.text3
+            sketch.rect(left, top + long * start, wide, max(long * share, 8.0), radius=wide / 2, fill=colour)
+            sketch.spot((left - 2, top, PAD, long), SCROLLS)
+
+    @property
     def _bar(self) -> Box:
         """Where the bar stands that says which rows are seen."""
         assert self.box is not None
@@ -166,12 +206,12 @@ class ControlsPanel:
 
     def label(self, size: tuple[float, float]) -> list[Sketch]:
         """What stands beside the pointer: what the control does, and what else changes the same."""
-        if self._carried is not None and not self.hidden:
-            return self._in_hand(self._carried, size)
-        part = self._part(self._touched.over)
-        if part is None or self._pointer is None or self._touched.held or self.hidden or not self._said:
+        item = self.item(self.held)
+        if self._carried is not None and not self.hidden and item is not None and item.out is not None:
+            return self._in_hand(self._carried, item, item.out, size)
+        item = self.item(self.over[0] if self.over else "")
+        if item is None or self._pointer is None or self.held or self.hidden or not self._said:
             return []
-        item = part.item
         ways = [f"key {item.keys}"] * bool(item.keys) + [item.control.flag] * bool(item.control.flag)
         ways += ["double click types it"] * item.typed
         more = wrapped(item.control.does, _TIP) + ["  \N{MIDDLE DOT}  ".join(ways)] * bool(ways)
@@ -179,18 +219,37 @@ class ControlsPanel:
             more.append(f"{'dragged out of its row' if item.typed else 'Delete, with the ring here,'} takes it away")
         return [pointer_label(self._pointer, size, item.name, item.shown, more, self.theme)]
 
-    def _in_hand(self, at: Point, size: tuple[float, float]) -> list[Sketch]:
+    def _in_hand(self, at: Point, item: Item, out: Item, size: tuple[float, float]) -> list[Sketch]:
         """What is dragged out, at the pointer, and what letting go would do."""
-        part = self._part(self._touched.held)
-        if part is None or part.item.out is None:
-            return []
-        sketch = Sketch()
-        draw_carried(sketch, at, part.item.shown, self.theme)
-        words = wrapped(part.item.out.control.does, _TIP)
-        below = (at[0], at[1] + 14)
-        return [sketch, pointer_label(below, size, part.item.out.name, "let go", words, self.theme)]
+        sketch, wide = Sketch(), max(measure(item.shown, LABEL, True) + 24, 56.0)
+        box = (at[0] - wide / 2, at[1] - LINE / 2, wide, LINE)
+        sketch.rect(*box, radius=5, fill=shade(self.theme, 0.3), stroke=self.theme.text2)
+        sketch.text(at[0], box[1] + 19, item.shown, LABEL, self.theme.text1, bold=True, anchor="middle")
+        words = wrapped(out.control.does, _TIP)
+        return [sketch, pointer_label((at[0], at[1] + 14), size, out.name, "let go", words, self.theme)]
 
     # ---- the pointer, in logical pixels
+
+    @property
+    def spots(self) -> Sequence[Spot]:
+        """What answers to a pointer now."""
+        sketch = self.sketch()
+        return () if sketch is None else sketch.spots
+
+    def spot(self, name: str) -> Spot | None:
+        """The spot of an item that is seen."""
+        return next((spot for spot in self.spots if spot.name == name and spot.value == ""), None)
+
+    def item(self, name: str) -> Item | None:
+        """One that it holds, by its name."""
+        every = (one for row in self._rows for one in (*row.items, *row.middles, *filter(None, (row.typed,))))
+        return next((one for one in every if one.name == name), None) if name else None
+
+    def _at(self, at: Point | None) -> tuple[Spot, Item] | tuple[None, None]:
+        """What stands at a point to be pressed."""
+        spot = spot_at(self.spots, at)
+        item = None if spot is None or spot.value == TYPED else self.item(spot.name)
+        return (None, None) if spot is None or item is None else (spot, item)
 
     def covers(self, at: Point) -> bool:
         """Whether a point is on it, or on a panel of the column that stands in it."""
@@ -198,71 +257,59 @@ class ControlsPanel:
 
     def owns(self, at: Point) -> bool:
         """Whether a point is on it, and not on a panel of the column that stands in it."""
-        if not self.covers(at):
-            return False
-        return not (self.stands and any(holds(box, at) for box in self.side.values()))
+        return self.covers(at) and not (self.stands and any(holds(box, at) for box in self.side.values()))
 
     def hover(self, at: Point | None) -> bool:
         """The pointer is over a point (None: elsewhere); returns whether the picture changes."""
-        before, pointer = self._touched, self._pointer
-        part = None if at is None else self._at(at)
-        cell = -1 if part is None or at is None else _cell(part, at)
-        self._touch(over="" if part is None else part.item.name, cell=cell)
-        self._pointer = at if part is not None else None
-        if self._touched.over != before.over or part is None:
+        before, pointer = self.over, self._pointer
+        spot, _ = self._at(at)
+        self.over, self._pointer = (None, None) if spot is None else (spot.does, at)
+        if spot is None or before is None or spot.name != before[0]:
             self._rested, self._said = 0.0, False
-        return before != self._touched or (pointer != self._pointer and part is not None)
+        return before != self.over or pointer != self._pointer
 
     def press(self, at: Point) -> Wish | None:
         """A button went down on it."""
-        part, self._on_bar = self._at(at), self._over_bar(at)
-        self._touch(held="" if part is None else part.item.name)
+        spot, item = self._at(at)
+        bar = spot_at(self.spots, at)
+        self._on_bar = bar is not None and bar.name == SCROLLS
         self._ring = self._said = False
         self._rested = -math.inf  # who clicks knows what it does, until something else is pointed at
-        if part is None:
-            return None
-        self._touch(focus=part.item.name)
-        if isinstance(part.item.control, Slider) and part.item.out is None:
-            return Wish("set", part.item, value_at(part, at[0]), held=True)
-        return None
+        self.held = "" if item is None else item.name
+        self.focus = self.held or self.focus
+        return self._slid_to(spot, item, at)
 
     def drag(self, at: Point) -> Wish | None:
         """The pointer moved with the button held."""
         if self._on_bar:
-            _, top, _, high = self._bar()
-            self._first = round(min(max((at[1] - top) / max(high, 1.0), 0.0), 1.0) * self._most_first())
-        part = self._part(self._touched.held)
-        if part is not None and part.item.out is not None:
-            away = not holds(_around(part.box), at)
-            self._carried = at if away else None
-            self._touch(out=part.item.out.name if away else "")
+            _, top, _, high = self._bar
+            self._first = round(min(max((at[1] - top) / max(high, 1.0), 0.0), 1.0) * self._most_first)
+        spot, item = self.spot(self.held), self.item(self.held)
+        if spot is not None and item is not None and item.out is not None:
+            self._carried = None if holds(spot.box, at, _LOOSE) else at
+        return self._slid_to(spot, item, at)
+
+    def _slid_to(self, spot: Spot | None, item: Item | None, at: Point) -> Wish | None:
+        """Where a hand has a slider."""
+        if spot is None or item is None or item.out is not None or not isinstance(item.control, Slider):
             return None
-        if part is None or not isinstance(part.item.control, Slider):
-            return None
-        return Wish("set", part.item, value_at(part, at[0]), held=True)
+        return Wish("set", item, item.at(spot.box, at[0]), held=True)
 
     def release(self, at: Point) -> Wish | None:
         """The button went up: what it is over is meant, if it went down there too."""
-        held, part, carried = self._part(self._touched.held), self._at(at), self._carried is not None
-        name = self._touched.held
+        held, (spot, item), carried = self.item(self.held), self._at(at), self.carries
         self.let_go()
-        if carried and held is not None and held.item.out is not None:
-            return Wish("set", held.item.out)
-        if part is None or part.item.name != name:
+        if carried and held is not None and held.out is not None:
+            return Wish("set", held.out)
+        if spot is None or item is None or held is None or item.name != held.name:
             return None
-        control = part.item.control
-        if isinstance(control, Segments):
-            cell = _cell(part, at)
-            return None if cell < 0 else Wish("set", part.item, control.choices[cell])
-        if isinstance(control, Switch):
-            return Wish("set", part.item, part.item.value is not True)
-        return Wish("set", part.item) if isinstance(control, Button) else None
+        if isinstance(item.control, Segments):
+            return Wish("set", item, item.control.choices[spot.value]) if isinstance(spot.value, int) else None
+        return _pressed(item)
 
     def let_go(self) -> bool:
-        """What is held is not held any more, and nothing comes of it; returns whether something was dragged out."""
-        carried = self._carried is not None
-        self._touch(held="", out="")
-        self._on_bar, self._carried = False, None
+        """Nothing comes of what is held; returns whether that was dragged out of its row."""
+        carried, self.held, self._on_bar, self._carried = self.carries, "", False, None
         return carried
 
     @property
@@ -270,25 +317,13 @@ class ControlsPanel:
         """Whether a hand has something out of its row."""
         return self._carried is not None
 
-    def _over_bar(self, at: Point) -> bool:
-        """Whether a point is on the bar that scrolls, or beside it at the edge, while there are more rows."""
-        if self.box is None or not self._most_first():
-            return False
-        x, y, _, high = self._bar()
-        return holds((x - 2, y, PAD, high), at)
-
     def number_at(self, at: Point) -> Item | None:
         """The item of which a number stands at a point, to be typed after a double click."""
-        for one in self._seen:
-            middle = next((part for part in one.parts if part.item in one.row.middles and holds(part.box, at)), None)
-            if middle is not None and self._at(at) == middle:
-                return middle.item
-            x, y, width, _ = one.box
-            item = one.row.typed or (one.row.items[0] if one.row.items else None)
-            where = (x, y, width / 3, 28.0) if one.row.typed else (x + width / 2, y, width / 2, 19.0)
-            if item is not None and item.typed and holds(where, at):
-                return item
-        return None
+        spot = spot_at(self.spots, at)
+        item = None if spot is None else self.item(spot.name)
+        if spot is None or item is None or not item.typed:
+            return None
+        return item if spot.value == TYPED or item.out is not None or isinstance(item.control, Segments) else None
 
     def scroll(self, notches: float) -> bool:
         """The wheel turned over it; returns whether there was more to see."""
@@ -296,63 +331,254 @@ class ControlsPanel:
         self._turned = self._turned + notches if self._turned * notches > 0 else notches
         whole = math.trunc(self._turned)  # a touch pad turns by parts of a notch
         self._turned -= whole
-        self._first = min(max(0, self._first - whole), self._most_first())
-        self._touch(over="", cell=-1)
+        self._first = min(max(0, self._first - whole), self._most_first)
+        self.over = None
         return before != self._first
 
-    # ---- keys
+    # ---- keys: a ring shows which item has them
 
     def key(self, name: str, *, shift: bool = False) -> Wish | bool:
         """A key: what is wanted by it, True if it only moved the ring, False if it is none of the panel's."""
-        known = name in KEYS or (self._ring and name in FAR)
-        if not known or not self._stood:
+        items = [item for row in self._rows for item in row.items]
+        if not items or not (name in KEYS or (self._ring and name in FAR)):
             return False
-        item = self._focused()
-        if name == "Tab":
-            shown, self._ring = self._ring, True  # the first one shows where it is
-            self._see(further(self._stood, item, -1 if shift else 1) if shown else item)
-            return True
+        usual = next((one for one in items if one.sign == "toggle_run"), items[0])
+        item = next((one for one in items if one.name == self.focus), usual)
         if name == "Space" and not self._ring:  # nothing shows that it would mean what was clicked last
             return False
-        self._ring = True
+        self.focus = item.name
+        shown, self._ring = self._ring, True
+        if name == "Tab":  # the first one shows where it is
+            by = 0 if not shown else -1 if shift else 1
+            return self._see(items[(items.index(item) + by) % len(items)])
+        if name == "Enter" and item.typed:
+            return Wish("type", item)
         if name in ("Space", "Enter"):
-            return pressed(item, name)
+            return _pressed(item) or True
         if name in ("Delete", "Backspace"):
             return True if item.out is None else Wish("set", item.out)
         if isinstance(item.control, Button):
-            self._see(beside(self._stood, item, name))
-            return True
-        value = turned(item, 1 if name in ("Right", "Up") else -1) if name in KEYS else turned_far(item, name)
+            return self._see(self._beside(item, name))
+        value = item.turned(1 if name in ("Right", "Up") else -1) if name in KEYS else item.turned_far(name)
         return True if value is None else Wish("set", item, value)
 
-    def _focused(self) -> Item:
-        """What has the keys; at first, and where that has gone, what runs and pauses."""
-        found = focused(self._stood, self._touched.focus)
-        self._touch(focus=found.name)
-        return found
+    def _beside(self, item: Item, key: str) -> Item:
+        """Where a key leads from a button: along its row, or to the row above or below; at an end nowhere."""
+        lines = [row.items for row in self._rows if row.items]
+        line = next(k for k, items in enumerate(lines) if item in items)
+        row, place, by = lines[line], lines[line].index(item), 1 if key in ("Right", "Down") else -1
+        if key in ("Left", "Right"):
+            return row[min(max(place + by, 0), len(row) - 1)]
+        if key in ("Up", "Down"):
+            return lines[line + by][0] if 0 <= line + by < len(lines) else item
+        return {"Home": row[0], "End": row[-1]}.get(key, item)
 
-    def _see(self, item: Item) -> None:
+    def _see(self, item: Item) -> bool:
         """Give it the keys, and scroll so that it is seen."""
-        self._touch(focus=item.name)
-        number = next(k for k, one in enumerate(self._stood) if item in one.row.items)
+        self.focus = item.name
+        number = next(k for k, row in enumerate(self._rows) if item in row.items)
         self._first = min(self._first, number)
-        while self._first < self._most_first() and all(item not in one.row.items for one in self._seen):
+        while self._last <= number and self._first < self._most_first:
             self._first += 1
+        return True
 
-    # ---- what is where
+    # ---- rows
 
-    def _touch(self, **changes: Any) -> None:
-        self._touched = replace(self._touched, **changes)
+    def _spot(self, sketch: Sketch, box: Box, item: Item, value: str | int = "") -> bool:
+        """A box answers for an item; returns whether the pointer is on it."""
+        sketch.spot(box, item.name, value, words=item.shown, tip=item.tip)
+        return self.over == (item.name, value)
 
-    def _at(self, at: Point) -> Placed | None:
-        return next((part for one in self._seen for part in one.parts if holds(part.box, at)), None)
+    def _head(self, sketch: Sketch, row: Row, box: Box, item: Item | None = None) -> None:
+        """Label and note at the left, the value of an item at the right."""
+        (x, y, width, _), theme = box, self.theme
+        sketch.text(x, y + 13, row.label, LABEL, theme.text2)
+        shown, taken = "" if item is None else item.shown, measure(row.label, LABEL) + 10
+        sketch.text(x + width, y + 13, shown, 15, theme.text1, bold=True, anchor="right")
+        if row.note and taken + measure(row.note, LABEL) + measure(shown, 15, True) + 8 <= width:
+            sketch.text(x + taken, y + 13, row.note, LABEL, theme.text3)
+        if item is not None and item.typed:
+            self._spot(sketch, (x + width / 2, y, width / 2, 19.0), item, TYPED)
 
-    def _part(self, name: str) -> Placed | None:
-        return next((part for one in self._seen for part in one.parts if name and part.item.name == name), None)
+    def _rule(self, sketch: Sketch, row: Row, box: Box) -> None:
+        sketch.line((box[0], box[1] + 5.5), (box[0] + box[2], box[1] + 5.5), self.theme.border)
+
+    def _tools(self, sketch: Sketch, row: Row, box: Box) -> None:
+        """Buttons with signs, their keys below; the middle one is wider."""
+        (x, y, width, _), theme, high = box, self.theme, 38.0
+        pitch = (width - _BETWEEN * (len(row.items) - 1) - 16) / len(row.items)
+        for k, item in enumerate(row.items):
+            wide = pitch + (16 if k == len(row.items) // 2 else 0)
+            own, main = (x, y, wide, high), item.sign == "toggle_run"
+            lit = self._spot(sketch, own, item)
+            fill = mixed(theme.text1, theme.panel, 1.0 if lit else 0.94) if main else shade(theme, 0.34 if lit else 0.2)
+            sketch.rect(*own, radius=6, fill=fill, stroke=None if main else theme.flow)
+            widgets.draw_sign(sketch, item.sign, own, theme.panel if main else theme.text1, running=self._running)
+            colour, key = theme.text1 if main else theme.text3, item.keys.partition(",")[0]
+            sketch.text(x + wide / 2, y + high + 16, key, SMALL, colour, bold=main, anchor="middle")
+            x += wide + _BETWEEN
+
+    def _slider(self, sketch: Sketch, row: Row, box: Box) -> None:
+        (item,), (x, y, width, _) = row.items, box
+        control, own = item.control, (x, y + 16, width, 30.0)
+        assert isinstance(control, Slider)
+        self._head(sketch, row, box, item)
+        self._spot(sketch, own, item)
+        near = self.held == item.name or (self.over is not None and self.over[0] == item.name)
+        share = control.share(float(item.value) if isinstance(item.value, int | float) else math.nan)
+        usual = None if control.usual is None else control.share(control.usual)
+        ticks = [(control.share(value), words) for value, words in item.ticks]
+        widgets.slider(sketch, own, self.theme, share, usual, ticks, near=near)
+
+    def _segments(self, sketch: Sketch, row: Row, box: Box) -> None:
+        (item,), (x, y, width, high), control = row.items, box, row.items[0].control
+        assert isinstance(control, Segments)
+        if _beside_label(row, width):
+            sketch.text(x, y + 19, row.label, LABEL, self.theme.text2)
+            wide = min(max(_in_one_line(item), 0.66 * width), width - measure(row.label, LABEL) - 14)
+            own = (x + width - wide, y, wide, LINE)
+        else:
+            self._head(sketch, row, box, item)
+            own = (x, y + _UNDER, width, high - _UNDER - 9)
+        self._spot(sketch, own, item)
+        over = self.over[1] if self.over is not None and self.over[0] == item.name else ""
+        chosen = control.choices.index(item.value) if item.value in control.choices else -1
+        words = [printed(one) for one in control.choices]
+        for k, cell in enumerate(widgets.choices(sketch, own, self.theme, words, chosen, over)):
+            sketch.spot(cell, item.name, k, words=str(control.choices[k]))
+
+    def _switches(self, sketch: Sketch, row: Row, box: Box) -> None:
+        """One, or two side by side."""
+        x, y, width, _ = box
+        wide = (width - _PAIR) / 2 if len(row.items) > 1 else width
+        for k, item in enumerate(row.items):
+            own = (x + k * (wide + _PAIR), y, wide, LINE)
+            lit = self._spot(sketch, own, item)
+            widgets.switch(sketch, own, self.theme, cut(item.name, wide - 44), on=item.value is True, over=lit)
+
+    def _buttons(self, sketch: Sketch, row: Row, box: Box) -> None:
+        """At the right of what they are about, or as wide as the panel where nothing is said of it."""
+        (x, y, width, high), theme = box, self.theme
+        if not _alone(row):
+            sketch.text(x, y + 19, row.label, LABEL, theme.text2)
+            sketch.text(x + measure(row.label, LABEL) + 10, y + 19, row.note, LABEL, theme.text1, bold=True)
+        if row.typed is not None:
+            self._spot(sketch, (x, y, width / 3, LINE), row.typed, TYPED)
+        right = x + width
+        for item in reversed(row.items):
+            wide = width if _alone(row) else _as_wide(item)
+            own = (right - wide, y + high - _HEIGHTS["buttons"], wide, LINE)
+            lit = self._spot(sketch, own, item)
+            words, down = cut(item.name, wide - 8, bold=True), item.name == self.held
+            widgets.button(sketch, own, theme, words, lit=lit, down=down)
+            right -= wide + _BETWEEN
+
+    def _layers(self, sketch: Sketch, row: Row, box: Box) -> None:
+        """Boxes in a row: inputs, a number between - and + for each layer, one that adds a layer, outputs."""
+        (x, y, width, _), theme, layers = box, self.theme, len(row.middles)
+        self._head(sketch, row, box)
+        y, held = y + _UNDER, self.item(self.held)
+        if layers == 0 or (width - 2 * _ENDS - _ADD) / layers >= _ROOMY:
+            for left, words in ((x, f"{row.ends[0]} in"), (x + width - _ENDS + 4, f"{row.ends[1]} out")):
+                sketch.rect(left, y, _ENDS - 4, LINE, radius=5, stroke=theme.border)
+                text = cut(words, _ENDS - 6)
+                sketch.text(left + (_ENDS - 4) / 2, y + 19, text, SMALL, theme.text3, anchor="middle")
+            x, width = x + _ENDS, width - 2 * _ENDS
+        adds = len(row.items) > 2 * layers
+        pitch = (width - (0.0 if not adds else width if layers == 0 else _ADD)) / max(layers, 1)
+        for k, item in enumerate(row.middles):
+            own = (x + k * pitch + 5, y, pitch - 5, LINE)
+            self._spot(sketch, own, item)
+            step = min(_STEP, (own[2] - max(measure(item.shown, LABEL, True), 4.0)) / 2)
+            parts = [((own[0], y, step, LINE), row.items[2 * k], False),
+                     ((own[0] + own[2] - step, y, step, LINE), row.items[2 * k + 1], True)]  # fmt: skip
+            lit = [self._spot(sketch, part, one) for part, one, _ in parts]
+            if self.carries and held is not None and held.out == item.out:
+                widgets.dashed(sketch, own, theme.flow)
+                continue
+            sketch.rect(*own, radius=5, stroke=theme.flow)
+            sketch.text(own[0] + own[2] / 2, y + 19, item.shown, LABEL, theme.text1, bold=True, anchor="middle")
+            for (part, _, up), over in zip(parts, lit, strict=True):
+                if over:
+                    left, top, wide, high = part
+                    sketch.rect(left + 1, top + 1, wide - 2, high - 2, radius=4, fill=shade(theme, 0.3))
+                widgets.plus(sketch, part, theme.text1 if over else theme.text2, more=up)
+        if adds:
+            left = x + layers * pitch + (5 if layers else 8)
+            own = (left, y, x + width - left - (4 if layers else 8), LINE)
+            over = self._spot(sketch, own, row.items[-1])
+            if over:
+                sketch.rect(*own, radius=5, fill=shade(theme, 0.2))
+            widgets.dashed(sketch, own, theme.text2 if over else theme.flow)
+            if layers:
+                widgets.plus(sketch, own, theme.text1)
+            else:
+                sketch.text(left + own[2] / 2, y + 19, "add a layer", LABEL, theme.text1, bold=True, anchor="middle")
 
 
-def _cell(part: Placed, at: Point) -> int:
-    return next((k for k, cell in enumerate(part.cells) if holds(cell, at)), -1)
+_DRAWN = {
+    "rule": ControlsPanel._rule, "tools": ControlsPanel._tools, "slider": ControlsPanel._slider,
+    "segments": ControlsPanel._segments, "switches": ControlsPanel._switches, "buttons": ControlsPanel._buttons,
+    "layers": ControlsPanel._layers,
+}  # fmt: skip
+_HEIGHTS = {"tools": 66.0, "slider": 63.0, "switches": 32.0, "buttons": 36.0, "layers": 62.0, "rule": 15.0}
+_UNDER = 22.0  # from the top of a row to what stands under its label
+_BETWEEN = 8.0  # between two buttons
+_PAIR = 28.0  # between two switches in a row
+_STEP = 20.0  # width of + and -
+_ENDS = 46.0  # of the boxes that say how many inputs and outputs there are; with many layers they make way
+_ADD = 26.0  # width of what adds a layer, beside others
+_ROOMY = 56.0  # of a layer beside which they stand
+
+
+def _pressed(item: Item) -> Wish | None:
+    """What a click, Space or Enter wants of a control."""
+    if isinstance(item.control, Button):
+        return Wish("set", item)
+    if isinstance(item.control, Switch):
+        return Wish("set", item, item.value is not True)
+    if isinstance(item.control, Segments):
+        value = item.turned(1)
+        return Wish("set", item, item.control.choices[0] if value is None else value)
+    return None
+
+
+def _height(row: Row, width: float) -> float:
+    """Of a row, what parts it from the next one included."""
+    if row.look == "segments":
+        control = row.items[0].control
+        assert isinstance(control, Segments)
+        lines = choice_lines([printed(one) for one in control.choices], width)
+        return LINE + 10.0 if _beside_label(row, width) else _UNDER + LINE * len(lines) + 9.0
+    below = row.look == "buttons" and not _beside_words(row, width)
+    return _HEIGHTS[row.look] + (LINE if below else 0.0)
+
+
+def _beside_label(row: Row, width: float) -> bool:
+    """Whether a list of few short words stands beside its name, in one line, with nothing else to be said."""
+    item = row.items[0]
+    return not (item.shown or row.note) and measure(row.label, LABEL) + 14 + _in_one_line(item) <= width
+
+
+def _in_one_line(item: Item) -> float:
+    """How wide the choices of a list are in one line."""
+    assert isinstance(item.control, Segments)
+    return sum(measure(printed(one), LABEL, True) + 16 for one in item.control.choices)
+
+
+def _alone(row: Row) -> bool:
+    """Whether it is one button that says its name itself."""
+    return len(row.items) == 1 and row.items[0].name == row.label
+
+
+def _as_wide(item: Item) -> float:
+    return measure(item.name, LABEL, True) + 20
+
+
+def _beside_words(row: Row, width: float) -> bool:
+    """Whether buttons have room beside what is said of them; else they stand below it."""
+    words = measure(row.label, LABEL) + 10 + measure(row.note, LABEL, True)
+    return _alone(row) or words + sum(_BETWEEN + _as_wide(item) for item in row.items) <= width
 
 
 def _inner(box: Box) -> Box:
@@ -361,57 +587,8 @@ def _inner(box: Box) -> Box:
     return x + PAD, y + HEAD, width - 2 * PAD, high - HEAD - PAD
 
 
-def _around(box: Box) -> Box:
-    """A box and the air around it: what leaves that is dragged out."""
-    x, y, width, high = box
-    return x - _LOOSE, y - _LOOSE, width + 2 * _LOOSE, high + 2 * _LOOSE
-
-
-def _without_ring(touched: Touched) -> Touched:
-    return replace(touched, focus="")
-
-
-# ---- Which rows of the panel are seen: whole ones only, from the first one on, and no empty place below them.
-
-MOST_AIR = 18.0
-"""Logical pixels that are put between two rows at most, so that those that are seen fill their place."""
-
-
-def most_first(rows: Sequence[Stood], height: float) -> int:
-    """The row that is the first one seen when the last one is seen whole."""
-    room = height
-    for number in range(len(rows) - 1, -1, -1):
-        room -= rows[number].box[3]
-        if room < -0.5:
-            return number + 1
-    return 0
-
-
-def seen(rows: Sequence[Stood], first: int, place: Box, height: float) -> list[Stood]:
-    """The rows that have room from the `first` one on, where they stand; `place` gives left, top and width."""
-    found, left = list[Stood](), height + 0.5
-    for one in rows[first:]:
-        left -= one.box[3]
-        if left < 0:
-            break
-        found.append(one)
-    if found and found[-1].row.look == "rule":  # it parts nothing there
-        found.pop()
-    spare = height - sum(one.box[3] for one in found)
-    gaps = len(found) - 1
-    air = min(spare / gaps, MOST_AIR) if gaps > 0 and len(found) < len(rows) else 0.0
-    return stood([one.row for one in found], place, max(air, 0.0))
-
-
-# ---- How the panel's room is shared between its rows and the loss curve and pictures that stay below them, smaller.
-
-GAP = 14.0
-ROWS_LEAST = 300.0
-"""Rows scroll rather than that the first panel goes, as long as so much of them is seen."""
-
-
 def shared(inner: Box, rows: float, wanted: Sequence[Wanted]) -> tuple[float, dict[str, Box]]:
-    """Height of the rows, and the boxes of the panels below them."""
+    """Height of the rows, and the boxes of the panels below them, smaller: the loss curve and pictures."""
     x, y, width, room = inner
     first = wanted[0].height + GAP if wanted else 0.0
     high = min(rows, room - first if first and room - first >= min(rows, ROWS_LEAST) else room)

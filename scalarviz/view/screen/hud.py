@@ -22,50 +22,21 @@ from ..shown.subject import Subject
 
 @dataclass(frozen=True, slots=True)
 class HudState:
-    """What the lines say. Numbers as they are; the panel formats them.
-
-    Attributes
-    ----------
-    step : int
-    loss : float
-        Of that step; NaN before the first.
-    lr : float
-        Of the coming step; NaN where nobody said it.
-    optimiser : str
-        Class name; empty where a loop of the user's own trains.
-    batch : int
-        0 there.
-    pace : str
-        The whole second line.
-    quantity : str
-        What the cubes show.
-    about : str
-        Whose numbers the cubes show: of how many samples, of which moment.
-    before : str
-        Of which moment the loss is, where it is not that of the numbers shown: it is dimmed then.
-    newest : int
-        The last step there is, where it is not the one shown; else 0.
-    done_lr : float
-        Of the step that was done; said where a schedule has come to 0.
-    more : sequence of Headline
-        Numbers of panels, such as the share of test samples read rightly; dim where they are of an older frame.
-    half : str
-        Of a run in float16 its loss scale, and how many steps were skipped.
-    """
+    """What the lines say. Numbers as they are; the panel formats them."""
 
     step: int
-    loss: float
-    lr: float
-    optimiser: str
-    batch: int
-    pace: str
-    quantity: str
-    about: str = ""
-    before: str = ""
-    more: Sequence[Headline] = ()
-    newest: int = 0
-    done_lr: float = float("nan")
-    half: str = ""
+    loss: float  # of that step; NaN before the first
+    lr: float  # of the coming step; NaN where nobody said it
+    optimiser: str  # class name; empty where a loop of the user's own trains
+    batch: int  # 0 there
+    pace: str  # the whole second line
+    quantity: str  # what the cubes show
+    about: str = ""  # whose numbers the cubes show: of how many samples, of which moment
+    before: str = ""  # of which moment the loss is, where it is not that of the numbers shown: it is dimmed then
+    more: Sequence[Headline] = ()  # numbers of panels, dim where they are of an older frame
+    newest: int = 0  # the last step there is, where it is not the one shown
+    done_lr: float = float("nan")  # of the step that was done; said where a schedule has come to 0
+    half: str = ""  # of a run in float16 its loss scale, and how many steps were skipped
 
     @property
     def parts(self) -> list[str]:
@@ -91,25 +62,19 @@ def state_of(
     Before the first step the loss is that of the coming one, which is the loss of the numbers shown, if it is known.
     `whole` is the loss of all samples at these numbers, where that one is told.
     """
-    facts = subject.source.facts
+    facts, of_then = subject.source.facts, frame.settings  # of the moment shown: the run may train otherwise by now
     coming = None if ahead is None or frame.loss == frame.loss else ahead.coming(frame)
     own = frame.loss if coming is None else coming
-    of_then = frame.settings  # of the moment shown: the run may train otherwise by now
+    optimiser, batch = "", 0
+    if facts is not None:
+        optimiser = facts.optimizer if of_then is None else of_then.optimizer
+        batch = facts.batch_size if of_then is None else of_then.batch_size
     return HudState(
-        frame.step,
-        own if whole is None else whole,
-        frame.lr if frame.next_lr is None else frame.next_lr,
-        "" if facts is None else facts.optimizer if of_then is None else of_then.optimizer,
-        0 if facts is None else facts.batch_size if of_then is None else of_then.batch_size,
-        pace,
-        quantity.words,
-        said_of(quantity.name, subject, frame),
-        BEFORE if frame.edited and whole is None else "",
-        more,
-        newest_beyond(frame),
-        frame.lr,
+        frame.step, own if whole is None else whole, frame.lr if frame.next_lr is None else frame.next_lr, optimiser,
+        batch, pace, quantity.words, said_of(quantity.name, subject, frame),
+        BEFORE if frame.edited and whole is None else "", more, newest_beyond(frame), frame.lr,
         half_words(frame, subject.source.tensors),
-    )
+    )  # fmt: skip
 
 
 def half_words(frame: Frame, tensors: Sequence[Tensor] = ()) -> str:

@@ -1,66 +1,76 @@
-"""`SidePanels`: all panels of one picture. Knows places, moments and hands, and no kind of panel."""
+"""`SidePanels`: all panels of one picture. Knows places, moments and hands, and no kind of panel.
+
+`Column`: which of them want the side column. `InputSwatch`: the swatch of the sample whose way is drawn.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from ...errors import InputError, UnknownNameError, listing
 from ...run.core.frame import Frame
-from ...run.panels import Panel
+from ...run.panels import Beside, Panel
 from ...run.source import Moment
 from ..cubes.scale import LegendScale
-from ..ink.places import GAP
-from ..ink.sketch import Box, Sketch, holds
+from ..ink.maps import hexed
+from ..ink.overlay import pointer_label
+from ..ink.places import ABOUT, GAP, GROUND, LABEL, Wanted, beside_box, corner_boxes, top_boxes
+from ..ink.sketch import Box, Point, Sketch, holds, spot_at
+from ..ink.text import measure
 from ..ink.theme import Theme
-from ..panels.drawer import Drawer, Ground, Headline, Inner, Point, Setting, sentence, words_of
+from ..panels.drawer import Drawer, Ground, Headline, Inner, Setting, sentence, words_of
 from ..panels.registry import drawer_of, is_own
 from ..shown.subject import Subject
 from ..space.layout import Layout
 from ..space.lying import Turns
-from .floating import GROUND_MARGIN, Column, Project, above_boxes, backed, beside_boxes, check_places, overlay_boxes
 
 Kind = TypeVar("Kind", bound=Panel)
+Project = Callable[[ArrayLike], NDArray[np.float64]]
+MORE = "more panels"
+"""Name of the spot that turns the page of the column."""
 
 
 class SidePanels:
-    """The panels of one subject; `place` says where, `update` draws them for a frame.
-
-    Attributes
-    ----------
-    ground : Ground
-        What the drawers share.
-    drawers : dict of str to Drawer
-        By name, in the order of the scene.
-    column : Column
-        Those of the side column.
-    written : Frame or None
-        The one that words and numbers of panels are of; between two of them cubes and pictures may be newer.
-    strip_shown : bool
-        Whether what panels draw in the strip is to be seen, and touched.
-    unseen : frozenset of str
-        Panels that have a place where nobody looks: they measure what they would, and draw nothing.
-    """
+    """The panels of one subject; `place` says where, `update` draws them for a frame."""
 
     def __init__(self, subject: Subject, theme: Theme, *, hints: bool = False) -> None:
-        self.ground = Ground(subject, theme, hints)
-        self.drawers: dict[str, Drawer[Any]] = {}
+        self.ground = Ground(subject, theme, hints)  # what the drawers share
+        self.drawers: dict[str, Drawer[Any]] = {}  # by name, in the order of the scene
         for panel in subject.panels:
             self._take(panel)
-        check_places(subject, self.drawers)
+        self._check_places()
         self.column = Column(self.drawers, self.ground)
         self._above: dict[str, Box] = {}
         self._homeless: tuple[str, ...] = ()  # those without room above the cubes
         self._drawn: dict[str, Sequence[Sketch]] = {}
         self._around: dict[str, tuple[Sequence[Sketch], Sequence[Sketch]]] = {}  # among the cubes, and in the strip
-        self.strip_shown = True
-        self.unseen: frozenset[str] = frozenset()
-        self._frame: Frame | None = None
-        self.written: Frame | None = None
+        self.strip_shown = True  # whether what panels draw in the strip is to be seen, and touched
+        self.unseen: frozenset[str] = frozenset()  # panels where nobody looks: they measure, and draw nothing
+        self.frame: Frame | None = None  # what they were drawn of last
+        self.written: Frame | None = None  # which words and numbers are of; cubes and pictures may be newer
         self._over: str | None = None  # the panel under the pointer
         self._held: str | None = None  # the panel that a button went down on
+
+    def _check_places(self) -> None:
+        """Refuse a stage or unit that the network has not, and a panel too large to stand beside one."""
+        subject = self.ground.subject
+        sizes = {"input": subject.source.n_inputs, **{stage.name: stage.outputs for stage in subject.stages}}
+        small = sorted({d.name for d in self.drawers.values() if d.beside is not None} | {"image", "table"})
+        for name, drawer in self.drawers.items():
+            place = drawer.panel.place
+            if not isinstance(place, Beside):
+                continue
+            if place.stage not in sizes:
+                raise UnknownNameError(f"panel {name}: there is no stage {place.stage!r}; allowed: {listing(sizes)}")
+            most = sizes[place.stage] - 1
+            if place.unit is not None and not 0 <= place.unit <= most:
+                raise InputError(f"panel {name}: stage {place.stage!r} has no unit {place.unit}; allowed: 0 to {most}")
+            if drawer.beside is None:
+                raise InputError(f"panel {name}: this kind cannot stand beside a stage; allowed: {listing(small)}")
 
     def _take(self, panel: Panel) -> str:
         """Give a panel its drawer; returns the name under which it is kept."""
@@ -90,27 +100,26 @@ class SidePanels:
     @property
     def spreads(self) -> bool:
         """Whether a panel of the column can draw among the cubes of a planned picture."""
-        return any(self.drawers[name].spread is not None for name in self.column)
+        return any(self.drawers[name].spread is not None for name in self.column.names)
 
     def place(self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None) -> None:
         """Put the panels of the column into `boxes`; of those `left_out` a line at `more` tells."""
         self.column.leave_out(left_out, more)
-        for name in self.column:
+        for name in self.column.names:
             self._put(name, boxes.get(name))
 
     def put_above(self, scene: Box | None) -> Box | None:
         """Give the panels above the cubes their part of a scene; returns the rest of it."""
-        self._above, rest = ({}, None) if scene is None else above_boxes(self.drawers, scene)
-        self._homeless = () if scene is None else tuple(
-            name for name, drawer in self.drawers.items() if drawer.panel.place == "above" and name not in self._above
-        )  # fmt: skip
+        self._above, self._homeless = {}, ()
+        if scene is None:
+            return None
+        wanted = {name: drawer.above for name, drawer in self.drawers.items() if drawer.panel.place == "above"}
+        self._above, rest = top_boxes(wanted, scene)
+        self._homeless = tuple(name for name in wanted if name not in self._above)
         return rest
 
     def lodge(self) -> bool:
-        """Give those without room above the cubes a place in the column; returns whether that is to be laid out anew.
-
-        Others that were there have their own place again.
-        """
+        """Give those without room above the cubes a place in the column; whether it is to be laid out anew."""
         return self.column.lodge(self._homeless)
 
     def float_over(self, layout: Layout, project: Project, scene: Box | None, taken: Sequence[Box] = ()) -> None:
@@ -119,11 +128,18 @@ class SidePanels:
         Those beside a stage keep off the boxes that are `taken`.
         """
         boxes: dict[str, Box] = {}
-        if scene is not None and len(self.column) < len(self.drawers):
-            boxes = self._above | overlay_boxes(self.drawers, scene)
-            boxes |= beside_boxes(self.drawers, layout, project, scene, [*boxes.values(), *taken])
+        if scene is not None and len(self.column.names) < len(self.drawers):
+            over = [(name, d) for name, d in self.drawers.items() if d.panel.place == "overlay"]
+            sizes = {name: (d.overlay[0], d.overlay[1] or d.height) for name, d in over}
+            boxes = self._above | corner_boxes(sizes, scene)
+            for name, drawer in self.drawers.items():
+                place = drawer.panel.place
+                ends = _ends(place, layout, project) if isinstance(place, Beside) else None
+                if ends is not None and drawer.beside is not None:
+                    free = beside_box(ends, drawer.beside, scene, [*taken, *boxes.values()])
+                    boxes |= {} if free is None else {name: free}
         for name, drawer in self.drawers.items():
-            if name not in self.column and not drawer.panel.among and drawer.box != boxes.get(name):
+            if name not in self.column.names and not drawer.panel.among and drawer.box != boxes.get(name):
                 self._put(name, boxes.get(name))
 
     def stand(self, setting: Setting | None, among: Setting | None = None) -> None:
@@ -173,11 +189,6 @@ class SidePanels:
     # ---- what they look like
 
     @property
-    def frame(self) -> Frame | None:
-        """What they were drawn of last."""
-        return self._frame
-
-    @property
     def moving(self) -> bool:
         """Whether a panel goes on changing while the frame stays."""
         return any(d.moving for d in self.drawers.values() if d.box is not None or d.setting is not None)
@@ -193,11 +204,8 @@ class SidePanels:
         found = (d.headline for d in self.drawers.values() if d.box is not None or d.measures)
         return [headline for headline in found if headline is not None]
 
-    def _shown(self) -> dict[str, Drawer[Any]]:
-        return {name: drawer for name, drawer in self.drawers.items() if drawer.box is not None}
-
     def _now(self, name: str, moment: Moment) -> Drawer[Any]:
-        """The drawer of a panel as it is at a moment: another one where the panel is another, in the same place."""
+        """The drawer of a panel at a moment: another one, in the same place, where the panel is another."""
         drawer = self.drawers[name]
         panel = drawer.panel if drawer.panel.at is None else drawer.panel.at(moment)
         if panel is drawer.panel:
@@ -210,7 +218,7 @@ class SidePanels:
         return other
 
     def update(self, frame: Frame, seconds: float | None = None, *, writes: bool = True) -> list[Sketch]:
-        """Sketches of the column for this frame; a panel whose numbers are those of last time keeps its own."""
+        """Sketches of the column for this frame; a panel whose numbers stay keeps its own."""
         self.ground.writes = writes
         moment = Moment(frame, self.ground.subject.source)
         for name in tuple(self.drawers):
@@ -219,15 +227,15 @@ class SidePanels:
                 continue
             there = name in (self._drawn if drawer.setting is None else self._around)
             there &= name in self.unseen or bool(self._drawn.get(name)) or drawer.box is None
-            if frame is not self._frame or drawer.stale or drawer.moving or not there:
+            if frame is not self.frame or drawer.stale or drawer.moving or not there:
                 drawer.stale = False
                 drawer.look(moment, seconds)
                 self._drawn[name] = self._draw(drawer, moment, seconds, seen=name not in self.unseen)
                 if drawer.setting is not None:
                     self._around[name] = drawer.around(drawer.setting), drawer.below(drawer.setting.strip)
-        self._frame = frame
+        self.frame = frame
         self.written = frame if writes or self.written is None else self.written
-        return [*(sketch for name in self.column for sketch in self._drawn.get(name, ())), *self.column.told()]
+        return [*(sketch for name in self.column.names for sketch in self._drawn.get(name, ())), *self.column.told()]
 
     def leave(self, names: frozenset[str]) -> None:
         """From now on these panels are `unseen`, and others that were are drawn with the next frame."""
@@ -248,9 +256,13 @@ class SidePanels:
     def floating(self) -> list[Sketch]:
         """Sketches of the panels over the scene, each on a ground of its own."""
         found: list[Sketch] = []
-        for name, drawer in self._shown().items():
-            if name not in self.column and drawer.box is not None:
-                found += [backed(drawer.box, self.ground.theme), *self._drawn.get(name, ())]
+        for name, drawer in self.drawers.items():
+            if name not in self.column.names and drawer.box is not None:
+                ground, (x, y, width, height) = Sketch(), drawer.box
+                box = (x - GROUND, y - GROUND, width + 2 * GROUND, height + 2 * GROUND)
+                theme = self.ground.theme
+                ground.rect(*box, fill=theme.panel, stroke=theme.border, radius=6)
+                found += [ground, *self._drawn.get(name, ())]
         return found
 
     def _draw(self, drawer: Drawer[Any], moment: Moment, seconds: float | None, *, seen: bool) -> Sequence[Sketch]:
@@ -269,11 +281,10 @@ class SidePanels:
             return [sentence(drawer.box, theme, f"{drawer.name}: {words_of(error)}")]
 
     def inside(self, inner: Inner, box: Box) -> tuple[list[Sketch], float]:
-        """What panels draw of an opened step into the column of that, as far as there is room; and where they end."""
+        """What panels draw of an opened step into its column, as far as there is room; and where they end."""
         x, y, width, height = box
         sketches: list[Sketch] = []
-        own = [d for d in self.drawers.values() if d.within]
-        for drawer in own:
+        for drawer in (d for d in self.drawers.values() if d.within):
             if y + drawer.within <= box[1] + height and (found := drawer.inside(inner, (x, y, width, drawer.within))):
                 sketches += found
                 y += drawer.within + GAP / 2
@@ -281,7 +292,8 @@ class SidePanels:
 
     def marks(self) -> list[Sketch]:
         """What lies right over the panels."""
-        return [sketch for drawer in self._shown().values() for sketch in drawer.marks()]
+        drawers = (drawer for drawer in self.drawers.values() if drawer.box is not None)
+        return [sketch for drawer in drawers for sketch in drawer.marks()]
 
     def label(self, frame: Frame, size: tuple[float, float]) -> list[Sketch]:
         """What stands beside the pointer."""
@@ -294,30 +306,28 @@ class SidePanels:
     @property
     def gestures(self) -> tuple[tuple[str, str], ...]:
         """Keys and gestures of all panels, each once."""
-        found = [line for drawer in self.drawers.values() for line in drawer.gestures]
-        if self.ground.chooses():
-            found += [line for drawer in self.drawers.values() for line in drawer.choices]
-        if self.ground.teaches:
-            found += [line for drawer in self.drawers.values() for line in drawer.lessons]
+        every = list(self.drawers.values())
+        found = [line for drawer in every for line in drawer.gestures]
+        found += [line for drawer in every for line in drawer.choices if self.ground.chooses()]
+        found += [line for drawer in every for line in drawer.lessons if self.ground.teaches]
         return tuple(dict.fromkeys(found))
 
     def at(self, point: Point) -> str | None:
         """The panel under a point, those over the scene first."""
-        shown = self._shown()
-        for name in sorted(shown, key=lambda n: n in self.column):
-            if holds(shown[name].box, point, 0.0 if name in self.column else GROUND_MARGIN):
+        for name in sorted(self.drawers, key=lambda n: n in self.column.names):
+            if holds(self.drawers[name].box, point, 0.0 if name in self.column.names else GROUND):
                 return name
         return next((name for name, d in self.drawers.items() if self._drawn_at(d, point)), None)
 
     def _drawn_at(self, drawer: Drawer[Any], point: Point) -> bool:
-        """Whether a panel has drawn something among the cubes or in the strip that is at a point, and to be seen."""
+        """Whether something that a panel has drawn among the cubes or in the strip is seen at a point."""
         setting = drawer.setting
         return setting is not None and (self.strip_shown or point[1] < setting.strip[1]) and drawer.covers(point)
 
     def covers(self, point: Point) -> bool:
         """Whether a panel lies over the scene there."""
         name = self.at(point)
-        return name is not None and (name not in self.column or self._drawn_at(self.drawers[name], point))
+        return name is not None and (name not in self.column.names or self._drawn_at(self.drawers[name], point))
 
     def hover(self, point: Point | None) -> bool:
         """The pointer is over a point (None: gone, or over a cube); returns whether the picture changes."""
@@ -329,7 +339,7 @@ class SidePanels:
         return (name is not None and self.drawers[name].hover(point)) or changed
 
     def press(self, point: Point | None, button: str) -> bool:
-        """A button went down (None: not for panels); whether all movement until the release belongs to a panel."""
+        """A button went down (None: not for panels); whether a panel has all movement until the release."""
         self._held = None if point is None else self.at(point)
         return point is not None and self._held is not None and self.drawers[self._held].press(point, button)
 
@@ -393,3 +403,136 @@ class SidePanels:
         """All panels as they were at first."""
         for drawer in self.drawers.values():
             drawer.fit()
+
+
+def _ends(place: Beside, layout: Layout, project: Project) -> NDArray[np.float64] | None:
+    """The leftmost and the rightmost pixel of a row of activations, or of one of its cubes, if it is drawn."""
+    plate = layout.activation(place.stage)
+    if plate is None:
+        return None
+    corners = project(plate.corners if place.unit is None else plate.corners_of(place.unit))
+    return np.asarray(corners[[np.argmin(corners[:, 0]), np.argmax(corners[:, 0])]])
+
+
+class Column:
+    """The panels of the column; of those without room a line tells, and a click on it puts them first."""
+
+    def __init__(self, drawers: Mapping[str, Drawer[Any]], ground: Ground) -> None:
+        self._drawers, self._ground = drawers, ground
+        self.names = [name for name, drawer in drawers.items() if drawer.panel.place == "column"]  # in their order
+        self._lodged: tuple[str, ...] = ()
+        self._turned = False  # whether another page than the first is shown
+        self._alone = ""  # the one on this page, where only one has room
+        self._left_out: tuple[str, ...] = ()
+        self._more: Box | None = None
+
+    def wanted(self, *, spread: bool = False) -> list[Wanted]:
+        """What it is to hold, those of this page first; `spread`: those that can draw among the cubes do.
+
+        On another page than the first none is worth more than others; where only one has room, it is that page's.
+        """
+
+        def wanted(name: str, d: Drawer[Any]) -> Wanted:
+            worth = min(d.worth, ABOUT) if name in self._lodged else d.worth  # behind what is the column's own
+            if self._turned:
+                worth = ABOUT if name == self._alone else 0
+            return Wanted(name, (d.spread if spread else None) or d.height, d.most, worth, d.first, d.wide)
+
+        return [wanted(name, self._drawers[name]) for name in self.names]
+
+    def smaller(self) -> list[Wanted]:
+        """The same as small as they can still be read, for a place beside the controls.
+
+        First what shows the answer at a glance, so that it is seen what a knob does, then what is to be kept.
+        """
+        drawers = [(name, self._drawers[name]) for name in self.names]
+        drawers.sort(key=lambda one: (one[1].worth < ABOUT, not one[1].first))
+        return [Wanted(name, d.least or d.height, max(d.most, d.height), d.worth, d.first) for name, d in drawers]
+
+    def lodge(self, names: Sequence[str]) -> bool:
+        """Take in these from other places, behind all others; returns whether they are new."""
+        if tuple(names) == self._lodged:
+            return False
+        own = [name for name in self.names if name not in self._lodged]
+        self.names, self._lodged = [*own, *names], tuple(names)
+        return True
+
+    def leave_out(self, names: Sequence[str], more: Box | None) -> None:
+        """These have no room; `more` is the place of the line that says so."""
+        self._left_out, self._more = tuple(names), more
+
+    def told(self) -> list[Sketch]:
+        """How many panels have no room, and how to see them."""
+        if not self._left_out or self._more is None or (self._ground.theme.presenter and not self._ground.hints):
+            return []
+        sketch, count, (x, y, _, height) = Sketch(), len(self._left_out), self._more
+        line = f"+{count} panel{'s' if count > 1 else ''}{' (click)' if self._ground.hints else ''}"
+        sketch.text(x, y + height - 4, line, LABEL, self._ground.theme.text3)
+        if self._ground.hints:
+            sketch.spot((x, y, measure(line, LABEL), height), MORE)
+        return [sketch]
+
+    def on_more(self, point: Point) -> bool:
+        """Whether a point is on that line."""
+        return any(spot_at(sketch.spots, point) is not None for sketch in self.told())
+
+    def turn_page(self) -> None:
+        """Those without room come first, or each in turn where there is room for one; lay out again after it."""
+        self._turned = True
+        there = [name for name in self.names if name not in self._left_out]
+        if len(there) == 1 and self._left_out:
+            self._alone = self.names[(self.names.index(there[0]) + 1) % len(self.names)]
+            return
+        self._alone = ""
+        fixed = [name for name in self.names if not self._drawers[name].first]
+        order = [n for n in fixed if n in self._left_out] + [n for n in fixed if n not in self._left_out]
+        turned = iter(order)
+        self.names = [next(turned) if name in fixed else name for name in self.names]
+
+
+class InputSwatch:
+    """Says what it is when the pointer is over it, and answers to a click."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self.box: Box | None = None  # where it stands; None where it is not drawn
+        self._next = 0
+        self._shown: tuple[int, int] | None = None  # number of the sample that it took, and which choice that was
+        self._pointer: Point | None = None
+
+    def hover(self, at: Point | None) -> bool:
+        """The pointer is over a point (None: elsewhere); returns whether the picture changes."""
+        before, self._pointer = self._pointer, at if holds(self.box, at) else None
+        return before != self._pointer
+
+    def click(self, at: Point) -> bool:
+        """Choose the next sample of the data; whether a point is on the swatch and that can be."""
+        facts = self._ground.subject.source.facts
+        if not holds(self.box, at) or facts is None or not self._ground.chooses(3):
+            return False
+        number = self._next % facts.samples
+        self._ground.choose_by(lambda: self._ground.subject.source.sample(number))
+        self._next, self._shown = number + 1, (number, self._ground.choices)
+        return True
+
+    def label(self, theme: Theme, size: tuple[float, float]) -> list[Sketch]:
+        """Its place, and beside a pointer on it the colour, which sample it is, and what a click would do."""
+        probe, source, sketch = self._ground.subject.probe, self._ground.subject.source, Sketch()
+        if self.box is None or probe is None:
+            return []
+        chooses, facts = self._ground.chooses(3), source.facts
+        if chooses:
+            sketch.spot(self.box, "next sample")
+        if self._pointer is None:
+            return [sketch]
+        x, y, width, height = self.box
+        sketch.rect(x - 2, y - 2, width + 4, height + 4, radius=7, stroke=theme.selection, border=1.6)
+        known = self._shown is not None and self._shown[1] == self._ground.choices  # else it was chosen elsewhere
+        number, more, said = self._shown[0] if known and self._shown is not None else None, list[str](), ""
+        if facts is not None and chooses:
+            more.append(f"click: {'the next' if known else 'one'} of the {facts.samples:,} samples")
+        elif source.recorded:
+            more.append("the way of this sample was recorded, of no other")
+        if facts is not None and number is not None:
+            said = f"sample {number + 1:,} of {facts.samples:,}"
+        return [sketch, pointer_label(self._pointer, size, hexed(np.ravel(probe)), said, more, theme)]

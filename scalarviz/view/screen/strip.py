@@ -153,19 +153,8 @@ WRITTEN = 480.0
 class Strip:
     """The strip of one subject.
 
-    Parameters
-    ----------
-    rows : bool
-        Whether activation rows are drawn, which need a legend.
-    single : bool
-        Whether there is one layer, whose formulas can be written out.
-    density : float
-        Device pixels per logical pixel.
-
-    Attributes
-    ----------
-    sizing : Sizing
-        How large cubes are: what is hidden is blank on the legend; may be set.
+    `rows` says whether activation rows are drawn, which need a legend; `single` whether there is one layer, whose
+    formulas can be written out; `density` is device pixels per logical pixel.
     """
 
     def __init__(
@@ -183,7 +172,7 @@ class Strip:
         self._colouring, self._activations = colouring, activations
         self._rows, self._single, self._density = rows, single, density
         self._bars: dict[tuple[str, int, float], NDArray[np.uint8]] = {}
-        self.sizing = ALL_ALIKE
+        self.sizing = ALL_ALIKE  # how large cubes are: what is hidden is blank on the legend
 
     def change(self, theme: Theme) -> None:
         """Another look; the scales know theirs."""
@@ -202,25 +191,21 @@ class Strip:
     ) -> list[Sketch]:
         """The strip for one frame; in a narrow picture legends are narrower, the weights stay the largest thing.
 
-        `beside` is the width of the legend of the weights where large lines stand beside it: then it stands alone.
-
-        An `other` legend stands left of that of the weights, in the place of that of rows of activations.
-
-        A `selected` weight has a mark on the legend, and the left is left to its inspector; in a narrow picture
-        everything. `marks` are those that cubes show: what they mean stands below.
+        `beside` is the width of the legend of the weights where large lines stand beside it: then it stands alone. An
+        `other` legend has the place of that of rows of activations. A `selected` weight has a mark on the legend, and
+        the left, in a narrow picture everything, is its inspector's. `marks` are those that cubes show.
         """
         x, y, width, height = box
-        room = width if selected is None else LEGEND
-        if beside is not None and selected is None:
-            alone = (x + width - beside, y, beside, height)
-            below = marks_line((alone[0], y + height + _MARKS, beside, 0.0), self._theme, marks, frame.units_step)
-            return [self.legend(alone, frame), below] if beside else []
-        below = marks_line((x + width - room, y + height + _MARKS, room, 0.0), self._theme, marks, frame.units_step)
+
+        def below(wide: float) -> Sketch:
+            """What marks mean, below the right part of the strip."""
+            return self._marks((x + width - wide, y + height + _MARKS, wide, 0.0), frame, marks)
+
         if selected is not None:
-            if not room_beside(width):
-                return []
             place = (x + width - LEGEND, y, LEGEND, height)
-            return [self.legend(place, frame), self._mark(place, selected), below]
+            return [self.legend(place, frame), self._mark(place, selected), below(LEGEND)] if room_beside(width) else []
+        if beside is not None:
+            return [self.legend((x + width - beside, y, beside, height), frame), below(beside)] if beside else []
         sketches = []
         own = legend_width(width)
         left = width - own - GAP
@@ -232,12 +217,15 @@ class Strip:
             sketches.append(legend((x, y, part, height), self._theme, scale, bar))
         elif self._single:
             sketches.append(self._formulas(frame, (x, y, left, height)))
-        return [*sketches, self.legend((x + width - own, y, own, height), frame), below]
+        return [*sketches, self.legend((x + width - own, y, own, height), frame), below(width)]
 
     def foot(self, box: Box, frame: Frame, marks: Sequence[str]) -> list[Sketch]:
         """The legend alone, at the foot of the column, and what `marks` mean below it."""
         x, y, width, _ = box
-        return [self.legend(box, frame), marks_line((x, y + 86.0, width, 0.0), self._theme, marks, frame.units_step)]
+        return [self.legend(box, frame), self._marks((x, y + 86.0, width, 0.0), frame, marks)]
+
+    def _marks(self, box: Box, frame: Frame, marks: Sequence[str]) -> Sketch:
+        return marks_line(box, self._theme, marks, frame.units_step)
 
     def legend(self, box: Box, frame: Frame, about: str | None = None) -> Sketch:
         """The legend of the cubes' colours; `about`: whose numbers they are, where not the frame's batch."""

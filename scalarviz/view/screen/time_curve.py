@@ -1,41 +1,35 @@
-"""The losses in the time bar: bright as far as the cursor, dim after it, dashed where a branch was left."""
+"""What stands where on the time bar: steps, the rails of branches that were left, and the losses."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.core.frame import Branch, Curve, Past
-from ..ink.axes import Scale, tick_text, tight
+from ..ink.axes import Axes, Scale, tick_text, tight
 from ..ink.places import LABEL
 from ..ink.sketch import Box, Sketch
 from ..ink.theme import Theme, mixed
 from ..shown.ahead import Ahead
 
-# ---- `StepScale`: where a step stands on the time bar, and which step stands somewhere.
-
+Array = NDArray[np.float64]
 LONG = 20_000
 """Steps from which on the bar is logarithmic: the first hundred would be one pixel."""
-_KNEE = 10.0
-"""Steps of a logarithmic bar that are as wide as each other."""
+ROWS = 2
+"""Rails beside the straight one; older ones fold into the last."""
+_KNEE = 10.0  # steps of a logarithmic bar that are as wide as each other
+_PITCH = 90.0  # logical pixels between two steps that are written
+_COLUMN = 2.0  # logical pixels of the area below a curve that are one rectangle
 
 
 @dataclass(frozen=True, slots=True)
 class StepScale:
-    """Steps from left to right.
-
-    Attributes
-    ----------
-    first, last : int
-        At the two ends; `last` is larger.
-    left, right : float
-        Logical pixels.
-    """
+    """Steps from `first` to `last` between two places (logical pixels), counted from the first where logarithmic."""
 
     first: int
     last: int
@@ -44,13 +38,13 @@ class StepScale:
 
     @property
     def log(self) -> bool:
-        """Whether it is logarithmic, counted from the first step."""
+        """Whether it is logarithmic."""
         return self.last - self.first >= LONG
 
-    def place(self, steps: ArrayLike) -> NDArray[np.float64]:
-        """Logical pixels of steps, float64 of their shape; beyond the ends at them."""
-        done = np.clip(np.asarray(steps, float) - self.first, 0.0, self.last - self.first)
+    def place(self, steps: ArrayLike) -> Array:
+        """Logical pixels of steps; beyond the ends at them."""
         span = float(self.last - self.first)
+        done = np.clip(np.asarray(steps, float) - self.first, 0.0, span)
         part = np.log1p(done / _KNEE) / math.log1p(span / _KNEE) if self.log else done / span
         x = self.left + part * (self.right - self.left)
         return np.asarray(np.clip(x, self.left, self.right))  # rounding leads beyond the ends
@@ -66,73 +60,30 @@ class StepScale:
         done = _KNEE * math.expm1(part * math.log1p(span / _KNEE)) if self.log else part * span
         return self.first + min(round(done), self.last - self.first)
 
-    def ticks(self, pitch: float = 90.0) -> list[int]:
-        """Steps that are written below the rail, `pitch` pixels apart or more: the ends, and round ones between."""
+    def ticks(self) -> list[int]:
+        """Steps that are written below the rail: the ends, and round ones between."""
         if self.log:
             inner = [self.first + 10**power for power in range(1, 19) if 10**power < self.last - self.first]
         else:
-            least = (self.last - self.first) * pitch / max(self.right - self.left, 1.0)
-            size = 10 ** math.floor(math.log10(max(least, 1.0)))
-            every = next(size * k for k in (1, 2, 5, 10) if size * k >= max(least, 1.0))
+            least = max((self.last - self.first) * _PITCH / max(self.right - self.left, 1.0), 1.0)
+            size = 10 ** math.floor(math.log10(least))
+            every = next(size * k for k in (1, 2, 5, 10) if size * k >= least)
             inner = list(range((self.first // every + 1) * every, self.last, every))
         return [self.first, *inner, self.last]
 
 
-# ---- `Target`: what a point of the time bar stands for.
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a touch asks for.
-
-    Attributes
-    ----------
-    kind : {"step", "branch", "action", "nothing"}
-        Go to a step, switch to a branch, do what a button says, or nothing.
-    step : int
-        Of kind ``"step"``.
-    branch : int
-        Its number, of kind ``"branch"``.
-    action : str
-        A name of the table of actions, of kind ``"action"``.
-    """
-
-    kind: Literal["step", "branch", "action", "nothing"]
-    step: int = 0
-    branch: int = 0
-    action: str = ""
-
-
-NOTHING = Target("nothing")
-
-
-# ---- `Rail`: a line of steps that was left, as the time bar shows it. The one of now is always the straight one.
-
-ROWS = 2
-"""Rails beside the straight one; older ones fold into the last."""
+# ---- `Rail`: a line of steps that was left. The one of now is always the straight one.
 
 
 @dataclass(frozen=True, slots=True)
 class Rail:
-    """One row above the straight rail.
+    """One row above the straight rail."""
 
-    Attributes
-    ----------
-    row : int
-        1 is next to the straight one.
-    source : int
-        The row that it leaves: 0 is the straight one.
-    leaves, newest : int
-        Steps at which it begins and ends.
-    branches : tuple of Branch
-        What it stands for: one, or all that are folded.
-    """
-
-    row: int
-    source: int
-    leaves: int
+    row: int  # 1 is next to the straight one
+    source: int  # the row that it leaves: 0 is the straight one
+    leaves: int  # the step at which it begins
     newest: int
-    branches: tuple[Branch, ...]
+    branches: tuple[Branch, ...]  # what it stands for: one, or all that are folded
 
     @property
     def folded(self) -> bool:
@@ -140,22 +91,9 @@ class Rail:
         return len(self.branches) > 1
 
 
-def trunk(branches: Sequence[Branch]) -> dict[int, int]:
-    """The branch of now and those that it came from, by number: the step up to which each is the straight rail."""
-    known = {branch.number: branch for branch in branches}
-    branch = next((b for b in branches if b.current), None)
-    found: dict[int, int] = {}
-    until = 0 if branch is None else branch.newest
-    while branch is not None and branch.number not in found:
-        found[branch.number] = until
-        until = branch.first
-        branch = None if branch.parent is None else known.get(branch.parent)
-    return found
-
-
 def rails(past: Past, rows: int = ROWS) -> tuple[Rail, ...]:
     """What was left, the latest first and next to the straight rail; if there are too few `rows`, the oldest fold."""
-    straight = trunk(past.branches)
+    straight = _trunk(past.branches)
     others = [b for b in past.branches if b.number not in straight or b.newest > straight[b.number]]
     others.sort(key=lambda b: -_left(b, straight, past.branches))
     shown = others if len(others) <= rows else others[: rows - 1]
@@ -172,12 +110,23 @@ def rails(past: Past, rows: int = ROWS) -> tuple[Rail, ...]:
     return tuple(found)
 
 
+def _trunk(branches: Sequence[Branch]) -> dict[int, int]:
+    """The branch of now and those that it came from, by number: the step up to which each is the straight rail."""
+    known = {branch.number: branch for branch in branches}
+    branch = next((b for b in branches if b.current), None)
+    found: dict[int, int] = {}
+    until = 0 if branch is None else branch.newest
+    while branch is not None and branch.number not in found:
+        found[branch.number] = until
+        until = branch.first
+        branch = None if branch.parent is None else known.get(branch.parent)
+    return found
+
+
 def _left(branch: Branch, straight: dict[int, int], branches: Sequence[Branch]) -> float:
     """When it was left: what took its place was begun then. Of what nothing took the place of, when it was begun."""
-    if branch.number in straight:
-        child = next((b for b in branches if b.parent == branch.number and b.number in straight), None)
-        return branch.number if child is None else child.number - 0.5
-    return branch.number
+    child = next((b for b in branches if b.parent == branch.number and b.number in straight), None)
+    return branch.number if branch.number not in straight or child is None else child.number - 0.5
 
 
 def next_of(rail: Rail, now: int) -> int:
@@ -186,32 +135,34 @@ def next_of(rail: Rail, now: int) -> int:
     return next((number for number in numbers if number > now), numbers[0])
 
 
-Array = NDArray[np.float64]
-TICK = LABEL
-"""Size of the type of ticks."""
-
-_COLUMN = 2.0  # logical pixels of the area below a curve that are one rectangle
+# ---- The losses: bright as far as the cursor, dim after it, dashed where a branch was left.
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Losses:
-    """The curves at one size, before they are coloured.
+class Losses(NamedTuple):
+    """The curves at one size, before they are coloured: of the straight rail, and of the branches that are shown."""
 
-    Attributes
-    ----------
-    plot : Box
-    scale : Scale or None
-        None where there is no loss yet.
-    path : ndarray, shape (N, 2)
-        Of the straight rail, logical pixels.
-    left : tuple of ndarray, shape (M, 2) each
-        Of the branches that are shown.
-    """
-
-    plot: Box
-    scale: Scale | None
+    axes: Axes  # logical pixels across
     path: Array
     left: tuple[Array, ...]
+
+
+def losses_of(
+    plot: Box, scale: StepScale, curve: Curve, rails: Sequence[Rail], ahead: Ahead | None, other: Curve | None
+) -> Losses | None:
+    """The curves of the straight rail and of the branches that stand alone on theirs; None where there is no loss yet.
+
+    There is room for those `ahead`, the steps to come. An `other` curve is drawn as those of branches are.
+    """
+    own = reduced(curve, scale)
+    others = [reduced(_from(rail), scale) for rail in rails if not rail.folded]
+    others += [] if other is None else [reduced(other, scale)]
+    every = np.concatenate([own[1], *(losses for _, losses in others)])
+    if not every.size:
+        return None
+    up = tight(every if ahead is None else np.append(every, (ahead.low, ahead.high)))
+    axes = Axes(plot, Scale(plot[0], plot[0] + plot[2]), up)
+    left = tuple(axes.points(*one, within=True) for one in others if len(one[0]))
+    return Losses(axes, axes.points(*own, within=True), left)
 
 
 def reduced(curve: Curve, scale: StepScale) -> tuple[Array, Array]:
@@ -235,33 +186,6 @@ def reduced(curve: Curve, scale: StepScale) -> tuple[Array, Array]:
     return scale.place(steps), losses
 
 
-def losses_of(
-    plot: Box,
-    scale: StepScale,
-    curve: Curve,
-    rails: Sequence[Rail],
-    ahead: Ahead | None = None,
-    other: Curve | None = None,
-) -> Losses:
-    """The curves of the straight rail and of the branches that stand alone on theirs; `ahead`, those of steps to come.
-
-    For them there is room, which nothing is drawn in. An `other` curve is drawn as those of branches are.
-    """
-    own = reduced(curve, scale)
-    others = [reduced(_from(rail), scale) for rail in rails if not rail.folded]
-    others += [] if other is None else [reduced(other, scale)]
-    every = np.concatenate([own[1], *(losses for _, losses in others)])
-    if not every.size:
-        return Losses(plot, None, np.zeros((0, 2)), ())
-    up = tight(every if ahead is None else np.append(every, (ahead.low, ahead.high)))
-
-    def path(places: Array, losses: Array) -> Array:
-        part = np.clip(up.place(losses), 0.0, 1.0)
-        return np.stack([places, plot[1] + plot[3] * (1 - part)], axis=1)
-
-    return Losses(plot, up, path(*own), tuple(path(*other) for other in others if len(other[0])))
-
-
 def _from(rail: Rail) -> Curve:
     """The steps of a rail after those that it shares with the straight one."""
     curve = rail.branches[0].curve
@@ -271,11 +195,17 @@ def _from(rail: Rail) -> Curve:
 
 def draw_losses(sketch: Sketch, losses: Losses, theme: Theme, cursor: float) -> None:
     """Everything in the plot; `cursor` is its place in pixels."""
-    _, y, _, height = losses.plot
-    if losses.scale is None or not len(losses.path):
+    axes, path, _ = losses
+    x, y, _, height = axes.box
+    bottom = y + height
+    if not len(path):
         return
-    _axis(sketch, losses.plot, losses.scale, theme)
-    path, bottom = losses.path, y + height
+    free = bottom + LABEL
+    for value in axes.up.ticks:  # from the lowest up, those that have room
+        _, height = axes.point(x, value)
+        if height <= free - LABEL - 2:
+            sketch.text(x - 8, min(height + 4, bottom), tick_text(value), LABEL, theme.text3, anchor="right")
+            free = height
     columns = np.arange(np.floor(path[0, 0]), np.ceil(path[-1, 0]), _COLUMN)
     tops = np.interp(columns + _COLUMN / 2, path[:, 0], path[:, 1])
     for part, share in ((columns >= cursor, 0.11), (columns < cursor, 0.30)):
@@ -284,24 +214,14 @@ def draw_losses(sketch: Sketch, losses: Losses, theme: Theme, cursor: float) -> 
                      mixed(theme.text3, theme.panel, share), _COLUMN)  # fmt: skip
     for dashed in losses.left:
         sketch.polyline(dashed, theme.text3, 1.6, dash=(6, 4))
-    before, after = cut_at(path, cursor)
+    before, after = _cut_at(path, cursor)
     sketch.polyline(after, theme.text3, 1.4)
     sketch.polyline(before, theme.text1, 2.0)
 
 
-def _axis(sketch: Sketch, plot: Box, scale: Scale, theme: Theme) -> None:
-    x, y, _, height = plot
-    free = y + height + TICK
-    for value in scale.ticks:  # from the lowest up, those that have room
-        at = y + height * (1 - float(scale.place(np.array(value))))
-        if at <= free - TICK - 2:
-            sketch.text(x - 8, min(at + 4, y + height), tick_text(value), TICK, theme.text3, anchor="right")
-            free = at
-
-
-def cut_at(path: Array, x: float) -> tuple[Array, Array]:
+def _cut_at(path: Array, x: float) -> tuple[Array, Array]:
     """A path (N, 2) that goes to the right, as far as `x` and from there; both hold the point between."""
-    if not len(path) or x <= path[0, 0]:
+    if x <= path[0, 0]:
         return path[:0], path
     if x >= path[-1, 0]:
         return path, path[:0]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import contextmanager
-from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ...errors import ScalarvizError
-from ...run.controls import Reader, Segments, Slider
-from ..screen.control_contents import Contents
-from ..screen.control_ring import Wish, number_of
-from .driving import WAITS, Driving
+from ...errors import InputError, ScalarvizError, shown
+from ...run.controls import Segments, Slider
+from ..screen.controls import Wish
+from .driving import Driving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,43 +21,23 @@ if TYPE_CHECKING:
     from .live import LiveView
 
 Point = tuple[float, float]
-DOUBLE = 0.4
-"""Seconds within which a second click on a number types it."""
-_gestures = count(1)
 
 
 class Desk(Driving):
-    """What the panel asks for, and where keys and pointer go while it is open.
-
-    Parameters
-    ----------
-    viewer : LiveView
-    scene : Scene
-        Its controls and its command.
-
-    Attributes
-    ----------
-    handlers : dict of str to callable
-        By the names of the table of actions.
-    """
+    """What the panel asks for, and where keys and pointer go while it is open."""
 
     def __init__(self, viewer: LiveView, scene: Scene) -> None:
-        super().__init__(viewer)
-        self._scene = scene
+        super().__init__(viewer, scene)
         self.panel = viewer.bench.controls
         self.panel.closes = self.keys_of("toggle_controls")
-        self._contents = Contents(self, scene.controls, scene.command, scene.hide)
-        self._wanted: dict[str, tuple[Any, float]] = {}  # what was set by hand and no frame shows yet, and until when
-        self._gesture = ""
         self._pressed = False
-        self._clicked: tuple[str, float] | None = None
         self.handlers: dict[str, Callable[..., None]] = {"toggle_controls": self.toggle}
 
     # ---- open and closed
 
     def toggle(self) -> None:
         """Open the panel, or close it."""
-        self._let_go()
+        self.let_go()
         self._wanted.clear()
         self.panel.toggle()
         self._viewer.bench.make_room()
@@ -76,10 +55,7 @@ class Desk(Driving):
 
     @contextmanager
     def put_away(self) -> Iterator[bool]:
-        """While the block runs the picture is that without the panel: no still and no film shows it.
-
-        Gives whether that is another one.
-        """
+        """While the block runs the picture is that without the panel; gives whether that is another one."""
         bench = self._viewer.bench
         if not self.panel.open:
             yield False
@@ -98,30 +74,16 @@ class Desk(Driving):
         """`seconds` have passed and `frame` is shown; returns whether the panel has changed."""
         panel, bench = self.panel, self._viewer.bench
         if not panel.open:
-            self._contents.notice(self._reader(frame))
+            self.notice(self.reader(frame))
             return False
         stood = panel.stands, panel.side
         panel.pass_time(seconds)
-        now = self._viewer.clock
-        self._wanted = {name: kept for name, kept in self._wanted.items() if kept[1] > now}
-        rows = self._contents.rows(self._reader(frame), {name: value for name, (value, _) in self._wanted.items()})
-        for name in self._contents.arrived:  # from now on it is what the frames show, whoever changes it
-            self._wanted.pop(name, None)
-        self._contents.arrived.clear()
-        for line in self._contents.troubles:
-            self._viewer.say(line)
-            self._viewer.tell(line)
-        self._contents.troubles.clear()
-        changed = panel.show(rows, running=self._viewer.playback.running)
+        changed = panel.show(self.shown(frame), running=self._viewer.playback.running)
         moved = stood != (panel.stands, panel.side)
         if moved:
             bench.place_side()
             bench.refresh()
         return changed or moved or panel.moving
-
-    def _reader(self, frame: Frame | None = None) -> Reader:
-        viewer = self._viewer
-        return Reader(viewer.shown if frame is None else frame, viewer.bench.subject.source, self._scene.options)
 
     # ---- pointer, in logical pixels, and keys
 
@@ -139,7 +101,7 @@ class Desk(Driving):
             return False
         self._pressed = True
         item = self.panel.number_at(at)
-        if button == "left" and item is not None and self._again(item.name):
+        if button == "left" and item is not None and self._viewer.pointer.again(("typed", item.name)):
             self.type(item)
         elif button == "left":
             self._do(self.panel.press(at))
@@ -150,7 +112,6 @@ class Desk(Driving):
         if self._pressed:
             self._do(self.panel.drag(at))
             if self.panel.carries:
-                self._clicked = None  # what was dragged was not clicked
                 self._viewer.refresh()
         return self._pressed
 
@@ -160,7 +121,7 @@ class Desk(Driving):
             return False
         self._pressed = False
         wish = self.panel.release(at)
-        self._let_go()
+        self.let_go()
         self._do(wish)
         return True
 
@@ -185,12 +146,6 @@ class Desk(Driving):
             self._do(found)
         return found is not False
 
-    def _again(self, name: str) -> bool:
-        now, before = self._viewer.clock, self._clicked
-        again = before is not None and before[0] == name and now - before[1] <= DOUBLE
-        self._clicked = None if again else (name, now)
-        return again
-
     # ---- what is wanted
 
     def _do(self, wish: Wish | None) -> None:
@@ -200,75 +155,60 @@ class Desk(Driving):
         if wish.what == "type":
             self.type(wish.item)
             return
-        item, viewer = wish.item, self._viewer
-        if wish.held and not self._gesture:
-            self._gesture = f"controls {next(_gestures)}"
-            viewer.hold()
-        if wish.held and item.name in self._wanted and self._wanted[item.name][0] == wish.value:
-            return
         try:
-            self._set(item, wish.value)
+            self.set(wish.item, wish.value, held=wish.held)
         except ScalarvizError as error:
-            self._wanted.pop(item.name, None)
-            viewer.say(str(error))
-        viewer.refresh()
-
-    def _set(self, item: Item, value: Any) -> None:
-        control = item.control
-        taken = control.taken(value)
-        if taken is not None and taken == item.value and item.name not in self._wanted:
-            return  # it is so already: no edit
-        edit = control.change(taken, self._reader())
-        until = self._viewer.clock + (float("inf") if self._gesture else WAITS)
-        if taken is not None:
-            self._wanted[item.name] = taken, until
-        elif item.part_of:
-            self._wanted[item.part_of] = item.value, until
-        if edit is not None:
-            self._viewer.change(edit, self._gesture)
-
-    def _let_go(self) -> None:
-        """The hand is open: what it did was one edit, and training goes on."""
-        if not self._gesture:
-            return
-        self._gesture = ""
-        until = self._viewer.clock + WAITS
-        self._wanted = {name: (value, min(kept, until)) for name, (value, kept) in self._wanted.items()}
-        self._viewer.release_hold()
-
-    # ---- typing
+            self._wanted.pop(wish.item.name, None)
+            self._viewer.say(str(error))
+        self._viewer.refresh()
 
     def type(self, item: Item) -> None:
         """A number for a control, in the host's own field; training goes on meanwhile."""
-        host, control = self._viewer.host, item.control
-        if host is None:
-            return
-        allowed = ""
+        host, control, allowed = self._viewer.host, item.control, ""
         if isinstance(control, Slider):
             allowed = f"{control.least:,g} to {control.most:,g} on the slider; others are tried"
         elif isinstance(control, Segments):
             allowed = f"such as {', '.join(f'{one:,}' for one in control.choices)}"
         now = f"{item.value:.10g}" if isinstance(item.value, float) else str(item.value)
-        host.ask_text(item.name, allowed, now, lambda text: self.typed(item, text))
+        if host is not None:
+            host.ask_text(item.name, allowed, now, lambda text: self.typed(item, text))
 
     def typed(self, item: Item, text: str) -> None:
         """What was typed for a control."""
-        viewer = self._viewer
+        viewer, control = self._viewer, item.control
         try:
-            control = item.control
-            value: Any = number_of(text, item.name, whole=isinstance(control, Segments) or control.whole)  # type: ignore[attr-defined]
-            edit = control.change(control.taken(value) if isinstance(control, Slider) else value, self._reader())
+            if isinstance(control, Slider):
+                edit = control.change(control.taken(number_of(text, item.name, whole=control.whole)), self.reader())
+            else:
+                edit = control.change(number_of(text, item.name, whole=True), self.reader())
             if edit is not None:
                 viewer.change(edit)
         except ScalarvizError as error:
             viewer.say(str(error))
         viewer.refresh()
 
-    # ---- what is no edit (see Contents)
 
-    def copy(self, words: str) -> None:
-        """To the clipboard of whoever sits there."""
-        host = self._viewer.host
-        if host is not None and words:
-            host.copy(words)
-            self._viewer.say(f"copied: {words}")
+_GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
+"""``1,024``, ``12,000.5``: commas between thousands. One alone in a number that need not be whole is a decimal one."""
+
+
+def number_of(text: str, name: str, *, whole: bool) -> int | float:
+    """A number as people type it: ``0.03``, ``0,03``, ``1e-3``, ``1,024`` where it has to be `whole`, ``1_024``.
+
+    Raises
+    ------
+    InputError
+        It is none; `name` says for what it was typed.
+    """
+    plain = text.strip().replace("\N{MINUS SIGN}", "-")
+    if _GROUPS.fullmatch(plain) and (whole or plain.count(",") > 1 or "." in plain):
+        plain = plain.replace(",", "")
+    elif plain.count(",") == 1 and "." not in plain:
+        plain = plain.replace(",", ".")
+    if re.fullmatch(r"[+-]?\d{1,18}", plain):
+        return int(plain)
+    try:
+        return float(plain)
+    except ValueError:
+        said = shown(text) if plain else "nothing"
+        raise InputError(f"{name}: {said} is no number; such as {'16' if whole else '0.03 or 1e-3'}") from None

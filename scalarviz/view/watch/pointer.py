@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ...errors import ScalarvizError
-from ..screen.time_curve import NOTHING, Target
+from ..ink.sketch import Does, spot_at
+from ..screen.story import SAYS
+from ..screen.time_bar import GO
 from .actions import no_edits
 from .host import Point
 
@@ -30,6 +32,7 @@ REST = 0.6
 DOUBLE = 0.4
 """Seconds within which a second click on the same thing is a double click."""
 _DRAG = 4.0  # pixels of the pointer's world before a press becomes a drag
+_NOTHING: Does = ("", "")  # of the time bar where there is none
 _numbers = count(1)
 
 
@@ -42,7 +45,7 @@ class Press:
     shift: bool
     ctrl: bool
     on: Literal["picture", "list of keys", "time bar", "number", "panel"] = "picture"
-    target: Target = NOTHING  # of the time bar
+    target: Does = _NOTHING  # of the time bar
     dragged: bool = False
 
 
@@ -92,7 +95,7 @@ class Pointer:
             viewer.refresh()
             return
         elif bench.bar.covers(point):
-            press.on, press.target = "time bar", bench.bar.target(point) or NOTHING
+            press.on, press.target = "time bar", bench.bar.target(point) or _NOTHING
             viewer.travels.press(press.target)
         elif button == "left" and bench.selected is not None and bench.touch.number_at(point):
             press.on = "number"
@@ -139,13 +142,13 @@ class Pointer:
             viewer.refresh()
         return mine
 
-    def _along_bar(self, at: Point, begun: Target) -> None:
+    def _along_bar(self, at: Point, begun: Does) -> None:
         """The cursor of time is dragged; a button of the bar is not."""
         viewer = self._viewer
-        if begun.kind == "step":
+        if begun[0] == GO:
             target = viewer.bench.bar.target(viewer.bench.to_logical(at), held=True)
             if target is not None:
-                viewer.travels.drag(target.step)
+                viewer.travels.drag(int(target[1]))
         if viewer.bench.hover(at):
             viewer.refresh()
 
@@ -162,7 +165,7 @@ class Pointer:
             return
         left = press.button == "left"
         if press.on == "time bar":
-            travels.release(press.target if bench.bar.target(point) == press.target else None)
+            travels.release(press.target if bench.bar.target(point) == press.target else _NOTHING)
         elif press.on == "list of keys":
             bench.help = 0
         elif press.on == "panel":
@@ -171,8 +174,8 @@ class Pointer:
             return
         elif left and bench.touch.on_alarm(point):
             travels.rescue()
-        elif (cap := bench.story.at(point)) is not None:
-            viewer.send(cap.action) if cap.action else viewer.say(cap.says)
+        elif (cap := spot_at(bench.story.spots, point)) is not None:
+            viewer.say(cap.tip) if cap.name == SAYS else viewer.send(cap.name)
         elif bench.touch.inspector_at(point):
             self._click_inspector(point)
         elif not self._click(at, press) and left and desk is not None:
@@ -186,7 +189,7 @@ class Pointer:
         bench, selected = self._viewer.bench, self._viewer.selected
         point = bench.to_logical(at)
         index = None if bench.side.covers(point) else bench.pick(at)
-        again = self._again(("cube", index, bench.side.at(point))) and not press.shift
+        again = self.again(("cube", index, bench.side.at(point))) and not press.shift
         if index is None and again and bench.side.double_click(point):
             return True
         if index is not None and press.ctrl:
@@ -201,13 +204,13 @@ class Pointer:
         """What stands at the place; a value is typed after the second click."""
         spot = self._viewer.bench.touch.spot_at(point)
         number = self._viewer.bench.touch.number_at(point)
-        again = self._again(("number", number) if number else ("spot", spot and spot.does))
+        again = self.again(("number", number) if number else ("spot", spot and spot.does))
         if number and again:
             self._viewer.send("type_value")
         elif spot is not None and not number:
             self._viewer.selected.click(spot, point)
 
-    def _again(self, what: object) -> bool:
+    def again(self, what: object) -> bool:
         """Whether the same thing was clicked a moment ago; a third click is a first one."""
         before, now = self._clicked, self._viewer.clock
         again = before is not None and before[0] == what and now - before[1] <= DOUBLE

@@ -7,7 +7,7 @@ as long as something is open (the list of keys, an inspector) nothing begins.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -34,49 +34,20 @@ _LONGEST_TICK = 0.25  # a window that takes a while to come up has not waited me
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """What the window is doing.
-
-    Attributes
-    ----------
-    frame : Frame
-    running : bool
-        Whether time goes on.
-    quiet : bool
-        Whether nothing is open or in a hand.
-    touches : int
-        How often something has been touched.
-    failed : bool
-        Whether an error has stopped it.
-    """
+    """What the window is doing."""
 
     frame: Frame
-    running: bool
-    quiet: bool = True
-    touches: int = 0
-    failed: bool = False
+    running: bool  # whether time goes on
+    quiet: bool = True  # whether nothing is open or in a hand
+    touches: int = 0  # how often something has been touched
+    failed: bool = False  # whether an error has stopped it
 
 
 class Telling:
     """The large lines of one window.
 
-    Parameters
-    ----------
-    scene : Scene
-    source : Source
-        Who is asked what the scene claims at the end.
-    here : Here
-        Which keys there are.
-    span : (int, int)
-        The step at which the window opened, and the one at which it pauses.
-    wait : float or None
-        Seconds without a touch after which it begins; 0: nothing is said before; None: never by itself.
-    note : callable
-        Told what a claim of the scene's own raised.
-
-    Attributes
-    ----------
-    told : Told or None
-        What is said now.
+    `span` is the step at which it opened, and the one at which it pauses. It begins after so many seconds without a
+    touch as it `wait`s; 0: nothing is said before; None: never by itself. `note` is told what a claim raised.
     """
 
     def __init__(
@@ -133,35 +104,30 @@ class Telling:
         self._weights += len(frame.values) - len(self._opened_with.values)
         self._opened_with = frame
         sentence = self._asked(story.anew, frame, "anew", old.sentence)
-        self._opening = Told(story.opening(self._weights), sentence or old.sentence, old.caps)
+        headline = story.opening(self._weights)
+        self._opening = replace(old, headline=headline, sentence=sentence or old.sentence)
 
     def _opened(self) -> Told | None:
         """The lines before the first step; they fade when it has begun."""
         opening = self._opening
         if self._begun is None:
             phase = np.rint(min(self._clock, BREATHING) / BREATH * LEVELS) / LEVELS
-            return _with(opening, 1.0, float(0.5 - 0.5 * np.cos(2 * np.pi * (phase + 0.5))))
+            return replace(opening, breath=float(0.5 - 0.5 * np.cos(2 * np.pi * (phase + 0.5))))
         alpha = 1.0 - (self._clock - self._begun) / FADE
-        return _with(opening, alpha, 0.0) if alpha > 0 else None
+        return replace(opening, alpha=alpha) if alpha > 0 else None
 
     def _ended(self, now: Now) -> Told | None:
         """The lines after the last step: while the window stands there, and nothing has been changed by hand."""
         frame = now.frame
         newest = frame.past is None or frame.past.newest == frame.step
-        if (
-            now.running
-            or now.failed
-            or frame.edited
-            or frame.step != self._last
-            or not newest
-            or not len(frame.curve.loss)
-        ):
+        there = newest and frame.step == self._last and len(frame.curve.loss) > 0
+        if now.running or now.failed or frame.edited or not there:
             self._stood = self._ending = None
             return None
         if self._stood is None or self._ending is None:
             self._stood, self._ending = (frame, self._clock), self._said(frame)
         alpha = (self._clock - self._stood[1] - REST) / FADE
-        return _with(self._ending, min(alpha, 1.0), 0.0) if alpha > 0 else None
+        return replace(self._ending, alpha=min(alpha, 1.0)) if alpha > 0 else None
 
     def _said(self, frame: Frame) -> Told:
         losses, facts = frame.curve.loss, self._source.facts
@@ -188,24 +154,13 @@ class Telling:
 
 
 def learnt(losses: np.ndarray, batches: int = 1, fall: float = 0.5) -> bool:
-    """Whether a loss has fallen by half or more, or by another share of what it was.
+    """Whether a loss has fallen by half or more, or by another share (`fall`) of what it was.
 
-    Parameters
-    ----------
-    losses : ndarray
-        Of every step.
-    batches : int
-        In which the data comes: of single batches the means of the first and the last round are compared.
-    fall : float
-        That share.
+    Of single `batches`, in which the data comes, the means of the first and the last round are compared.
     """
     count = max(1, min(batches, len(losses) // 4))
     first, last = float(np.mean(losses[:count])), float(np.mean(losses[-count:]))
     return bool(np.isfinite(last) and last <= first - fall * abs(first))
-
-
-def _with(told: Told, alpha: float, breath: float) -> Told:
-    return Told(told.headline, told.sentence, told.caps, told.fall, alpha, breath)
 
 
 def opening_caps(here: Here) -> tuple[Cap, ...]:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import SLOWER, DivergedError, ScalarvizError, StateError
 from ...run.sources.played import Played
-from ..screen.time_curve import Target
+from ..ink.sketch import Does
+from ..screen.time_bar import BRANCH, GO
 from .actions import action_of
 
 if TYPE_CHECKING:
@@ -190,10 +191,10 @@ class Travels:
 
     # ---- the time bar
 
-    def press(self, target: Target) -> None:
+    def press(self, target: Does) -> None:
         """A hand came down on the bar."""
-        if target.kind == "step":
-            self.drag(target.step)
+        if target[0] == GO:
+            self.drag(int(target[1]))
 
     def drag(self, step: int) -> None:
         """The hand is over a step: one near it is shown at once, itself as soon as the hand rests."""
@@ -201,15 +202,15 @@ class Travels:
             self._dragged, self._rests_at = step, self._viewer.clock + REST
             self.go(step, near=True)
 
-    def release(self, target: Target | None) -> None:
+    def release(self, target: Does) -> None:
         """The hand let go, over `target`."""
         step, self._dragged = self._dragged, None
         if step is not None:
             self.go(step)
-        elif target is not None and target.kind == "action":
-            self._viewer.send(target.action)
-        elif target is not None and target.kind == "branch":
-            self.switch(target.branch)
+        elif target[0] == BRANCH:
+            self.switch(int(target[1]))
+        elif target[0] not in ("", GO):
+            self._viewer.send(target[0])
 
     # ---- what changes which past there is
 
