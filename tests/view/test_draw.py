@@ -49,7 +49,7 @@ def xor_loss() -> sv.Value:
 
 
 def graph_of(root: sv.Value) -> tuple[set[int], Counter]:
-    """Nodes and edges of the objects, by a walk of its own; a constant exponent is part of its power's sign."""
+    """Nodes and edges of the objects, by a walk of its own; an exponent is part of its power's sign."""
     nodes, edges, stack = {id(root)}, Counter(), [root]
     while stack:
         value = stack.pop()

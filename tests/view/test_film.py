@@ -233,7 +233,8 @@ def test_a_run_and_its_recording_are_filmed_in_one_line_and_filming_changes_no_b
     assert made == [tmp_path / "run.mp4", tmp_path / "again.gif"]
     assert [imageio_ffmpeg.count_frames_and_secs(str(path))[0] for path in made] == [10, 10]
     net = nn.Sequential(nn.Linear(2, 2))
-    diverging = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=1e20), (np.ones((4, 2)),) * 2, engine="numpy")
+    fast, ones = optim.SGD(net.parameters(), lr=1e20), np.ones((4, 2))
+    diverging = sv.Run(net, nn.MSELoss(), fast, (ones, ones), engine="numpy")
     with pytest.raises(DivergedError):
         sv.film(diverging, tmp_path / "diverged.mp4", 40, **small)
     assert (tmp_path / "diverged.mp4").exists()

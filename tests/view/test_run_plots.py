@@ -85,7 +85,7 @@ def drawn_run(rng, number):
 
 
 def loss_at(result, place):
-    """The loss of a run at a place; no number where it had come to its end, far away where it had diverged."""
+    """The loss of a run at a place; no number after its end, far away where it had diverged."""
     steps, losses = curve_of(result)
     if place > steps[-1]:
         return FAR if result.state == "diverged" else np.nan

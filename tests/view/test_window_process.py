@@ -58,8 +58,9 @@ class Prompt:
 
 
 SHELLS = {
-    "python": ["-i", "-q"], "ipython": ["-m", "IPython", "--colors=NoColor", "--no-banner", "--no-confirm-exit"],
-}  # fmt: skip
+    "python": ["-i", "-q"],
+    "ipython": ["-m", "IPython", "--colors=NoColor", "--no-banner", "--no-confirm-exit"],
+}
 
 
 @pytest.mark.ci
