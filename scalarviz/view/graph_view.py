@@ -6,9 +6,9 @@ import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import ScalarvizError
-from .drawing import Drawing
 from .graph.cards import said_of
 from .graph.figure import ink_of
 from .graph.layout import Box, Layout, laid_out
@@ -23,6 +23,9 @@ from .watch.hands import DOUBLE
 from .watch.host import TICK, Host
 from .watch.room import Room, table_of
 from .watch.room_actions import GRAPH
+
+if TYPE_CHECKING:
+    from .drawing import Drawing
 
 FOOT = 30.0
 """Height of the line of keys."""

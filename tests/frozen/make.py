@@ -52,8 +52,7 @@ from scalarviz.view.micro.still import told_of
 from scalarviz.view.panels.registry import OWN
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.walls import run_report as report
-from scalarviz.view.walls.run_wall import rooms_of
-from scalarviz.view.walls.runs import runs_of
+from scalarviz.view.walls import run_wall as opening
 from scalarviz.view.watch import actions, live, room_actions
 from scalarviz.view.watch.mirror import Mirror
 from scalarviz.view.watch.replay import Replay
@@ -536,12 +535,12 @@ def other_picture(folder: Path, name: str, size: tuple[int, int]) -> list[Record
     if name == "wall":
         return records(rooms().wall(size))
     if name in ("runs", "plots"):
-        walls = rooms_of(results)
+        walls = opening.rooms_of(results)
         walls.plots = name == "plots"
         return records(walls.wall(size))
     if name == "report":
         with patch.object(report, "can_draw", lambda: False):  # pictures are no words
-            return records(report.report_of(runs_of(results)))
+            return records(report.report_of(report.runs_of(results)))
     if name == "graph":
         a, w, b = sv.Value(2.0), sv.Weight(-0.75, name="w"), sv.Value(0.5)
         z = (a * w + b).tanh()
