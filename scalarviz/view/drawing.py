@@ -218,10 +218,11 @@ def draw(
     >>> sv.draw(z)
     Drawing(z: 4 nodes, 4 drawn)
     """
-    caller = sys._getframe(1)
-    names = {**variables(caller.f_globals), **variables(caller.f_locals)}
     one_of(theme, THEMES, "draw: the theme")
-    drawing = Drawing(*_asked(z, inputs), _wish(chains, unfold, names, digits), theme)
+    places = None if digits is None else integer("draw: digits", digits, 0, MOST_DIGITS)
+    unfolded = () if isinstance(unfold, bool) else _names(unfold)
+    wish = Wish(flag(chains, "draw: chains"), unfolded, unfold is True, _variables(sys._getframe(1)), places)
+    drawing = Drawing(*_asked(z, inputs), wish, theme)
     if flag(window, "draw: window"):
         _open(drawing)
     return drawing
@@ -229,15 +230,11 @@ def draw(
 
 def graph_of(z: Any, caller: FrameType) -> Drawing:
     """The graph of what is computed already, with the names that a frame of the program has for it."""
-    names = {**variables(caller.f_globals), **variables(caller.f_locals)}
-    return Drawing(*_asked(z, ()), _wish(False, (), names, None), "auto")
+    return Drawing(*_asked(z, ()), Wish(names=_variables(caller)), "auto")
 
 
-def _wish(chains: bool, unfold: str | Iterable[str] | bool, names: dict[int, str], digits: int | None) -> Wish:
-    """How a graph is wanted."""
-    wanted = _unfold(unfold)
-    places = None if digits is None else integer("draw: digits", digits, 0, MOST_DIGITS)
-    return Wish(flag(chains, "draw: chains"), () if isinstance(wanted, bool) else wanted, wanted is True, names, places)
+def _variables(frame: FrameType) -> dict[int, str]:
+    return {**variables(frame.f_globals), **variables(frame.f_locals)}
 
 
 def _open(drawing: Drawing) -> None:
@@ -257,10 +254,17 @@ def _asked(z: Any, inputs: tuple[Any, ...]) -> tuple[Roots, Module | None]:
     if isinstance(z, Value | list | tuple | Many | np.ndarray) and not isinstance(z, Parameter):
         if inputs:
             raise InputError("draw: a Value is computed already and takes no inputs; give them to a Module")
-        values = _values(z)
+        values = [z] if isinstance(z, Value) else every(z, "draw: a list")
+        if not values:
+            raise InputError("draw: the list is empty; give at least one Value")
         return lambda: (values, None), None
     if isinstance(z, Module) and not inputs:
-        last = _last_call(z)
+        if z._books.outputs is None:
+            raise InputError(
+                f"draw: this {type(z).__name__} has not been called yet; give an example input, as in "
+                "sv.draw(net, [0.5, 1.0])"
+            )
+        last = every(z._books.outputs, "draw: the module")
         return lambda: (last, None), z
     if not callable(z) or isinstance(z, type | Parameter):
         raise TypeMismatchError(
@@ -272,32 +276,10 @@ def _asked(z: Any, inputs: tuple[Any, ...]) -> tuple[Roots, Module | None]:
     return lambda: called(z, inputs), z if isinstance(z, Module) else None
 
 
-def _values(z: Any) -> list[Value]:
-    """The results of which the graph is drawn."""
-    if isinstance(z, Value):
-        return [z]
-    values = every(z, "draw: a list")
-    if not values:
-        raise InputError("draw: the list is empty; give at least one Value")
-    return values
-
-
-def _last_call(module: Module) -> list[Value]:
-    outputs = module._books.outputs
-    if outputs is None:
-        raise InputError(
-            f"draw: this {type(module).__name__} has not been called yet; give an example input, as in "
-            "sv.draw(net, [0.5, 1.0])"
-        )
-    return every(outputs, "draw: the module")
-
-
-def _unfold(unfold: Any) -> tuple[str, ...] | bool:
-    if isinstance(unfold, bool):
-        return unfold
-    if isinstance(unfold, str):
-        return (unfold,)
-    one = not isinstance(unfold, Iterable) or (isinstance(unfold, np.ndarray) and unfold.ndim == 0)
+def _names(unfold: Any) -> tuple[str, ...]:
+    """What is to be unfolded."""
+    scalar = isinstance(unfold, np.ndarray) and unfold.ndim == 0
+    one = scalar or isinstance(unfold, str) or not isinstance(unfold, Iterable)
     given = (unfold,) if one else tuple(unfold)
     if not all(isinstance(name, str) for name in given):
         raise TypeMismatchError(f"draw: unfold is a name, several names or True, got {shown(unfold)}")

@@ -195,9 +195,8 @@ class Painter:
     def write(self, path: str | os.PathLike[str], pace_text: str, step: int | None = None) -> Path:
         """Write the run as it stands, or stood at `step`: as SVG, or as the kind of picture that the name ends in."""
         if as_path(path).suffix.lower() == SVG:
-            with standing(self._bench.subject.source, step):
+            with self._screen, standing(self._bench.subject.source, step):
                 self._update(pace_text, None)
-            with self._screen:
                 write_bytes(path, svg_of_bench(self._bench, pace_text).encode())
         else:
             save_picture(path, self.still(pace_text, step))
@@ -258,10 +257,9 @@ class Reel:
         try:
             yield
         except (OSError, ScalarvizError) as error:
-            self.failure = self.failure or f"the film could not be written: {_first_line(error)}"
+            lines = (line.strip() for line in str(error).splitlines())
+            self.failure = (
+                self.failure or f"the film could not be written: {next(filter(None, lines), type(error).__name__)}"
+            )
             with suppress(OSError, ScalarvizError):
                 self._stack.__exit__(type(error), error, error.__traceback__)
-
-
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

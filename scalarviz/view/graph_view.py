@@ -6,9 +6,9 @@ import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import ScalarvizError
-from .drawing import Drawing
 from .graph.cards import said_of
 from .graph.figure import ink_of
 from .graph.layout import Box, Layout, laid_out
@@ -22,6 +22,9 @@ from .ink.theme import Theme, get_theme
 from .watch.actions import GRAPH, table_of
 from .watch.host import TICK, Host, Room
 from .watch.pointer import DOUBLE
+
+if TYPE_CHECKING:
+    from .drawing import Drawing
 
 FOOT = 30.0
 """Height of the line of keys."""
@@ -59,14 +62,9 @@ class GraphView(Room):
     # ---- what is shown
 
     @property
-    def size(self) -> tuple[float, float]:
+    def page(self) -> tuple[float, float]:
         """Logical pixels."""
         return self._device[0] / self._ratio, self._device[1] / self._ratio
-
-    @property
-    def page(self) -> tuple[float, float]:
-        """The same, for what stands above the graph."""
-        return self.size
 
     def table(self) -> list[tuple[str, str]]:
         """The list of keys."""
@@ -75,7 +73,7 @@ class GraphView(Room):
     @property
     def room(self) -> tuple[float, float]:
         """What is left of them for the figure."""
-        return self.size[0], max(self.size[1] - FOOT, 1.0)
+        return self.page[0], max(self.page[1] - FOOT, 1.0)
 
     def _read(self) -> None:
         """The graph with the numbers of now."""
@@ -86,7 +84,7 @@ class GraphView(Room):
         self._pause = max(LOOK, (time.perf_counter() - begin) / SHARE)
 
     def _lay_out(self) -> None:
-        self._painters = [Painter(self.size, self._ratio) for _ in range(2)]
+        self._painters = [Painter(self.page, self._ratio) for _ in range(2)]
         self._dirty = True
 
     def fit(self) -> None:
@@ -137,16 +135,16 @@ class GraphView(Room):
         box = self._under()
         if box is not None and self._at is not None and self._pressed is None:
             head, *more = said_of(box.item).splitlines()
-            over.append(pointer_label(self._at, self.size, head, "", more, theme))
+            over.append(pointer_label(self._at, self.page, head, "", more, theme))
         if self._notice:
-            over.append(banner(self._notice, self.size, 12.0, self.size[0], theme, alarm=False))
+            over.append(banner(self._notice, self.page, 12.0, self.page[0], theme, alarm=False))
         if self._help:
-            over.append(help_panel(self.size, self.table(), theme, self._help))
+            over.append(help_panel(self.page, self.table(), theme, self._help))
         above.draw(over)
 
     def _foot(self) -> Sketch:
         """The line of keys, as far as it fits."""
-        sketch, theme, (wide, high) = Sketch(), self.theme, self.size
+        sketch, theme, (wide, high) = Sketch(), self.theme, self.page
         sketch.rect(0, high - FOOT, wide, FOOT, fill=theme.panel)
         said = "wheel: larger, smaller   ·   drag: move   ·   Home: all of it"
         if self.unfolded or any(box.item.unfolds for box in self.layout.boxes):

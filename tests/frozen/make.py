@@ -50,8 +50,7 @@ from scalarviz.view.panels.registry import OWN
 from scalarviz.view.show import bench_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.walls import run_report as report
-from scalarviz.view.walls.run_wall import rooms_of
-from scalarviz.view.walls.runs import runs_of
+from scalarviz.view.walls import run_wall
 from scalarviz.view.watch import actions, live
 from scalarviz.view.watch.mirror import Mirror
 from scalarviz.view.watch.replay import Replay
@@ -511,7 +510,7 @@ def other_picture(folder: Path, name: str, size: tuple[int, int]) -> list[Record
     if name == "wall":
         return records(rooms().wall(size))
     if name in ("runs", "plots"):
-        walls = rooms_of(results)
+        walls = run_wall.rooms_of(results)
         walls.plots = name == "plots"
         return records(walls.wall(size))
     if name == "report":

@@ -24,7 +24,8 @@ def middle(host: Unseen, place: int) -> tuple[float, float]:
 
 def said(host: Unseen) -> str:
     """All that a wall says."""
-    return " ".join(item.text for sketch in (*host.view.sketches(), *host.view.overlay()) for item in sketch.texts)
+    sketches = [*host.view.sketches(), *host.view.overlay()]
+    return " ".join(item.text for sketch in sketches for item in sketch.texts)
 
 
 def serve(window: Any, seconds: float = 0.0, until: Callable[[], object] = lambda: True) -> None:

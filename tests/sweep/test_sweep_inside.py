@@ -27,9 +27,8 @@ from scalarviz.sweep.build import FunctionBuild, SceneBuild
 from scalarviz.sweep.groups import by_loss, groups, loss_of, quartiles, summary, swept
 from scalarviz.sweep.pool import Pool, WorkerDiedError
 from scalarviz.sweep.result import Result
+from scalarviz.view.walls import run_report, run_wall
 from scalarviz.view.walls import runs as opening
-from scalarviz.view.walls.run_report import report_of_file
-from scalarviz.view.walls.run_wall import open_wall, wall_picture
 
 # ---- the pool
 
@@ -122,8 +121,8 @@ def test_scenes_of_the_package_are_built_and_nothing_else(tmp_path):
 
 def test_no_option_of_a_file_writes_another_one(tmp_path):
     log, save = (str(tmp_path / name) for name in ("log.csv", "w.safetensors"))
-    build = opening._making(SceneBuild("xor"), about("xor", log=log, save=save, no_such_option=1, steps=10))
-    build(Result(0, {}, 0, "done")).run.step(10)
+    given = about("xor", log=log, save=save, no_such_option=1, steps=10)
+    opening._making(SceneBuild("xor"), given)(Result(0, {}, 0, "done")).run.step(10)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(InputError, match="run 0"):
         opening._making(SceneBuild("xor"), about("xor", lr="much"))(Result(0, {}, 0, "done"))
@@ -132,8 +131,8 @@ def test_no_option_of_a_file_writes_another_one(tmp_path):
 def test_what_an_optimiser_remembers_is_in_the_file_and_trains_on_bit_for_bit(tmp_path):
     path, options = tmp_path / "rgb.svs", {"engine": "numpy", "batch": 16, "optimizer": "adam"}
     list(sv.sweep("rgb", {"schedule": ["plateau:2"]}, 1, steps=30, options=options, workers=0, results=path))
-    runs = opening.runs_of(path)
-    runs = [runs.standing(runs.results[0]).run, runs.build(runs.results[0]).run]
+    found = opening.runs_of(path)
+    runs = [make(found.results[0]).run for make in (found.standing, found.build)]
     assert [run.steps for run in runs] == [30, 0]
     for each in runs:
         each.step(60 - each.steps)
@@ -148,11 +147,11 @@ def test_a_function_that_is_handed_in_builds_the_runs_and_a_file_without_results
     runs = opening.runs_of(path, FunctionBuild(small))
     assert runs.standing(runs.results[1]).run.lr == 0.1
     with pytest.raises(InputError, match="panel, cubes or plots"):
-        wall_picture(path, shows="all")
+        run_wall.wall_picture(path, shows="all")
     sv.sweep("xor", None, 2, steps=5, workers=0, results=none).close()
-    for use in (lambda: open_wall(none), lambda: report_of_file(none, tmp_path / "r.html")):
+    for use, more in ((run_wall.open_wall, ()), (run_report.report_of_file, (tmp_path / "r.html",))):
         with pytest.raises(InputError, match="none of its 2 runs is done yet"):
-            use()
+            use(none, *more)
 
 
 def test_epochs_are_the_steps_that_the_scene_makes_of_them(tmp_path):

@@ -49,7 +49,7 @@ def xor_loss() -> sv.Value:
 
 
 def graph_of(root: sv.Value) -> tuple[set[int], Counter]:
-    """Nodes and edges of the objects, by a walk of its own; a constant exponent is part of its power's sign."""
+    """Nodes and edges of the objects, by a walk of its own; an exponent is part of its power's sign."""
     nodes, edges, stack = {id(root)}, Counter(), [root]
     while stack:
         value = stack.pop()
@@ -166,7 +166,8 @@ def test_large_graphs_fold_by_module_and_unfold_by_name():
     picture = sv.draw(net, [0.1, 0.2, 0.3])
     assert {"0", "1", "2", "Linear", "Tanh", "64 weights"} <= set(texts(picture))
     assert len(boxes_of(picture)) == 6
-    assert texts(sv.draw(net, [0.1, 0.2, 0.3], unfold="1")).count("tanh") == 16
+    for names in ("1", ["1"], {"1"}, (name for name in "1"), np.array(["1"])):
+        assert texts(sv.draw(net, [0.1, 0.2, 0.3], unfold=names)).count("tanh") == 16
     loss = nn.MSELoss()(net([0.1, 0.2, 0.3]), [0.0, 0.0, 0.0])
     assert {"0", "Linear", "**2"} <= set(texts(sv.draw(loss)))  # whose weights they are, the objects know
     assert len(boxes_of(sv.draw(loss, unfold=True))) > 100

@@ -21,7 +21,7 @@ from scalarviz import nn, optim
 from scalarviz.errors import DivergedError, InputError
 from scalarviz.io import replacing
 from scalarviz.view.out import files
-from scalarviz.view.out.files import MOST_FPS, Film, Gif, check_fps, film_of, save_png
+from scalarviz.view.out.files import MOST_FPS, Film, Gif, check_fps, film_of, save_png, whole_mp4
 from scalarviz.view.watch.pace import pace
 
 imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
@@ -95,6 +95,12 @@ def test_every_frame_has_its_size_its_colours_and_its_time(tmp_path, ending, fps
     if ending == "mp4":  # of even sizes
         frames, each = decoded(path, (64, 48)), 1.0
         assert len(frames) == 12
+        assert whole_mp4(path)
+        part = tmp_path / "deep" / "part.mp4"
+        for length in (0, 40, -1):
+            part.write_bytes(path.read_bytes()[:length])
+            assert not whole_mp4(part)
+        part.unlink()
     else:
         frames, each = frames_of(path), 100 / fps
         assert len(frames) == pytest.approx(1200 / fps, abs=1)
@@ -233,7 +239,8 @@ def test_a_run_and_its_recording_are_filmed_in_one_line_and_filming_changes_no_b
     assert made == [tmp_path / "run.mp4", tmp_path / "again.gif"]
     assert [imageio_ffmpeg.count_frames_and_secs(str(path))[0] for path in made] == [10, 10]
     net = nn.Sequential(nn.Linear(2, 2))
-    diverging = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=1e20), (np.ones((4, 2)),) * 2, engine="numpy")
+    fast, ones = optim.SGD(net.parameters(), lr=1e20), np.ones((4, 2))
+    diverging = sv.Run(net, nn.MSELoss(), fast, (ones, ones), engine="numpy")
     with pytest.raises(DivergedError):
         sv.film(diverging, tmp_path / "diverged.mp4", 40, **small)
     assert (tmp_path / "diverged.mp4").exists()

@@ -1,4 +1,4 @@
-"""A graph in a window: zoom to the pointer, drag, clicks that unfold, numbers that follow; and in a scene's panel."""
+"""A graph in a window and in a scene's panel: zoom, drag, clicks that unfold, numbers that follow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ def host_of():
     """A window that nobody sees, on a folded network."""
     loss = nn.MSELoss()(NET([0.1, 0.2, 0.3]), [0.0, 1.0])
     loss.backward()
-    return lambda size=(960, 600), theme="dark": Unseen(lambda size: GraphView(sv.draw(loss, theme=theme), size), size)
+
+    def made(size=(960, 600), theme="dark"):
+        return Unseen(lambda size: GraphView(sv.draw(loss, theme=theme), size), size)
+
+    return made
 
 
 @pytest.fixture

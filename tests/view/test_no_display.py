@@ -1,4 +1,4 @@
-"""Without a display or a library of the system: errors say what to do, training and loops of one's own go on."""
+"""Without a display or a library of the system: errors say what to do, training and loops go on."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ except sv.ScalarvizError as error:
 
 
 @pytest.mark.parametrize("library", ["fontconfig", "libGL.so"])
-def test_without_the_library_a_run_trains_and_keeps_its_weights_and_one_line_says_what_to_install(tmp_path, library):
+def test_without_the_library_a_run_keeps_its_weights_and_one_line_says_what_to_install(tmp_path, library):
     given = ["rgb", "--engine", "numpy", "--steps", "2", "--json"]
     for more, code, left in (
         ([], 0, []),

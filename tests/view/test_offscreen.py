@@ -1,4 +1,4 @@
-"""Drawing without a window: pictures of the size asked for, in tiles where they are large, from any thread."""
+"""Drawing without a window: pictures of the size asked for, in tiles if they are large, from any thread."""
 
 import os
 import subprocess

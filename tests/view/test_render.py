@@ -1,4 +1,4 @@
-"""`render`, `picture` and SVG: everything that has weights can be seen, in every form the same, with true words."""
+"""`render`, `picture` and SVG: what has weights can be seen, in every form the same, with true words."""
 
 from __future__ import annotations
 

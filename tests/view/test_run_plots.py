@@ -52,8 +52,10 @@ def test_a_box_goes_from_quartile_to_quartile_discs_stand_at_their_losses_and_wh
     assert line.points[0][1] == pytest.approx(heights[2])
     assert "0.4000" in words(sketch)
     sketch = boxes(BOX, DARK, runs + made([math.nan] * 2, state="diverged"))
-    lane = min(s.y for s in sketch.shapes if isinstance(s, Rect) and s.fill == DARK.text3)
-    assert lane < min(disc.y for disc in discs(sketch, DARK.text2))
+    (lane,) = [s for s in sketch.shapes if isinstance(s, Rect) and s.fill == DARK.panel]
+    assert lane.y + lane.height < min(disc.y for disc in discs(sketch, DARK.text2))
+    assert all(lane.y < s.y and s.y + s.height < lane.y + lane.height for s in discs(sketch, DARK.text3))
+    assert len(discs(sketch, DARK.text3)) == 2
     assert "diverged" in words(sketch)
 
 
@@ -85,7 +87,7 @@ def drawn_run(rng, number):
 
 
 def loss_at(result, place):
-    """The loss of a run at a place; no number where it had come to its end, far away where it had diverged."""
+    """The loss of a run at a place; no number after its end, far away where it had diverged."""
     steps, losses = curve_of(result)
     if place > steps[-1]:
         return FAR if result.state == "diverged" else np.nan

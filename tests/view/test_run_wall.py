@@ -1,4 +1,4 @@
-"""The wall of runs, and `show` and `render` of a sweep: what is drawn, what keys and pointer do, how it grows."""
+"""The wall of runs, `show` and `render` of a sweep: what is drawn, what keys and pointer do, how it grows."""
 
 from dataclasses import replace
 
@@ -116,7 +116,7 @@ def test_keys_choose_filter_and_turn_what_is_shown_and_plots_leave_it_alone(host
     assert not host.closed
 
 
-def test_a_click_opens_the_run_where_it_ended_and_it_trains_on_with_the_bits_of_a_run_alone(host, runs, few_runs):
+def test_a_click_opens_the_run_where_it_ended_and_it_trains_on_bit_for_bit(host, runs, few_runs):
     wall, at = host.view, middle(host, 2)
     result = wall.results[2]
     wall.move(at)

@@ -76,7 +76,7 @@ def save_onnx(path, nodes, stored=(), noted=""):
 
 
 def test_single_numbers_of_a_formula_or_that_a_file_does_not_note_are_no_plates(tmp_path):
-    """An exporter writes GELU with its 0.5 as a node; PyTorch's new one stores it and notes what was a parameter."""
+    """An exporter writes GELU's 0.5 as a node; PyTorch's new one stores it and notes parameters."""
     path, make = tmp_path / "n.onnx", helper.make_node
     half = make("Constant", [], ["half"], value_float=0.5)
     mask = make("Constant", [], ["mask"], value_floats=[0.0, 1.0])

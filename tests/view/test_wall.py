@@ -1,4 +1,4 @@
-"""Walls of pictures: where pictures stand; the wall of scenes: what keys and pointer do there, and where it leads."""
+"""Walls of pictures: where they stand; the wall of scenes: what keys and pointer do, and where it leads."""
 
 import gc
 import threading
@@ -32,7 +32,7 @@ WALLS = st.one_of(
 
 
 @given(st.integers(300, 3000), st.integers(260, 2000), WALLS, st.data())
-def test_pictures_stand_inside_and_apart_each_can_be_scrolled_to_and_arrows_lead_to_the_one_beside(w, h, wall, data):
+def test_pictures_stand_apart_each_can_be_scrolled_to_and_arrows_lead_to_the_one_beside(w, h, wall, data):
     look, count, aspect, columns = wall
     grid = grid_of((w, h), count, look, aspect, columns)
     place = data.draw(st.integers(0, count - 1))
@@ -211,7 +211,7 @@ def test_what_is_missing_wrong_or_without_a_meaning_is_said_and_the_wall_goes_on
     assert host.view.scene.name == "green"
 
 
-def test_while_a_scene_is_opened_a_file_is_left_out_and_escape_gives_up_before_it_closes(host, rooms, tmp_path):
+def test_while_a_scene_is_opened_a_file_is_left_out_and_escape_gives_up(host, rooms, tmp_path):
     started, go = threading.Event(), threading.Event()
 
     def slow(given):

@@ -57,9 +57,7 @@ class Prompt:
         os.close(self.fd)
 
 
-SHELLS = {
-    "python": ["-i", "-q"], "ipython": ["-m", "IPython", "--colors=NoColor", "--no-banner", "--no-confirm-exit"],
-}  # fmt: skip
+SHELLS = {"python": ["-i", "-q"], "ipython": ["-m", "IPython", "--colors=NoColor", "--no-banner", "--no-confirm-exit"]}
 
 
 @pytest.mark.ci

@@ -61,10 +61,9 @@ def _corner(layout: Layout) -> tuple[Point, float, float]:
     wide, high = LEGEND
     width = max(layout.width, wide + MARGIN)
     x, y = width - wide, layout.height - high
-    reach = [(box.x + box.width, box.y + box.height) for box in layout.boxes]
-    for edge in layout.edges:
-        points = np.array(edge.pieces).reshape(-1, 2)
-        reach.append((points[:, 0].max(), points[:, 1].max()))
+    corners = [[(box.x + box.width, box.y + box.height)] for box in layout.boxes]
+    corners += [[point for piece in edge.pieces for point in piece] for edge in layout.edges]
+    reach = (map(max, zip(*points, strict=True)) for points in corners)
     if y < MARGIN or any(right > x - AIR_ABOVE and foot > y - AIR_ABOVE for right, foot in reach):
         y = layout.height + AIR_ABOVE
     return (x, y), width, max(layout.height, y + high)
@@ -78,6 +77,7 @@ class _Pen:
         members = (node for box in layout.boxes for node in box.item.members)
         self._v = v if v is not None else extent(np.array([n.value for n in members if n.kind == "weight"], np.float64))
         self._map = get_map("weight", theme)
+        self._cell, self._stripe = (hexed(mixed(theme.text3, theme.panel, share)) for share in (0.28, 0.4))
 
     def _weight(self, value: float) -> tuple[str, str]:
         """The ground of a weight and the text on it."""
@@ -100,9 +100,8 @@ class _Pen:
             ink.rect(x, y, width, height / 2, fill=fill, radius=RADIUS)
             ink.rect(x, y + RADIUS, width, height / 2 - RADIUS, fill=fill)
         if card.cell:  # at the left, rounded there only
-            cell = hexed(mixed(theme.text3, theme.panel, 0.28))
-            ink.rect(x, y, card.cell, height, fill=cell, radius=RADIUS)
-            ink.rect(x + RADIUS, y, card.cell - RADIUS, height, fill=cell)
+            ink.rect(x, y, card.cell, height, fill=self._cell, radius=RADIUS)
+            ink.rect(x + RADIUS, y, card.cell - RADIUS, height, fill=self._cell)
             ink.text(x + card.cell / 2, y + height / 2 + 5, card.sign, SIZE, theme.text1, bold=True, anchor="middle")
         self._numbers(ink, card, (x, y, width, height), colour)
         edge, border = (theme.text1, 1.8) if root else (theme.flow, 1.0)
@@ -131,11 +130,11 @@ class _Pen:
     def _hatch(self, ink: Sketch, frame: Frame) -> None:
         """Slanted stripes inside a rectangle whose lower corners are rounded: what is not there has no number."""
         x, y, width, height = frame
-        inset, thick, step, colour = 5.0, 1.2, 6.0, hexed(mixed(self.theme.text3, self.theme.panel, 0.4))
+        inset, thick, step = 5.0, 1.2, 6.0
         at, right, top, foot = x + inset, x + width - inset, y + inset - 1, y + height - inset
         rise = foot - top
         while at + rise <= right + 0.01:
-            ink.polygon(((at, foot), (at + thick, foot), (at + rise + thick, top), (at + rise, top)), colour)
+            ink.polygon(((at, foot), (at + thick, foot), (at + rise + thick, top), (at + rise, top)), self._stripe)
             at += step
 
     def edges(self, edges: Iterable[Edge]) -> Sketch:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import InputError, UnknownNameError, listing, shown
-from .nodes import LONG, Kinds, Node, power_text, prefixes
+from .nodes import LONG, Kinds, Node, constant_text, prefixes
 
 MOST = 60
 """Nodes up to which nothing is folded."""
@@ -268,7 +268,7 @@ def with_powers(nodes: Sequence[Node]) -> list[Node]:
         if exponent is None or exponent.kind != "leaf" or exponent.name or len(exponent.users) > 1:
             continue
         if exponent is not node.operands[0]:
-            node.sign = power_text(exponent.value)
+            node.sign = f"**{constant_text(exponent.value)}"
             node.operands, node.flows = node.operands[:1], node.flows[:1]
             gone.add(id(exponent))
     return [node for node in nodes if id(node) not in gone]

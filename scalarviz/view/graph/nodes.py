@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -114,7 +114,7 @@ class Node:
     kind: Kind
     op: str  # name of the operation; empty where there is none
     of: Value | Row  # the object itself
-    value: float  # naN for a row, and for what is far
+    value: float  # NaN for a row, and for what is far
     operands: tuple[Node, ...] = ()  # in their order; one that is taken twice stands there twice
     grad: float | None = None  # None: not computed
     name: str = ""  # what it is called; empty for nothing
@@ -163,28 +163,10 @@ def _node(value: Value | Row, operands: tuple[Node, ...]) -> Node:
     if isinstance(value, Weight):
         return Node("weight", "", value, value.data, name=value.name)
     kind: Kind = "op" if operands else "leaf"
-    sign = SUMS[value.how] if isinstance(value, Total) else ""
-    flows = _flows(value, len(operands))
+    sign, op = SUMS[value.how] if isinstance(value, Total) else "", value._op
+    count = range(len(operands))  # a derivative goes to all but conditions and their like
+    flows = tuple([op is None or not op.partly or k in op.flowing for k in count])
     return Node(kind, value.op, value, value.data, operands, name=value.label, flows=flows, sign=sign)
-
-
-def _flows(value: Value, count: int) -> tuple[bool, ...]:
-    """Which operands a derivative goes to: all of them but conditions and their like."""
-    op = value._op
-    if op is None or not op.partly:
-        return (True,) * count
-    return tuple(k in op.flowing for k in range(count))
-
-
-def gradient_of(node: Node) -> float | None:
-    """What stands in the object: None where it says itself that there is none, NaN for a row."""
-    value = node.of
-    if isinstance(value, Row):
-        span = slice(value.start, value.start + value.length)
-        return float("nan") if np.asarray(value.block.computed[span]).any() else None
-    if isinstance(value, Weight):
-        return value.grad if value.has_grad else None
-    return value.grad
 
 
 # ---- How operations and numbers are written on nodes.
@@ -201,7 +183,7 @@ HUGE = 9999.5
 """From here on as well."""
 
 
-def figure_of(value: float, digits: int | None = None, *, signed: bool = True) -> str:
+def figure_of(value: float, digits: int | None = None) -> str:
     """A number on a node: two decimals or fewer, ``−2e−3`` where they would say nothing, ``0``, ``NaN``, ``+∞``.
 
     With `digits` there are that many decimals.
@@ -214,9 +196,8 @@ def figure_of(value: float, digits: int | None = None, *, signed: bool = True) -
     if size >= HUGE or (size <= TINY if digits is None else not float(f"{size:.{digits}f}")):
         mantissa, power = f"{size:.{max(0, (digits or 2) - 2)}e}".split("e")
         exponent = int(power)
-        sign = MINUS if value < 0 else "+" if signed else ""
-        return f"{sign}{mantissa}e{MINUS if exponent < 0 else ''}{abs(exponent)}"
-    return number(value, chip_digits(value) if digits is None else digits, signed=signed)
+        return f"{MINUS if value < 0 else '+'}{mantissa}e{MINUS if exponent < 0 else ''}{abs(exponent)}"
+    return number(value, chip_digits(value) if digits is None else digits, signed=True)
 
 
 def constant_text(value: float) -> str:
@@ -228,49 +209,33 @@ def constant_text(value: float) -> str:
     return f"{mantissa}e{int(power)}".replace("-", MINUS) if power else text.replace("-", MINUS)
 
 
-def power_text(exponent: float) -> str:
-    """``**3``."""
-    return f"**{constant_text(exponent)}"
-
-
 # ---- Whose nodes they are: a module remembers its last call, and its weights know it.
 
 Kinds = dict[str, str]
 """Paths of modules, and what each is."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Call:
-    """What a module got and gave; Values, in lists nested as they came."""
-
-    inputs: Any
-    outputs: Any
-
-
-Calls = Mapping[int, Call]
-"""By the id of the module."""
+Calls = Mapping[int, tuple[Any, Any]]
+"""What modules got and gave, by their ids: Values, in lists nested as they came."""
 
 
 def last_calls(model: Module) -> Calls:
     """What the parts of a model remember."""
     parts = (part for _, part in model.named_modules())
-    return {id(part): Call(part._books.inputs, part._books.outputs) for part in parts}
+    return {id(part): (part._books.inputs, part._books.outputs) for part in parts}
 
 
-class Owners(NamedTuple):
-    """Whose the nodes of a graph are."""
+def owners_of(walk: Walk, model: Module | None = None, calls: Calls | None = None) -> tuple[Kinds, dict[Key, str]]:
+    """The class of every module that has nodes, by its path, and the paths of results that it made in its last call.
 
-    kinds: Kinds  # the class of every module that has nodes, by its path
-    paths: dict[Key, str]  # the paths of results that a module made in its last call
-
-
-def owners_of(walk: Walk, model: Module | None = None, calls: Calls | None = None) -> Owners:
-    """Which modules made what of a graph."""
+    Without a model it is that of the weights; without calls, their parts' last ones.
+    """
     roots = [model] if model is not None else _roots(walk)
     kinds: Kinds = {}
     paths: dict[Key, str] = {}
     for k, root in enumerate(roots, 1):
-        prefix = _prefix(root, k, len(roots))
+        name = type(root).__name__.lower()
+        prefix = "" if len(roots) == 1 and root.children() else name if k == 1 else f"{name}{k}"
         called = last_calls(root) if calls is None else calls
         for path, module in root.named_modules(prefix):
             if path and id(module) in called:
@@ -278,7 +243,7 @@ def owners_of(walk: Walk, model: Module | None = None, calls: Calls | None = Non
                 _claim(called[id(module)], path, walk, paths)
         _claim_by_weights(walk, {id(m): path for path, m in root.named_modules(prefix)}, paths)
     used = {prefix for path in set(paths.values()) for prefix in prefixes(path)}
-    return Owners({path: kind for path, kind in kinds.items() if path in used}, paths)
+    return {path: kind for path, kind in kinds.items() if path in used}, paths
 
 
 def place_nodes(nodes: Sequence[Node], paths: Mapping[Key, str]) -> None:
@@ -297,18 +262,10 @@ def prefixes(path: str) -> list[str]:
     return [".".join(parts[: k + 1]) for k in range(len(parts))]
 
 
-def _prefix(root: Module, number: int, count: int) -> str:
-    """What stands before the paths: nothing, where there is one model that has parts."""
-    if count == 1 and root.children():
-        return ""
-    name = type(root).__name__.lower()
-    return name if number == 1 else f"{name}{number}"
-
-
-def _claim(call: Call, path: str, walk: Walk, paths: dict[Key, str]) -> None:
+def _claim(call: tuple[Any, Any], path: str, walk: Walk, paths: dict[Key, str]) -> None:
     """The results between the inputs and the outputs of a call; parts of a module claim theirs after it."""
-    ends = {key_of(value) for value in flatten(call.inputs)}
-    stack = [key for key in map(key_of, flatten(call.outputs)) if key in walk.below]
+    ends = {key_of(value) for value in flatten(call[0])}
+    stack = [key for key in map(key_of, flatten(call[1])) if key in walk.below]
     seen = set(stack)
     while stack:
         key = stack.pop()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ...collecting import collection_paused
 from ...nn import Module
+from ...scalar.sums import Row
 from ...scalar.value import Value
 from ...scalar.weight import Weight
 from .folds import MOST, Item, check_names, counted, items_of, joined, kept_of, names_of, with_powers
-from .nodes import LONG, MANY, Calls, Key, Node, Walk, gradient_of, key_of, nodes_of, owners_of, place_nodes, walked
+from .nodes import LONG, MANY, Calls, Key, Node, Walk, key_of, nodes_of, owners_of, place_nodes, walked
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,21 +118,22 @@ def _number(walk: Walk, key: Key) -> bool:
 def find_gradients(nodes: Sequence[Node]) -> None:
     """Give each node of a graph, operands before results, its gradient; None where no ``backward()`` came by.
 
-    Weights and rows say themselves whether theirs was computed. Of other nodes only a number tells: one whose gradient
-    is not 0 was reached, and so was all that a derivative goes to from there, with a gradient of 0 as well.
+    Weights and rows say themselves whether theirs was computed; a row has no number. Of other nodes only a number
+    tells: one whose gradient is not 0 was reached, and so was all that a derivative goes to from there, with a gradient
+    of 0 as well.
     """
     lit: set[int] = set()
     for node in reversed(nodes):
-        if node.kind == "far":
-            if node.grad is not None:
-                lit.update(map(id, node.operands))
-            continue
-        found = gradient_of(node)
-        if node.kind in ("weight", "row"):
-            node.grad = found
-            continue
-        if found is not None and (found != 0.0 or id(node) in lit):
-            node.grad = found
+        of = node.of
+        if isinstance(of, Row):
+            computed = np.asarray(of.block.computed[of.start : of.start + of.length]).any()
+            node.grad = math.nan if computed else None
+        elif isinstance(of, Weight):
+            node.grad = of.grad if of.has_grad else None
+        elif node.kind == "far":
+            lit.update(map(id, node.operands if node.grad is not None else ()))
+        elif of.grad != 0.0 or id(node) in lit:
+            node.grad = of.grad
             if node.op:
                 lit.update(id(p) for p, flows in zip(node.operands, node.flows, strict=True) if flows)
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
-from types import FrameType
 from typing import Any, Self
 from weakref import WeakSet
 
@@ -65,23 +66,34 @@ class Window:
         self._next: tuple[Callable[[tuple[int, int]], Guest], str] | None = None
         self.view = make(self.size)
         self.view.attach(self)
-        self._filters = accept_drops(self.canvas.native, self._take), on_close(self.canvas.native, self.close_soon)
-        self._connect()
-
-    def _connect(self) -> None:
+        self._filter = self._watch_widget()
         events = self.canvas.events
-        for name in (
-            "draw",
-            "resize",
-            "key_press",
-            "mouse_press",
-            "mouse_double_click",
-            "mouse_release",
-            "mouse_move",
-            "mouse_wheel",
-            "close",
-        ):
+        for name in ("draw", "resize", "key_press", "mouse_press", "mouse_release", "mouse_move", "mouse_wheel", "close"):
             getattr(events, name).connect(getattr(self, f"_on_{name}"))
+        events.mouse_double_click.connect(self._on_mouse_press)  # Qt's second press of a double click
+
+    def _watch_widget(self) -> object:
+        """See to files that are dropped, and to the desktop's own button, where Qt would only hide the widget."""
+        core, window, widget = qt_core(), self, self.canvas.native
+        kinds = core.QEvent.Type
+
+        class Filter(core.QObject):  # type: ignore[name-defined,misc] # which binding is known at run time
+            def eventFilter(self, watched: Any, event: Any) -> bool:
+                if event.type() == kinds.Close:
+                    window.close_soon()
+                if event.type() not in (kinds.DragEnter, kinds.DragMove, kinds.Drop):
+                    return False
+                files = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+                if files:
+                    event.acceptProposedAction()
+                    if event.type() == kinds.Drop:
+                        window._take(files)
+                return bool(files)
+
+        found = Filter()
+        widget.setAcceptDrops(True)
+        widget.installEventFilter(found)
+        return found  # kept as long as the widget
 
     def show(self) -> Self:
         """Bring the window up, not exactly over another one of this process, and take the keyboard."""
@@ -159,12 +171,25 @@ class Window:
         self.canvas.update()
 
     def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
-        """Qt's dialogue, beside which training goes on."""
-        ask_file(self.canvas.native, title, endings, then)
+        """Open Qt's dialogue for a file whose name has one of the endings; training goes on beside it."""
+        kind = _qt_widgets().QFileDialog
+        dialogue = kind(self.canvas.native, title, "", f"{' '.join(f'*{ending}' for ending in endings)};;*")
+        dialogue.setFileMode(kind.FileMode.ExistingFile)
+        dialogue.fileSelected.connect(lambda name: then(Path(name)))
+        self._open(dialogue)
 
     def ask_text(self, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
-        """A field of Qt's, beside which training goes on."""
-        ask_text(self.canvas.native, title, label, text, then)
+        """Open a field for one line, filled with `text`; `then` gets what was typed if that is accepted."""
+        dialogue = _qt_widgets().QInputDialog(self.canvas.native)
+        dialogue.setWindowTitle(title)
+        dialogue.setLabelText(f"{title}\n{label}" if label else title)
+        dialogue.setTextValue(text)
+        dialogue.textValueSelected.connect(then)
+        self._open(dialogue)
+
+    def _open(self, dialogue: Any) -> None:
+        dialogue.setAttribute(qt_core().Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialogue.open()
 
     def copy(self, text: str) -> None:
         """To the desktop's clipboard."""
@@ -347,10 +372,6 @@ class Window:
         held = modifiers(event)
         self.view.press(self._at(event), button, shift="Shift" in held, ctrl="Control" in held)
 
-    def _on_mouse_double_click(self, event: Any) -> None:
-        """Qt's second press of a double click comes as this alone."""
-        self._on_mouse_press(event)
-
     def _on_mouse_release(self, event: Any) -> None:
         self.canvas.set_current()
         self.view.release(self._at(event))
@@ -388,90 +409,20 @@ def modifiers(event: Any) -> set[str]:
 # ---- What ends a window from outside: the signals that end a process.
 
 
-class signals:
+@contextmanager
+def signals(stop: Callable[[], None]) -> Iterator[None]:
     """Ctrl-C, SIGTERM and SIGHUP call `stop` while the block runs (only in the main thread, where signals arrive)."""
-
-    def __init__(self, stop: Callable[[], None]) -> None:
-        self._stop = stop
-        self._former: dict[int, Any] = {}
-
-    def __enter__(self) -> None:
-        def handle(number: int, frame: FrameType | None) -> None:
-            self._stop()
-
+    former = {}
+    with suppress(ValueError):
         for number in ending_signals():
-            try:
-                self._former[number] = signal.signal(number, handle)
-            except ValueError:
-                return
-
-    def __exit__(self, *_: object) -> None:
-        for number, former in self._former.items():
-            signal.signal(number, former)
+            former[number] = signal.signal(number, lambda number, frame: stop())
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
-# ---- What comes into a window: files chosen in Qt's dialogue or dropped on it, a line typed into a field.
-
-
-def ask_file(widget: Any, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
-    """Open a dialogue for a file whose name has one of the endings; `then` gets the one that is chosen."""
-    dialogue = qt_widgets().QFileDialog(widget, title, "", f"{' '.join(f'*{ending}' for ending in endings)};;*")
-    dialogue.setFileMode(qt_widgets().QFileDialog.FileMode.ExistingFile)
-    dialogue.setAttribute(qt_core().Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialogue.fileSelected.connect(lambda name: then(Path(name)))
-    dialogue.open()
-
-
-def ask_text(widget: Any, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
-    """Open a field for one line, filled with `text`; `then` gets what was typed if that is accepted."""
-    dialogue = qt_widgets().QInputDialog(widget)
-    dialogue.setWindowTitle(title)
-    dialogue.setLabelText(f"{title}\n{label}" if label else title)
-    dialogue.setTextValue(text)
-    dialogue.setAttribute(qt_core().Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialogue.textValueSelected.connect(then)
-    dialogue.open()
-
-
-def accept_drops(widget: Any, take: Callable[[Sequence[Path]], object]) -> object:
-    """Let `take` have the files that are dropped on a widget; keep what is returned as long as the widget."""
-    core = qt_core()
-    kinds = core.QEvent.Type
-
-    class Drops(core.QObject):  # type: ignore[name-defined,misc] # which binding is known at run time
-        def eventFilter(self, watched: Any, event: Any) -> bool:
-            if event.type() in (kinds.DragEnter, kinds.DragMove, kinds.Drop):
-                files = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
-                if files:
-                    event.acceptProposedAction()
-                    if event.type() == kinds.Drop:
-                        take(files)
-                return bool(files)
-            return False
-
-    drops = Drops()
-    widget.setAcceptDrops(True)
-    widget.installEventFilter(drops)
-    return drops
-
-
-def on_close(widget: Any, then: Callable[[], object]) -> object:
-    """Call `then` where the desktop's own button closes a widget, which Qt only hides; keep what is returned."""
-    core = qt_core()
-
-    class Closes(core.QObject):  # type: ignore[name-defined,misc] # which binding is known at run time
-        def eventFilter(self, watched: Any, event: Any) -> bool:
-            if event.type() == core.QEvent.Type.Close:
-                then()
-            return False
-
-    closes = Closes()
-    widget.installEventFilter(closes)
-    return closes
-
-
-def qt_widgets() -> Any:
+def _qt_widgets() -> Any:
     """QtWidgets of the binding that vispy chose."""
-    from importlib import import_module
-
     return import_module(f"{qt_core().__name__.rpartition('.')[0]}.QtWidgets")

@@ -56,8 +56,7 @@ def no_display() -> str:
 
 
 def _x_answers(name: str) -> bool:
-    library = _xcb()
-    if library is None:
+    if (library := _xcb()) is None:
         return True  # nobody here can ask
     connection = library.xcb_connect(name.encode(), None)
     failed = library.xcb_connection_has_error(connection)
@@ -216,7 +215,7 @@ class WindowProbe:
         self.binding = next((name for name in BINDINGS if find_spec(name)), "")
         self.package = BINDINGS.get(self.binding, "")
         self._process: subprocess.Popen[str] | None = None
-        self._outcome: tuple[str, str] | None = None
+        self._outcome = INSTALL, ""
         if self.binding:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _CODE.format(binding=self.binding)],
@@ -237,21 +236,17 @@ class WindowProbe:
         return self._answer()[1]
 
     def _answer(self) -> tuple[str, str]:
-        if self._outcome is None:
-            self._outcome = (INSTALL, "") if self._process is None else _finished(self._process)
+        if self._process is None:
+            return self._outcome
+        process, self._process = self._process, None
+        try:
+            out, err = process.communicate(timeout=SECONDS)
+            self._outcome = ("", out.strip()) if process.returncode == 0 else (_explained(err), "")
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            self._outcome = f"Qt did not start within {SECONDS:g} s", ""
         return self._outcome
-
-
-def _finished(process: subprocess.Popen[Any]) -> tuple[str, str]:
-    try:
-        out, err = process.communicate(timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return f"Qt did not start within {SECONDS:g} s", ""
-    if process.returncode == 0:
-        return "", out.strip()
-    return _explained(err), ""
 
 
 def _explained(said: str) -> str:

@@ -64,34 +64,37 @@ class Film:
         if self.path.suffix.lower() != self.suffix:
             raise InputError(f"film: got {shown(self.path.name)}; allowed: a name that ends in {self.suffix}")
         self.size, self.fps, self.frames = size, fps, 0
-        self._even = even(size)
-        self._target = replacing(path, put)
-        self._file = Path(path)  # the name that is written under until it is whole
+        self._even, self._put = even(size), put
+        self._file = self._written = self.path  # the names that are written under until it is whole
+        self._stack = ExitStack()
         self._writer: Generator[None, Any, None] | None = None
 
     def __enter__(self) -> Self:
-        self._file = self._target.__enter__()
-        try:
-            self._writer = self._encoder(self._file)
+        import imageio_ffmpeg
+
+        with ExitStack() as stack:
+            self._file = stack.enter_context(replacing(self.path, self._put))
+            self._written = self._place(stack)
+            self._writer = imageio_ffmpeg.write_frames(
+                str(self._written), self._even, fps=self.fps, quality=None, pix_fmt_in="rgb24",
+                ffmpeg_log_level="quiet", **self._codec,
+            )  # fmt: skip
             with warnings.catch_warnings():  # JAX warns of every fork; this one becomes the encoder at once
                 warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
                 self._writer.send(None)
-        except BaseException as error:
-            self._target.__exit__(type(error), error, error.__traceback__)
-            raise
+            self._stack = stack.pop_all()
         return self
 
-    def _encoder(self, file: Path) -> Generator[None, Any, None]:
-        """What takes the frames."""
-        import imageio_ffmpeg
+    _codec: ClassVar[dict[str, Any]] = {
+        "codec": "libx264", "macro_block_size": 2, "pix_fmt_out": "yuv420p",
+        "output_params": ["-crf", "16", "-preset", "veryfast", "-movflags", "+faststart",
+                          "-color_primaries", "bt709", "-color_trc", "iec61966-2-1", "-colorspace", "bt709",
+                          "-vf", "scale=out_color_matrix=bt709"],
+    }  # fmt: skip
 
-        return imageio_ffmpeg.write_frames(  # type: ignore[no-any-return]
-            str(file), self._even, fps=self.fps, codec="libx264", quality=None, macro_block_size=2,
-            pix_fmt_in="rgb24", pix_fmt_out="yuv420p", ffmpeg_log_level="quiet",
-            output_params=["-crf", "16", "-preset", "veryfast", "-movflags", "+faststart",
-                           "-color_primaries", "bt709", "-color_trc", "iec61966-2-1", "-colorspace", "bt709",
-                           "-vf", "scale=out_color_matrix=bt709"],
-        )  # fmt: skip
+    def _place(self, stack: ExitStack) -> Path:
+        """Where the frames are meanwhile."""
+        return self._file
 
     def _complete(self) -> bool:
         """Finish the file; whether it is whole: the encoder's own exit code is not passed on."""
@@ -124,11 +127,6 @@ class Film:
             return "the encoder stopped, and what it had written is gone; was the folder removed?"
         return "the encoder stopped; is the disk full?"
 
-    @property
-    def _written(self) -> Path:
-        """Where the frames are meanwhile."""
-        return self._file
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -139,10 +137,10 @@ class Film:
                 raise InputError(f"film {self.path}: no frame was added")
             if kind is None and not self._complete():
                 raise InputError(f"cannot write {self.path}: {self._why()}")
-        except BaseException as own:
-            self._target.__exit__(type(own), own, own.__traceback__)
+        except BaseException as own:  # no file is left
+            self._stack.__exit__(type(own), own, own.__traceback__)
             raise
-        self._target.__exit__(kind, error, trace)
+        self._stack.__exit__(kind, error, trace)
 
 
 def even(size: tuple[int, int]) -> tuple[int, int]:
@@ -190,50 +188,26 @@ class Gif(Film):
         check_fps(Path(path), fps)
         super().__init__(path, size, fps)
         self._even = size
-        self._stack = ExitStack()
-        self._frames = Path(path)
 
-    def __enter__(self) -> Self:
-        beside = self.path.with_name(f"{self.path.stem}-frames.mp4")
-        self._frames = self._stack.enter_context(_passing(beside))
-        try:
-            return super().__enter__()
-        except BaseException:
-            self._stack.close()
-            raise
+    _codec: ClassVar[dict[str, Any]] = {
+        "codec": "libx264rgb", "macro_block_size": 1, "pix_fmt_out": "rgb24",
+        "output_params": ["-qp", "0", "-preset", "ultrafast"],
+    }  # fmt: skip
 
-    def _encoder(self, file: Path) -> Generator[None, Any, None]:
-        import imageio_ffmpeg
-
-        return imageio_ffmpeg.write_frames(  # type: ignore[no-any-return]
-            str(self._frames), self.size, fps=self.fps, codec="libx264rgb", quality=None, macro_block_size=1,
-            pix_fmt_in="rgb24", pix_fmt_out="rgb24", ffmpeg_log_level="quiet",
-            output_params=["-qp", "0", "-preset", "ultrafast"],
-        )  # fmt: skip
+    def _place(self, stack: ExitStack) -> Path:
+        return stack.enter_context(_passing(self.path.with_name(f"{self.path.stem}-frames.mp4")))
 
     def _complete(self) -> bool:
         """Find the colours, paint with them; whether all of it is there."""
-        colours = self._frames.with_suffix(".png")
+        colours = self._written.with_suffix(".png")
         try:
-            painted = whole_mp4(self._frames) and _ffmpeg(
-                ["-i", self._frames, "-vf", "palettegen=stats_mode=full", "-update", "1", "-frames:v", "1", colours]
+            painted = whole_mp4(self._written) and _ffmpeg(
+                ["-i", self._written, "-vf", "palettegen=stats_mode=full", "-update", "1", "-frames:v", "1", colours]
             )
-            painted = painted and _ffmpeg(["-i", self._frames, "-i", colours, "-lavfi", PAINT, self._file])
+            painted = painted and _ffmpeg(["-i", self._written, "-i", colours, "-lavfi", PAINT, self._file])
         finally:
             colours.unlink(missing_ok=True)
         return painted and _ends(self._file)
-
-    @property
-    def _written(self) -> Path:
-        """Where the frames are meanwhile."""
-        return self._frames
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self._stack:
-            super().__exit__(kind, error, trace)
-
 
 @contextmanager
 def _passing(path: Path) -> Iterator[Path]:

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -86,31 +87,23 @@ class Offscreen:
         background: tuple[float, float, float] = (0.0, 0.0, 0.0),
     ) -> Image:
         """The picture that `draw` makes."""
-        with self:
-            return self._rendered(draw, size, supersample, background)
-
-    def _rendered(
-        self, draw: Draw, size: tuple[int, int], supersample: int, background: tuple[float, float, float]
-    ) -> Image:
         width, height = size[0] * supersample, size[1] * supersample
-        if min(size) < 1 or supersample < 1 or max(size) > MAX_SIDE or max(width, height) > self.longest:
-            raise InputError(
-                f"picture size {size[0]}x{size[1]} (x{supersample}) must be 1 to {min(MAX_SIDE, self.longest)} pixels "
-                "a side"
-            )
-        if max(width, height) <= FRAMEBUFFER:
-            image = self._drawn(draw, (width, height), (width, height), background)
-            return shrink(image, supersample) if supersample > 1 else np.ascontiguousarray(image)
-        side = TILE - TILE % supersample
-        picture = np.empty((size[1], size[0], 3), np.uint8)
-        for top in range(0, height, side):
-            for left in range(0, width, side):
+        with self:
+            if min(size) < 1 or supersample < 1 or max(size) > MAX_SIDE or max(width, height) > self.longest:
+                raise InputError(
+                    f"picture size {size[0]}x{size[1]} (x{supersample}) must be 1 to {min(MAX_SIDE, self.longest)} pixels "
+                    "a side"
+                )
+            if max(width, height) <= FRAMEBUFFER:
+                return shrink(self._drawn(draw, (width, height), (width, height), background), supersample)
+            side = TILE - TILE % supersample
+            picture = np.empty((size[1], size[0], 3), np.uint8)
+            for top, left in product(range(0, height, side), range(0, width, side)):
                 place = (-left, side - height + top, width, height)  # from the lower left corner of the tile
-                tile = self._drawn(draw, (side, side), place, background)
-                tile = shrink(tile, supersample) if supersample > 1 else tile
+                tile = shrink(self._drawn(draw, (side, side), place, background), supersample)
                 part = picture[top // supersample :, left // supersample :][: len(tile), : len(tile)]
                 part[:] = tile[: part.shape[0], : part.shape[1]]
-        return picture
+            return picture
 
     @property
     def longest(self) -> int:
@@ -150,11 +143,12 @@ class Offscreen:
 
 def shrink(image: Image, factor: int) -> Image:
     """Mean of blocks of factor x factor pixels: (H*f, W*f, 3) -> (H, W, 3)."""
+    if factor == 1:
+        return np.ascontiguousarray(image)
     height, width = image.shape[0] // factor, image.shape[1] // factor
     total = np.zeros((height, width, 3), np.uint16)
-    for row in range(factor):
-        for col in range(factor):
-            total += image[row::factor, col::factor][:height, :width]
+    for row, col in product(range(factor), repeat=2):
+        total += image[row::factor, col::factor][:height, :width]
     return ((total + factor * factor // 2) // (factor * factor)).astype(np.uint8)
 
 

@@ -31,7 +31,9 @@ class Taking:
     def __init__(self, folder: str | Path, note: Callable[[str], None]) -> None:
         self.folder, self._note = Path(folder), note
         self._film: Recorder | None = None
-        self._mark = Mark()
+        self._painter: Painter | None = None
+        self._drawn: tuple[object, ...] = ()  # what it says, and for which size
+        self._sketch = Sketch()
         self._said, self._left = "", 0.0
         self._missed = False  # a picture that came too soon after the one before
 
@@ -136,8 +138,15 @@ class Taking:
 
     def draw(self, size: tuple[int, int], ratio: float) -> None:
         """Paint it over the window's picture, where something is to be said."""
-        if self.text:
-            self._mark.draw(self.text, size, ratio, red=self._film is not None and not self._said)
+        if not self.text:
+            return
+        red, logical = self._film is not None and not self._said, (size[0] / ratio, size[1] / ratio)
+        key = size, ratio, self.text, red
+        if self._painter is None or key[:2] != self._drawn[:2]:
+            self._painter = Painter(logical, ratio)
+        if key != self._drawn:
+            self._drawn, self._sketch = key, mark(self.text, logical, red=red)
+        self._painter.draw([self._sketch])
 
     def _say(self, line: str) -> None:
         self._note(line)
@@ -149,25 +158,6 @@ class Taking:
 GROUND, INK, EDGE, RED = "#0c0e11", "#ffffff", "#5a616b", "#ff4d4d"
 HIGH, ROOM, RIM, BELOW = 20.0, 10.0, 8.0, 3.0
 """Logical pixels: its height, what is left of the text at both ends, at its right and below: under all panels."""
-
-
-class Mark:
-    """A line in the lower right corner, with a red disc while something is recorded."""
-
-    def __init__(self) -> None:
-        self._painter: Painter | None = None
-        self._key: tuple[object, ...] = ()
-        self._sketch = Sketch()
-
-    def draw(self, text: str, size: tuple[int, int], ratio: float, *, red: bool) -> None:
-        """Paint it over a picture of `size` device pixels, `ratio` of them a logical one."""
-        key = text, size, ratio, red
-        width, height = size[0] / ratio, size[1] / ratio
-        if self._painter is None or key[1:3] != self._key[1:3]:
-            self._painter = Painter((width, height), ratio)
-        if key != self._key:
-            self._key, self._sketch = key, mark(text, (width, height), red=red)
-        self._painter.draw([self._sketch])
 
 
 def mark(text: str, size: tuple[float, float], *, red: bool) -> Sketch:

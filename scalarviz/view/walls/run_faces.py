@@ -111,11 +111,9 @@ class Faces:
     """Pictures by what they show and of which run."""
 
     def __init__(
-        self,
-        standing: Callable[[Result], Standing],
-        start: Callable[[Callable[[], Standing]], Building[Standing]],
+        self, standing: Callable[[Result], Standing], start: Callable[[Callable[[], Standing]], Building[Standing]],
         theme: Theme,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._standing, self._start, self._theme = standing, start, theme
         self._thumbs = Thumbs(theme)
         self._kept: OrderedDict[Key, Pixels | None] = OrderedDict()
@@ -172,7 +170,9 @@ class Faces:
         if not building.done:
             return False
         self._building = None
-        self._keep(result, self._picture(result, building))
+        self._kept[self._key(result)] = self._picture(result, building)
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
         return True
 
     def _picture(self, result: Result, building: Building[Standing]) -> Pixels | None:
@@ -194,11 +194,6 @@ class Faces:
             let_go(run)
         self._aspects.setdefault(self.shows, picture.shape[1] / picture.shape[0])
         return _small(picture)
-
-    def _keep(self, result: Result, picture: Pixels | None) -> None:
-        self._kept[self._key(result)] = picture
-        while len(self._kept) > KEPT:
-            self._kept.popitem(last=False)
 
     def _key(self, result: Result) -> Key:
         return self._theme.name, self.shows, result.number

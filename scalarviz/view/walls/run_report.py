@@ -123,16 +123,14 @@ def report_of(
     """The page."""
     look = get_theme(theme)
     players, scripts = _players(runs, look.name, say)
-    plots = [svg_of(light, dark=dark) for light, dark in zip(figures(runs.results, "light"),
-                                                             figures(runs.results, "dark"), strict=True)]  # fmt: skip
+    both = zip(figures(runs.results, "light"), figures(runs.results, "dark"), strict=True)
+    plots = [svg_of(light, dark=dark) for light, dark in both]
     policy = (
         f"default-src 'none'; script-src {' '.join(sorted(scripts)) or repr('none')}; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    count = len(runs.results)
-    lines = (
-        [about] if count >= runs.total else [about, f"{runs.total - count:,} of {runs.total:,} runs are not done yet"]
-    )
+    count, missing = len(runs.results), runs.total - len(runs.results)
+    lines = [about, f"{missing:,} of {runs.total:,} runs are not done yet" if missing > 0 else ""]
     return Template((HERE / "report.html").read_text(encoding="utf-8")).substitute(
         theme=look.name, policy=policy, title=escape(runs.title), lead=escape(sentence(runs.results)),
         style=f"{colours_of()}\n{(HERE / 'report.css').read_text(encoding='utf-8')}",
@@ -157,7 +155,10 @@ def _players(runs: Runs, theme: str, say: Callable[[str], object]) -> tuple[str,
             page, said = "", f"it cannot be computed again: {error}"
         if page:
             scripts |= scripts_of(page)
-            parts.append(frame_of(page, f"the {name}"))
+            # a frame that can do nothing but play
+            parts.append(
+                f'<iframe sandbox="allow-scripts" loading="lazy" title="the {name}" srcdoc="{escape(page)}"></iframe>'
+            )
         parts += [f'<p class="small">{escape(said)}</p>'] if said else []
     head = f"<h2>{', '.join(name for name, _ in picked(runs.results)).capitalize()}, to be played</h2>"
     return ("\n".join([head, *parts]) if parts else ""), scripts
@@ -174,13 +175,9 @@ def write_report(
 
 
 def report_of_file(
-    path: StrPath,
-    target: StrPath,
-    *,
-    build: Build | None = None,
-    theme: str = "dark",
+    path: StrPath, target: StrPath, *, build: Build | None = None, theme: str = "dark",
     say: Callable[[str], object] = lambda line: None,
-) -> Path:
+) -> Path:  # fmt: skip
     """Write the report of a file of results: one HTML file.
 
     Raises
@@ -208,33 +205,22 @@ _HASH = re.compile(r"'sha256-[A-Za-z0-9+/=]+'")
 def player_of(runs: Runs, result: Result, theme: str, title: str) -> tuple[str, str]:
     """A run, computed again from its beginning: its page, and what is to be said of it (usually nothing)."""
     assert runs.build is not None  # else nothing is played
-    scene = runs.build(result)
+    scene, said = runs.build(result), ""
     with TemporaryDirectory(prefix=scratch()) as folder:
         path, every = Path(folder) / "run.svz", max(1, result.steps // FRAMES)
         with Recording(scene, every, gradients=True, updates=True, activations=True, path=path):
-            said = _train(scene, result)
+            try:
+                scene.run.step(max(result.steps - scene.run.steps, 1))
+            except DivergedError as diverged:
+                said = str(diverged.fact)
         with closing(Recorded(path)) as record:  # once it is closed, where it ended is recorded too
             page = _page(scene, record, theme, title)
     if not said and result.state == "done":
-        said = _same(scene, runs, result)
+        kept, now = runs.weights(result.number), scene.run.state_dict()
+        if not all(name in now and np.array_equal(now[name], kept[name], equal_nan=True) for name in kept):
+            said = f"computed again here, it came to other bits than those of the file ({result.processor})"
     scene.run.close()
     return page, said
-
-
-def _train(scene: Scene, result: Result) -> str:
-    try:
-        scene.run.step(max(result.steps - scene.run.steps, 1))
-    except DivergedError as diverged:
-        return str(diverged.fact)
-    return ""
-
-
-def _same(scene: Scene, runs: Runs, result: Result) -> str:
-    """Whether it came to the same weights, bit for bit."""
-    kept, now = runs.weights(result.number), scene.run.state_dict()
-    if all(name in now and np.array_equal(now[name], kept[name], equal_nan=True) for name in kept):
-        return ""
-    return f"computed again here, it came to other bits than those of the file ({result.processor})"
 
 
 def _page(scene: Scene, record: Recorded, theme: str, title: str) -> str:
@@ -242,11 +228,6 @@ def _page(scene: Scene, record: Recorded, theme: str, title: str) -> str:
     if can_draw() and scene.panels:
         pictures = panel_pictures(scene, chosen(range(len(record)), PICTURES), record.frame, theme, ROOM)
     return html_of(record, pictures, theme=theme, size=SIZE, title=title, frames=FRAMES + 1, scene=scene)
-
-
-def frame_of(page: str, title: str) -> str:
-    """The page in a frame that can do nothing but play."""
-    return f'<iframe sandbox="allow-scripts" loading="lazy" title="{escape(title)}" srcdoc="{escape(page)}"></iframe>'
 
 
 def scripts_of(page: str) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from math import prod
 from pathlib import Path
@@ -104,15 +104,18 @@ def _is_stored(array: Array) -> bool:
 def _chosen(path: StrPath, shapes: Shapes, only: Sequence[str]) -> list[str]:
     """The names that are shown, if that is something and not too much."""
     sizes = {name: prod(shape) for name, shape in shapes.items()}
-    names = [name for name, size in sizes.items() if size and (not only or _fits(name, only))]
+    names = [name for name, size in sizes.items()
+             if size and (not only or any(fnmatchcase(name, pattern) for pattern in only))]  # fmt: skip
     if not names:
         what = f"none of its names fits {listing(map(shown, only))}" if only else "it holds no numbers"
-        raise InputError(f"{path_text(path)}: {what}{_some(shapes)}")
+        some = f"; it has {listing(map(shown, list(shapes)[:5]))}" + ", ..." * (len(shapes) > 5) if shapes else ""
+        raise InputError(f"{path_text(path)}: {what}{some}")
     count = sum(sizes[name] for name in names)
     if count > MOST_NUMBERS or len(names) > MOST_TENSORS:
+        head, dot, _ = names[0].rpartition(".")  # a pattern that fits the first name and its neighbours
         raise InputError(
             f"{path_text(path)} holds {count:,} numbers in {len(names):,} tensors; at most {MOST_NUMBERS:,} in "
-            f"{MOST_TENSORS:,} are shown: name some, as --only '{_pattern(names)}'"
+            f"{MOST_TENSORS:,} are shown: name some, as --only '{f'{head}.*' if dot else names[0]}'"
         )
     return names
 
@@ -121,22 +124,6 @@ def _natural(name: str) -> list[tuple[bool, int, str]]:
     """By which names are sorted: ``layers.2`` comes before ``layers.10``."""
     return [(not part.isdecimal(), int(part[:18]) if part.isdecimal() else 0, part)
             for part in re.split(r"([0-9]+)", name)]  # fmt: skip
-
-
-def _fits(name: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _some(shapes: Shapes) -> str:
-    names = list(shapes)[:5]
-    return f"; it has {listing(map(shown, names))}{', ...' if len(shapes) > 5 else ''}" if names else ""
-
-
-def _pattern(names: Iterable[str]) -> str:
-    """A pattern that fits the first name and its neighbours."""
-    first = next(iter(names))
-    head, dot, _ = first.rpartition(".")
-    return f"{head}.*" if dot else first
 
 
 def by_printed_names(arrays: Mapping[str, Array]) -> dict[str, Array]:
