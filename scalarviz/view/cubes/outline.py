@@ -36,8 +36,9 @@ def seen_outline(
 ) -> list[Floats]:
     """The parts (N, 2) of a selected cube's outline that nothing in front covers; none where all is covered.
 
-    Cubes of its own plate may cover its sides; then its main face alone is outlined, which they cannot cover. `picked`
-    says what is drawn at a point of the picture (logical pixels), `share` how large the cube is beside the largest.
+    Cubes of its own plate may cover its sides; then its main face alone is outlined, which they cannot cover.
+    `picked` says what is drawn at a point of the picture (logical pixels), `share` how large the cube is
+    beside the largest.
     """
     plate = layout.plates[index]
     corners = plate.corners_of(element, share)

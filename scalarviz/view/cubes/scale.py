@@ -1,6 +1,7 @@
 """What cubes can show, and in which range: the one place where numbers become positions on a colour scale.
 
-Cubes, numbers on cubes and legends all take their range from here, and here it comes from `run.questions.ranges`.
+Cubes, numbers on cubes and legends all take their range from here, and here it comes from
+`run.questions.ranges`.
 """
 
 from __future__ import annotations
@@ -131,9 +132,10 @@ _BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}
 class Coloring:
     """The present range of one quantity, asked for by its name or, shown before, itself.
 
-    One that was shown before is known for good: the optimiser may be another one since. `moments` gives what it keeps
-    now: by its name, whether it has signs. Of `drawn` (P,) the cubes are coloured: the numbers `flat`, but buffers,
-    which are no weights, fill the range each by one of their own, which the label at their plate says.
+    One that was shown before is known for good: the optimiser may be another one since. `moments` gives what
+    it keeps now: by its name, whether it has signs. Of `drawn` (P,) the cubes are coloured: the numbers
+    `flat`, but buffers, which are no weights, fill the range each by one of their own, which the label at
+    their plate says.
     """
 
     scope = "the network"  # what has this range, in the legend's words
@@ -285,8 +287,8 @@ class Coloring:
 def grown(tracker: RangeTracker, target: Mapping[str, float], seconds: float | None) -> dict[str, float]:
     """The next ranges: fitted anew without a clock; followed at once while they grow little; else slowly.
 
-    Slowness is there against jumps. Weights that grow steadily would run ahead of a slow range for ever, and the
-    largest would be marked as clipped in every frame.
+    Slowness is there against jumps. Weights that grow steadily would run ahead of a slow range for ever, and
+    the largest would be marked as clipped in every frame.
     """
     now = tracker.extents
     if seconds is None or now.keys() != target.keys():
@@ -309,8 +311,8 @@ def share_text(share: float) -> str:
 class ActivationScale:
     """One grey scale for all rows of activations: the bounds of the functions, or the largest value seen.
 
-    `sheet` says that the input is a picture of paper and ink, 0 to 1. It has a range of its `own`: maps grow far beyond
-    1 and would leave it in the dark.
+    `sheet` says that the input is a picture of paper and ink, 0 to 1. It has a range of its `own`: maps grow
+    far beyond 1 and would leave it in the dark.
     """
 
     def __init__(self, stages: Sequence[Stage], theme: Theme, *, sheet: bool = False) -> None:
@@ -368,8 +370,8 @@ def _plain(value: float, *, signed: bool = False) -> str:
 def rows_of(stages: Sequence[Stage]) -> dict[str, str]:
     """Rows of activations that a layout draws: ``"input"`` and the last stage of each layer, with its kind.
 
-    Of a convolutional chain: the maps. What its linear layers make is on another scale and would outshine them. Where
-    the way forks: every stage.
+    Of a convolutional chain: the maps. What its linear layers make is on another scale and would outshine
+    them. Where the way forks: every stage.
     """
     if not is_chain(stages):
         return {"input": "input", **{stage.name: stage.kind for stage in stages}}

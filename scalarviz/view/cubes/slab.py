@@ -1,8 +1,8 @@
 """`SlabVisual`: every plate, strip, tile and activation row in one drawing, 4 bytes a weight a frame.
 
-A plate is a box of twelve triangles; its cubes exist only in the fragment shader (`shader`). `TrayVisual` draws what
-lies under and between them: trays with soft contact shadows, and thin lines along which numbers flow. Both draw into
-whatever framebuffer of a current OpenGL 2 context is bound: offscreen or a window.
+A plate is a box of twelve triangles; its cubes exist only in the fragment shader (`shader`). `TrayVisual`
+draws what lies under and between them: trays with soft contact shadows, and thin lines along which numbers
+flow. Both draw into whatever framebuffer of a current OpenGL 2 context is bound: offscreen or a window.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ DENSE_WIDTH, DENSE_ALPHA = 1.0, 0.5
 class SlabVisual:
     """All cubes of a layout; the maps are of the weights and of the activation rows.
 
-    `sizing`, how large the cubes of weights are, may be set. `own` are looks given by hand, by flat index, and
-    `own_version` says which state of all such looks that is.
+    `sizing`, how large the cubes of weights are, may be set. `own` are looks given by hand, by flat index,
+    and `own_version` says which state of all such looks that is.
     """
 
     def __init__(
@@ -102,8 +102,8 @@ class SlabVisual:
     ) -> None:
         """Set the marks that do not follow from the values themselves; what is not given is cleared.
 
-        `frozen` and `not_computed` (P,) are in the order of a frame's flat arrays, `dead` are units that are zero for
-        every sample, by the stage whose row is drawn.
+        `frozen` and `not_computed` (P,) are in the order of a frame's flat arrays, `dead` are units that are
+        zero for every sample, by the stage whose row is drawn.
         """
         count = self.atlas.parameters
         for weight, marked in ((FROZEN, frozen), (NOT_COMPUTED, not_computed)):
@@ -197,7 +197,8 @@ class SlabVisual:
     def draw(self, camera: Camera | None = None, viewport: Viewport | None = None) -> None:
         """Draw into the bound framebuffer, whose depth is cleared here and whose colour is not.
 
-        `viewport` is (width, height) or (x, y, width, height) in device pixels; default: the camera's logical size.
+        `viewport` is (width, height) or (x, y, width, height) in device pixels; default: the camera's logical
+        size.
         """
         eye = camera or self.layout.camera
         box = eye.size if viewport is None else viewport

@@ -1,8 +1,9 @@
 """`Placer`: which parts of a scene are covered, and where each text around the cubes finds a place.
 
-Whoever has a text asks with the ways in which it may stand, the best first; the placer picks one and marks it. Names
-beside rows and columns of cubes are placed by it all together or not at all: at the height of the main faces, each
-nearest to its own row, from every camera. At the height of the floor a name would be read as that of the row in front.
+Whoever has a text asks with the ways in which it may stand, the best first; the placer picks one and marks
+it. Names beside rows and columns of cubes are placed by it all together or not at all: at the height of the
+main faces, each nearest to its own row, from every camera. At the height of the floor a name would be read as
+that of the row in front.
 """
 
 from __future__ import annotations

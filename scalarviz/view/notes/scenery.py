@@ -31,10 +31,10 @@ _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer
 class Scenery:
     """Everything flat around the cubes of one layout, seen by one camera. Boxes and names are placed once.
 
-    Another look (`change`) writes the same words in the same places. For a camera that was `moved` by hand everything
-    is tried against the cubes, and what would lie on them or is hidden by them is left out. `panels` says whether the
-    sample's outcome stands beside the cubes of a chain, `quantity` what the cubes show. Where it was `before`, seen by
-    the camera of a moment ago, names stay while there is room.
+    Another look (`change`) writes the same words in the same places. For a camera that was `moved` by hand
+    everything is tried against the cubes, and what would lie on them or is hidden by them is left out.
+    `panels` says whether the sample's outcome stands beside the cubes of a chain, `quantity` what the cubes
+    show. Where it was `before`, seen by the camera of a moment ago, names stay while there is room.
     """
 
     def __init__(

@@ -43,9 +43,10 @@ def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:
 class CubeValues:
     """Where the numbers stand and how large they are; both depend on layout and camera alone.
 
-    Where they span `decades`, as gradients do, each is written with its exponent. For a camera that was `moved` by hand
-    a number stands only on a main face that can be seen and holds it, and not where it would leave the `window` in
-    which cubes are drawn. `size` is that of the type: 0 where there are too many weights or the cubes are too small.
+    Where they span `decades`, as gradients do, each is written with its exponent. For a camera that was
+    `moved` by hand a number stands only on a main face that can be seen and holds it, and not where it would
+    leave the `window` in which cubes are drawn. `size` is that of the type: 0 where there are too many
+    weights or the cubes are too small.
     """
 
     def __init__(
@@ -88,8 +89,8 @@ class CubeValues:
     ) -> Sketch:
         """The numbers of one frame, by plate, in C order; on cubes to `skip` (P,) something else is written.
 
-        Where a number has not been computed yet, the weight stands there, small, since a zero would be read as a
-        result.
+        Where a number has not been computed yet, the weight stands there, small, since a zero would be read
+        as a result.
         """
         sketch, missing = Sketch(), colouring.missing(frame)
         for plate in self._centres:

@@ -1,8 +1,9 @@
 """A few weights: cubes on trays, seen in perspective from above, each large enough for its number.
 
-Layers of a chain alternate: each output axis is the next layer's input axis, so no line crosses another. In a chain
-whose flow turns, the inputs are rows, the first layer's units columns that leave below, the next layer's units rows
-that leave on the right, and so on up and right; where units leave there is room for a picture of each.
+Layers of a chain alternate: each output axis is the next layer's input axis, so no line crosses another. In a
+chain whose flow turns, the inputs are rows, the first layer's units columns that leave below, the next
+layer's units rows that leave on the right, and so on up and right; where units leave there is room for a
+picture of each.
 """
 
 from __future__ import annotations
