@@ -272,14 +272,16 @@ class Coloring:
         """What the legend says of this frame."""
         v, words = self.range.high, ", ".join(filter(None, (self.shows.words, self.of)))
         labels, scope = self._ticks()
-        weights = np.ones(len(self.flat), bool)
-        for tensor in self._buffers if self._weights else ():
-            weights[tensor.span] = False
-        if not self._known[weights].any():  # the range is of nothing
+        flat, known = self.flat, self._known
+        if self._buffers and self._weights:  # else nothing is copied: there may be millions
+            weights = np.ones(len(flat), bool)
+            for tensor in self._buffers:
+                weights[tensor.span] = False
+            flat, known = flat[weights], known[weights]
+        if not known.any():  # the range is of nothing
             zero = [(0.5, "0")] if self.signed else []
             return LegendScale(words, scope, self.cmap, zero, np.empty(0))
-        flat = self.flat[weights]
-        marks = self.range.unit(flat[self._known[weights]]) if len(flat) <= FEW else np.empty(0)
+        marks = self.range.unit(flat[known]) if len(flat) <= FEW else np.empty(0)
         note = f"{scope} · {share_text(clipped_share(flat, v))} clipped"
         return LegendScale(words, note, self.cmap, labels, marks)
 
@@ -320,6 +322,7 @@ class ActivationScale:
         self.range = Range(0.0, 1.0)
         self.growing = False  # whether it is still on its way outward
         self._rows = rows_of(stages)
+        self.rectified = "relu" in self._rows.values()  # else no unit of them can be dead
         self._tracker = RangeTracker()
         self.own = {"input": Range(0.0, 1.0)} if sheet else {}
 
@@ -399,7 +402,8 @@ def paint(
     slab.set_flat(colouring.drawn)
     slab.set_range(colouring.range)
     missing = colouring.missing(frame) if colouring.quantity != "weight" else None
-    slab.set_flags(frozen=frame.frozen, not_computed=missing, dead=frame.dead)
+    dead = frame.dead if activations.rectified else None  # they are found out by a forward pass, if asked
+    slab.set_flags(frozen=frame.frozen, not_computed=missing, dead=dead)
     if rows:
         if source.recorded:
             unknown = [plate for plate in slab.layout.plates if plate.name not in frame.activations]

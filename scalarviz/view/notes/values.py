@@ -81,11 +81,7 @@ class CubeValues:
                 self._seen[plate] &= np.all((middles >= low) & (middles <= high), axis=1)
 
     def sketch(
-        self,
-        frame: Frame,
-        colouring: Coloring,
-        skip: NDArray[np.bool_] | None = None,
-        small: Small | None = None,
+        self, frame: Frame, colouring: Coloring, skip: NDArray[np.bool_] | None = None, small: Small | None = None
     ) -> Sketch:
         """The numbers of one frame, by plate, in C order; on cubes to `skip` (P,) something else is written.
 
