@@ -6,6 +6,8 @@ An outline is drawn at the depth of its cube: what stands in front covers it. Pu
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -75,16 +77,9 @@ def _runs(points: Floats, covered: list[bool]) -> list[Floats]:
         return [np.concatenate([points, points[:1]])]
     first = covered.index(True)
     points, marks = np.roll(points, -first, axis=0), covered[first:] + covered[:first]
-    paths: list[Floats] = []
-    run: list[Floats] = []
-    for point, hidden in zip([*points, points[0]], [*marks, True], strict=True):
-        if not hidden:
-            run.append(point)
-        elif len(run) > 1:
-            paths.append(np.array(run))
-        if hidden:
-            run = []
-    return paths
+    runs = groupby(zip([*points, points[0]], [*marks, True], strict=True), key=itemgetter(1))
+    paths = [np.array([point for point, _ in run]) for hidden, run in runs if not hidden]
+    return [path for path in paths if len(path) > 1]
 
 
 def brackets(plate: Plate, element: int, camera: Camera, project: Project, share: float = 1.0) -> list[Floats] | None:
@@ -94,7 +89,7 @@ def brackets(plate: Plate, element: int, camera: Camera, project: Project, share
         return None
     outward = _OUTWARD @ plate.axes / plate.pitch
     faces = corners[_FACES].mean(axis=1)
-    ways = np.array([camera.towards_eye(face) for face in faces])
+    ways = camera.towards_eye(faces)
     towards = (outward * ways).sum(axis=1) / np.linalg.norm(ways, axis=1)
     # The main face, unless it is turned away: numbers stand there, and it should not change while the scene turns.
     best = 0 if towards[0] > 0.25 else int(np.argmax(towards))
