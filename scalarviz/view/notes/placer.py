@@ -82,7 +82,7 @@ class Placer:
         Parameters
         ----------
         ways : iterable of sequence of Box
-            The best first; one costs what its most expensive box does.
+            The best first; one costs what its most expensive box does, or all together where the cheapest is taken.
         most : float
             What a way may cost.
         later : float, optional
@@ -97,7 +97,10 @@ class Placer:
         boxes: Way = ()
         least, found = inf, None
         for number, way in enumerate(ways):
-            cost = max(map(self.cost, way)) + (later or 0.0) * number - (_STAY if number == stay else 0.0)
+            costs = [self.cost(box) for box in way]
+            cost = max(costs)
+            if later is not None:
+                cost = sum(costs) + later * number - (_STAY if number == stay else 0.0)
             if cost < least and cost <= most and (fits is None or fits(way)):
                 least, found, boxes = cost, number, way
                 if later is None:
