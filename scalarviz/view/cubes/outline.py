@@ -10,15 +10,14 @@ from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ..space.camera import Camera, convex_hull
+from ..space.arrangement import Project
+from ..space.camera import Camera, Floats, convex_hull
 from ..space.layout import Layout
 from ..space.plate import Plate
 from .picking import Hit
 
-Floats = NDArray[np.float64]
-Project = Callable[[ArrayLike], Floats]
 Picked = Callable[[tuple[float, float]], Hit | None]
 
 STEP, INSET = 7.0, 2.0

@@ -11,8 +11,8 @@ from ..cubes.scale import Coloring
 from ..ink.maps import text_colour
 from ..ink.sketch import Sketch
 from ..ink.text import measure
-from ..notes.placer import Project
 from ..notes.values import CubeValues, colours_at, face_room
+from ..space.arrangement import Project
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
 from .told import Face

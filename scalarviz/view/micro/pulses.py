@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..ink.sketch import Box, Sketch
 from ..ink.theme import Theme, mixed
 from ..notes.layer import CHIP, FewFlow
-from ..notes.placer import Project
+from ..space.arrangement import Project
 from ..space.layout import Layout
 from ..space.plate import Plate
 from .told import Pulse

@@ -18,9 +18,10 @@ from ..ink.places import CHANNEL, LABEL
 from ..ink.sketch import Anchor, Box, Sketch
 from ..ink.text import measure, short
 from ..ink.theme import Theme
-from ..space.arrangement import Blueprint, Caption, Layout, Wire
+from ..space.arrangement import Blueprint, Caption, Layout, Project, Wire
+from ..space.camera import Floats
 from ..space.plate import Grid, Plate
-from .placer import LIGHTLY, Floats, Name, Placer, Project, column_names, row_names, write
+from .placer import LIGHTLY, Name, Placer, column_names, row_names, write
 
 _LINE = 19.0
 _BETWEEN = 6.0  # least air between two names in a line: "tanh6.weight" is none

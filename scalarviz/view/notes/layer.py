@@ -25,9 +25,10 @@ from ..ink.sketch import Box, Sketch
 from ..ink.text import chip_text, loss_text, measure
 from ..ink.theme import Theme
 from ..shown.subject import Sample
-from ..space.arrangement import Layout
+from ..space.arrangement import Layout, Project
+from ..space.camera import Floats
 from ..space.plate import Plate
-from .placer import Floats, Name, Placer, Project, back_edge, column_names, row_names, write
+from .placer import Name, Placer, back_edge, column_names, row_names, write
 
 Marks = NDArray[np.bool_]
 

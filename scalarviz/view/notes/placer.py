@@ -14,17 +14,15 @@ from itertools import product
 from math import inf
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ..ink.places import CHANNEL, LABEL
 from ..ink.sketch import Anchor, Box, Sketch, meet
 from ..ink.text import CAP_HEIGHT, measure
 from ..ink.theme import Theme
-from ..space.camera import convex_hull
+from ..space.arrangement import Project
+from ..space.camera import Floats, convex_hull
 from ..space.plate import Plate
 
-Floats = NDArray[np.float64]
-Project = Callable[[ArrayLike], Floats]
 Way = Sequence[Box]
 """Boxes that a text, or several together, would take."""
 LIGHTLY = 0.45

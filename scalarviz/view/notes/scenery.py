@@ -17,12 +17,13 @@ from ..cubes.scale import ActivationScale, Coloring, rows_of
 from ..ink.sketch import Box, Sketch
 from ..ink.theme import Theme
 from ..shown.subject import Subject
+from ..space.arrangement import Project
 from ..space.camera import Camera
 from ..space.layout import FEW, Layout
 from .labels import FlowLabels, Labels, PlanLabels, TurnLabels
 from .layer import FewFlow, input_swatch, outcome, outcome_size
 from .notices import TroubleNotes
-from .placer import Placer, Project
+from .placer import Placer
 from .values import CubeValues, Small
 
 _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes

@@ -17,10 +17,10 @@ from ..ink.maps import Colormap, text_colour
 from ..ink.sketch import Box, Sketch
 from ..ink.text import chip_text, exponent, measure
 from ..ink.theme import Theme
-from ..space.camera import Camera
+from ..space.arrangement import Project
+from ..space.camera import Camera, Floats
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
-from .placer import Floats, Project
 
 _SIZES = (22, 20, 18, 16, 15, 14, 13)
 _MIDDLE = 0.357  # from the baseline to half the height of a digit, of the size
