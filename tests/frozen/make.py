@@ -51,6 +51,7 @@ from scalarviz.view.show import bench_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.walls import run_report as report
 from scalarviz.view.walls import run_wall
+from scalarviz.view.walls.runs import runs_of
 from scalarviz.view.watch import actions, live
 from scalarviz.view.watch.mirror import Mirror
 from scalarviz.view.watch.replay import Replay

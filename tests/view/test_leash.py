@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalarviz import Run, nn, optim
-from scalarviz.run import Scene
 from scalarviz.view.space.camera import convex_hull
 from scalarviz.view.space.viewpoint import LEAST, shift_to
 from tests.kit.plates import bench_of as kit_bench
 
-X = np.random.default_rng(0).random((16, 3))
+from .test_first_sample import own_scene
+
 points = st.lists(st.tuples(st.integers(-40, 40), st.integers(-40, 40)), min_size=3, max_size=8, unique=True)
 
 
-def scene(*hidden):
-    sizes, layers = (3, *hidden, 3), []
-    for n_in, n_out in pairwise(sizes):
-        layers += [nn.Linear(n_in, n_out, seed=1), nn.Tanh()]
-    net = nn.Sequential(*layers)
-    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), (X, 1 - X), engine="numpy")
-    return Scene("t", run, probe=X[0], probe_target=1 - X[0])
-
-
 def bench_of(hidden, size):
-    made = scene(*hidden)
-    return kit_bench(made, size)
+    return kit_bench(own_scene(3, *hidden, 3), size)
 
 
 def normals(corners):

@@ -137,7 +137,7 @@ def test_drawn_pixels_are_the_numbers_of_the_run(scene, theme):
     pixels = offscreen().render(bench.draw, bench.size)[..., :3] / 255
     drawer, sheet = drawer_of(bench), bench.scenery.blueprint
     read = drawer._read
-    moment = Moment(bench._frame, bench.subject.source)
+    moment = Moment(bench.subject.frame(), bench.subject.source)
     at = len("olivia")
     rows = moment.rows(scene.probe[None], "layers.0.up (7)", "layers.0.o (7)", "layers.0.down (7)", "layers.0.up")
     hidden = np.maximum(rows["layers.0.up (7)"][0], 0)
@@ -201,28 +201,32 @@ def test_new_names_enter_letter_by_letter_and_say_their_step(tmp_path):
     bench = shown(made, keys=())
     names = drawer_of(bench).names
     assert len(names.words) == 5
-    assert not any(t.text.startswith("step ") for t in texts(bench))
+    assert not any(text.startswith("step ") for text in said(bench))
     grown = []
     for _ in range(120):
         made.run.step(1)
-        again(bench, 0.1)
-        grown.append((names._number, names.words[-1]))
-    enters = [[word for number, word in grown if number == n] for n in sorted({n for n, _ in grown})][1:]
+        grown.append(names.words if again(bench, 0.1) else ())
+    enters = [[words[-1]] for words in grown[:1]]
+    for before, now in pairwise(grown):
+        if now[:-1] == before[:-1]:
+            enters[-1].append(now[-1])
+        else:
+            enters.append([now[-1]])
     assert len(enters) >= 4
-    for words in enters[:-1]:
+    for words in enters[1:-1]:
         assert len(words[0]) <= 1
         assert all(b.startswith(a) and len(b) - len(a) <= 1 for a, b in pairwise(words))
-    steps = [int(t.text.removeprefix("step ").replace(",", "")) for t in texts(bench) if t.text.startswith("step ")]
+    steps = [int(t.removeprefix("step ").replace(",", "")) for t in said(bench) if t.startswith("step ")]
     assert steps == sorted(steps)
     assert 0 < steps[0] <= made.run.steps
     assert names.moving
     for _ in range(7):  # it pauses: all of them are of what is shown, and those that the closing sentence tells
         again(bench, 0.1)
-    claim = made.story.claim(Moment(bench._frame, bench.subject.source))
+    claim = made.story.claim(Moment(bench.subject.frame(), bench.subject.source))
     assert claim == f"They now say {', '.join(word or 'nothing' for word in names.words[:3])}."
     assert {step for _, step in names._lines} == {made.run.steps}
     assert not names.moving
-    assert not any(t.text.startswith("step ") for t in texts(bench))
+    assert not any(text.startswith("step ") for text in said(bench))
     made.run.step(1)
     drawer_of(bench).warm(2)
     again(bench, 0.1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack, closing, nullcontext
+from contextlib import ExitStack, closing
 from functools import partial
 
 import numpy as np
@@ -19,7 +19,6 @@ from scalarviz.view.out.desktop import Window
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.out.taking import Recorder
 from scalarviz.view.out.unseen import Unseen
-from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch import live as live_view
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.workbench import Workbench
@@ -114,32 +113,8 @@ def test_window_still_film_and_the_unseen_are_the_same(screen, tmp_path, monkeyp
     np.testing.assert_array_equal(picture, shown)
 
 
-class Bare:
-    """A guest that shows a workbench as a film does: nothing of hands."""
-
-    def __init__(self, scene, size):
-        self.bench = Workbench(subject_of(scene), size)
-        self.bench.update(self.bench.subject.frame(), "the pace", None)
-        self.draw = self.bench.draw
-
-    def attach(self, host):
-        pass
-
-    def for_file(self):
-        return nullcontext(False)
-
-    def resize(self, size):
-        self.bench.resize(size)
-
-    def close(self):
-        pass
-
-
 @pytest.mark.parametrize("name", SCENES)
-def test_a_frame_of_the_command_line_is_what_a_window_would_show_of_the_same(screen, tmp_path, built, name):
+def test_a_frame_of_the_command_line_is_a_picture_of_the_same(built, name):
     scene, options = built(name, 37)
     frame = painter_of(scene.name, options, partial(Workbench, scene)).picture("the pace", None)
     np.testing.assert_array_equal(sv.render(scene, SIZE, pace_text="the pace"), frame)
-    with closing(Window(partial(Bare, scene), name, SIZE, shots=tmp_path).show()) as window:
-        window.serve()
-        np.testing.assert_array_equal(window._picture(), frame)

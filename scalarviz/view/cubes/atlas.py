@@ -1,9 +1,10 @@
 """The numbers of all plates in one float texture, and their marks in one of bytes, both at most 4096 wide.
 
-Element k of a frame's flat arrays is texel k, row by row, so that a frame is one copy and one upload; the rows of
-activations follow after the weights. `Sizing` says how large a cube is: as all others, or as what it shows is (a Hinton
-diagram); small ones may be hidden. The shader and whoever asks what is under the pointer go by the same rule: the place
-of a number on its legend, from 0 in the neutral to 1 at the ends, is the share of the largest face's area.
+Element k of a frame's flat arrays is texel k, row by row, so that a frame is one copy and one upload; the
+rows of activations follow after the weights. `Sizing` says how large a cube is: as all others, or as what it
+shows is (a Hinton diagram); small ones may be hidden. The shader and whoever asks what is under the pointer
+go by the same rule: the place of a number on its legend, from 0 in the neutral to 1 at the ends, is the share
+of the largest face's area.
 """
 
 from __future__ import annotations

@@ -6,17 +6,18 @@ An outline is drawn at the depth of its cube: what stands in front covers it. Pu
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ..space.camera import Camera, convex_hull
+from ..space.arrangement import Project
+from ..space.camera import Camera, Floats, convex_hull
 from ..space.layout import Layout
 from ..space.plate import Plate
 from .picking import Hit
 
-Floats = NDArray[np.float64]
-Project = Callable[[ArrayLike], Floats]
 Picked = Callable[[tuple[float, float]], Hit | None]
 
 STEP, INSET = 7.0, 2.0
@@ -36,8 +37,9 @@ def seen_outline(
 ) -> list[Floats]:
     """The parts (N, 2) of a selected cube's outline that nothing in front covers; none where all is covered.
 
-    Cubes of its own plate may cover its sides; then its main face alone is outlined, which they cannot cover. `picked`
-    says what is drawn at a point of the picture (logical pixels), `share` how large the cube is beside the largest.
+    Cubes of its own plate may cover its sides; then its main face alone is outlined, which they cannot cover.
+    `picked` says what is drawn at a point of the picture (logical pixels), `share` how large the cube is
+    beside the largest.
     """
     plate = layout.plates[index]
     corners = plate.corners_of(element, share)
@@ -74,16 +76,9 @@ def _runs(points: Floats, covered: list[bool]) -> list[Floats]:
         return [np.concatenate([points, points[:1]])]
     first = covered.index(True)
     points, marks = np.roll(points, -first, axis=0), covered[first:] + covered[:first]
-    paths: list[Floats] = []
-    run: list[Floats] = []
-    for point, hidden in zip([*points, points[0]], [*marks, True], strict=True):
-        if not hidden:
-            run.append(point)
-        elif len(run) > 1:
-            paths.append(np.array(run))
-        if hidden:
-            run = []
-    return paths
+    runs = groupby(zip([*points, points[0]], [*marks, True], strict=True), key=itemgetter(1))
+    paths = [np.array([point for point, _ in run]) for hidden, run in runs if not hidden]
+    return [path for path in paths if len(path) > 1]
 
 
 def brackets(plate: Plate, element: int, camera: Camera, project: Project, share: float = 1.0) -> list[Floats] | None:
@@ -93,7 +88,7 @@ def brackets(plate: Plate, element: int, camera: Camera, project: Project, share
         return None
     outward = _OUTWARD @ plate.axes / plate.pitch
     faces = corners[_FACES].mean(axis=1)
-    ways = np.array([camera.towards_eye(face) for face in faces])
+    ways = camera.towards_eye(faces)
     towards = (outward * ways).sum(axis=1) / np.linalg.norm(ways, axis=1)
     # The main face, unless it is turned away: numbers stand there, and it should not change while the scene turns.
     best = 0 if towards[0] > 0.25 else int(np.argmax(towards))

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ..ink.sketch import Sketch
 from ..ink.theme import rgb
-from ..space.camera import Camera
+from ..space.arrangement import Project
+from ..space.camera import Camera, Floats
 from ..space.plate import Plate
 from .shader import front_sides
 from .slab import DETAIL_PIXELS, RIM, SlabVisual, flow_style
 
-Floats = NDArray[np.float64]
-Project = Callable[[ArrayLike], Floats]
 MOST = 5_000
 """Cubes that are drawn so: of more, a picture is smaller than its polygons."""
 _SQUARE = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]], np.float64)

@@ -1,7 +1,8 @@
 """Looks that cubes were given by hand, and `cube(w)`, which gives them: colour, size, whether they are seen, a label.
 
-They are kept beside the weights. A look belongs to one number of a block; where that number lies, in which store and at
-which index, is asked at every picture: a Run that takes the weight over moves it. The weights know nothing of it.
+They are kept beside the weights. A look belongs to one number of a block; where that number lies, in which
+store and at which index, is asked at every picture: a Run that takes the weight over moves it. The weights
+know nothing of it.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ LOOKS = OwnLooks()
 class Cube:
     """What the cube of one weight looks like, in every window, picture and film from now on.
 
-    Made by :func:`cube`. Setting an attribute to None (or ``""``, a label) gives the cube its usual look back.
+    Made by :func:`cube`. Setting an attribute to None (or ``""``, a label) gives the cube its usual look
+    back.
     """
 
     __slots__ = ("weight",)

@@ -1,8 +1,8 @@
 """Which cube is under a pixel: the walk of the fragment shader (`shader`), in plain Python numbers.
 
-Nothing is read back from the card, so asking costs the same at any size of picture. Cubes are as large as they are
-drawn: with gaps where they have six pixels and more, without below, and below one pixel the cell under the pixel's
-middle.
+Nothing is read back from the card, so asking costs the same at any size of picture. Cubes are as large as
+they are drawn: with gaps where they have six pixels and more, without below, and below one pixel the cell
+under the pixel's middle.
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ class Picker:
     ) -> Hit | None:
         """The nearest cube under a point of the picture, in the pixels of the camera that it is drawn with.
 
-        The middle of the first pixel is (0.5, 0.5). `density`, device pixels per camera pixel, decides how a plate is
-        drawn. ``shares(plate, element)`` says how large a cube is beside the largest, 0 for one that is not drawn;
-        default: all are as large as can be.
+        The middle of the first pixel is (0.5, 0.5). `density`, device pixels per camera pixel, decides how a
+        plate is drawn. ``shares(plate, element)`` says how large a cube is beside the largest, 0 for one that
+        is not drawn; default: all are as large as can be.
         """
         self._look(camera, density)
         origin, ray, (start, near) = self._ray(camera, at)

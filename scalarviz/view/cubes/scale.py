@@ -1,6 +1,7 @@
 """What cubes can show, and in which range: the one place where numbers become positions on a colour scale.
 
-Cubes, numbers on cubes and legends all take their range from here, and here it comes from `run.questions.ranges`.
+Cubes, numbers on cubes and legends all take their range from here, and here it comes from
+`run.questions.ranges`.
 """
 
 from __future__ import annotations
@@ -131,9 +132,10 @@ _BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}
 class Coloring:
     """The present range of one quantity, asked for by its name or, shown before, itself.
 
-    One that was shown before is known for good: the optimiser may be another one since. `moments` gives what it keeps
-    now: by its name, whether it has signs. Of `drawn` (P,) the cubes are coloured: the numbers `flat`, but buffers,
-    which are no weights, fill the range each by one of their own, which the label at their plate says.
+    One that was shown before is known for good: the optimiser may be another one since. `moments` gives what
+    it keeps now: by its name, whether it has signs. Of `drawn` (P,) the cubes are coloured: the numbers
+    `flat`, but buffers, which are no weights, fill the range each by one of their own, which the label at
+    their plate says.
     """
 
     scope = "the network"  # what has this range, in the legend's words
@@ -270,14 +272,16 @@ class Coloring:
         """What the legend says of this frame."""
         v, words = self.range.high, ", ".join(filter(None, (self.shows.words, self.of)))
         labels, scope = self._ticks()
-        weights = np.ones(len(self.flat), bool)
-        for tensor in self._buffers if self._weights else ():
-            weights[tensor.span] = False
-        if not self._known[weights].any():  # the range is of nothing
+        flat, known = self.flat, self._known
+        if self._buffers and self._weights:  # else nothing is copied: there may be millions
+            weights = np.ones(len(flat), bool)
+            for tensor in self._buffers:
+                weights[tensor.span] = False
+            flat, known = flat[weights], known[weights]
+        if not known.any():  # the range is of nothing
             zero = [(0.5, "0")] if self.signed else []
             return LegendScale(words, scope, self.cmap, zero, np.empty(0))
-        flat = self.flat[weights]
-        marks = self.range.unit(flat[self._known[weights]]) if len(flat) <= FEW else np.empty(0)
+        marks = self.range.unit(flat[known]) if len(flat) <= FEW else np.empty(0)
         note = f"{scope} · {share_text(clipped_share(flat, v))} clipped"
         return LegendScale(words, note, self.cmap, labels, marks)
 
@@ -285,8 +289,8 @@ class Coloring:
 def grown(tracker: RangeTracker, target: Mapping[str, float], seconds: float | None) -> dict[str, float]:
     """The next ranges: fitted anew without a clock; followed at once while they grow little; else slowly.
 
-    Slowness is there against jumps. Weights that grow steadily would run ahead of a slow range for ever, and the
-    largest would be marked as clipped in every frame.
+    Slowness is there against jumps. Weights that grow steadily would run ahead of a slow range for ever, and
+    the largest would be marked as clipped in every frame.
     """
     now = tracker.extents
     if seconds is None or now.keys() != target.keys():
@@ -309,8 +313,8 @@ def share_text(share: float) -> str:
 class ActivationScale:
     """One grey scale for all rows of activations: the bounds of the functions, or the largest value seen.
 
-    `sheet` says that the input is a picture of paper and ink, 0 to 1. It has a range of its `own`: maps grow far beyond
-    1 and would leave it in the dark.
+    `sheet` says that the input is a picture of paper and ink, 0 to 1. It has a range of its `own`: maps grow
+    far beyond 1 and would leave it in the dark.
     """
 
     def __init__(self, stages: Sequence[Stage], theme: Theme, *, sheet: bool = False) -> None:
@@ -318,6 +322,7 @@ class ActivationScale:
         self.range = Range(0.0, 1.0)
         self.growing = False  # whether it is still on its way outward
         self._rows = rows_of(stages)
+        self.rectified = "relu" in self._rows.values()  # else no unit of them can be dead
         self._tracker = RangeTracker()
         self.own = {"input": Range(0.0, 1.0)} if sheet else {}
 
@@ -368,8 +373,8 @@ def _plain(value: float, *, signed: bool = False) -> str:
 def rows_of(stages: Sequence[Stage]) -> dict[str, str]:
     """Rows of activations that a layout draws: ``"input"`` and the last stage of each layer, with its kind.
 
-    Of a convolutional chain: the maps. What its linear layers make is on another scale and would outshine them. Where
-    the way forks: every stage.
+    Of a convolutional chain: the maps. What its linear layers make is on another scale and would outshine
+    them. Where the way forks: every stage.
     """
     if not is_chain(stages):
         return {"input": "input", **{stage.name: stage.kind for stage in stages}}
@@ -397,7 +402,8 @@ def paint(
     slab.set_flat(colouring.drawn)
     slab.set_range(colouring.range)
     missing = colouring.missing(frame) if colouring.quantity != "weight" else None
-    slab.set_flags(frozen=frame.frozen, not_computed=missing, dead=frame.dead)
+    dead = frame.dead if activations.rectified else None  # they are found out by a forward pass, if asked
+    slab.set_flags(frozen=frame.frozen, not_computed=missing, dead=dead)
     if rows:
         if source.recorded:
             unknown = [plate for plate in slab.layout.plates if plate.name not in frame.activations]

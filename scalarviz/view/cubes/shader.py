@@ -1,9 +1,9 @@
 """The shader of the cubes: a box per plate, whose fragment shader walks the plate's grid.
 
-A plate's own coordinates are cells: x counts columns (cell c spans c..c+1), y rows, z is 0 in the middle of its
-thickness. The eye's ray is stepped from cell to cell until it meets a cube (Amanatides and Woo, "A fast voxel traversal
-algorithm", 1987). The text lies in ``view/glsl/cubes_*.glsl`` and is compiled in variants, since a software renderer
-executes both sides of every `if`:
+A plate's own coordinates are cells: x counts columns (cell c spans c..c+1), y rows, z is 0 in the middle of
+its thickness. The eye's ray is stepped from cell to cell until it meets a cube (Amanatides and Woo, "A fast
+voxel traversal algorithm", 1987). The text lies in ``view/glsl/cubes_*.glsl`` and is compiled in variants,
+since a software renderer executes both sides of every `if`:
 
 ``DETAIL``  cubes of 6 px and more: gaps, rims, marks.
 (none)      cubes of 1 to 6 px: flat cells without gaps, marks as patterns.

@@ -1,8 +1,8 @@
 """`SlabVisual`: every plate, strip, tile and activation row in one drawing, 4 bytes a weight a frame.
 
-A plate is a box of twelve triangles; its cubes exist only in the fragment shader (`shader`). `TrayVisual` draws what
-lies under and between them: trays with soft contact shadows, and thin lines along which numbers flow. Both draw into
-whatever framebuffer of a current OpenGL 2 context is bound: offscreen or a window.
+A plate is a box of twelve triangles; its cubes exist only in the fragment shader (`shader`). `TrayVisual`
+draws what lies under and between them: trays with soft contact shadows, and thin lines along which numbers
+flow. Both draw into whatever framebuffer of a current OpenGL 2 context is bound: offscreen or a window.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ DENSE_WIDTH, DENSE_ALPHA = 1.0, 0.5
 class SlabVisual:
     """All cubes of a layout; the maps are of the weights and of the activation rows.
 
-    `sizing`, how large the cubes of weights are, may be set. `own` are looks given by hand, by flat index, and
-    `own_version` says which state of all such looks that is.
+    `sizing`, how large the cubes of weights are, may be set. `own` are looks given by hand, by flat index,
+    and `own_version` says which state of all such looks that is.
     """
 
     def __init__(
@@ -102,8 +102,8 @@ class SlabVisual:
     ) -> None:
         """Set the marks that do not follow from the values themselves; what is not given is cleared.
 
-        `frozen` and `not_computed` (P,) are in the order of a frame's flat arrays, `dead` are units that are zero for
-        every sample, by the stage whose row is drawn.
+        `frozen` and `not_computed` (P,) are in the order of a frame's flat arrays, `dead` are units that are
+        zero for every sample, by the stage whose row is drawn.
         """
         count = self.atlas.parameters
         for weight, marked in ((FROZEN, frozen), (NOT_COMPUTED, not_computed)):
@@ -197,7 +197,8 @@ class SlabVisual:
     def draw(self, camera: Camera | None = None, viewport: Viewport | None = None) -> None:
         """Draw into the bound framebuffer, whose depth is cleared here and whose colour is not.
 
-        `viewport` is (width, height) or (x, y, width, height) in device pixels; default: the camera's logical size.
+        `viewport` is (width, height) or (x, y, width, height) in device pixels; default: the camera's logical
+        size.
         """
         eye = camera or self.layout.camera
         box = eye.size if viewport is None else viewport
@@ -206,8 +207,7 @@ class SlabVisual:
         gloo.set_state(depth_test=True, blend=False, cull_face=False, depth_mask=True, depth_func="less")
         gloo.clear(color=False, depth=True)
         self._upload()
-        self._trays.draw_trays(eye, (width, height), shadows=self.shares is None)
-        self._trays.draw_flow(eye, (width, height))  # before the cubes: a line never crosses a number
+        self._trays.draw(eye, (width, height), shadows=self.shares is None)  # first: no line crosses a number
         gloo.set_state(depth_test=True, blend=False, cull_face="front", front_face="ccw")
         density = width / eye.size[0]
         groups: dict[Variant, list[int]] = {}
@@ -374,75 +374,70 @@ class TrayVisual:
     """Trays and flow lines of a layout; drawn before the cubes."""
 
     def __init__(self, layout: Layout, theme: Theme) -> None:
-        self._trays = _tray_program(layout) if len(layout.trays) else None
-        self._tray_indices = _quads(len(layout.trays))
+        self._trays = _quads("tray", _tray_corners(layout)) if len(layout.trays) else None
         self._corner = layout.trays[0, 0] if len(layout.trays) else np.zeros(3)
-        self._flow = _flow_program(layout) if len(layout.flow) else None
-        self._flow_indices = _quads(len(layout.flow))
+        self._flow = _quads("flow", _flow_corners(layout)) if len(layout.flow) else None
         self._width, self._alpha = flow_style(layout)
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
         """Another palette."""
+        self._shadow = theme.shading.shadow
         if self._trays is not None:
-            self._trays["u_tray"], self._trays["u_border"] = rgb(theme.tray), rgb(theme.border)
-            self._shadow = theme.shading.shadow
+            program = self._trays[0]
+            program["u_margin"], program["u_tray"], program["u_border"] = (
+                TRAY_MARGIN,
+                rgb(theme.tray),
+                rgb(theme.border),
+            )
         if self._flow is not None:
-            self._flow["u_colour"] = (*rgb(theme.flow), self._alpha)
+            self._flow[0]["u_colour"] = (*rgb(theme.flow), self._alpha)
 
-    def draw_trays(self, camera: Camera, viewport: tuple[int, int], *, shadows: bool = True) -> None:
+    def draw(self, camera: Camera, viewport: tuple[int, int], *, shadows: bool) -> None:
         """Draw the trays, opaque, with depth; from below they would hide everything, so they are left out.
 
-        `shadows` are those of cubes that are all as large as can be.
+        `shadows` are those of cubes that are all as large as can be. Lines lie on the trays and below every
+        cube: they leave no depth.
         """
+        matrix, density = camera.matrix.T.astype(np.float32), viewport[0] / camera.size[0]
         if self._trays is not None and camera.towards_eye(self._corner)[2] > 0.0:
-            self._trays["u_matrix"] = camera.matrix.T.astype(np.float32)
-            self._trays["u_shadow"] = self._shadow if shadows else 0.0
-            self._trays["u_density"] = viewport[0] / camera.size[0]
-            self._trays.draw("triangles", self._tray_indices)
-
-    def draw_flow(self, camera: Camera, viewport: tuple[int, int]) -> None:
-        """Draw the lines, on the trays and below every cube: they leave no depth."""
+            program, quads = self._trays
+            program["u_matrix"], program["u_density"] = matrix, density
+            program["u_shadow"] = self._shadow if shadows else 0.0
+            program.draw("triangles", quads)
         if self._flow is not None:
-            gloo.set_state(
-                depth_test=True, blend=True, depth_mask=False, blend_func=("src_alpha", "one_minus_src_alpha")
-            )
-            self._flow["u_matrix"] = camera.matrix.T.astype(np.float32)
-            self._flow["u_viewport"] = viewport
-            self._flow["u_width"] = self._width * viewport[0] / camera.size[0]
-            self._flow.draw("triangles", self._flow_indices)
-            gloo.set_state(depth_test=True, blend=False, depth_mask=True)
+            program, quads = self._flow
+            gloo.set_state(blend=True, depth_mask=False, blend_func=("src_alpha", "one_minus_src_alpha"))
+            program["u_matrix"], program["u_viewport"], program["u_width"] = matrix, viewport, self._width * density
+            program.draw("triangles", quads)
+            gloo.set_state(blend=False, depth_mask=True)
 
 
-def _quads(count: int) -> Any:
-    if not count:
-        return None
-    return gloo.IndexBuffer((4 * np.arange(count)[:, None, None] + _QUAD).astype(np.uint32).ravel())
-
-
-def _tray_program(layout: Layout) -> Any:
-    table = np.zeros(
-        4 * len(layout.trays), [("a_pos", np.float32, 3), ("a_cell", np.float32, 2), ("a_dims", np.float32, 4)]
+def _quads(name: str, corners: NDArray[np.void]) -> tuple[Any, Any]:
+    """A program that draws quads, four corners each, and their triangles."""
+    program = gloo.Program(*glsl.program(name))
+    program.bind(gloo.VertexBuffer(corners))
+    return program, gloo.IndexBuffer(
+        (4 * np.arange(len(corners) // 4)[:, None, None] + _QUAD).astype(np.uint32).ravel()
     )
-    for index, (corners, owner) in enumerate(zip(layout.trays, layout.tray_plates, strict=True)):
-        plate = layout.plates[owner]
+
+
+def _tray_corners(layout: Layout) -> NDArray[np.void]:
+    kind = [("a_pos", np.float32, 3), ("a_cell", np.float32, 2), ("a_dims", np.float32, 4)]
+    table = np.zeros(4 * len(layout.trays), kind)
+    table["a_pos"] = layout.trays.reshape(-1, 3)
+    for index, owner in enumerate(layout.tray_plates):
+        plate, block = layout.plates[owner], table[4 * index : 4 * index + 4]
         rows, cols = plate.grid.cells
-        block = table[4 * index : 4 * index + 4]
-        block["a_pos"] = corners
         (x, y), right, near = TRAY_MARGIN, cols - 0.5 + TRAY_MARGIN[0], rows - 0.5 + TRAY_MARGIN[1]
         block["a_cell"] = [(0.5 - x, 0.5 - y), (right, 0.5 - y), (right, near), (0.5 - x, near)]
         block["a_dims"] = (cols, rows, plate.half, plate.last)
-    program = gloo.Program(*glsl.program("tray"))
-    program.bind(gloo.VertexBuffer(table))
-    program["u_margin"] = TRAY_MARGIN
-    return program
+    return table
 
 
-def _flow_program(layout: Layout) -> Any:
-    segments: NDArray[np.float64] = np.repeat(layout.flow, 4, axis=0)
+def _flow_corners(layout: Layout) -> NDArray[np.void]:
+    segments = np.repeat(layout.flow, 4, axis=0)
     table = np.zeros(len(segments), [("a_from", np.float32, 3), ("a_to", np.float32, 3), ("a_end", np.float32, 2)])
     table["a_from"], table["a_to"] = segments[:, 0], segments[:, 1]
     table["a_end"] = np.tile([[0, -1], [1, -1], [1, 1], [0, 1]], (len(layout.flow), 1))
-    program = gloo.Program(*glsl.program("flow"))
-    program.bind(gloo.VertexBuffer(table))
-    return program
+    return table

@@ -14,7 +14,7 @@ from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, mixed
 from ..notes.layer import CHIP, FewFlow, Rows
-from ..notes.placer import Project
+from ..space.arrangement import Project
 from ..notes.values import CubeValues, colours_at, face_room
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate

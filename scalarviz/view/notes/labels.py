@@ -1,7 +1,7 @@
 """Names around plates and rows of activations, at places where they hide no cube and no other name.
 
-`FlowLabels` are those of any layout, `TurnLabels` those of small layers whose flow turns, `PlanLabels` those of a
-scene's own plan, where its blueprint says.
+`FlowLabels` are those of any layout, `TurnLabels` those of small layers whose flow turns, `PlanLabels` those
+of a scene's own plan, where its blueprint says.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from ..ink.places import CHANNEL, LABEL
 from ..ink.sketch import Anchor, Box, Sketch
 from ..ink.text import measure, short
 from ..ink.theme import Theme
-from ..space.arrangement import Blueprint, Caption, Layout, Wire
+from ..space.arrangement import Blueprint, Caption, Layout, Project, Wire
+from ..space.camera import Floats
 from ..space.plate import Grid, Plate
-from .placer import LIGHTLY, Floats, Name, Placer, Project, column_names, row_names, write
+from .placer import LIGHTLY, Name, Placer, column_names, row_names, write
 
 _LINE = 19.0
 _BETWEEN = 6.0  # least air between two names in a line: "tanh6.weight" is none
@@ -109,10 +110,11 @@ class PlateLabel:
 class FlowLabels(Labels):
     """Places the labels of a layout once; writes their ranges anew with every frame.
 
-    `shapes` are of the tensors that get a label, `kinds` what the rows of stages are called, `units` the names of a
-    row's numbers: one beside each cube where there is room, else after the row's name. `sides` are names of columns and
-    of rows that stand at a tensor's plate itself. Where it was `before`, seen by the camera of a moment ago, a name
-    keeps its side of a plate while there is room, so that names do not jump about while the scene turns.
+    `shapes` are of the tensors that get a label, `kinds` what the rows of stages are called, `units` the
+    names of a row's numbers: one beside each cube where there is room, else after the row's name. `sides` are
+    names of columns and of rows that stand at a tensor's plate itself. Where it was `before`, seen by the
+    camera of a moment ago, a name keeps its side of a plate while there is room, so that names do not jump
+    about while the scene turns.
     """
 
     def __init__(
@@ -246,8 +248,8 @@ _RISE, _WIDTH = 9.0, 1.4  # of the arrow that leaves the last layer
 class TurnLabels(Labels):
     """The words around small layers whose flow turns at each of them.
 
-    `inputs` are the names of what the first layer reads, empty where something else says them. With `arrow` what leaves
-    the last layer goes on to the right, where a picture of it stands.
+    `inputs` are the names of what the first layer reads, empty where something else says them. With `arrow`
+    what leaves the last layer goes on to the right, where a picture of it stands.
     """
 
     def __init__(

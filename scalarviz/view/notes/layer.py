@@ -1,8 +1,9 @@
 """One small layer as a formula: inputs enter above the cubes; sum, activation, output and target stand to the right.
 
-Boxes and lines depend on the layout alone and are built once; the numbers in them are a sketch of their own. `formulas`
-writes the rows out: ``r = σ(−1.991·0.92 + 0.692) = σ(−1.14) = 0.24``. `outcome` is what becomes of the one sample of a
-deeper network: in a chain of plates its numbers have no place, so they stand together where the scene is free.
+Boxes and lines depend on the layout alone and are built once; the numbers in them are a sketch of their own.
+`formulas` writes the rows out: ``r = σ(−1.991·0.92 + 0.692) = σ(−1.14) = 0.24``. `outcome` is what becomes of
+the one sample of a deeper network: in a chain of plates its numbers have no place, so they stand together
+where the scene is free.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from ..ink.sketch import Box, Sketch
 from ..ink.text import chip_text, loss_text, measure
 from ..ink.theme import Theme
 from ..shown.subject import Sample
-from ..space.arrangement import Layout
+from ..space.arrangement import Layout, Project
+from ..space.camera import Floats
 from ..space.plate import Plate
-from .placer import Floats, Name, Placer, Project, back_edge, column_names, row_names, write
+from .placer import Name, Placer, back_edge, column_names, row_names, write
 
 Marks = NDArray[np.bool_]
 
@@ -64,9 +66,9 @@ class Rows(NamedTuple):
 class FewFlow:
     """The flow around one layer of lying cubes: of the chain `stages` of a layout of mode ``"few"``.
 
-    What would leave the `box` is left out; where the camera was `moved` by hand, so is what would lie on cubes, which
-    are marked in `placer`. `outcome` says whether swatches and loss stand below the last row; it may be set before
-    :meth:`change`.
+    What would leave the `box` is left out; where the camera was `moved` by hand, so is what would lie on
+    cubes, which are marked in `placer`. `outcome` says whether swatches and loss stand below the last row; it
+    may be set before :meth:`change`.
     """
 
     def __init__(
@@ -353,7 +355,8 @@ def _swatch(sketch: Sketch, theme: Theme, box: Box, colour: ArrayLike) -> None:
 def level(tips: Floats, placer: Placer, reach: float, height: float) -> Floats | None:
     """Where each row's chips start (R, 2), for rows whose last cubes end at `tips` (R, 2), in logical pixels.
 
-    `reach` and `height` are the room that a row's chips take to the right of that. None where there is no place.
+    `reach` and `height` are the room that a row's chips take to the right of that. None where there is no
+    place.
     """
     tried = list(_levels(tips))
     ways = [
@@ -473,8 +476,8 @@ def _chips(sketch: Sketch, box: Box, theme: Theme, sample: Sample, output: NDArr
 def formulas(frame: Frame, stages: Sequence[Stage], sample: Sample) -> list[list[str]]:
     """For each output the ways to write its formula, the best first; empty without a sample.
 
-    The numbers of a line are those of the frame, with so many digits that they give the result that stands there. An
-    activation that looks at several sums (softmax) is left out.
+    The numbers of a line are those of the frame, with so many digits that they give the result that stands
+    there. An activation that looks at several sums (softmax) is left out.
     """
     linear = next(s for s in stages if s.weight is not None)
     if "input" not in frame.activations or linear.weight is None:

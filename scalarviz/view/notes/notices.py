@@ -13,10 +13,10 @@ from ..ink.places import LABEL, MARGIN
 from ..ink.sketch import Box, Sketch, holds
 from ..ink.text import measure
 from ..ink.theme import Theme
-from ..space.arrangement import Layout
-from ..space.camera import Camera
+from ..space.arrangement import Layout, Project
+from ..space.camera import Camera, Floats
 from ..space.plate import Plate
-from .placer import Floats, Placer, Project, Way
+from .placer import Placer, Way
 
 _LINE, _MARK = 19.0, 24.0
 _SPOTS = 4000  # that are tried at most

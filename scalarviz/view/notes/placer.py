@@ -1,8 +1,9 @@
 """`Placer`: which parts of a scene are covered, and where each text around the cubes finds a place.
 
-Whoever has a text asks with the ways in which it may stand, the best first; the placer picks one and marks it. Names
-beside rows and columns of cubes are placed by it all together or not at all: at the height of the main faces, each
-nearest to its own row, from every camera. At the height of the floor a name would be read as that of the row in front.
+Whoever has a text asks with the ways in which it may stand, the best first; the placer picks one and marks
+it. Names beside rows and columns of cubes are placed by it all together or not at all: at the height of the
+main faces, each nearest to its own row, from every camera. At the height of the floor a name would be read as
+that of the row in front.
 """
 
 from __future__ import annotations
@@ -13,17 +14,15 @@ from itertools import product
 from math import inf
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ..ink.places import CHANNEL, LABEL
 from ..ink.sketch import Anchor, Box, Sketch, meet
 from ..ink.text import CAP_HEIGHT, measure
 from ..ink.theme import Theme
-from ..space.camera import convex_hull
+from ..space.arrangement import Project
+from ..space.camera import Floats, convex_hull
 from ..space.plate import Plate
 
-Floats = NDArray[np.float64]
-Project = Callable[[ArrayLike], Floats]
 Way = Sequence[Box]
 """Boxes that a text, or several together, would take."""
 LIGHTLY = 0.45
@@ -81,7 +80,7 @@ class Placer:
         Parameters
         ----------
         ways : iterable of sequence of Box
-            The best first; one costs what its most expensive box does.
+            The best first; one costs what its most expensive box does, or all together where the cheapest is taken.
         most : float
             What a way may cost.
         later : float, optional
@@ -96,7 +95,10 @@ class Placer:
         boxes: Way = ()
         least, found = inf, None
         for number, way in enumerate(ways):
-            cost = max(map(self.cost, way)) + (later or 0.0) * number - (_STAY if number == stay else 0.0)
+            costs = [self.cost(box) for box in way]
+            cost = max(costs)
+            if later is not None:
+                cost = sum(costs) + later * number - (_STAY if number == stay else 0.0)
             if cost < least and cost <= most and (fits is None or fits(way)):
                 least, found, boxes = cost, number, way
                 if later is None:

@@ -17,12 +17,13 @@ from ..cubes.scale import ActivationScale, Coloring, rows_of
 from ..ink.sketch import Box, Sketch
 from ..ink.theme import Theme
 from ..shown.subject import Subject
+from ..space.arrangement import Project
 from ..space.camera import Camera
 from ..space.layout import FEW, Layout
 from .labels import FlowLabels, Labels, PlanLabels, TurnLabels
 from .layer import FewFlow, input_swatch, outcome, outcome_size
 from .notices import TroubleNotes
-from .placer import Placer, Project
+from .placer import Placer
 from .values import CubeValues, Small
 
 _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes
@@ -31,10 +32,10 @@ _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer
 class Scenery:
     """Everything flat around the cubes of one layout, seen by one camera. Boxes and names are placed once.
 
-    Another look (`change`) writes the same words in the same places. For a camera that was `moved` by hand everything
-    is tried against the cubes, and what would lie on them or is hidden by them is left out. `panels` says whether the
-    sample's outcome stands beside the cubes of a chain, `quantity` what the cubes show. Where it was `before`, seen by
-    the camera of a moment ago, names stay while there is room.
+    Another look (`change`) writes the same words in the same places. For a camera that was `moved` by hand
+    everything is tried against the cubes, and what would lie on them or is hidden by them is left out.
+    `panels` says whether the sample's outcome stands beside the cubes of a chain, `quantity` what the cubes
+    show. Where it was `before`, seen by the camera of a moment ago, names stay while there is room.
     """
 
     def __init__(

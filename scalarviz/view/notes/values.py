@@ -17,10 +17,10 @@ from ..ink.maps import Colormap, text_colour
 from ..ink.sketch import Box, Sketch
 from ..ink.text import chip_text, exponent, measure
 from ..ink.theme import Theme
-from ..space.camera import Camera
+from ..space.arrangement import Project
+from ..space.camera import Camera, Floats
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
-from .placer import Floats, Project
 
 _SIZES = (22, 20, 18, 16, 15, 14, 13)
 _MIDDLE = 0.357  # from the baseline to half the height of a digit, of the size
@@ -43,9 +43,10 @@ def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:
 class CubeValues:
     """Where the numbers stand and how large they are; both depend on layout and camera alone.
 
-    Where they span `decades`, as gradients do, each is written with its exponent. For a camera that was `moved` by hand
-    a number stands only on a main face that can be seen and holds it, and not where it would leave the `window` in
-    which cubes are drawn. `size` is that of the type: 0 where there are too many weights or the cubes are too small.
+    Where they span `decades`, as gradients do, each is written with its exponent. For a camera that was
+    `moved` by hand a number stands only on a main face that can be seen and holds it, and not where it would
+    leave the `window` in which cubes are drawn. `size` is that of the type: 0 where there are too many
+    weights or the cubes are too small.
     """
 
     def __init__(
@@ -80,16 +81,12 @@ class CubeValues:
                 self._seen[plate] &= np.all((middles >= low) & (middles <= high), axis=1)
 
     def sketch(
-        self,
-        frame: Frame,
-        colouring: Coloring,
-        skip: NDArray[np.bool_] | None = None,
-        small: Small | None = None,
+        self, frame: Frame, colouring: Coloring, skip: NDArray[np.bool_] | None = None, small: Small | None = None
     ) -> Sketch:
         """The numbers of one frame, by plate, in C order; on cubes to `skip` (P,) something else is written.
 
-        Where a number has not been computed yet, the weight stands there, small, since a zero would be read as a
-        result.
+        Where a number has not been computed yet, the weight stands there, small, since a zero would be read
+        as a result.
         """
         sketch, missing = Sketch(), colouring.missing(frame)
         for plate in self._centres:

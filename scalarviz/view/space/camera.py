@@ -1,8 +1,8 @@
 """Cameras: one 4x4 matrix that both the shader and `project` use, fitted to what it shows or moved by hand.
 
-To be moved, a camera is taken apart into a `Pose` around the middle of the scene; the pose is changed, and a camera is
-made of it whose planes enclose the scene: the depth buffer has 16 bits, so planes that stayed behind would let cubes
-show through each other.
+To be moved, a camera is taken apart into a `Pose` around the middle of the scene; the pose is changed, and a
+camera is made of it whose planes enclose the scene: the depth buffer has 16 bits, so planes that stayed
+behind would let cubes show through each other.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ LIMIT = 89.0
 class Camera:
     """Where the eye is, and the matrix from the world to the screen.
 
-    Angles are a turntable's: azimuth 0 looks along +y with +x to the right, a negative one turns the eye towards -x;
-    elevation lifts it. z is up.
+    Angles are a turntable's: azimuth 0 looks along +y with +x to the right, a negative one turns the eye
+    towards -x; elevation lifts it. z is up.
     """
 
     size: Size  # of the window, in logical pixels

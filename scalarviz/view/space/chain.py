@@ -1,7 +1,7 @@
 """A chain of layers as standing plates that alternate: each output axis is the next plate's input axis.
 
-Outputs of the first plate count downwards, of the second across, and so on; so the lines from a row of activations to
-the next plate run side by side and never weave.
+Outputs of the first plate count downwards, of the second across, and so on; so the lines from a row of
+activations to the next plate run side by side and never weave.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def chain_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[ChainLa
 class _Style:
     """Distances in pitches.
 
-    `row_flow` and `row_rise` lead from a plate to its row of activations, `steps` to the next plate: of layers whose
-    outputs count down, and of those whose outputs count across.
+    `row_flow` and `row_rise` lead from a plate to its row of activations, `steps` to the next plate: of
+    layers whose outputs count down, and of those whose outputs count across.
     """
 
     half: float

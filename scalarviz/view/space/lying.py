@@ -1,8 +1,9 @@
 """A few weights: cubes on trays, seen in perspective from above, each large enough for its number.
 
-Layers of a chain alternate: each output axis is the next layer's input axis, so no line crosses another. In a chain
-whose flow turns, the inputs are rows, the first layer's units columns that leave below, the next layer's units rows
-that leave on the right, and so on up and right; where units leave there is room for a picture of each.
+Layers of a chain alternate: each output axis is the next layer's input axis, so no line crosses another. In a
+chain whose flow turns, the inputs are rows, the first layer's units columns that leave below, the next
+layer's units rows that leave on the right, and so on up and right; where units leave there is room for a
+picture of each.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ MOST_UNITS = 24
 """Of a layer whose flow turns. Up to eight or so cubes carry their numbers."""
 LEAST_PIXELS = 15.0
 """Of a cube there, with its gap."""
-TURNING: tuple[Way, ...] = ("down", "right", "up", "right")
+WAYS: tuple[Way, ...] = ("down", "right", "up", "right")
 TURNING_ANGLES = (-5.0, 50.0)
 TURNING_EYE = (26.0, 12.4)
 # From a layer to its units and from there to the next layer, in pitches.
@@ -91,7 +92,7 @@ def turning(chain: Sequence[ChainLayer], size: Size, box: Rect, turns: Turns) ->
     built = _Built(_TURNING_GAPS, turns.rows)
     if turns.rows:
         built.enter(chain[0], 1.35, "right")
-    built.chain(chain, TURNING)
+    built.chain(chain, WAYS)
     room = inner(box, max(85.0, turns.left), 26, 40, 6)
     if turns.left:  # what stands there keeps its width in a small picture
         room = (box[0] + turns.left, *room[1:])

@@ -1,9 +1,9 @@
 """Everything in one plane, read from left to right: what is no chain of matrices.
 
-A convolutional chain: kernels as tiles (a row an output channel, a column an input channel) and, between them, the maps
-that they make of the sample; a linear layer at the end stands upright, one with many inputs is cut into tiles too. A
-graph: its stages in columns, with lines between them. Named arrays: on shelves, cubes of one size, but for small arrays
-beside very large ones: ten numbers beside a million would be a dot.
+A convolutional chain: kernels as tiles (a row an output channel, a column an input channel) and, between
+them, the maps that they make of the sample; a linear layer at the end stands upright, one with many inputs is
+cut into tiles too. A graph: its stages in columns, with lines between them. Named arrays: on shelves, cubes
+of one size, but for small arrays beside very large ones: ten numbers beside a million would be a dot.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A scene's own plan in one plane: its groups from left to right, seen so that the picture fills its place.
 
-Words and gaps are so many pixels, whatever the size of the cubes; the cubes are as large as what is left allows. A
-plate's upper left corner stands where the plan wants it on screen: the plane is seen at an angle, so the same height on
-screen is not the same height in the world.
+Words and gaps are so many pixels, whatever the size of the cubes; the cubes are as large as what is left
+allows. A plate's upper left corner stands where the plan wants it on screen: the plane is seen at an angle,
+so the same height on screen is not the same height in the world.
 """
 
 from __future__ import annotations

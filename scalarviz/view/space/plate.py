@@ -1,6 +1,7 @@
 """`Plate`: one block of numbers as a slab of cubes in space, one cube thick.
 
-The pitch of cubes is 1, but for small arrays beside very large ones, whose cubes would be too small to be seen.
+The pitch of cubes is 1, but for small arrays beside very large ones, whose cubes would be too small to be
+seen.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ class Grid:
 def grid_for(shape: Sequence[int], *, strip: bool = False) -> Grid:
     """How a tensor of `shape` is laid out.
 
-    Vectors are a block (or one row of cubes with `strip`), 3-D and 4-D tensors tiles of k or kh x kw in an out x in
-    grid; leading axes of anything deeper count as "out".
+    Vectors are a block (or one row of cubes with `strip`), 3-D and 4-D tensors tiles of k or kh x kw in an
+    out x in grid; leading axes of anything deeper count as "out".
     """
     size = prod(shape)
     if size == 0:

@@ -172,7 +172,8 @@ class Viewpoint:
     def follow(self, layout: Layout) -> None:
         """Another network: from where the one before was seen it glides to where all of this one is.
 
-        Where its plates stand in the same places it is seen as the one before. Views that were kept are so of this one.
+        Where its plates stand in the same places it is seen as the one before. Views that were kept are so of
+        this one.
         """
         was, same = self.pose, _same_places(self._layout, layout)
         self.relaid(layout)

@@ -126,7 +126,7 @@ export class GrowingRange {
 }
 
 /**
- * How large a cube is beside the largest, 0 for one that is not drawn; as view/cubes/sizes.py.
+ * How large a cube is beside the largest, 0 for one that is not drawn; as view/cubes/atlas.py.
  * @param {{byValue: boolean, threshold: number}} sizing
  * @param {object} range of the cube's plate
  * @param {number} value
