@@ -182,12 +182,9 @@ class GraphShown:
         """Nothing can be done to a graph."""
         raise InputError(f"act: a graph has no action {str(name)[:60]!r}; change its Values and call update()")
 
-    def update(
-        self, params: object = None, grads: object = None, *,
-        loss: object = None, step: object = None, lr: object = None,
-    ) -> None:  # fmt: skip
+    def update(self, *arrays: object, **told: object) -> None:
         """Draw it anew."""
-        if any(told is not None for told in (params, grads, loss, step, lr)):
+        if any(one is not None for one in (*arrays, *told.values())):
             raise InputError(
                 "update: a graph has no steps; call update() without loss, step and lr, and without arrays"
             )
@@ -364,14 +361,14 @@ def pictures_class() -> type:
             with capture.capture_output():  # an output widget of its own, for errors that are told elsewhere here
                 super().__init__(css_width=f"{width}px", css_height=f"{height}px", about=shown.about)
             self._begin(shown)
-            self.observe(lambda change: self._fed_back(change["new"]), "_frame_feedback")
-            self.observe(lambda change: self._seen(change["new"]), "_has_visible_views")
+            self.observe(self._fed_back, "_frame_feedback")
+            self.observe(self._seen, "_has_visible_views")
 
-        def _fed_back(self, feedback: dict[str, Any]) -> None:
-            self._shown.hear({"kind": "drawn", "place": PLACE, "number": feedback.get("index")})
+        def _fed_back(self, change: dict[str, Any]) -> None:
+            self._shown.hear({"kind": "drawn", "place": PLACE, "number": change["new"].get("index")})
 
-        def _seen(self, visible: bool) -> None:
-            self._shown.hear({"kind": "ready" if visible else "gone", "place": PLACE})
+        def _seen(self, change: dict[str, Any]) -> None:
+            self._shown.hear({"kind": "ready" if change["new"] else "gone", "place": PLACE})
 
         def _rfb_handle_msg(self, widget: object, content: Any, buffers: object) -> None:
             self._shown.hear(content)
