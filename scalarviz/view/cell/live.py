@@ -1,4 +1,4 @@
-"""`live`: a scene that trains in a notebook's cell, with sliders, drawn by the browser; the widgets of its cells.
+"""`live`: a scene that trains in a notebook's cell, with sliders, drawn by the browser; and its widgets.
 
 Their classes are made when they are first asked for: all else works without packages of notebooks.
 """
@@ -138,7 +138,7 @@ def _hidden(x: object, hide: Any) -> tuple[str, ...]:
 
 
 class GraphShown:
-    """One cell with a graph, drawn anew when its numbers change; for a widget the same as `Shown`. Nothing trains."""
+    """One cell with a graph, drawn anew when its numbers change: the same as `Shown` for a widget."""
 
     scene = watched = None
 
@@ -241,7 +241,7 @@ def heard_where_sent(widget: Any) -> None:
 
 
 class InCell:
-    """What `Live` does beside being an anywidget; :class:`~scalarviz.view.cell.shown.Shown` does what it says."""
+    """What `Live` does beside being an anywidget: it passes everything on to a `Shown`."""
 
     _shown: Shown | GraphShown
 

@@ -79,7 +79,7 @@ class Snapshot(Mirror):
 
 
 class Play:
-    """One cell's viewer, its controls and its table of what may be asked; cubes are laid out for `size` pixels."""
+    """One cell's viewer, its controls and its table of requests; cubes are laid out for `size` pixels."""
 
     drawing: AbstractContextManager[object] = nullcontext()  # around all that its session has it do
 
@@ -99,7 +99,7 @@ class Play:
         self._curve_at = 0.0
         self._changed = True
         self._sent: tuple[Frame, dict[str, object]] | None = None
-        self._kept: tuple[object, float] | None = None  # the moment of the saved notebook's picture, and when it was
+        self._kept: tuple[object, float] | None = None  # the saved picture's moment, and when it was
         self._stood: tuple[object, float] | None = None  # the newest moment, and since when
         self._was_moving = False
 
@@ -400,7 +400,7 @@ def curve(frame: Frame) -> Part:
 
 
 def timeline(frame: Frame, which: str) -> Part:
-    """Where it stands and can go, and what happened where; `which` loss a step has, where the head tells another."""
+    """Where it stands and can go, and what happened where; `which`: the loss that a step has, in words."""
     past = frame.past
     if past is None:
         return None

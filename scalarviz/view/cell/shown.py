@@ -145,7 +145,7 @@ class Shown:
         self, params: object = None, grads: object = None, *,
         loss: object = None, step: object = None, lr: object = None,
     ) -> None:  # fmt: skip
-        """Show the numbers of now; what another library trains is looked at here, as often as there is time."""
+        """Show the numbers of now; what another library trains is looked at as often as there is time."""
         if self.closed:
             raise StateError("update: this cell is closed; run it again")
         if self.watched is not None:
@@ -293,7 +293,7 @@ class Session:
             self.channel.tell({"kind": "trouble", "why": self.error})
         finally:
             self._ends = True
-            with suppress(Exception), self._play.drawing:  # whatever a picture may lack: the run has to be let go
+            with suppress(Exception), self._play.drawing:  # the run has to be let go
                 self._keep(self._play)
             try:
                 self._play.close()
