@@ -86,8 +86,7 @@ def _table(head: tuple[str, str], rows: Iterable[tuple[str, str]]) -> str:
 
 # ---- Messages
 
-NAMES = 80
-"""Characters of a name that are read."""
+NAMES = 80  # characters of a name that are read
 
 
 class Asked:
@@ -214,10 +213,8 @@ def _finite(value: object, what: str) -> float:
 
 # ---- `PanelTouch`: a hand on the picture of a panel does what it does on the panel in the window: click, draw, drag.
 
-STILL = 4.0
-"""Pixels that a hand may move in a click."""
-FAR = 1e4
-"""Pixels from a panel that a hand is heard of."""
+STILL = 4.0  # pixels that a hand may move in a click
+FAR = 1e4  # pixels from a panel that a hand is heard of
 
 
 class PanelTouch:

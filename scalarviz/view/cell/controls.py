@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from ..screen.control_rows import Item, Row
     from ..watch.live import LiveView
 
-TOOLS = ("restart", "back", "toggle_run", "step", "micro_next")
-"""Actions that are buttons."""
-COMMAND = "copy as command"
-"""What a cell leaves out: its browser has no clipboard of ours."""
+TOOLS = ("restart", "back", "toggle_run", "step", "micro_next")  # actions that are buttons
+COMMAND = "copy as command"  # what a cell leaves out: its browser has no clipboard of ours
 _gestures = count(1)
 
 

@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 
 
 Display = Literal["values", "pictures"]
-SIZE = (680, 510)
-"""Pixels of a picture in a cell: cells are narrower than 960."""
+SIZE = (680, 510)  # pixels of a picture in a cell: cells are narrower than 960
 SHORT = {"lr": "learning rate", "run": "toggle_run", "micro-step": "micro_next"}
 """Other names of what can be left out."""
 PARTS = ("timeline", "inspector", "panels")

@@ -78,8 +78,7 @@ class Still:
 
 # ---- Recordings
 
-SIZE = (720, 560)
-"""Pixels of a player in a cell."""
+SIZE = (720, 560)  # pixels of a player in a cell
 
 
 class Player(Output):

@@ -84,8 +84,7 @@ def headlines_of(scene: object) -> Headlines:
 # ---- Letters
 
 Float32 = NDArray[np.float32]
-BRIGHTNESS = 255
-"""A letter of a new word is as bright as the root of its probability, in so many steps."""
+BRIGHTNESS = 255  # a letter of a new word is as bright as the root of its probability, in so many steps
 
 
 class Letters:

@@ -24,8 +24,7 @@ from .pack import deflated, dense_text, text_of
 from .scripts import bare, colours_of, joined, read
 
 Float32 = NDArray[np.float32]
-MOST_BESIDE = 512
-"""Numbers of activations that stand beside the cubes of a small network."""
+MOST_BESIDE = 512  # numbers of activations that stand beside the cubes of a small network
 
 
 def shell(

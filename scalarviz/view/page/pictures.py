@@ -34,8 +34,7 @@ from ..workbench import Workbench
 from .pack import text_of
 
 Pixels = NDArray[np.uint8]
-STILL = 0.7, 55
-"""Share of the page's size, and quality, of the picture for where nothing plays."""
+STILL = 0.7, 55  # share of the page's size, and quality, of the picture for where nothing plays
 
 
 def can_draw() -> bool:
@@ -129,19 +128,13 @@ def image_tag(data: bytes, kind: str, words: str, *, name: str = "", width: int 
 
 # ---- Panels.
 
-MOST = 24
-"""Pictures of a panel."""
-ROOM = 400_000
-"""Bytes that all pictures of a page take, as base64."""
-WINDOW = (1280, 720)
-"""Pixels of the window whose column it is."""
-SCALES = (2, 1)
-"""Pixels of a picture for one of the window's, as far as there is room."""
-LOSSY = (90, 75)
-"""Qualities where pictures that are true in each pixel have no room."""
+MOST = 24  # pictures of a panel
+ROOM = 400_000  # bytes that all pictures of a page take, as base64
+WINDOW = (1280, 720)  # pixels of the window whose column it is
+SCALES = (2, 1)  # pixels of a picture for one of the window's, as far as there is room
+LOSSY = (90, 75)  # qualities where pictures that are true in each pixel have no room
 
-Part = tuple[str, int, Pixels]
-"""Panel, step and pixels of a picture."""
+Part = tuple[str, int, Pixels]  # panel, step and pixels of a picture
 
 
 def panel_pictures(
