@@ -1,8 +1,8 @@
 """What a browser may ask of a cell: one table. Whatever else comes does nothing but say why.
 
 A message is a dict with a ``kind``; its other entries are checked one by one, since anybody who has the notebook's
-connection can send anything. All of them end in an action of `view.watch.actions` or in an edit of the run. `ALLOWED`
-is what a cell of numbers has of a window's actions; of all others `NOT_HERE` says why not, and what to do instead.
+connection can send anything. All of them end in an action of `view.watch.actions` or in an edit of the run.
+`ALLOWED` are the window's actions that a cell of numbers has; `NOT_HERE` says why it lacks others, and what to do.
 """
 
 from __future__ import annotations
@@ -86,12 +86,11 @@ def _table(head: tuple[str, str], rows: Iterable[tuple[str, str]]) -> str:
 
 # ---- Messages
 
-NAMES = 80
-"""Characters of a name that are read."""
+NAMES = 80  # characters of a name that are read
 
 
 class Asked:
-    """Does what comes from the browser, in the thread that owns the viewer; `hidden` is what a cell does not offer."""
+    """Does what comes from the browser, in the thread that owns the viewer; a cell does not offer `hidden`."""
 
     def __init__(
         self, viewer: Viewer, controls: CellControls | None, hidden: Collection[str] = (),
@@ -213,10 +212,8 @@ def _finite(value: object, what: str) -> float:
 
 # ---- `PanelTouch`: a hand on the picture of a panel does what it does on the panel in the window: click, draw, drag.
 
-STILL = 4.0
-"""Pixels that a hand may move in a click."""
-FAR = 1e4
-"""Pixels from a panel that a hand is heard of."""
+STILL = 4.0  # pixels that a hand may move in a click
+FAR = 1e4  # pixels from a panel that a hand is heard of
 
 
 class PanelTouch:
@@ -229,10 +226,9 @@ class PanelTouch:
         self._taken = self._moved = False
 
     def take(self, asked: dict[str, Any]) -> None:
-        """Press, move or release of ``{"name", "what", "at", "button", "shift"}``; a key of ``{"what", "key"}``."""
+        """Press, move or release: ``{"name", "what", "at", "button", "shift"}``; a key: ``{"what", "key"}``."""
         what = one_of(asked.get("what"), ("press", "move", "release", "key"), "panel: what")
-        done = self._key(asked.get("key")) if what == "key" else self._pointer(what, self._point(asked), asked)
-        if done:
+        if self._key(asked.get("key")) if what == "key" else self._pointer(what, self._point(asked), asked):
             self._viewer.touches += 1
             self._viewer.refresh()
 

@@ -12,16 +12,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-RATE = 30.0
-"""Frames a second, at most."""
-UNANSWERED = 2
-"""Frames that one place may owe an answer for."""
+RATE = 30.0  # frames a second, at most
+UNANSWERED = 2  # frames that one place may owe an answer for
 PATIENCE = 2.0
 """Seconds after which a place that owes answers is waited for no longer: a hidden tab, a lost connection."""
-MOST_PLACES = 64
-"""Places at once; of more the one that was heard longest ago is given up."""
-BUDGET = 16e6
-"""Bytes a second, at most: the frames of a large network come less often."""
+MOST_PLACES = 64  # places at once; of more the one that was heard longest ago is given up
+BUDGET = 16e6  # bytes a second, at most: the frames of a large network come less often
 
 
 def pace_of(size: int) -> float:

@@ -1,4 +1,4 @@
-"""`live`: a scene that trains in a notebook's cell, with sliders, drawn by the browser; the widgets of its cells.
+"""`live`: a scene that trains in a notebook's cell, with sliders, drawn by the browser; and its widgets.
 
 Their classes are made when they are first asked for: all else works without packages of notebooks.
 """
@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 
 
 Display = Literal["values", "pictures"]
-SIZE = (680, 510)
-"""Pixels of a picture in a cell: cells are narrower than 960."""
+SIZE = (680, 510)  # pixels of a picture in a cell: cells are narrower than 960
 SHORT = {"lr": "learning rate", "run": "toggle_run", "micro-step": "micro_next"}
 """Other names of what can be left out."""
 PARTS = ("timeline", "inspector", "panels")
@@ -137,7 +136,7 @@ def _hidden(x: object, hide: Any) -> tuple[str, ...]:
 
 
 class GraphShown:
-    """One cell with a graph, drawn anew when its numbers change; for a widget the same as `Shown`. Nothing trains."""
+    """One cell with a graph, drawn anew when its numbers change: the same as `Shown` for a widget."""
 
     scene = watched = None
 
@@ -181,12 +180,9 @@ class GraphShown:
         """Nothing can be done to a graph."""
         raise InputError(f"act: a graph has no action {str(name)[:60]!r}; change its Values and call update()")
 
-    def update(
-        self, params: object = None, grads: object = None, *,
-        loss: object = None, step: object = None, lr: object = None,
-    ) -> None:  # fmt: skip
+    def update(self, *arrays: object, **told: object) -> None:
         """Draw it anew."""
-        if any(told is not None for told in (params, grads, loss, step, lr)):
+        if any(one is not None for one in (*arrays, *told.values())):
             raise InputError(
                 "update: a graph has no steps; call update() without loss, step and lr, and without arrays"
             )
@@ -243,7 +239,7 @@ def heard_where_sent(widget: Any) -> None:
 
 
 class InCell:
-    """What `Live` does beside being an anywidget; :class:`~scalarviz.view.cell.shown.Shown` does what it says."""
+    """What `Live` does beside being an anywidget: it passes everything on to a `Shown`."""
 
     _shown: Shown | GraphShown
 
@@ -363,14 +359,14 @@ def pictures_class() -> type:
             with capture.capture_output():  # an output widget of its own, for errors that are told elsewhere here
                 super().__init__(css_width=f"{width}px", css_height=f"{height}px", about=shown.about)
             self._begin(shown)
-            self.observe(lambda change: self._fed_back(change["new"]), "_frame_feedback")
-            self.observe(lambda change: self._seen(change["new"]), "_has_visible_views")
+            self.observe(self._fed_back, "_frame_feedback")
+            self.observe(self._seen, "_has_visible_views")
 
-        def _fed_back(self, feedback: dict[str, Any]) -> None:
-            self._shown.hear({"kind": "drawn", "place": PLACE, "number": feedback.get("index")})
+        def _fed_back(self, change: dict[str, Any]) -> None:
+            self._shown.hear({"kind": "drawn", "place": PLACE, "number": change["new"].get("index")})
 
-        def _seen(self, visible: bool) -> None:
-            self._shown.hear({"kind": "ready" if visible else "gone", "place": PLACE})
+        def _seen(self, change: dict[str, Any]) -> None:
+            self._shown.hear({"kind": "ready" if change["new"] else "gone", "place": PLACE})
 
         def _rfb_handle_msg(self, widget: object, content: Any, buffers: object) -> None:
             self._shown.hear(content)

@@ -28,14 +28,10 @@ if TYPE_CHECKING:
     from ..workbench import Workbench
     from .channel import Channel
 
-PAUSE = 0.3
-"""Seconds between two drawings, at least."""
-SHARE = 0.15
-"""Of the session's time that drawing takes, where it takes long."""
-LONGEST = 1.5
-"""Seconds between two drawings, however long they take."""
-DENSEST = 2.0
-"""Device pixels of one pixel, at most."""
+PAUSE = 0.3  # seconds between two drawings, at least
+SHARE = 0.15  # of the session's time that drawing takes, where it takes long
+LONGEST = 1.5  # seconds between two drawings, however long they take
+DENSEST = 2.0  # device pixels of one pixel, at most
 
 
 class Seen(NamedTuple):

@@ -23,16 +23,12 @@ if TYPE_CHECKING:
     from ..watch.viewer import Viewer
     from .channel import Channel
 
-QUALITY = 80
-"""Of a JPEG while something moves; at rest a PNG follows."""
-REST = 0.4
-"""Seconds without another picture after which the exact one is sent."""
-PLACE = "pictures"
-"""jupyter_rfb speaks for all of its views as one."""
+QUALITY = 80  # of a JPEG while something moves; at rest a PNG follows
+REST = 0.4  # seconds without another picture after which the exact one is sent
+PLACE = "pictures"  # jupyter_rfb speaks for all of its views as one
 BUTTONS = {1: "left", 2: "right", 3: "middle"}
 KEYS = {"ArrowRight": "Right", "ArrowLeft": "Left", "ArrowUp": "Up", "ArrowDown": "Down", " ": "Space"}
-SHORT = 32
-"""Letters of the name of a key."""
+SHORT = 32  # letters of the name of a key
 OWN = {"toggle_controls", "toggle_panels", "toggle_layers", "toggle_help", "escape", "type_value", "type_word",
        "toggle_theme", "fit", "go_view", "keep_view", "toggle_parallel", "toggle_turntable", "toggle_apart",
        "layer_after", "layer_before", "toggle_sizes", "hide_more", "hide_less", "next_map", "refit_range",

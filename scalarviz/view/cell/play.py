@@ -39,14 +39,11 @@ if TYPE_CHECKING:
     from ..watch.viewer import Viewer
     from ..workbench import Workbench
 
-KEPT = 30.0
-"""Seconds between two pictures for the saved notebook, while something moves."""
-BENCH = (1280, 720)
-"""Size for which a viewer of numbers is laid out: one that has a column for the inspector."""
+KEPT = 30.0  # seconds between two pictures for the saved notebook, while something moves
+BENCH = (1280, 720)  # size for which a viewer of numbers is laid out: one that has a column for the inspector
 RESTED = 1.0
 """Seconds without another number after which that picture is of now: a loop by hand is done, or an edit."""
-CURVE = 0.5
-"""Seconds between two curves of all losses, while it trains."""
+CURVE = 0.5  # seconds between two curves of all losses, while it trains
 
 
 class Snapshot(Mirror):
@@ -75,7 +72,7 @@ class Snapshot(Mirror):
 
 
 class Play:
-    """One cell's viewer, its controls and its table of what may be asked; cubes are laid out for `size` pixels."""
+    """One cell's viewer, its controls and its table of requests; cubes are laid out for `size` pixels."""
 
     drawing: AbstractContextManager[object] = nullcontext()  # around all that its session has it do
 
@@ -95,7 +92,7 @@ class Play:
         self._curve_at = 0.0
         self._changed = True
         self._sent: tuple[Frame, dict[str, object]] | None = None
-        self._kept: tuple[object, float] | None = None  # the moment of the saved notebook's picture, and when it was
+        self._kept: tuple[object, float] | None = None  # the saved picture's moment, and when it was
         self._stood: tuple[object, float] | None = None  # the newest moment, and since when
         self._was_moving = False
 
@@ -291,14 +288,10 @@ def rows_told(inside: Inside, document: Mapping[str, Any]) -> dict[str, Any] | N
 
 # ---- What a cell says beside its cubes: words and numbers of one moment, ready for JSON.
 
-LISTED = 6
-"""Terms of a gradient that stand in a line of their own."""
-MOST_UNITS = 600
-"""Numbers of activations that go with a frame one by one."""
-POINTS = 240
-"""Of the curve of losses."""
-EDITS = 200
-"""Edits that are marked on the time bar, the latest ones."""
+LISTED = 6  # terms of a gradient that stand in a line of their own
+MOST_UNITS = 600  # numbers of activations that go with a frame one by one
+POINTS = 240  # of the curve of losses
+EDITS = 200  # edits that are marked on the time bar, the latest ones
 Part = dict[str, object] | None
 
 
@@ -394,7 +387,7 @@ def curve(frame: Frame) -> Part:
 
 
 def timeline(frame: Frame, which: str) -> Part:
-    """Where it stands and can go, and what happened where; `which` loss a step has, where the head tells another."""
+    """Where it stands and can go, and what happened where; `which`: the loss that a step has, in words."""
     past = frame.past
     if past is None:
         return None

@@ -1,4 +1,4 @@
-"""What a saved notebook shows without a kernel: the last picture of a live cell (`Still`), a recording (`player`)."""
+"""What a saved notebook shows without a kernel: a live cell's last picture (`Still`), a recording (`player`)."""
 
 from __future__ import annotations
 
@@ -78,8 +78,7 @@ class Still:
 
 # ---- Recordings
 
-SIZE = (720, 560)
-"""Pixels of a player in a cell."""
+SIZE = (720, 560)  # pixels of a player in a cell
 
 
 class Player(Output):

@@ -30,14 +30,11 @@ from .pictures import PicturePlay
 from .play import BENCH, Play, Snapshot
 from .saved import Still
 
-HEAD = 64
-"""Pixels above the cubes, for step and loss."""
-AWAY = 300.0
-"""Seconds after which pictures that nobody sees are let go of."""
+HEAD = 64  # pixels above the cubes, for step and loss
+AWAY = 300.0  # seconds after which pictures that nobody sees are let go of
 STEPS, DURATION = 3000, 20.0
 """Where a run pauses for the first time, and the seconds that it takes to get there."""
-PLACES = ("ready", "drawn", "here", "gone")
-"""What a place may say of itself."""
+PLACES = ("ready", "drawn", "here", "gone")  # what a place may say of itself
 
 
 class Shown:
@@ -145,7 +142,7 @@ class Shown:
         self, params: object = None, grads: object = None, *,
         loss: object = None, step: object = None, lr: object = None,
     ) -> None:  # fmt: skip
-        """Show the numbers of now; what another library trains is looked at here, as often as there is time."""
+        """Show the numbers of now; what another library trains is looked at as often as there is time."""
         if self.closed:
             raise StateError("update: this cell is closed; run it again")
         if self.watched is not None:
@@ -174,16 +171,13 @@ class Shown:
 
 # ---- `Session`: one thread that owns a viewer for a cell: it gives it time, does what the browser asks, offers frames.
 
-ASLEEP = 60.0
-"""Seconds without a word from anybody after which a cell that stands still lets go of its thread."""
+ASLEEP = 60.0  # seconds without a word from anybody after which a cell that stands still lets go of its thread
 LEFT = 5.0
 """Seconds after the last place has said that it is gone: whoever loads the page again comes back in that time."""
-QUEUE = 256
-"""Messages that wait, at most; of more the oldest are dropped."""
+QUEUE = 256  # messages that wait, at most; of more the oldest are dropped
 BETWEEN = 3 * TICK
 """Seconds between two looks at what is shown while no frame may be sent: nobody would see what comes of the others."""
-STOPS = 10.0
-"""Seconds that a close waits for the thread."""
+STOPS = 10.0  # seconds that a close waits for the thread
 
 _taking = threading.Lock()
 _open: weakref.WeakSet[Session] = weakref.WeakSet()
@@ -293,7 +287,7 @@ class Session:
             self.channel.tell({"kind": "trouble", "why": self.error})
         finally:
             self._ends = True
-            with suppress(Exception), self._play.drawing:  # whatever a picture may lack: the run has to be let go
+            with suppress(Exception), self._play.drawing:  # the run has to be let go
                 self._keep(self._play)
             try:
                 self._play.close()

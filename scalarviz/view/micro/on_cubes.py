@@ -14,8 +14,8 @@ from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, mixed
 from ..notes.layer import CHIP, FewFlow, Rows
-from ..space.arrangement import Project
 from ..notes.values import CubeValues, colours_at, face_room
+from ..space.arrangement import Project
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
 from .saying import delta_text

@@ -183,7 +183,7 @@ def _narrow(numbers: NDArray[np.floating]) -> NDArray[np.float32]:
 
 
 def flags_of(frame: Frame, document: dict[str, Any]) -> NDArray[np.uint8]:
-    """The marks of a frame that do not follow from its numbers, uint8 (texels,): the bits of `view.cubes.atlas`.
+    """Marks of a frame that do not follow from its numbers, uint8 (texels,): bits of `view.cubes.atlas`.
 
     Frozen, dead, gradient not computed, row not known; and whether an update is known where the gradient is not, or
     the other way round.
@@ -251,7 +251,7 @@ OF_A_THEME = (
 
 
 def map_of(name: str) -> dict[str, dict[str, Any]]:
-    """A colour map by theme: the colours that it is made from, or where there are none its table of bytes (257, 3)."""
+    """A colour map by theme: the colours that it is made from, or its table of bytes (257, 3)."""
     found: dict[str, dict[str, Any]] = {}
     for look, theme in THEMES.items():
         made = get_map(name, theme)
@@ -266,7 +266,7 @@ def quantity_spec(one: Quantity) -> dict[str, Any]:
             "range": [RATIO.low, RATIO.high] if one.name == "update/value" else None}  # fmt: skip
 
 
-# ---- Words around the cubes. Where they stand depends on the camera: the browser finds out (labels.js, layer.js).
+# ---- Words around the cubes. The camera decides where they stand: the browser finds out (labels.js, layer.js).
 
 
 def words_of(subject: Subject, layout: Layout) -> dict[str, Any]:

@@ -26,20 +26,16 @@ from .page import GESTURES, about_of, gathered, keys_of, shell
 from .pictures import chosen
 from .recorded import at_the_end, played
 
-MOST = 8_000
-"""Characters of a link: what mail, chats and browsers leave whole."""
+MOST = 8_000  # characters of a link: what mail, chats and browsers leave whole
 FRAMES = 300
-LEVELS = 2_045
-"""The largest number of a column: 12 bits."""
-EDITS, WORDS = 20, 80
-"""How many edits a link has, and characters of each."""
+LEVELS = 2_045  # the largest number of a column: 12 bits
+EDITS, WORDS = 20, 80  # how many edits a link has, and characters of each
 OF_A_RUN = (
     "title", "theme", "mode", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
     "stages", "rows", "names", "chain", "sheet", "words", "rect", "scene", "pose", "rim",
 )  # fmt: skip
 """What a link may say of a picture; everything else is the player's own. `js/link.js` has the same list."""
-MOST_TEXELS, MOST_PLATES = 65_536, 300
-"""Of a picture; `js/link.js` believes no more."""
+MOST_TEXELS, MOST_PLATES = 65_536, 300  # of a picture; `js/link.js` believes no more
 NUMBERS = ("loss", "lr", "sample", "whole")
 SIZE = (888, 496)
 SENTENCE = "This page plays the recorded training that a link to it holds behind its #; nothing is sent to a server"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
-from ...run.panels import LossCurve, Reading, TestCurve, WordBoard
+from ...run.panels import LossCurve, TestCurve, WordBoard
 from ...run.run import Run
 from ...run.scene.scene import Scene
 from ...run.source import Moment, Source
@@ -84,8 +84,7 @@ def headlines_of(scene: object) -> Headlines:
 # ---- Letters
 
 Float32 = NDArray[np.float32]
-BRIGHTNESS = 255
-"""A letter of a new word is as bright as the root of its probability, in so many steps."""
+BRIGHTNESS = 255  # a letter of a new word is as bright as the root of its probability, in so many steps
 
 
 class Letters:
@@ -107,7 +106,12 @@ class Letters:
         hidden = np.zeros((0, 0)) if reading.hidden is None else reading.hidden[1]
         parts = [reading.attention[:, down, across], *reading.stream, hidden]
         numbers = np.concatenate([np.ravel(part) for part in parts])
-        self._shape = self._shape or _shape_of(reading)
+        self._shape = self._shape or {
+            "heads": len(reading.attention), "count": reading.attention.shape[1],
+            "widths": [part.shape[1] for part in reading.stream],
+            "hidden": None if reading.hidden is None else [reading.hidden[0], hidden.shape[1]],
+            "uses": [tensor for tensor, _ in reading.uses],
+        }  # fmt: skip
         mosts = [max((float(np.abs(part).max()) for part in some if part.size), default=0.0)
                  for some in (reading.stream, (hidden,))]  # fmt: skip
         likely = np.concatenate([np.ravel(reading.likely), mosts])
@@ -141,14 +145,3 @@ class Letters:
 def _bright(share: float) -> int:
     """Of a letter that is so probable; a share that is no number is none."""
     return round(BRIGHTNESS * min(max(share, 0.0), 1.0) ** 0.5) if share == share else 0
-
-
-def _shape_of(reading: Reading) -> dict[str, Any]:
-    """How many of what there are."""
-    hidden = reading.hidden
-    return {
-        "heads": len(reading.attention), "count": reading.attention.shape[1],
-        "widths": [part.shape[1] for part in reading.stream],
-        "hidden": None if hidden is None else [hidden[0], hidden[1].shape[1]],
-        "uses": [tensor for tensor, _ in reading.uses],
-    }  # fmt: skip

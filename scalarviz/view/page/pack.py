@@ -20,16 +20,12 @@ from ...errors import InputError
 
 Float32 = NDArray[np.float32]
 
-EXACT = 2_000 * 300
-"""Numbers of a table (frames x columns) up to which every bit is kept."""
+EXACT = 2_000 * 300  # numbers of a table (frames x columns) up to which every bit is kept
 ORDERS = (1, 2, 3, 4)
 """How many frames before lead to the next: 1 as it was, 2 on a line, 3 on a parabola, 4 on a cubic."""
-WEIGHTS = ((1,), (2, -1), (3, -3, 1), (4, -6, 4, -1))
-"""Of the frames before, the newest first."""
-LED = 0
-"""The order of a table that another leads to, number by number."""
-LARGEST = 32_766
-"""Of a 16-bit number; beyond it stand +Inf (32767), -Inf (-32767) and NaN (-32768)."""
+WEIGHTS = ((1,), (2, -1), (3, -3, 1), (4, -6, 4, -1))  # of the frames before, the newest first
+LED = 0  # the order of a table that another leads to, number by number
+LARGEST = 32_766  # of a 16-bit number; beyond it stand +Inf (32767), -Inf (-32767) and NaN (-32768)
 _INF, _MINUS_INF, _NAN = 32_767, -32_767, -32_768
 _TINY = np.float32(1e-45)  # the smallest number above 0
 _ZERO = 0x80000000  # the key of +0

@@ -24,8 +24,7 @@ from .pack import deflated, dense_text, text_of
 from .scripts import bare, colours_of, joined, read
 
 Float32 = NDArray[np.float32]
-MOST_BESIDE = 512
-"""Numbers of activations that stand beside the cubes of a small network."""
+MOST_BESIDE = 512  # numbers of activations that stand beside the cubes of a small network
 
 
 def shell(
@@ -105,9 +104,9 @@ def numbers_of(
         for name, table in tables.items():
             texels = texels_of(frame, document, name)
             table.append(texels if name == "weight" else texels[: document["parameters"]])
-        for part, number in (("steps", int(frame.step)), ("loss", json_number(loss(frame))),
-                             ("lr", json_number(frame.lr))):  # fmt: skip
-            told[part].append(number)
+        told["steps"].append(int(frame.step))
+        told["loss"].append(json_number(loss(frame)))
+        told["lr"].append(json_number(frame.lr))
         marks.append(flags_of(frame, document))
     if not marks:
         raise InputError("a page of a recording: it has no frame; record at least one step")

@@ -34,8 +34,7 @@ from ..workbench import Workbench
 from .pack import text_of
 
 Pixels = NDArray[np.uint8]
-STILL = 0.7, 55
-"""Share of the page's size, and quality, of the picture for where nothing plays."""
+STILL = 0.7, 55  # share of the page's size, and quality, of the picture for where nothing plays
 
 
 def can_draw() -> bool:
@@ -123,19 +122,13 @@ def image_tag(data: bytes, kind: str, words: str, *, name: str = "", width: int 
 
 # ---- Panels.
 
-MOST = 24
-"""Pictures of a panel."""
-ROOM = 400_000
-"""Bytes that all pictures of a page take, as base64."""
-WINDOW = (1280, 720)
-"""Pixels of the window whose column it is."""
-SCALES = (2, 1)
-"""Pixels of a picture for one of the window's, as far as there is room."""
-LOSSY = (90, 75)
-"""Qualities where pictures that are true in each pixel have no room."""
+MOST = 24  # pictures of a panel
+ROOM = 400_000  # bytes that all pictures of a page take, as base64
+WINDOW = (1280, 720)  # pixels of the window whose column it is
+SCALES = (2, 1)  # pixels of a picture for one of the window's, as far as there is room
+LOSSY = (90, 75)  # qualities where pictures that are true in each pixel have no room
 
-Part = tuple[str, int, Pixels]
-"""Panel, step and pixels of a picture."""
+Part = tuple[str, int, Pixels]  # panel, step and pixels of a picture
 
 
 def panel_pictures(
@@ -155,7 +148,7 @@ def panel_pictures(
             return found
     while drawn:
         for quality in LOSSY:
-            if (found := _fitting(drawn, room, partial(_lossy, quality))) is not None:
+            if (found := _fitting(drawn, room, partial(encoded, kind="WEBP", quality=quality, method=4))) is not None:
                 return found
         steps = sorted({step for _, step, _ in drawn})
         kept = set(chosen(steps, len(steps) // 2)) if len(steps) > 2 else set()
@@ -167,7 +160,8 @@ def _fitting(parts: Sequence[Part], room: int, how: Callable[[Pixels], bytes]) -
     """All of them encoded, None where they have no room; told soon."""
     found, taken = dict[int, Picture](), 0
     for k in sorted(range(len(parts)), key=lambda k: -k % 5):  # some of everywhere first: they say what all will take
-        found[k] = _encoded(parts[k], how)
+        name, step, pixels = parts[k]
+        found[k] = Picture(name, step, pixels.shape[1], pixels.shape[0], how(pixels))
         taken += 4 * -(-len(found[k].image) // 3)
         if taken > room or (len(found) >= 5 and taken * len(parts) > 1.3 * room * len(found)):
             return None
@@ -217,17 +211,8 @@ def cut(picture: Pixels, box: Box, scale: float) -> Pixels:
     return np.ascontiguousarray(picture[y : y + high, x : x + wide])
 
 
-def _encoded(one: Part, how: Callable[[Pixels], bytes]) -> Picture:
-    name, step, pixels = one
-    return Picture(name, step, pixels.shape[1], pixels.shape[0], how(pixels))
-
-
 def _lossless(pixels: Pixels) -> bytes:
     """WebP or PNG, whichever is shorter: each pixel is as it was drawn."""
     return min(
         encoded(pixels, "WEBP", lossless=True, quality=40, method=2), encoded(pixels, "PNG", optimize=True), key=len
     )
-
-
-def _lossy(quality: int, pixels: Pixels) -> bytes:
-    return encoded(pixels, "WEBP", quality=quality, method=4)

@@ -35,12 +35,10 @@ SENTENCE = "A recorded training, to be played in a browser with scripts and WebG
 COLUMN, AROUND = 320, (48, 224)
 """Pixels of a page that its cubes leave to a column of panels, and to what is around them."""
 SMALLEST = (320, 240)
-UPRIGHT = (400, 430)
-"""Pixels that cubes have in a page that is held upright."""
+UPRIGHT = (400, 430)  # pixels that cubes have in a page that is held upright
 ROWS = 128
 """About how many activations a frame has besides: other branches are left out before numbers lose bits."""
-LARGE = 10_000_000
-"""Bytes of a page from which on it is said how it becomes smaller."""
+LARGE = 10_000_000  # bytes of a page from which on it is said how it becomes smaller
 
 
 def at_the_end(record: Recorded) -> tuple[RecordedSource, Subject, Frame]:
@@ -185,10 +183,8 @@ def write_html(path: StrPath, recordings: Iterable[Path], make: Callable[[], str
 
 # ---- Branches: frames of those that the run has left, and what a time bar says while it shows one of them.
 
-LEFT, POINTS = 8, 300
-"""Branches left aside that a time bar shows, and losses of each."""
-Place = tuple[int, int]
-"""A branch, and the number of a frame of its way."""
+LEFT, POINTS = 8, 300  # branches left aside that a time bar shows, and losses of each
+Place = tuple[int, int]  # a branch, and the number of a frame of its way
 
 
 def played(source: RecordedSource, places: Iterable[Place]) -> Iterator[Frame]:

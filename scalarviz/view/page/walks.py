@@ -27,12 +27,9 @@ from .page import json_number
 from .pictures import chosen
 
 Float32 = NDArray[np.float32]
-MOST = 60
-"""Steps of which a page holds micro-steps."""
-MOST_BYTES = 400_000
-"""Bytes of their numbers, unpacked."""
-Lengths = Sequence[tuple[str, int]]
-"""Of rows, in their order."""
+MOST = 60  # steps of which a page holds micro-steps
+MOST_BYTES = 400_000  # bytes of their numbers, unpacked
+Lengths = Sequence[tuple[str, int]]  # of rows, in their order
 
 
 def walks_of(

@@ -1,4 +1,4 @@
-"""What a cell has of the window's actions: each works, or is named as not there; whatever else is sent does nothing."""
+"""What a cell has of the window's actions: each works or is named as not there; all else that is sent does nothing."""
 
 import pathlib
 import re
@@ -92,7 +92,7 @@ def test_a_flood_of_messages_is_forgotten_from_its_beginning(cell, watch, scene)
     for k in range(20_000):
         shown.session.put({"kind": "select", "index": k % 12})
     page.do("step")
-    page.wait(lambda p: p.step == 1, seconds=120)  # the last 256 of them are done before it, each lays out anew
+    page.wait(lambda p: p.step == 1, seconds=120)  # the last 256 are done before it
 
 
 def test_places_without_a_name_are_nobody(cell, scene):

@@ -62,7 +62,7 @@ def test_a_second_cell_takes_the_run_over(cell, watch, scene):
 
 
 @pytest.mark.parametrize(("after", "gone"), [("LEFT", True), ("ASLEEP", False)])
-def test_with_nobody_there_or_heard_of_it_sleeps_until_somebody_comes(cell, watch, scene, monkeypatch, after, gone):
+def test_with_nobody_there_it_sleeps_until_somebody_comes(cell, watch, scene, monkeypatch, after, gone):
     monkeypatch.setattr(f"scalarviz.view.cell.shown.{after}", 0.3)
     page = watch(cell(scene))
     page.wait(lambda p: p.step == 0)

@@ -46,8 +46,9 @@ def test_they_are_those_of_the_window_in_each_theme_and_density(cell, watch, sce
     assert page.shown.still.theme == theme
     picture, (x, y, wide, high) = pixels(page.known["panel pictures"]), PHOTO
     assert page.known["panels"][0]["size"] == [wide + 2 * AIR, high + 2 * AIR]
+    # but for the window's ground, which glows a little
     wanted = sv.render(scene, (1280, 720), theme=theme)[y : y + high, x : x + wide].astype(int)
-    assert (np.abs(picture[AIR:-AIR, AIR:-AIR] - wanted).max(2) <= 12).mean() > 0.99  # the window's ground glows a bit
+    assert (np.abs(picture[AIR:-AIR, AIR:-AIR] - wanted).max(2) <= 12).mean() > 0.99
     page.say(kind="look", theme=theme, density=1e9)  # however dense a place says it is, pictures stay small
     page.wait(lambda p: pixels(p.known["panel pictures"]).shape == (2 * high + 4 * AIR, 2 * wide + 4 * AIR, 3))
     assert page.known["panels"][0]["size"] == [wide + 2 * AIR, high + 2 * AIR]
@@ -94,7 +95,7 @@ def test_they_stay_beside_the_card_of_a_cube_and_in_an_opened_step(cell, watch, 
     assert steps(page) == {"pictures": 3, "colours": 3}
 
 
-def test_the_curve_of_the_loss_stands_where_there_is_no_time_bar_and_what_nobody_sees_is_not_drawn(cell, watch, made):
+def test_the_curve_of_the_loss_is_drawn_only_where_there_is_no_time_bar(cell, watch, made):
     page = watch(cell(made("xor")))
     page.do("step", 3)
     page.wait(lambda p: steps(p) == {"plane": 3, "table": 3})

@@ -28,7 +28,7 @@ EVENTS = st.tuples(st.sampled_from(WHAT), st.sampled_from("aab"))
 @settings(max_examples=300, deadline=None)
 @given(st.lists(EVENTS, min_size=20, max_size=80))
 def test_frames_go_when_all_that_answer_owe_less_than_two_and_each_has_all_that_is(events):
-    """A model of two pages: when a frame may go, who looks, and that then everyone has its parts, drawn or not."""
+    """A model of two pages: when a frame may go, who looks, and that then each has its parts, drawn or not."""
     world, last, pace = World(), float("-inf"), RATE
     owed, has, heard = {}, {}, {}
     for turn, (event, place) in enumerate(events):

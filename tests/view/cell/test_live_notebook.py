@@ -72,7 +72,7 @@ def test_the_output_is_the_widget_and_below_it_the_same_picture_in_every_form(no
     scene.run.step(25)
     for step, share in ((25, (0.0, 0.02)), (0, (0.02, 1.0))):  # that of the step where it was closed
         scene.run.to(step)
-        far = np.abs(picture - sv.render(scene, (320, 240), theme="light").astype(int)).max(2) > 48  # WebP loses edges
+        far = np.abs(picture - sv.render(scene, (320, 240), theme="light").astype(int)).max(2) > 48
         assert share[0] <= far.mean() < share[1]
 
 
