@@ -71,7 +71,6 @@ def opened(host: Unseen) -> Unseen:
 
 
 def settled(host: Unseen) -> None:
-    """What was asked for is done, and shown."""
     live(host).worker.settle()
     host.pass_time()
     host.pass_time()
@@ -102,7 +101,6 @@ def item(host: Unseen, name: str) -> Item:
 
 
 def middle(host: Unseen, name: str, value: int | str = "") -> Point:
-    """Of a control, or of a choice of it, that is seen."""
     x, y, wide, high = next(spot.box for spot in panel(host).spots if spot.does == (name, value))
     return x + wide / 2, y + high / 2
 
@@ -281,8 +279,7 @@ def test_a_value_belongs_to_the_step_that_is_shown_and_an_edit_there_begins_a_br
 
 
 @pytest.mark.parametrize("size", [(640, 360), SIZE])
-def test_a_rate_that_flies_apart_pauses_names_itself_and_offers_the_last_good_step(opening: Any, size: Any) -> None:
-    """Beside the panel, and whole."""
+def test_a_rate_that_flies_apart_pauses_and_offers_the_last_good_step(opening: Any, size: Any) -> None:
     host = opened(opening(made(50.0, nn.Linear(3, 3, seed=1)), size))
     send(host, "step", 400)
     for _ in range(3):

@@ -83,9 +83,12 @@ def test_boxes_never_overlap_nor_leave_the_picture(width, height, time, hall, al
 
 
 @given(
-    st.floats(200, 1200), st.floats(150, 800), st.lists(st.tuples(st.floats(40, 400), st.floats(30, 300)), max_size=4),
-    st.floats(0, 1), st.floats(0, 1),
-)  # fmt: skip
+    st.floats(200, 1200),
+    st.floats(150, 800),
+    st.lists(st.tuples(st.floats(40, 400), st.floats(30, 300)), max_size=4),
+    st.floats(0, 1),
+    st.floats(0, 1),
+)
 def test_panels_over_the_scene_stand_apart_and_inside(width, height, sizes, across, down):
     scene, named = (30.0, 60.0, width, height), {str(k): size for k, size in enumerate(sizes)}
     corner = list(corner_boxes(named, scene).values())

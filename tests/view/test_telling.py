@@ -287,7 +287,6 @@ def test_it_comes_half_a_second_after_the_last_step_and_fades_in(opened: Callabl
 
 @pytest.mark.parametrize("size", [(1280, 720), (640, 480)])
 def test_the_end_stands_until_something_else_happens(opened: Callable[..., Unseen], size: tuple[int, int]) -> None:
-    """A gesture's cap says what it is; a cube is selected, which takes the place without a column; one is broken."""
     host = opened(size=size)
     run_to_the_end(host)
     before = host.view.run.values.copy()
@@ -345,9 +344,12 @@ def test_nothing_overlaps_nor_leaves_the_picture(
 ) -> None:
     host = opened(scene(*hidden, claim=lambda moment: CLAIM), size)
     if ends:
-        host.view.bench.story.told = Told("Learnt.", CLAIM,
-                                    (Cap("R", "again"), Cap("Click", "a cube"), Cap("Shift+Wheel", "on it: break it")),
-                                    ("0.1326", "0.0018"))  # fmt: skip
+        host.view.bench.story.told = Told(
+            "Learnt.",
+            CLAIM,
+            (Cap("R", "again"), Cap("Click", "a cube"), Cap("Shift+Wheel", "on it: break it")),
+            ("0.1326", "0.0018"),
+        )
         with offscreen():
             host.view.bench.update(host.view.frame(), "", 0.2)
     bench = host.view.bench
