@@ -90,7 +90,6 @@ def swatch(view: Viewer) -> tuple[float, float]:
 
 
 def picture(view: Viewer, number: int) -> tuple[float, float, float, float]:
-    """The box of one of the three pictures."""
     return next(sketch.images for sketch in view.bench.sketches if len(sketch.images) == 3)[number].rect
 
 

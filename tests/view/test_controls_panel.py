@@ -148,7 +148,6 @@ SCENE = (
 
 
 def driving(*hidden: int, options: Any = None, **others: Any) -> tuple[Driving, Reader, Any]:
-    """The rows of a network with so many units in each hidden layer, who makes them, and the viewer that they steer."""
     net = mlp(2, *hidden, 1, last="Identity")(nn)
     data = (X[:3], X[:3, :1]) if max(hidden, default=0) > 99 else (X, X[:, :1])
     run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), data, l2=0.01 * bool(hidden), engine="numpy")
@@ -210,7 +209,6 @@ def test_a_flag_that_the_scene_has_not_is_not_named() -> None:
 @pytest.mark.parametrize("box", [BOX, (332.0, 12.0, LEAST, 336.0), (940.0, 12.0, 328.0, 1100.0)])
 @pytest.mark.parametrize("hidden", [(), (4, 3)])
 def test_no_words_overlap_leave_the_box_or_are_cut_and_all_are_seen(box: Box, hidden: tuple[int, ...]) -> None:
-    """With a ring around each control in turn, which crosses none; rows fill their place, and end above the panels."""
     rows = held(*hidden, controls=SCENE, command=lambda reader: "scalarviz t")
     made = panel(*rows, box=box, wanted=[Wanted("loss", 88.0, 150.0, first=True)])
     seen, tops = set(), [own[1] for own in made.side.values()]
@@ -377,12 +375,16 @@ def test_a_touch_pad_turns_by_parts_of_a_notch_and_the_bar_is_dragged_to_both_en
 def test_keys_do_what_the_pointer_does() -> None:
     made = panel(slider(), segments(), switch(), button())
     for focus, wishes in {
-        "rate": {"Right": ("set", slider(), 1.0), "Down": ("set", slider(), 0.2), "Enter": ("type", slider()),
-                 "Space": None},
+        "rate": {
+            "Right": ("set", slider(), 1.0),
+            "Down": ("set", slider(), 0.2),
+            "Enter": ("type", slider()),
+            "Space": None,
+        },
         "kind": {"Left": ("set", segments(), "a"), "Space": ("set", segments(), "c")},
         "on": {"Space": ("set", switch(), True)},
         "press": {"Space": ("set", button()), "Enter": ("set", button())},
-    }.items():  # fmt: skip
+    }.items():
         assert made.key("Tab") is True
         assert made.focus == focus
         for key, wish in wishes.items():

@@ -71,7 +71,6 @@ def opened(host: Unseen) -> Unseen:
 
 
 def settled(host: Unseen) -> None:
-    """What was asked for is done, and shown."""
     live(host).worker.settle()
     host.pass_time()
     host.pass_time()
@@ -102,7 +101,6 @@ def item(host: Unseen, name: str) -> Item:
 
 
 def middle(host: Unseen, name: str, value: int | str = "") -> Point:
-    """Of a control, or of a choice of it, that is seen."""
     x, y, wide, high = next(spot.box for spot in panel(host).spots if spot.does == (name, value))
     return x + wide / 2, y + high / 2
 
@@ -281,8 +279,7 @@ def test_a_value_belongs_to_the_step_that_is_shown_and_an_edit_there_begins_a_br
 
 
 @pytest.mark.parametrize("size", [(640, 360), SIZE])
-def test_a_rate_that_flies_apart_pauses_names_itself_and_offers_the_last_good_step(opening: Any, size: Any) -> None:
-    """Beside the panel, and whole."""
+def test_a_rate_that_flies_apart_pauses_and_offers_the_last_good_step(opening: Any, size: Any) -> None:
     host = opened(opening(made(50.0, nn.Linear(3, 3, seed=1)), size))
     send(host, "step", 400)
     for _ in range(3):
@@ -425,13 +422,14 @@ def test_a_click_on_nothing_closes_it_and_one_on_a_cube_does_not(host: Unseen) -
 
 
 def test_its_keys_are_its_own_and_are_given_back(host: Unseen) -> None:
-    with offscreen():
-        host.view.key("p", "p")
-    for running in (True, False):  # what has the keys runs and pauses, also after a click, while there is no ring
+    click(opened(host), middle(host, "batch", 0))
+    for running in (True, False):  # Space runs and pauses, also after a click, as long as there is no ring
         with offscreen():
             host.view.key("Space", " ")
         assert live(host).playback.running is running
-    settled(host)
+    assert live(host).run.batch_size == 1
+    for name in ("Escape", "p"):  # the ring begins where it began at first
+        key(host, name, name if name == "p" else "")
     shown = host.view.shown.step
     key(host, "Right")  # from the button that runs to the next one
     assert host.view.shown.step == shown
@@ -441,8 +439,6 @@ def test_its_keys_are_its_own_and_are_given_back(host: Unseen) -> None:
     assert host.view.bench.panels_shown
     key(host, "g", "g")  # others go on meaning what they mean
     assert host.view.bench.colouring.quantity == "gradient"
-    key(host, "z", "", ctrl=True)
-    assert "nothing" in host.view.notice()
     key(host, "Escape")
     assert not panel(host).open
     assert not host.closed
@@ -451,15 +447,6 @@ def test_its_keys_are_its_own_and_are_given_back(host: Unseen) -> None:
     for open_now in (True, False):
         key(host, "p", "p")
         assert panel(host).open is open_now
-
-
-def test_space_runs_after_a_click_too_as_long_as_no_ring_says_otherwise(host: Unseen) -> None:
-    click(opened(host), middle(host, "batch", 0))
-    with offscreen():
-        host.view.key("Space", " ")
-        assert live(host).playback.running
-        host.view.key("Space", " ")
-    assert live(host).run.batch_size == 1
 
 
 def test_keys_of_the_focused_control_do_not_reach_the_scene(host: Unseen) -> None:

@@ -14,7 +14,17 @@ from scalarviz import nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.run.panels import LossCurve, Table
-from scalarviz.view.ink.places import ABOUT, LABEL, PRESENTER, Wanted, arrange
+from scalarviz.view.ink.places import (
+    ABOUT,
+    GROUND,
+    LABEL,
+    PRESENTER,
+    Wanted,
+    arrange,
+    beside_box,
+    corner_boxes,
+    top_boxes,
+)
 from scalarviz.view.ink.sketch import meet
 from scalarviz.view.ink.theme import DARK, LIGHT, presenting
 from scalarviz.view.notes.scenery import clean_rows, clean_titles
@@ -70,6 +80,24 @@ def test_boxes_never_overlap_nor_leave_the_picture(width, height, time, hall, al
         assert x + w <= places.size[0] + 0.01
         assert y + h <= places.size[1] + 0.01
         assert not any(meet(other, (x, y, w, h), -0.01) for other in boxes[:k])
+
+
+@given(
+    st.floats(200, 1200),
+    st.floats(150, 800),
+    st.lists(st.tuples(st.floats(40, 400), st.floats(30, 300)), max_size=4),
+    st.floats(0, 1),
+    st.floats(0, 1),
+)
+def test_panels_over_the_scene_stand_apart_and_inside(width, height, sizes, across, down):
+    scene, named = (30.0, 60.0, width, height), {str(k): size for k, size in enumerate(sizes)}
+    corner = list(corner_boxes(named, scene).values())
+    beside = beside_box(np.array([[30 + across * width, 60 + down * height]] * 2), (120.0, 60.0), scene, corner)
+    above, rest = top_boxes({name: high for name, (_, high) in named.items()}, scene)
+    for boxes in ([*corner, *([] if beside is None else [beside])], [*above.values(), rest]):
+        for k, (x, y, w, h) in enumerate(boxes):
+            assert not any(meet(other, (x, y, w, h), 2 * GROUND - 0.01) for other in boxes[:k])
+            assert (x >= 30) & (y >= 60) & (x + w <= 30.01 + width) & (y + h <= 60.01 + height)
 
 
 def test_no_small_print_is_written_and_names_are_those_of_speech_not_of_code():

@@ -98,7 +98,6 @@ def panel(live):
 
 
 def to(live, panel, name, value=""):
-    """Point at the middle of a control."""
     x, y, wide, high = next(spot.box for spot in panel.spots if spot.does == (name, value))
     live.point(x + wide / 2, y + high / 2)
     live.until(lambda: value or panel.over == (name, value))

@@ -157,22 +157,16 @@ def _key_caps(sketch: Sketch, told: Told, at: tuple[float, float], end: float, s
 
 def _plan(told: Told, width: float, legend: float) -> _Plan:
     """The largest type that fits beside the legend, on one line or, smaller, on two; else the legend gives way."""
-    slim = min(SLIMMEST, legend)
-    for ways, most in ((_SINGLE, 1), (_DOUBLE, 2)):
-        for sizes in ways:
-            for wide in (legend, slim):
-                if plan := _fitting(told, sizes, width - wide - GAP, wide, most):
-                    return plan
-    for sizes in (*_SINGLE, *_DOUBLE):
-        if plan := _fitting(told, sizes, width, 0.0, 2):
-            return plan
+    beside = (legend, min(SLIMMEST, legend))
+    ways = [(sizes, wide, 1) for sizes in _SINGLE for wide in beside]
+    ways += [(sizes, wide, 2) for sizes in _DOUBLE for wide in beside]
+    ways += [(sizes, 0.0, 2) for sizes in (*_SINGLE, *_DOUBLE)]
+    for sizes, wide, most in ways:
+        room = width - wide - GAP if wide else width
+        lines = wrapped(told.sentence, max(room, 1.0), sizes[1])
+        if len(lines) <= most and _headline_width(told, sizes) <= room:
+            return _Plan(sizes, lines, wide)
     return _Plan(_DOUBLE[-1], [], 0.0)
-
-
-def _fitting(told: Told, sizes: tuple[int, int, int], room: float, legend: float, most: int) -> _Plan | None:
-    lines = wrapped(told.sentence, max(room, 1.0), sizes[1])
-    fits = len(lines) <= most and measure(told.headline, sizes[0], True) <= room
-    return _Plan(sizes, lines, legend) if fits and _headline_width(told, sizes) <= room else None
 
 
 def _headline_width(told: Told, sizes: tuple[int, int, int]) -> float:
