@@ -261,8 +261,9 @@ def test_a_host_paints_what_changed_and_only_that_and_nothing_that_nobody_sees(h
 def test_how_far_a_drag_has_to_go_is_counted_in_the_pointers_pixels(hand, ratio, turns):
     hand.host.pixel_ratio = ratio
     before = hand.view.bench.camera.azimuth
-    hand.drag((500.0, 300.0), (6.0, 0.0))
+    hand.drag(hand.face(4), (6.0, 0.0))
     assert (hand.view.bench.camera.azimuth != before) == turns
+    assert hand.view.bench.selected == (None if turns else 4)  # what was dragged was not clicked
 
 
 # ---- files
