@@ -110,6 +110,9 @@ def test_keys_are_letters_while_it_is_typed_and_escape_leaves_it(hand):
     assert noticed(hand, "pause when: |")
     hand.view.key("Escape")
     assert (hand.view.breaks.typed, hand.view.notice()) == (None, "")
+    hand.view.send("break_on")
+    hand.view.send("fit")  # another action leaves it too
+    assert hand.view.breaks.typed is None
     entered(hand, "")  # nothing was typed
     assert (hand.view.breaks.typed, len(hand.run.breakpoints)) == (None, 0)
     entered(hand, "1" * 500)  # no text is longer than what is read
