@@ -269,10 +269,12 @@ def test_a_pace_never_falls_and_ends_at_the_last_step(total: int, duration: floa
 @pytest.mark.parametrize(
     ("loss", "falls"),
     [
-        ([10.0, 1.0, 0.1], [0, 0, 1, 2]), ([1.0, 10.0, 0.1], [0, 0, 0, 1]),  # a rise takes nothing back
-        ([3.0, 1.0, -2.0], [0, 0, 2, 5]), ([1.0, 0.0, 0.0], [0, 0, 12, 12]),
+        ([10.0, 1.0, 0.1], [0, 0, 1, 2]),
+        ([1.0, 10.0, 0.1], [0, 0, 0, 1]),  # a rise takes nothing back
+        ([3.0, 1.0, -2.0], [0, 0, 2, 5]),
+        ([1.0, 0.0, 0.0], [0, 0, 12, 12]),
     ],
-)  # fmt: skip
+)
 def test_the_fall_of_a_loss_is_counted_in_decades(loss, falls) -> None:
     assert fallen(np.array(loss)).tolist() == pytest.approx(falls)
 

@@ -56,7 +56,7 @@ class Breaks:
     # ---- typing one
 
     def open(self) -> None:
-        """From now on keys are letters of a condition; it begins with what may be asked of the selected weight."""
+        """From now on keys are letters of a condition; one of the selected weight is offered."""
         index = self._view.bench.selected
         self.typed = "" if index is None else f"{condition_name(self._worker.run, index)} crosses 0"
         self._refused, self._offered = "", index is not None

@@ -49,7 +49,7 @@ COMPILING = "compiling the kernels, once on this machine"
 
 
 class LiveSource(RunSource):
-    """The run of a window, as panels see it: what they change or ask waits for a call boundary, and nobody for that."""
+    """The run of a window, as panels see it: what they change or ask waits for a call boundary."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class LiveView(Viewer):
             self.playback.play()
 
     def tell_story(self, seconds: float) -> None:
-        """The large lines of start and end go on; the run begins where nobody has touched anything for a while."""
+        """The large lines go on; the run begins where nobody has touched anything for a while."""
         bench = self.bench
         quiet = not bench.help and bench.selected is None and bench.inside.told is None and self.pointer.free
         quiet = quiet and not bench.side.typing
@@ -303,7 +303,7 @@ class LiveView(Viewer):
             self.say(self._lesson.begins())
 
     def _tell_lesson(self) -> None:
-        """What was taught while the run stood is learnt, or has been tried for long enough: it stands again."""
+        """What was taught to a run that stood is learnt, or was tried long enough: it stands again."""
         lesson = self._lesson
         if lesson is None:
             return
@@ -318,7 +318,7 @@ class LiveView(Viewer):
             self.say(said, LESSON_SECONDS)
 
     def _tell_recordings(self) -> None:
-        """What happens to the recordings of the run is said once, here and on the terminal, also while it stands."""
+        """Say news of the run's recordings once, here and on the terminal, also while it stands."""
         for recorder in self.run._recorders:
             news = recorder.news
             if news and news not in self._told:
@@ -391,7 +391,7 @@ LEAST, MOST = 30, 500
 
 
 class Lesson:
-    """What a hand has taught to a run that stood still; training stops when that is learnt, at `last` at the latest."""
+    """What a hand has taught to a run that stood; it stops when that is learnt, at `last` at the latest."""
 
     def __init__(self, edit: Edit, subject: Subject, start: int) -> None:
         self._subject, self._start, self.last = subject, start, start + MOST

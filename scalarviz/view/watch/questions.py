@@ -78,7 +78,7 @@ class Asking:
         return news
 
     def _tell_record(self, inspector: Inspector, frame: Frame) -> bool:
-        """Tell the inspector how its weight moved, once for each past; returns whether it has another record now."""
+        """Tell the inspector how its weight moved, once for each past; whether that is news."""
         key = record_key(frame)
         if key is None or (inspector, key) == self._told:
             return False

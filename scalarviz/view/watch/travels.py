@@ -1,4 +1,4 @@
-"""`Travels`: going back and forth by hand: what keys, buttons and the time bar ask for, and what is said meanwhile.
+"""`Travels`: going back and forth by hand, as keys, buttons and the time bar ask for it.
 
 It asks a worker, or a source that can go, and waits for nothing. There is one way at a time, and who asks last is
 obeyed: a key that is held down makes no queue.
@@ -55,7 +55,7 @@ class SourceGuide:
 
 
 class Travels:
-    """Where a viewer goes: `look` gives the last frame there is, `playback` lets time go on, and a way stops it.
+    """Where a viewer goes: `look` gives the last frame there is, and a way stops the `playback`.
 
     `goal` is the step that it is on the way to, `loop` are the first and last step of what is played round and round.
     """

@@ -146,7 +146,7 @@ class Viewer(Hosted):
     # ---- time
 
     def advance(self, seconds: float) -> None:
-        """`seconds` have passed, and perhaps nobody can see the picture: what is shown goes on at its pace."""
+        """`seconds` have passed, seen or not: what is shown goes on at its pace."""
         self.clock += seconds
         self.pointer.pass_time(self.clock)
         self.travels.pass_time()
@@ -372,7 +372,7 @@ class Viewer(Hosted):
     # ---- files
 
     def _ask(self, what: Callable[[Host], object]) -> None:
-        self.bench.refresh()  # texts that wait for their time to change are of this moment, too: it may be a picture
+        self.bench.refresh()  # texts that wait for their time to change are of this moment, too
         super()._ask(what)
 
     def _ask_file(self) -> None:
