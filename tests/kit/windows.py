@@ -1,4 +1,4 @@
-"""A window that nobody sees, with keys and a pointer: `Hand`; and the scene of twelve weights that most tests want."""
+"""`Hand`: keys and a pointer on a window that nobody sees; and the scene of twelve weights."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def make_colour_run(rule: Any = optim.SGD, lr: float = 0.5, seed: int = 1, **opt
 
 def make_colour_scene(run: Run | None = None, panels: tuple[Any, ...] | None = None) -> Scene:
     """Such a run with a sample, and a cube of colours beside its loss."""
-    cube = (ColourCube(COLOURS, 1 - COLOURS), LossCurve())
-    names = ("r", "g", "b")
-    return Scene("t", run or make_colour_run(), X[0], 1 - X[0], names, names, cube if panels is None else panels)
+    names, shown = ("r", "g", "b"), (ColourCube(COLOURS, 1 - COLOURS), LossCurve())
+    run, panels = run or make_colour_run(), shown if panels is None else panels
+    return Scene("t", run, X[0], 1 - X[0], names, names, panels)
 
 
 class Hand:
@@ -52,7 +52,6 @@ class Hand:
         return self.view.shown
 
     def until(self, condition: Callable[[], bool], seconds: float = 20.0, tick: float = 0.02) -> None:
-        """Let time pass until something is so."""
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, "it did not happen in time"
@@ -61,54 +60,48 @@ class Hand:
 
     def arrived(self) -> Any:
         """The frame that is shown when nothing is on the way any more."""
-        view = self.view
+        worker, travels = self.view.worker, self.view.travels
         for _ in range(3):
-            view.tick(0.01)
-        self.until(lambda: not (view.worker.moving or view.travels._asked or view.travels.goal is not None), tick=0.01)
+            self.view.tick(0.01)
+        self.until(lambda: not (worker.moving or travels._asked or travels.goal is not None), tick=0.01)
         return self.settled(3, 0.01)
 
     def do(self, name: str, value: int | None = None) -> Any:
-        """Do an action that applies, and arrive."""
         assert self.view.send(name, value), self.view.notice()
         return self.arrived()
 
     # ---- places, in device pixels
 
     def face(self, index: int) -> tuple[float, float]:
-        """The top of a weight's cube."""
-        plate = plate_of(self.view.bench.layout, index)
-        x, y = self.view.bench.project([plate.centre_of(index - plate.start) + plate.depth * plate.axes[2]])[0]
-        return float(x) * self.view.bench.scale, float(y) * self.view.bench.scale
+        bench = self.view.bench
+        plate = plate_of(bench.layout, index)
+        x, y = bench.project([plate.centre_of(index - plate.start) + plate.depth * plate.axes[2]])[0]
+        return float(x) * bench.scale, float(y) * bench.scale
 
     def middle(self, box: Any) -> tuple[float, float]:
-        """The middle of a box in logical pixels."""
         x, y, width, height = box
         return (x + width / 2) * self.view.bench.scale, (y + height / 2) * self.view.bench.scale
 
     def number(self) -> tuple[float, float]:
-        """The number of the selected weight."""
         return self.middle(self.view.bench.touch.inspector.number)
 
     def spot(self, name: str, value: Any = "") -> tuple[float, float]:
-        """A place of the inspector."""
-        return self.middle(next(s.box for s in self.view.bench.touch.inspector.spots if s.does == (name, value)))
+        spots = self.view.bench.touch.inspector.spots
+        return self.middle(next(spot.box for spot in spots if spot.does == (name, value)))
 
     # ---- what a hand does
 
     def click(self, at: tuple[float, float], **held: bool) -> None:
-        """Press and release."""
         self.view.press(at, **held)
         self.view.release(at)
         self.view.tick(0.02)
 
     def double(self, at: tuple[float, float]) -> None:
-        """Click twice."""
         self.click(at)
         self.click(at)
         self.settled()
 
     def drag(self, start: tuple[float, float], *ways: tuple[float, float]) -> None:
-        """Press, move and release."""
         self.view.press(start)
         for dx, dy in ways:
             self.view.move((start[0] + dx, start[1] + dy))
@@ -117,25 +110,22 @@ class Hand:
         self.view.tick(0.02)
 
     def type(self, text: str) -> None:
-        """Press the key of each character."""
         for letter in text:
             self.view.key(None if letter == " " else letter, letter)
 
     # ---- what is seen
 
     def texts(self) -> list[str]:
-        """All texts of the picture."""
         return [text.text for layer in self.view.bench.overlays for sketch in layer for text in sketch.texts]
 
     def picture(self) -> np.ndarray[Any, Any]:
-        """Its pixels."""
         self.view.refresh()
         self.view.tick(0.5)
         return offscreen().render(self.view.draw, self.view.bench.size).astype(int)
 
 
 @contextmanager
-def live_hand(scene: Scene | None = None, size: tuple[int, int] = (1280, 720), **options: Any) -> Iterator[Hand]:
+def live_hand(scene: Scene | None = None, size: Any = (1280, 720), **options: Any) -> Iterator[Hand]:
     """A hand on a scene that stands."""
     shown, options = scene or make_colour_scene(), {"playing": False, **options}
     with offscreen():

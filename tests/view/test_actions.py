@@ -122,8 +122,10 @@ def test_every_action_is_done_or_says_in_one_short_line_why_not(view):
 def test_what_trains_nowhere_has_no_time_and_no_learning_rate():
     with KINDS["arrays"]() as hand:
         assert not any(one.applies(hand.view.here()) for one in ACTIONS if one.kind in ("time", "edit"))
-        for key, said in (("space", "Space: this window only shows, it does not train"),
-                          ("g", "G: plain numbers have no gradient")):  # fmt: skip
+        for key, said in (
+            ("space", "Space: this window only shows, it does not train"),
+            ("g", "G: plain numbers have no gradient"),
+        ):
             assert hand.view.key(key)
             assert hand.view.notice() == said
         hand.view.key("o", ctrl=True)
@@ -165,8 +167,11 @@ def test_a_key_that_means_nothing_says_so_and_a_modifier_alone_says_nothing(hand
 @pytest.mark.gl
 def test_a_value_is_sent_and_checked_and_only_names_of_the_table_are_done(hand):
     live = hand.view
-    for send, step in ((lambda: live.send("step", 3), 3), (lambda: live.send("step"), 4),
-                       (lambda: live.key("Right", shift=True), 14)):  # fmt: skip
+    for send, step in (
+        (lambda: live.send("step", 3), 3),
+        (lambda: live.send("step"), 4),
+        (lambda: live.key("Right", shift=True), 14),
+    ):
         send()
         assert live.worker.settle().step == step
     for value in (0, -1, 10**9 + 1):
@@ -261,8 +266,9 @@ def test_a_host_paints_what_changed_and_only_that_and_nothing_that_nobody_sees(h
 def test_how_far_a_drag_has_to_go_is_counted_in_the_pointers_pixels(hand, ratio, turns):
     hand.host.pixel_ratio = ratio
     before = hand.view.bench.camera.azimuth
-    hand.drag((500.0, 300.0), (6.0, 0.0))
+    hand.drag(hand.face(4), (6.0, 0.0))
     assert (hand.view.bench.camera.azimuth != before) == turns
+    assert hand.view.bench.selected == (None if turns else 4)  # what was dragged was not clicked
 
 
 # ---- files
@@ -328,8 +334,10 @@ def test_what_cannot_be_opened_is_refused_in_a_line_and_changes_nothing(hand, tm
 @pytest.mark.gl
 def test_a_scene_that_shows_no_pictures_says_so(tmp_path):
     photo = np.zeros((4, 4, 3))
-    for panels, said in (((), "nothing here shows a picture of yours"),
-                         ((Pictures(photo, photo),), "what it is to become is not known here")):  # fmt: skip
+    for panels, said in (
+        ((), "nothing here shows a picture of yours"),
+        ((Pictures(photo, photo),), "what it is to become is not known here"),
+    ):
         with live_hand(make_colour_scene(panels=panels)) as hand:
             assert open_by("dropped", hand, picture_file(tmp_path, photo)) == f"mine.png: {said}"
 

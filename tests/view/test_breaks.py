@@ -71,8 +71,11 @@ def test_the_weight_in_question_is_selected_where_none_is(hand):
 
 def test_what_is_offered_of_the_selected_weight_gives_way_to_letters(hand):
     hand.view.bench.select(7)
-    for keys, text, left in (((), "loss < 0.5", "loss < 0.5"), (("End",), ".5", "0.weight[2][1] crosses 0.5"),
-                             (("Backspace",), "1", "0.weight[2][1] crosses 1")):  # fmt: skip
+    for keys, text, left in (
+        ((), "loss < 0.5", "loss < 0.5"),
+        (("End",), ".5", "0.weight[2][1] crosses 0.5"),
+        (("Backspace",), "1", "0.weight[2][1] crosses 1"),
+    ):
         hand.view.send("break_on")
         assert noticed(hand, "pause when: 0.weight[2][1] crosses 0|", "letters replace it")
         for key in keys:
@@ -110,6 +113,9 @@ def test_keys_are_letters_while_it_is_typed_and_escape_leaves_it(hand):
     assert noticed(hand, "pause when: |")
     hand.view.key("Escape")
     assert (hand.view.breaks.typed, hand.view.notice()) == (None, "")
+    hand.view.send("break_on")
+    hand.view.send("fit")  # another action leaves it too
+    assert hand.view.breaks.typed is None
     entered(hand, "")  # nothing was typed
     assert (hand.view.breaks.typed, len(hand.run.breakpoints)) == (None, 0)
     entered(hand, "1" * 500)  # no text is longer than what is read

@@ -380,7 +380,7 @@ def test_the_account_is_of_the_frame_that_is_shown_after_steps_edits_and_ways_ba
     selected(hand)
     for move in (
         lambda: hand.view.send("step", 3), lambda: hand.view.key("x"), lambda: hand.view.send("back", 4),
-        lambda: hand.run.set_weights(0, [3.0]), lambda: hand.view.key("z", ctrl=True), lambda: hand.view.send("step"),
+        lambda: hand.run.set_weights(3, [3.0]), lambda: hand.view.key("z", ctrl=True), lambda: hand.view.send("step"),
     ):  # fmt: skip
         move()
         frame, inspector = hand.settled(6), hand.view.bench.touch.inspector

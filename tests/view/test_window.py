@@ -231,8 +231,10 @@ def test_a_click_chooses_a_colour_and_two_with_shift_teach_it(live):
     live.xdo("click", 1)
     live.until(lambda: np.array_equal(view.bench.subject.probe, colour))
     assert view.run.log == []
-    for at, so in ((near, lambda: view.bench.side.drawer(ColourCube).marked == tuple(colour)),
-                   (far, lambda: len(view.worker.log) == 1)):  # fmt: skip
+    for at, so in (
+        (near, lambda: view.bench.side.drawer(ColourCube).marked == tuple(colour)),
+        (far, lambda: len(view.worker.log) == 1),
+    ):
         live.point(*at)
         live.xdo("keydown", "shift", "click", 1, "keyup", "shift")
         live.until(so)

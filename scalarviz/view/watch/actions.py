@@ -213,7 +213,7 @@ def _nothing_selected(here: Here) -> str:
 
 
 class Words(NamedTuple):
-    """What the list of keys says of an action, and the line at the bottom, elsewhere and inside an opened step."""
+    """What is said of an action by the list of keys, and by the bottom line, elsewhere and inside a step."""
 
     does: str
     words: str = ""
@@ -239,7 +239,7 @@ class Values:
         return range(self.least, self.most + 1)
 
     def checked(self, name: str, value: object) -> int:
-        """`value`, or the usual one for None; raises TypeMismatchError or InputError for what is none of them."""
+        """`value`, or the usual one for None; TypeMismatchError or InputError for what is none."""
         if value is None:
             return self.usual
         if isinstance(value, bool) or not isinstance(value, int):
@@ -464,7 +464,7 @@ PLAYED = {
     "newest": Words("the last one"),
     "faster": Words("twice the speed", "faster"),
 }
-"""What actions are called where a recording is shown: nothing trains there, steps are those that were recorded."""
+"""What actions are called where a recording is shown: its steps are those that were recorded."""
 
 BY_NAME = {action.name: action for action in ACTIONS}
 _BY_KEY = {key: action for action in ACTIONS for key in action.keys}
@@ -501,7 +501,7 @@ def inside_line(here: Here) -> tuple[tuple[str, str], ...]:
 
 
 def help_lines(here: Here) -> tuple[tuple[str, str], ...]:
-    """Keys and gestures, and what they do there: the list over the picture; those of panels come after them."""
+    """Keys and gestures, and what they do there, for the list over the picture."""
     keys = tuple((a.line()[0], a.said(here).does) for a in ACTIONS if a.keys and a.applies(here))
     return keys + tuple((g.hand, g.does) for g in GESTURES if g.applies(here))
 

@@ -26,18 +26,7 @@ EXAMPLES = "such as loss < 0.01, grad > 10, nan, 0.weight[0][0] crosses 0"
 
 
 class Breaks:
-    """The breakpoints of one view.
-
-    Parameters
-    ----------
-    view : Viewer
-    worker : Worker
-
-    Attributes
-    ----------
-    typed : str or None
-        The condition that is being typed; None while none is.
-    """
+    """The breakpoints of one view; `typed` is the condition that is being typed, None while none is."""
 
     def __init__(self, view: Viewer, worker: Worker) -> None:
         self._view, self._worker = view, worker
@@ -67,7 +56,7 @@ class Breaks:
     # ---- typing one
 
     def open(self) -> None:
-        """From now on keys are letters of a condition; it begins with what may be asked of the selected weight."""
+        """From now on keys are letters of a condition; one of the selected weight is offered."""
         index = self._view.bench.selected
         self.typed = "" if index is None else f"{condition_name(self._worker.run, index)} crosses 0"
         self._refused, self._offered = "", index is not None

@@ -1,4 +1,4 @@
-"""`Host` is what a picture asks of its window, `Guest` what a window asks of its picture; `Room` shows no run.
+"""What pictures and windows ask of each other (`Host`, `Guest`), and `Room`, which shows no run.
 
 A host is a window, a canvas that nobody sees, or a notebook's cell. It says what happens (keys, pointer, size, dropped
 files) and gives time. No guest knows which host it has, and no host knows what is shown.

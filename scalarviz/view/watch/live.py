@@ -49,7 +49,7 @@ COMPILING = "compiling the kernels, once on this machine"
 
 
 class LiveSource(RunSource):
-    """The run of a window, as panels see it: what they change or ask waits for a call boundary, and nobody for that."""
+    """The run of a window, as panels see it: what they change or ask waits for a call boundary."""
 
     def __init__(
         self,
@@ -75,23 +75,10 @@ class LiveSource(RunSource):
 
 
 class LiveView(Viewer):
-    """One scene, its worker, its picture.
+    """One scene, its worker, and its picture of `size` device pixels.
 
-    Parameters
-    ----------
-    scene : Scene
-    size : (int, int)
-        Device pixels.
-    steps : int
-        Until the run pauses.
-    duration : float
-        Seconds that the paced run takes.
-    theme, cmap : str
-        See :class:`~scalarviz.view.workbench.Workbench`.
-    playing : bool
-        Whether it runs by itself; else it stands, and says nothing of what will happen.
-    wait : float or None
-        Seconds without a touch before it does, in which its story is told; None: until the Space key lets it.
+    It pauses after `steps`, which take `duration` seconds. It begins after `wait` seconds without a touch, in which its
+    story is told (None: not before the Space key); or it is not `playing`, and says nothing of what will happen.
     """
 
     trains = True
@@ -148,7 +135,7 @@ class LiveView(Viewer):
             self.playback.play()
 
     def tell_story(self, seconds: float) -> None:
-        """The large lines of start and end go on; the run begins where nobody has touched anything for a while."""
+        """The large lines go on; the run begins where nobody has touched anything for a while."""
         bench = self.bench
         quiet = not bench.help and bench.selected is None and bench.inside.told is None and self.pointer.free
         quiet = quiet and not bench.side.typing
@@ -316,7 +303,7 @@ class LiveView(Viewer):
             self.say(self._lesson.begins())
 
     def _tell_lesson(self) -> None:
-        """What was taught while the run stood is learnt, or has been tried for long enough: it stands again."""
+        """What was taught to a run that stood is learnt, or was tried long enough: it stands again."""
         lesson = self._lesson
         if lesson is None:
             return
@@ -331,7 +318,7 @@ class LiveView(Viewer):
             self.say(said, LESSON_SECONDS)
 
     def _tell_recordings(self) -> None:
-        """What happens to the recordings of the run is said once, here and on the terminal, also while it stands."""
+        """Say news of the run's recordings once, here and on the terminal, also while it stands."""
         for recorder in self.run._recorders:
             news = recorder.news
             if news and news not in self._told:
@@ -404,40 +391,31 @@ LEAST, MOST = 30, 500
 
 
 class Lesson:
-    """What a hand has taught to a run that stood still; training stops when that is learnt, at `last` at the latest."""
+    """What a hand has taught to a run that stood; it stops when that is learnt, at `last` at the latest."""
 
     def __init__(self, edit: Edit, subject: Subject, start: int) -> None:
-        self._subject, self._start = subject, start
-        self.last = start + MOST
+        self._subject, self._start, self.last = subject, start, start + MOST
         self._classes = _classes(edit, subject)
-        self._samples = edit.inputs if isinstance(edit, AddSamples) else None
+        self._samples = edit.inputs if isinstance(edit, AddSamples) else np.zeros(0)
+        names = subject.sample.outputs  # what the samples should be read as; empty where no class was taught
+        self._name = ", ".join(dict.fromkeys(names[k] for k in self._classes))
 
     def begins(self) -> str:
         """What is said when it begins."""
-        name = self._name
-        if name:
-            return f"learning it as {name}: until it is read so, {MOST:,} steps at most"
+        if self._name:
+            return f"learning it as {self._name}: until it is read so, {MOST:,} steps at most"
         return f"learning that: {MOST:,} steps"
 
     def over(self, frame: Frame) -> str:
         """What is said when it has ended at a frame; empty while it goes on."""
-        done = frame.step - self._start
-        if done >= LEAST and self._name and self._read(frame):
-            return f"read as {self._name} after {done:,} steps"
+        done, name = frame.step - self._start, self._name
+        if done >= LEAST and name and self._read(frame):
+            return f"read as {name} after {done:,} steps"
         if frame.step < self.last:
             return ""
-        return f"not yet read as {self._name} after {done:,} steps; Space goes on" if self._name else (
-            f"{done:,} steps later; Space goes on"
-        )  # fmt: skip
-
-    @property
-    def _name(self) -> str:
-        """What the samples should be read as; empty where no class was taught."""
-        names = self._subject.sample.outputs
-        return ", ".join(dict.fromkeys(names[k] for k in self._classes))
+        return f"{f'not yet read as {name} after {done:,} steps' if name else f'{done:,} steps later'}; Space goes on"
 
     def _read(self, frame: Frame) -> bool:
-        assert self._samples is not None  # who taught classes gave samples
         found = self._subject.source.predict(self._samples, frame.values)
         return bool(np.array_equal(np.argmax(found, axis=1), self._classes))
 

@@ -1,4 +1,4 @@
-"""How the picture looks, as keys change it: what the cubes show, how they are seen, what a panel of words makes up."""
+"""How the picture looks, as keys change it: what cubes show, where they are seen from, words."""
 
 from __future__ import annotations
 

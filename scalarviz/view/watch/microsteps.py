@@ -1,4 +1,4 @@
-"""`MicroSteps`: walking through one training step by hand or in slow motion, in a view that trains and of a recording.
+"""`MicroSteps`: walking through one training step by hand or in slow motion, of a run or of a recording.
 
 `RunSteps` opens the coming step of a run on copies: nothing of it changes the run. The engine does the step, as every
 other, when the walk has come to its end or is left for it. `RecordedSteps` walks through what a recording holds.
@@ -235,7 +235,7 @@ class RunSteps(MicroSteps):
         self._added = 0.0
 
     def finish(self) -> bool:
-        """Let the engine do the opened step; returns whether there was one. One that was about to open stays closed."""
+        """Let the engine do the opened step; whether there was one. One about to open stays closed."""
         walk = self.walk
         if walk is None:
             self._wanted = self._awaited = None
@@ -269,7 +269,7 @@ class RunSteps(MicroSteps):
         self._try()
 
     def _enter_before(self) -> None:
-        """Open the step that was done last, at its end; one that a breakpoint has stopped at where it became true."""
+        """Open the step that was done last, at its end, or where its breakpoint became true."""
         frame, stop = self._look(), self._worker.stopped
         self._stop = stop if stop is not None and stop.step == frame.step else None
         first = 0 if frame.past is None else frame.past.first
@@ -479,7 +479,7 @@ class RecordedSteps(MicroSteps):
         return False
 
     def _play(self) -> bool:
-        """Slow motion: micro-step by micro-step, and at the end the next frame; whether there is a step to walk in."""
+        """Slow motion: micro-steps, and at the end the next frame; whether there is a step to walk in."""
         if self.walk is None:
             return self._enter()
         if self._goes_on(self.walk):
@@ -494,7 +494,7 @@ class RecordedSteps(MicroSteps):
         return True
 
     def _enter(self) -> bool:
-        """Open the step after the frame shown; whether it was recorded, can be read and leads to another frame."""
+        """Open the step after the frame shown; whether it is there and leads to another frame."""
         if self._source.at_end or not self._source.sides():
             return False
         self._open(1)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Mirror(Viewer):
-    """Follows the source of a `Subject`, in a picture of `size` device pixels or in a workbench of its own kind."""
+    """Follows the source of a `Subject`, in `size` device pixels or in a workbench of its own kind."""
 
     def __init__(
         self,

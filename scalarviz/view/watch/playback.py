@@ -31,7 +31,7 @@ def speed_text(speed: float) -> str:
 
 
 class Pacing:
-    """Whether time goes on, and how fast. This one stands still; :class:`Playback` and :class:`Replaying` go on."""
+    """Whether time goes on, and how fast. This one stands still; `Playback` and `Replaying` go on."""
 
     most = len(SPEEDS) - 1
     limit: int | None = None  # the step at which it waits, where there is one
@@ -301,7 +301,7 @@ class Replaying(Pacing):
         return self._with_speed("plays" if self.running else "at the end" if at_end else "paused")
 
     def _follow(self) -> None:
-        """The frames of another branch, or of one that has grown, are spread anew, and it goes on from where it is."""
+        """Spread the frames of another branch, or of one that has grown, anew, from where it is."""
         past = self._source.past
         if past is not self._past:
             self._past = past

@@ -252,7 +252,7 @@ class Pointer:
     # ---- a weight that is being changed
 
     def turn(self, index: int, notches: float) -> None:
-        """The wheel or a key changes a weight; further notches on it are the same gesture until the wheel rests."""
+        """The wheel or a key changes a weight; further notches are the same gesture until it rests."""
         if self.grip is None or self.grip.index != index:
             self._begin(index, SCROLL)
         if self.grip is not None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...run.run import Run
     from ...run.source import Source
     from ..screen.inspector import Inspector
-    from ..workbench import Workbench
+    from .viewer import Viewer
 
 Answer = Account | tuple[RecordKey, WeightRecord]
 Question = Callable[["Run"], Answer]
@@ -46,42 +46,38 @@ def _timed(run: Run, question: Question) -> tuple[float, Answer]:
 
 
 class Asking:
-    """The question of one window; `say` is told why a record cannot be read."""
+    """The question of one viewer."""
 
-    def __init__(self, bench: Workbench, say: Callable[[str], object]) -> None:
-        self._bench, self._say = bench, say
-        bench.touch.asks = True
+    def __init__(self, viewer: Viewer) -> None:
+        self._viewer, self._bench = viewer, viewer.bench
+        viewer.bench.touch.asks = True
         self._asked: tuple[Inspector, AskedCall] | None = None
         self._costs = {False: 0.0, True: 0.0}  # seconds that the last answer took, without and with "what if"
         self._rests, self._share = 0.0, SHARE
         self._refused: Inspector | None = None
         self._told: tuple[Inspector, RecordKey] | None = None
 
-    def pass_time(self, seconds: float, frame: Frame, *, rests: bool, trains: bool) -> bool:
-        """`seconds` have passed and `frame` is shown; returns whether there is news for the inspector.
-
-        At rest there is time for more. Only of its own run, which it `trains`, a window may go through the past; other
-        sources know at once how a weight moved.
-        """
+    def pass_time(self, seconds: float, frame: Frame) -> bool:
+        """`seconds` have passed and `frame` is shown; returns whether there is news for the inspector."""
         self._rests -= seconds
-        self._share = AT_REST if rests else SHARE
+        self._share = AT_REST if self._viewer.rests else SHARE
         inspector, source = self._bench.touch.inspector, self._bench.subject.source
         news = self._take()
         if inspector is None or not inspector.single:
             return news
-        if not trains:
+        if not self._viewer.trains:  # such a source knows at once how a weight moved
             news |= self._tell_record(inspector, frame)
         if not source.can.open or inspector is self._refused:
             return news
         if self._asked is None and self._bench.touch.column(self._bench.places) is not None:
-            question = self._question(inspector, frame, rests=rests, trains=trains)
+            question = self._question(inspector, frame)
             if question is not None:
                 self._asked = inspector, source.ask(partial(_timed, question=question))
                 news |= self._take()
         return news
 
     def _tell_record(self, inspector: Inspector, frame: Frame) -> bool:
-        """Tell the inspector how its weight moved, once for each past; returns whether it has another record now."""
+        """Tell the inspector how its weight moved, once for each past; whether that is news."""
         key = record_key(frame)
         if key is None or (inspector, key) == self._told:
             return False
@@ -89,14 +85,15 @@ class Asking:
         try:
             record = self._bench.subject.source.weight_record(inspector.index)
         except ScalarvizError as error:
-            self._say(str(error))
+            self._viewer.say(str(error))
             return False
         inspector.record = None if record is None else (key, record)
         return True
 
-    def _question(self, inspector: Inspector, frame: Frame, *, rests: bool, trains: bool) -> Question | None:
+    def _question(self, inspector: Inspector, frame: Frame) -> Question | None:
         """What is to be asked now, if anything."""
         account, index, quick = inspector.account, inspector.index, self._costs[True] < QUICK
+        rests = self._viewer.rests  # there is time for more then, and for the past of a run of its own
         if account is None or not self._holds(account, frame):
             if self._rests > 0.0 and account is not None:
                 return None
@@ -104,7 +101,12 @@ class Asking:
         if account.along is None and (rests or quick):
             return partial(account_of, index=index, along=True)
         key = record_key(frame)
-        if trains and rests and key is not None and (inspector.record is None or inspector.record[0] != key):
+        if (
+            self._viewer.trains
+            and rests
+            and key is not None
+            and (inspector.record is None or inspector.record[0] != key)
+        ):
             return lambda run: (key, weight_record(run, index))
         return None
 

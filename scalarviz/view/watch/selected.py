@@ -1,4 +1,4 @@
-"""`SelectedWeights`: what keys and clicks do to the weights that are selected: type, nudge, freeze, scale them."""
+"""`SelectedWeights`: what keys and clicks do to the selected weights: type, nudge, freeze, scale."""
 
 from __future__ import annotations
 

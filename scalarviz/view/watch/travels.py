@@ -1,4 +1,4 @@
-"""`Travels`: going back and forth by hand: what keys, buttons and the time bar ask for, and what is said meanwhile.
+"""`Travels`: going back and forth by hand, as keys, buttons and the time bar ask for it.
 
 It asks a worker, or a source that can go, and waits for nothing. There is one way at a time, and who asks last is
 obeyed: a key that is held down makes no queue.
@@ -56,7 +56,7 @@ class SourceGuide:
 
 
 class Travels:
-    """Where a viewer goes: `look` gives the last frame there is, `playback` lets time go on, and a way stops it.
+    """Where a viewer goes: `look` gives the last frame there is, and a way stops the `playback`.
 
     `goal` is the step that it is on the way to, `loop` are the first and last step of what is played round and round.
     """
@@ -83,9 +83,12 @@ class Travels:
     # ---- where it is
 
     @property
-    def past(self) -> Past | None:
-        """What the picture shows of the past."""
-        return self._look().past
+    def past(self) -> Past:
+        """What the picture shows of the past; StateError where nothing keeps one."""
+        past = self._look().past
+        if past is None:
+            raise StateError(NO_PAST)
+        return past
 
     @property
     def here(self) -> int:
@@ -110,23 +113,16 @@ class Travels:
 
     def go(self, step: int, *, near: bool = False, plays_then: bool = False) -> None:
         """Set out for a step, or the nearest there is; time stands still, and goes on there if it `plays_then`."""
-        past = self.past
-        step = step if past is None else past.nearest(step)
+        step = self.past.nearest(step)
         self._playback.stand(step)
         if self.goal is None:
             self._set_out = self._viewer.clock
         self.goal, self._plays_then = step, plays_then
         self._guide.travel(step, nearest=near)
-        self._remark()
+        remark, before, self._remarked = self._guide.remark, self._remarked, self._guide.remark
+        if remark and remark != before:  # how the past is kept (a replay that takes long) is said once
+            self._viewer.say(remark)
         self._viewer.refresh()
-
-    def _remark(self) -> None:
-        """What a user should know of how the past is kept (a replay that takes long), once."""
-        remark = self._guide.remark
-        if remark != self._remarked:
-            self._remarked = remark
-            if remark:
-                self._viewer.say(remark)
 
     def play_there(self) -> bool:
         """Let time go on, or no longer, where it is on the way to; returns whether it is on a way."""
@@ -137,43 +133,32 @@ class Travels:
 
     def back(self, count: int = 1) -> None:
         """So many steps back; after a divergence at least to the last good one: those between are lost too."""
-        past, good = self._kept(), last_good(self._guide.error)
-        if past is not None:
-            if self.here <= past.first:
-                self._viewer.say(f"step {past.first:,} is the first")
-            step = past.beside(self.here, -count)
-            self.go(max(past.first, step if good is None else min(step, good)))
+        past, good = self.past, last_good(self._guide.error)
+        if self.here <= past.first:
+            self._viewer.say(f"step {past.first:,} is the first")
+        step = past.beside(self.here, -count)
+        self.go(max(past.first, step if good is None else min(step, good)))
 
     def forward(self, count: int) -> bool:
         """So many steps on, if they were done before; returns whether they were."""
-        past = self.past
-        step = None if past is None else past.beside(self.here, count)
-        if past is None or step is None or step > past.newest:
+        step = self.past.beside(self.here, count)
+        if step > self.past.newest:
             return False
         self.go(step)
         return True
 
     def first(self) -> None:
         """To the first step."""
-        past = self._kept()
-        if past is not None:
-            self.go(past.first)
+        self.go(self.past.first)
 
     def newest(self) -> None:
         """To the newest step; where time went on, it goes on there."""
-        past = self._kept()
-        if past is not None:
-            self._end_loop()
-            if self.here < past.newest:
-                self.go(past.newest, plays_then=self._playback.running)
-            elif not self._playback.running:
-                self._viewer.say(f"step {past.newest:,} is the newest")
-
-    def _kept(self) -> Past | None:
-        past = self.past
-        if past is None:
-            self._viewer.say(NO_PAST)
-        return past
+        newest = self.past.newest
+        self._end_loop()
+        if self.here < newest:
+            self.go(newest, plays_then=self._playback.running)
+        elif not self._playback.running:
+            self._viewer.say(f"step {newest:,} is the newest")
 
     def give_up(self) -> bool:
         """Stay where it set out; returns whether it was on a way that takes long."""
@@ -216,8 +201,7 @@ class Travels:
 
     def switch(self, number: int) -> None:
         """Go to the newest step of another branch."""
-        past = self._kept()
-        branch = None if past is None else next((b for b in past.branches if b.number == number), None)
+        branch = next((b for b in self.past.branches if b.number == number), None)
         if branch is None:
             return
         if isinstance(self._source, Played):
@@ -230,19 +214,16 @@ class Travels:
 
     def restart(self, seed: int | None = None) -> None:
         """Begin anew from the first weights, or from those of another seed, and play."""
-        past = self._kept()
-        if past is not None:
-            self._end_loop()
-            self._playback.again()
-            with_seed = "" if seed is None else f" with the first weights of seed {seed}"
-            said = f"begun anew{with_seed}; what was learnt stays as a branch"
-            self._ask(lambda run: run.restart(seed), lambda _: said)
-            self._plays_then = True
+        self._end_loop()
+        self._playback.again()
+        with_seed = "" if seed is None else f" with the first weights of seed {seed}"
+        said = f"begun anew{with_seed}; what was learnt stays as a branch"
+        self._ask(lambda run: run.restart(seed), lambda _: said)
+        self._plays_then = True
 
     def undo(self) -> None:
         """Go to the moment before the last edit."""
-        past = self.past
-        since = 0 if past is None else past.newest - _undone_at(past, self.here)
+        since = self.past.newest - _undone_at(self.past, self.here)
         later = f"; the {since:,} steps after it stay as a branch" if since else ""
         self._ask(lambda run: run.undo(), lambda words: f"undone: {words}{later}")
 
@@ -252,11 +233,9 @@ class Travels:
 
     def name_moment(self) -> None:
         """Give this moment a name, or take it away."""
-        past, step = self._kept(), self.here
-        if past is None:
-            return
-        named = next((flag.name for flag in past.flags if flag.step == step), "")
-        taken = {flag.name for flag in past.flags}
+        flags, step = self.past.flags, self.here
+        named = next((flag.name for flag in flags if flag.step == step), "")
+        taken = {flag.name for flag in flags}
         name = "" if named else next(f"flag {n}" for n in range(1, len(taken) + 2) if f"flag {n}" not in taken)
         said = f"step {step:,} is called {name}" if name else f"step {step:,} is no longer called {named}"
         more = "; Shift+N plays between two" if name and len(taken) == 1 else ""
@@ -264,14 +243,11 @@ class Travels:
 
     def toggle_loop(self) -> None:
         """Play round and round between two flags, or no longer."""
-        past, playback = self._kept(), self._playback
-        if past is None:
-            return
+        flags, playback = self.past.flags, self._playback
         if self.loop is not None:
             self._end_loop()
             self._viewer.say("plays on")
             return
-        flags = past.flags
         if len(flags) < 2:
             self._viewer.say("N names a moment; between two that have a name it plays round and round")
             return
@@ -332,7 +308,7 @@ class Travels:
 
     def _watch_branches(self) -> None:
         """An edit in the past begins a branch, which is said; what was asked for here says so itself."""
-        past = self.past
+        past = self._look().past
         now = None if past is None else next((b for b in past.branches if b.current), None)
         if now is None or self._source.recorded or now.number == self._branch:
             return

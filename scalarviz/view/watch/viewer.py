@@ -64,7 +64,7 @@ class Viewer(Hosted):
         bench.bar.told = lambda name: told(name, self.here(in_general=True))
         bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
         self.playback = Pacing() if playback is None else playback
-        self.pointer, self.selected, self.asking = Pointer(self), SelectedWeights(self), Asking(bench, self.say)
+        self.pointer, self.selected, self.asking = Pointer(self), SelectedWeights(self), Asking(self)
         look = self.now if worker is None else lambda: worker.latest
         self.travels = Travels(self, look, worker or SourceGuide(bench.subject.source), self.playback)
         self.desk: Desk | None = None  # what a panel of controls asks for, where there is one
@@ -146,7 +146,7 @@ class Viewer(Hosted):
     # ---- time
 
     def advance(self, seconds: float) -> None:
-        """`seconds` have passed, and perhaps nobody can see the picture: what is shown goes on at its pace."""
+        """`seconds` have passed, seen or not: what is shown goes on at its pace."""
         self.clock += seconds
         self.pointer.pass_time(self.clock)
         self.travels.pass_time()
@@ -203,7 +203,7 @@ class Viewer(Hosted):
         if touch.pressed is not None and self.clock >= self._pressed_until:
             touch.pressed, self._dirty = None, True
         self.selected.pass_time()
-        self._dirty |= self.asking.pass_time(seconds, frame, rests=self.rests, trains=self.trains)
+        self._dirty |= self.asking.pass_time(seconds, frame)
         self._dirty |= self.desk is not None and self.desk.pass_time(seconds, frame)
         self._dirty |= self.bench.moving or said != (touch.message, touch.notice) or differs(self._shown, frame)
         if not self._dirty:
@@ -372,7 +372,7 @@ class Viewer(Hosted):
     # ---- files
 
     def _ask(self, what: Callable[[Host], object]) -> None:
-        self.bench.refresh()  # texts that wait for their time to change are of this moment, too: it may be a picture
+        self.bench.refresh()  # texts that wait for their time to change are of this moment, too
         super()._ask(what)
 
     def _ask_file(self) -> None:
