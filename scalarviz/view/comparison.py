@@ -307,24 +307,12 @@ _SMALL = 500.0  # logical pixels of a picture that is low
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The places of one picture.
+    """The places of one picture."""
 
-    Attributes
-    ----------
-    wide : float
-        Of each column.
-    heads : tuple of Box
-        What is written above each.
-    legends : tuple of Box
-        That of the two and that of the difference; empty where there is no room.
-    scene : Box
-        Of the difference, which is the last; those of the two lie `wide` and twice `wide` left of it.
-    """
-
-    wide: float
-    heads: tuple[Box, ...]
-    legends: tuple[Box, ...]
-    scene: Box
+    wide: float  # of each column
+    heads: tuple[Box, ...]  # what is written above each
+    legends: tuple[Box, ...]  # that of the two and that of the difference; empty where there is no room
+    scene: Box  # of the difference, which is the last
 
     def column(self, x: float) -> int:
         """Which column a place from left to right is in."""

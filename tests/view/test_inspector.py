@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -342,3 +343,14 @@ def test_a_history_holds_its_ends_stays_small_and_goes_back():
     for value in (1.0, 1.0, 2.0, 3.0):
         first.add(0, value)
     assert (first.steps, first.values) == ([0, 0], [1.0, 3.0])  # edits before the first step are seen
+
+
+def test_what_was_recorded_is_shown_up_to_what_was_seen_since(scene):
+    inspector, frame = inspected(scene, 0)  # at step 3
+    scene.run.step(1)
+    inspector.follow(scene.run.frame())
+    inspector.record = (9, 9, 9), SimpleNamespace(steps=np.arange(9), values=np.arange(9.0))
+    moved = inspector.moved(scene.run.frame())
+    assert moved.steps.tolist() == [0, 1, 2, 3, 4]
+    assert moved.values.tolist() == [0, 1, 2, frame.values[0], scene.run.values[0]]
+    assert (moved.step, moved.value, moved.since) == (4, scene.run.values[0], "since step 0")

@@ -41,13 +41,7 @@ class Followed(Source):
         return self._told.curve
 
     def tell(self, *, step: object = None, loss: object = None, lr: object = None) -> None:
-        """Take over what the loop says of its last step.
-
-        Raises
-        ------
-        InputError, TypeMismatchError
-            No numbers.
-        """
+        """Take over what the loop says of its last step; no numbers are refused."""
         self._told.look(self.values())
         self._told.tell(step=step, loss=loss, lr=lr)
         self._counted = True
@@ -58,17 +52,10 @@ class Followed(Source):
 
 
 class ArraysSource(Followed):
-    """Named arrays. They are looked at, not touched: they are somebody's data.
+    """Named arrays, read anew for every frame; those without elements are left out.
 
-    Parameters
-    ----------
-    arrays : mapping of str to array_like
-        Read anew for every frame; those without elements are left out.
-
-    Raises
-    ------
-    InputError
-        No arrays, only empty ones, or one that is not made of real numbers.
+    They are looked at, not touched: they are somebody's data. InputError: no arrays, only empty ones, or one that is
+    not made of real numbers.
     """
 
     what = "an array"
@@ -95,12 +82,7 @@ class ArraysSource(Followed):
 
 
 class WeightsSource(Followed):
-    """Weights and Parameters by name, as a loop of the user's own changes them.
-
-    Parameters
-    ----------
-    parts : mapping of str to Weight or Parameter
-    """
+    """Weights and Parameters by name, as a loop of the user's own changes them."""
 
     what, can = "a weight", Can(edit=True)
 
@@ -140,13 +122,7 @@ class WeightsSource(Followed):
         return np.concatenate([np.ravel(getattr(part, attribute)) for part in self._parts.values()])
 
     def edit(self, edit: Edit, *, gesture: str = "") -> None:
-        """Change the objects themselves: values and flags, nothing else.
-
-        Raises
-        ------
-        StateError
-            Any other edit.
-        """
+        """Change the objects themselves: values and flags; StateError: any other edit."""
         if not isinstance(edit, SetWeights | AddToWeights | ScaleWeights | SetFrozen | Together):
             raise self._cannot(f"do {type(edit).__name__}")
         hands: Any = _WeightHands(self)
@@ -232,13 +208,6 @@ class Told:
     """The past of numbers that are looked at again and again.
 
     A step is a change of the numbers since they were last looked at, or what the loop says. A change by hand is none.
-
-    Attributes
-    ----------
-    step : int
-        Steps so far.
-    loss, lr : float
-        As the loop last said; NaN before.
     """
 
     def __init__(self) -> None:
@@ -251,13 +220,7 @@ class Told:
         self._curve: Curve | None = None
 
     def tell(self, *, step: object = None, loss: object = None, lr: object = None) -> None:
-        """What the loop says of its last step; None says nothing.
-
-        Raises
-        ------
-        InputError, TypeMismatchError
-            No numbers; nothing is taken over then.
-        """
+        """What the loop says of its last step; None says nothing, and of what is refused nothing is taken over."""
         at = self.step if step is None else min(integer("step", step, 0), LAST_STEP)
         new = [told_number(name, told) for name, told in (("loss", loss), ("lr", lr))]
         self.step = at
