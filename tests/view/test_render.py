@@ -9,7 +9,7 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.view.ink.theme import DARK, rgb
-from scalarviz.view.shown.subject import arrays_subject
+from scalarviz.view.shown.subject import subject_of
 
 pytestmark = pytest.mark.gl
 
@@ -112,7 +112,8 @@ def test_a_picture_is_the_same_every_time() -> None:
 
 def test_arrays_keep_their_numbers_in_order() -> None:
     arrays = {"x": rng.normal(size=(2, 3)), "y.bias": rng.normal(size=4)}
-    subject, frame = arrays_subject(arrays)
+    subject = subject_of(arrays)
+    frame = subject.frame()
     for tensor in subject.tensors:
         assert np.array_equal(tensor.of(frame.values), arrays[tensor.name])
     assert [t.role for t in subject.tensors] == ["weight", "bias"]

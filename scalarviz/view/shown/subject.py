@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,7 +29,7 @@ from ...run.sources.recording.contents import Picture
 from ...run.sources.recording.recorded import Recorded
 from ...run.sources.watched import Watched
 from ...run.sources.watched_arrays import can_be_read
-from .source import ArraysSource, WeightsSource
+from .source import WeightsSource
 
 ALLOWED = "a Scene, a Run, a Module, Weights (one or a list), a torch.nn.Module, or named arrays (nested dicts, lists)"
 LOOP_CURVE = LossCurve(label="as the loop says")
@@ -285,12 +285,6 @@ def _recorded_panels(source: RecordedSource) -> Iterator[RecordedPictures]:
 
 def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:
     return given if len(given) == count else tuple(f"{letter}{k}" for k in range(count))
-
-
-def arrays_subject(arrays: Mapping[str, ArrayLike]) -> tuple[Subject, Frame]:
-    """The subject of named arrays, and a frame that shows them as they are now; errors as of `subject_of`."""
-    subject = Subject(ArraysSource(arrays))
-    return subject, subject.frame()
 
 
 def _ours(x: object) -> bool:
