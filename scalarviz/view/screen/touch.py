@@ -17,7 +17,7 @@ from ..cubes.quantity import Quantity
 from ..cubes.region import region_outline
 from ..ink.overlay import banner, help_panel, pointer_label, pressed_key
 from ..ink.places import COLUMN, GAP, Places
-from ..ink.sketch import Box, Does, Kept, Sketch, Spot, holds, meet
+from ..ink.sketch import Box, Does, Kept, Sketch, Spot, holds, meet, spot_at
 from ..ink.text import figure
 from ..ink.theme import Theme
 from ..notes.own_labels import own_labels
@@ -43,15 +43,6 @@ def column_of(places: Places) -> Box | None:
         return None
     top, bottom = min(box[1] for box in boxes), max(box[1] + box[3] for box in boxes)
     return boxes[0][0], top, COLUMN, bottom - top
-
-
-def inspector_column(places: Places, wanted: float) -> Box | None:
-    """The upper part of the column, `wanted` high; the whole where what is left would hold no panel."""
-    column = column_of(places)
-    if column is None:
-        return None
-    x, y, width, height = column
-    return x, y, width, min(wanted, height)
 
 
 def uncovered(places: Places, box: Box | None) -> dict[str, Box]:
@@ -154,7 +145,7 @@ class Touch:
 
     def spot_at(self, point: tuple[float, float]) -> Spot | None:
         """What a click at a point of the inspector does."""
-        return None if self.inspector is None else self.inspector.spot_at(point)
+        return None if self.inspector is None else spot_at(self.inspector.spots, point)
 
     def select(self, selection: Selection | int | None, frame: Frame | None) -> bool:
         """Look into another weight or several, or none; returns whether that is something else than before."""
@@ -231,9 +222,12 @@ class Touch:
     def column(self, places: Places) -> Box | None:
         """Where in the side column the inspector stands; None where nothing is selected or there is no column."""
         free = self.inspector is not None and not self.column_taken
-        found = inspector_column(places, self.inspector.wanted) if free and self.inspector is not None else None
+        found = column_of(places) if free else None
         self._in_column = found is not None
-        return found
+        if found is None or self.inspector is None:
+            return None
+        x, y, width, height = found
+        return x, y, width, min(self.inspector.wanted, height)
 
     def below(self, places: Places) -> bool:
         """Whether something is selected whose inspector stands below the cubes."""
