@@ -398,9 +398,7 @@ class Chosen:
         return self.selection.main
 
 
-def card(
-    box: Box, theme: Theme, pair: RecordedPair, frame: Compared, subject: Subject, chosen: Chosen
-) -> Sketch:  # fmt: skip
+def card(box: Box, theme: Theme, pair: RecordedPair, frame: Compared, subject: Subject, chosen: Chosen) -> Sketch:
     """The card in a box; the words of the steps that are not those of the frame stand beside the letters."""
     x, y, wide, high = box
     page, index = Page(x + _PAD, y, wide - 2 * _PAD, theme), chosen.index
@@ -421,8 +419,8 @@ def card(
         for k, (_, part) in enumerate(known):
             numbers: Float = getattr(of, part)
             there = of.known("weight" if part == "values" else part)[index]
-            sketch.text(first + _STEP * k, down, figure(float(numbers[index])) if there else "none yet", LABEL,
-                        theme.text1)  # fmt: skip
+            text = figure(float(numbers[index])) if there else "none yet"
+            sketch.text(first + _STEP * k, down, text, LABEL, theme.text1)
     if curve:
         _curves(sketch, (x + used, y, wide - used - _PAD, high), theme, pair, frame, chosen)
     return sketch
