@@ -108,8 +108,8 @@ class Arrangement:
 
     def _lay_panels(self) -> Box | None:
         """Places of all that is no cube; returns what panels above the cubes leave of their scene."""
-        wanted, shown, source, hall = self._wanted, self._wanted.panels, self._wanted.subject.source, (
-            self._wanted.theme.presenter)  # fmt: skip
+        wanted, shown, hall = self._wanted, self._wanted.panels, self._wanted.theme.presenter
+        source = wanted.subject.source
         hands = shown and wanted.keys
         self.places = arrange(wanted.size, wanted.side.column.wanted(spread=self.spread) if shown else (),
                               hud=shown and source.counted, strip=shown,

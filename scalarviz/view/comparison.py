@@ -21,6 +21,7 @@ from ..run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ..run.travel import WeightRecord
 from .cube_view import CubeView
 from .cubes.scale import ActivationScale, LegendScale, Quantity, grown
+from .ink.axes import Axes, Scale
 from .ink.maps import get_map
 from .ink.places import LABEL, MARGIN, TITLE, Places
 from .ink.sketch import Box, Sketch
@@ -28,6 +29,8 @@ from .ink.text import figure, loss_text, measure, rate_text, short
 from .ink.theme import Theme
 from .panels.drawer import cut
 from .screen.hud import fitted
+from .screen.inspector import draw_heading
+from .screen.inspector_page import Page
 from .screen.selection import Selection, parts_of, who
 from .screen.strip import LEGEND, marks_line, marks_on
 from .screen.touch import View, bracketed, outline_of
@@ -306,24 +309,12 @@ _SMALL = 500.0  # logical pixels of a picture that is low
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The places of one picture.
+    """The places of one picture."""
 
-    Attributes
-    ----------
-    wide : float
-        Of each column.
-    heads : tuple of Box
-        What is written above each.
-    legends : tuple of Box
-        That of the two and that of the difference; empty where there is no room.
-    scene : Box
-        Of the difference, which is the last; those of the two lie `wide` and twice `wide` left of it.
-    """
-
-    wide: float
-    heads: tuple[Box, ...]
-    legends: tuple[Box, ...]
-    scene: Box
+    wide: float  # of each column
+    heads: tuple[Box, ...]  # what is written above each
+    legends: tuple[Box, ...]  # that of the two and that of the difference; empty where there is no room
+    scene: Box  # of the difference, which is the last
 
     def column(self, x: float) -> int:
         """Which column a place from left to right is in."""
@@ -388,11 +379,9 @@ def both_rows(a: Frame, b: Frame) -> Frame:
 
 LEAST = 330.0
 """Width from which on there is room for one."""
-_WORDS = {"gradient": "gradient", "update": "last update"}
-_PARTS = {"weight": "values", "gradient": "gradient", "update": "update"}
+_PARTS = {"weight": ("value", "values"), "gradient": ("gradient", "gradient"), "update": ("last update", "update")}
 _ROW, _FIRST, _PAD, _STEP = 16.0, 17.0, 12.0, 88.0
 _CURVE_FROM = 70.0
-_DASH = 6.0, 4.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -408,96 +397,63 @@ class Chosen:
         return self.selection.main
 
 
-def card(
-    box: Box, theme: Theme, pair: RecordedPair, frame: Compared, subject: Subject, chosen: Chosen
-) -> Sketch:  # fmt: skip
+def card(box: Box, theme: Theme, pair: RecordedPair, frame: Compared, subject: Subject, chosen: Chosen) -> Sketch:
     """The card in a box; the words of the steps that are not those of the frame stand beside the letters."""
-    sketch, (x, y, wide, high) = Sketch(), box
+    x, y, wide, high = box
+    page, index = Page(x + _PAD, y, wide - 2 * _PAD, theme), chosen.index
+    sketch, known = page.sketch, [part for name, part in _PARTS.items() if not pair.lacks(name)]
     sketch.rect(x, y, wide, high, fill=theme.panel, stroke=theme.border, radius=6)
-    known = [name for name in _PARTS if not pair.lacks(name)]
-    rows = [*zip(_rows(pair, frame), (*frame.both, frame), strict=True)]
-    letters = max(measure(word, LABEL) for word, _ in rows) + 16
-    used = _PAD + letters + _STEP * len(known)
+    names = [name if one.step == frame.step else f"{name} at {one.step:,}"
+             for name, one in zip(NAMES, frame.both, strict=True)]  # fmt: skip
+    first = page.x + max(measure(word, LABEL) for word in (*names, pair.of)) + 16
+    used = first - x + _STEP * len(known)
     curve = wide - used - _PAD >= _CURVE_FROM and any(record is not None for record in chosen.records)
-    _title(sketch, (x + _PAD, y, (used if curve else wide) - 2 * _PAD, high), theme, subject, chosen.index)
-    for k, name in enumerate(known):
-        at = x + _PAD + letters + _STEP * k
-        sketch.text(at, y + _FIRST + _ROW, _WORDS.get(name, "value"), LABEL, theme.text3)
-        for line, (_, one) in enumerate(rows):
-            sketch.text(at, y + _FIRST + (line + 2) * _ROW, _number(one, name, chosen.index), LABEL, theme.text1)
-    for line, (word, _) in enumerate(rows):
-        sketch.text(x + _PAD, y + _FIRST + (line + 2) * _ROW, word, LABEL, theme.text2, bold=line < 2)
+    one = who(subject, index)
+    draw_heading(page, y + _FIRST, x + used - _PAD if curve else page.right, one.name, one.meaning)
+    for k, (word, _) in enumerate(known):
+        sketch.text(first + _STEP * k, y + _FIRST + _ROW, word, LABEL, theme.text3)
+    for line, (name, of) in enumerate(zip((*names, pair.of), (*frame.both, frame), strict=True)):
+        down = y + _FIRST + (line + 2) * _ROW
+        sketch.text(page.x, down, name, LABEL, theme.text2, bold=line < 2)
+        for k, (_, part) in enumerate(known):
+            numbers: Float = getattr(of, part)
+            there = of.known("weight" if part == "values" else part)[index]
+            text = figure(float(numbers[index])) if there else "none yet"
+            sketch.text(first + _STEP * k, down, text, LABEL, theme.text1)
     if curve:
         _curves(sketch, (x + used, y, wide - used - _PAD, high), theme, pair, frame, chosen)
     return sketch
 
 
-def _rows(pair: RecordedPair, frame: Compared) -> list[str]:
-    """What each line is of, with its step where that is not the one shown."""
-    of = [name if one.step == frame.step else f"{name} at {one.step:,}" for name, one in zip(NAMES, frame.both,
-                                                                                          strict=True)]  # fmt: skip
-    return [*of, pair.of]
-
-
-def _title(sketch: Sketch, box: Box, theme: Theme, subject: Subject, index: int) -> None:
-    x, y, wide, _ = box
-    known = who(subject, index)
-    name = known.name
-    while name and measure(name, TITLE, True) > wide:
-        name = f"{name.rstrip('…')[:-1]}…" if len(name) > 1 else ""
-    sketch.text(x, y + _FIRST, name, TITLE, theme.text1, bold=True)
-    at = measure(name, TITLE, True) + 12
-    if known.meaning and at + measure(known.meaning, LABEL) <= wide:
-        sketch.text(x + at, y + _FIRST, known.meaning, LABEL, theme.text2)
-
-
-def _number(frame: Frame, name: str, index: int) -> str:
-    """A number in words; none where the frame has none yet."""
-    if not frame.known(name)[index]:
-        return "none yet"
-    numbers: NDArray[np.floating] = getattr(frame, _PARTS[name])
-    return figure(float(numbers[index]))
-
-
 def _curves(sketch: Sketch, box: Box, theme: Theme, pair: RecordedPair, frame: Compared, chosen: Chosen) -> None:
     """Both values over the steps, a as a line and b dashed, with a disc where each stands."""
-    x, y, wide, high = box
-    first, last = pair.span
-    ways = [_way(record, first) for record in chosen.records]
-    every = np.concatenate([values[np.isfinite(values)] for _, values in ways])
+    (x, y, wide, high), (first, last), ways = box, pair.span, list[tuple[Float, Float]]()
+    for record in chosen.records:
+        at: Float = np.zeros(0) if record is None else np.minimum(record.steps, last).astype(float)
+        moved: Float = np.zeros(0) if record is None else record.values
+        there = (at >= first) & np.isfinite(moved)
+        ways.append((at[there], moved[there]))
+    every = np.concatenate([values for _, values in ways])
     if not len(every):
         return
     low, top = float(every.min()), float(every.max())
     low, top = (low, top) if top > low else (low - 0.5, top + 0.5)
-    ends = [short(top, signed=True), short(low, signed=True)]
+    ends = [short(end, signed=True) for end in (top, low)]
     left = x + max(measure(end, LABEL) for end in ends) + 8
     up, down = y + _FIRST + 8, y + high - 12
     title = f"value since step {first:,}"
     sketch.text(x + wide, y + _FIRST, title if measure(title, LABEL) <= wide else "value", LABEL, theme.text3,
                 anchor="right")  # fmt: skip
-    for end, at in zip(ends, (up + 5, down + 5), strict=True):
-        sketch.text(left - 8, at, end, LABEL, theme.text3, anchor="right")
-
-    def placed(step: NDArray[np.int64], value: NDArray[np.float64]) -> NDArray[np.float64]:
-        share = np.clip((step - first) / max(last - first, 1), 0.0, 1.0)
-        return np.column_stack([left + share * (x + wide - left), down - (down - up) * (value - low) / (top - low)])
-
-    for k, ((steps, values), one) in enumerate(zip(ways, frame.both, strict=True)):
-        colour, there = (theme.text1, theme.text2)[k], np.isfinite(values)
-        if there.sum() > 1:
-            sketch.polyline(placed(steps[there], values[there]), colour, 1.6, dash=_DASH if k else None)
-        now = np.array([float(one.values[chosen.index])])
-        if np.isfinite(now).all() and low <= now[0] <= top:
-            ((across, high_up),) = placed(np.array([one.step]), now)
-            sketch.disc(float(across), float(high_up), 3.5, fill=colour)
-
-
-def _way(record: WeightRecord | None, first: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Steps and values of a record from a step on."""
-    if record is None:
-        return np.zeros(0, np.int64), np.zeros(0)
-    since = record.steps >= first
-    return record.steps[since], record.values[since]
+    for end, level in zip(ends, (up + 5, down + 5), strict=True):
+        sketch.text(left - 8, level, end, LABEL, theme.text3, anchor="right")
+    axes = Axes((left, up, x + wide - left, down - up), Scale(first, max(last, first + 1)), Scale(low, top))
+    looks = (theme.text1, None), (theme.text2, _DASH)
+    for (steps, values), one, (colour, dash) in zip(ways, frame.both, looks, strict=True):
+        if len(steps) > 1:
+            sketch.polyline(axes.points(steps, values), colour, 1.6, dash=dash)
+        now = float(one.values[chosen.index])
+        if low <= now <= top:
+            sketch.disc(*axes.point(min(max(one.step, first), last), now), 3.5, fill=colour)
 
 
 def card_box(legends: Sequence[Box]) -> Box | None:

@@ -25,9 +25,15 @@ class CubeView:
     left = 0.0
 
     def __init__(
-        self, subject: Subject, theme: Theme, quantity: str | Quantity, cmap: str, *, fixed: str = "",
+        self,
+        subject: Subject,
+        theme: Theme,
+        quantity: str | Quantity,
+        cmap: str,
+        *,
+        fixed: str = "",
         activations: ActivationScale | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._subject, self._fixed, self._theme = subject, fixed, theme
         self.colouring = Coloring(subject.tensors, theme, quantity, fixed or cmap or None,
                                   lambda: subject.source.moments)  # fmt: skip
@@ -61,9 +67,7 @@ class CubeView:
         self.colouring.refit()
         self.activations.refit()
 
-    def update(
-        self, frame: Frame, seconds: float | None, sizing: Sizing, whole: Float | None, rows: Frame
-    ) -> bool:  # fmt: skip
+    def update(self, frame: Frame, seconds: float | None, sizing: Sizing, whole: Float | None, rows: Frame) -> bool:
         """Take over a frame; `whole` are numbers and `rows` a frame whose ranges its numbers and rows have.
 
         Returns whether looks given by hand changed.

@@ -36,20 +36,8 @@ def words_of(
 ) -> str:  # fmt: skip
     """What stands in place of a picture: ``"rgb, step 300, loss 0.0123: 15 numbers as cubes"``.
 
-    Parameters
-    ----------
-    name : str
-        Of what is shown.
-    frame : Frame
-        The moment.
-    counted : bool
-        Whether there are steps.
-    shows : str
-        What the cubes show, in the words of the picture.
-    told : Told, optional
-        The micro-step that is shown after that moment.
-    which : str
-        Which loss a step has, where elsewhere that of all samples is told: :attr:`Subject.step_loss`.
+    `told` is the micro-step that is shown after that moment; `which` says which loss a step has, where elsewhere that
+    of all samples is told.
     """
     count = len(frame.values)
     cubes = "1 number as a cube" if count == 1 else f"{count:,} numbers as cubes"

@@ -76,7 +76,8 @@ def apart(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
 def assert_readable(sketches: Iterable[Sketch], size: tuple[float, float]) -> None:
     """No text is small, cut, or lies over another or an image."""
     sketches, seen = list(sketches), list[tuple[str, tuple[float, ...]]]()
-    pictures = [(x, y, x + w, y + h) for sketch in sketches for x, y, w, h in (image.rect for image in sketch.images)]
+    rects = [image.rect for sketch in sketches for image in sketch.images]
+    pictures = [(x, y, x + w, y + h) for x, y, w, h in rects]
     for item in (item for sketch in sketches for item in sketch.texts):
         box = left, top, right, bottom = box_of(item)
         assert item.size >= 13, item.text

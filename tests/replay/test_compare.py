@@ -12,6 +12,7 @@ from scalarviz.view.comparison import card_box
 
 pytestmark = pytest.mark.gl
 SIZES = [(1280, 720), (640, 360)]
+SHORT = {"steps": 12, "every": 5}
 ONE, WIDE = "no bias", "mlp"
 """Networks: of the second one there are rows of activations."""
 
@@ -25,13 +26,9 @@ def pair(record):
         a = record(network, kept=kept, name="a")[1]
         if same:
             return a.compare(a)
-        return a.compare(record(network, kept=kept, name="b", weights=2, **short_of(short))[1])
+        return a.compare(record(network, kept=kept, name="b", weights=2, **(SHORT if short else {}))[1])
 
     return made
-
-
-def short_of(short):
-    return {"steps": 12, "every": 5} if short else {}
 
 
 @pytest.fixture

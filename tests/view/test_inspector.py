@@ -1,9 +1,10 @@
-"""The inspector says the truth: names, terms of the gradient, the coming step; numbers add up as they are printed."""
+"""The inspector says the truth: names, terms of the gradient, the coming step, and printed numbers add up."""
 
 from __future__ import annotations
 
 import re
 from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -123,7 +124,8 @@ def test_the_gradient_of_a_sample_is_the_numeric_one_and_the_mean_of_all_that_of
         assert gradient[index] == pytest.approx((up - down) / 2e-5, abs=1e-8)
     with scene_of(5, batch=128).run as whole:
         frame, terms = whole.frame(), SampleGradient(whole._forward)
-        each = [terms.gradient(x, y, frame.values - frame.update) for x, y in zip(*whole.samples(), strict=True)]
+        at, samples = frame.values - frame.update, zip(*whole.samples(), strict=True)
+        each = [terms.gradient(x, y, at) for x, y in samples]
         assert np.allclose(np.mean(each, 0), frame.gradient, rtol=1e-9, atol=1e-12)
 
 
@@ -192,10 +194,12 @@ def account(products, divisor, x=0.5):
     sizes = np.where(np.isnan(products), np.inf, np.abs(products))
     terms = tuple(Term(int(k), products[k] / x, x) for k in np.argsort(-sizes, kind="stable")[:LISTED])
     total = float(np.sum(products))
-    return Account(Update(0, 1.0, 1.0, total / divisor), 3, 0, False, terms, len(products), total, divisor, (), "SGD")
+    update = Update(0, 1.0, 1.0, total / divisor)
+    return Account(update, 3, 0, False, terms, len(products), total, divisor, (), "SGD")
 
 
-numbers = st.tuples(st.floats(1e-12, 1e6), st.booleans()).map(lambda n: float(f"{n[0]:.6g}") * (1 if n[1] else -1))
+sizes = st.floats(1e-12, 1e6).map(lambda size: float(f"{size:.6g}"))
+numbers = sizes | sizes.map(lambda size: -size)
 
 
 @given(st.lists(numbers, min_size=1, max_size=40), st.booleans(), st.integers(1, LISTED))
@@ -281,7 +285,7 @@ def test_the_columns_text_is_the_account(kind):
             assert weight_name(run.tensors, index) in texts
             listed = int(next(t for t in texts if t.endswith(" largest of 64 terms")).split()[2])
             at, end = texts.index(f"step 4: {listed} largest of 64 terms"), texts.index(f"{64 - listed} more")
-            terms = [exact(t) for t in texts[at:end] if re.fullmatch(rf"[+{MINUS}]?[\d.]+", t) and t[0] in "+" + MINUS]
+            terms = [exact(t) for t in texts[at:end] if re.fullmatch(rf"[+{MINUS}][\d.]+", t)]
             rest, total = exact(texts[end + 1]), exact(texts[texts.index("sum") + 1])
             assert sum(terms if len(terms) == listed else terms[1::2]) + rest == total
             gradient = texts[texts.index("÷ 64 = gradient") + 1]
@@ -342,3 +346,14 @@ def test_a_history_holds_its_ends_stays_small_and_goes_back():
     for value in (1.0, 1.0, 2.0, 3.0):
         first.add(0, value)
     assert (first.steps, first.values) == ([0, 0], [1.0, 3.0])  # edits before the first step are seen
+
+
+def test_what_was_recorded_is_shown_up_to_what_was_seen_since(scene):
+    inspector, frame = inspected(scene, 0)  # at step 3
+    scene.run.step(1)
+    inspector.follow(scene.run.frame())
+    inspector.record = (9, 9, 9), SimpleNamespace(steps=np.arange(9), values=np.arange(9.0))
+    moved = inspector.moved(scene.run.frame())
+    assert moved.steps.tolist() == [0, 1, 2, 3, 4]
+    assert moved.values.tolist() == [0, 1, 2, frame.values[0], scene.run.values[0]]
+    assert (moved.step, moved.value, moved.since) == (4, scene.run.values[0], "since step 0")

@@ -54,8 +54,13 @@ def expected(name, frame):
     if name == "update/value":
         ratio = np.abs(frame.update.astype(float)) / np.abs(frame.values.astype(float))
         return np.clip((np.log10(ratio) + 6) / 6, 0, 1)
-    numbers = {"weight": frame.values, "gradient": frame.gradient, "|gradient|": np.abs(frame.gradient),
-               "update": frame.update, **frame.state}[name].astype(float)  # fmt: skip
+    numbers = {
+        "weight": frame.values,
+        "gradient": frame.gradient,
+        "|gradient|": np.abs(frame.gradient),
+        "update": frame.update,
+        **frame.state,
+    }[name].astype(float)
     v = extent(numbers)
     if name in MAGNITUDES:
         return np.clip(1 + np.log10(numbers / v) / MAGNITUDES[name], 0, 1)
@@ -108,13 +113,17 @@ def own(quantity):
     return render(w, (320, 200), quantity=quantity)
 
 
-@refusals({
-    **{f"{name!r}": (shown(momentum, name), UnknownNameError, "|gradient|, update, update/value, momentum_buffer")
-       for name in ("exp_avg", "v", "")},
-    **{f"{name!r}": (shown(momentum, name), TypeMismatchError, "") for name in (3, None)},
-    "of plain descent": (shown(plain, "exp_avg"), UnknownNameError, "keeps no others"),
-    "of numbers of one's own": (lambda: own("exp_avg"), UnknownNameError, "keeps no others"),
-})  # fmt: skip
+@refusals(
+    {
+        **{
+            f"{name!r}": (shown(momentum, name), UnknownNameError, "|gradient|, update, update/value, momentum_buffer")
+            for name in ("exp_avg", "v", "")
+        },
+        **{f"{name!r}": (shown(momentum, name), TypeMismatchError, "") for name in (3, None)},
+        "of plain descent": (shown(plain, "exp_avg"), UnknownNameError, "keeps no others"),
+        "of numbers of one's own": (lambda: own("exp_avg"), UnknownNameError, "keeps no others"),
+    }
+)
 def test_a_name_that_there_is_not_says_which_there_are(refusal):
     assert own("|gradient|").shape == (200, 320, 3)
     refusal.check()

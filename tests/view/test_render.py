@@ -23,7 +23,7 @@ from scalarviz.view.ink.text import loss_text
 from scalarviz.view.ink.theme import DARK, rgb
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.out.vector import svg_of_bench
-from scalarviz.view.shown.subject import arrays_subject
+from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
@@ -67,7 +67,8 @@ def test_a_trained_run_shows_its_curve_and_arrays_keep_their_numbers_in_order():
     column = np.s_[:, 952:]
     assert (before[column] != sv.render(run)[column]).any(axis=2).mean() > 0.001
     arrays = {"x": rng.normal(size=(2, 3)), "y.bias": rng.normal(size=4)}
-    subject, frame = arrays_subject(arrays)
+    subject = subject_of(arrays)
+    frame = subject.frame()
     assert all(np.array_equal(tensor.of(frame.values), arrays[tensor.name]) for tensor in subject.tensors)
     assert [t.role for t in subject.tensors] == ["weight", "bias"]
     picture = sv.render({"a": np.ones((3, 3))}, (320, 240), theme="light", supersample=2)

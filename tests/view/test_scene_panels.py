@@ -35,8 +35,7 @@ from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.panels import registry
 from scalarviz.view.panels.image import LARGEST, as_pixels
 from scalarviz.view.panels.pace import SETTLE, Pace
-from scalarviz.view.shown.source import ArraysSource
-from scalarviz.view.shown.subject import Subject, scene_subject
+from scalarviz.view.shown.subject import Subject, scene_subject, subject_of
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
 from scalarviz.view.workbench import Workbench
@@ -673,11 +672,11 @@ def test_a_subclass_is_drawn_as_its_base_unless_it_has_its_own(run):
 def test_what_a_source_cannot_do_is_a_sentence_in_the_panels_place():
     grid = RNG.random((5, 3))
     panels = (Pictures(PIXELS / 255, PIXELS / 255), ColourCube(grid, grid), Image("mine", lambda m: m.predict(grid)))
-    bench = bench_of(Subject(ArraysSource({"a": np.eye(3)}), panels=panels))
+    bench = bench_of(Subject(subject_of(sv.Weight(1.0)).source, panels=panels))
     said = words(bench)
-    assert "pictures: an array cannot predict" in said
-    assert "colours: an array cannot predict" in said
-    assert "an array cannot predict; try a Run or a Scene" in said
+    assert "pictures: a weight cannot predict" in said
+    assert "colours: a weight cannot predict" in said
+    assert "a weight cannot predict; try a Run or a Scene" in said
     assert bench.side.gestures == (("Drag", "the colour cube: turn it"),)  # no click chooses a sample: there is none
 
 

@@ -12,11 +12,11 @@ from scalarviz.errors import FileFormatError, InputError
 from scalarviz.io import save_tensors
 from scalarviz.run.panels import Histogram
 from scalarviz.run.questions.ranges import extent
+from scalarviz.run.sources.watched import Watched
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.histogram import BINS, counted
 from scalarviz.view.show import bench_of
-from scalarviz.view.shown.source import ArraysSource
 from scalarviz.view.shown.subject import Subject
 from scalarviz.view.walls.stored import MOST_NUMBERS, stored_numbers, stored_subject
 from scalarviz.view.watch.mirror import Mirror
@@ -191,9 +191,11 @@ def test_the_histogram_is_of_what_the_pointer_is_over(net, arrays):
 
 def test_numbers_that_stay_look_as_those_that_may_change(net):
     """What is known of numbers that nobody can change is kept from frame to frame; nobody sees that."""
+    stays = stored_subject([net])
+    changes = Subject(Watched(stored_numbers(net)), panels=(Histogram(),))
     pictures = []
     with offscreen():
-        for subject in (stored_subject([net]), Subject(ArraysSource(stored_numbers(net)), panels=(Histogram(),))):
+        for subject in (stays, changes):
             view = Mirror(subject, SIZE, bench=bench_of(subject, SIZE))
             view.tick(0.1)
             pictures.append([offscreen().render(view.bench.draw, SIZE)])

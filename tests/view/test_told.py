@@ -15,18 +15,26 @@ from kit.runs import make_run
 from scalarviz import nn
 from scalarviz.errors import InputError, StateError, TypeMismatchError
 from scalarviz.run.edits import SetOptimizer, SetWeights
-from scalarviz.view.shown.source import LIMIT, Told
+from scalarviz.view.shown.source import LIMIT
 from scalarviz.view.shown.subject import subject_of
 
 
+def followed(count=1):
+    """Weights of a loop of one's own, and the source that follows them."""
+    weights = [sv.Weight(0.0) for _ in range(count)]
+    return weights, subject_of(weights).source
+
+
 def frame(told, values):
-    flags = np.zeros(len(values), bool)
-    return told.frame(np.array(values), np.zeros(len(values)), flags, flags)
+    weights, source = told
+    for weight, value in zip(weights, values, strict=True):
+        weight.data = value
+    return source.frame()
 
 
 @given(st.lists(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3), min_size=1, max_size=12))
 def test_a_step_is_a_change_and_the_update_is_the_difference_to_the_values_before(path):
-    told, steps, before, last = Told(), 0, None, np.zeros(3)
+    told, steps, before, last = followed(3), 0, None, np.zeros(3)
     for values in path:
         if before is not None and values != before:
             steps, last = steps + 1, np.array(values) - np.array(before)
@@ -36,7 +44,7 @@ def test_a_step_is_a_change_and_the_update_is_the_difference_to_the_values_befor
 
 
 def test_values_that_stay_nan_are_no_steps():
-    told = Told()
+    told = followed(2)
     assert [frame(told, [math.nan, 1.0]).step for _ in range(3)] == [0, 0, 0]
 
 
@@ -57,11 +65,12 @@ def test_weights_can_be_set_by_hand_which_is_no_step_and_nothing_else():
 
 
 def test_what_the_loop_says_is_the_curve_which_is_thinned_and_keeps_its_end():
-    told = Told()
+    _, told = followed()
     for step, loss in ((1, 4.0), (2, 3.0), (5, 1.0)):
         told.tell(step=step, loss=loss, lr=0.1)
     assert (told.curve.step.tolist(), told.curve.loss.tolist()) == ([1, 2, 5], [4.0, 3.0, 1.0])
-    assert (told.step, told.loss, told.lr) == (5, 1.0, 0.1)
+    seen = told.frame()
+    assert (seen.step, seen.loss, seen.lr) == (5, 1.0, 0.1)
     told.tell(step=2, loss=2.0)  # it began again
     assert (told.curve.step.tolist(), told.curve.loss.tolist()) == ([1, 2], [4.0, 2.0])
     for step in range(1, LIMIT + 500):
@@ -74,9 +83,9 @@ def test_what_the_loop_says_is_the_curve_which_is_thinned_and_keeps_its_end():
 
 @pytest.mark.parametrize("loss", [0.25, 1, np.float32(0.25), np.array(0.25), sv.Value(0.25)])
 def test_any_one_number_is_a_loss(loss):
-    told = Told()
+    _, told = followed()
     told.tell(step=1, loss=loss)
-    assert told.loss == told.curve.loss[-1] == float(loss)
+    assert told.frame().loss == told.curve.loss[-1] == float(loss)
 
 
 @pytest.mark.parametrize(("told", "error"), [

@@ -31,8 +31,19 @@ from scalarviz.view.notes.layer import loss_line
 from scalarviz.view.shown.subject import Sample
 from scalarviz.view.workbench import Workbench
 
-SIZES = [(1280, 720), (1920, 1080), (640, 360), (720, 720), (1080, 1080), (720, 1280), (960, 540), (400, 400),
-         (160, 160), (2000, 500), (300, 1000)]  # fmt: skip
+SIZES = [
+    (1280, 720),
+    (1920, 1080),
+    (640, 360),
+    (720, 720),
+    (1080, 1080),
+    (720, 1280),
+    (960, 540),
+    (400, 400),
+    (160, 160),
+    (2000, 500),
+    (300, 1000),
+]
 KINDS = {"single": (), "deep": (16, 16)}
 
 
@@ -211,8 +222,11 @@ def test_unknown_names_are_refused(single):
 @pytest.mark.parametrize("size", [(640, 360), (720, 1280)])
 def test_the_legends_of_a_narrow_picture_are_no_wider_than_they_need(scene, size):
     bench = bench_of(scene, size)
-    bars = [image.rect[2] for sketch in bench.strip.sketches(bench.places.strip, bench.subject.frame())
-            for image in sketch.images]  # fmt: skip
+    bars = [
+        image.rect[2]
+        for sketch in bench.strip.sketches(bench.places.strip, bench.subject.frame())
+        for image in sketch.images
+    ]
     assert bars[-1] == 290.0  # the note beside the title still has room
     assert sum(bars) <= 290.0 + 220.0
 
@@ -259,7 +273,8 @@ def test_swatches_have_the_samples_colours(deep):
 
 @pytest.mark.gl
 def test_twice_the_resolution_is_the_same_picture(single):
-    large, small = (picture_of(bench_of(single, supersample=k)).reshape(90, 8 * k, 160, 8 * k, 3).mean(axis=(1, 3))
-                    for k in (1, 2))  # fmt: skip
+    large, small = (
+        picture_of(bench_of(single, supersample=k)).reshape(90, 8 * k, 160, 8 * k, 3).mean(axis=(1, 3)) for k in (1, 2)
+    )
     assert np.abs(small - large).mean() < 2
     assert (np.abs(small - large).max(axis=2) < 25).mean() > 0.97

@@ -12,7 +12,7 @@ from ...run.source import Can
 from ...run.travel import WeightRecord
 from ..ink.overlay import wrapped
 from ..ink.places import LABEL, TITLE
-from ..ink.sketch import Box, Does, Sketch, Spot, spot_at
+from ..ink.sketch import Box, Does, Sketch, Spot
 from ..ink.text import figure, measure
 from ..ink.theme import Theme
 from ..ink.widgets import Entry
@@ -145,10 +145,6 @@ class Inspector:
         """Where its gradient comes from and what the last step did with it; as much as is true."""
         return self._explanation.lines(frame) if self.single else ()
 
-    def spot_at(self, point: tuple[float, float]) -> Spot | None:
-        """What a click at a point does."""
-        return spot_at(self.spots, point)
-
     @property
     def wanted(self) -> float:
         """Height that it would fill in the column (logical pixels)."""
@@ -261,7 +257,7 @@ class Inspector:
         title = f"value {moved.since}" if curve and moved.since else ""
         first, words, numbers, below, line = _TIGHT if len(explanation) > 1 and height >= HIGH else _LOOSE
         page.sketch.text(page.right, y + first, title, LABEL, theme.text3, anchor="right")
-        _heading(page, y + first, page.right - measure(title, LABEL) - 12, self.who.name, self.who.meaning)
+        draw_heading(page, y + first, page.right - measure(title, LABEL) - 12, self.who.name, self.who.meaning)
         page.y = y + first + words
         if height >= LOW:
             wide = (x + 330 if curve else page.right) - page.x
@@ -319,7 +315,7 @@ class Inspector:
 
     def _draw_several_low(self, page: Page, frame: Frame, _: Lines, box: Box) -> None:
         """A line each for values and gradients."""
-        _heading(page, page.y + 26, page.right, self.selection.words, self._count)
+        draw_heading(page, page.y + 26, page.right, self.selection.words, self._count)
         page.y += 48
         for name, numbers, older in self._sums(frame)[: 3 if box[3] >= HIGH else 2]:
             parts = [f"{word} {figure(n)}" for word, n in zip(_SUMS, numbers, strict=True)]
@@ -334,7 +330,7 @@ class Inspector:
             self.entry.draw(page.sketch, (box[0] + box[2] - 156, box[1] + 8, 140, 22), page.theme)
 
 
-def _heading(page: Page, y: float, right: float, name: str, meaning: str) -> None:
+def draw_heading(page: Page, y: float, right: float, name: str, meaning: str) -> None:
     """Name and meaning on one line, as far as they fit."""
     x = page.x + measure(name, TITLE, True)
     if x <= right:

@@ -19,15 +19,7 @@ from ..shown.subject import Subject
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a flat index is.
-
-    Attributes
-    ----------
-    name : str
-        ``0.weight[2][0]``.
-    meaning : str
-        ``from r to b``.
-    """
+    """The name of a number, ``0.weight[2][0]``, and what it stands between, ``from r to b``."""
 
     name: str
     meaning: str
@@ -101,24 +93,12 @@ def _row(stages: Sequence[Stage], stage: Stage) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Weights that are selected: one, or several.
+    """Weights that are selected: one, or several."""
 
-    Attributes
-    ----------
-    main : int
-        Flat index of the weight that was touched last; it is selected.
-    spans : tuple of (int, int)
-        First and count of each run of neighbours, in order, with gaps between them.
-    words : str
-        ``"row 2 of 0.weight"``, ``"3 weights"``.
-    kind : str
-        Which part of the outline they are (``"row"``); empty: they were picked one by one.
-    """
-
-    main: int
-    spans: Spans
-    words: str
-    kind: str = ""
+    main: int  # flat index of the weight that was touched last; it is selected
+    spans: Spans  # first and count of each run of neighbours, in order, with gaps between them
+    words: str  # "row 2 of 0.weight", "3 weights"
+    kind: str = ""  # which part of the outline they are, "row"; empty: they were picked one by one
 
     @property
     def count(self) -> int:
@@ -180,21 +160,11 @@ def joined(spans: list[tuple[int, int]]) -> Spans:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One entry of the outline.
+    """One entry of the outline."""
 
-    Attributes
-    ----------
-    kind : {"network", "layer", "tensor", "neuron", "row", "column", "weight"}
-    short : str
-        What the outline prints (``"row 2"``).
-    words : str
-        What an edit says (``"row 2 of 0.weight"``).
-    spans : tuple of (int, int)
-    """
-
-    kind: str
-    short: str
-    words: str
+    kind: str  # network, layer, tensor, neuron, row, column or weight
+    short: str  # what the outline prints: "row 2"
+    words: str  # what an edit says: "row 2 of 0.weight"
     spans: Spans
 
     def selected(self, main: int) -> Selection:

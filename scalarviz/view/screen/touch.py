@@ -16,7 +16,7 @@ from ..cubes.picking import Shares
 from ..cubes.scale import Quantity
 from ..ink.overlay import banner, help_panel, pointer_label, pressed_key
 from ..ink.places import COLUMN, GAP, Places
-from ..ink.sketch import Box, Does, Kept, Sketch, Spot, holds, meet
+from ..ink.sketch import Box, Does, Kept, Sketch, Spot, holds, meet, spot_at
 from ..ink.text import figure
 from ..ink.theme import Theme
 from ..notes.notices import own_labels
@@ -42,15 +42,6 @@ def column_of(places: Places) -> Box | None:
         return None
     top, bottom = min(box[1] for box in boxes), max(box[1] + box[3] for box in boxes)
     return boxes[0][0], top, COLUMN, bottom - top
-
-
-def inspector_column(places: Places, wanted: float) -> Box | None:
-    """The upper part of the column, `wanted` high; the whole where what is left would hold no panel."""
-    column = column_of(places)
-    if column is None:
-        return None
-    x, y, width, height = column
-    return x, y, width, min(wanted, height)
 
 
 def uncovered(places: Places, box: Box | None) -> dict[str, Box]:
@@ -80,28 +71,7 @@ _BOTH_FROM = 420.0  # least height (logical pixels) with room for trouble and ne
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the picture looks like when the sketches are made.
-
-    Attributes
-    ----------
-    layout, camera, project
-        Where the cubes are.
-    places : Places
-        The boxes of the picture.
-    theme : Theme
-    quantity : Quantity
-        What the cubes show.
-    panels : bool
-        Whether panels are shown at all.
-    picked : callable
-        What is drawn at a point (logical pixels).
-    shares : callable or None
-        How large a cube is beside the largest, by plate and element; None: all are.
-    own : mapping of int to OwnLook
-        Looks given by hand, by flat index.
-    around : sequence of Sketch
-        What is written already, on which their labels should not stand.
-    """
+    """What the picture looks like when the sketches are made."""
 
     layout: Layout
     camera: Camera
@@ -109,11 +79,11 @@ class View:
     places: Places
     theme: Theme
     quantity: Quantity
-    panels: bool
-    picked: Picked
-    shares: Shares | None = None
-    own: Mapping[int, OwnLook] = field(default_factory=dict)
-    around: Sequence[Sketch] = ()
+    panels: bool  # whether panels are shown at all
+    picked: Picked  # what is drawn at a point (logical pixels)
+    shares: Shares | None = None  # how large a cube is beside the largest, by plate and element; None: all are
+    own: Mapping[int, OwnLook] = field(default_factory=dict)  # looks given by hand, by flat index
+    around: Sequence[Sketch] = ()  # what is written already, on which their labels should not stand
 
     def share(self, plate: Plate, index: int) -> float:
         """How large the cube of the flat weight `index` is beside the largest; one that is not drawn as if it were."""
@@ -121,49 +91,24 @@ class View:
 
 
 class Touch:
-    """The state of pointer and keys of one workbench.
-
-    Attributes
-    ----------
-    hovered : int or None
-        Flat index of the weight under the pointer.
-    on_number : bool
-        Whether the pointer is over the inspector's value, which can be dragged.
-    pointer : (float, float)
-        Logical pixels.
-    over : Does or None
-        What a click at the pointer would do in the inspector.
-    inspector : Inspector or None
-        Of the selected weight or weights.
-    asks : bool
-        Whether somebody opens the coming step for the inspector, which says more than a line about the last one.
-    column_taken : bool
-        Whether something else stands in the side column: the inspector stands below the cubes then.
-    message, notice : str
-        What went wrong; what happened that is no trouble.
-    pressed : (str, str) or None
-        A key that was pressed just now and what it does, for a hall to see.
-    help : int
-        Which page of them is shown; 0 for none.
-    table : tuple of (str, str)
-        Keys and gestures, and what they do: the list that help shows.
-    says : callable or None
-        ``says(index, frame)``: the value and further lines beside the pointer, where they are others than its number.
-    """
+    """The state of pointer and keys of one workbench."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
-        self.hovered: int | None = None
-        self.on_number = False
-        self.pointer = (0.0, 0.0)
-        self.over: Does | None = None
+        self.hovered: int | None = None  # flat index of the weight under the pointer
+        self.on_number = False  # whether the pointer is over the inspector's value, which can be dragged
+        self.pointer = (0.0, 0.0)  # logical pixels
+        self.over: Does | None = None  # what a click at the pointer would do in the inspector
         self.inspector: Inspector | None = None
-        self.asks = self._in_column = self.column_taken = False
-        self.message = self.notice = ""
+        self.asks = False  # whether somebody opens the coming step for the inspector
+        self.column_taken = False  # whether something else stands in the side column
+        self._in_column = False
+        self.message = self.notice = ""  # what went wrong; what happened that is no trouble
         self._alarm: Sketch | None = None  # what says the message, where that is said
-        self.pressed: tuple[str, str] | None = None
-        self.help = 0
-        self.table: tuple[tuple[str, str], ...] = ()
+        self.pressed: tuple[str, str] | None = None  # a key pressed just now and what it does, for a hall to see
+        self.help = 0  # which page of the list of keys is shown; 0 for none
+        self.table: tuple[tuple[str, str], ...] = ()  # that list: keys and gestures, and what they do
+        # the value and further lines beside the pointer, where they are others than the number of a cube
         self.says: Callable[[int, Frame], tuple[str, list[str]]] | None = None
         self._explanation: Lines = ()
         self._written: Frame | None = None  # what the words and numbers are about
@@ -199,7 +144,7 @@ class Touch:
 
     def spot_at(self, point: tuple[float, float]) -> Spot | None:
         """What a click at a point of the inspector does."""
-        return None if self.inspector is None else self.inspector.spot_at(point)
+        return None if self.inspector is None else spot_at(self.inspector.spots, point)
 
     def select(self, selection: Selection | int | None, frame: Frame | None) -> bool:
         """Look into another weight or several, or none; returns whether that is something else than before."""
@@ -276,9 +221,12 @@ class Touch:
     def column(self, places: Places) -> Box | None:
         """Where in the side column the inspector stands; None where nothing is selected or there is no column."""
         free = self.inspector is not None and not self.column_taken
-        found = inspector_column(places, self.inspector.wanted) if free and self.inspector is not None else None
+        found = column_of(places) if free else None
         self._in_column = found is not None
-        return found
+        if found is None or self.inspector is None:
+            return None
+        x, y, width, height = found
+        return x, y, width, min(self.inspector.wanted, height)
 
     def below(self, places: Places) -> bool:
         """Whether something is selected whose inspector stands below the cubes."""

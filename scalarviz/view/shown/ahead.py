@@ -13,26 +13,14 @@ from ...run.sources.played import Rehearsal
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ahead:
-    """The coming steps of a run, as they will be while nobody changes anything.
+    """The coming steps of a run, as they will be while nobody changes anything."""
 
-    Attributes
-    ----------
-    step, last : int
-        Where the run stands, and where the steps end.
-    low, high : float
-        The least and the largest loss on the way.
-    loss : float
-        Of the first of them: the loss of the numbers as they are before it.
-    values : ndarray, shape (P,)
-        Those numbers.
-    """
-
-    step: int
-    last: int
-    low: float
+    step: int  # where the run stands
+    last: int  # where the steps end
+    low: float  # the least and the largest loss on the way
     high: float
-    loss: float
-    values: NDArray[np.floating]
+    loss: float  # of the first of them: the loss of the numbers as they are before it
+    values: NDArray[np.floating]  # those numbers (P,)
 
     @classmethod
     def of(cls, rehearsal: Rehearsal, frame: Frame) -> Ahead | None:

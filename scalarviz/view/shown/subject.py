@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,7 +29,7 @@ from ...run.sources.recording.contents import Picture
 from ...run.sources.recording.recorded import Recorded
 from ...run.sources.watched import Watched
 from ...run.sources.watched_arrays import can_be_read
-from .source import ArraysSource, WeightsSource
+from .source import WeightsSource
 
 ALLOWED = "a Scene, a Run, a Module, Weights (one or a list), a torch.nn.Module, or named arrays (nested dicts, lists)"
 LOOP_CURVE = LossCurve(label="as the loop says")
@@ -39,25 +39,13 @@ Float = NDArray[np.floating]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The one sample whose way is drawn: its names, its target and whether its numbers are colours.
-
-    Attributes
-    ----------
-    inputs, outputs : tuple of str
-        A name for each.
-    target : ndarray or None
-        Shape (n_targets,): what the loss takes.
-    colours : bool
-        Whether three inputs and three outputs are to be shown as swatches.
-    sheet : bool
-        Whether the inputs are a picture, 0 paper and 1 ink.
-    """
+    """The one sample whose way is drawn: its names, its target and whether its numbers are colours."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    target: NDArray[np.floating] | None = None
-    colours: bool = False
-    sheet: bool = False
+    target: NDArray[np.floating] | None = None  # (n_targets,): what the loss takes
+    colours: bool = False  # whether three inputs and three outputs are to be shown as swatches
+    sheet: bool = False  # whether the inputs are a picture, 0 paper and 1 ink
 
     @property
     def unknown(self) -> bool:
@@ -90,39 +78,17 @@ NOTHING = Sample((), ())
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subject:
-    """Everything that stays the same while a picture changes.
-
-    Attributes
-    ----------
-    source : Source
-        Where the numbers come from.
-    probe : ndarray or None
-        The sample whose way is drawn; a hand may change it in place.
-    sample : Sample
-        Its names and target.
-    panels : tuple of Panel
-        What stands beside the cubes.
-    given : ndarray or None
-        The probe as the scene gave it: a hand may have changed `probe` since.
-    plan : Plan or None
-        Where the scene wants its tensors.
-    whole_loss : bool
-        Whether the loss that is told is that of all samples, at the numbers shown.
-    table : callable or None
-        How it learns a table that is pasted or dropped; see :class:`~scalarviz.run.scene.scene.Scene`.
-    of_data : bool
-        Whether nobody gave the sample: it is one of the data.
-    """
+    """Everything that stays the same while a picture changes."""
 
     source: Source
-    probe: Float | None = None
+    probe: Float | None = None  # the sample whose way is drawn; a hand may change it in place
     sample: Sample = NOTHING
     panels: tuple[Panel, ...] = ()
-    given: Float | None = None
+    given: Float | None = None  # the probe as the scene gave it: a hand may have changed `probe` since
     plan: Plan | None = None
-    whole_loss: bool = False
-    table: Callable[[CsvTable], Edit] | None = None
-    of_data: bool = False
+    whole_loss: bool = False  # whether the loss that is told is that of all samples, at the numbers shown
+    table: Callable[[CsvTable], Edit] | None = None  # how it learns a table that is pasted or dropped
+    of_data: bool = False  # whether nobody gave the sample: it is one of the data
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -189,13 +155,7 @@ class Subject:
         return Moment(frame, self.source).whole_loss() if self.whole_loss and self.source.can.predict else None
 
     def choose(self, sample: ArrayLike, target: ArrayLike | None = None) -> None:
-        """Draw the way of another sample from now on.
-
-        Parameters
-        ----------
-        sample : array_like, shape (n_inputs,)
-        target : array_like, shape (n_targets,), optional
-            What it should become; None: nobody knows.
+        """Draw the way of another sample from now on; without a `target` nobody knows what it should become.
 
         Raises
         ------
@@ -325,12 +285,6 @@ def _recorded_panels(source: RecordedSource) -> Iterator[RecordedPictures]:
 
 def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:
     return given if len(given) == count else tuple(f"{letter}{k}" for k in range(count))
-
-
-def arrays_subject(arrays: Mapping[str, ArrayLike]) -> tuple[Subject, Frame]:
-    """The subject of named arrays, and a frame that shows them as they are now; errors as of `subject_of`."""
-    subject = Subject(ArraysSource(arrays))
-    return subject, subject.frame()
 
 
 def _ours(x: object) -> bool:
