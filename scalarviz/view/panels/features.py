@@ -12,7 +12,7 @@ from ...run.source import Moment
 from ..ink.maps import signed_shades
 from ..ink.overlay import pointer_label
 from ..ink.places import LABEL, MARGIN
-from ..ink.sketch import Box, Kept, Sketch, holds, rgba
+from ..ink.sketch import Kept, Sketch, Spot, rgba, spot_at
 from ..ink.text import measure
 from ..ink.theme import rgb
 from ..ink.widgets import HIGH, WIDE, knob
@@ -20,7 +20,7 @@ from ..space.chain import chain_of
 from ..space.plate import Plate
 from .drawer import Drawer, Ground, Point, Setting, cut
 from .neuron_card import rows_of
-from .plane_work import PlaneWork, tile_cells, tiled
+from .plane_work import middles, tile_cells, tiled
 
 CELLS = 24
 PITCH, SIDE = 60.0, 46.0
@@ -34,25 +34,19 @@ _LEVEL = 48.0  # pixels before a row of cubes in which its line is level
 
 
 class FeaturesDrawer(Drawer[Features]):
-    """One line a feature.
-
-    Attributes
-    ----------
-    boxes : dict of int to Box
-        Where each can be clicked.
-    """
+    """One line a feature."""
 
     name = "features"
     needs = ("predict",)
 
     def __init__(self, panel: Features, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self.boxes: dict[int, Box] = {}
+        self.spots: list[Spot] = []  # where each can be clicked
         self.gestures = (("Click", "a feature: the network gets it, or no more"),) if panel.change else ()
         self._on: tuple[bool, ...] = ()
         self._rows: list[int | None] = []
         self._values: NDArray[np.floating] | None = None
-        self._pixels: tuple[object, NDArray[np.uint8]] | None = None
+        self._pixels = Kept[NDArray[np.uint8]]()
         self._drawn = Kept[Sequence[Sketch]]()
 
     def beside_cubes(self, width: float, height: float) -> float:
@@ -68,9 +62,8 @@ class FeaturesDrawer(Drawer[Features]):
             on = tuple(bool(flag) for flag in self.panel.on(moment))
             rows = rows_of(self.panel, moment)
             if self._values is None:
-                points = PlaneWork(self.panel.across, self.panel.up, self.panel.values, CELLS, live=False).points
-                values = np.asarray(self.panel.values(points), float).reshape(CELLS, CELLS, count)
-                self._values = values
+                points = middles(self.panel.across, self.panel.up, CELLS)
+                self._values = np.asarray(self.panel.values(points), float).reshape(CELLS, CELLS, count)
             if len(on) != count or len(rows) != count:
                 raise ValueError(f"there are {count} features, but {len(on)} on or off, {len(rows)} rows")
         except Exception as error:  # the scene's own functions
@@ -85,10 +78,11 @@ class FeaturesDrawer(Drawer[Features]):
         """The column, and a line from each that is on to its row of cubes; kept while all of it is the same."""
         subject = self.ground.subject
         key = (setting, self.ground.theme, self._on, tuple(self._rows), self._over, self._switches, subject.tensors)
-        return self._drawn.of(key, lambda: self._column(setting))
+        found = self._drawn.of(key, lambda: self._column(setting))
+        self.spots = [spot for sketch in found for spot in sketch.spots]
+        return found
 
     def _column(self, setting: Setting) -> Sequence[Sketch]:
-        self.boxes = {}
         left, top, wide, high = setting.window
         room, pitch = self.beside_cubes(wide, high - 12.0), _pitch(high - 12.0, len(self.panel.names))
         if not self._on or not room:
@@ -112,13 +106,13 @@ class FeaturesDrawer(Drawer[Features]):
             if self._switches:
                 knob(sketch, end + _GAP, middle - HIGH / 2, theme, on=on, over=self._over == k)
                 end += _GAP + WIDE
-                self.boxes[k] = (names - measure(name, LABEL, True), middle - pitch / 2, 0.0, pitch)
-                self.boxes[k] = (*self.boxes[k][:2], end - self.boxes[k][0], pitch)
+                begin = names - measure(name, LABEL, True)
+                sketch.spot((begin, middle - pitch / 2, end - begin, pitch), "feature", k, words=name)
             self._line(sketch, (end + 1, middle), self._rows[k] if on else None, setting)
             if not on:
                 self._dim(sketch, self._rows[k], setting)
         cells = tile_cells(np.array(numbers), 2 * len(self.panel.names), CELLS)
-        picture.sprites(np.array(rects), cells, self._painted(), linear=True)
+        picture.sprites(rects, cells, self._pixels.of(theme, self._painted), linear=True)
         return [sketch, picture]
 
     @property
@@ -155,18 +149,15 @@ class FeaturesDrawer(Drawer[Features]):
 
     def _painted(self) -> NDArray[np.uint8]:
         """Every feature twice side by side, bright and dim."""
-        theme = self.ground.theme
-        if self._pixels is not None and self._pixels[0] is theme:
-            return self._pixels[1]
         assert self._values is not None
+        theme = self.ground.theme
         tiles, ground = [], np.array(rgb(theme.background)) * 255
         for k in range(len(self.panel.names)):
             values = self._values[..., k]
             largest = float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values))) or 1.0
             bright = signed_shades(values, (-largest, largest), theme)
             tiles += [bright, np.rint(_OFF * bright + (1 - _OFF) * ground).astype(np.uint8)]
-        self._pixels = theme, tiled(tiles)
-        return self._pixels[1]
+        return tiled(tiles)
 
     # ---- hands
 
@@ -176,7 +167,8 @@ class FeaturesDrawer(Drawer[Features]):
 
     def under(self, at: Point) -> int | None:
         """A feature."""
-        return next((k for k, box in self.boxes.items() if holds(box, at)), None)
+        found = spot_at(self.spots, at)
+        return None if found is None else int(found.value)
 
     def covers(self, at: Point) -> bool:
         """Names, maps and switches."""
@@ -205,7 +197,7 @@ class FeaturesDrawer(Drawer[Features]):
     def click(self, at: Point) -> bool:
         """Switch a feature."""
         index = self.under(at)
-        if index is None or self.panel.change is None or not self._switches:
+        if index is None or self.panel.change is None:
             return False
         self.ground.edit(self.panel.change(self.panel.names[index]))
         return True
