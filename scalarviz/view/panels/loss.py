@@ -114,20 +114,22 @@ def loss_panel(
 
 def _draw_curve(sketch: Sketch, axes: Axes, theme: Theme, curve: Line, data: Reduced) -> list[Float]:
     """Returns the points (N, 2) of its line, and of the ends of its spread where that is drawn."""
-    path, low, high = (
-        axes.points(data.steps, part, within=True).astype(np.float32) for part in (data.line, data.low, data.high)
-    )
+
+    def points(losses: Array) -> Float:
+        return axes.points(data.steps, losses, within=True).astype(np.float32)
+
+    path, beside = points(data.line), list[Float]()
     if curve.dashed:  # over the other curve, which shows between the dashes: each has a little ground around it
-        sketch.lines(*dashes(path, *DASHES), theme.background, 5.0)
-        sketch.polyline(path, theme.text2, 1.8, dash=DASHES)
+        pieces = dashes(path, *DASHES)
+        sketch.lines(*pieces, theme.background, 5.0)
+        sketch.lines(*pieces, theme.text2, 1.8)
         return [path]
-    beside: list[Float] = []
     if data.low is not data.high:  # the spread that the mean hides
-        beside = [low, high]
-        sketch.lines(low, high, theme.flow, 1.0)
+        beside = [points(data.low), points(data.high)]
+        sketch.lines(beside[0], beside[1], theme.flow, 1.0)
     elif data.low is not data.line:  # every step has a place of its own
-        beside = [low]
-        sketch.polyline(low, theme.flow, 1.0)
+        beside = [points(data.low)]
+        sketch.polyline(beside[0], theme.flow, 1.0)
     sketch.polyline(path, theme.text1, 2.0)
     return [path, *beside]
 
@@ -143,10 +145,13 @@ def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], path
     left, right, top, bottom = x + 8, x + width - 8 - wide, y + 6.0, y + height - high - 6
     corners = [(right, top), (left, bottom), (left, top), (right, bottom)]
     pixels = np.arange(x, x + width)
-    between = [np.interp(pixels, path[:, 0], path[:, 1], np.nan, np.nan) for path in paths]
-    points = np.concatenate([*(np.stack([pixels, up], 1) for up in between), *paths, np.zeros((0, 2))])
-    away = points - np.array(corners)[:, None] + 5
-    at, first = corners[int(((away >= 0) & (away <= (wide + 10, high + 10))).all(axis=2).sum(axis=1).argmin())]
+    parts = [(pixels[:0], pixels[:0])]
+    for places, heights in (path.T for path in paths):
+        parts += [(places, heights), (pixels, np.interp(pixels, places, heights, np.nan, np.nan))]
+    across, down = (np.concatenate(some) for some in zip(*parts, strict=True))
+    lefts, tops = np.array(corners)[:, :, None].swapaxes(0, 1)
+    inside = (np.abs(across - lefts - wide / 2) <= wide / 2 + 5) & (np.abs(down - tops - high / 2) <= high / 2 + 5)
+    at, first = corners[int(inside.sum(axis=1).argmin())]
     sketch.rect(at - 4, first - 2, wide + 8, high + 4, fill=theme.background)  # no gridline strikes a name out
     for row, curve in enumerate(curves):
         middle, line = first + 9.0 + 19 * row, (at, at + 24)
@@ -180,14 +185,14 @@ def _reduced(curve: Line, columns: int) -> Reduced:
 
 
 def thin_out(steps: Array, losses: Array, columns: int) -> Reduced:
-    """Mean, least and largest loss of at most `columns` groups of neighbouring steps."""
+    """Mean, least and largest loss of at most `columns` groups of neighbouring steps, which stand at their middles."""
     count = len(steps)
     if count <= columns:
         return Reduced(steps.astype(float), losses, losses, losses)
     begin = np.linspace(0, count, columns + 1).astype(np.intp)[:-1]
     sizes = np.diff(np.append(begin, count))
     mean = np.add.reduceat(losses, begin) / sizes
-    middle = np.add.reduceat(steps, begin) / sizes
+    middle = (steps[begin] + steps[begin + sizes - 1]) / 2
     # It begins with the first step's own loss. It ends at the last step, but with a mean as everywhere: the loss of one
     # batch would be a cliff at its end.
     mean[0], middle[0], middle[-1] = losses[0], steps[0], steps[-1]
