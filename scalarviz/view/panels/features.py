@@ -16,6 +16,7 @@ from ..ink.sketch import Kept, Sketch, Spot, rgba, spot_at
 from ..ink.text import measure
 from ..ink.theme import rgb
 from ..ink.widgets import HIGH, WIDE, knob
+from ..space.blueprint import Project
 from ..space.chain import chain_of
 from ..space.plate import Plate
 from .drawer import Drawer, Ground, Point, Setting, cut
@@ -88,7 +89,7 @@ class FeaturesDrawer(Drawer[Features]):
         if not self._on or not room:
             return ()
         theme, side = self.ground.theme, min(SIDE, pitch - 8.0)
-        sketch, picture = Sketch(), Sketch()
+        sketch, picture, plate = Sketch(), Sketch(), self._plate(setting)
         x, y = left + MARGIN, top + 12.0  # the scene begins below the window in which cubes may be seen
         sketch.text(x, y + 12, "features", LABEL, theme.text1, bold=True)
         names = x + room - LEFT + _NAMES
@@ -108,9 +109,9 @@ class FeaturesDrawer(Drawer[Features]):
                 end += _GAP + WIDE
                 begin = names - measure(name, LABEL, True)
                 sketch.spot((begin, middle - pitch / 2, end - begin, pitch), "feature", k, words=name)
-            self._line(sketch, (end + 1, middle), self._rows[k] if on else None, setting)
-            if not on:
-                self._dim(sketch, self._rows[k], setting)
+            row = self._rows[k]
+            if plate is not None and row is not None and 0 <= row < plate.shape[1]:
+                self._to_cubes(sketch, (end + 1, middle), plate, row, setting.project, on=on)
         cells = tile_cells(np.array(numbers), 2 * len(self.panel.names), CELLS)
         picture.sprites(rects, cells, self._pixels.of(theme, self._painted), linear=True)
         return [sketch, picture]
@@ -119,29 +120,21 @@ class FeaturesDrawer(Drawer[Features]):
     def _switches(self) -> bool:
         return self.panel.change is not None and self.ground.teaches
 
-    def _plate(self, row: int | None, setting: Setting) -> Plate | None:
-        """The first layer's cubes, where there is a row of that number."""
+    def _plate(self, setting: Setting) -> Plate | None:
+        """The first layer's cubes."""
         subject = self.ground.subject
         chain = chain_of([t for t in subject.tensors if t.size and t.role != "count"], subject.stages)
-        plate = setting.plates.get(chain[0].weight.name) if chain and setting.turns else None
-        return plate if plate is not None and row is not None and 0 <= row < plate.shape[1] else None
+        return setting.plates.get(chain[0].weight.name) if chain and setting.turns else None
 
-    def _dim(self, sketch: Sketch, row: int | None, setting: Setting) -> None:
-        """The cubes of a feature that is off: what they are multiplied by is 0."""
-        plate = self._plate(row, setting)
-        if plate is None or row is None:
-            return
-        for unit in range(plate.shape[0]):
-            face = setting.project(plate.cell_corners(unit, row)[4:])[[0, 1, 3, 2]]
-            sketch.polygon(face, rgba(self.ground.theme.background, 1 - _OFF - 0.17))
-
-    def _line(self, sketch: Sketch, start: Point, row: int | None, setting: Setting) -> None:
-        """From a feature to its row of cubes."""
-        plate = self._plate(row, setting)
-        if plate is None or row is None:
+    def _to_cubes(self, sketch: Sketch, start: Point, plate: Plate, row: int, project: Project, *, on: bool) -> None:
+        """A line from a feature to its row of cubes; where it is off they are dim: they are multiplied by 0."""
+        if not on:
+            for unit in range(plate.shape[0]):
+                face = project(plate.cell_corners(unit, row)[4:])[[0, 1, 3, 2]]
+                sketch.polygon(face, rgba(self.ground.theme.background, 1 - _OFF - 0.17))
             return
         edge = plate.cell_centre(0, row) - 0.62 * plate.axes[1] + plate.depth * plate.axes[2]
-        x, y = (float(v) for v in setting.project(edge[None])[0])
+        x, y = (float(v) for v in project(edge[None])[0])
         if x > start[0] + 8:  # level at both ends: further left than the word beside the biases it goes up or down
             first, last = start[0] + 0.1 * (x - start[0]), max(x - _LEVEL, start[0] + 0.4 * (x - start[0]))
             way = [start, (first, start[1]), (last, y), (x, y)]

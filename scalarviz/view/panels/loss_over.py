@@ -125,8 +125,10 @@ class LossOverDrawer(Drawer[LossOver]):
         spans = [grown(span, [one[k] for one in near]) for k, span in enumerate(self.panel.spans)]
         plot = (x, y + _TOP, width, height - _TOP - _LINES)
         trail = self._trail.until(at.frame.step)
-        over = self._curve if len(spans) == 1 else self._valley
-        over(sketch, plot, at, spans, trail, ball)
+        stands = (self._curve if len(spans) == 1 else self._valley)(sketch, plot, at, spans, trail)
+        if stands is not None and np.isfinite(ball).all() and np.isfinite(stood := stands(ball[None])[0]).all():
+            x, y = stood.tolist()
+            sketch.disc(x, y, _BALL, theme.text1, stroke=theme.background, border=1.5)
         return sketch
 
     def _found(self, at: Standing, places: Floats) -> Floats:
@@ -136,16 +138,17 @@ class LossOverDrawer(Drawer[LossOver]):
         key = (others.tobytes(), places.tobytes(), *(part.tobytes() for part in at.data))
         return self._losses.of(key, lambda: at.losses(places))
 
-    def _curve(
-        self, sketch: Sketch, box: Box, at: Standing, spans: Sequence[Span], trail: Floats, ball: Floats
-    ) -> None:
-        """Over one weight: a curve, the tangent where the gradient was taken, and the step from there."""
+    def _curve(self, sketch: Sketch, box: Box, at: Standing, spans: Sequence[Span], trail: Floats) -> At | None:
+        """Over one weight: a curve, the tangent where the gradient was taken, and the step from there.
+
+        Returns where places stand in the picture, as `_valley` does.
+        """
         theme, places = self.ground.theme, np.linspace(*spans[0], _POINTS)
         found = self._found(at, places[:, None])
         shown = np.isfinite(found)
         if shown.sum() < 2:
             sketch.text(box[0], box[1] + 30, "the loss is beyond all numbers here", LABEL, theme.text2)
-            return
+            return None
         up = scale_of(np.append(found[shown], 0.0) if found[shown].min() >= 0 else found[shown], most=5, linear=True)
         low, high = spans[0]
         ticks = scale_of(np.array(spans[0]), most=7, linear=True).ticks
@@ -164,11 +167,9 @@ class LossOverDrawer(Drawer[LossOver]):
         _dots(sketch, theme, stands(way, np.interp(way[:, 0], places, found)))
         if at.place.gradient is not None:
             _tangent(sketch, axes, theme, at, stands)
-        _ball(sketch, theme, stands, ball)
+        return stands
 
-    def _valley(
-        self, sketch: Sketch, box: Box, at: Standing, spans: Sequence[Span], trail: Floats, ball: Floats
-    ) -> None:
+    def _valley(self, sketch: Sketch, box: Box, at: Standing, spans: Sequence[Span], trail: Floats) -> At:
         """Over two weights, the second upwards: isolines, the way, and the last step or its direction."""
         theme, place, names = self.ground.theme, at.place, self.panel.names
         texts = [[tick_text(end) for end in span] for span in spans]
@@ -203,7 +204,7 @@ class LossOverDrawer(Drawer[LossOver]):
             start = stands(place.here[None])[0]
             way = place.gradient / np.diff(spans, axis=1)[:, 0] * (width, -height)
             sketch.arrow(start, start - 46.0 * way / max(float(np.hypot(*way)), 1e-12), theme.pulse, 2.0)
-        _ball(sketch, theme, stands, ball)
+        return stands
 
     def _write(self, sketch: Sketch, box: Box, at: Standing) -> None:
         """How the step went, in two lines."""
@@ -236,12 +237,6 @@ def _begun(sketch: Sketch, theme: Theme, point: Floats) -> None:
     """Where the last step began."""
     x, y = point.tolist()
     sketch.disc(x, y, 5.0, theme.background, stroke=theme.pulse, border=1.8)
-
-
-def _ball(sketch: Sketch, theme: Theme, stands: At, ball: Floats) -> None:
-    x, y = (stands(ball[None])[0] if np.isfinite(ball).all() else np.full(2, np.nan)).tolist()
-    if np.isfinite([x, y]).all():
-        sketch.disc(x, y, _BALL, theme.text1, stroke=theme.background, border=1.5)
 
 
 def _tangent(sketch: Sketch, axes: Axes, theme: Theme, at: Standing, stands: At) -> None:
