@@ -95,7 +95,9 @@ def test_a_title_loses_words_that_join_nothing_any_more(title, width, shown):
 
 def test_of_samples_alone_it_finds_points_axes_and_names():
     x, t = np.array([1.0, 2.0, 4.0]), np.array([-3.0, 0.5, 2.0])
-    bench, drawer, _ = shown(x, t)
+    bench, drawer, shapes = shown(x, t)
+    (zero,) = [shape for shape in shapes if isinstance(shape, Lines) and shape.colour == DARK.grid]
+    np.testing.assert_allclose([zero.starts[0, 1], zero.ends[0, 1]], drawer.axes.point(0.0, 0.0)[1], atol=1e-3)
     left, top, wide, high = drawer.box
     assert ((drawer.spots >= (left, top)) & (drawer.spots <= (left + wide, top + high))).all()
     np.testing.assert_allclose(drawer.axes.points(x, t), drawer.spots)

@@ -17,7 +17,7 @@ from scalarviz.run.edits import AddToWeights, SetWeights
 from scalarviz.run.panels import Axis, Features, LossCurve, NeuronMaps, PlaneMap
 from scalarviz.run.source import RunSource
 from scalarviz.view.ink.maps import signed_shades
-from scalarviz.view.ink.sketch import meet
+from scalarviz.view.ink.sketch import Path, Polygon, meet
 from scalarviz.view.panels.neuron_card import hidden_of
 from scalarviz.view.panels.neuron_maps import rounded_up
 from scalarviz.view.space.chain import chain_of
@@ -318,6 +318,20 @@ def test_features_that_are_off_are_dim_and_have_no_switch_without_a_hand():
     assert shares[2] < 0.5 * min(shares[:2])
     assert bench.side.drawers["features"].spots == []
     assert {"features", *NAMES} <= set(words(bench))
+
+
+def test_a_line_leads_from_a_feature_to_its_cubes_which_are_dim_while_it_is_off():
+    features = replace(FEATURES, on=lambda moment: (True, False, False), rows=lambda moment: (0, 1, None))
+    bench = bench_of(scene_of(4, 2, panels=(MAPS, features)))
+    shapes = [shape for sketch in bench.side.spread_out() for shape in sketch.shapes]
+    (line,) = [shape for shape in shapes if isinstance(shape, Path)]
+    dim = [shape for shape in shapes if isinstance(shape, Polygon)]
+    weights = bench.layout.plate("0.weight")
+    assert len(dim) == 4
+    for unit, face in enumerate(dim):
+        centre = bench.project([weights.cell_corners(unit, 1)[4:].mean(axis=0)])[0]
+        assert np.hypot(*(face.points.mean(axis=0) - centre)) < 5
+    assert np.hypot(*(line.points[-1] - bench.project([weights.cell_centre(0, 0)])[0])) < 60
 
 
 def test_a_click_on_a_feature_does_what_the_scene_makes_of_it():

@@ -333,6 +333,7 @@ def test_pointing_says_where_and_what_and_switches_switch():
             x, y, wide, high = found.toggles[which].box
             window.press((x + wide - 6, y + high / 2))
         assert not hollow()
+        assert np.isfinite(found.spots).all(axis=1).tolist() == (~POINTS.back).tolist()  # none is found there
         assert inks() == 2
         assert {"train", "test", "discretise"} <= set(window.words)
 
