@@ -1,4 +1,4 @@
-"""The panels: axes, curves, legends, colour cubes and pictures against what can be computed in another way."""
+"""Legends, pictures, the HUD and the grid of a picture against what can be computed in another way."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalarviz.view.cubes.scale import LegendScale
-from scalarviz.view.ink.axes import scale_of, tick_text
-from scalarviz.view.ink.maps import displayed, get_map
+from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.places import LABEL, MARGIN, Wanted, arrange, check_size
 from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.ink.text import loss_text, measure, rate_text
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import render
-from scalarviz.view.panels.colour_cube import CubePlaces, colours_discs
 from scalarviz.view.panels.drawer import Headline
-from scalarviz.view.panels.loss import Line, loss_panel, thin_out
 from scalarviz.view.panels.pictures import picture_boxes, thumbnail, to_bytes
 from scalarviz.view.screen.hud import HudState, fitted, hud
 from scalarviz.view.screen.hud import keys as key_line
@@ -33,132 +30,6 @@ def _painted(*sketches: Sketch, size: tuple[int, int] = (400, 300)) -> np.ndarra
     from scalarviz.view.ink.painter import Painter
 
     return render(lambda _: Painter(size).draw(list(sketches)), size)
-
-
-# axes and curves
-
-
-@settings(max_examples=150, deadline=None)
-@given(values=st.lists(st.floats(1e-12, 1e6), min_size=1, max_size=20), most=st.integers(3, 7))
-def test_a_log_axis_holds_the_values_between_few_nice_ticks(values: list[float], most: int) -> None:
-    scale = scale_of(np.array(values), most)
-    assert scale.log
-    assert scale.low <= min(values) <= max(values) <= scale.high
-    assert 2 <= len(scale.ticks) <= most
-    assert scale.low <= scale.ticks[0] < scale.ticks[-1] <= scale.high
-    span = max(np.log(max(values) / min(values)) + 2 * np.log(1.02), 2 * np.log(1.7))  # a flat curve has some air
-    assert np.log(scale.high / scale.low) <= 1.6 * span + 1e-9  # most of the height is the curve's
-    for tick in scale.ticks:
-        mantissa = float(f"{tick:.6e}".split("e")[0])
-        assert mantissa in (1, 1.5, 2, 3, 4, 5, 7)
-    assert np.allclose(scale.place(np.array([scale.low, scale.high])), [0, 1])
-
-
-@settings(max_examples=100, deadline=None)
-@given(values=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
-@example(values=[5e-324, -6.0])
-def test_a_linear_axis_holds_negative_values(values: list[float]) -> None:
-    values = [*values, -1.0]
-    scale = scale_of(np.array(values))
-    assert not scale.log
-    assert scale.low <= min(values) <= max(values) <= scale.high
-    assert 2 <= len(scale.ticks) <= 8
-    assert np.ptp(np.diff(scale.ticks)) <= 1e-9 * (scale.high - scale.low)
-
-
-@pytest.mark.parametrize("values", [[], [float("nan")], [0.0, 0.0], [0.1, float("inf")], [0.0, 0.5]])
-def test_an_axis_of_odd_values_exists(values: list[float]) -> None:
-    scale = scale_of(np.array(values))
-    assert scale.low < scale.high
-
-
-def test_known_axes() -> None:
-    assert scale_of(np.array([0.1, 0.0367]), most=6).ticks == (0.03, 0.04, 0.05, 0.07, 0.1, 0.15)
-    assert scale_of(np.array([0.1, 0.012]), most=6).ticks == (0.01, 0.02, 0.05, 0.1, 0.2)
-    assert scale_of(np.array([0.09, 0.0012]), most=6).ticks == (0.001, 0.003, 0.01, 0.03, 0.1)
-    low = scale_of(np.array([3.0, 0.1]), most=3)  # in a low panel; not 0.01, 1 and 100
-    assert low.ticks == (0.1, 1)
-    assert (low.low, low.high) == pytest.approx((0.1, 3), rel=0.03)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.05, "0.05"),
-        (0.001, "0.001"),
-        (1e-4, "1e\N{MINUS SIGN}4"),
-        (0.0, "0"),
-        (-2.0, "\N{MINUS SIGN}2"),
-        (100.0, "100"),
-    ],
-)
-def test_tick_texts(value: float, text: str) -> None:
-    assert tick_text(value) == text
-
-
-def test_a_thinned_curve_keeps_means_extremes_and_its_ends() -> None:
-    steps, losses = np.arange(1.0, 1001.0), np.random.default_rng(0).random(1000)
-    middle, mean, low, high = thin_out(steps, losses, 50)
-    groups = losses.reshape(50, 20)
-    assert np.allclose(mean[1:-1], groups.mean(1)[1:-1])
-    assert np.array_equal(low, groups.min(1))
-    assert np.array_equal(high, groups.max(1))
-    assert np.allclose(middle[1:-1], steps.reshape(50, 20).mean(1)[1:-1])
-    assert (middle[0], mean[0]) == (1.0, losses[0])
-    assert middle[-1] == 1000.0
-    assert mean[-1] == pytest.approx(groups[-1].mean())  # the loss of one batch would be a cliff at its end
-
-
-@pytest.mark.gl
-def test_dashes_are_seen_where_they_run_along_the_other_curve() -> None:
-    steps, losses = np.arange(1, 161), 0.1 * np.exp(-np.arange(1, 161) / 60)
-    line, same = Line("batch", steps, losses), Line("test", steps, losses, dashed=True)
-    alone = _painted(loss_panel((20, 10, 304, 280), DARK, [line]), size=(360, 300)).astype(int)
-    both = _painted(loss_panel((20, 10, 304, 280), DARK, [same, line]), size=(360, 300)).astype(int)
-    line_only = (slice(90, 262), slice(70, 320))
-    changed = np.abs(both - alone)[line_only].max(axis=2)[alone[line_only].min(axis=2) > 200]
-    assert 0.3 < (changed > 30).mean() < 0.8
-
-
-def test_names_stand_on_no_spread_where_a_corner_is_free() -> None:
-    """Losses of single batches reach far below their mean: both lower corners are theirs."""
-    rng = np.random.default_rng(0)
-    steps = np.arange(20_000)
-    losses = np.exp(-steps / 5000) * 10.0 ** -rng.uniform(0, 6, len(steps))
-    sketch = loss_panel((20, 10, 304, 280), DARK, [Line("batches", steps, losses)])
-    name = next(text for text in sketch.texts if text.text == "batches")
-    assert name.x > 180
-    assert name.y < 80
-
-
-@pytest.mark.gl
-def test_the_curve_passes_where_the_axis_says() -> None:
-    steps = np.arange(1, 161)
-    losses = 0.1 * np.exp(-steps / 60)
-    sketch = loss_panel((20, 10, 304, 280), DARK, [Line("batch", steps, losses)])
-    picture = _painted(sketch, size=(360, 300))
-    scale = scale_of(losses, most=6)
-    plot_top, plot_height, left, width = 10 + 30, 280 - 52, 20 + 40, 264 - 6
-    for step in (20, 80, 140):
-        x = left + width * (step - 1) / 159
-        y = plot_top + plot_height * (1 - float(scale.place(losses[step - 1 : step])[0]))
-        assert picture[int(y) - 1 : int(y) + 2, int(x) - 1 : int(x) + 2].max() > 200
-        assert picture[int(y) + 8 : int(y) + 14, int(x)].max() < 100
-
-
-@pytest.mark.parametrize(
-    "curves",
-    [
-        [],
-        [Line("b", np.empty(0), np.empty(0))],
-        [Line("b", np.array([1]), np.array([np.nan]))],
-        [Line("b", np.array([1]), np.array([0.5]))],
-    ],
-)
-def test_a_curve_without_points_is_an_empty_frame(curves: list[Line]) -> None:
-    sketch = loss_panel((20, 10, 304, 280), DARK, curves)
-    assert sketch.texts[0].text == "loss"
-    assert np.isfinite(sketch.triangles).all()
 
 
 # legend
@@ -191,55 +62,6 @@ def test_numbers_that_would_touch_are_left_out_but_never_the_ends() -> None:
         BOX, DARK, LegendScale("g", "", get_map("gradient", DARK), labels, np.empty(0)), np.zeros((1, 9, 3), np.uint8)
     )
     assert [t.text for t in sketch.texts if t.text != "g"] == ["-1.0e-3", "0", "+1.0e-3"]
-
-
-# colour cube
-
-
-def _grid(side: int) -> np.ndarray:
-    axis_ = np.linspace(0, 1, side)
-    return np.stack(np.meshgrid(axis_, axis_, axis_, indexing="ij"), -1).reshape(-1, 3)
-
-
-@pytest.mark.gl
-def test_leaving_out_hidden_discs_changes_no_pixel() -> None:
-    colours = _grid(16)
-    places = CubePlaces(colours, (10, 10, 146, 144))
-    assert 700 < len(places.visible) < 2000
-    everything = CubePlaces(colours, (10, 10, 146, 144))
-    order = np.argsort(-np.linalg.norm(_camera_points(colours) - everything._camera.eye[:3], axis=1), kind="stable")
-    full = Sketch()
-    full.discs(everything._camera.project(_camera_points(colours[order])), places.diameter, colours[order])
-    thin = colours_discs(places, colours[places.visible])
-    difference = np.abs(_painted(full, size=(180, 180)).astype(int) - _painted(thin, size=(180, 180)))
-    assert (difference.max(axis=2) > 12).mean() < 1e-3
-
-
-def _camera_points(rgb: np.ndarray) -> np.ndarray:
-    return np.stack([rgb[:, 1], -rgb[:, 0], -rgb[:, 2]], axis=1)
-
-
-def test_corners_of_the_cube_stand_where_they_belong() -> None:
-    colours = _grid(2)
-    places = CubePlaces(colours, (0, 0, 146, 144))
-    at = {tuple(colours[i].astype(int)): places.centres[k] for k, i in enumerate(places.visible)}
-    red, green, white, yellow = at[1, 0, 0], at[0, 1, 0], at[1, 1, 1], at[1, 1, 0]
-    assert red[0] < yellow[0] < green[0]
-    assert white[1] > yellow[1]  # blue runs downwards
-    assert np.all((places.centres >= 0) & (places.centres <= 146))
-
-
-@pytest.mark.parametrize("count", [1, 2, 3])
-def test_a_few_colours_are_a_cube_as_well(count: int) -> None:
-    places = CubePlaces(np.random.default_rng(0).random((count, 3)), (0, 0, 146, 144))
-    assert len(places.visible) >= 1
-    assert 3 <= places.diameter <= 24
-
-
-def test_outputs_that_are_no_colours_are_shown_all_the_same() -> None:
-    shown = displayed([[np.nan, np.inf, -np.inf], [2.0, -1.0, 0.5]])
-    assert shown.tolist() == [[0.0, 1.0, 0.0], [1.0, 0.0, 0.5]]
-    assert displayed([[0.25]]).tolist() == [[0.25] * 3]
 
 
 # pictures
@@ -276,30 +98,12 @@ def test_pictures_fit_their_panel(aspect: float) -> None:
 # HUD
 
 
-@pytest.mark.parametrize(
-    ("loss", "text"),
-    [
-        (0.0367, "0.0367"),
-        (0.0015, "0.0015"),
-        (0.00088, "0.00088"),
-        (1.8e-5, "1.8e\N{MINUS SIGN}5"),
-        (12.5, "12.50"),
-        (float("nan"), "\N{EN DASH}"),
-        (0.0, "0.0000"),
-        (float("inf"), "+∞"),
-        (25000.0, "2.5e4"),
-    ],
-)
-def test_loss_texts(loss: float, text: str) -> None:
-    assert loss_text(loss) == text
-
-
-@pytest.mark.parametrize(
-    ("lr", "text"),
-    [(1.0, "1.0"), (0.01, "0.01"), (3e-5, "3e\N{MINUS SIGN}5"), (0.5, "0.5"), (4096.0, "4,096"), (1000.5, "1,000.5")],
-)
-def test_rate_texts(lr: float, text: str) -> None:
-    assert rate_text(lr) == text
+def test_losses_and_rates_are_short() -> None:
+    losses = {0.0367: "0.0367", 0.0015: "0.0015", 0.00088: "0.00088", 1.8e-5: "1.8e\N{MINUS SIGN}5", 12.5: "12.50",
+              float("nan"): "\N{EN DASH}", 0.0: "0.0000", float("inf"): "+∞", 25000.0: "2.5e4"}  # fmt: skip
+    rates = {1.0: "1.0", 0.01: "0.01", 3e-5: "3e\N{MINUS SIGN}5", 4096.0: "4,096", 1000.5: "1,000.5"}
+    assert {loss: loss_text(loss) for loss in losses} == losses
+    assert {rate: rate_text(rate) for rate in rates} == rates
 
 
 @pytest.mark.parametrize("width", [100, 300, 500, 900])
@@ -359,14 +163,6 @@ def test_sizes_that_cannot_be_drawn(size: object) -> None:
 
     with pytest.raises(InputError, match="allowed"):
         check_size(size)  # type: ignore[arg-type]
-
-
-def test_the_discs_of_a_few_colours_stay_below_the_title() -> None:
-    corners = np.array([[r, g, b] for r in (0, 1) for g in (0, 1) for b in (0, 1)], float)
-    for colours in (corners, corners[:1], corners[[0, 7]]):
-        places = CubePlaces(colours, (0, 22, 146, 144))
-        assert places.centres[:, 1].min() - places.diameter / 2 >= 22
-        assert places.centres[:, 1].max() + places.diameter / 2 <= 22 + 144
 
 
 @pytest.mark.parametrize("size", [(720, 1280), (1080, 1920)])

@@ -1,22 +1,22 @@
-"""`Axes`: where two numbers stand in a plot, and the gridlines with their numbers; `Scale`: one direction of it."""
+"""`Axes`: where two numbers stand in a plot, and what is written around it; `Scale`: one direction of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log10
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .places import LABEL
 from .sketch import Box, Sketch
-from .text import short
+from .text import measure, short
 from .theme import Theme
 
 # ---- Where a number that is known on a grid is zero: straight pieces of a line through its cells (marching squares).
 
 Floats = NDArray[np.float64]
+Array = NDArray[np.floating]
 
 # Corners of a cell: 0 top left, 1 top right, 2 bottom right, 3 bottom left. Edge k runs from corner k to the next one.
 # For each set of corners that are above zero (corner k counts 1 << k) the edges that up to two pieces join.
@@ -60,9 +60,10 @@ def _crossing(rows: NDArray[np.intp], columns: NDArray[np.intp], numbers: Floats
     return np.stack([columns + x, rows + y], axis=1)
 
 
-Array = NDArray[np.floating]
-Places = NDArray[np.float64]
+# ---- One direction
+
 _MANTISSAS = ((1, 1.5, 2, 3, 4, 5, 7), (1, 2, 5), (1, 3), (1,))
+_FINEST = (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)
 _ROOM = 1.6  # of the values' own span: what a logarithmic scale takes at most for ends that are ticks
 LINE = 17.0
 """Logical pixels from one number to the next, at least."""
@@ -82,6 +83,12 @@ class Scale:
         if self.log:
             return np.asarray(np.log(np.maximum(values, 1e-300) / self.low) / np.log(self.high / self.low))
         return (np.asarray(values, float) - self.low) / (self.high - self.low)
+
+    def number(self, part: float) -> float:
+        """What stands at a fraction of the way."""
+        return float(
+            self.low * (self.high / self.low) ** part if self.log else (1 - part) * self.low + part * self.high
+        )
 
 
 def can_be_log(values: Array) -> bool:
@@ -108,19 +115,14 @@ def _log_axis(low: float, high: float, most: int, height: float) -> Scale:
     if high / low < 3:  # a flat curve keeps some air around it
         middle = np.sqrt(low * high)
         low, high = middle / 1.7, middle * 1.7
-    most_room = _ROOM * np.log(high / low)
-    for mantissas in _MANTISSAS:
-        ticks = _log_ticks(low, high, mantissas)
-        if (
-            len(ticks) <= most
-            and np.log(ticks[-1] / ticks[0]) <= most_room
-            and _apart(ticks, height / np.log(ticks[-1] / ticks[0]))
-        ):
+    grids = [_log_ticks(low, high, mantissas) for mantissas in _MANTISSAS]
+    for ticks in grids:
+        reach = np.log(ticks[-1] / ticks[0])
+        if len(ticks) <= most and reach <= _ROOM * np.log(high / low) and _apart(ticks, height / reach):
             return Scale(ticks[0], ticks[-1], ticks, True)
     # Before the curve is pressed into a part of the height: ends that are no ticks.
-    inside = [tuple(t for t in _log_ticks(low, high, mantissas) if low <= t <= high) for mantissas in _MANTISSAS]
-    fitting = (ticks for ticks in inside if 2 <= len(ticks) <= most)
-    ticks = next(fitting, inside[-1] if len(inside[-1]) > most else inside[0])
+    inside = [tuple(t for t in ticks if low <= t <= high) for ticks in grids]
+    ticks = next((ticks for ticks in inside if 2 <= len(ticks) <= most), inside[-1 if len(inside[-1]) > most else 0])
     every = -(-len(ticks) // most)
     while every < len(ticks) - 1 and not _apart(ticks[::every], height / np.log(high / low)):
         every += 1
@@ -135,10 +137,9 @@ def _apart(ticks: Sequence[float], pixels: float) -> bool:
 def _log_ticks(low: float, high: float, mantissas: Sequence[float]) -> tuple[float, ...]:
     """Mantissa times power of ten, from the last at or below `low` to the first at or above `high`."""
     powers = range(int(np.floor(np.log10(low))) - 1, int(np.ceil(np.log10(high))) + 2)
-    grid = [float(f"{m}e{p}") for p in powers for m in mantissas]
-    first = max(i for i, t in enumerate(grid) if t <= low)
-    last = min(i for i, t in enumerate(grid) if t >= high)
-    return tuple(grid[first : last + 1])
+    grid = np.array([float(f"{m}e{p}") for p in powers for m in mantissas])
+    first, last = np.searchsorted(grid, low, "right") - 1, np.searchsorted(grid, high)
+    return tuple(grid[first : last + 1].tolist())
 
 
 def _linear_axis(low: float, high: float, most: int) -> Scale:
@@ -149,10 +150,21 @@ def _linear_axis(low: float, high: float, most: int) -> Scale:
     first, last = np.floor(low / step), np.ceil(high / step)
     first -= first * step > low  # what is divided away to 0: the least number there is
     last += last * step < high
-    if first == last:
-        last += 1
-    ticks = tuple(float(k) * step for k in np.arange(first, last + 1))
-    return Scale(ticks[0], ticks[-1], ticks, False)
+    ticks = tuple(float(k) * step for k in np.arange(first, max(last, first + 1) + 1))
+    return Scale(ticks[0], ticks[-1], ticks)
+
+
+def tight(values: Array) -> Scale:
+    """A scale without room to spare, logarithmic where every value is above 0; its ticks are few, and inside."""
+    low, high = float(values.min()), float(values.max())
+    if low > 0:
+        low, high = low / 1.05, high * 1.05
+        grids = (_log_ticks(low, high, mantissas) for mantissas in (*_MANTISSAS[:0:-1], _FINEST))
+        inside = [tuple(t for t in ticks if low <= t <= high) for ticks in grids]
+        return Scale(low, high, next((ticks for ticks in inside if len(ticks) >= 2), inside[-1]), True)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return Scale(low, high, (low, high))
 
 
 def evenly(count: int, most: int) -> NDArray[np.intp]:
@@ -178,20 +190,15 @@ def tick_text(value: float) -> str:
     return short(value).replace(".0e", "e")
 
 
-def tight(values: Array) -> Scale:
-    """A scale without room to spare; logarithmic where every value is above 0. Its ticks are few, and inside."""
-    low, high = float(values.min()), float(values.max())
-    if low > 0:
-        low, high = low / 1.05, high * 1.05
-        powers = range(floor(log10(low)), ceil(log10(high)) + 1)
-        for mantissas in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)):
-            inside = tuple(t for p in powers for m in mantissas if low <= (t := float(f"{m}e{p}")) <= high)
-            if len(inside) >= 2:
-                break
-        return Scale(low, high, inside, True)
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    return Scale(low, high, (low, high), False)
+def end_texts(ends: Sequence[float]) -> list[str]:
+    """The numbers at both ends of an axis: as many digits as its length needs."""
+    digits = max(0, 2 - int(np.floor(np.log10(max(ends[1] - ends[0], 1e-300)))))
+    return [f"{end:,.{min(digits, 6)}f}".replace("-", "\N{MINUS SIGN}") for end in ends]
+
+
+def gutter(words: Iterable[str], least: float = 0.0) -> float:
+    """Pixels that numbers at the left of a plot take."""
+    return max([least, *(measure(word, LABEL) + 8 for word in words)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +209,7 @@ class Axes:
     across: Scale
     up: Scale
 
-    def points(self, x: Array, y: Array, *, within: bool = False) -> Places:
+    def points(self, x: Array, y: Array, *, within: bool = False) -> Floats:
         """Where pairs of numbers stand, (N, 2) in logical pixels; those above and below `within` the plot, if asked."""
         left, top, width, height = self.box
         up = np.clip(self.up.place(y), 0.0, 1.0) if within else self.up.place(y)
@@ -219,13 +226,16 @@ class Axes:
         along, up = (at[0] - left) / width, 1 - (at[1] - top) / height
         if not (0 <= along <= 1 and 0 <= up <= 1):
             return None
-        one, two = self.across, self.up
-        return one.low + along * (one.high - one.low), two.low + up * (two.high - two.low)
+        return self.across.number(along), self.up.number(up)
 
     def holds(self, x: Array, y: Array) -> NDArray[np.bool_]:
         """Which of them are inside, shape (N,)."""
         one, two = self.across, self.up
         return (x >= one.low) & (x <= one.high) & (y >= two.low) & (y <= two.high)
+
+    def ground(self, sketch: Sketch, theme: Theme) -> None:
+        """What a plot without gridlines stands on."""
+        sketch.rect(*self.box, fill=theme.panel, stroke=theme.border)
 
     def rule(self, sketch: Sketch, theme: Theme) -> None:
         """A gridline for each tick, its number at the left."""
@@ -236,7 +246,29 @@ class Axes:
         for value, at in zip(self.up.ticks, lines.tolist(), strict=True):
             sketch.text(x - 7, at + 4, tick_text(value), LABEL, theme.text3, anchor="right")
 
-    def slope(self, x: float, y: float, steep: float, reach: float) -> Places:
+    def foot(self, sketch: Sketch, theme: Theme, name: str) -> None:
+        """A line and a number below for each tick, and at the right what they are of."""
+        x, y, width, height = self.box
+        room = x + width - measure(name, LABEL, True) - 6
+        places = x + width * self.across.place(np.array(self.across.ticks))
+        for tick, at in zip(self.across.ticks, places.tolist(), strict=True):
+            text = tick_text(tick)
+            sketch.line((at, y + height), (at, y + height + 4), theme.flow, 1.0)
+            if at + measure(text, LABEL) / 2 <= room:
+                sketch.text(at, y + height + 18, text, LABEL, theme.text3, anchor="middle")
+        sketch.text(x + width, y + height + 18, name, LABEL, theme.text2, bold=True, anchor="right")
+
+    def ends(
+        self, sketch: Sketch, theme: Theme, across: Sequence[str], up: Sequence[str] = ("", ""), drop: float = 15.0
+    ) -> None:
+        """What is written at the low and the high end: below, and at the left."""
+        x, y, width, height = self.box
+        sketch.text(x, y + height + drop, across[0], LABEL, theme.text3)
+        sketch.text(x + width, y + height + drop, across[1], LABEL, theme.text3, anchor="right")
+        for word, at in zip(up, (y + height, y + 10), strict=True):
+            sketch.text(x - 7, at, word, LABEL, theme.text3, anchor="right")
+
+    def slope(self, x: float, y: float, steep: float, reach: float) -> Floats:
         """The ends (2, 2) of a straight line through a point, `reach` to either side at most, and within the plot."""
         ends = []
         for way in (-1.0, 1.0):

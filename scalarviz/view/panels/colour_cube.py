@@ -40,23 +40,6 @@ class CubePlaces:
     """Where the discs of one colour cube lie, and which of them can be seen; computed once an angle.
 
     Discs that others hide are left out: with a full grid of 16 x 16 x 16 colours five in six are inside.
-
-    Parameters
-    ----------
-    inputs : ndarray, shape (N, 3)
-        sRGB in 0..1.
-    box : Box
-        Where the cube is drawn.
-    turn : (float, float)
-        From where it is seen.
-
-    Attributes
-    ----------
-    visible : ndarray of int
-        Rows of `inputs` that are drawn, far to near.
-    centres : ndarray, shape (len(visible), 2)
-        Logical pixels.
-    diameter : float
     """
 
     def __init__(self, inputs: Colours, box: Box, turn: Turn = FITTED) -> None:
@@ -77,7 +60,7 @@ class CubePlaces:
         order = np.argsort(_nearness(self._camera, where), kind="stable")
         flat = self._camera.project(where[order])
         seen = _uncovered(flat, self.diameter)
-        self.visible = order[seen]
+        self.visible = order[seen]  # rows of `inputs` that are drawn, far to near
         self.centres: Float = flat[seen].astype(np.float32)
 
     def _pixels(self, corners: Colours) -> float:
@@ -98,11 +81,6 @@ class CubePlaces:
         front = int(np.argmax(_nearness(self._camera, _place(_CORNERS))))
         rim = [(a, b) for a, b in pairs if front not in (a, b)]
         return np.array([[ends[a], ends[b]] for a, b in rim], dtype=np.float32)
-
-
-def turned(turn: Turn, dx: float, dy: float) -> Turn:
-    """`turn` after a drag of pixels: the near side follows the pointer."""
-    return turn_by(*turn, dx, dy)
 
 
 def _camera(turn: Turn, size: tuple[int, int], rect: Rect) -> Camera:
@@ -153,21 +131,6 @@ def cube_boxes(box: Box) -> tuple[Box, Box]:
     return (x, y + 22, *cube), (x + width - wide, y + 22, *cube)
 
 
-def colours_title(box: Box, theme: Theme, count: int, places: tuple[CubePlaces, CubePlaces]) -> Sketch:
-    """Titles and outlines."""
-    sketch = Sketch()
-    x, y, width, _ = box
-    title = f"all {count:,} colours: network" if count > 1 else "the colour: network"
-    if measure(title, LABEL, True) + measure("target", LABEL) + 12 > width:
-        title = "network"
-    sketch.text(x, y + 13, title, LABEL, theme.text1, bold=True)
-    sketch.text(x + width, y + 13, "target", LABEL, theme.text3, anchor="right")
-    for place in places:
-        ends = place.edges()
-        sketch.lines(ends[:, 0], ends[:, 1], theme.border, 1.0)
-    return sketch
-
-
 def colours_discs(place: CubePlaces, colours: Colours) -> Sketch:
     """Discs painted with `colours`, one for each of ``place.visible``, shape (V, 3) or (V, 1) for grey."""
     sketch = Sketch()
@@ -182,16 +145,9 @@ HINT = "now Shift+click its new colour, in the target cube"
 
 
 class Disc(NamedTuple):
-    """One disc of a colour cube.
+    """One disc of a colour cube: the place of `source` in it, which is to become `target`.
 
-    Attributes
-    ----------
-    which : {"source", "target"}
-        Whether it is painted with what the network makes of `source`, or with `target`.
-    source, target : (r, g, b)
-        Its place in the cube, and what that colour is to become.
-    ring : (x, y, diameter)
-        Logical pixels.
+    In the cube of sources it is painted with what the network makes of that, in the other one with the target.
     """
 
     which: Which
@@ -201,15 +157,7 @@ class Disc(NamedTuple):
 
 
 class ColourCubeDrawer(Drawer[ColourCube]):
-    """Two cubes: painted by the network, and as they should be.
-
-    Attributes
-    ----------
-    targets : ndarray, shape (N, 3)
-        What the colours are to become, taught ones included.
-    marked : (r, g, b) or None
-        A source colour that waits for its new target.
-    """
+    """Two cubes: painted by the network, and as they should be."""
 
     name = "colours"
     height = 166.0
@@ -222,11 +170,11 @@ class ColourCubeDrawer(Drawer[ColourCube]):
     def __init__(self, panel: ColourCube, ground: Ground) -> None:
         super().__init__(panel, ground)
         self.inputs = np.asarray(panel.inputs, float)
-        self.targets = np.array(panel.targets, float)
+        self.targets = np.array(panel.targets, float)  # what the colours are to become, taught ones included
         self._taught = Taught()
         ground.wanted = self._taught.targets
         self._keep_first()
-        self.marked: RGB | None = None
+        self.marked: RGB | None = None  # a source colour that waits for its new target
         self._turn: Turn = FITTED
         self._cubes: dict[Which, CubePlaces] = {}
         self._on_cube = False
@@ -235,7 +183,13 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         """Places of both cubes, titles, and the target's colours."""
         near, far = (CubePlaces(self.inputs, cube, self._turn) for cube in cube_boxes(box))
         self._cubes = {"source": near, "target": far}
-        self._title = colours_title(box, self.ground.theme, len(self.inputs), (near, far))
+        self._title, theme, count, (x, y, width, _) = Sketch(), self.ground.theme, len(self.inputs), box
+        title = f"all {count:,} colours: network" if count > 1 else "the colour: network"
+        short = measure(title, LABEL, True) + measure("target", LABEL) + 12 > width
+        self._title.text(x, y + 13, "network" if short else title, LABEL, theme.text1, bold=True)
+        self._title.text(x + width, y + 13, "target", LABEL, theme.text3, anchor="right")
+        for ends in (near.edges(), far.edges()):
+            self._title.lines(ends[:, 0], ends[:, 1], theme.border, 1.0)
         self._far = colours_discs(far, self.targets[far.visible])
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
@@ -275,9 +229,8 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         if self.marked is None or self.box is None:
             return ()
         sketch, theme = Sketch(), self.ground.theme
-        for x, y, diameter in self.rings(self.marked):
-            sketch.disc(x, y, diameter / 2 + 4.5, stroke=theme.background, border=5.5)
-            sketch.disc(x, y, diameter / 2 + 3.5, stroke=theme.selection, border=2.6)
+        for ring in self.rings(self.marked):
+            _ringed(sketch, theme, ring, 3.5, 2.6)
         x, y, width, _ = self.box  # over the titles, which say less now
         sketch.rect(x - 4, y - 3, width + 8, 21, fill=theme.background)
         sketch.text(x, y + 13, HINT, LABEL, theme.text1, bold=measure(HINT, LABEL, True) <= width)
@@ -290,9 +243,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         if at is None or disc is None:
             return ()
         sketch = Sketch()
-        x, y, diameter = disc.ring
-        sketch.disc(x, y, diameter / 2 + 3, stroke=theme.background, border=4)
-        sketch.disc(x, y, diameter / 2 + 2, stroke=theme.selection, border=1.6)
+        _ringed(sketch, theme, disc.ring, 2.0, 1.6)
         if disc.which == "source":
             output = _rgb(displayed(moment.predict(np.array([disc.source])))[0])
             name, value, more = hexed(disc.source), f"is now {hexed(output)}", [f"wanted: {hexed(disc.target)}"]
@@ -315,7 +266,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         """Both cubes turn with the pointer."""
         if button != "left" or not self._on_cube:
             return False
-        self._turn = turned(self._turn, *by)
+        self._turn = turn_by(*self._turn, *by)
         self._again()
         return True
 
@@ -382,6 +333,13 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         self.stale = True
         if self.box is not None:
             self.lay_out(self.box)
+
+
+def _ringed(sketch: Sketch, theme: Theme, ring: Ring, air: float, border: float) -> None:
+    """A ring around a disc, with a ground of its own."""
+    x, y, diameter = ring
+    sketch.disc(x, y, diameter / 2 + air + 1, stroke=theme.background, border=air + 2)
+    sketch.disc(x, y, diameter / 2 + air, stroke=theme.selection, border=border)
 
 
 def _rgb(colour: NDArray[np.floating]) -> RGB:

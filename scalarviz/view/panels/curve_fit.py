@@ -10,17 +10,15 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...run.panels import Axis, CurveFit, Points
 from ...run.source import Moment
-from ..ink.axes import Axes, Scale
+from ..ink.axes import Axes, Floats, Scale, end_texts, gutter
 from ..ink.maps import signed_shades
 from ..ink.overlay import pointer_label
-from ..ink.places import ABOUT, LABEL
+from ..ink.places import ABOUT
 from ..ink.sketch import Box, Sketch
-from ..ink.text import measure, number
-from ..ink.theme import Theme
+from ..ink.text import number
 from .drawer import Ground, sentence, title_of
-from .points import DRAWN, PointsDrawer, kind_of_points, shortened
+from .points import DRAWN, PointsDrawer, axes_over, kind_of_points, shortened
 
-Floats = NDArray[np.float64]
 ERRORS = 4.0
 """Logical pixels from one point to the next, on average, from which on their errors are drawn: nearer ones would be one
 grey plane."""
@@ -54,7 +52,9 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         try:
             points = self._points_of(moment)
             across, up = self._named = self._directions(points)
-            axes = self.axes = axes_in((box[0], box[1] + _TOP, box[2], box[3] - _TOP), across, up)
+            left = gutter(end_texts(up.ends))
+            plot = (box[0] + left, box[1] + _TOP, box[2] - left, box[3] - _TOP - 20)
+            axes = self.axes = axes_over(plot, across, up)
             self.put(points)
             places = np.linspace(across.least, across.most, _PLACES)
             asked = np.append(places, np.asarray(points.x, np.float64)[self.seen, 0])
@@ -64,27 +64,32 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
             return [sentence(box, self.ground.theme, self.ground.failed(f"panel {self._title!r}", error))]
         self._points, sketch = points, Sketch()
         self._say(sketch, box, points)
-        frame(sketch, self.ground.theme, axes, across, up)
+        axes.ground(sketch, self.ground.theme)
+        low, high = up.ends  # in the units that are printed
+        if low < 0 < high:
+            level = axes.box[1] + axes.box[3] * high / (high - low)
+            sketch.line((axes.box[0], level), (axes.box[0] + axes.box[2], level), self.ground.theme.grid, 1.0)
+        axes.ends(sketch, self.ground.theme, end_texts(across.ends), end_texts(up.ends))
         return [sketch, self._draw(sketch, axes, places, found)]
 
     def _draw(self, sketch: Sketch, axes: Axes, places: Floats, found: Floats) -> Sketch:
-        """Errors, curve and points; returns what lies over these: the ring, and the curve where they are near."""
+        """Errors, curve, points; returns what lies over these: the ring, and the curve where they are near."""
         assert self._points is not None
         theme, points, up, seen = self.ground.theme, self._points, axes.up, self.seen
-        x, t, back = np.asarray(points.x, np.float64)[seen, 0], self.heights(points)[seen], points.back[seen]
-        spots, apart = self.spots[seen], axes.box[2] / max(len(seen), 1)
+        x, apart = np.asarray(points.x, np.float64)[seen, 0], axes.box[2] / max(len(seen), 1)
         size = _LARGE if apart >= APART else _SMALL if len(x) <= 200 else _MANY
         if apart >= ERRORS:
             said = np.clip(found[len(places) :], up.low, up.high)
             known = np.isfinite(said)
-            sketch.lines(spots[known], axes.points(x, said)[known], theme.flow, 1.6)
-        pieces = [axes.points(*part.T) for part in inside(places, found[: len(places)], (up.low, up.high))]
+            sketch.lines(self.spots[seen][known], axes.points(x, said)[known], theme.flow, 1.6)
+        starts, ends = (axes.points(*part.T) for part in inside(places, found[: len(places)], (up.low, up.high)))
         over = Sketch(over=True)
-        (sketch if apart >= APART else over).lines(pieces[0], pieces[1], theme.text1, 2.2, round_ends=True)
-        inks = self._inks(t, up)
-        for some, hollow in ((~back, False), (back, True)):
-            sketch.discs(spots[some], size + 1.2 * hollow, inks[some], rim=theme.ink, hollow=hollow)
-        self._ring(over, size)
+        (sketch if apart >= APART else over).lines(starts, ends, theme.text1, 2.2, round_ends=True)
+        self.discs(sketch, points, self._inks(self.heights(points)[seen], up), (size, size + 1.2))
+        if (index := self.drawn_way) is not None:  # a ring around the point whose way is drawn
+            x, y = self.spots[index].tolist()
+            over.disc(x, y, size / 2 + 3.6, stroke=theme.background, border=4.4)
+            over.disc(x, y, size / 2 + 2.6, stroke=theme.selection, border=2.2)
         return over
 
     def _inks(self, targets: Floats, up: Scale) -> Floats:
@@ -92,15 +97,6 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         most = max(abs(up.low), abs(up.high))
         share = np.sign(targets) * np.maximum(np.abs(targets) / most, _FAINTEST)
         return np.asarray(signed_shades(share[:, None], (-1.0, 1.0), self.ground.theme)[:, 0] / 255.0, np.float64)
-
-    def _ring(self, sketch: Sketch, size: float) -> None:
-        """Around the point whose way is drawn."""
-        index = self.drawn_way
-        if index is None or not np.isfinite(self.spots[index]).all():
-            return
-        x, y = self.spots[index].tolist()
-        sketch.disc(x, y, size / 2 + 3.6, stroke=self.ground.theme.background, border=4.4)
-        sketch.disc(x, y, size / 2 + 2.6, stroke=self.ground.theme.selection, border=2.2)
 
     @property
     def _names(self) -> tuple[str, str]:
@@ -113,7 +109,7 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         return self.panel.title or f"{up} over {across}"
 
     def _say(self, sketch: Sketch, box: Box, points: Points) -> None:
-        """The title, the names of the axes, and what is hollow; or how many there are of which these are some."""
+        """The title, names of the axes, and what is hollow; or how many there are of which these are some."""
         x, y, width, height = box
         across, up = self._names
         right = x + width
@@ -153,7 +149,7 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         return across, up
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
-        """What a point is, what the network says there, in the units at the axes, and what a click would do."""
+        """What a point is, what the network says there in the axes' units, and what a click would do."""
         at, points, axes, named = self.pointer, self._points, self.axes, self._named
         place = None if at is None else self.numbers(at)
         if at is None or points is None or axes is None or named is None or place is None:
@@ -170,50 +166,14 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         return [pointer_label(axes.point(x, t), size, head, f"is now {number(said, 2)}", more, self.ground.theme)]
 
 
-# ---- The frame of the plot, and how long its axes are
+# ---- How long its axes are, and the line between them
 
 AIR = 0.12
 """Share of the reach of the points by which an axis that they make goes beyond them."""
 
 
-def frame(sketch: Sketch, theme: Theme, axes: Axes, across: Axis, up: Axis) -> None:
-    """The plot's ground, where 0 is in the units that are printed, and the ends of both axes."""
-    x, y, width, height = axes.box
-    sketch.rect(*axes.box, fill=theme.panel, stroke=theme.border)
-    low, high = up.ends
-    if low < 0 < high:
-        level = y + height * high / (high - low)
-        sketch.line((x, level), (x + width, level), theme.grid, 1.0)
-    left, right = (end_of(across, k) for k in (0, 1))
-    sketch.text(x, y + height + 15, left, LABEL, theme.text3)
-    sketch.text(x + width, y + height + 15, right, LABEL, theme.text3, anchor="right")
-    sketch.text(x - 7, y + 10, end_of(up, 1), LABEL, theme.text3, anchor="right")
-    sketch.text(x - 7, y + height, end_of(up, 0), LABEL, theme.text3, anchor="right")
-
-
-def axes_in(box: Box, across: Axis, up: Axis) -> Axes:
-    """A plot in a box, which has to hold the numbers at its axes' ends as well."""
-    x, y, width, height = box
-    gutter = max(measure(end_of(up, k), LABEL) for k in (0, 1)) + 8
-    plot = (x + gutter, y, width - gutter, height - 20.0)
-    return Axes(plot, Scale(across.least, across.most), Scale(up.least, up.most))
-
-
-def end_of(axis: Axis, end: int) -> str:
-    """The number at an end of an axis (0, 1): as many digits as its length needs."""
-    low, high = axis.ends
-    digits = max(0, 2 - int(np.floor(np.log10(max(high - low, 1e-300)))))
-    return f"{axis.ends[end]:,.{min(digits, 6)}f}".replace("-", "\N{MINUS SIGN}")
-
-
 def around(name: str, numbers: NDArray[np.number]) -> Axis:
-    """An axis that holds some numbers, and 0 where that is not far from them.
-
-    Raises
-    ------
-    InputError
-        They reach farther than an axis can.
-    """
+    """An axis that holds some numbers, and 0 where that is not far from them; an error where no axis can."""
     low, high = float(numbers.min(initial=np.inf)), float(numbers.max(initial=-np.inf))
     if not len(numbers):
         low = high = 0.0
@@ -228,15 +188,10 @@ def around(name: str, numbers: NDArray[np.number]) -> Axis:
 
 def inside(x: Floats, y: Floats, span: tuple[float, float]) -> tuple[Floats, Floats]:
     """A line through points, cut where it leaves `span` upwards or downwards: starts and ends, (N, 2) each."""
-    ends = np.stack([np.stack([x[:-1], y[:-1]], 1), np.stack([x[1:], y[1:]], 1)])
-    known = np.isfinite(ends).all(axis=(0, 2))
-    crosses = known & (ends[:, :, 1].max(axis=0) >= span[0]) & (ends[:, :, 1].min(axis=0) <= span[1])
-    ends = ends[:, crosses]
-    (x0, y0), (x1, y1) = ends[0].T, ends[1].T
-    rise = np.where(y1 == y0, 1.0, y1 - y0)
-    found = []
-    for here in (y0, y1):
-        height = np.clip(here, *span)  # where it leaves, exactly there, however steep it is
-        share = np.where(y1 == y0, 0.0 if here is y0 else 1.0, (height - y0) / rise)
-        found.append(np.stack([x0 + np.clip(share, 0.0, 1.0) * (x1 - x0), height], axis=1))
-    return found[0], found[1]
+    (x0, x1), (y0, y1) = ((part[:-1], part[1:]) for part in (x, y))
+    heights = np.clip([y0, y1], *span)  # where it leaves, exactly there, however steep it is
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = np.where(y1 == y0, [[0.0], [1.0]], np.clip((heights - y0) / (y1 - y0), 0.0, 1.0))
+    crosses = np.isfinite(y0 + y1) & (np.maximum(y0, y1) >= span[0]) & (np.minimum(y0, y1) <= span[1])
+    starts, ends = np.stack([x0 + shares * (x1 - x0), heights], axis=-1)[:, crosses]
+    return starts, ends

@@ -12,15 +12,16 @@ from ...run.source import Moment
 from ..ink.maps import signed_shades
 from ..ink.overlay import pointer_label
 from ..ink.places import LABEL, MARGIN
-from ..ink.sketch import Box, Kept, Sketch, holds, rgba
+from ..ink.sketch import Kept, Sketch, Spot, rgba, spot_at
 from ..ink.text import measure
 from ..ink.theme import rgb
 from ..ink.widgets import HIGH, WIDE, knob
+from ..space.blueprint import Project
 from ..space.chain import chain_of
 from ..space.plate import Plate
 from .drawer import Drawer, Ground, Point, Setting, cut
 from .neuron_card import rows_of
-from .plane_work import PlaneWork, tile_cells, tiled
+from .plane_work import middles, tile_cells, tiled
 
 CELLS = 24
 PITCH, SIDE = 60.0, 46.0
@@ -34,25 +35,19 @@ _LEVEL = 48.0  # pixels before a row of cubes in which its line is level
 
 
 class FeaturesDrawer(Drawer[Features]):
-    """One line a feature.
-
-    Attributes
-    ----------
-    boxes : dict of int to Box
-        Where each can be clicked.
-    """
+    """One line a feature."""
 
     name = "features"
     needs = ("predict",)
 
     def __init__(self, panel: Features, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self.boxes: dict[int, Box] = {}
+        self.spots: list[Spot] = []  # where each can be clicked
         self.gestures = (("Click", "a feature: the network gets it, or no more"),) if panel.change else ()
         self._on: tuple[bool, ...] = ()
         self._rows: list[int | None] = []
         self._values: NDArray[np.floating] | None = None
-        self._pixels: tuple[object, NDArray[np.uint8]] | None = None
+        self._pixels = Kept[NDArray[np.uint8]]()
         self._drawn = Kept[Sequence[Sketch]]()
 
     def beside_cubes(self, width: float, height: float) -> float:
@@ -68,9 +63,8 @@ class FeaturesDrawer(Drawer[Features]):
             on = tuple(bool(flag) for flag in self.panel.on(moment))
             rows = rows_of(self.panel, moment)
             if self._values is None:
-                points = PlaneWork(self.panel.across, self.panel.up, self.panel.values, CELLS, live=False).points
-                values = np.asarray(self.panel.values(points), float).reshape(CELLS, CELLS, count)
-                self._values = values
+                points = middles(self.panel.across, self.panel.up, CELLS)
+                self._values = np.asarray(self.panel.values(points), float).reshape(CELLS, CELLS, count)
             if len(on) != count or len(rows) != count:
                 raise ValueError(f"there are {count} features, but {len(on)} on or off, {len(rows)} rows")
         except Exception as error:  # the scene's own functions
@@ -85,16 +79,17 @@ class FeaturesDrawer(Drawer[Features]):
         """The column, and a line from each that is on to its row of cubes; kept while all of it is the same."""
         subject = self.ground.subject
         key = (setting, self.ground.theme, self._on, tuple(self._rows), self._over, self._switches, subject.tensors)
-        return self._drawn.of(key, lambda: self._column(setting))
+        found = self._drawn.of(key, lambda: self._column(setting))
+        self.spots = [spot for sketch in found for spot in sketch.spots]
+        return found
 
     def _column(self, setting: Setting) -> Sequence[Sketch]:
-        self.boxes = {}
         left, top, wide, high = setting.window
         room, pitch = self.beside_cubes(wide, high - 12.0), _pitch(high - 12.0, len(self.panel.names))
         if not self._on or not room:
             return ()
         theme, side = self.ground.theme, min(SIDE, pitch - 8.0)
-        sketch, picture = Sketch(), Sketch()
+        sketch, picture, plate = Sketch(), Sketch(), self._plate(setting)
         x, y = left + MARGIN, top + 12.0  # the scene begins below the window in which cubes may be seen
         sketch.text(x, y + 12, "features", LABEL, theme.text1, bold=True)
         names = x + room - LEFT + _NAMES
@@ -112,42 +107,34 @@ class FeaturesDrawer(Drawer[Features]):
             if self._switches:
                 knob(sketch, end + _GAP, middle - HIGH / 2, theme, on=on, over=self._over == k)
                 end += _GAP + WIDE
-                self.boxes[k] = (names - measure(name, LABEL, True), middle - pitch / 2, 0.0, pitch)
-                self.boxes[k] = (*self.boxes[k][:2], end - self.boxes[k][0], pitch)
-            self._line(sketch, (end + 1, middle), self._rows[k] if on else None, setting)
-            if not on:
-                self._dim(sketch, self._rows[k], setting)
+                begin = names - measure(name, LABEL, True)
+                sketch.spot((begin, middle - pitch / 2, end - begin, pitch), "feature", k, words=name)
+            row = self._rows[k]
+            if plate is not None and row is not None and 0 <= row < plate.shape[1]:
+                self._to_cubes(sketch, (end + 1, middle), plate, row, setting.project, on=on)
         cells = tile_cells(np.array(numbers), 2 * len(self.panel.names), CELLS)
-        picture.sprites(np.array(rects), cells, self._painted(), linear=True)
+        picture.sprites(rects, cells, self._pixels.of(theme, self._painted), linear=True)
         return [sketch, picture]
 
     @property
     def _switches(self) -> bool:
         return self.panel.change is not None and self.ground.teaches
 
-    def _plate(self, row: int | None, setting: Setting) -> Plate | None:
-        """The first layer's cubes, where there is a row of that number."""
+    def _plate(self, setting: Setting) -> Plate | None:
+        """The first layer's cubes."""
         subject = self.ground.subject
         chain = chain_of([t for t in subject.tensors if t.size and t.role != "count"], subject.stages)
-        plate = setting.plates.get(chain[0].weight.name) if chain and setting.turns else None
-        return plate if plate is not None and row is not None and 0 <= row < plate.shape[1] else None
+        return setting.plates.get(chain[0].weight.name) if chain and setting.turns else None
 
-    def _dim(self, sketch: Sketch, row: int | None, setting: Setting) -> None:
-        """The cubes of a feature that is off: what they are multiplied by is 0."""
-        plate = self._plate(row, setting)
-        if plate is None or row is None:
-            return
-        for unit in range(plate.shape[0]):
-            face = setting.project(plate.cell_corners(unit, row)[4:])[[0, 1, 3, 2]]
-            sketch.polygon(face, rgba(self.ground.theme.background, 1 - _OFF - 0.17))
-
-    def _line(self, sketch: Sketch, start: Point, row: int | None, setting: Setting) -> None:
-        """From a feature to its row of cubes."""
-        plate = self._plate(row, setting)
-        if plate is None or row is None:
+    def _to_cubes(self, sketch: Sketch, start: Point, plate: Plate, row: int, project: Project, *, on: bool) -> None:
+        """A line from a feature to its row of cubes; where it is off they are dim: they are multiplied by 0."""
+        if not on:
+            for unit in range(plate.shape[0]):
+                face = project(plate.cell_corners(unit, row)[4:])[[0, 1, 3, 2]]
+                sketch.polygon(face, rgba(self.ground.theme.background, 1 - _OFF - 0.17))
             return
         edge = plate.cell_centre(0, row) - 0.62 * plate.axes[1] + plate.depth * plate.axes[2]
-        x, y = (float(v) for v in setting.project(edge[None])[0])
+        x, y = (float(v) for v in project(edge[None])[0])
         if x > start[0] + 8:  # level at both ends: further left than the word beside the biases it goes up or down
             first, last = start[0] + 0.1 * (x - start[0]), max(x - _LEVEL, start[0] + 0.4 * (x - start[0]))
             way = [start, (first, start[1]), (last, y), (x, y)]
@@ -155,18 +142,15 @@ class FeaturesDrawer(Drawer[Features]):
 
     def _painted(self) -> NDArray[np.uint8]:
         """Every feature twice side by side, bright and dim."""
-        theme = self.ground.theme
-        if self._pixels is not None and self._pixels[0] is theme:
-            return self._pixels[1]
         assert self._values is not None
+        theme = self.ground.theme
         tiles, ground = [], np.array(rgb(theme.background)) * 255
         for k in range(len(self.panel.names)):
             values = self._values[..., k]
             largest = float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values))) or 1.0
             bright = signed_shades(values, (-largest, largest), theme)
             tiles += [bright, np.rint(_OFF * bright + (1 - _OFF) * ground).astype(np.uint8)]
-        self._pixels = theme, tiled(tiles)
-        return self._pixels[1]
+        return tiled(tiles)
 
     # ---- hands
 
@@ -176,7 +160,8 @@ class FeaturesDrawer(Drawer[Features]):
 
     def under(self, at: Point) -> int | None:
         """A feature."""
-        return next((k for k, box in self.boxes.items() if holds(box, at)), None)
+        found = spot_at(self.spots, at)
+        return None if found is None else int(found.value)
 
     def covers(self, at: Point) -> bool:
         """Names, maps and switches."""
@@ -205,7 +190,7 @@ class FeaturesDrawer(Drawer[Features]):
     def click(self, at: Point) -> bool:
         """Switch a feature."""
         index = self.under(at)
-        if index is None or self.panel.change is None or not self._switches:
+        if index is None or self.panel.change is None:
             return False
         self.ground.edit(self.panel.change(self.panel.names[index]))
         return True

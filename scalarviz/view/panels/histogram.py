@@ -12,6 +12,7 @@ from ...run.core.frame import Tensor
 from ...run.panels import Histogram
 from ...run.questions.ranges import extent
 from ...run.source import Moment
+from ..ink.axes import Axes, Scale
 from ..ink.places import LABEL
 from ..ink.sketch import Box, Sketch
 from ..ink.text import MINUS, short
@@ -26,23 +27,12 @@ KEPT = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """The numbers of one tensor, counted.
+    """The numbers of one tensor, counted."""
 
-    Attributes
-    ----------
-    counts : ndarray of int, shape (BINS,)
-        From `-reach` to `reach`; what lies beyond is in the outermost.
-    reach : float
-    beyond : int
-        How many lie beyond.
-    lines : tuple of str
-        Mean and spread, least and most, zeros, what is no number.
-    """
-
-    counts: NDArray[np.int64]
+    counts: NDArray[np.int64]  # (BINS,) from `-reach` to `reach`; what lies beyond is in the outermost
     reach: float
-    beyond: int
-    lines: tuple[str, ...]
+    beyond: int  # how many lie beyond
+    lines: tuple[str, ...]  # mean and spread, least and most, zeros, what is no number
 
 
 def counted(numbers: NDArray[np.floating]) -> Counted:
@@ -106,12 +96,10 @@ class HistogramDrawer(Drawer[Histogram]):
         """Of the tensor that is pointed at."""
         values, tensor = moment.frame.values, self._tensor
         name = self._shown = self._name
-        if self._values is not values:
+        if self._values is not values or len(self._counted) >= KEPT:
             self._values = values
             self._counted.clear()
         if name not in self._counted:
-            if len(self._counted) >= KEPT:
-                self._counted.pop(next(iter(self._counted)))
             self._counted[name] = counted(values if tensor is None else values[tensor.span])
         title = self.panel.label if tensor is None else tensor.name
         count = values.size if tensor is None else tensor.size
@@ -124,20 +112,18 @@ def histogram(box: Box, theme: Theme, title: str, count: int, of: Counted) -> Sk
     title_of(sketch, box, theme, title, f"{count:,} number{'' if count == 1 else 's'}")
     room = int(max(0.0, height - _TOP - _BELOW - 60.0) / _LINE)
     lines = of.lines[:room]
-    base = y + height - _BELOW - _LINE * len(lines)
-    high, step, largest = base - y - _TOP, width / BINS, max(int(of.counts.max()), 1)
-    for k, number in enumerate(of.counts):
-        if number:
-            tall = max(1.0, high * float(number) / largest)
+    high, step, middle = height - _TOP - _BELOW - _LINE * len(lines), width / BINS, x + width / 2
+    base, largest = y + _TOP + high, max(float(of.counts.max()), 1.0)
+    axes = Axes((x, y + _TOP, width, high), Scale(0.0, BINS), Scale(0.0, largest))
+    for k, (left, top) in enumerate(axes.points(np.arange(float(BINS)), of.counts.astype(float)).tolist()):
+        if of.counts[k]:
+            tall = max(1.0, base - top)
             fill = theme.weight[1] if k < BINS // 2 else theme.weight[3]
-            sketch.rect(x + k * step, base - tall, step - 1.0, tall, fill=fill)
+            sketch.rect(left, base - tall, step - 1.0, tall, fill=fill)
     sketch.line((x, base), (x + width, base), theme.flow, 1.0)
-    middle = x + width / 2
     sketch.line((middle, base), (middle, base + 4), theme.flow, 1.0)
-    ends = short(of.reach)
-    sketch.text(x, base + 16, MINUS + ends, LABEL, theme.text3)
+    axes.ends(sketch, theme, (MINUS + short(of.reach), "+" + short(of.reach)), drop=16.0)
     sketch.text(middle, base + 16, "0", LABEL, theme.text3, anchor="middle")
-    sketch.text(x + width, base + 16, "+" + ends, LABEL, theme.text3, anchor="right")
     if of.beyond:
         sketch.text(x + width, y + _TOP + 4, f"{of.beyond:,} beyond", LABEL, theme.text3, anchor="right")
     for k, line in enumerate(lines):

@@ -19,7 +19,7 @@ from ..ink.theme import Theme
 from ..shown.subject import Subject
 from ..space.chain import chain_of
 from .drawer import Ground, Setting, cut
-from .plane_picture import boundary_sketch
+from .plane import boundary_sketch
 from .plane_work import PlaneWork
 
 # ---- Units of the hidden layers of a chain: their names and their weights.

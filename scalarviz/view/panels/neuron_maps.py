@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from ..cubes.scale import LegendScale
 from ..ink.maps import get_map, signed_shades
 from ..ink.overlay import pointer_label
 from ..ink.places import LABEL
-from ..ink.sketch import Box, Sketch, holds
+from ..ink.sketch import Box, Kept, Sketch, Spot, holds, spot_at
 from ..ink.text import measure, number, short
 from ..ink.theme import Theme
 from ..ink.widgets import button, plus
@@ -27,21 +26,12 @@ LEVELS = (10, 14, 20, 28, 40)
 BOUNDED = {"tanh": 1.0, "sigmoid": 1.0}
 """The largest output of units of these kinds."""
 
-Spot = tuple[Hidden, int]
-"""A unit of a layer."""
+Unit = tuple[int, int]
+"""A layer and a number in it."""
 
 
 class NeuronMapsDrawer(Drawer[NeuronMaps]):
-    """All maps are parts of one picture.
-
-    Attributes
-    ----------
-    work : PlaneWork
-        The outputs of all hidden units, one after the other.
-    layers : list of Hidden
-    boxes : dict of (int, int) to Box
-        Where each unit can be pointed at, by layer and number.
-    """
+    """All maps are parts of one picture."""
 
     name = "neurons"
     needs = ("predict",)
@@ -50,23 +40,26 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
     def __init__(self, panel: NeuronMaps, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self.layers = hidden_of(ground.subject)
-        self.work = PlaneWork(panel.across, panel.up, panel.inputs, None, ground.hints, LEVELS)
-        self.boxes: dict[tuple[int, int], Box] = {}
-        self._of: object = None  # the network whose layers they are
-        self._side = 0.0
+        self.boxes: dict[Unit, Box] = {}  # where each unit can be pointed at
         self._places: NeuronPlaces | None = None
-        self._marked: tuple[object, Sketch] | None = None
+        self._marked = Kept[Sketch]()
         self._largest = 1.0
-        self._pixels: NDArray[np.uint8] | None = None
-        self._painted: Theme | None = None
         self._moment: Moment | None = None
-        self._over: tuple[int, int] | None = None
+        self._over: Unit | None = None
         self._layer: int | None = None  # whose buttons are shown
-        self._pointer: Point = (0.0, 0.0)
         if panel.change is not None:
             self.gestures = (*self.gestures, ("Point", "at a layer: + and - for its neurons, and for layers"))
         self._error = ""
+        self._begin()
+
+    def _begin(self) -> None:
+        """Layers, and `work`: the outputs of all hidden units, one after the other, of the network as it is now."""
+        subject, panel = self.ground.subject, self.panel
+        self._of, self._places = (subject.tensors, subject.stages), None
+        self.layers = hidden_of(subject)
+        self.work = PlaneWork(panel.across, panel.up, panel.inputs, None, self.ground.hints, LEVELS)
+        self._pixels: NDArray[np.uint8] | None = None
+        self._painted: Theme | None = None
 
     @property
     def moving(self) -> bool:
@@ -76,7 +69,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
     @property
     def scale(self) -> LegendScale | None:
         """What their colours are."""
-        if not self.layers or self._pixels is None or self._side == 0.0:
+        if not self.layers or self._pixels is None or self._places is None or not self._places.drawn:
             return None
         whole = self._largest.is_integer() and self._largest < 1e4
         ends = [number(v, 0, signed=True) if whole else short(v, signed=True) for v in (-self._largest, self._largest)]
@@ -88,14 +81,13 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
     def look(self, moment: Moment, seconds: float | None) -> None:
         """Work out what there is time for."""
-        self._follow(moment)
+        if self._of != (self.ground.subject.tensors, self.ground.subject.stages):
+            self._begin()
         self._moment = moment
         if not self.layers or not moment.source.can.predict:
             return
         try:
-            changed = self.work.update(moment, self._ask)
-            while self.work.rows is None:
-                changed = self.work.update(moment, self._ask)
+            changed = self.work.whole(moment, self._ask)
         except Exception as error:  # the scene's own function: maps go, the console is told, the picture goes on
             self._error, self._pixels = self.ground.failed("maps of neurons", error), None
             return
@@ -105,17 +97,6 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
             self._paint()
             self.work.spent(time.perf_counter() - start)
 
-    def _follow(self, moment: Moment) -> None:
-        """Layers, where the run has got other ones."""
-        subject = self.ground.subject
-        now = (subject.tensors, subject.stages)
-        if self._of != now:
-            if self._of is not None:
-                self.layers, self._pixels, self._places, self.boxes = hidden_of(subject), None, None, {}
-                self.work = PlaneWork(self.panel.across, self.panel.up, self.panel.inputs, None, self.ground.hints,
-                                      LEVELS)  # fmt: skip
-            self._of = now
-
     def _ask(self, moment: Moment, samples: NDArray[np.floating]) -> NDArray[np.floating]:
         """The outputs of all units (N, units) for samples."""
         names = [layer.row for layer in self.layers]
@@ -124,15 +105,15 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
     def _paint(self) -> None:
         """All maps side by side in one picture."""
-        rows, theme = self.work.rows, self.ground.theme
+        rows, self._painted = self.work.rows, self.ground.theme
         assert rows is not None
         self._largest = self._span(rows)
-        maps = signed_shades(np.moveaxis(rows, 2, 0), (-self._largest, self._largest), theme)
-        self._pixels = tiled(list(maps))
-        self._painted = theme
+        self._pixels = tiled(
+            list(signed_shades(np.moveaxis(rows, 2, 0), (-self._largest, self._largest), self._painted))
+        )
 
     def _span(self, rows: NDArray[np.floating]) -> float:
-        """The output that is wholly blue: the bound of the activation, or the next round number above all of them."""
+        """The output that is wholly blue: the activation's bound, or the next round number above all."""
         largest, start = 0.0, 0
         for layer in self.layers:
             part = np.abs(rows[..., start : start + layer.units])
@@ -144,38 +125,35 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
     def around(self, setting: Setting) -> Sequence[Sketch]:
         """The maps, their edges and names."""
         if self._places is None or self._places.setting is not setting:
-            self._places, self._marked = NeuronPlaces(self.layers, setting), None
+            self._places = NeuronPlaces(self.layers, setting)
         places = self._places
-        self._side = places.side
         self.boxes = {} if self._pixels is None else places.boxes
         if self._pixels is None or self.work.rows is None:
             return ()
         picture = Sketch()
         if places.drawn:
-            cells = tile_cells(places.numbers, self.work.rows.shape[2], len(self.work.rows))
-            picture.sprites(places.rects, cells, self._pixels, linear=True)
+            cells = tile_cells(np.array([*places.drawn.values()]), self.work.rows.shape[2], len(self.work.rows))
+            picture.sprites([self.boxes[unit] for unit in places.drawn], cells, self._pixels, linear=True)
         at = self._sample()
-        key = (self.ground.theme, self._over, at)
-        if self._marked is None or self._marked[0] != key:
-            self._marked = key, self._marks(places, at)
-        return [picture, self._marked[1]]
+        key = (places, self.ground.theme, self._over, at)
+        return [picture, self._marked.of(key, lambda: self._marks(places, at))]
 
     def _marks(self, places: NeuronPlaces, at: Point | None) -> Sketch:
         """The edges of the maps, the place of the sample on each, and their names."""
         sketch, theme = Sketch(over=True), self.ground.theme
-        for key in places.drawn:
-            x, y, wide, high = places.boxes[key]
+        for unit in places.drawn:
+            x, y, wide, high = places.boxes[unit]
             sketch.rect(x - 1, y - 1, wide + 2, high + 2, stroke=theme.flow, radius=3)
-            if key == self._over:
+            if unit == self._over:
                 sketch.rect(x - 2, y - 2, wide + 4, high + 4, stroke=theme.selection, border=2.6, radius=4)
             if at is not None and wide >= SMALL:
                 middle = (x + at[0] * wide, y + (1 - at[1]) * high)
                 sketch.disc(*middle, 2.4 + wide / 48, fill=theme.selection, stroke=theme.background, border=1.2)
-            sketch.text(x + wide + 4, y + 10, places.names.get(key, ""), LABEL, theme.text2, bold=True)
+            sketch.text(x + wide + 4, y + 10, places.names.get(unit, ""), LABEL, theme.text2, bold=True)
         return sketch
 
     def _sample(self) -> Point | None:
-        """Where the sample whose way is drawn lies on the plane, as fractions from the lower left; None elsewhere."""
+        """Where the sample whose way is drawn lies, as fractions from the lower left; None off the plane."""
         probe, panel = self.ground.subject.probe, self.panel
         if probe is None or probe.size < 2 or self._error:
             return None
@@ -188,29 +166,26 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
     # ---- hands
 
-    def _at(self, at: Point) -> tuple[int, int] | None:
+    def _at(self, at: Point) -> Unit | None:
         """The unit at a point."""
-        return next((key for key, box in self.boxes.items() if holds(box, at)), None)
+        return next((unit for unit, box in self.boxes.items() if holds(box, at)), None)
 
-    def _buttons(self, layer: int) -> list[Button]:
-        """Of one layer, where a hand can change it."""
-        maps = self._maps(layer)
-        if self.panel.change is None or not self.ground.teaches or not maps:
+    def buttons(self, layer: int | None) -> list[Spot]:
+        """+ and - of one layer, where a hand can change it: for its neurons, and for layers."""
+        maps = [box for (index, _), box in self.boxes.items() if index == layer]
+        if layer is None or self.panel.change is None or not self.ground.teaches or not maps:
             return []
         return buttons_of(layer, [each.units for each in self.layers], maps)
 
-    def _maps(self, layer: int) -> list[Box]:
-        return [box for (index, _), box in self.boxes.items() if index == layer]
-
     def _near(self, at: Point) -> int | None:
-        """The layer at a point; the one whose buttons are shown first."""
-        layers = list(range(len(self.layers)))
-        if self._layer in layers:
-            layers.remove(self._layer)
-            layers.insert(0, self._layer)
-        for layer in layers:
-            buttons = self._buttons(layer)
-            if buttons and near(at, self._maps(layer), buttons if layer == self._layer else ()):
+        """The layer at a point; of several the one whose buttons are shown."""
+        unit = self._at(at)
+        if unit is not None and self.buttons(unit[0]):
+            return unit[0]
+        for layer in sorted(range(len(self.layers)), key=lambda layer: layer != self._layer):
+            boxes = [box for (index, _), box in self.boxes.items() if index == layer]
+            buttons = [button.box for button in self.buttons(layer)]
+            if buttons and holds(_around(boxes + (buttons if layer == self._layer else [])), at, _REACH):
                 return layer
         return None
 
@@ -220,40 +195,36 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
     def hover(self, at: Point | None) -> bool:
         """The unit under the pointer is shown large, its layer gets its buttons."""
-        before = self._over, self._layer, self._pointer
+        before = self._over, self._layer, self.pointer
         self._layer = None if at is None else self._near(at)
         self._over = None if at is None else self._at(at)
-        self._pointer = at or self._pointer
+        self.pointer = at
         self.stale |= before[0] != self._over
-        return before != (self._over, self._layer, self._pointer)
+        return before != (self._over, self._layer, self.pointer)
 
     def click(self, at: Point) -> bool:
         """A neuron or a layer more or less."""
-        found = next((b for b in self._buttons(self._layer) if b.at(at)), None) if self._layer is not None else None
+        found = spot_at(self.buttons(self._layer), at)
         if found is None or self.panel.change is None:
             return False
-        self.ground.edit(self.panel.change(found.hidden))
+        self.ground.edit(self.panel.change(tuple(int(units) for units in str(found.value).split(", ") if units)))
         return True
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
         """The card of the unit that is pointed at, and the buttons of its layer."""
         found: list[Sketch] = []
-        buttons = [] if self._layer is None or self._layer >= len(self.layers) else self._buttons(self._layer)
+        sketch = _drawn(self.buttons(self._layer), self.pointer, self.ground.theme)
         box = None if self._over is None else self.boxes.get(self._over)
         if self._over is not None and box is not None and self.setting is not None:
             index, unit = self._over
-            above = self.layers[index - 1] if index else None
-            free = [box, *(boxes_of(buttons) if buttons else ())]
-            found += card(self.panel, moment, self.ground, (self.layers[index], above), unit, free, self.setting, size,
-                          self._largest)  # fmt: skip
-        if buttons:
-            over = next((button for button in buttons if button.at(self._pointer)), None)
-            found.append(draw(buttons, over, self.ground.theme))
-            if over is not None:
-                says = ", ".join(map(str, over.hidden)) or "none"
-                found.append(pointer_label(self._pointer, size, over.says, "", [f"hidden layers: {says}"],
-                                           self.ground.theme))  # fmt: skip
-        return found
+            layers = self.layers[index], self.layers[index - 1] if index else None
+            free = [box, *(spot.box for spot in sketch.spots)]
+            found += card(self.panel, moment, self.ground, layers, unit, free, self.setting, size, self._largest)
+        over = spot_at(sketch.spots, self.pointer)
+        if over is not None and over.tip and self.pointer is not None:
+            more = [f"hidden layers: {over.value or 'none'}"]
+            return [*found, sketch, pointer_label(self.pointer, size, over.tip, "", more, self.ground.theme)]
+        return [*found, sketch] if sketch.spots else found
 
 
 def rounded_up(value: float) -> float:
@@ -266,112 +237,59 @@ def rounded_up(value: float) -> float:
 
 # ---- + and - beside a hidden layer that is pointed at: a neuron more or less, a layer more or less.
 
-Floats = NDArray[np.float64]
 SIDE = 18.0
 _GAP, _AWAY, _REACH = 2.0, 5.0, 6.0
 _WORDS = 17.0  # from the buttons of a layer up to their word
 
 
-class Button(NamedTuple):
-    """One of them.
-
-    Attributes
-    ----------
-    box : Box
-    more : bool
-        Whether it is a +.
-    hidden : tuple of int
-        The units of the hidden layers after a click.
-    says : str
-    """
-
-    box: Box
-    more: bool
-    hidden: tuple[int, ...]
-    says: str
-
-    def at(self, point: Point) -> bool:
-        """Whether a point is on it."""
-        return holds(self.box, point)
-
-
-def buttons_of(layer: int, hidden: Sequence[int], maps: Sequence[Box]) -> list[Button]:
+def buttons_of(layer: int, hidden: Sequence[int], maps: Sequence[Box]) -> list[Spot]:
     """Those of one hidden layer: of its neurons behind the last map, of the layer itself before the first one.
 
-    Parameters
-    ----------
-    layer : int
-        Its number, counted from 0.
-    hidden : sequence of int
-        Units of all hidden layers.
-    maps : sequence of Box
-        Of its units, at least one.
+    The value of each is the hidden layers as they are after a click, of which there are `hidden` units now.
     """
-    before, own, after = tuple(hidden[:layer]), hidden[layer], tuple(hidden[layer + 1 :])
+    before, own, after = hidden[:layer], hidden[layer], hidden[layer + 1 :]
     first, last = maps[0], maps[-1]
     pair = 2 * SIDE + _GAP
-    down = len(maps) > 1 and abs(last[1] - first[1]) > abs(last[0] - first[0])
-    if down:
+    if len(maps) > 1 and abs(last[1] - first[1]) > abs(last[0] - first[0]):  # downwards
         unit = (last[0] + last[2] / 2 - pair / 2, last[1] + last[3] + _AWAY)
         whole = (first[0] + first[2] / 2 - pair / 2, first[1] - _AWAY - SIDE)
     else:
         unit = (last[0] + last[2] + _AWAY, last[1] + last[3] - SIDE)
         whole = (first[0] - _AWAY - pair, first[1] + first[3] - SIDE)
-    found = []
-    if own > 1:
-        found.append(_button(unit, False, (*before, own - 1, *after), "one neuron less in this layer"))
-    found.append(_button(unit, True, (*before, own + 1, *after), "one neuron more in this layer"))
-    found.append(_button(whole, False, (*before, *after), "without this layer"))
-    found.append(_button(whole, True, (*before, own, own, *after), "one more layer behind this one"))
-    return found
+    found = [
+        (unit, "less", [*before, own - 1, *after], "one neuron less in this layer"),
+        (unit, "more", [*before, own + 1, *after], "one neuron more in this layer"),
+        (whole, "less", [*before, *after], "without this layer"),
+        (whole, "more", [*before, own, own, *after], "one more layer behind this one"),
+    ]
+    return [
+        Spot((float(round(x + (SIDE + _GAP) * (name == "more"))), float(round(y)), SIDE, SIDE), name,
+             ", ".join(map(str, units)), tip=tip)
+        for (x, y), name, units, tip in found
+        if all(units)
+    ]  # fmt: skip
 
 
-def _button(corner: Point, more: bool, hidden: tuple[int, ...], says: str) -> Button:
-    x = corner[0] + (SIDE + _GAP if more else 0.0)
-    return Button((float(round(x)), float(round(corner[1])), SIDE, SIDE), more, hidden, says)
+def _around(boxes: Sequence[Box]) -> Box:
+    """The box that holds all of some."""
+    corners = np.array([(x, y, -x - wide, -y - high) for x, y, wide, high in boxes]).min(axis=0).tolist()
+    return corners[0], corners[1], -corners[2] - corners[0], -corners[3] - corners[1]
 
 
-def near(at: Point, maps: Sequence[Box], buttons: Sequence[Button]) -> bool:
-    """Whether a point is on a row of maps, between two of them, or on a button."""
-    if any(button.at(at) for button in buttons):
-        return True
-    middles = np.array([(x + wide / 2, y + high / 2) for x, y, wide, high in maps])
-    for one in buttons:  # on the way from the maps to it
-        middles = _with(middles, one.box)
-    starts, ends = (middles[:-1], middles[1:]) if len(middles) > 1 else (middles, middles)
-    ways = ends - starts
-    along = np.clip(((np.asarray(at) - starts) * ways).sum(axis=1) / np.maximum((ways**2).sum(axis=1), 1e-9), 0.0, 1.0)
-    away = np.hypot(*(starts + along[:, None] * ways - np.asarray(at)).T)
-    return bool(away.min() <= min(maps[0][2] / 2, 20.0) + _REACH)
-
-
-def _with(middles: Floats, box: Box) -> Floats:
-    """The line longer by the middle of a box, at the end that is nearer."""
-    place = np.array([[box[0] + box[2] / 2, box[1] + box[3] / 2]])
-    ends = np.hypot(*(middles[[0, -1]] - place).T)
-    return np.concatenate([place, middles] if ends[0] < ends[1] else [middles, place])
-
-
-def boxes_of(buttons: Sequence[Button]) -> list[Box]:
-    """What they take of the picture, with the word over those of the layer."""
-    left, right = buttons[-2].box, buttons[-1].box
-    wide = max(right[0] + right[2] - left[0], measure("layer", LABEL))
-    middle = (left[0] + right[0] + right[2]) / 2
-    return [*(button.box for button in buttons), (middle - wide / 2, left[1] - _WORDS, wide, _WORDS)]
-
-
-def draw(buttons: Sequence[Button], over: Button | None, theme: Theme) -> Sketch:
-    """All of them, and the word over those of the layer."""
+def _drawn(buttons: Sequence[Spot], at: Point | None, theme: Theme) -> Sketch:
+    """All of them, and the word over those of the layer, which are the last two."""
     sketch = Sketch()
+    sketch.spots += buttons
     for one in buttons:
-        lit = over is not None and over.box == one.box
+        lit = holds(one.box, at)
         button(sketch, one.box, theme, lit=lit)
-        plus(sketch, one.box, theme.text1 if lit else theme.text2, more=one.more)
-    left, right = buttons[-2].box, buttons[-1].box
-    x, y = (left[0] + right[0] + right[2]) / 2, left[1]
-    wide = measure("layer", LABEL)
-    sketch.rect(x - wide / 2 - 4, y - _WORDS - 1, wide + 8, 16, fill=theme.background, radius=3)
-    sketch.text(x, y - 5, "layer", LABEL, theme.text2, anchor="middle")
+        plus(sketch, one.box, theme.text1 if lit else theme.text2, more=one.name == "more")
+    if buttons:
+        x, y, pair, _ = _around([one.box for one in buttons[-2:]])
+        middle, wide = x + pair / 2, measure("layer", LABEL)
+        sketch.rect(middle - wide / 2 - 4, y - _WORDS - 1, wide + 8, 16, fill=theme.background, radius=3)
+        sketch.text(middle, y - 5, "layer", LABEL, theme.text2, anchor="middle")
+        sketch.spot((middle - max(wide, pair) / 2, y - _WORDS, max(wide, pair), _WORDS), "layer")
     return sketch
 
 
@@ -388,55 +306,31 @@ _HOT = 12.0  # side of the place of a unit without a map
 
 
 class NeuronPlaces:
-    """Boxes of the units of some layers.
-
-    Attributes
-    ----------
-    setting : Setting
-    side : float
-        Of all maps; 0: they are too small to be drawn.
-    boxes : dict of (int, int) to Box
-        Where each unit can be pointed at, by layer and number.
-    drawn : list of (int, int)
-        Those with a map beside them.
-    numbers : ndarray of int
-        The same counted through all layers.
-    names : dict of (int, int) to str
-        Of those beside whose map there is room for it.
-    """
+    """Boxes of the units of some layers."""
 
     def __init__(self, layers: Sequence[Hidden], setting: Setting) -> None:
         self.setting = setting
         places = [_middles(layer, setting) for layer in layers]
         few = [(layer, row) for layer, row in zip(layers, places, strict=True) if 0 < len(row) <= MOST]
         side = _side_of([row for _, row in few], large=setting.turns)
-        self.side = side = _named_side(few, side) if setting.turns else side
-        self.boxes: dict[tuple[int, int], Box] = {}
-        self.drawn: list[tuple[int, int]] = []
-        self.names: dict[tuple[int, int], str] = {}
-        numbers, start = [], 0
+        side = _named_side(few, side) if setting.turns else side  # of all maps; 0: they are too small to be drawn
+        self.boxes: dict[Unit, Box] = {}  # where each unit can be pointed at
+        self.drawn: dict[Unit, int] = {}  # those with a map beside them, counted through all layers
+        self.names: dict[Unit, str] = {}  # of those beside whose map there is room for it
+        start = 0
         for index, (layer, row) in enumerate(zip(layers, places, strict=True)):
-            drawn = side > 0.0 and 0 < len(row) <= MOST
-            room = _room(row, side)
+            drawn, room = side > 0.0 and 0 < len(row) <= MOST, _room(row, side)
+            wide = side if drawn else _HOT
             for unit, (x, y) in enumerate(row):
-                wide = side if drawn else _HOT
                 box = (float(round(x - wide / 2)), float(round(y - wide / 2)), wide, wide)
                 if not setting.holds(box):
                     continue
                 self.boxes[index, unit] = box
                 if drawn:
-                    self.drawn.append((index, unit))
-                    numbers.append(start + unit)
-                    name = layer.name(unit)
-                    if setting.turns and room >= _wanted(name):
-                        self.names[index, unit] = name
+                    self.drawn[index, unit] = start + unit
+                if drawn and setting.turns and room >= _wanted(layer.name(unit)):
+                    self.names[index, unit] = layer.name(unit)
             start += layer.units
-        self.numbers = np.array(numbers, np.intp)
-
-    @property
-    def rects(self) -> NDArray[np.float64]:
-        """Boxes of the maps, (N, 4)."""
-        return np.array([self.boxes[key] for key in self.drawn], float).reshape(-1, 4)
 
 
 def _middles(layer: Hidden, setting: Setting) -> NDArray[np.float64]:

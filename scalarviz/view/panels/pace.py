@@ -5,7 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from ...run.core.frame import Frame
+from ...run.run import Run
+from ...run.source import Source
+
+T = TypeVar("T")
 
 SHARE = 0.25
 """Part of the time that such work may take."""
@@ -55,17 +62,11 @@ class Pace:
 
 
 class Written:
-    """Of which frame a panel's words are: that of the other words of the picture.
-
-    Attributes
-    ----------
-    late : bool
-        Whether that is another one than the one shown, so that they are to be written soon.
-    """
+    """Of which frame a panel's words are: that of the other words of the picture."""
 
     def __init__(self) -> None:
         self._frame: Frame | None = None
-        self.late = False
+        self.late = False  # it is another one than the one shown: they are to be written soon
 
     def of(self, frame: Frame, *, writes: bool) -> Frame:
         """The frame whose numbers are said while `frame` is shown and the picture `writes` its words, or does not."""
@@ -75,20 +76,23 @@ class Written:
         return self._frame
 
 
-class TextPace:
-    """Words and numbers change a few times a second: nobody reads faster. Those of one picture are of one frame.
+def known(source: Source, look: Callable[[Run], T]) -> T | None:
+    """What a run says of itself; None where there is none, or one had to wait for it."""
+    asked = source.ask(look) if source.can.open else None
+    if asked is None or asked.done():
+        return None if asked is None else asked.result()
+    asked.cancel()
+    return None
 
-    Attributes
-    ----------
-    late : bool
-        Whether what is written is of another frame than that which is shown.
-    """
+
+class TextPace:
+    """Words and numbers change a few times a second: nobody reads faster. Those of one picture are of one frame."""
 
     def __init__(self, hz: float | None) -> None:
         self._pause = 0.0 if hz is None else 1.0 / hz
         self._waited = float("inf")
         self._written: tuple[object, object] | None = None
-        self.late = False
+        self.late = False  # what is written is of another frame than that which is shown
 
     def rest(self, seconds: float) -> None:
         """`seconds` have passed in which nothing had to be drawn: what comes next has waited for long enough."""

@@ -30,24 +30,8 @@ _PATIENCE = 6  # works that are too dear or too cheap, one after the other, unti
 class PlaneWork:
     """Numbers on a grid, of one moment, which is the one shown unless the network is dear.
 
-    Parameters
-    ----------
-    across, up : Axis
-    inputs : callable
-        What the network gets for points of the plane.
-    cells : int or None
-        In each direction; None: as many as there is time for.
-    live : bool
-        Whether somebody waits for the window. A film works out everything at every frame.
-    levels : sequence of int
-        Cells to choose from, as :data:`LEVELS`.
-
-    Attributes
-    ----------
-    rows : ndarray, shape (cells, cells, k), or None
-        The numbers, the first row at the top; None before the first moment.
-    moment : Moment or None
-        Which they are of.
+    `inputs` makes of points of the plane what the network gets. `cells` in each direction; None: as many of `levels` as
+    there is time for. `live`: somebody waits for the window; a film works out everything at every frame.
     """
 
     def __init__(
@@ -56,17 +40,23 @@ class PlaneWork:
         self._across, self._up, self._inputs = across, up, inputs
         self._fixed, self._live, self._levels = cells, live, levels
         self.cells = cells or (levels[2] if live else levels[-1])
-        self.rows: Float | None = None
-        self.moment: Moment | None = None
+        self.rows: Float | None = None  # (cells, cells, k), the first row at the top
+        self.moment: Moment | None = None  # which they are of
         self._samples: Float | None = None
         self._begun: _Begun | None = None
         self._cost = 0.0  # seconds a cell, when last measured
         self._wished = 0  # how many times in a row another fineness would have done
-        self._places: tuple[int, Float] | None = None
 
     def late(self, moment: Moment) -> bool:
         """Whether the numbers are of another moment than this one."""
         return self.moment is None or self.moment.frame is not moment.frame
+
+    def whole(self, moment: Moment, ask: Ask) -> bool:
+        """Work while there is time, but find the first numbers as a whole; returns whether they are others."""
+        changed = self.update(moment, ask)
+        while self.rows is None:
+            changed = self.update(moment, ask)
+        return changed
 
     def update(self, moment: Moment, ask: Ask) -> bool:
         """Work for as long as there is time; returns whether the numbers are others than before."""
@@ -106,7 +96,7 @@ class PlaneWork:
         self._cost = now if self._cost == 0.0 else 0.8 * self._cost + 0.2 * now
 
     def spent(self, seconds: float) -> None:
-        """What else was done with the numbers took so long, too: in the long run they become finer or coarser."""
+        """What else was done with the numbers took so long: in the long run they become finer or coarser."""
         if self._fixed is not None or not self._live:
             return
         cost = self._cost + seconds / self.cells**2
@@ -129,14 +119,8 @@ class PlaneWork:
 
     @property
     def points(self) -> Float:
-        """The middles of the cells, shape (cells * cells, 2), row by row from the top."""
-        if self._places is None or self._places[0] != self.cells:
-            part = (np.arange(self.cells) + 0.5) / self.cells
-            across = self._across.least + part * (self._across.most - self._across.least)
-            up = self._up.most - part * (self._up.most - self._up.least)
-            x, y = np.meshgrid(across, up)
-            self._places = self.cells, np.stack([x.ravel(), y.ravel()], axis=1)
-        return self._places[1]
+        """The middles of the cells."""
+        return middles(self._across, self._up, self.cells)
 
 
 class _Begun:
@@ -158,3 +142,10 @@ def tile_cells(numbers: NDArray[np.intp], count: int, cells: int) -> Float:
     tile, ones = cells + 2, np.ones(len(numbers))
     side = ones * cells / tile
     return np.stack([(numbers + 1 / tile) / count, ones / tile, side / count, side], axis=1)
+
+
+def middles(across: Axis, up: Axis, cells: int) -> Float:
+    """The middles of square cells over a plane, shape (cells * cells, 2), row by row from the top."""
+    part = (np.arange(cells) + 0.5) / cells
+    x, y = across.least + part * (across.most - across.least), up.most - part * (up.most - up.least)
+    return np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)

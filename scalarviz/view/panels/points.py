@@ -7,10 +7,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.panels import CurveFit, PlaneMap, Points
-from ..ink.axes import Axes, Places, evenly
+from ...run.panels import Axis, CurveFit, PlaneMap, Points
+from ..ink.axes import Axes, Floats, Scale, evenly
 from ..ink.places import LABEL
-from ..ink.sketch import Sketch
+from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme
 from ..shown.subject import number_of
@@ -24,22 +24,15 @@ _JOINING = ("over", "of", "and", "at", "in")
 
 
 class PointsDrawer(Drawer[Plot]):
-    """What a hand does with the points of a plot.
-
-    Attributes
-    ----------
-    axes : Axes or None
-        The plot as it was drawn last.
-    spots : ndarray, shape (N, 2)
-        Where each point is drawn, in logical pixels; infinite where it is not.
-    seen : ndarray of bool, shape (N,)
-        Which of them are inside of the plot, and among those that are drawn of very many.
-    """
+    """What a hand does with the points of a plot."""
 
     plot = ""
     """What it is called in the list of gestures."""
     reach = 6.0
     """Logical pixels from its middle within which a point is meant."""
+    _points: Points | None = None
+    _pressed = False
+    _removes: int | None = None
 
     def __init__(self, panel: Plot, ground: Ground) -> None:
         super().__init__(panel, ground)
@@ -48,12 +41,9 @@ class PointsDrawer(Drawer[Plot]):
                 ("Click", f"an empty place of the {self.plot}: add a point"),
                 ("Right click", f"a point of the {self.plot}: take it away"),
             )
-        self.axes: Axes | None = None
-        self.spots: Places = np.zeros((0, 2))
-        self.seen: NDArray[np.bool_] = np.zeros(0, bool)
-        self._points: Points | None = None
-        self._pressed = False
-        self._removes: int | None = None
+        self.axes: Axes | None = None  # as it was drawn last
+        self.spots: Floats = np.zeros((0, 2))  # where each point is drawn; infinite where it is not
+        self.seen: NDArray[np.bool_] = np.zeros(0, bool)  # of very many some of those inside
         self._ringed: tuple[Points, NDArray[np.floating], int | None] | None = None
 
     def numbers(self, at: Point) -> Point | None:
@@ -69,7 +59,13 @@ class PointsDrawer(Drawer[Plot]):
         self.seen[inside[evenly(len(inside), DRAWN)]] = True
         self.spots = np.where(self.seen[:, None], self.axes.points(x, y), np.inf)
 
-    def heights(self, points: Points) -> Places:
+    def discs(self, sketch: Sketch, points: Points, inks: Floats, sizes: Point, *, back: bool = True) -> None:
+        """Those that are seen, in colours (N, 3); above them hollow ones, of what is held `back`."""
+        spots, held = self.spots[self.seen], points.back[self.seen]
+        for some, size, hollow in ((~held, sizes[0], False), (held & back, sizes[1], True)):
+            sketch.discs(spots[some], size, inks[some], rim=self.ground.theme.ink, hollow=hollow)
+
+    def heights(self, points: Points) -> Floats:
         """The second number of each point."""
         return np.asarray(points.x, np.float64)[:, 1]
 
@@ -84,13 +80,14 @@ class PointsDrawer(Drawer[Plot]):
 
     @property
     def drawn_way(self) -> int | None:
-        """Which point is the sample whose way is drawn."""
+        """Which point that is drawn is the sample whose way is drawn."""
         probe, points = self.ground.subject.probe, self._points
         if probe is None or points is None or not len(points.x):
             return None
         if self._ringed is None or self._ringed[0] is not points or not np.array_equal(self._ringed[1], probe):
             self._ringed = points, probe.copy(), number_of(self.samples(points), probe)
-        return self._ringed[2]
+        index = self._ringed[2]
+        return None if index is None or not np.isfinite(self.spots[index]).all() else index
 
     def under(self, at: Point) -> int | None:
         """The number of the point that is drawn there."""
@@ -100,7 +97,7 @@ class PointsDrawer(Drawer[Plot]):
         return int(away.argmin()) if away.min() <= self.reach else None
 
     def says(self, index: int | None, kind: str = "") -> list[str]:
-        """What clicks would do with a point, or with an empty place, where one of that kind would be added."""
+        """What clicks would do with a point, or with an empty place, where one of a kind would be added."""
         if index is None or self._points is None:
             return [f"click: add {kind}"] if self.teaches else []
         found = ["click: show its way"] if self.ground.chooses() else []
@@ -130,18 +127,15 @@ class PointsDrawer(Drawer[Plot]):
         """The way of a point is drawn; an empty place gets one more."""
         place, index, points = self.numbers(at), self.under(at), self._points
         if index is not None and points is not None:
-            return self._choose(points, index)
+            if not self.ground.chooses():
+                return False
+            wanted, own = self.ground.subject.sample.target, np.asarray(points.target[index : index + 1], float)
+            self.ground.choose(self.samples(points)[index], own if wanted is not None and wanted.size == 1 else None)
+            self.stale = True
+            return True
         if place is None or not self.teaches or self.panel.edits is None:
             return False
         self.ground.edit(self.panel.edits.add(place))
-        return True
-
-    def _choose(self, points: Points, index: int) -> bool:
-        if not self.ground.chooses():
-            return False
-        wanted, own = self.ground.subject.sample.target, np.asarray(points.target[index : index + 1], float)
-        self.ground.choose(self.samples(points)[index], own if wanted is not None and wanted.size == 1 else None)
-        self.stale = True
         return True
 
     def hover(self, at: Point | None) -> bool:
@@ -150,6 +144,11 @@ class PointsDrawer(Drawer[Plot]):
         there = at is not None and (self.under(at) is not None or (self.teaches and self.numbers(at) is not None))
         self.pointer = at if there else None
         return before != self.pointer
+
+
+def axes_over(box: Box, across: Axis, up: Axis) -> Axes:
+    """A plot whose directions are those of a panel."""
+    return Axes(box, Scale(across.least, across.most), Scale(up.least, up.most))
 
 
 # ---- The title: what is shown, and of which kinds the points are: filled to learn from, hollow to test.
