@@ -16,7 +16,7 @@ from ..ink.sketch import Kept, Sketch, Spot, rgba, spot_at
 from ..ink.text import measure
 from ..ink.theme import rgb
 from ..ink.widgets import HIGH, WIDE, knob
-from ..space.blueprint import Project
+from ..space.arrangement import Project
 from ..space.chain import chain_of
 from ..space.plate import Plate
 from .drawer import Drawer, Ground, Point, Setting, cut
