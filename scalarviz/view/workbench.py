@@ -453,7 +453,10 @@ class Workbench:
             found = self.side.headlines if outside else ()  # of whole steps
             state = state_of(self.subject, frame, second, self.colouring.shows, found, ahead, whole)
             about = "  ·  ".join(filter(None, (state.about, self.sizing.words() if outside else "")))
-            sketches.append(hud(self.places.hud, self.theme, inside.head(replace(state, about=about))))
+            x, y, wide, high = self.places.hud
+            if inside.column is not None:
+                wide = min(wide, inside.column[0] - MARGIN - x)
+            sketches.append(hud((x, y, wide, high), self.theme, inside.head(replace(state, about=about))))
         return sketches
 
     # ---- drawing

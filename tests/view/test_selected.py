@@ -386,7 +386,7 @@ def test_the_account_is_of_the_frame_that_is_shown_after_steps_edits_and_ways_ba
         frame, inspector = hand.settled(6), hand.view.bench.touch.inspector
         account = inspector.account
         assert (account.step, account.update.before) == (frame.step, float(frame.values[4]))
-        assert account.gradient == hand.view.worker.call(hand.run.open).gradient[4]
+        assert account.update.gradient == hand.view.worker.call(hand.run.open).gradient[4]
         texts = [t for layer in hand.view.bench.overlays for s in layer for t in s.texts]
         assert f"step {frame.step + 1:,}: 8 largest of 32 terms" in [t.text for t in texts]
         key, record = inspector.record
@@ -395,7 +395,7 @@ def test_the_account_is_of_the_frame_that_is_shown_after_steps_edits_and_ways_ba
         (loss,) = [t for t in texts if t.text == f"loss {account.along.loss:.4f}" and t.y == title.y]
         assert title.x + measure(title.text, title.size, True) + 8 <= loss.x - measure(loss.text, loss.size)
         below = [t.text for t in texts if t.y > title.y + 40 and title.x <= t.x <= loss.x and t.text[0] in "+−0"]
-        along = account.along.values.min(), account.along.values.max(), account.along.value
+        along = account.along.weights.min(), account.along.weights.max(), account.along.value
         numbers = [float(text.replace("−", "-")) for text in below]
         assert numbers == pytest.approx(along, rel=0.02, abs=0.006)
 

@@ -184,7 +184,7 @@ def test_the_histogram_is_of_what_the_pointer_is_over(net, arrays):
             assert not not_said & set(words(bench))
         assert np.abs(pictures[0] - pictures[1]).sum() > 10_000
         bench.click(over(bench, "fc1.weight"))  # a number that is looked into has no course
-        column = bench.touch.inspector.column((0, 0, 304, 500), DARK, view.frame())
+        column = bench.touch.inspector.sketch((0, 0, 304, 500), DARK, view.frame())
         assert any(text.text.startswith("fc1.weight[") for text in column.texts)
         assert not any("since step" in text.text for text in column.texts)
 

@@ -344,6 +344,8 @@ def beside_box(ends: NDArray[np.float64], size: tuple[float, float], scene: Box,
 
 LEAST = 280.0
 """Width of the panel of controls: narrower, and its lists would be cut."""
+LEAST_TIME = 160.0
+"""Width of a time bar beside it: on a narrower one the words of steps and losses lie over each other."""
 _WIDE, _EDGE = COLUMN + 24.0, 12.0
 _BLOCK_LEAST = 230.0
 _AIR = 8.0  # between the cubes and the panel
@@ -391,8 +393,8 @@ def narrowed(places: Places) -> Places:
 def written_beside(places: Places, limit: float) -> Places:
     """The same picture with all words and legends left of `limit`; cubes stay where they are."""
 
-    def cut(box: Box | None) -> Box | None:
+    def cut(box: Box | None, least: float = 2 * MARGIN) -> Box | None:
         wide = 0.0 if box is None else min(box[2], limit - box[0])
-        return None if box is None or wide < 2 * MARGIN else (box[0], box[1], wide, box[3])
+        return None if box is None or wide < least else (box[0], box[1], wide, box[3])
 
-    return replace(places, hud=cut(places.hud), strip=cut(places.strip), time=cut(places.time), limit=limit)
+    return replace(places, hud=cut(places.hud), strip=cut(places.strip), time=cut(places.time, LEAST_TIME), limit=limit)

@@ -21,7 +21,7 @@ from ...scalar.ops import TABLE
 from ..ink.equation import Term, neuron, one_line
 from ..ink.maps import displayed
 from ..ink.places import CHANNEL, LABEL
-from ..ink.sketch import Box, Sketch
+from ..ink.sketch import Box, Sketch, meet
 from ..ink.text import chip_text, loss_text, measure
 from ..ink.theme import Theme
 from ..shown.subject import Sample
@@ -99,9 +99,9 @@ class FewFlow:
             self._leave_out_hidden()
         self._swatch_at = self._swatch_place()
         self._names = self._row_names(layout.trays_on(project))
-        self._names += self._bias_name()
         if self._chips is None:
             self._names += column_names(self._weight, sample.inputs, project, box[1] - 12, self._free)
+        self._names += self._bias_name()
 
     def change(self, theme: Theme) -> None:
         """Another look: the same boxes and lines in the same places."""
@@ -200,8 +200,9 @@ class FewFlow:
         if self._bias is None:
             return []
         x, y = (float(c) for c in self._project([back_edge(self._bias, 0)])[0])
+        name = Name("bias", x, y - 10, CHANNEL, "middle", True)
         there = y - 26 > self._box[1] - 12 and self._free((x - 13, y - 20, 26, 10))
-        return [Name("bias", x, y - 10, CHANNEL, "middle", True)] if there else []
+        return [name] if there and not any(meet(name.box, other.box) for other in self._names) else []
 
     def _row_names(self, trays: Mapping[str, Floats]) -> list[Name]:
         """The outputs' names beside their rows, where these end on the left or, from another side, on the right."""

@@ -192,6 +192,6 @@ def inside(x: Floats, y: Floats, span: tuple[float, float]) -> tuple[Floats, Flo
     heights = np.clip([y0, y1], *span)  # where it leaves, exactly there, however steep it is
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = np.where(y1 == y0, [[0.0], [1.0]], np.clip((heights - y0) / (y1 - y0), 0.0, 1.0))
-    crosses = np.isfinite(y0 + y1) & (np.maximum(y0, y1) >= span[0]) & (np.minimum(y0, y1) <= span[1])
+    crosses = np.isfinite(y0) & np.isfinite(y1) & (np.maximum(y0, y1) >= span[0]) & (np.minimum(y0, y1) <= span[1])
     starts, ends = np.stack([x0 + shares * (x1 - x0), heights], axis=-1)[:, crosses]
     return starts, ends

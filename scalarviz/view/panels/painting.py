@@ -230,7 +230,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         for place, end, titles in zip((small, last), ends, (("target",), (f"{gain}, grey = 0", gain)), strict=True):
             said = next((title for title in titles if measure(title, LABEL) <= end - place[0]), "")
             sketch.text(place[0], place[1] - 7, said, LABEL, theme.text2)
-        return self.put(sketch, places, self._images)
+        return self.put(sketch, places, self._images, ("network", "target", "error"))
 
     def _noted(self, moment: Moment, counted: str, width: float) -> str:
         """The epoch and how many pixels are painted; where that does not fit the epoch alone."""

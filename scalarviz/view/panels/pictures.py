@@ -74,11 +74,13 @@ class PixelsDrawer(Drawer[P]):
         """What a pixel is, what it has become, and more lines."""
         raise NotImplementedError
 
-    def put(self, sketch: Sketch, places: Sequence[Box], images: Sequence[NDArray[np.uint8]]) -> list[Sketch]:
+    def put(
+        self, sketch: Sketch, places: Sequence[Box], images: Sequence[NDArray[np.uint8]], names: Sequence[str]
+    ) -> list[Sketch]:
         """Pictures in their places, enlarged so that pixels of small ones stay seen."""
-        for place, image in zip(places, images, strict=True):
+        for place, image, name in zip(places, images, names, strict=True):
             sketch.image(place, image, linear=image.shape[1] > 8)
-            sketch.spot(place, "pixels")
+            sketch.spot(place, "pixels", words=name)
         self._spots = sketch.spots
         return [sketch]
 
@@ -144,11 +146,12 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
         (high, wide), theme, sketch = self.size, self.ground.theme, Sketch()
         made = to_bytes(moment.predict(self._source.reshape(-1, 3)).reshape(high, wide, -1))
         places = picture_boxes(box, wide / high)
-        for place, title in zip(places, (self._label, "network", "target"), strict=True):
+        names = (self._label, "network", "target")
+        for place, title in zip(places, names, strict=True):
             mine = title == "network"
             if measure(title, LABEL, mine) <= (box[2] - 2 * _GAP) / 3:
                 sketch.text(place[0], box[1] + 14, title, LABEL, theme.text1 if mine else theme.text2, bold=mine)
-        return self.put(sketch, places, (self._shown[0], made, self._shown[1]))
+        return self.put(sketch, places, (self._shown[0], made, self._shown[1]), names)
 
     def says(self, moment: Moment, pixel: tuple[int, int]) -> tuple[str, str, list[str]]:
         colour = self._source[pixel]

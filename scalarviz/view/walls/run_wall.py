@@ -237,7 +237,7 @@ class RunWall(Tiled):
         why = ": ".join(filter(None, (ended, self.faces.said.get(result.number) or result.error)))
         words = [cut(line, wide - 20) for line in wrapped(why, wide - 20)[: max(1, int(high // LINE) - 1)]]
         picture = self.faces.fitted(result, grid.box(place), grid.scale)
-        x, y, wide, high = self._tile(sketch, place, result.number, picture, words, theme.text3)
+        x, y, wide, high = self._tile(sketch, place, result.number, f"run {result.number}", picture, words, theme.text3)
         baseline = y + high + LOOK.caption - 6
         sketch.disc(x + 4.5, baseline - 4.5, 4.5, ending_colour(ending_of(result), theme))
         said = number_text(result.loss) if result.state == "done" else result.state

@@ -248,8 +248,9 @@ class Tiled(Room):
         return keys(margin, grid.size[1] - grid.look.keys, grid.size[0] - 2 * margin, self.rooms.theme, said)
 
     def _tile(
-        self, sketch: Sketch, place: int, number: int, picture: Picture | None, words: Sequence[str], colour: str
-    ) -> Box:
+        self, sketch: Sketch, place: int, number: int, name: str, picture: Picture | None, words: Sequence[str],
+        colour: str,
+    ) -> Box:  # fmt: skip
         """A picture, or words in its place, in a frame that says whether it is chosen; a click on it enters."""
         theme, (x, y, wide, high) = self.rooms.theme, self.grid.box(place)
         chosen = number == self.rooms.chosen
@@ -262,7 +263,7 @@ class Tiled(Room):
             top, pad = y + (high - LINE * len(words)) / 2 + 13, self._pad(wide)
             for row, line in enumerate(words):
                 sketch.text(x + pad, top + LINE * row, line, LABEL, colour)
-        sketch.spot((x, y, wide, high + self.grid.look.caption), "enter", number)
+        sketch.spot((x, y, wide, high + self.grid.look.caption), "enter", number, words=name)
         return x, y, wide, high
 
     def _pad(self, wide: float) -> float:

@@ -182,7 +182,7 @@ class Wall(Tiled):
             first = ""
         for number, door in enumerate(self.rooms.doors):
             words, picture = self._words(door), self._shown.get(number)
-            x, y, wide, high = self._tile(sketch, number, number, picture, words, theme.text2)
+            x, y, wide, high = self._tile(sketch, number, number, door.name, picture, words, theme.text2)
             mine, baseline, name = number == self.rooms.chosen, y + high - (5 if self._small else 8), door.name
             baseline += grid.look.caption
             sketch.text(x, baseline, first, size, theme.text3)
