@@ -1,6 +1,7 @@
-"""The side column, the strip below and what lies over the picture: panels of a scene, legend, keys.
+"""The panels of a scene: one kind a file, over axes, pictures and widgets of `ink`.
 
-Open `drawer` first: what a kind of panel answers to. `registry` is the table of kinds; each has its drawer in a file of
-its own (`pictures`, `colour_cube`, `board`, `pad`, `loss`, `image`, `table`), and `side` places and asks them all
-without knowing any. `wording` says of which samples and which moment a number is.
+Open `drawer` first: what a kind of panel answers to. `registry` is the table of kinds, which a user's kinds join;
+`screen.side` places and asks them all without knowing any. Kinds that show points on axes share `points`, those that
+show pictures share `pictures`. `wording` says of which samples and which moment a number is, `pace` how often what
+is dear is measured. To add a kind: a description in `run.panels.kinds`, a drawer here, and its row in `registry`.
 """

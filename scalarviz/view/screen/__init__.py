@@ -1,10 +1,10 @@
 """What stands on the screen beside the cubes: HUD, legend, side column, controls, time bar and inspector.
 
 * `hud`: the corner with the scene's name, step and loss. `strip`: the legend below the cubes. `story`: its captions.
-* `side` places the panels of a scene, in the column and over the cubes (`floating`).
+* `side` places the panels of a scene, in the column and over the cubes.
 * `controls`: the panel of controls, which knows what is open, focused and held. `control_rows` are controls at one
-  moment, `control_contents` says which there are, `control_drawing` paints them, `ring` is what keys make of a value.
+  moment, laid out and painted. Which there are, and what they do to a run, says `watch.driving`.
 * `time_bar`: where a run has been, what was changed there, and where it can go; `time_curve` is its losses.
-* `touch`: the hovered and the selected cubes, and where the inspector stands. `inspector` draws it, `account` is the
-  coming step of one weight as plain numbers, `ledger` are terms that add up.
+* `touch`: the hovered and the selected cubes, and where the inspector stands. `inspector` is a column of sections
+  (`inspector_page`), `account` why a weight will move, as plain numbers, `selection` one weight or several by name.
 """

@@ -44,7 +44,7 @@ export class CellCard {
     return made;
   }
 
-  /** @param {?object} told As view/cell/told.py writes it; null: nothing is selected. */
+  /** @param {?object} told As view/cell/play.py writes it; null: nothing is selected. */
   show(told) {
     this.told = told;
     this.root.hidden = !told;

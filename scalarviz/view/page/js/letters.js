@@ -38,7 +38,7 @@ export function likeliest(shares, most) {
 /** One frame of what was read: its numbers by their parts. */
 export class ReadAt {
   /**
-   * @param {object} told `letters` of a page's head, as view/page/letters.py makes it
+   * @param {object} told `letters` of a page's head, as view/page/ofscene.py makes it
    * @param {Float32Array} parts its row of numbers
    * @param {Float32Array} likely its row of probabilities
    * @param {number} frame

@@ -1,4 +1,4 @@
-// What stands on the cubes of an opened step, and the deltas under its outputs; as view/micro/faces.py and chips.py.
+// What stands on the cubes of an opened step, and the deltas under its outputs; as view/micro/on_cubes.py.
 
 import { pointOf } from "./boxes.js";
 import { project } from "./camera.js";

@@ -1,4 +1,4 @@
-// The numbers of opened steps, unpacked: most follow from others that the page holds; as view/page/walktables.py.
+// The numbers of opened steps, unpacked: most follow from others that the page holds; as view/page/walks.py.
 
 import { rowOf, unpackTable } from "./unpack.js";
 
