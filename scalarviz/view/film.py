@@ -93,7 +93,8 @@ def film(
         raise TypeMismatchError(f"film: a Scene, a Run or a recording is filmed, got {type(x).__name__}")
     size = check_size(size)
     kind_of(file)
-    check_fps(file, integer("film: fps", fps, 1, 240))
+    fps = integer("film: fps", fps, 1, 240)
+    check_fps(file, fps)
     check_target(file)
     stopped: BaseException | None = None
     painter = Painter(partial(Workbench, subject), size, presenting(theme, presenter), cmap)

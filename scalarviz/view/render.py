@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import integer
 from ..sweep.groups import Kept
 from .cubes.atlas import Sizing
 from .cubes.scale import quantity_of
@@ -102,6 +103,7 @@ def rendered(
         runs = runs_of(path, build)
         picture = wall_picture(path, size, build=build, theme=look)
         return picture, f"{runs.title}: {sentence(runs.results)}", None
+    supersample = integer("render: supersample", supersample, 1, 64)
     size, subject, told = check_size(size), subject_of(x), None
     shows = quantity_of(quantity, subject.source.moments)
     with standing(subject.source, step):

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..checks import text
 from ..run.core.frame import Frame
 from ..run.questions.ranges import extent
 from ..run.sources.recorded_pair import RecordedPair
@@ -105,7 +106,7 @@ class Workbench:
         supersample: int = 1,
     ) -> None:
         self.subject = subject_of(scene)
-        self.theme, self.cmap_name = get_theme(theme), cmap or ""
+        self.theme, self.cmap_name = get_theme(theme), "" if cmap is None else text(cmap, "the colour map")
         self.keys, self.sizing = tuple(keys), sizing
         self.bar = TimeBar(self.theme)
         self.controls = ControlsPanel(self.theme)

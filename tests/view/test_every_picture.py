@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scalarviz.view.ink.sketch import Box, Rect, Sketch, TextItem, meet, rgba
-from scalarviz.view.ink.text import CAP_HEIGHT
+from scalarviz.view.ink.text import CAP_HEIGHT, WRITTEN
 
 SPEC = importlib.util.spec_from_file_location("frozen_make", Path(__file__).parents[1] / "frozen" / "make.py")
 make = importlib.util.module_from_spec(SPEC)
@@ -132,7 +132,13 @@ def test_every_text_can_be_read_and_is_true(view):
             of, to = value_of(left.rpartition(" = ")[2]), value_of(right)
             if equals and of is not None and to is not None and abs(of - to) > 0.5001 * printed_digit(right):
                 wrong.append(f"{size}: {line!r} is {of}")
-        frame = view.bench._frame
+        frame, shows = view.bench._frame, view.bench.colouring
+        for text in (text for text in texts if text.bound is not None):
+            here = {"step": [frame.step], shows.quantity: shows.shows.numbers(frame)}
+            rows = [here | dict(one.activations) for one in (frame, view.bench.inside.rows(frame))]  # or their deltas
+            wanted = [WRITTEN[text.bound.form](float(one[text.bound.name][text.bound.index])) for one in rows]
+            if text.text not in wanted:
+                wrong.append(f"{size}: {text.text!r} is {text.bound}, which is {wanted!r} at this moment")
         wrong += [f"{size}: {text.text!r}, the picture is of {frame.step}" for text in texts
                   if (said := re.fullmatch(r"(?:paused at )?step ([\d,]+)", text.text))
                   and int(said[1].replace(",", "")) != frame.step]  # fmt: skip

@@ -12,6 +12,7 @@ from kit.refusals import refusals
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run import Scene
+from scalarviz.run.edits import Change
 from scalarviz.run.panels import ColourCube, LossCurve
 from scalarviz.view.ink.text import CAP_HEIGHT
 from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS, UPDATE, Pulse
@@ -554,3 +555,16 @@ def test_inside_a_trial_step_dropout_shows_what_its_mask_left(number):
     np.testing.assert_allclose(shown["2"], np.where(kept, 2 * shown["1"], 0), rtol=1e-12)
     plain = run.activations(subject.probe)
     np.testing.assert_array_equal(plain["2"], plain["1"])
+
+
+@pytest.mark.parametrize("action", ["add_samples", "micro_next", "whose"])
+def test_a_network_that_grew_a_moment_ago_is_opened_as_it_is_now(live, action):
+    before = len(live.frame().values)
+    grown = nn.Sequential(nn.Linear(3, 20, seed=3), nn.Tanh(), nn.Linear(20, 3, seed=4), nn.Sigmoid())
+    live.worker.do(Change(model=grown))
+    live.worker.settle()
+    live.send(action)
+    for _ in range(3):
+        settle(live)
+    assert before < 143 == len(live.frame().values)
+    assert told(live) is None or len(told(live).frame.values) == 143

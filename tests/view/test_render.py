@@ -88,6 +88,12 @@ def test_what_has_no_weights_and_impossible_sizes_are_refused_in_words():
     for size in ((0, 0), (-5, 5), (1e9, 5), (640,), "640x360"):
         with pytest.raises(InputError, match="allowed"):
             sv.render(sv.Weight(1.0), size)
+    for bad in ({"supersample": s} for s in (None, "2", float("nan"), 1.5, 0, -1, 10**6)):
+        with pytest.raises((InputError, TypeMismatchError), match="render: supersample"):
+            sv.render(sv.Weight(1.0), **bad)
+    for cmap in ([], {}, 3, np.zeros(2)):
+        with pytest.raises(TypeMismatchError, match="the colour map"):
+            sv.render(sv.Weight(1.0), cmap=cmap)
 
 
 # ---- the output of a cell

@@ -561,6 +561,13 @@ def test_a_kind_of_ones_own_is_drawn_and_its_error_is_one_line(run, bars):
     assert "bar: ValueError: no more" in again(bench)
 
 
+@pytest.mark.parametrize("given", [None, "a picture", Sketch(), [Sketch(), 3]])
+def test_a_drawer_that_returns_no_list_of_sketches_says_so_in_its_place(run, bars, monkeypatch, given):
+    monkeypatch.setattr(BarDrawer, "draw", lambda self, moment, box, seconds: given)
+    said = words(bench_of(sv.Scene("s", run, panels=(Bar(0.5), LossCurve()))))
+    assert any(line.startswith(f"bar: draw gave {type(given).__name__}, not") for line in said)
+
+
 class Told(BarDrawer):
     """Writes down what it is told."""
 

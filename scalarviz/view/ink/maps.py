@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...checks import text
 from ...errors import UnknownNameError, listing, shown
 from .theme import Theme, get_theme, rgb
 
@@ -100,7 +101,7 @@ def get_map(name: str, theme: str | Theme = "dark") -> Colormap:
 
     UnknownNameError for another name. Only the quantities' own maps differ with the theme.
     """
-    return _get(name, get_theme(theme).name)
+    return _get(text(name, "the colour map"), get_theme(theme).name)
 
 
 CLASS_COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#d55e00", "#0072b2", "#999999")

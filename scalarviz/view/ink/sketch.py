@@ -15,7 +15,7 @@ from typing import Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .text import measure
+from .text import WRITTEN, measure
 
 Float = NDArray[np.float32]
 Colour = Sequence[float] | str | NDArray[np.floating]
@@ -212,6 +212,15 @@ def _vertices(boxes: Sequence[Float]) -> Float:
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """Which number of the moment a text shows: a painter can write the next one there without a new layout."""
+
+    name: str  # "step", a quantity of the weights, or a row of activations
+    index: int = 0
+    form: str = "chip"  # how it is written: a key of `text.WRITTEN`
+
+
+@dataclass(frozen=True, slots=True)
 class TextItem:
     """One run of text: `y` is the baseline, `anchor` says which end stands at `x`."""
 
@@ -222,6 +231,7 @@ class TextItem:
     colour: tuple[float, float, float, float]
     bold: bool = False
     anchor: Anchor = "left"
+    bound: Bound | None = None
 
     @property
     def width(self) -> float:
@@ -448,6 +458,14 @@ class Sketch:
         """Text with its baseline at `y`."""
         if text:
             self.texts.append(TextItem(float(x), float(y), text, size, rgba(colour), bold, anchor))
+
+    def number(
+        self, x: float, y: float, value: float, bound: Bound, size: float, colour: Colour, *, bold: bool = True,
+        anchor: Anchor = "middle",
+    ) -> None:  # fmt: skip
+        """A number of the moment; `bound` says which it is, and how it is written."""
+        text = WRITTEN[bound.form](float(value))
+        self.texts.append(TextItem(float(x), float(y), text, size, rgba(colour), bold, anchor, bound))
 
     def spot(self, box: Box, name: str, value: str | int = "", *, words: str = "", tip: str = "") -> None:
         """Let a box answer to a pointer; see :class:`Spot`."""

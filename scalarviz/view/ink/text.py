@@ -6,8 +6,8 @@ stand on whole device pixels. So letters are crisp at 13 px and evenly spaced, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterable
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -239,6 +239,25 @@ def loss_text(loss: float) -> str:
     if size >= 1e-3 or loss == 0:
         return number(loss, 4 if size < 10 else 2)
     return number(loss, 5) if size >= 1e-4 else short(loss)
+
+
+def _on_cube(value: float, *, signed: bool, decades: bool) -> str:
+    """Zero without decimals: 0.00 may be a small number, too."""
+    if value == 0:
+        return "0"
+    return (exponent if decades and np.isfinite(value) else chip_text)(value, signed=signed)
+
+
+WRITTEN: dict[str, Callable[[float], str]] = {
+    "count": lambda value: f"{value:,.0f}",
+    "chip": chip_text,
+    "signed chip": partial(chip_text, signed=True),
+    "cube": partial(_on_cube, signed=False, decades=False),
+    "signed cube": partial(_on_cube, signed=True, decades=False),
+    "decades": partial(_on_cube, signed=False, decades=True),
+    "signed decades": partial(_on_cube, signed=True, decades=True),
+}
+"""How a number of the moment is written, by the name that a `Bound` gives."""
 
 
 def rate_text(lr: float) -> str:

@@ -21,7 +21,7 @@ from ...scalar.ops import TABLE
 from ..ink.equation import Term, neuron, one_line
 from ..ink.maps import displayed
 from ..ink.places import CHANNEL, LABEL
-from ..ink.sketch import Box, Sketch, meet
+from ..ink.sketch import Bound, Box, Sketch, meet
 from ..ink.text import chip_text, loss_text, measure
 from ..ink.theme import Theme
 from ..shown.subject import Sample
@@ -297,16 +297,17 @@ class FewFlow:
         inputs, sums = frame.activations["input"], frame.activations[self._sums]
         outputs = frame.activations[self._last.name]
         if self._chips is not None:
-            for (x, y), value in zip(self._chips, inputs, strict=False):
+            for k, ((x, y), value) in enumerate(zip(self._chips, inputs, strict=False)):
                 size = self._input_style[1]
-                sketch.text(x, y + 0.36 * size, chip_text(value), size, theme.text1, bold=True, anchor="middle")
+                sketch.number(x, y + 0.36 * size, value, Bound("input", k), size, theme.text1)
             if self._swatch_at is not None:
                 _swatch(sketch, theme, (*self._swatch_at, _SWATCH, _SWATCH), inputs)
         for row, (x, y) in enumerate(rows):
             if reached is None or reached[self._sums][row]:
-                _number(sketch, theme, x + at.sum, y, chip_text(sums[row], signed=True))
+                bound = Bound(self._sums, row, "signed chip")
+                sketch.number(x + at.sum, y + 5.5, sums[row], bound, CHANNEL, theme.text1)
             if reached is None or reached[self._last.name][row]:
-                _number(sketch, theme, x + at.output, y, chip_text(outputs[row]))
+                sketch.number(x + at.output, y + 5.5, outputs[row], Bound(self._last.name, row), CHANNEL, theme.text1)
             if self._target is not None:
                 _number(sketch, theme, x + at.target, y, wanted_text(self._target[row]), strong=False)
         if self.outcome and self._columns:

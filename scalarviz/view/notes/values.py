@@ -14,8 +14,8 @@ from ..cubes.own import OwnLook
 from ..cubes.picking import Picker, Shares
 from ..cubes.scale import ActivationScale, Coloring
 from ..ink.maps import Colormap, text_colour
-from ..ink.sketch import Box, Sketch
-from ..ink.text import chip_text, exponent, measure
+from ..ink.sketch import Bound, Box, Sketch
+from ..ink.text import chip_text, measure
 from ..ink.theme import Theme
 from ..space.arrangement import Project
 from ..space.camera import Camera, Floats
@@ -109,9 +109,9 @@ class CubeValues:
                     least, weight = min(self.size, 15), chip_text(frame.values[span.start + k], signed=True)
                     sketch.text(x, y + _MIDDLE * least, f"w {weight}", least, self.theme.text2, anchor="middle")
                     continue
-                form = exponent if self._decades and np.isfinite(value) else chip_text
-                text = "0" if value == 0 else form(value, signed=colouring.signed)  # 0.00 may be a small number, too
-                self._write(sketch, (x, y), text, colours[k], int(size[k]))
+                form = ("signed " if colouring.signed else "") + ("decades" if self._decades else "cube")
+                bound = Bound(colouring.quantity, span.start + k, form)
+                self._write(sketch, (x, y), value, bound, colours[k], int(size[k]))
         return sketch
 
     def _on_small(self, plate: Plate, small: Small) -> tuple[Floats, NDArray[np.intp]]:
@@ -141,18 +141,20 @@ class CubeValues:
                 if plate.name in frame.dead:
                     seen = seen & ~np.asarray(frame.dead[plate.name])
                 colours = colours_at(scale.cmap, scale.range.unit(numbers))
-                for (x, y), value, colour in zip(centres[seen], numbers[seen], colours[seen], strict=True):
-                    self._write(sketch, (float(x), float(y)), chip_text(value), colour, self.size)
+                for k in np.flatnonzero(seen).tolist():
+                    self._write(sketch, centres[k].tolist(), numbers[k], Bound(plate.name, k), colours[k], self.size)
         return sketch
 
-    def _write(self, sketch: Sketch, at: tuple[float, float], text: str, colour: Floats, size: int) -> None:
+    def _write(
+        self, sketch: Sketch, at: tuple[float, float], value: float, bound: Bound, colour: Floats, size: int
+    ) -> None:
         x, y = at
         ink = text_colour(colour)
-        if text == "NaN":  # the mark below is a checkerboard: a patch keeps the word readable
-            wide = measure(text, size, True) + 10
+        if value != value:  # the mark below is a checkerboard: a patch keeps the word readable
+            wide = measure("NaN", size, True) + 10
             sketch.rect(x - wide / 2, y - size * 0.62, wide, size * 1.24, fill=self.theme.ink)
             ink = self.theme.paper
-        sketch.text(x, y + _MIDDLE * size, text, size, ink, bold=True, anchor="middle")
+        sketch.number(x, y + _MIDDLE * size, value, bound, size, ink)
 
 
 def _fitting(plate: Plate, project: Project, widest: str) -> int:

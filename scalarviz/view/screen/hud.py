@@ -11,13 +11,15 @@ from ...run.core.optimizer import told_of
 from ...scalar import mistaken
 from ..cubes.scale import Quantity
 from ..ink.places import BIG, LABEL, MARGIN, TITLE, Places
-from ..ink.sketch import Box, Sketch
+from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import loss_text, measure, rate_text
 from ..ink.theme import Theme
 from ..panels.drawer import Headline
 from ..panels.wording import BEFORE, newest_beyond, said_of
 from ..shown.ahead import Ahead
 from ..shown.subject import Subject
+
+STEP = Bound("step", form="count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,10 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
         if value_x + measure(value, BIG, True) > shown:
             break
         sketch.text(end, baseline, word, TITLE, theme.text3)
-        sketch.text(value_x, baseline, value, BIG, theme.text1 if fresh else theme.text3, bold=True)
+        if word == "step":
+            sketch.number(value_x, baseline, state.step, STEP, BIG, theme.text1, anchor="left")
+        else:
+            sketch.text(value_x, baseline, value, BIG, theme.text1 if fresh else theme.text3, bold=True)
         end = value_x + measure(value, BIG, True)
         if when and end + 8 + measure(when, TITLE) <= shown:
             sketch.text(end + 8, baseline, when, TITLE, theme.text3 if when is beyond else theme.text2)

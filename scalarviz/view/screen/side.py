@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import InputError, UnknownNameError, listing
+from ...errors import InputError, TypeMismatchError, UnknownNameError, listing
 from ...run.core.frame import Frame
 from ...run.panels import Beside, Panel
 from ...run.source import Moment
@@ -274,7 +274,10 @@ class SidePanels:
         if lacking:
             return [sentence(drawer.box, theme, f"{drawer.name}: {source.what} cannot {lacking[0]}")]
         try:
-            return drawer.draw(moment, drawer.box, seconds)
+            found: object = drawer.draw(moment, drawer.box, seconds)
+            if isinstance(found, Sequence) and all(isinstance(one, Sketch) for one in found):
+                return found
+            raise TypeMismatchError(f"draw gave {type(found).__name__}, not a list of Sketch")
         except Exception as error:
             if is_own(drawer.panel):
                 raise

@@ -283,6 +283,7 @@ class RunSteps(MicroSteps):
         """Open what is wanted if the run rests."""
         frame = self._look()
         waits = self._worker.moving or (self._awaited is not None and frame.step != self._awaited)
+        waits |= not self._view.bench.fits(self._worker.latest)  # the network has just become another one
         if self._wanted is None or waits or frame.step != self._worker.run.steps:
             return
         wanted, self._wanted, self._awaited = self._wanted, None, None
