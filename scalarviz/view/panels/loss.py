@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,7 +25,6 @@ from ..ink.theme import Theme
 from ..ink.widgets import END, AxisSwitch
 from ..shown.ahead import Ahead, holding
 from .drawer import Drawer, Ground, Headline, Point
-from .pace import SHARE as MEASURING
 from .pace import Pace, known
 from .wording import BEFORE, noun, test_loss, test_share
 
@@ -248,8 +246,7 @@ class LossDrawer(Drawer[LossCurve]):
         self.switch = AxisSwitch(ground.hints)  # how the axis of the losses is divided: what was clicked last
         self._measured: list[_Measured] = []
         self._at: tuple[object, object] = None, None  # values and data with which the last one was measured
-        self._pace = Pace(ground.hints, _PAUSE)
-        self._rest, self._waits = 0.0, False  # a window measures the curve in a share of its time
+        self._pace = Pace(ground.hints, _PAUSE if self._tests_accuracy else 0.0)
         self._words: tuple[float, str, bool] | None = None  # step at the end of the axis, accuracy, is it old?
         self._words_late = False
         self._step = 0
@@ -308,7 +305,7 @@ class LossDrawer(Drawer[LossCurve]):
     @property
     def moving(self) -> bool:
         """Whether the accuracy is older than the cubes, or the words than the curve."""
-        return self._words_late or self._waits or (self._tests_accuracy and (self._pace.late or self._pace.old))
+        return self._words_late or (self._pace.late or self._pace.old if self._tests_accuracy else self._waits)
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Measure what is due, and draw both curves."""
@@ -377,17 +374,10 @@ class LossDrawer(Drawer[LossCurve]):
         frame = moment.frame
         begun = int(frame.curve.step[0]) - 1 if len(frame.curve.step) else frame.step  # of what was loaded
         kept = self._measured = [one for one in self._measured if begun <= one.step <= frame.step]
-        grown = not kept or frame.step - kept[-1].step >= max(1.0, frame.step * _SHARE)
-        if test.accuracy:
-            if not self._pace.due(frame.values, seconds):
-                return
-            self._pace.did()
-        else:
-            anew = not grown and kept[-1].step == frame.step and self._edited(frame)
-            self._rest = 0.0 if anew else self._rest - (math.inf if seconds is None else seconds)
-            self._waits = grown and self.ground.hints and self._rest > 0.0
-            if self._waits or not (grown or anew):
-                return
+        grown, due = self._grows(frame.step), self._pace.due(frame.values, seconds)
+        anew = not test.accuracy and not grown and kept[-1].step == frame.step and self._edited(frame)
+        if not (due if test.accuracy else anew or (grown and due)):
+            return
         begun_at = perf_counter()
         if not grown:  # the number is that of this frame; the curve gets no denser
             kept.pop()
@@ -395,7 +385,17 @@ class LossDrawer(Drawer[LossCurve]):
         if len(inputs):  # else nothing is held back
             kept.append(_Measured(frame.step, moment.evaluate(inputs, targets), test.share(moment)))
             self._at = frame.values, frame.data
-            self._rest = (perf_counter() - begun_at) / MEASURING
+        self._pace.did(0.0 if test.accuracy else perf_counter() - begun_at)
+
+    def _grows(self, step: int) -> bool:
+        kept = self._measured  # of the dashed curve, which gets a point where it is long enough since the last
+        return not kept or step - kept[-1].step >= max(1.0, step * _SHARE)
+
+    @property
+    def _waits(self) -> bool:
+        # a point of the dashed curve waits for its share of the time
+        tests = self.panel.test is not None and self.ground.subject.source.can.predict
+        return tests and self._pace.late and self._grows(self._step)
 
     def _look_back(self, test: TestCurve | HeldBack, moment: Moment) -> None:
         """The losses of the steps before, of who knows; not where one had to wait for it."""
