@@ -290,6 +290,8 @@ def test_a_word_is_typed_without_pointing_and_other_keys_keep_their_meaning(view
     assert (state.word, bench.colouring.quantity) == ("wgcf", "gradient")  # no letter did anything else
     step = view.frame().step
     view.key("Right")
+    view.tick(0.02)  # now it is asked for
+    view.worker.settle()
     view.tick(0.3)
     assert view.frame().step == step + 1
     view.key("Return")
