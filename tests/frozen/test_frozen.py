@@ -1,15 +1,11 @@
 """Numbers, files, pictures and the list of what a user can do are those that were written down (`make.py`)."""
 
 import importlib
-import importlib.util
 import re
-from pathlib import Path
 
 import pytest
 
-SPEC = importlib.util.spec_from_file_location("frozen_make", Path(__file__).with_name("make.py"))
-make = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(make)
+from tests.frozen import make
 
 pytestmark = pytest.mark.ci
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import scalarviz as sv
 from scalarviz.view.ink.sketch import Sketch, TextItem
-from scalarviz.view.ink.text import CAP_HEIGHT, measure
+from scalarviz.view.ink.text import CAP_HEIGHT
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.screen.touch import plate_of
 from scalarviz.view.shown.subject import subject_of
@@ -16,9 +16,11 @@ from scalarviz.view.workbench import Workbench
 
 from .commands import make_scene
 
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+SIZE = (1280, 720)
 MINUS = "\N{MINUS SIGN}"
 KEYS = (("Space", "run"), ("?", "all keys"))
-PACE = "numpy, 1 thread"
 
 
 def rgb(*hidden: int, steps: int = 20, **flags) -> sv.Scene:
@@ -28,26 +30,33 @@ def rgb(*hidden: int, steps: int = 20, **flags) -> sv.Scene:
     return scene
 
 
-def bench_of(thing, size: tuple[int, int] = (1280, 720), **options) -> Workbench:
-    """A workbench that shows a thing as it is now; lists need no GL."""
-    bench = Workbench(subject_of(thing), size, **options)
-    bench.update(bench.subject.frame(), PACE)
+def bench_of(
+    thing: object, size: tuple[int, int] = SIZE, theme: str = "dark", *, seconds: float | None = None, **options
+) -> Workbench:
+    """A workbench that shows a thing as it is now; its lists need no GL."""
+    bench = Workbench(subject_of(thing), size, theme, **options)
+    return again(bench, seconds)
+
+
+def again(bench: Workbench, seconds: float | None = None) -> Workbench:
+    """The same with the frame of now, `seconds` after the last one."""
+    bench.update(bench.subject.frame(), "", seconds)
     return bench
 
 
-def tick(bench: Workbench, seconds: float = 1 / 60) -> None:
-    """Time passes, and the frame is that of now."""
-    bench.update(bench.subject.frame(), PACE, seconds)
-
-
-def picture_of(bench: Workbench) -> np.ndarray:
-    """Its pixels, as whole numbers that can be subtracted."""
+def pixels_of(bench: Workbench) -> np.ndarray:
+    """Its picture, (H, W, 3), as whole numbers that can be subtracted."""
     return offscreen().render(bench.draw, bench.size).astype(int)
+
+
+def texts(sketches: Iterable[Sketch]) -> list[TextItem]:
+    """What is written, with its places."""
+    return [item for sketch in sketches for item in sketch.texts]
 
 
 def words(sketches: Iterable[Sketch]) -> list[str]:
     """What is written."""
-    return [item.text for sketch in sketches for item in sketch.texts]
+    return [item.text for item in texts(sketches)]
 
 
 def said(bench: Workbench) -> list[str]:
@@ -55,35 +64,50 @@ def said(bench: Workbench) -> list[str]:
     return words(bench.sketches)
 
 
+def said_anywhere(bench: Workbench) -> list[str]:
+    """All that is written, what lies over the picture last."""
+    return said(bench) + said_above(bench)
+
+
 def said_above(bench: Workbench) -> list[str]:
-    """What is written over that, brought up to date as by a drawing."""
-    bench.update(bench.subject.frame(), PACE, 0.0)
+    """What is written over that."""
     return words(sketch for layer in bench.overlays for sketch in layer)
 
 
-def box_of(item: TextItem) -> tuple[float, float, float, float]:
-    """Left, top, right and bottom of the ink of a text without descenders."""
-    wide = measure(item.text, item.size, item.bold)
-    left = item.x - {"left": 0.0, "middle": 0.5, "right": 1.0}[item.anchor] * wide
-    return left, item.y - CAP_HEIGHT * item.size, left + wide, item.y
+def box_of(item: TextItem) -> Box:
+    """Around its capitals."""
+    return item.left, item.y - CAP_HEIGHT * item.size, item.left + item.width, item.y
 
 
-def apart(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    """Whether two boxes do not meet."""
-    return one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+def middle(box: Box) -> tuple[float, float]:
+    """Of a place given as left, top, width and height."""
+    return box[0] + box[2] / 2, box[1] + box[3] / 2
+
+
+def text_boxes(*sketches: Sketch) -> list[tuple[Box, str]]:
+    """Left, top, width and height of the capitals of each text, and the text."""
+    return [
+        ((item.left, item.y - 0.72 * item.size, item.width, 0.72 * item.size), item.text) for item in texts(sketches)
+    ]
+
+
+def overlap(one: Box, other: Box, air: float = 0.0) -> bool:
+    """Whether two boxes lie on each other by more than `air` both ways."""
+    wide, high = min(one[2], other[2]) - max(one[0], other[0]), min(one[3], other[3]) - max(one[1], other[1])
+    return wide > air and high > air
 
 
 def assert_readable(sketches: Iterable[Sketch], size: tuple[float, float]) -> None:
     """No text is small, cut, or lies over another or an image."""
-    sketches, seen = list(sketches), list[tuple[str, tuple[float, ...]]]()
+    sketches, seen = list(sketches), list[tuple[str, Box]]()
     rects = [image.rect for sketch in sketches for image in sketch.images]
     pictures = [(x, y, x + w, y + h) for x, y, w, h in rects]
-    for item in (item for sketch in sketches for item in sketch.texts):
+    for item in texts(sketches):
         box = left, top, right, bottom = box_of(item)
         assert item.size >= 13, item.text
         assert min(left, top, size[0] - right, size[1] - bottom) >= 0, item.text
-        assert all(apart(box, picture) for picture in pictures), item.text
-        assert [text for text, other in seen if not apart(box, other)] == [], item.text
+        assert not any(overlap(box, picture) for picture in pictures), item.text
+        assert [text for text, other in seen if overlap(box, other)] == [], item.text
         seen.append((item.text, box))
 
 

@@ -1,14 +1,15 @@
-"""`Hand`: keys and a pointer on a window that nobody sees; and the scene of twelve weights."""
+"""Keys and a pointer on windows that nobody sees, waiting for what happens in them, and the scene of twelve weights."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
 
+import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.panels import ColourCube, LossCurve
@@ -18,6 +19,9 @@ from scalarviz.view.screen.touch import plate_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
+from scalarviz.view.workbench import Workbench
+
+from .benches import SIZE, said_anywhere
 
 X = np.random.default_rng(0).random((32, 3))
 COLOURS = np.stack(np.meshgrid(*[np.linspace(0, 1, 4)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -143,3 +147,103 @@ def mirror_hand(thing: Any, size: tuple[int, int] = (1280, 720)) -> Iterator[Han
         hand.view.tick(0.1)
         yield hand
         hand.view.close()
+
+
+class Window:
+    """A window that nobody sees, which is at rest, and what a hand does in it."""
+
+    def __init__(self, scene: sv.Scene, size=SIZE, *, playing=False, **options) -> None:
+        self.scene, self.run = scene, scene.run
+        self._left = ExitStack()
+        self._left.enter_context(offscreen())
+        self.host = Unseen(lambda size: LiveView(scene, size, playing=playing, **options), size)
+        self.view = self.host.view
+        self.rest()
+
+    def __enter__(self) -> Window:
+        return self
+
+    def __exit__(self, *error) -> None:
+        self.view.close()
+        self.run.close()
+        self._left.close()
+
+    @property
+    def bench(self) -> Workbench:
+        return self.view.bench
+
+    @property
+    def words(self) -> list[str]:
+        return said_anywhere(self.bench)
+
+    def drawer(self, kind):
+        return self.bench.side.drawer(kind)
+
+    def rest(self, until: Callable[[], bool] = lambda: True) -> None:
+        """Time passes until all that was asked for is done and drawn."""
+        self.view.worker.settle()
+        for _ in range(300):
+            if self.view.tick(0.05):
+                self.view.mark_frame()
+            elif until():
+                return
+            time.sleep(0.001)
+        raise AssertionError("it never came to rest")
+
+    def send(self, action: str, *more) -> None:
+        """An action, done and drawn."""
+        self.view.send(action, *more)
+        self.rest()
+
+    def edit(self, edit) -> None:
+        self.bench.subject.source.edit(edit)
+        self.rest()
+
+    def move(self, at) -> None:
+        """The pointer, to a place in logical pixels."""
+        self.view.move((at[0] * self.bench.scale, at[1] * self.bench.scale))
+        self.rest()
+
+    def press(self, at, button="left", to=None) -> None:
+        """A click; with `to` a drag to there."""
+        start, end = ((x * self.bench.scale, y * self.bench.scale) for x, y in (at, to or at))
+        self.view.press(start, button)
+        if to is not None:
+            self.view.move(end)
+        self.view.release(end)
+        self.rest()
+
+    def paste(self, text: str) -> None:
+        self.host.clipboard = text
+        self.view.key("V", "v", ctrl=True)
+        self.rest()
+
+
+def until(host: Unseen, true: Callable[[], object], seconds: float = 60.0, tick: float = 1 / 30) -> None:
+    """Let time pass, `tick` at each look, until something is true."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, host.view
+        host.pass_time(tick)
+        time.sleep(0.003)
+
+
+def middle_of_tile(host: Unseen, place: int) -> tuple[float, float]:
+    """A point on a picture of a wall, in device pixels."""
+    x, y, wide, high = host.view.grid.box(place)
+    return (x + wide / 2) * host.view.grid.scale, (y + high / 2) * host.view.grid.scale
+
+
+def wall_words(host: Unseen) -> str:
+    """All that a wall says."""
+    sketches = [*host.view.sketches(), *host.view.overlay()]
+    return " ".join(item.text for sketch in sketches for item in sketch.texts)
+
+
+def serve(window: Any, seconds: float = 0.0, until: Callable[[], object] = lambda: True) -> None:
+    """Let a window of the desktop go on for a while, and until something is true."""
+    least = time.monotonic() + seconds
+    while time.monotonic() < least or not until():
+        assert time.monotonic() < least + 20
+        window.serve()
+        time.sleep(0.003)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.benches import bench_of, box_of, said, texts
+from kit.plates import arrays
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.space.layout import Layout, layout_for
 from scalarviz.view.space.plate import grid_for
-from tests.kit.plates import arrays, bench_of, box_of, said, texts
 
 pytestmark = pytest.mark.gl
 SIZES = [(1280, 720), (640, 360), (1920, 1080)]
@@ -50,7 +51,7 @@ def test_small_arrays_beside_a_million_numbers_are_seen_picked_and_have_their_co
 @pytest.mark.parametrize("size", SIZES)
 def test_each_has_its_name_near_it_and_the_fold_is_said(size: tuple[int, int]) -> None:
     bench = bench_of(together(), size)
-    items = {item.text: box_of(item) for item in texts(bench)}
+    items = {item.text: box_of(item) for item in texts(bench.sketches)}
     for name in together():
         corners = bench.project(bench.layout.plate(name).corners)
         low, high, (left, top, right, bottom) = corners.min(axis=0), corners.max(axis=0), items[name]

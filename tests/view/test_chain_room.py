@@ -9,12 +9,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from kit.benches import box_of, overlap
+from kit.plates import chain
 from scalarviz.view.cubes.picking import Picker
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.notes.labels import FlowLabels
 from scalarviz.view.space.camera import convex_hull
 from scalarviz.view.space.layout import Layout, layout_for
-from tests.kit.plates import box_of, chain, overlap
 
 SIZES = [(1280, 720), (640, 360), (720, 1280), (1576, 1000)]
 # Widths spread evenly over their decades: layers of one and of sixty side by side.

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.benches import middle, pixels_of
+from kit.windows import Window
 from scalarviz import nn, optim
 from scalarviz.run.panels import ColourCube
 from scalarviz.view.ink.maps import displayed
@@ -14,8 +16,6 @@ from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.out.offscreen import render
 from scalarviz.view.panels.colour_cube import FITTED, CubePlaces, colours_discs, cube_boxes
 from scalarviz.view.space.camera import turn_by
-
-from .pictures import Window, middle, pixels_of
 
 
 def grid(levels):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.benches import again, bench_of, box_of, overlap, texts
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, TypeMismatchError, UnknownAttributeError
 from scalarviz.run import Scene
@@ -18,7 +19,6 @@ from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
-from tests.kit.plates import again, bench_of, box_of, overlap, texts
 
 SIZE = (960, 540)
 X = np.random.default_rng(0).random((16, 3))
@@ -126,7 +126,7 @@ def test_labels_stand_above_their_cubes_and_on_no_other_word():
         x, y = middle(bench, k)
         assert abs(items[label].x - x) < 160
         assert 0 < y - items[label].y < 220
-    boxes = [box_of(item) for item in [*items.values(), *texts(bench)]]
+    boxes = [box_of(item) for item in [*items.values(), *texts(bench.sketches)]]
     assert not [1 for k, a in enumerate(boxes[:3]) for b in boxes[k + 1 :] if overlap(a, b)]
     for k in range(3):
         cube(made.model[0].weight[0][k]).label = ""

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from scalarviz.scenes import neuron
 
 import scalarviz as sv
+from kit.benches import bench_of, said_anywhere
 from kit.commands import make_scene
+from kit.windows import Window
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.panels import Axis, CurveFit, Points
@@ -17,8 +19,6 @@ from scalarviz.view.ink.sketch import Cells, Lines
 from scalarviz.view.ink.theme import DARK, rgb
 from scalarviz.view.panels.curve_fit import around, inside
 from scalarviz.view.panels.points import DRAWN, shortened
-
-from .pictures import Window, bench_of, words
 
 X = Axis("x", -1.0, 1.0)
 NUMBERS = st.floats(-1e6, 1e6)
@@ -101,8 +101,8 @@ def test_of_samples_alone_it_finds_points_axes_and_names():
     left, top, wide, high = drawer.box
     assert ((drawer.spots >= (left, top)) & (drawer.spots <= (left + wide, top + high))).all()
     np.testing.assert_allclose(drawer.axes.points(x, t), drawer.spots)
-    assert {"y over x", "\N{MINUS SIGN}0.48", "4.48"} <= set(words(bench))  # 0 is near, and 12 % of air
-    assert not {"train", "test"} & set(words(bench))
+    assert {"y over x", "\N{MINUS SIGN}0.48", "4.48"} <= set(said_anywhere(bench))  # 0 is near, and 12 % of air
+    assert not {"train", "test"} & set(said_anywhere(bench))
 
 
 def test_errors_are_drawn_of_a_few_points_from_what_is_wanted_to_what_is_said():
@@ -122,7 +122,7 @@ def test_of_more_points_than_can_be_seen_some_are_drawn_evenly_out_of_all():
     assert drawer.seen.sum() == DRAWN
     assert np.diff(np.flatnonzero(drawer.seen)).max() <= 4
     assert np.isfinite(drawer.spots).all(axis=1).tolist() == drawer.seen.tolist()
-    assert f"{DRAWN:,} of {3 * DRAWN:,}" in words(bench)
+    assert f"{DRAWN:,} of {3 * DRAWN:,}" in said_anywhere(bench)
 
 
 def test_points_that_are_held_back_are_hollow_and_can_be_told_from_the_ground():
@@ -132,7 +132,7 @@ def test_points_that_are_held_back_are_hollow_and_can_be_told_from_the_ground():
         bench, _, shapes = shown(x, t, CurveFit("", X, X, points=lambda moment, points=points: points))
         discs = [shape for shape in shapes if isinstance(shape, Cells)]
         assert [disc.rings is not None for disc in discs] == [False] + [True] * (back is not None)
-        assert ({"train", "test"} <= set(words(bench))) == (back is not None)
+        assert ({"train", "test"} <= set(said_anywhere(bench))) == (back is not None)
         inks = np.concatenate([disc.fills[1::2] for disc in discs]) * 255
         assert (np.abs(inks - np.array(rgb(DARK.panel)) * 255).max(axis=1) > 90).all()  # 0 has the colour of nothing
         assert ((inks[:, 0] > inks[:, 2]) == (t < 0)).all()  # orange or blue
@@ -144,7 +144,7 @@ def test_what_goes_wrong_in_a_scenes_own_functions_stands_in_the_panels_place(ax
         raise ValueError("no such points")
 
     bench, drawer, _ = shown([0.0, 1.0], [0.0, 1.0], CurveFit("curve", *axes, points=broken))
-    assert any("no such points" in word for word in words(bench))
+    assert any("no such points" in word for word in said_anywhere(bench))
     assert not drawer.hover((drawer.box[0] + 50, drawer.box[1] + 50))
 
 
@@ -152,7 +152,7 @@ def test_samples_of_two_numbers_are_refused_in_words():
     net = nn.Sequential(nn.Linear(2, 1))
     data = np.zeros((4, 2)), np.zeros((4, 1))
     with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=data, engine="numpy") as run:
-        assert "points: wanted are samples of one number" in words(
+        assert "points: wanted are samples of one number" in said_anywhere(
             bench_of(sv.Scene("s", run, panels=(CurveFit("points"),)))
         )
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from scalarviz.view.ink.sketch import Box, Rect, Sketch, TextItem, meet, rgba
 from scalarviz.view.ink.text import CAP_HEIGHT, WRITTEN
-
-SPEC = importlib.util.spec_from_file_location("frozen_make", Path(__file__).parents[1] / "frozen" / "make.py")
-make = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(make)
+from tests.frozen import make
 
 SIZES = [(1280, 720), (640, 360), (390, 844), (1920, 1080), (720, 720), (400, 400), (300, 1000), (2000, 500)]
 STATES = tuple(state for state in make.STATES if state != "end")

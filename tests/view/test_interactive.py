@@ -5,19 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kit.benches import (
-    KEYS,
-    assert_readable,
-    bench_of,
-    face_of,
-    picture_of,
-    rgb,
-    said,
-    said_above,
-    signed,
-    tick,
-    words,
-)
+from kit.benches import KEYS, again, assert_readable, bench_of, face_of, pixels_of, rgb, said, said_above, signed, words
 from scalarviz.errors import UnknownNameError
 from scalarviz.run.core.gather import weight_name
 from scalarviz.run.panels import ColourCube, LossCurve
@@ -71,26 +59,26 @@ def test_hovering_names_the_cube_under_the_pointer(scene, size):
         if bench.pick(spot) == index:  # not behind another plate
             found += 1
             assert bench.hover(spot) or bench.hover((spot[0] + 0.5, spot[1]))
-            above = said_above(bench)
+            above = said_above(again(bench, 0.0))
             assert weight_name(scene.run.tensors, index) in above
             assert any(text.endswith(f"{abs(values[index]):.4f}") for text in above)
     assert found > 4
     bench.set_look(quantity="gradient")
-    assert any(text.startswith("gradient ") for text in said_above(bench))
+    assert any(text.startswith("gradient ") for text in said_above(again(bench, 0.0)))
 
 
 @pytest.mark.gl
 def test_hovering_nothing_changes_nothing(single):
     bench = keyed(single)
-    before = picture_of(bench)
+    before = pixels_of(bench)
     assert not bench.hover((640.0, 20.0))
     x, y = map(int, face_of(bench, 4))
     assert bench.hover((x, y))
-    assert np.any((picture_of(bench) != before)[y - 70 : y, x - 70 : x])  # brackets; the label is right of it
+    assert np.any((pixels_of(bench) != before)[y - 70 : y, x - 70 : x])  # brackets; the label is right of it
     assert not bench.hover((x, y))
     assert bench.hover(None)
     assert not bench.hover(None)
-    assert np.array_equal(picture_of(bench), before)
+    assert np.array_equal(pixels_of(bench), before)
 
 
 def test_what_is_pointed_at_and_selected_follows_the_training():
@@ -100,7 +88,7 @@ def test_what_is_pointed_at_and_selected_follows_the_training():
         for _ in range(3):
             bench.hover(face_of(bench, 4))
             run.step(5)
-            tick(bench, 1.0)
+            again(bench, 1.0)
             assert signed(run.frame().values[4], 4) in words(bench.overlays[1])
             assert signed(run.frame().values[2], 4) in words(bench.overlays[0])
         moved = bench.touch.inspector.moved(run.frame())
@@ -114,7 +102,7 @@ def test_a_gradient_that_was_not_computed_is_no_number_on_the_cube():
         wanted = {f"w {signed(v)}".replace("+0.00", "0.00") for v in run.frame().values}
         assert wanted <= set(said(bench))
         run.step(1)
-        tick(bench, 1.0)
+        again(bench, 1.0)
         assert not wanted & set(said(bench))
 
 
@@ -130,17 +118,17 @@ def test_the_label_stays_inside(at):
 @pytest.mark.gl
 def test_the_selected_cube_is_outlined_and_inspected(scene):
     bench = keyed(scene)
-    before = picture_of(bench)
+    before = pixels_of(bench)
     bench.select(5)
     assert bench.selected == 5
-    moved = np.abs(picture_of(bench) - before).max(axis=2) > 40
+    moved = np.abs(pixels_of(bench) - before).max(axis=2) > 40
     x, y = face_of(bench, 5)
     assert moved[int(y) - 90 : int(y) + 90, int(x) - 90 : int(x) + 90].any()
     assert moved[:, 940:].mean() > 0.02  # it stands in the side column
-    assert weight_name(scene.run.tensors, 5) in said_above(bench)
+    assert weight_name(scene.run.tensors, 5) in said_above(again(bench, 0.0))
     bench.select(None)
     assert bench.selected is None
-    assert np.array_equal(picture_of(bench), before)
+    assert np.array_equal(pixels_of(bench), before)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -162,13 +150,13 @@ def test_an_edit_is_answered_at_the_next_update():
     with (scene := rgb()).run as run:
         bench = keyed(scene, text_hz=1.0)
         bench.select(2)
-        tick(bench, 0.001)
-        before, v = picture_of(bench), bench.extent_of(2)
+        again(bench, 0.001)
+        before, v = pixels_of(bench), bench.extent_of(2)
         run.set_weights(2, [float(run.values[2]) + v])
-        tick(bench, 0.001)
+        again(bench, 0.001)
         assert signed(run.frame().values[2], 4) in words(bench.overlays[0])
         x, y = face_of(bench, 2)
-        assert np.abs(picture_of(bench) - before)[int(y) - 15 : int(y) + 15, int(x) - 40 : int(x) + 40].max() > 30
+        assert np.abs(pixels_of(bench) - before)[int(y) - 15 : int(y) + 15, int(x) - 40 : int(x) + 40].max() > 30
 
 
 # ---- turning
@@ -179,7 +167,7 @@ def test_no_angle_garbles_the_text(scene, size):
     bench = keyed(scene, size)
     for turn in TURNS:
         bench.orbit(turn[0] * bench.scale, turn[1] * bench.scale)
-        tick(bench)
+        again(bench, 1 / 60)
         assert_readable(bench.sketches, bench.places.size)
 
 
@@ -190,7 +178,7 @@ def test_a_number_on_a_cube_stands_on_that_cube(single, turn):
     for zoom in (1.0, 2.5):
         bench.orbit(*turn)
         bench.zoom(zoom, (400.0, 300.0))
-        tick(bench)
+        again(bench, 1 / 60)
         printed = [
             item
             for sketch in bench.scenery.cubes(bench.subject.frame(), bench.colouring, bench.activations)
@@ -210,7 +198,7 @@ def test_a_small_turn_moves_labels_and_chips_a_little_and_names_stay_on_their_si
     bench = keyed(single)
     before, places = said(bench), {t.text: (t.x, t.y) for s in bench.sketches for t in s.texts}
     bench.orbit(2.0, 0.0)
-    tick(bench, 0.0)
+    again(bench, 0.0)
     assert sorted(said(bench)) == sorted(before)
     moved = [
         np.hypot(t.x - places[t.text][0], t.y - places[t.text][1])
@@ -229,7 +217,7 @@ def test_a_small_turn_moves_labels_and_chips_a_little_and_names_stay_on_their_si
     for _ in range(40):
         before = sides()
         bench.orbit(2.0, 0.0)
-        tick(bench)
+        again(bench, 1 / 60)
         jumps += sum(sides().get(name, side) != side for name, side in before.items())
     assert jumps < 0.05 * 40 * len(names)
 
@@ -272,13 +260,13 @@ def test_dragging_follows_the_pointer(single):
 @pytest.mark.gl
 def test_zooming_keeps_the_point_under_the_pointer_and_brings_no_cube_under_the_panels(deep):
     bench = keyed(deep)
-    before, spot = picture_of(bench), face_of(bench, 150)
+    before, spot = pixels_of(bench), face_of(bench, 150)
     index = bench.pick(spot)
     assert index is not None
     for k in range(20):
         bench.zoom(1.15, spot)
         assert k > 10 or bench.pick(spot) == index
-    after = picture_of(bench)
+    after = pixels_of(bench)
     x, y, width, height = (int(v) for v in bench.places.scene)
     assert np.array_equal(after[:, x + width + 2 :], before[:, x + width + 2 :])
     assert bench.pick((1100.0, 300.0)) is None
@@ -288,22 +276,22 @@ def test_zooming_keeps_the_point_under_the_pointer_and_brings_no_cube_under_the_
 @pytest.mark.gl
 def test_fitting_glides_back_to_the_very_picture_on_the_shorter_way(scene):
     bench = keyed(scene)
-    tick(bench)
-    before = picture_of(bench)
+    again(bench, 1 / 60)
+    before = pixels_of(bench)
     bench.orbit(200.0, 30.0)
-    tick(bench)
+    again(bench, 1 / 60)
     assert not bench.moving
     bench.fit_camera()
     azimuths = []
     while bench.moving:
-        tick(bench, 0.01)
+        again(bench, 0.01)
         azimuths.append(bench.camera.azimuth)
     assert 28 <= len(azimuths) <= 32
     steps = np.diff(azimuths)
     assert np.all(steps > 0)
     assert steps[0] > 4 * steps[-2]  # ease-out
     assert bench.camera is bench.layout.camera
-    assert np.array_equal(picture_of(bench), before)
+    assert np.array_equal(pixels_of(bench), before)
     pose = pose_of(bench.layout.camera, bench.layout.bounds.mean(axis=0))
     far = turned(pose, -850.0, 0.0)  # 340 degrees
     assert between(far, pose, 0.0).azimuth % 360 == pytest.approx(far.azimuth % 360)
@@ -320,14 +308,14 @@ def test_a_look_and_a_size_keep_camera_selection_and_test_curve(scene):
     bench.select(3)
     camera, losses = bench.camera, list(bench.side.drawer(LossCurve).losses)
     bench.set_look(theme="light", cmap="viridis")
-    picture = picture_of(bench)
+    picture = pixels_of(bench)
     assert bench.camera is camera
     assert (bench.selected, bench.cmap_name, bench.side.drawer(LossCurve).losses) == (3, "viridis", losses)
     assert np.array_equal(picture[0, 0], [round(255 * c) for c in colour(LIGHT.background)])
     for look in ({"theme": "pink"}, {"cmap": "rainbow"}, {"quantity": "mass"}):
         with pytest.raises(UnknownNameError):
             bench.set_look(**look)
-    assert np.array_equal(picture_of(bench), picture)
+    assert np.array_equal(pixels_of(bench), picture)
     bench.resize((1600, 900))
     assert (bench.camera.azimuth, bench.camera.elevation) == pytest.approx((camera.azimuth, camera.elevation))
     centre = bench.layout.bounds.mean(axis=0)
@@ -364,9 +352,9 @@ def test_it_moves_until_ranges_have_grown_and_late_text_is_caught_up():
             assert ticks < 100
         assert ticks > 5
         bench.refit_range()
-        tick(bench, 1.0)
+        again(bench, 1.0)
         run.step(7)
-        tick(bench, 0.02)
+        again(bench, 0.02)
         assert bench.moving
         assert "20" in said(bench)
         frame = bench.subject.frame()
@@ -382,29 +370,29 @@ def test_it_moves_until_ranges_have_grown_and_late_text_is_caught_up():
 @pytest.mark.gl
 def test_without_panels_there_are_only_cubes(scene):
     bench = keyed(scene)
-    before = picture_of(bench)
+    before = pixels_of(bench)
     bench.show_panels(False)
-    tick(bench)
+    again(bench, 1 / 60)
     assert not {"step", "loss", "network", "Space"} & set(said(bench))
     assert not any("lr" in text or "clipped" in text for text in said(bench))
     corners = bench.project(np.concatenate([p.corners for p in bench.layout.plates]))
     assert np.ptp(corners[:, 0]) > 0.6 * 1280 or np.ptp(corners[:, 1]) > 0.6 * 720
     bench.select(2)
-    assert weight_name(scene.run.tensors, 2) not in said_above(bench)
+    assert weight_name(scene.run.tensors, 2) not in said_above(again(bench, 0.0))
     bench.select(None)
     bench.show_panels(True)
-    assert np.array_equal(picture_of(bench), before)
+    assert np.array_equal(pixels_of(bench), before)
 
 
 @pytest.mark.gl
 def test_help_lies_on_a_dimmed_picture_turns_its_pages_and_closes_after_the_last(single):
     bench = keyed(single)
-    lines, before = help_lines(Here(bench.subject)), picture_of(bench)
+    lines, before = help_lines(Here(bench.subject)), pixels_of(bench)
     bench.touch.table, bench.help = lines, 1
     ink = before[:, :165].max(axis=2) > 120  # beside the list
-    assert picture_of(bench)[:, :165][ink].mean() < 0.5 * before[:, :165][ink].mean()
+    assert pixels_of(bench)[:, :165][ink].mean() < 0.5 * before[:, :165][ink].mean()
     bench.help = 0
-    assert np.array_equal(picture_of(bench), before)
+    assert np.array_equal(pixels_of(bench), before)
     bench.resize((640, 480))
     view, count, shown = Viewer(bench), len(help_pages((640, 480), lines)), []
     bench.touch.table = lines
@@ -412,7 +400,7 @@ def test_help_lies_on_a_dimmed_picture_turns_its_pages_and_closes_after_the_last
     for page in [*range(1, count + 1), 0]:
         view.send("toggle_help")
         assert bench.help == page
-        shown += said_above(bench)
+        shown += said_above(again(bench, 0.0))
     assert {text for line in lines for text in line} <= set(shown)
 
 
@@ -436,7 +424,7 @@ def test_help_and_messages_fit_every_size(single, size):
     bench = keyed(single, size)
     bench.message = MESSAGE
     assert bench.message == MESSAGE
-    assert " ".join(said_above(bench)).removeprefix("! ") == MESSAGE
+    assert " ".join(said_above(again(bench, 0.0))).removeprefix("! ") == MESSAGE
     assert_readable(bench.overlays[1], bench.places.size)
 
 
@@ -459,7 +447,7 @@ def test_long_words_are_broken_not_cut_and_a_sentence_has_a_beginning():
 @pytest.mark.gl
 def test_discs_are_found_where_they_are_seen(single):
     bench = keyed(single)
-    picture, cube, box = picture_of(bench), bench.side.drawer(ColourCube), bench.places.panels["colours"]
+    picture, cube, box = pixels_of(bench), bench.side.drawer(ColourCube), bench.places.panels["colours"]
     rng, found = np.random.default_rng(0), 0
     low, high = (int(box[0]), int(box[1]) + 24), (int(box[0] + box[2]), int(box[1] + box[3]))
     for x, y in rng.integers(low, high, (800, 2)) + 0.5:
@@ -479,26 +467,26 @@ def test_discs_are_found_where_they_are_seen(single):
 @pytest.mark.gl
 def test_a_colour_that_is_hovered_or_marked_says_what_it_is_to_become(single):
     bench = keyed(single)
-    before, cube = picture_of(bench), bench.side.drawer(ColourCube)
+    before, cube = pixels_of(bench), bench.side.drawer(ColourCube)
     for x, which in ((1020.0, "source"), (1180.0, "target")):
         disc = cube.under((x, 250.0))
         assert disc.which == which
         assert bench.hover((x, 250.0))
-        above, output = said_above(bench), single.run.predict(np.array([disc.source]))[0]
+        above, output = said_above(again(bench, 0.0)), single.run.predict(np.array([disc.source]))[0]
         now = {hexed(disc.source), f"is now {hexed(tuple(map(float, output)))}", f"wanted: {hexed(disc.target)}"}
         assert (now if which == "source" else {hexed(disc.target), f"wanted for {hexed(disc.source)}"}) <= set(above)
-        assert np.abs(picture_of(bench) - before).max() > 100
+        assert np.abs(pixels_of(bench) - before).max() > 100
     bench.hover(None)
-    assert np.array_equal(picture_of(bench), before)
+    assert np.array_equal(pixels_of(bench), before)
     cube.marked = (1.0, 1.0, 1.0)
-    assert HINT in said_above(bench)
-    moved = np.abs(picture_of(bench) - before).max(axis=2) > 60
+    assert HINT in said_above(again(bench, 0.0))
+    moved = np.abs(pixels_of(bench) - before).max(axis=2) > 60
     for x, y, diameter in cube.rings((1.0, 1.0, 1.0)):  # in both cubes
         reach = int(diameter / 2 + 5)
         assert moved[int(y) - reach : int(y) + reach, int(x) - reach : int(x) + reach].any()
     assert bench.let_go()
     assert not bench.let_go()
-    assert np.array_equal(picture_of(bench), before)
+    assert np.array_equal(pixels_of(bench), before)
     assert hexed((0.0, 0.5, 1.0)) == "#0080ff"
 
 
@@ -506,11 +494,11 @@ def test_a_colour_that_is_hovered_or_marked_says_what_it_is_to_become(single):
 def test_changed_targets_are_painted_and_a_description_stays_what_it_says():
     with (scene := rgb()).run as run:
         bench = keyed(scene)
-        cube, before, data = bench.side.drawer(ColourCube), picture_of(bench), run.samples()[1]
+        cube, before, data = bench.side.drawer(ColourCube), pixels_of(bench), run.samples()[1]
         cube.retarget((1.0, 0.0, 0.0), (1.0, 1.0, 1.0))
         bench.refresh()
         x, y, _, height = (int(n) for n in bench.places.panels["colours"])
-        moved = np.any(picture_of(bench) != before, axis=2)[y : y + height]
+        moved = np.any(pixels_of(bench) != before, axis=2)[y : y + height]
         assert moved[:, x + 158 :].any()
         assert not moved[:, x : x + 150].any()
         described = next(panel for panel in scene.panels if isinstance(panel, ColourCube))
@@ -533,8 +521,8 @@ def test_a_touched_run_ends_in_the_same_bits():
             bench.orbit(5.0, 1.0)
             if k == 10:
                 bench.set_look(quantity="gradient", theme="light")
-            tick(bench)
-            picture_of(bench)
+            again(bench, 1 / 60)
+            pixels_of(bench)
         assert np.array_equal(quiet.run.values, watched.run.values)
         assert np.array_equal(quiet.run.history.loss, watched.run.history.loss)
 
@@ -548,9 +536,9 @@ def test_plain_arrays_can_be_touched_too():
         assert bench.pick(spot) == index
         bench.hover(spot)
         bench.select(index)
-        above = said_above(bench)
+        above = said_above(again(bench, 0.0))
         assert above.count(signed(values[index], 4)) == 2
         assert not {"gradient", "last update"} & set(above)
     bench.orbit(80.0, 10.0)
-    tick(bench)
+    again(bench, 1 / 60)
     assert_readable(bench.sketches, bench.places.size)

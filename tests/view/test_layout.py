@@ -6,13 +6,13 @@ from math import prod
 import numpy as np
 import pytest
 
+from kit.plates import arrays, chain
 from scalarviz.errors import InputError, UnknownNameError
 from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.notes.labels import FlowLabels
 from scalarviz.view.space.layout import layout_for, scene_rect
 from scalarviz.view.space.plate import grid_for
-from tests.kit.plates import arrays, chain
 
 SIZE = (1280, 720)
 LONG = [(3, *(4,) * 6, 3), (3, *(12,) * 4, 3), (3, 8, 8, 8, 3), (3, 500, 500, 3)]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.benches import bench_of as kit_bench
 from scalarviz.view.space.camera import convex_hull
 from scalarviz.view.space.viewpoint import LEAST, shift_to
-from tests.kit.plates import bench_of as kit_bench
 
 from .test_first_sample import own_scene
 

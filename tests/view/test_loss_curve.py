@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import scalarviz as sv
+from kit.benches import KEYS, bench_of, middle, pixels_of, said_anywhere, text_boxes
 from kit.commands import make_scene
+from kit.windows import Window
 from scalarviz import nn, optim
 from scalarviz.run.edits import SetBatchSize
 from scalarviz.run.panels import LossCurve
@@ -25,8 +27,6 @@ from scalarviz.view.panels.loss import SHARE, Line, averaged, loss_panel, thin_o
 from scalarviz.view.panels.wording import BEFORE
 from scalarviz.view.shown.ahead import Ahead
 from scalarviz.view.watch import live
-
-from .pictures import Window, bench_of, middle, pixels_of, text_boxes, words
 
 X = np.random.default_rng(0).random((64, 3))
 BOX = (952.0, 300.0, 304.0, 300.0)
@@ -231,7 +231,7 @@ def test_where_there_is_no_hand_or_no_logarithm_there_is_no_switch():
         run.step(5)
         bench = bench_of(sv.Scene("t", run, panels=(LossCurve(),)))
     assert bench.side.drawer(LossCurve).switch.box is None
-    assert "log" in words(bench)
+    assert "log" in said_anywhere(bench)
     for losses, free in (([0.5, 0.1], True), ([0.5, -0.1], False), ([0.0, 0.0], False)):
         switch = AxisSwitch(touched=True)
         loss_panel(BOX, DARK, [Line("b", np.array([1, 2]), np.array(losses))], switch=switch)
@@ -291,14 +291,14 @@ def test_a_still_knows_the_losses_of_the_test_before_it_and_a_window_what_it_sho
             run.step(steps)
             other.step(steps)
             assert run.values.tobytes() == other.values.tobytes()
-        assert bench_of(shown, hands=True, seconds=0.1).side.drawer(LossCurve).steps == [run.steps]
+        assert bench_of(shown, keys=KEYS, seconds=0.1).side.drawer(LossCurve).steps == [run.steps]
 
 
 def test_curves_begin_anew_with_the_weights_that_were_loaded(tmp_path):
     """The solid one was gone, the dashed one went on from numbers that were no longer there."""
     shown = scene(LossCurve("here", Curve("test", X[:8], 1 - X[:8])))
     with shown.run as run:
-        bench = bench_of(shown, hands=True)
+        bench = bench_of(shown, keys=KEYS)
         curve = bench.side.drawer(LossCurve)
         assert curve.steps == [0]
         for _ in range(6):
@@ -310,7 +310,7 @@ def test_curves_begin_anew_with_the_weights_that_were_loaded(tmp_path):
         run.load(tmp_path / "w.safetensors")
         bench.update(run.frame(shown.probe), "", 0.1)
         assert curve.steps == [15]
-        assert not any(BEFORE in text for text in words(bench))
+        assert not any(BEFORE in text for text in said_anywhere(bench))
         run.step(5)
         bench.update(run.frame(shown.probe), "", 0.1)
         assert curve.steps == [15, 20]

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from scalarviz.scenes import neuron
 
 import scalarviz as sv
+from kit.benches import bench_of, said_anywhere, text_boxes
 from kit.commands import make_scene
+from kit.windows import Window
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.edits import SetWeights
@@ -34,8 +36,6 @@ from scalarviz.view.panels.loss_over import (
     steepness,
     verdict,
 )
-
-from .pictures import Window, bench_of, text_boxes, words
 
 NUMBERS = st.floats(-50, 50)
 AT_REST = "too small a move to change the loss", "it stays where it is"
@@ -168,22 +168,22 @@ def test_what_is_said_and_drawn_of_a_step(rate, says):
         scene = made(lr=rate, weights=weights)
         with scene.run as run:
             bench = bench_of(scene)
-            assert UNKNOWN in words(bench)
+            assert UNKNOWN in said_anywhere(bench)
             before = len(shapes(bench, object, DARK.pulse))
             run.step()
             bench.update(bench.subject.frame())
             assert len(shapes(bench, object, DARK.pulse)) > before  # the tangent, or the step
             if weights == 1:
-                assert says in words(bench)
-                assert any(line.startswith(f"−{rate} × slope −5.10 = +") for line in words(bench))
+                assert says in said_anywhere(bench)
+                assert any(line.startswith(f"−{rate} × slope −5.10 = +") for line in said_anywhere(bench))
 
 
 def test_the_four_calls_have_happened_after_a_step():
     scene = made(weights=2)
     with scene.run as run:
-        assert {"none has happened yet", *CALLS} <= set(words(bench_of(scene)))
+        assert {"none has happened yet", *CALLS} <= set(said_anywhere(bench_of(scene)))
         run.step(2)
-        frame, said = run.frame(), set(words(bench_of(scene)))
+        frame, said = run.frame(), set(said_anywhere(bench_of(scene)))
         values, gradient = ([short(number) for number in flat] for flat in (frame.values, frame.gradient))
         assert {"all four happened in step 2", f"loss {run.history.loss[-1]:.4f}", "grad w 0, b 0"} <= said
         assert f"w = {frame.values[0]:.2f}, b = {values[1]}".replace("-", "−") in said
@@ -253,7 +253,7 @@ def test_a_network_with_too_few_weights_is_said():
     net = nn.Sequential(nn.Linear(1, 1, bias=False))
     with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=neuron.points(0, 0)) as run:
         panels = LossOver((0, 1), ("w", "b"), ((-1, 1), (-1, 1))), TrainingLoop((1,), ("b",)), CurveFit()
-        said = words(bench_of(sv.Scene("mine", run, panels=panels)))
+        said = said_anywhere(bench_of(sv.Scene("mine", run, panels=panels)))
     assert sum("this network has 1 weight" in line for line in said) == 2
 
 
@@ -265,7 +265,7 @@ def test_a_diverged_neuron_fits_into_its_column():
         left, _, width, _ = bench.side.drawers["loss over weights"].box
         for (x, _, wide, _), text in text_boxes(*bench.sketches):
             assert x + wide < left or left - 1 <= x < x + wide <= left + width + 1, text
-        assert any("too far: it ends higher" in line for line in words(bench))
+        assert any("too far: it ends higher" in line for line in said_anywhere(bench))
 
 
 @pytest.mark.parametrize(

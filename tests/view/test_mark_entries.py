@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.benches import KEYS, apart, bench_of, box_of, rgb
+from kit.benches import KEYS, bench_of, box_of, overlap, rgb
 from scalarviz import nn, optim
 from scalarviz.view.cubes.scale import share_text
 from scalarviz.view.ink.text import measure
@@ -77,7 +77,7 @@ def test_entries_cover_nothing_and_stand_clear_of_the_time_bar(size, keys):
                 box = box_of(entry)
                 assert box[3] < bench.places.size[1] - 2
                 assert bench.places.time is None or entry.y + 2 <= bench.places.time[1] - 2  # its icon ends there
-                assert [t.text for t in texts if t.text != entry.text and not apart(box, box_of(t))] == []
+                assert [t.text for t in texts if t.text != entry.text and overlap(box, box_of(t))] == []
 
 
 @pytest.mark.parametrize("theme", [DARK, LIGHT])

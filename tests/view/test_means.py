@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.plates import arrays, whole
 from scalarviz.run.questions.ranges import Range
 from scalarviz.view.cubes.atlas import NAN, NOT_COMPUTED, POS_INF, Sizing
 from scalarviz.view.cubes.slab import SlabVisual, block_means, cells_per_pixel, variant_for
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.out.offscreen import offscreen
-from tests.kit.plates import arrays, whole
 
 SIDE = 1000
 ROW, COL = np.indices((SIDE, SIDE))

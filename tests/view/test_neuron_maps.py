@@ -10,7 +10,9 @@ import pytest
 from scalarviz.scenes.playground.panels import other_layers
 
 import scalarviz as sv
+from kit.benches import KEYS, bench_of, middle, pixels_of, said_anywhere, text_boxes
 from kit.commands import make_scene
+from kit.windows import Window
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run.edits import AddToWeights, SetWeights
@@ -23,8 +25,6 @@ from scalarviz.view.panels.neuron_maps import rounded_up
 from scalarviz.view.space.chain import chain_of
 from scalarviz.view.space.layout import layout_for
 from scalarviz.view.space.lying import WAYS, Turns
-
-from .pictures import Window, bench_of, middle, pixels_of, text_boxes, words
 
 RNG = np.random.default_rng(8)
 X = RNG.uniform(-1, 1, (30, 2))
@@ -141,7 +141,7 @@ def test_every_map_has_the_colours_of_its_unit(theme):
 
 def test_the_maps_follow_the_frame_and_looking_changes_nothing():
     one, other = scene_of(4, 3), scene_of(4, 3)
-    bench = bench_of(one, hands=True)
+    bench = bench_of(one, keys=KEYS)
     for _ in range(6):
         frame = bench.subject.frame()
         one.run.step()
@@ -157,7 +157,7 @@ def test_outputs_without_a_bound_have_a_round_range_that_the_legend_says():
     largest = rounded_up(float(np.abs(maps(bench).work.rows).max()))
     scale = maps(bench).scale
     assert (scale.note, float(scale.labels[2][1])) == ("relu", largest)
-    assert {"output of a neuron", scale.labels[0][1], scale.labels[2][1]} <= set(words(bench))
+    assert {"output of a neuron", scale.labels[0][1], scale.labels[2][1]} <= set(said_anywhere(bench))
     for value, rounded in ((0.011, 0.02), (0.5, 0.5), (0.51, 1.0), (3.0, 5.0), (0.0, 1.0), (np.nan, 1.0)):
         assert rounded_up(value) == pytest.approx(rounded)
 
@@ -178,7 +178,7 @@ def test_numbers_that_are_too_large_or_none_leave_the_picture_whole():
 @pytest.mark.parametrize("size", [(640, 360), (1280, 720), (720, 1080)])
 @pytest.mark.parametrize("hidden", [(4, 2), (8, 8), (4, 4, 3), (16,)])
 def test_nothing_lies_on_anything_else(size, hidden):
-    bench = bench_of(scene_of(*hidden, panels=(MAPS, FEATURES)), size, hands=True)
+    bench = bench_of(scene_of(*hidden, panels=(MAPS, FEATURES)), size, keys=KEYS)
     boxes, (left, _, width, _) = [*maps(bench).boxes.values()], bench.places.scene
     if not bench.layout.turns:
         return
@@ -201,7 +201,7 @@ def test_all_neurons_of_the_default_playground_are_named(size):
     """Beside their maps, of which none lies on a name."""
     scene = make_scene("playground")
     with scene.run:
-        bench = bench_of(scene, size, hands=True)
+        bench = bench_of(scene, size, keys=KEYS)
         names = {text: box for box, text in text_boxes(*bench.side.spread_out())}
         assert {"h1", "h2", "h3", "h4", "k1", "k2"} <= set(names)
         for name in ("h1", "h4", "k1", "k2"):
@@ -317,7 +317,7 @@ def test_features_that_are_off_are_dim_and_have_no_switch_without_a_hand():
     shares = [np.ptp(part.max(axis=2)) for part in inks]
     assert shares[2] < 0.5 * min(shares[:2])
     assert bench.side.drawers["features"].spots == []
-    assert {"features", *NAMES} <= set(words(bench))
+    assert {"features", *NAMES} <= set(said_anywhere(bench))
 
 
 def test_a_line_leads_from_a_feature_to_its_cubes_which_are_dim_while_it_is_off():
@@ -383,4 +383,4 @@ def test_a_function_that_raises_takes_its_own_pictures_away_alone():
     assert "there are 3 features, but 1 on or off, 1 rows" in bench.side.ground.notes[1]
     assert not maps(bench).boxes
     assert not bench.side.moving
-    assert "loss" in words(bench)
+    assert "loss" in said_anywhere(bench)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.benches import PACE, bench_of, picture_of
+from kit.benches import again, bench_of, pixels_of
 from scalarviz import Run, nn, optim
 from scalarviz.run.panels import LossCurve
 from scalarviz.view.out.offscreen import offscreen
@@ -39,7 +39,7 @@ def run_of(*hidden):
 
 def assert_as_new(bench, run):
     """It shows what a bench shows that was made for the run as it is now."""
-    assert np.abs(picture_of(bench) - picture_of(bench_of(run, SIZE))).max() <= 2
+    assert np.abs(pixels_of(bench) - pixels_of(bench_of(run, SIZE))).max() <= 2
 
 
 CHANGES = {
@@ -60,15 +60,15 @@ def test_a_bench_stands_as_one_that_is_made_for_the_new_network(name):
     before = bench.camera
     run.change(**CHANGES[name]())
     run.step(2)
-    bench.update(bench.subject.frame(), PACE)
+    again(bench)
     assert bench.selected is None
     if name == "activation":  # its plates stand where they stood: it is seen from where it was
         assert np.allclose(bench.camera.matrix, before.matrix)
         bench.fit_camera()
-        bench.update(bench.subject.frame(), PACE)
+        again(bench)
     assert_as_new(bench, run)
     run.undo()
-    bench.update(bench.subject.frame(), PACE)
+    again(bench)
     assert_as_new(bench, run)
 
 
@@ -78,14 +78,14 @@ def test_the_camera_glides_from_where_the_network_before_was_seen():
     bench.viewpoint.keep(4)
     before = bench.viewpoint.pose
     run.change(model=network(9))
-    bench.update(bench.subject.frame(), PACE, 0.0)
+    again(bench, 0.0)
     begun, scales = bench.viewpoint.pose, []
     assert (size_of(begun), *begun.place) == pytest.approx((size_of(before), *before.place), rel=1e-6)
     end = size_of(pose_of(bench.layout.camera, begun.centre))
     assert abs(np.log(end / size_of(begun))) > 0.1
     for _ in range(4):
         assert bench.moving
-        bench.update(bench.subject.frame(), PACE, GLIDE / 4 + 1e-9)
+        again(bench, GLIDE / 4 + 1e-9)
         scales.append(abs(np.log(end / size_of(bench.viewpoint.pose))))
     assert scales == sorted(scales, reverse=True)
     assert scales[0] - scales[1] > scales[2] - scales[3]  # ease out
@@ -137,7 +137,7 @@ def test_a_window_goes_on(name, live):
         live.bench.select(live.run.n_weights - 1)
         live.move((300.0, 200.0))
         settled(live)
-        assert picture_of(live.bench).std() > 5
+        assert pixels_of(live.bench).std() > 5
         live.bench.select(None)
         live.worker.ask(lambda run: run.undo()).result(10)
         settled(live)
@@ -154,7 +154,7 @@ def test_a_window_that_trains_while_its_network_changes(live):
         for _ in range(5):
             live.tick(0.02)
             live.move((200.0 + 20 * k, 150.0 + 10 * k))
-            picture_of(live.bench)
+            pixels_of(live.bench)
             time.sleep(0.003)
     settled(live)
     assert live.worker.error is None
@@ -172,7 +172,7 @@ def test_a_mirror_and_a_still_follow():
             mirror.tick(0.1)
             assert len(mirror.shown.values) == run.n_weights
             assert len(mirror.bench.subject.tensors) == tensors
-            picture_of(mirror.bench)
+            pixels_of(mirror.bench)
             run.step(3)
             mirror.tick(0.1)
     before = sv.render(run, size=(320, 180))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kit.plates import arrays, chain, whole
 from scalarviz.run.questions.ranges import Range
 from scalarviz.view.cubes import slab
 from scalarviz.view.cubes.atlas import ALL_ALIKE, Sizing
@@ -13,7 +14,6 @@ from scalarviz.view.cubes.shader import fragment
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.space.camera import Camera, Pose, camera_of, pose_of
 from scalarviz.view.space.layout import Layout
-from tests.kit.plates import arrays, chain, whole
 
 pytestmark = pytest.mark.gl
 

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.benches import KEYS, bench_of, middle, pixels_of, said_anywhere, text_boxes
+from kit.windows import Window
 from scalarviz import nn, optim
 from scalarviz.errors import TypeMismatchError
 from scalarviz.run.edits import AddSamples, Refill
@@ -18,8 +20,6 @@ from scalarviz.view.ink.sketch import Cells, meet
 from scalarviz.view.ink.theme import DARK, LIGHT, rgb
 from scalarviz.view.panels.plane import BACK, HARD, RING, SHARE, TEST, boundary, shades
 from scalarviz.view.panels.plane_work import BUDGET, LEVELS, PlaneWork
-
-from .pictures import Window, bench_of, middle, pixels_of, text_boxes, words
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(-1, 1, (40, 2))
@@ -82,7 +82,7 @@ def test_the_numbers_are_of_the_frame_and_of_what_the_scene_makes_of_a_point():
 
 def test_looking_changes_no_bit_of_the_run():
     one, other = scene_of(SHOWN), scene_of(PANEL)
-    bench = bench_of(one, hands=True)
+    bench = bench_of(one, keys=KEYS)
     for _ in range(8):
         bench.update(bench.subject.frame(), "", 1 / 30)
         one.run.step()
@@ -144,17 +144,17 @@ def test_points_are_filled_discs_or_hollow_and_have_their_colours():
 def test_the_words_say_points_ends_and_colours():
     bench = bench_of(scene_of(SHOWN))
     ends = {f"{chr(8722)}1.25", "x  +1.25", "y", "0", "50"}
-    assert {"the plane", "train", "test", "left", "right", *ends} <= set(words(bench))
-    assert "discretise" not in words(bench)  # nobody could switch it
+    assert {"the plane", "train", "test", "left", "right", *ends} <= set(said_anywhere(bench))
+    assert "discretise" not in said_anywhere(bench)  # nobody could switch it
     alike = bench_of(scene_of(replace(PANEL, up=Axis("y", -1.25, 1.25))))
-    assert "x, y  +1.25" in words(alike)
-    assert not {"train", "test"} & set(words(alike))
+    assert "x, y  +1.25" in said_anywhere(alike)
+    assert not {"train", "test"} & set(said_anywhere(alike))
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (720, 1080), (960, 640)])
 @pytest.mark.parametrize("classes", [(), tuple("a class with a name" + str(k) for k in range(8))])
 def test_nothing_overlaps(size, classes):
-    bench = bench_of(scene_of(replace(SHOWN, classes=classes), 8 if classes else 1), size, hands=True)
+    bench = bench_of(scene_of(replace(SHOWN, classes=classes), 8 if classes else 1), size, keys=KEYS)
     left, top, wide, high = drawer(bench).box
     boxes = [box for box, _ in text_boxes(*bench.side.drawn("plane"))]
     assert len(boxes) > 7
@@ -169,7 +169,7 @@ def test_the_point_whose_way_is_drawn_is_ringed_above_all_points_around_it(back)
     """Four hundred points lie over it, painted later than it."""
     crowd = np.vstack([[0.1, 0.1], RNG.normal(0.1, 0.03, (400, 2))])
     points = Points(crowd, np.ones(401), np.full(401, back))
-    bench = bench_of(scene_of(replace(PANEL, points=lambda moment: points), probe=crowd[0]), hands=True)
+    bench = bench_of(scene_of(replace(PANEL, points=lambda moment: points), probe=crowd[0]), keys=KEYS)
     *_, ring, dot = cells(bench)
     assert ring.rects[0, 2] == RING
     assert (dot.rings is not None) == back
@@ -343,6 +343,6 @@ def test_what_the_scenes_own_functions_do_wrong_stands_in_the_place():
         raise ValueError("no such plane")
 
     bench = bench_of(scene_of(replace(PANEL, inputs=broken)))
-    assert {"ValueError: no such plane", "loss"} <= set(words(bench))
+    assert {"ValueError: no such plane", "loss"} <= set(said_anywhere(bench))
     assert len(bench.side.ground.notes) == 1
     assert not bench.side.moving

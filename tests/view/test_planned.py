@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scalarviz.scenes import microgpt
 
+from kit.benches import again, bench_of, box_of, overlap, said, texts
 from scalarviz.run import Moment
 from scalarviz.run.panels import WordBoard
 from scalarviz.view.ink.maps import get_map
@@ -19,7 +20,6 @@ from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.actions import Here
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.telling import ending_caps
-from tests.kit.plates import again, bench_of, box_of, overlap, said, texts
 
 pytestmark = pytest.mark.gl
 
@@ -94,8 +94,8 @@ def test_no_text_lies_on_another_or_leaves_the_picture(scene, size, theme, word)
     again(bench)
     assert bench.spread
     wide, high = bench.places.size
-    beside_maps = [t for t in texts(bench) if t.size == 12]
-    boxes = [(t, box_of(t)) for t in texts(bench) if t not in beside_maps]
+    beside_maps = [t for t in texts(bench.sketches) if t.size == 12]
+    boxes = [(t, box_of(t)) for t in texts(bench.sketches) if t not in beside_maps]
     for t, (left, top, right, bottom) in boxes:
         assert min(left, top) >= -1, t
         assert max(right - wide, bottom - high) <= 1, t
@@ -121,7 +121,7 @@ def test_turned_by_hand_it_shows_plates_alone_and_comes_back(bench):
     assert bench.scenery.blueprint is None
     assert "head 1" not in found
     assert {"what comes next", "new names", "up"} <= set(found)  # names stay
-    boxes = [(t.text, box_of(t)) for t in texts(bench) if t.x > bench.places.scene[2]]
+    boxes = [(t.text, box_of(t)) for t in texts(bench.sketches) if t.x > bench.places.scene[2]]
     assert not [(a[0], b[0]) for a, b in combinations(boxes, 2) if overlap(a[1], b[1], 1)]
     bench.fit_camera()
     assert "head 1" in after(bench)
@@ -254,7 +254,7 @@ def test_attention_has_its_letters_where_they_can_be_read(scene, high, word, sid
     assert bench.places.time is not None
     drawer_of(bench).state.word, drawer_of(bench).stale = word, True
     again(bench)
-    beside = [t.text for t in texts(bench) if t.size == 12]
+    beside = [t.text for t in texts(bench.sketches) if t.size == 12]
     assert beside.count(word[-1]) == sides * 4 * word.count(word[-1])
 
 

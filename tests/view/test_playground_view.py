@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kit.benches import middle
 from kit.commands import make_scene, reader_of
+from kit.windows import Window
 from scalarviz.io import parse_csv
 from scalarviz.run import Moment
 from scalarviz.run.panels import CurveFit, Features, LossCurve, NeuronMaps, PlaneMap
-
-from .pictures import Window, middle
 
 TREES = ("ash", "elm", "oak")
 THREE = "leaf\theight\ttree\n" + "".join(

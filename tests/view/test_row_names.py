@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kit.benches import Box, again, bench_of, box_of, texts
 from scalarviz.view.notes.placer import Placer, row_names
 from scalarviz.view.notes.values import _fitting
 from scalarviz.view.space.plate import Grid, Plate
 from scalarviz.view.workbench import Workbench
-from tests.kit.plates import Box, again, bench_of, box_of, texts
 
 from .test_first_sample import own_scene
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.gl
 
 def boxes(bench: Workbench, prefix: str) -> dict[int, Box]:
     """Left, top, right, bottom of the names ``to y0``, by their number."""
-    named = [t for t in texts(bench) if t.text.startswith(prefix) and t.text[len(prefix) :].isdigit()]
+    named = [t for t in texts(bench.sketches) if t.text.startswith(prefix) and t.text[len(prefix) :].isdigit()]
     return {int(t.text[len(prefix) :]): box_of(t) for t in named}
 
 

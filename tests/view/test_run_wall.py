@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.unseen import middle, said, until
+from kit.windows import middle_of_tile, until, wall_words
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run.state import restore
@@ -76,7 +76,7 @@ def test_runs_are_sorted_by_loss_and_each_picture_is_that_of_its_weights_in_its_
         assert np.array_equal(again.plates(scene), Thumbs(get_theme("dark")).plates(scene))
     assert len({wall.faces.of(result).tobytes() for result in wall.results[:-1]}) == 8
     assert wall.faces.of(wall.results[-1]) is None  # it diverged
-    assert "diverged after step 3: the loss is infinite" in said(host)
+    assert "diverged after step 3: the loss is infinite" in wall_words(host)
     assert type(main_panel(scene)).__name__ == "PlaneMap"  # no curve
 
 
@@ -94,7 +94,7 @@ def test_keys_choose_filter_and_turn_what_is_shown_and_plots_leave_it_alone(host
     for count in (learnt, 9 - learnt, 9):
         wall.key("F")
         assert len(wall.results) == count
-        assert ("runs that " in said(host)) == (count < 9)
+        assert ("runs that " in wall_words(host)) == (count < 9)
     columns = wall.grid.columns
     wall.key("=")
     assert wall.grid.columns == columns - 1
@@ -104,7 +104,7 @@ def test_keys_choose_filter_and_turn_what_is_shown_and_plots_leave_it_alone(host
     assert [item.text for item in wall.sketches()[-1].texts] == ["Tab", "runs", "?", "all keys"]
     for key in ("Right", "End", "F", "P", "=", "Enter"):
         wall.key(key)
-        assert "Tab shows the runs again" in said(host)
+        assert "Tab shows the runs again" in wall_words(host)
     for way_back in ("Tab", "Escape"):
         wall.key(way_back)
         assert not rooms.plots
@@ -117,7 +117,7 @@ def test_keys_choose_filter_and_turn_what_is_shown_and_plots_leave_it_alone(host
 
 
 def test_a_click_opens_the_run_where_it_ended_and_it_trains_on_bit_for_bit(host, runs, few_runs):
-    wall, at = host.view, middle(host, 2)
+    wall, at = host.view, middle_of_tile(host, 2)
     result = wall.results[2]
     wall.move(at)
     assert wall.rooms.chosen == result.number
@@ -146,7 +146,7 @@ def test_runs_that_nobody_can_build_are_shown_by_their_weights_and_not_opened(wa
     until(host, lambda: not host.view.missing)
     assert host.view.faces.shows == "cubes"
     host.view.key("Enter")
-    until(host, lambda: "cannot be trained on" in said(host))
+    until(host, lambda: "cannot be trained on" in wall_words(host))
 
 
 def test_the_bar_and_the_wheel_scroll_a_thousand_runs(wall_of, runs):
@@ -178,7 +178,7 @@ def test_a_wall_that_grows_keeps_what_is_chosen_and_says_how_many_are_done(wall_
 
     later = []
     host = wall_of(some(0, True), later)
-    assert "0 of 9 runs are done" in said(host)
+    assert "0 of 9 runs are done" in wall_words(host)
     for _ in range(2):
         assert host.picture().shape == (540, 960, 3)
         host.view.key("Tab")
@@ -187,8 +187,8 @@ def test_a_wall_that_grows_keeps_what_is_chosen_and_says_how_many_are_done(wall_
         later.append(some(count, growing))
         until(host, lambda count=count: len(host.view.results) == count)
         assert chosen in (None, host.view.rooms.chosen)
-        assert (f"{count} of 9 runs are done" in said(host)) == (count < 9)
-        assert (" left" in said(host)) == (growing and count < 9)
+        assert (f"{count} of 9 runs are done" in wall_words(host)) == (count < 9)
+        assert (" left" in wall_words(host)) == (growing and count < 9)
 
 
 def test_a_press_is_of_a_run_though_another_one_takes_its_place(wall_of, runs):
@@ -198,15 +198,15 @@ def test_a_press_is_of_a_run_though_another_one_takes_its_place(wall_of, runs):
     later = []
     host = wall_of(first, later)
     wall = host.view
-    wall.press(middle(host, 0))
+    wall.press(middle_of_tile(host, 0))
     was = wall.results[0].number
     later.append(then)
     until(host, lambda: wall.results[0].number != was)  # a better one came while the button was down
-    wall.release(middle(host, 0))
-    assert "opening" not in said(host)
-    wall.press(middle(host, 1))
-    wall.release(middle(host, 1))
-    assert "opening" in said(host)
+    wall.release(middle_of_tile(host, 0))
+    assert "opening" not in wall_words(host)
+    wall.press(middle_of_tile(host, 1))
+    wall.release(middle_of_tile(host, 1))
+    assert "opening" in wall_words(host)
     assert wall.rooms.chosen == wall.results[1].number == was
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kit.benches import again, bench_of
 from scalarviz.view.cubes.outline import seen_outline
 from scalarviz.view.workbench import Workbench
-from tests.kit.plates import again, bench_of
 
 from .test_first_sample import own_scene
 

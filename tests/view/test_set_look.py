@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from vispy import gloo
 
-from kit.benches import bench_of, picture_of, rgb
+from kit.benches import bench_of, pixels_of, rgb
 from scalarviz.view.cubes import slab
 from scalarviz.view.notes import scenery
 
@@ -45,15 +45,15 @@ def test_the_picture_is_that_of_a_workbench_made_with_that_look_and_the_layout_i
     for look in LOOKS:
         now.update(look)
         bench.set_look(**look)
-        changed = picture_of(bench)
-        assert np.array_equal(changed, picture_of(bench_of(thing, (640, 360), **now))), look
+        changed = pixels_of(bench)
+        assert np.array_equal(changed, pixels_of(bench_of(thing, (640, 360), **now))), look
     for owner, name in LAYOUT_ALONE:  # shaders and sizes of type for each look are there now
         original = getattr(owner, name)
         monkeypatch.setattr(owner, name, lambda *a, o=original, n=name, **k: (made.update([n]), o(*a, **k))[1])
     objects, names = kept(bench)
     for look in LOOKS:
         bench.set_look(**look)
-        picture_of(bench)
+        pixels_of(bench)
     assert not made
     assert all(a is b for a, b in zip(objects, kept(bench)[0], strict=True))
     assert kept(bench)[1] == names

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kit.benches import again, bench_of, said
+from kit.plates import arrays
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run import Scene
@@ -19,7 +21,6 @@ from scalarviz.view.screen.strip import bar_pixels
 from scalarviz.view.space.camera import fit
 from scalarviz.view.space.layout import layout_for
 from scalarviz.view.watch.live import LiveView
-from tests.kit.plates import again, arrays, bench_of, said
 
 SIZE = (480, 320)
 X = np.random.default_rng(0).random((16, 3))

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from kit.plates import arrays, chain
 from scalarviz.errors import InputError
 from scalarviz.run.questions.ranges import Range
 from scalarviz.view.cubes.slab import SlabVisual
@@ -12,7 +13,6 @@ from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.theme import get_theme, rgb
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.space.layout import layout_for
-from tests.kit.plates import arrays, chain
 
 pytestmark = pytest.mark.gl
 

@@ -5,13 +5,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from kit.plates import arrays, chain
 from scalarviz.view.cubes.atlas import DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF
 from scalarviz.view.cubes.slab import SlabVisual
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.theme import get_theme, rgb
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.space.layout import layout_for
-from tests.kit.plates import arrays, chain
 
 pytestmark = pytest.mark.gl
 

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.benches import KEYS, pixels_of, said_anywhere
 from kit.commands import make_scene
+from kit.windows import Window
 from scalarviz import Run, nn, optim
 from scalarviz.run import panels as described
 from scalarviz.run.panels import LossCurve
 from scalarviz.view.ink.sketch import rgba
 from scalarviz.view.ink.text import MINUS, chip_text, short
 from scalarviz.view.workbench import Workbench
-
-from .pictures import KEYS, Window, pixels_of, words
 
 X = np.random.default_rng(0).random((32, 3))
 FRAME = 1 / 60
@@ -52,7 +52,7 @@ class Shown:
         self.run.step(steps)
         self.frame = self.bench.subject.frame() if steps or not hasattr(self, "frame") else self.frame
         self.bench.update(self.frame, pace, seconds)
-        return words(self.bench)
+        return said_anywhere(self.bench)
 
 
 # ---- in a window

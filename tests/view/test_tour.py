@@ -6,7 +6,7 @@ import pytest
 
 import scalarviz as sv
 from kit.runs import bits, make_run
-from kit.unseen import until
+from kit.windows import until
 from scalarviz.errors import InputError
 from scalarviz.view.ink.theme import presenting
 from scalarviz.view.out.unseen import Unseen

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.benches import Box, again, bench_of, box_of, overlap, said, texts
 from scalarviz import nn, optim
 from scalarviz.run.scene.scene import Scene
 from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.workbench import Workbench
-from tests.kit.plates import Box, again, bench_of, box_of, overlap, said, texts
 
 pytestmark = pytest.mark.gl
 X = np.random.default_rng(0).random((64, 3))
@@ -38,7 +38,7 @@ SAID = "no gradient reaches 0.weight: all 8 units of relu are dead"
 
 
 def place_of(bench: Workbench) -> Box:
-    return box_of(next(item for item in texts(bench) if item.text == SAID))
+    return box_of(next(item for item in texts(bench.sketches) if item.text == SAID))
 
 
 @pytest.mark.parametrize("width", [4, 8, 32])
@@ -64,7 +64,7 @@ def test_it_is_said_at_any_size_and_covers_no_cube_and_no_word(dead: Scene, size
     bench = bench_of(dead, size)
     assert any("no gradient reaches 0.weight" in line for line in said(bench))
     note = next((s for s in bench.sketches if any(item.text == "!" for item in s.texts)), Sketch())
-    others = [box_of(item) for item in texts(bench) if item not in note.texts]
+    others = [box_of(item) for item in texts(bench.sketches) if item not in note.texts]
     for left, top, right, bottom in map(box_of, note.texts):  # where it has no room it is said in the HUD
         assert not any(overlap((left, top, right, bottom), other) for other in others)
         spots = [(x, y) for x in np.linspace(left, right, 9) for y in np.linspace(top, bottom, 3)]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.plates import chain, whole
 from scalarviz.errors import InputError
 from scalarviz.run import Scene
 from scalarviz.view.out.offscreen import offscreen
@@ -14,7 +15,6 @@ from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.space.camera import Pose, between, camera_of, in_perspective, parallel, pose_of
 from scalarviz.view.space.viewpoint import GLIDE, TURN, Viewpoint
 from scalarviz.view.watch.live import LiveView
-from tests.kit.plates import chain, whole
 
 from .test_quantities import run
 

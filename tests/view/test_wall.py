@@ -12,7 +12,7 @@ from PIL import Image
 
 import scalarviz as sv
 from kit.runs import make_run
-from kit.unseen import middle, said, until
+from kit.windows import middle_of_tile, until, wall_words
 from scalarviz.errors import InputError
 from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.walls.door import Door, Opened
@@ -107,7 +107,7 @@ def host(rooms):
 
 
 def pixel(host, place):
-    x, y = map(int, middle(host, place))
+    x, y = map(int, middle_of_tile(host, place))
     return tuple(int(c) for c in host.picture()[y, x])
 
 
@@ -132,22 +132,22 @@ def test_the_stills_stand_in_their_places_in_both_looks_at_any_size(host, size):
 def test_the_chosen_one_trains_to_its_last_step_and_rests_when_another_is_chosen(host, monkeypatch):
     monkeypatch.setattr("scalarviz.view.walls.wall.SECONDS", 1.0)
     until(host, lambda: pixel(host, 0) != RED)
-    assert "trains, step " in said(host)
-    until(host, lambda: "after step 400" in said(host))
-    host.view.move(middle(host, 1))
+    assert "trains, step " in wall_words(host)
+    until(host, lambda: "after step 400" in wall_words(host))
+    host.view.move(middle_of_tile(host, 1))
     assert host.view.rooms.chosen == 1
-    assert "after step" not in said(host)
+    assert "after step" not in wall_words(host)
     assert pixel(host, 0) == RED
 
 
 @pytest.mark.parametrize("hand", ["Enter", "Space", "click"])
 def test_a_scene_is_entered_and_left(host, hand):
     if hand == "click":
-        host.view.press(middle(host, 0))
-        host.view.release(middle(host, 1))  # a press that is let go elsewhere enters nothing
-        assert "opening" not in said(host)
-        host.view.press(middle(host, 1))
-        host.view.release(middle(host, 1))
+        host.view.press(middle_of_tile(host, 0))
+        host.view.release(middle_of_tile(host, 1))  # a press that is let go elsewhere enters nothing
+        assert "opening" not in wall_words(host)
+        host.view.press(middle_of_tile(host, 1))
+        host.view.release(middle_of_tile(host, 1))
     else:
         host.view.key("Right")
         host.view.key(hand)
@@ -192,21 +192,21 @@ def test_a_scene_that_was_left_goes_on_where_it_was_and_only_the_last_one_stays_
 
 def test_what_is_missing_wrong_or_without_a_meaning_is_said_and_the_wall_goes_on(host, tmp_path):
     host.view.choose(2)
-    assert "pip install" in said(host)  # in the place of its picture
+    assert "pip install" in wall_words(host)  # in the place of its picture
     host.view.key("Enter")
     for path, words in ((None, INSTALL), ("script.py", "script.py is no picture"), ("bad.png", "no such thing here")):
         if path is not None:
             host.view.open([tmp_path / path])
-        until(host, lambda words=words: words in said(host))
-        assert "opening" not in said(host)
+        until(host, lambda words=words: words in wall_words(host))
+        assert "opening" not in wall_words(host)
     assert not host.view.key("W", "w")
-    assert "W does nothing here" in said(host)
+    assert "W does nothing here" in wall_words(host)
     assert host.view.key("?", "?")
-    assert "enter the chosen scene" in said(host)
+    assert "enter the chosen scene" in wall_words(host)
     host.view.key("Escape")
-    assert "enter the chosen scene" not in said(host)
+    assert "enter the chosen scene" not in wall_words(host)
     host.view.open([tmp_path / "a.png"])
-    assert "green learns this picture" in said(host)
+    assert "green learns this picture" in wall_words(host)
     until(host, lambda: isinstance(host.view, LiveView))
     assert host.view.scene.name == "green"
 
@@ -223,11 +223,11 @@ def test_while_a_scene_is_opened_a_file_is_left_out_and_escape_gives_up(host, ro
     host.view.enter()
     assert started.wait(20)
     host.view.open([tmp_path / "a.png"])
-    assert "a.png is not opened: red is being opened already" in said(host)
+    assert "a.png is not opened: red is being opened already" in wall_words(host)
     host.view.key("Escape")
-    assert "opening" not in said(host)
+    assert "opening" not in wall_words(host)
     host.view.key("Escape")
-    assert "closes the window" in said(host)
+    assert "closes the window" in wall_words(host)
     host.view.key("Escape")
     assert host.closed
     go.set()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kit.runs import bits, make_run
-from kit.unseen import serve
+from kit.windows import serve
 from scalarviz.errors import InputError, MissingDependencyError
 from scalarviz.run import Scene
 from scalarviz.view.out import taking

@@ -10,7 +10,7 @@ from types import FunctionType
 import numpy as np
 import pytest
 
-from kit.unseen import serve
+from kit.windows import serve
 from scalarviz.errors import StateError
 from scalarviz.io import load_picture
 from scalarviz.view.out.desktop import Window

@@ -11,17 +11,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.benches import (
-    KEYS,
-    MINUS,
-    assert_readable,
-    bench_of,
-    picture_of,
-    rgb,
-    said,
-    signed,
-    tick,
-)
+from kit.benches import KEYS, MINUS, again, assert_readable, bench_of, pixels_of, rgb, said, signed
 from scalarviz.errors import UnknownNameError
 from scalarviz.run.panels import LossCurve, Pictures
 from scalarviz.view.ink.text import number
@@ -180,7 +170,7 @@ def test_text_waits_in_a_window_and_is_exact_in_a_film():
         for wanted, seconds in (("20", 0.1), ("22", 0.11)):
             run.step(1)
             for bench in (film, window):
-                tick(bench, seconds)
+                again(bench, seconds)
             assert str(run.steps) in said(film)
             assert wanted in said(window)
 
@@ -191,7 +181,7 @@ def test_the_dashed_curve_is_measured_as_the_run_goes_and_survives_a_new_size():
         for _ in range(4):
             values = run.frame().values
             wanted.append(np.mean((run.predict(test.inputs, values) - test.targets) ** 2))
-            tick(bench, 0.1)
+            again(bench, 0.1)
             run.step(2)
         bench.resize((960, 540), 2)
         drawer = bench.side.drawer(LossCurve)
@@ -208,7 +198,7 @@ def test_what_did_not_change_is_not_built_again(single):
     bench.update(frame, "", 0.01)
     assert any(before.values())
     assert all(bench.side.drawn(name) is drawn for name, drawn in before.items())
-    tick(bench, 0.1)
+    again(bench, 0.1)
     assert bench.layout is layout
     assert [(t.text, t.x, t.y) for t in bench.scenery.static[0].texts] == static
 
@@ -237,7 +227,7 @@ def test_the_legends_of_a_narrow_picture_are_no_wider_than_they_need(scene, size
 @pytest.mark.gl
 @pytest.mark.parametrize("size", [(1280, 720), (640, 360), (720, 1280)])
 def test_the_corner_is_background_and_a_tenth_is_not(single, size):
-    picture = picture_of(bench_of(single, size))
+    picture = pixels_of(bench_of(single, size))
     ground, glow = (np.array([round(255 * c) for c in colour(name)]) for name in (DARK.background, DARK.glow))
     assert all(np.array_equal(picture[y, x], ground) for y in (0, -1) for x in (0, -1))
     drawn = (np.abs(picture - ground).max(axis=2) > np.abs(glow - ground).max() + 2).mean()
@@ -249,7 +239,7 @@ def test_the_corner_is_background_and_a_tenth_is_not(single, size):
 @pytest.mark.parametrize("theme", ["dark", "light"])
 def test_a_cube_has_the_colour_that_the_legend_has_for_its_value(single, theme, cmap):
     bench = bench_of(single, theme=theme, cmap=cmap)
-    picture, v = picture_of(bench), bench.colouring.range.high
+    picture, v = pixels_of(bench), bench.colouring.range.high
     bar = next(i for s in bench.sketches for i in s.images if i.pixels.shape[0] == 1).pixels[0]
     for tensor in single.run.tensors:
         plate = bench.layout.plate(tensor.name)
@@ -264,7 +254,7 @@ def test_a_cube_has_the_colour_that_the_legend_has_for_its_value(single, theme, 
 @pytest.mark.gl
 def test_swatches_have_the_samples_colours(deep):
     bench = bench_of(deep)
-    picture, texts = picture_of(bench), [t for s in bench.sketches for t in s.texts]
+    picture, texts = pixels_of(bench), [t for s in bench.sketches for t in s.texts]
     output = deep.run.predict(deep.probe[None], deep.run.frame().values)[0]
     for name, wanted in (("input", deep.probe), ("output", output), ("target", deep.probe_target)):
         label = [t for t in texts if t.text == name][-1]  # the row of cubes has its own, placed before
@@ -274,7 +264,7 @@ def test_swatches_have_the_samples_colours(deep):
 @pytest.mark.gl
 def test_twice_the_resolution_is_the_same_picture(single):
     large, small = (
-        picture_of(bench_of(single, supersample=k)).reshape(90, 8 * k, 160, 8 * k, 3).mean(axis=(1, 3)) for k in (1, 2)
+        pixels_of(bench_of(single, supersample=k)).reshape(90, 8 * k, 160, 8 * k, 3).mean(axis=(1, 3)) for k in (1, 2)
     )
     assert np.abs(small - large).mean() < 2
     assert (np.abs(small - large).max(axis=2) < 25).mean() > 0.97
