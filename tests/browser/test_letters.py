@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 import scalarviz as sv
+from kit.unpacked import bytes_of
 from scalarviz.errors import DivergedError
 from scalarviz.run import Moment
 from scalarviz.run.panels import WordBoard
@@ -22,7 +23,6 @@ from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page.document import document_of, laid_out
 from scalarviz.view.page.ofscene import of_scene
-from scalarviz.view.page.pack import bytes_of
 from scalarviz.view.page.recorded import html_of
 from scalarviz.view.panels.drawer import Setting
 from scalarviz.view.panels.word_scene import Read, WordState, percent

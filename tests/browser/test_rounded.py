@@ -6,8 +6,9 @@ import re
 
 import numpy as np
 
+from kit.unpacked import errors_of, unpacked
 from scalarviz.view.ink.text import chip_text, figure
-from scalarviz.view.page.pack import errors_of, packed, unpacked
+from scalarviz.view.page.pack import packed
 
 MINUS = "\N{MINUS SIGN}"
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scalarviz.view.page.pack import bytes_of, deflated, dense_text, led_updates, packed, text_of, unpacked
+from kit.unpacked import bytes_of, unpacked
+from scalarviz.view.page.pack import deflated, dense_text, led_updates, packed, text_of
 
 SEND = """async said => {
     const table = await unpackTable(JSON.parse(said));

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 import scalarviz as sv
+from kit.unpacked import unpacked
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.cubes.scale import ActivationScale, Coloring, paint
 from scalarviz.view.cubes.slab import SlabVisual
@@ -21,7 +22,7 @@ from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS
 from scalarviz.view.micro.walk import Walk
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page.document import document_of, laid_out
-from scalarviz.view.page.pack import packed, unpacked
+from scalarviz.view.page.pack import packed
 from scalarviz.view.page.recorded import html_of
 from scalarviz.view.page.walks import MOST, walks_of
 from scalarviz.view.shown.subject import subject_of

@@ -7,9 +7,9 @@ import json
 import numpy as np
 
 import scalarviz as sv
+from kit.unpacked import unpacked
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.page.document import document_of
-from scalarviz.view.page.pack import unpacked
 from scalarviz.view.page.page import gathered
 from scalarviz.view.page.walks import led_slopes, walk_parts, walks_of
 from scalarviz.view.shown.subject import subject_of

@@ -182,7 +182,7 @@ def weights_in(path: str | Path) -> dict[str, bytes]:
 
 def page_of(path: str | Path) -> dict:
     """What a page says of its run."""
-    from scalarviz.view.page.pack import bytes_of
+    from .unpacked import bytes_of
 
     packed = re.search(r'id="run">([^<]*)<', Path(path).read_text(encoding="utf-8"))
     return json.loads(zlib.decompress(bytes_of(packed[1]), -15))

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
+from kit.unpacked import errors_of, unpacked
 from scalarviz.errors import InputError
-from scalarviz.view.page.pack import EXACT, errors_of, packed, unpacked
+from scalarviz.view.page.pack import EXACT, packed
 
 TABLES = arrays(np.uint32, array_shapes(min_dims=2, max_dims=2, max_side=8), elements=st.integers(0, 2**32 - 1))
 
