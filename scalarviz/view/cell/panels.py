@@ -16,13 +16,11 @@ import numpy as np
 
 from ...errors import MissingDependencyError
 from ...run.panels import LossCurve
-from ..ink.gl import Viewport, gloo
 from ..ink.painter import Painter
 from ..ink.sketch import Box, Sketch
 from ..out.offscreen import offscreen
 from ..page.pack import text_of
-from ..page.pictures import Pixels, cut, encoded
-from ..panels.image import AIR
+from ..page.pictures import Pixels, cut_panels, encoded
 
 if TYPE_CHECKING:
     from ..workbench import Workbench
@@ -120,28 +118,15 @@ class CellPanels:
         return {"panels": panels, **told}
 
     def _pictures(self, now: Seen) -> dict[str, Pixels]:
-        """Each panel cut out of one picture of the part of the bench's picture where they stand."""
-        canvas, bench, boxes, dense = offscreen(), self._bench, now.boxes, now.density
-        sketches = [sketch for drawn in now.drawn.values() for sketch in drawn]
+        """Each panel cut out of one picture of them all."""
+        canvas, size, dense = offscreen(), self._bench.places.size, now.density
         if not canvas.here:
             raise MissingDependencyError("no OpenGL in this thread: on this system only the first one can draw")
-        wide, high = bench.places.size
-        left, top = (math.floor(min(box[k] for box in boxes.values())) - AIR for k in (0, 1))
-        right, foot = (math.ceil(max(box[k] + box[k + 2] for box in boxes.values())) + AIR for k in (0, 1))
         with canvas:
-            if self._painter is None or self._painter.scale != dense or self._painter.size != (wide, high):
-                self._painter = Painter((wide, high), dense)
-            painter = self._painter
-
-            def draw(_: Viewport) -> None:
-                x, y, *size = (round(part * dense) for part in (-left, foot - high, wide, high))
-                gloo.set_viewport(x, y, *size)
-                painter.background(bench.theme.background, bench.theme.background)
-                painter.draw(sketches)
-
-            picture = canvas.render(draw, (round((right - left) * dense), round((foot - top) * dense)))
-        return {name: cut(picture, (x - left, y - top, width, height), dense)
-                for name, (x, y, width, height) in boxes.items()}  # fmt: skip
+            if self._painter is None or self._painter.scale != dense or self._painter.size != size:
+                self._painter = Painter(size, dense)
+            sketches = [sketch for drawn in now.drawn.values() for sketch in drawn]
+            return cut_panels(self._painter, sketches, now.boxes, self._bench.theme)
 
 
 def _address(pixels: Pixels) -> str:

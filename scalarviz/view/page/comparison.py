@@ -43,34 +43,11 @@ class Comparison(RecordedPair):
         title: str = "",
         frames: int | None = None,
     ) -> Path:
-        """Write both, and their difference, as one HTML file, which plays in a browser without Python and a network.
+        """Write both, and their difference, as one HTML file.
 
-        Parameters
-        ----------
-        path : path
-            An old file there is replaced, whole or not at all.
-        theme : {"dark", "light"}
-            The look that it opens with; a key changes it.
-        size : (int, int)
-            Pixels of the page that it is laid out for, 160 to 8192 a side; in another size it is arranged anew.
-        title : str
-            Default: the names of both.
-        frames : int, optional
-            The most steps that it shows, evenly chosen, from 2; default: all at which either was recorded.
-
-        Returns
-        -------
-        Path
-
-        Raises
-        ------
-        InputError, TypeMismatchError, UnknownNameError
-            It cannot be written there; sizes, numbers and names as above.
-
-        Warns
-        -----
-        RuntimeWarning
-            It has more than 10 MB.
+        It plays in a browser without Python and without a network. The arguments and errors are those of
+        :meth:`scalarviz.view.page.recording.Recorded.save_html`; `frames` counts the steps at which either was
+        recorded, and `title` is by default the names of both.
         """
         files = [one.record.path for one in self.pair if isinstance(one, RecordedSource)]
         make = partial(comparison_html, self, theme=theme, size=size, title=title, frames=frames)

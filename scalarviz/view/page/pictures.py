@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 
@@ -22,9 +22,10 @@ from ...run.questions.ranges import extent
 from ...run.scene.scene import Scene
 from ...run.sources.recording.contents import Picture
 from ..ink.axes import evenly
+from ..ink.gl import Viewport, gloo
 from ..ink.painter import Painter
 from ..ink.places import arrange
-from ..ink.sketch import Box
+from ..ink.sketch import Box, Sketch
 from ..ink.theme import Theme, get_theme
 from ..out.offscreen import available, offscreen
 from ..panels.image import AIR
@@ -171,32 +172,21 @@ def _fitting(parts: Sequence[Part], room: int, how: Callable[[Pixels], bytes]) -
 def _drawn(scene: Scene, frames: Sequence[int], frame: Callable[[int], Frame], theme: Theme, scale: int) -> list[Part]:
     """Name, step and pixels of each picture that is new."""
     subject = subject_of(scene)
-    with offscreen() as context:
+    with offscreen():
         side = SidePanels(subject, theme)
         side.lodge()
         boxes = {name: box for name, box in arrange(WINDOW, side.column.wanted()).panels.items()
                  if not isinstance(side.drawers[name].panel, LossCurve)}  # fmt: skip
         if not boxes:
             return []
-        left, top = (min(box[k] for box in boxes.values()) for k in (0, 1))
-        boxes = {name: (x - left + AIR, y - top + AIR, wide, high) for name, (x, y, wide, high) in boxes.items()}
-        wide, high = (math.ceil(max(box[k] + box[k + 2] for box in boxes.values()) + AIR) for k in (0, 1))
-        painter = Painter((float(wide), float(high)), scale)
+        painter = Painter(WINDOW, scale)
         side.place(boxes)
         found: list[Part] = []
         before: dict[str, Pixels] = {}
         for k in frames:
             now = frame(k)
             side.ground.extent = extent(now.values)
-            sketches = side.update(now)
-
-            def draw(_: object, sketches: Sequence[object] = sketches) -> None:
-                painter.background(theme.background, theme.background)
-                painter.draw(sketches)  # type: ignore[arg-type]
-
-            picture = context.render(draw, (wide * scale, high * scale))
-            for name, box in boxes.items():
-                part = cut(picture, box, scale)
+            for name, part in cut_panels(painter, side.update(now), boxes, theme).items():
                 if name not in before or not np.array_equal(part, before[name]):
                     found.append((name, now.step, part))
                     before[name] = part
@@ -204,11 +194,27 @@ def _drawn(scene: Scene, frames: Sequence[int], frame: Callable[[int], Frame], t
     return sorted((one for one in found if one[0] in seen), key=lambda one: (boxes[one[0]][1], one[1]))  # from the top
 
 
-def cut(picture: Pixels, box: Box, scale: float) -> Pixels:
-    """The panel in a box, with the air around it."""
-    x, y, wide, high = box
-    x, y, wide, high = (round(part * scale) for part in (x - AIR, y - AIR, wide + 2 * AIR, high + 2 * AIR))
-    return np.ascontiguousarray(picture[y : y + high, x : x + wide])
+def cut_panels(
+    painter: Painter, sketches: Sequence[Sketch], boxes: Mapping[str, Box], theme: Theme
+) -> dict[str, Pixels]:
+    """The panels in their boxes with the air around them, out of one picture of the part where they stand."""
+    dense, (wide, high) = painter.scale, painter.size
+    left, top = (math.floor(min(box[k] for box in boxes.values())) - AIR for k in (0, 1))
+    right, foot = (math.ceil(max(box[k] + box[k + 2] for box in boxes.values())) + AIR for k in (0, 1))
+
+    def draw(_: Viewport) -> None:
+        x, y, *size = (round(part * dense) for part in (-left, foot - high, wide, high))
+        gloo.set_viewport(x, y, *size)
+        painter.background(theme.background, theme.background)
+        painter.draw(sketches)
+
+    picture = offscreen().render(draw, (round((right - left) * dense), round((foot - top) * dense)))
+    found = {}
+    for name, box in boxes.items():
+        x, y = (round((part - AIR) * dense) for part in (box[0] - left, box[1] - top))
+        wide, high = (round((part + 2 * AIR) * dense) for part in box[2:])
+        found[name] = np.ascontiguousarray(picture[y : y + high, x : x + wide])
+    return found
 
 
 def _lossless(pixels: Pixels) -> bytes:

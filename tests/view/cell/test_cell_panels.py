@@ -10,8 +10,9 @@ from PIL import Image
 
 import scalarviz as sv
 from scalarviz import Weight
-from scalarviz.view.cell.panels import AIR, CellPanels
+from scalarviz.view.cell.panels import CellPanels
 from scalarviz.view.ink.theme import get_theme
+from scalarviz.view.panels.image import AIR
 
 pytestmark = pytest.mark.gl
 
