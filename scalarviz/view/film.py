@@ -172,7 +172,7 @@ def _pace_text(run: Run, pace: float, fps: int) -> str:
     if shown <= possible:
         speed = f"{rate} of {possible:,.0f} steps/s"
     else:  # a film is no slower than its plan, however long it took to compute
-        speed = f"{rate} steps/s, computed at {possible:,.0f}"
+        speed = f"{rate} steps/s, computed at {possible:,.0f} steps/s"
     a_frame = f"{pace:,.0f}" if pace >= 10 else f"{pace:.2g}"
     return f"pace {a_frame} step{'' if a_frame == '1' else 's'} a frame  ·  {speed}  ·  {run.engine}"
 
