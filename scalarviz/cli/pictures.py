@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError, MissingDependencyError, ScalarvizError, listing
 from ..io import check_target
 from ..io.pictures import FORMATS
-from ..run.engines import full_speed
 from .console import say
 
 if TYPE_CHECKING:
@@ -69,12 +68,11 @@ class Outputs:
         written = list(self.films)
         if self.stills:
             painter = self._painter_of(scene)
-            speed = f"{full_speed(scene.run):,.0f} steps/s  ·  {scene.run.engine}"
             if self.options.at is not None and self.options.at > scene.run.steps:
                 why = f"the run was stopped at step {scene.run.steps:,}"
                 self.failures.append(f"no picture of --at {self.options.at}: {why}")
                 return written
-            written += self.drawn(painter, speed)
+            written += self.drawn(painter, str(scene.run.engine))
         return written
 
     def drawn(self, painter: Painter, words: str) -> list[Path]:
@@ -94,7 +92,7 @@ def painter_of(name: str, options: Any, make: Callable[..., Any]) -> Painter:
     from ..view.ink.theme import presenting
 
     theme, cmap = presenting(options.theme, options.presenter), options.cmap if options.given("cmap") else None
-    return Painter(make, options.size, theme, cmap, lambda line: say(f"{name}: {line}"))
+    return Painter(make, options.size, theme, cmap, lambda line: say(f"{name}: {line}"), name)
 
 
 def plan_outputs(name: str, options: Any) -> Outputs:

@@ -20,6 +20,7 @@ from ..io.atomic import as_path
 from ..run import Run, Scene
 from ..run.engines import full_speed
 from ..run.sources.played import Played, rehearse
+from .described import words_of
 from .ink.gl import require_vispy
 from .ink.places import check_size
 from .ink.theme import Theme, presenting
@@ -139,7 +140,9 @@ def film_of_training(
         def frames() -> Iterator[int]:
             for number, stop in enumerate(stops):
                 yield first + int(stop)
-                if not reel.add(_pace_text(run, float(paces[number]), fps)):
+                ended = stop == stops[-1]  # then every number is that of a still
+                words = f"at the end  ·  {run.engine}" if ended else _pace_text(run, float(paces[number]), fps)
+                if not reel.add(words, exact=bool(ended)):
                     break
             if run.steps < last:  # a film that failed ends no training
                 yield last
@@ -165,8 +168,6 @@ def words_of_record(source: Played) -> str:
 
 
 def _pace_text(run: Run, pace: float, fps: int) -> str:
-    if pace == 0:
-        return f"at the end  ·  {run.engine}"
     shown, possible = pace * fps, full_speed(run)
     rate = f"{shown:,.0f}" if shown >= 10 else f"{shown:.2g}"
     if shown <= possible:
@@ -182,14 +183,14 @@ class Painter:
 
     def __init__(
         self, make: Callable[[tuple[int, int], Theme, str | None], Workbench], size: tuple[int, int], theme: Theme,
-        cmap: str | None = None, tell: Callable[[str], object] = lambda line: None,
+        cmap: str | None = None, tell: Callable[[str], object] = lambda line: None, name: str = "",
     ) -> None:  # fmt: skip
-        self._screen, self.size, self._tell = offscreen(), size, tell
+        self._screen, self.size, self._tell, self._name = offscreen(), size, tell, name
         with self._screen:
             self._bench = make(size, theme, cmap)
 
-    def picture(self, pace_text: str, seconds: float) -> NDArray[np.uint8]:
-        """The run as it stands, `seconds` after the last picture: uint8 (H, W, 3)."""
+    def picture(self, pace_text: str, seconds: float | None) -> NDArray[np.uint8]:
+        """The run as it stands, `seconds` after the last picture (None: exactly): uint8 (H, W, 3)."""
         self._update(pace_text, seconds)
         return self._screen.render(self._bench.draw, self.size)
 
@@ -198,7 +199,10 @@ class Painter:
         if as_path(path).suffix.lower() == SVG:
             with self._screen, standing(self._bench.subject.source, step):
                 self._update(pace_text, None)
-                write_bytes(path, svg_of_bench(self._bench, pace_text).encode())
+                subject = self._bench.subject
+                frame, counted = subject.frame(), subject.source.counted
+                words = words_of(self._name or "weights", frame, counted, which=subject.step_loss)
+                write_bytes(path, svg_of_bench(self._bench, words).encode())
         else:
             save_picture(path, self.still(pace_text, step))
         return Path(path)
@@ -235,11 +239,11 @@ class Reel:
             self._films = [self._stack.enter_context(film_of(path, size, self.fps)) for path in self._paths]
         return self
 
-    def add(self, pace_text: str) -> bool:
-        """One more frame: the run as it stands. Returns whether there is still a film."""
+    def add(self, pace_text: str, *, exact: bool = False) -> bool:
+        """One more frame: the run as it stands, `exact` as in a still. Returns whether there is still a film."""
         if self.failure:
             return False
-        picture = self._painter.picture(pace_text, 1 / self.fps)
+        picture = self._painter.picture(pace_text, None if exact else 1 / self.fps)
         with self._told():
             for film in self._films:
                 film.add(picture)

@@ -194,6 +194,7 @@ def test_every_scene_says_in_svg_what_its_picture_says(name, size):
     shown = [item.text for layer in (bench.sketches, *bench.overlays) for sketch in layer for item in sketch.texts]
     assert sorted(said) == sorted(shown)
     assert tree.find(f"{SVG}title").text == "some words"
+    assert (tree.get("width"), tree.get("height")) == tuple(map(str, size))
     numbers = (node.get(key, "") for node in tree.iter() for key in ("x", "y", "width", "points", "d"))
     assert not re.search("nan|inf|None", " ".join(numbers))
 

@@ -89,9 +89,11 @@ def full_speed(
 
     count, elapsed = 1, 0.0
     while elapsed < seconds:
+        usual = 4 * elapsed
         count *= 4 if elapsed < seconds / 8 else 2
         elapsed = timed(count)
-        if seconds <= elapsed < 20 * seconds:  # or did another program have the processor?
+        if elapsed >= seconds and (elapsed < 20 * seconds or 0.0 < 4 * usual < elapsed):
+            # another program may have had the processor
             elapsed = min(elapsed, timed(count))
     return count / elapsed
 

@@ -53,9 +53,10 @@ def svg_of(figure: Figure, *, dark: Figure | None = None, title: str = "") -> st
 
 
 def picture_svg(
-    size: Point, ground: tuple[Colour, Colour], layers: Iterable[tuple[Sequence[Sketch], Box | None]], title: str = ""
-) -> str:
-    """The text of a picture of many sketches."""
+    size: Point, ground: tuple[Colour, Colour], layers: Iterable[tuple[Sequence[Sketch], Box | None]], title: str,
+    pixels: tuple[int, int],
+) -> str:  # fmt: skip
+    """The text of a picture of many sketches, which lie on `size` and are shown on so many `pixels`."""
     colours, body, wide, high = _Colours(), list[str](), _number(size[0]), _number(size[1])
     stops = "".join(_stop(k / 8, ground) for k in range(9))
     middle, reach = (f"{_number(x * size[0])} {_number(y * size[1])}" for x, y in ((0.42, 0.45), (0.58, 0.62)))
@@ -71,7 +72,7 @@ def picture_svg(
             body.append(f'<clipPath id="c{number}"><rect{_frame(Rect(*box), 0.0)}/></clipPath>')
             cut = f' clip-path="url(#c{number})"'
         body += [f"<g{cut}>", *_painted(sketches, colours, f"p{number}-"), "</g>"]
-    return "\n".join([*_head(size, title), *body, "</svg>"])
+    return "\n".join([*_head(size, title, pixels=pixels), *body, "</svg>"])
 
 
 def _stop(away: float, ground: tuple[Colour, Colour]) -> str:
@@ -121,11 +122,11 @@ def _discs(item: PointsItem) -> Iterator[str]:
         yield f'{at} fill="{hexed(own)}"/>{at} fill="url(#ball)"/>'
 
 
-def _head(size: Point, title: str, name: str = "") -> Iterator[str]:
-    width, height = map(_number, size)
+def _head(size: Point, title: str, name: str = "", pixels: Point | None = None) -> Iterator[str]:
+    (width, height), (wide, high) = map(_number, size), map(_number, pixels or size)
     classed = f' class="{name}"' if name else ""
     yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg"{classed} width="{width}" height="{height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg"{classed} width="{wide}" height="{high}" '
         f'viewBox="0 0 {width} {height}" role="img" font-family="{FONT}" style="max-width:100%;height:auto">'
     )
     yield f"<title>{_plain(title)}</title>"

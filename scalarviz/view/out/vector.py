@@ -30,4 +30,4 @@ def svg_of_bench(bench: Workbench, title: str = "") -> str:
         sketch.image((0.0, 0.0, *size), np.asarray(offscreen().render(bench.draw_below, pixels)))
         below = [sketch], None
     layers = [below, *((part, None) for part in (bench.sketches, *bench.overlays) if part)]
-    return picture_svg(size, bench.ground, layers, title)
+    return picture_svg(size, bench.ground, layers, title, bench.size)
