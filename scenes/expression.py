@@ -116,7 +116,7 @@ def off(source: Moment | sv.Run) -> float:
 def _claim(moment: Moment) -> str:
     """How near the answers are."""
     away = off(moment)
-    return f"Its answers are now {away:.3g} off, on average." if np.isfinite(away) else ""
+    return f"The root mean square of its errors is now {away:.3g}." if np.isfinite(away) else ""
 
 
 def report(scene: sv.Scene) -> dict[str, float]:
