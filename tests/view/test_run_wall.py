@@ -156,7 +156,7 @@ def test_the_bar_and_the_wheel_scroll_a_thousand_runs_that_nobody_can_build(wall
     until(host, lambda: "cannot be trained on" in wall_words(host))
 
 
-def test_a_wall_that_grows_keeps_what_is_chosen_and_says_how_many_are_done(wall_of, runs):
+def test_a_wall_that_grows_keeps_what_is_chosen_or_pressed_and_says_how_many_are_done(wall_of, runs):
     later = []
     host = wall_of(replace(runs, results=(), growing=True), later)
     assert "0 of 9 runs are done" in wall_words(host)
@@ -170,15 +170,10 @@ def test_a_wall_that_grows_keeps_what_is_chosen_and_says_how_many_are_done(wall_
         assert chosen in (None, host.view.rooms.chosen)
         assert (f"{count} of 9 runs are done" in wall_words(host)) == (count < 9)
         assert (" left" in wall_words(host)) == (growing and count < 9)
-
-
-def test_a_press_is_of_a_run_though_another_one_takes_its_place(wall_of, runs):
-    some, later = [replace(result, loss=1.0 + result.loss) for result in runs.results[:3]], []
-    host = wall_of(replace(runs, results=tuple(some)), later)
     wall = host.view
     wall.press(middle_of_tile(host, 0))
     was = wall.results[0].number
-    later.append(replace(runs, results=(*some, replace(runs.results[3], loss=0.0))))
+    later.append(replace(runs, results=(*runs.results, replace(runs.results[3], number=9, loss=0.0))))
     until(host, lambda: wall.results[0].number != was)  # a better one came while the button was down
     wall.release(middle_of_tile(host, 0))
     assert "opening" not in wall_words(host)
