@@ -19,7 +19,7 @@ from .ink.places import LABEL
 from .ink.sketch import Point, Sketch, TextItem
 from .ink.text import measure
 from .ink.theme import Theme, get_theme
-from .watch.actions import GRAPH, table_of
+from .watch.actions import GRAPH
 from .watch.host import TICK, Host, Room
 from .watch.pointer import DOUBLE
 
@@ -65,10 +65,6 @@ class GraphView(Room):
     def page(self) -> tuple[float, float]:
         """Logical pixels."""
         return self._device[0] / self._ratio, self._device[1] / self._ratio
-
-    def table(self) -> list[tuple[str, str]]:
-        """The list of keys."""
-        return table_of(GRAPH)
 
     @property
     def room(self) -> tuple[float, float]:

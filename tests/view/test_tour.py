@@ -98,7 +98,7 @@ def test_keys_lead_on_and_back_and_escape_or_the_last_station_end_it(host, forwa
     assert host.view.key("G", "g")  # keys of the scene that only change the look
     assert view.bench.colouring.quantity == "gradient"
     assert not host.view.key("R", "r")
-    assert "R does nothing in the tour" in view.notice()
+    assert "R does nothing here" in view.notice()
     host.view.key("L", "l")
     assert view.bench.theme.name == host.view.rooms.theme.name == "light"
     for key, number in ((forward, 1), ("Left", 0), ("Left", 0)):  # there is none before
