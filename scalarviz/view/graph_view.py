@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ScalarvizError
 from .graph.cards import said_of
-from .graph.figure import ink_of
-from .graph.layout import Box, Layout, laid_out
+from .graph.layout import Box, Layout
 from .ink.figure import Figure, View
 from .ink.overlay import banner, help_panel, pointer_label
 from .ink.painter import Painter
@@ -74,9 +73,8 @@ class GraphView(Room):
     def _read(self) -> None:
         """The graph with the numbers of now."""
         begin = time.perf_counter()
-        shown = self.drawing.shown(self.unfolded)
-        self.layout: Layout = laid_out(shown.items, self.drawing.wish.digits)
-        self.ink: Figure = ink_of(self.layout, self.theme, shown.of, wrong=self.drawing.wrong)
+        self.layout: Layout = self.drawing.layout(self.unfolded)
+        self.ink: Figure = self.drawing.ink(self.theme.name, self.layout)
         self._pause = max(LOOK, (time.perf_counter() - begin) / SHARE)
 
     def _lay_out(self) -> None:
