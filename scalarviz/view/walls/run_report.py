@@ -70,22 +70,16 @@ def galleries(runs: Runs, theme: Theme, say: Callable[[str], object]) -> Iterato
 def _figure(runs: Runs, result: Result, names: Sequence[str], thumbs: Thumbs) -> str:
     words = f"run {result.number:,}"
     said = number_text(result.loss) if result.state == "done" else f"{result.state}: {result.error}"
+    pictures = ""
     try:
-        pictures = "".join(_image(picture, words) for picture in _pictures(runs, result, thumbs))
+        if result.state == "done":
+            run = runs.standing(result)
+            pictures = "".join(_image(one, words) for one in (thumbs.panel(run), thumbs.plates(run)) if one is not None)
+            let_go(run)
     except ScalarvizError as error:
-        pictures, said = "", f"{said}; no picture: {error}"
+        said += f"; no picture: {error}"
     about = ", ".join(filter(None, (options_text(result.options, names), f"seed {result.seed:,}")))
     return f"<figure>{pictures}<figcaption><b>{escape(said)}</b> <span>{escape(about)}</span></figcaption></figure>"
-
-
-def _pictures(runs: Runs, result: Result, thumbs: Thumbs) -> list[NDArray[np.uint8]]:
-    """The panel and the cubes of a run that is done."""
-    if result.state != "done":
-        return []
-    run = runs.standing(result)
-    found = [thumbs.panel(run), thumbs.plates(run)]
-    let_go(run)
-    return [picture for picture in found if picture is not None]
 
 
 def _image(picture: NDArray[np.uint8], words: str) -> str:

@@ -329,7 +329,7 @@ class Rooms:
         self.chosen: int | None = 0 if self.doors else None
         self._host: Host | None = None
         self._buildings: list[Building[object]] = []
-        self._left: dict[str, Opened] = {}
+        self._left: Opened | None = None
         self._end = self._whole = 0  # the step to which that one goes, and how many it does in all
 
     # ---- the pictures
@@ -345,9 +345,9 @@ class Rooms:
     def show(self, opened: Opened) -> None:
         """Enter a scene: its window, with Escape leading back to the wall."""
         assert self._host is not None
-        if opened.scene.name not in self._left or self._left[opened.scene.name].scene is not opened.scene:
+        if self._left is None or self._left.scene is not opened.scene:
             self._end, self._whole = opened.scene.run.steps + opened.steps, opened.steps
-        self._left = {opened.scene.name: opened}
+        self._left = opened
         self._host.enter(lambda size: self._scene(opened, size), self._called(opened))
 
     def _called(self, opened: Opened) -> str:
@@ -397,9 +397,9 @@ class Rooms:
 
     def opened(self, door: Door, given: Mapping[str, object]) -> Opened:
         """The scene of a door; the one that was left last goes on where it was left."""
-        left = self._left.get(door.name)
-        if given or left is None or left.scene.run._store.gate is not None:  # a thread is still in a long call
-            return door.build(given)
+        left = self._left
+        if given or left is None or left.scene.name != door.name or left.scene.run._store.gate is not None:
+            return door.build(given)  # with a gate a thread is still in a long call
         to_go = self._end - left.scene.run.steps
         return replace(left, steps=to_go if to_go > 0 else self._whole)
 
