@@ -171,9 +171,10 @@ def _runs_window(options: Any, build: SceneBuild | None) -> int:
     if reason:
         name = options.file.stem
         return fail(f"{options.file}: no window: {reason}; try --out {name}.png, or --out {name}.html for a report")
+    from ..view.ink.theme import presenting
     from ..view.walls.run_wall import open_wall
     from .rooms import walk
 
     say(f"{options.file.stem}: ? shows the keys, Ctrl+Q closes the window")
-    return open_wall(options.file, build=build, theme=options.theme, presenter=options.presenter,
-                     serve=lambda rooms: walk(rooms, rooms.wall, rooms.called, options.size))  # fmt: skip
+    return open_wall(options.file, lambda rooms: walk(rooms, rooms.wall, rooms.called, options.size),
+                     build=build, theme=presenting(options.theme, options.presenter))  # fmt: skip

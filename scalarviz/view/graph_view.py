@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ScalarvizError
 from .graph.cards import said_of
-from .graph.figure import ink_of
-from .graph.layout import Box, Layout, laid_out
+from .graph.layout import Box, Layout
 from .ink.figure import Figure, View
 from .ink.overlay import banner, help_panel, pointer_label
 from .ink.painter import Painter
@@ -19,7 +18,7 @@ from .ink.places import LABEL
 from .ink.sketch import Point, Sketch, TextItem
 from .ink.text import measure
 from .ink.theme import Theme, get_theme
-from .watch.actions import GRAPH, table_of
+from .watch.actions import GRAPH
 from .watch.host import TICK, Host, Room
 from .watch.pointer import DOUBLE
 
@@ -66,10 +65,6 @@ class GraphView(Room):
         """Logical pixels."""
         return self._device[0] / self._ratio, self._device[1] / self._ratio
 
-    def table(self) -> list[tuple[str, str]]:
-        """The list of keys."""
-        return table_of(GRAPH)
-
     @property
     def room(self) -> tuple[float, float]:
         """What is left of them for the figure."""
@@ -78,9 +73,8 @@ class GraphView(Room):
     def _read(self) -> None:
         """The graph with the numbers of now."""
         begin = time.perf_counter()
-        shown = self.drawing.shown(self.unfolded)
-        self.layout: Layout = laid_out(shown.items, self.drawing.wish.digits)
-        self.ink: Figure = ink_of(self.layout, self.theme, shown.of, wrong=self.drawing.wrong)
+        self.layout: Layout = self.drawing.layout(self.unfolded)
+        self.ink: Figure = self.drawing.ink(self.theme.name, self.layout)
         self._pause = max(LOOK, (time.perf_counter() - begin) / SHARE)
 
     def _lay_out(self) -> None:

@@ -3,581 +3,408 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 
+from kit.benches import words
+from kit.windows import Window
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.controls import Slider
-from scalarviz.run.edits import Change, Edit, SetBatchSize, SetOptimizer
+from scalarviz.run.edits import Change, SetBatchSize, SetOptimizer
 from scalarviz.run.panels import LossCurve
 from scalarviz.view.ink.widgets import track_of
-from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.out.unseen import Unseen
-from scalarviz.view.screen.control_rows import Item
-from scalarviz.view.screen.controls import OPENS, ControlsPanel
-from scalarviz.view.watch.live import LiveView
 
 pytestmark = pytest.mark.gl
 X = np.random.default_rng(0).random((64, 3))
-SIZE = (1280, 720)
-Point = tuple[float, float]
+NOTHING, RATE = (400.0, 90.0), "learning rate"
 
 
-def made(lr: float = 0.5, *parts: nn.Module, **others: Any) -> Scene:
+def made(lr=0.5, *parts, **others):
     net = nn.Sequential(*(parts or (nn.Linear(3, 3, seed=1), nn.Sigmoid())))
     run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=lr), (X, 1 - X), batch_size=16, engine="numpy")
     return Scene("t", run, panels=(LossCurve("64 samples"),), **others)
 
 
+class Desk(Window):
+    """A window, its panel of controls, and a hand on that."""
+
+    def __init__(self, scene, size=(1280, 720), *, steps=0, **options):
+        super().__init__(scene, size, **options)
+        if steps:
+            self.send("step", steps)
+
+    def open(self):
+        self.key("p")
+        assert self.panel.stands
+        return self
+
+    @property
+    def panel(self):
+        return self.bench.controls
+
+    @property
+    def log(self):
+        return [entry.what for entry in self.run.log]
+
+    @property
+    def hidden(self):
+        """Units of the hidden layers."""
+        return [tensor.shape[0] for tensor in self.run.tensors if tensor.role == "weight"][:-1]
+
+    def item(self, name):
+        return self.panel.item(name)
+
+    def value(self, name):
+        return self.item(name).value
+
+    def spot(self, name, value=""):
+        x, y, wide, high = next(spot.box for spot in self.panel.spots if spot.does == (name, value))
+        return x + wide / 2, y + high / 2
+
+    def notch(self, name, value):
+        """Where a slider has a value."""
+        left, right, y = track_of(self.panel.spot(name).box)
+        return left + (right - left) * self.item(name).control.share(value), y
+
+    def key(self, *names, **held):
+        for name in names:
+            self.view.key(name, {"Space": " "}.get(name, name if len(name) == 1 else ""), **held)
+            self.rest()
+
+    def click(self, name, value=""):
+        self.press(self.spot(name, value))
+
+    def slide(self, name, value):
+        self.press(self.notch(name, value))
+
+    def hold(self, *points):
+        """A drag that goes on."""
+        start, *others = [tuple(side * self.bench.scale for side in point) for point in points]
+        self.view.move(start)
+        self.view.press(start)
+        for point in others:
+            self.view.move(point)
+            self.host.pass_time(0.05)
+
+    def sent(self):
+        """The names of actions that are sent from now on."""
+        names, former = [], self.view.send
+        self.view.send = lambda name, value=None: names.append(name) or former(name, value)
+        return names
+
+
 @pytest.fixture
-def opening() -> Iterator[Any]:
-    """Windows without a window, closed at the end."""
-    hosts: list[Unseen] = []
+def opening():
+    """Windows, closed at the end."""
+    made = []
 
-    def open_one(scene: Scene, size: tuple[int, int] = SIZE, *, playing: bool = False) -> Unseen:
-        hosts.append(Unseen(lambda size: LiveView(scene, size, playing=playing), size))
-        hosts[-1].pass_time()
-        return hosts[-1]
+    def begin(*parts, **options):
+        made.append(Desk(*parts, **options))
+        return made[-1]
 
-    yield open_one
-    for host in hosts:
-        host.view.close()
+    yield begin
+    for desk in made:
+        desk.__exit__()
 
 
 @pytest.fixture
-def host(opening: Any) -> Unseen:
-    return opening(made())  # type: ignore[no-any-return]
+def desk(opening):
+    return opening(made(), steps=3)
 
 
-def live(host: Unseen) -> LiveView:
-    assert isinstance(host.view, LiveView)
-    return host.view
-
-
-def panel(host: Unseen) -> ControlsPanel:
-    return host.view.bench.controls
-
-
-def opened(host: Unseen) -> Unseen:
-    key(host, "p", "p")
-    host.pass_time(OPENS)
-    host.pass_time()
-    assert panel(host).stands
-    return host
-
-
-def settled(host: Unseen) -> None:
-    live(host).worker.settle()
-    host.pass_time()
-    host.pass_time()
-
-
-def key(host: Unseen, name: str, text: str = "", **held: bool) -> None:
-    with offscreen():
-        host.view.key(name, text, **held)
-    settled(host)
-
-
-def send(host: Unseen, name: str, value: Any = None) -> None:
-    with offscreen():
-        host.view.send(name, value)
-    settled(host)
-
-
-def step(host: Unseen, count: int) -> None:
-    with offscreen():
-        live(host).step(count)
-    settled(host)
-
-
-def item(host: Unseen, name: str) -> Item:
-    found = panel(host).item(name)
-    assert found is not None
-    return found
-
-
-def middle(host: Unseen, name: str, value: int | str = "") -> Point:
-    x, y, wide, high = next(spot.box for spot in panel(host).spots if spot.does == (name, value))
-    return x + wide / 2, y + high / 2
-
-
-def at_value(host: Unseen, name: str, value: float) -> Point:
-    spot, control = panel(host).spot(name), item(host, name).control
-    assert spot is not None
-    assert isinstance(control, Slider)
-    left, right, y = track_of(spot.box)
-    return left + (right - left) * control.share(value), y
-
-
-def drag(host: Unseen, *points: Point, button: str = "left", release: bool = True) -> None:
-    with offscreen():
-        host.view.move(points[0])
-        host.view.press(points[0], button)
-        for point in points[1:]:
-            host.view.move(point)
-        if release:
-            host.view.release(points[-1])
-    settled(host)
-
-
-def click(host: Unseen, at: Point) -> None:
-    drag(host, at)
-
-
-def log(host: Unseen) -> list[str]:
-    return [entry.what for entry in live(host).run.log]
+@pytest.fixture
+def layers(opening):
+    """Two hidden ones, of six and five units."""
+    parts = nn.Linear(3, 6, seed=1), nn.Tanh(), nn.Linear(6, 5, seed=2), nn.Tanh(), nn.Linear(5, 3, seed=3)
+    return opening(made(0.1, *parts)).open()
 
 
 # ---- by control, by key, by edit
 
 
-def by_arrow(host: Unseen) -> None:
-    click(host, at_value(host, "learning rate", 0.5))  # gives it the keys; it stands there already
-    key(host, "Right")
+def by_arrow(desk):
+    desk.slide(RATE, 0.5)  # gives it the keys; it stands there already
+    desk.key("Right")
 
 
-def by_typing(host: Unseen) -> None:
+def by_typing(desk):
     for _ in range(2):
-        click(host, middle(host, "learning rate", "typed"))
-    title, text, then = host.fields.pop()
-    assert (title, text) == ("learning rate", "0.5")
+        desk.click(RATE, "typed")
+    title, text, then = desk.host.fields.pop()
+    assert (title, text) == (RATE, "0.5")
     then("1.0")
 
 
-@pytest.mark.parametrize(
-    ("do", "edit"),
-    [
-        (by_arrow, SetOptimizer({"lr": 1.0})),  # type: ignore[arg-type]
-        (by_typing, SetOptimizer({"lr": 1.0})),  # type: ignore[arg-type]
-        (lambda host: click(host, at_value(host, "learning rate", 1.0)), SetOptimizer({"lr": 1.0})),  # type: ignore[arg-type]
-        (lambda host: key(host, "Escape") or key(host, "Up"), SetOptimizer({"lr": 1.0})),  # type: ignore[arg-type,func-returns-value]
-        (lambda host: click(host, middle(host, "batch", 0)), SetBatchSize(1)),
-    ],
-    ids=["arrow", "typed", "pointer", "its own key", "batch"],
-)
-def test_by_control_by_key_and_by_edit_is_the_same(host: Unseen, do: Any, edit: Edit) -> None:
-    step(host, 5)
-    do(opened(host))
-    settled(host)
-    send(host, "step", 5)
+def by_its_own_key(desk):
+    desk.key("Escape", "Up")
+
+
+@pytest.mark.parametrize("do", [by_arrow, by_typing, by_its_own_key, lambda desk: desk.slide(RATE, 1.0),
+                                lambda desk: desk.click("batch", 0)])  # fmt: skip
+def test_by_control_by_key_and_by_edit_is_the_same(desk, do):
+    do(desk.open())
+    desk.rest()
     plain = made().run
+    plain.step(3)
+    plain.do(SetBatchSize(1) if desk.run.batch_size == 1 else SetOptimizer({"lr": 1.0}))
+    assert [entry.what for entry in plain.log] == desk.log
+    desk.send("step", 5)
     plain.step(5)
-    plain.do(edit)
-    plain.step(5)
-    assert plain.values.tobytes() == live(host).run.values.tobytes()
-    assert [entry.what for entry in plain.log] == log(host)
+    assert plain.values.tobytes() == desk.run.values.tobytes()
 
 
 @pytest.mark.parametrize("by", ["panel", "code while it was closed"])
-def test_an_optimiser_that_comes_back_has_the_numbers_that_it_had(host: Unseen, by: str) -> None:
-    step(host, 2)
+def test_an_optimiser_that_comes_back_has_the_numbers_that_it_had(desk, by):
     if by == "panel":
-        click(opened(host), middle(host, "optimiser", 2))
-        assert live(host).run.lr == 0.01
+        desk.open().click("optimiser", 2)
+        assert desk.run.lr == 0.01
     else:
-        with offscreen():
-            host.view.change(Change(optimizer="Adam", numbers=(("lr", 0.2),)))
-        settled(host)
-        opened(host)
-    assert item(host, "optimiser").value == "Adam"
-    click(host, middle(host, "optimiser", 0))
-    assert live(host).run.lr == item(host, "learning rate").value == 0.5
-    click(host, middle(host, "optimiser", 1))
-    assert item(host, "momentum").value == 0.9
-    click(host, at_value(host, "momentum", 0.99))
-    assert live(host).run.optimizer.momentum == 0.99
-    click(host, middle(host, "optimiser", 0))
-    assert panel(host).item("momentum") is None
-    click(host, middle(host, "optimiser", 1))
-    assert item(host, "momentum").value == 0.99
+        desk.view.change(Change(optimizer="Adam", numbers=(("lr", 0.2),)))
+        desk.rest()
+        desk.open()
+    assert desk.value("optimiser") == "Adam"
+    desk.click("optimiser", 0)
+    assert desk.run.lr == desk.value(RATE) == 0.5
+    desk.click("optimiser", 1)
+    assert desk.value("momentum") == 0.9
+    desk.slide("momentum", 0.99)
+    assert desk.run.optimizer.momentum == 0.99
+    desk.click("optimiser", 0)
+    assert desk.item("momentum") is None
+    desk.click("optimiser", 1)
+    assert desk.value("momentum") == 0.99
 
 
-def test_buttons_are_actions_and_the_pace_is_that_of_its_keys(host: Unseen) -> None:
-    sent: list[str] = []
-    former = host.view.send
-    opened(host)
-    host.view.send = lambda name, value=None: sent.append(name) or former(name, value)  # type: ignore[assignment,method-assign]
-    for name in ("one step", "begin anew", "run or pause"):
-        click(host, middle(host, name))
-    assert sent == ["step", "restart", "toggle_run"]
-    key(host, "]", "]")
-    assert (item(host, "pace").shown, item(host, "pace").keys) == ("2x", "[, ]")
+def test_buttons_are_actions_the_pace_is_that_of_its_keys_and_another_seed_brings_its_weights(desk):
+    sent = desk.open().sent()
+    for name in ("one step", "begin anew"):
+        desk.click(name)
+    assert sent == ["step", "restart"]
+    desk.key("]")
+    assert (desk.item("pace").shown, desk.item("pace").keys) == ("2x", "[, ]")
     for value, speed in ((8.0, 8.0), (1e9, float("inf"))):
-        click(host, at_value(host, "pace", value))
-        assert live(host).playback.speed == speed
-    key(host, "\\", "\\")
-    assert item(host, "pace").shown == "1x"
-    assert log(host) == []  # it is no edit
-
-
-def test_another_seed_begins_anew_with_its_weights_and_says_so(host: Unseen) -> None:
-    step(host, 3)
-    click(opened(host), middle(host, "reseed"))
-    with offscreen():
-        live(host).playback.pause()
-    send(host, "first")
+        desk.slide("pace", value)
+        assert desk.view.playback.speed == speed
+    assert desk.log == []  # it is no edit
+    desk.click("reseed")
+    desk.view.playback.pause()
+    desk.send("first")
     other = made().run
     other.restart(seed=1)
-    assert live(host).run.values.tobytes() == other.values.tobytes()
-    assert item(host, "seed").value == 1
+    assert desk.run.values.tobytes() == other.values.tobytes()
+    assert desk.value("seed") == 1
 
 
 # ---- one hand, one edit; one moment, one value
 
 
-def test_a_drag_while_it_trains_is_one_edit_and_training_goes_on_after_it(opening: Any) -> None:
-    host = opened(opening(made(), playing=True))
-    view = live(host)
-    drag(host, at_value(host, "learning rate", 0.1), release=False)
-    for value in (0.2, 0.05, 2.0, 1.0):
-        with offscreen():
-            view.move(at_value(host, "learning rate", value))
-        host.pass_time(0.05)
-        assert item(host, "learning rate").shown == f"{value:g}"
-    before = view.run.steps
-    with offscreen():
-        view.release(at_value(host, "learning rate", 1.0))
+def test_a_drag_while_it_trains_is_one_edit_that_is_undone_at_once(desk):
+    desk.open().view.send("toggle_run")
+    ways = [desk.notch(RATE, 0.01 * 1.03**k) for k in range(200)]
+    desk.hold(*ways)
+    assert desk.item(RATE).shown == f"{desk.value(RATE):g}"
+    before = desk.run.steps
+    desk.view.release((ways[-1][0], -300.0))  # outside of the window
     for _ in range(40):
-        host.pass_time(0.05)
-    assert view.playback.running
-    assert view.run.steps > before
-    assert log(host) == ["lr = 1"]
+        desk.host.pass_time(0.05)
+    assert desk.view.playback.running
+    assert desk.run.steps > before
+    assert desk.run.lr == pytest.approx(0.01 * 1.03**199, rel=0.01)
+    assert len(desk.log) == 1
+    desk.view.playback.pause()
+    desk.key("z", ctrl=True)
+    assert desk.run.lr == desk.value(RATE) == 0.5
+    assert desk.log == []
 
 
-def test_two_hundred_movements_of_a_drag_are_undone_at_once(host: Unseen) -> None:
-    step(host, 3)
-    opened(host)
-    points = [at_value(host, "learning rate", 0.01 * 1.03**k) for k in range(200)]
-    drag(host, *points, (points[-1][0], -300.0))  # it ends outside of the window
-    assert live(host).run.lr == pytest.approx(0.01 * 1.03**199, rel=0.01)
-    assert len(log(host)) == 1
-    assert any(text.text.startswith("lr = ") for sketch in host.view.bench.sketches for text in sketch.texts)
-    key(host, "z", "", ctrl=True)
-    assert live(host).run.lr == item(host, "learning rate").value == 0.5
-    assert log(host) == []
-
-
-def test_a_value_belongs_to_the_step_that_is_shown_and_an_edit_there_begins_a_branch(host: Unseen) -> None:
-    step(host, 4)
-    key(host, "Up")
-    step(host, 4)
-    opened(host)
-    assert item(host, "learning rate").value == 1.0
+def test_a_value_belongs_to_the_step_that_is_shown_and_an_edit_there_begins_a_branch(desk):
+    desk.key("Up")
+    desk.send("step", 4)
+    assert desk.open().value(RATE) == 1.0
     for _ in range(6):
-        send(host, "back")
-    assert host.view.shown.step == 2
-    assert item(host, "learning rate").value == 0.5
-    click(host, at_value(host, "learning rate", 0.01))
-    assert live(host).run.lr == 0.01
-    past = host.view.shown.past
-    assert past is not None
-    assert [branch.newest for branch in past.branches if not branch.current] == [8]
+        desk.send("back")
+    assert desk.view.shown.step == 1
+    assert desk.value(RATE) == 0.5
+    desk.slide(RATE, 0.01)
+    assert desk.run.lr == 0.01
+    assert [branch.newest for branch in desk.view.shown.past.branches if not branch.current] == [7]
 
 
-@pytest.mark.parametrize("size", [(640, 360), SIZE])
-def test_a_rate_that_flies_apart_pauses_and_offers_the_last_good_step(opening: Any, size: Any) -> None:
-    host = opened(opening(made(50.0, nn.Linear(3, 3, seed=1)), size))
-    send(host, "step", 400)
-    for _ in range(3):
-        settled(host)
-    said, box = host.view.message(), panel(host).box
-    good = re.search(r"diverged at step .*lr is .*click here to go back to step (\d+), the last good one", said)
-    assert good is not None  # Left is the panel's
-    assert "run.to" not in said
-    assert not live(host).playback.running
-    layer = next(s for layer in host.view.bench.overlays for s in layer if any("diverged" in t.text for t in s.texts))
-    assert " ".join(text.text for text in layer.texts if text.text != "!") == said
-    assert box is not None
-    assert max(*layer.triangles[:, 0], *(text.left + text.width for text in layer.texts)) <= box[0]
-    scale, words = host.view.bench.scale, layer.texts[1]
-    click(host, ((words.x + 20) * scale, words.y * scale))
-    assert (host.view.shown.step, host.view.message()) == (int(good[1]), "")
-    assert np.isfinite(live(host).run.values).all()
-    with offscreen():
-        host.view.change(SetOptimizer({"lr": 0.01}))  # type: ignore[arg-type]
-    step(host, 5)
-    assert live(host).run.history.loss[-1] < live(host).run.history.loss[-5]
+def test_a_rate_that_flies_apart_pauses_and_offers_the_last_good_step(opening):
+    desk = opening(made(50.0, nn.Linear(3, 3, seed=1)), (640, 360)).open()
+    desk.send("step", 400)
+    desk.rest()
+    message = desk.view.message()
+    good = re.search(r"diverged at step .*lr is .*click here to go back to step (\d+), the last good one", message)
+    assert not desk.view.playback.running
+    layer = next(s for layer in desk.bench.overlays for s in layer if any("diverged" in word for word in words([s])))
+    assert " ".join(word for word in words([layer]) if word != "!") == message
+    assert max(*layer.triangles[:, 0], *(text.left + text.width for text in layer.texts)) <= desk.panel.box[0]
+    desk.press((layer.texts[1].x + 20, layer.texts[1].y))
+    assert (desk.view.shown.step, desk.view.message()) == (int(good[1]), "")
+    desk.edit(SetOptimizer({"lr": 0.01}))
+    desk.send("step", 5)
+    assert desk.run.history.loss[-1] < desk.run.history.loss[-5]
 
 
-@pytest.mark.parametrize(
-    ("name", "typed"),
-    [
-        ("learning rate", dict.fromkeys(
-            ["", " ", "fast", "1,5,5", "nan", "inf", "-1", "0x10", "9" * 5000, "1e999", "0,05,", ","], 0.5)),
-        ("learning rate", {"0,125": 0.125, "1,5": 1.5, "2,5e-3": 2.5e-3, "0.25": 0.25, "1,250": 1.25}),
-        ("batch", {"32": 32, " 64 ": 64, "8": 8, "1,024": 8, "16.5": 8, "0": 8}),  # there are 64
-    ],
-    ids=["no rates", "rates", "batches"],
-)  # fmt: skip
-def test_a_number_is_read_as_people_write_it_or_refused_in_words(host: Unseen, name: str, typed: Any) -> None:
-    desk = live(opened(host)).desk
-    assert desk is not None
+NO_RATES = ("", " ", "fast", "1,5,5", "nan", "inf", "-1", "0x10", "9" * 5000, "1e999", "0,05,", ",")
+RATES = {"0,125": 0.125, "1,5": 1.5, "2,5e-3": 2.5e-3, "0.25": 0.25, "1,250": 1.25}
+BATCHES = {"32": 32, " 64 ": 64, "8": 8, "1,024": 8, "16.5": 8, "0": 8}  # there are 64
+
+
+@pytest.mark.parametrize(("name", "typed"), [(RATE, dict.fromkeys(NO_RATES, 0.5)), (RATE, RATES), ("batch", BATCHES)])
+def test_a_number_is_read_as_people_write_it_or_refused_in_words(desk, name, typed):
     for text, value in typed.items():
-        before = item(host, name).value
-        desk.typed(item(host, name), text)
-        settled(host)
-        assert item(host, name).value == (live(host).run.lr if name == "learning rate" else live(host).run.batch_size)
-        assert item(host, name).value == value, text
-        assert value != before or host.view.notice()
+        before = desk.open().value(name) if not desk.panel.open else desk.value(name)
+        desk.view.desk.typed(desk.item(name), text)
+        desk.rest()
+        assert desk.value(name) == (desk.run.lr if name == RATE else desk.run.batch_size) == value, text
+        assert value != before or desk.view.notice()
 
 
 # ---- layers
 
 
-@pytest.fixture
-def two_layers(opening: Any) -> Unseen:
-    parts = nn.Linear(3, 6, seed=1), nn.Tanh(), nn.Linear(6, 5, seed=2), nn.Tanh(), nn.Linear(5, 3, seed=3)
-    return opened(opening(made(0.1, *parts)))
-
-
-def hidden(host: Unseen) -> list[int]:
-    return [tensor.shape[0] for tensor in live(host).run.tensors if tensor.role == "weight"][:-1]
-
-
-def test_layers_by_buttons_change_the_network_and_the_picture_follows(host: Unseen) -> None:
-    step(host, 2)
-    click(opened(host), middle(host, "add a layer"))
-    assert [tensor.shape for tensor in live(host).run.tensors] == [(8, 3), (8,), (3, 8), (3,)]
-    click(host, middle(host, "layer 1: fewer units"))
-    assert hidden(host) == [7]
-    assert item(host, "layer 1").shown == "7"
-    step(host, 2)
-    assert panel(host).stands
-
-
-@pytest.mark.parametrize("grip", ["layer 1", "layer 1: fewer units", "layer 1: more units"])
-def test_a_layer_that_is_dragged_out_is_taken_away_as_one_edit(two_layers: Unseen, grip: str) -> None:
-    host, (x, y) = two_layers, middle(two_layers, grip)
+@pytest.mark.parametrize("end", ["let go", "brought back", "Escape"])
+@pytest.mark.parametrize("grip", ["layer 1", "layer 1: more units"])
+def test_a_layer_that_is_dragged_out_is_taken_away_as_one_edit(layers, grip, end):
+    x, y = layers.spot(grip)
     away = (x - 300, y - 120)
-    drag(host, (x, y), (x, y - 40), away, release=False)
-    texts = [text for layer in host.view.bench.overlays for sketch in layer for text in sketch.texts]
-    assert {"layer 1 taken out", "let go"} <= {text.text for text in texts}
-    assert any(text.text == "6" and text.x == pytest.approx(away[0]) for text in texts)  # it is where the hand is
-    assert hidden(host) == [6, 5]
-    with offscreen():
-        host.view.release(away)
-    settled(host)
-    assert hidden(host) == [5]
-    assert len(log(host)) == 1
-    assert panel(host).stands
-    key(host, "z", "", ctrl=True)
-    assert hidden(host) == [6, 5]
+    layers.hold((x, y), (x, y - 40), away)
+    held = [text for layer in layers.bench.overlays for sketch in layer for text in sketch.texts]
+    assert {"layer 1 taken out", "let go"} <= {text.text for text in held}
+    assert any(text.text == "6" and text.x == pytest.approx(away[0]) for text in held)  # it is where the hand is
+    assert layers.hidden == [6, 5]
+    if end == "brought back":
+        layers.view.move((x, y))
+    elif end == "Escape":
+        layers.key("Escape")
+    layers.view.release((x, y) if end == "brought back" else away)
+    layers.rest()
+    assert layers.panel.stands
+    if end == "let go":
+        assert (layers.hidden, len(layers.log)) == ([5], 1)
+        layers.key("z", ctrl=True)
+    elif end == "brought back" and grip != "layer 1":  # where the button that was pressed is
+        layers.key("z", ctrl=True)
+    assert (layers.hidden, layers.log) == ([6, 5], [])
 
 
-@pytest.mark.parametrize("escape", [False, True])
-def test_a_layer_that_is_brought_back_or_let_go_of_by_escape_stays(two_layers: Unseen, escape: bool) -> None:
-    host, at = two_layers, middle(two_layers, "layer 2")
-    away = (at[0], at[1] - 200)
-    drag(host, at, away, *([] if escape else [at]), release=False)
-    if escape:
-        key(host, "Escape")
-    with offscreen():
-        host.view.release(away if escape else at)
-    settled(host)
-    assert panel(host).open
-    assert (hidden(host), log(host)) == ([6, 5], [])
-
-
-def test_units_of_a_layer_are_typed_and_delete_takes_it_away(two_layers: Unseen) -> None:
-    host = two_layers
+def test_units_of_a_layer_are_typed_or_counted_by_buttons_and_delete_takes_it_away(layers):
     for _ in range(2):
-        click(host, middle(host, "layer 2"))
-    title, text, then = host.fields.pop()
+        layers.click("layer 2")
+    title, text, then = layers.host.fields.pop()
     assert (title, text) == ("layer 2", "5")
-    for typed, units in (("12", 12), ("0", 12), ("1.5", 12), ("100000", 12), ("", 12), ("nan", 12)):
+    for typed in ("12", "0", "1.5", "100000", "", "nan"):
         then(typed)
-        settled(host)
-        assert hidden(host) == [6, units]
-        assert typed == "12" or host.view.notice()
-    key(host, "Tab")
-    while panel(host).focus != "layer 1: fewer units":
-        key(host, "Tab")
-    key(host, "Delete")
-    assert hidden(host) == [12]
+        layers.rest()
+        assert layers.hidden == [6, 12]
+        assert typed == "12" or layers.view.notice()
+    layers.key("Tab")
+    while layers.panel.focus != "layer 1: fewer units":
+        layers.key("Tab")
+    layers.key("Delete")
+    assert layers.hidden == [12]
+    layers.click("layer 1: fewer units")
+    layers.click("add a layer")
+    assert (layers.hidden, layers.item("layer 1").shown) == ([11, 11], "11")
 
 
 # ---- pointer and keys while it is open
 
 
-def test_a_click_on_nothing_closes_it_and_one_on_a_cube_does_not(host: Unseen) -> None:
-    step(host, 2)
-    opened(host)
-    bench, nothing = host.view.bench, (400.0, 90.0)
-    assert bench.pick(nothing) is None
-    x, y = bench.project(bench.layout.plates[0].corners.mean(0, keepdims=True))[0].tolist()
-    click(host, (x, y))
+def test_a_click_on_nothing_closes_it_and_one_on_a_cube_does_not(desk):
+    bench = desk.open().bench
+    assert bench.pick(NOTHING) is None
+    desk.press(bench.project(bench.layout.plates[0].corners.mean(0, keepdims=True))[0].tolist())
     assert bench.selected is not None
-    click(host, nothing)  # what was selected is let go of first
+    desk.press(NOTHING)  # what was selected is let go of first
     assert bench.selected is None
-    drag(host, nothing, (nothing[0] + 60, nothing[1]))  # it is turned
-    drag(host, nothing, button="right")
-    assert panel(host).open
-    click(host, nothing)
-    assert not panel(host).open
-    assert not host.closed
+    desk.press(NOTHING, to=(NOTHING[0] + 60, NOTHING[1]))  # it is turned
+    desk.press(NOTHING, "right")
+    assert desk.panel.open
+    desk.press(NOTHING)
+    assert (desk.panel.open, desk.host.closed) == (False, False)
 
 
-def test_its_keys_are_its_own_and_are_given_back(host: Unseen) -> None:
-    click(opened(host), middle(host, "batch", 0))
+def test_its_keys_are_its_own_and_are_given_back(desk):
+    desk.open().click("batch", 0)
     for running in (True, False):  # Space runs and pauses, also after a click, as long as there is no ring
-        with offscreen():
-            host.view.key("Space", " ")
-        assert live(host).playback.running is running
-    assert live(host).run.batch_size == 1
-    for name in ("Escape", "p"):  # the ring begins where it began at first
-        key(host, name, name if name == "p" else "")
-    shown = host.view.shown.step
-    key(host, "Right")  # from the button that runs to the next one
-    assert host.view.shown.step == shown
-    key(host, "Space")  # that is one step
-    assert host.view.shown.step == shown + 1
-    key(host, "Tab")
-    assert host.view.bench.panels_shown
-    key(host, "g", "g")  # others go on meaning what they mean
-    assert host.view.bench.colouring.quantity == "gradient"
-    key(host, "Escape")
-    assert not panel(host).open
-    assert not host.closed
-    key(host, "Right")
-    assert host.view.shown.step == shown + 2
-    for open_now in (True, False):
-        key(host, "p", "p")
-        assert panel(host).open is open_now
-
-
-def test_keys_of_the_focused_control_do_not_reach_the_scene(host: Unseen) -> None:
-    step(host, 4)
-    opened(host)
-    sent: list[str] = []
-    former = host.view.send
-    host.view.send = lambda name, value=None: sent.append(name) or former(name, value)  # type: ignore[assignment,method-assign]
-    while panel(host).focus != "learning rate":
-        key(host, "Tab")
-    for name, rate in (
-        ("Home", 1e-4), ("End", 10.0), ("PageDown", 1.0), ("Left", 0.5), ("Down", 0.2), ("Right", 0.5), ("Up", 1.0),
-        ("PageUp", 10.0), ("Space", 10.0), ("Delete", 10.0), ("Backspace", 10.0),
-    ):  # fmt: skip
-        key(host, name, " " if name == "Space" else "")
-        assert live(host).run.lr == rate, name
-    key(host, "Tab")
-    for name, batch in (("Home", 1), ("End", 64), ("Left", 16), ("Up", 64), ("PageDown", 1)):
-        key(host, name)
-        assert live(host).run.batch_size == batch, name
-    assert sent == []
-    assert host.view.shown.step == 4
-    key(host, "Escape")
-    key(host, "Home")
-    assert host.view.shown.step == 0
+        desk.view.key("Space", " ")
+        assert desk.view.playback.running is running
+    desk.rest()
+    assert desk.run.batch_size == 1
+    desk.key("Escape", "p")  # the ring begins where it began at first
+    shown = desk.view.shown.step
+    for key, steps in (("Right", 0), ("Space", 1)):  # from the button that runs to the next one, which is one step
+        desk.key(key)
+        assert desk.view.shown.step == shown + steps
+    sent = desk.sent()
+    while desk.panel.focus != RATE:
+        desk.key("Tab")
+    desk.key("Home", "Left", "Up", "PageUp", "Delete", "Backspace")
+    assert (sent, desk.run.lr, desk.view.shown.step) == ([], 0.002, shown + 1)  # all are of what has the ring
+    desk.key("g")  # others go on meaning what they mean
+    assert desk.bench.panels_shown
+    assert desk.bench.colouring.quantity == "gradient"
+    desk.key("Escape", "Right")
+    assert (desk.panel.open, desk.host.closed, desk.view.shown.step) == (False, False, shown + 2)
 
 
 # ---- the picture
 
 
-def test_no_pixel_of_the_scene_changes_when_it_opens_nor_when_the_wheel_turns_over_it(host: Unseen) -> None:
-    step(host, 3)
-    while host.view.bench.moving:  # the range of the colours grows
-        host.pass_time(0.1)
-    before = host.picture()
-    opened(host)
-    with offscreen():
-        host.view.scroll((1040.0, 312.0), (0.0, 1.0))
-        host.view.scroll((1040.0, 312.0), (0.0, -1.0), shift=True)
-    settled(host)
-    changed = np.abs(before.astype(int) - host.picture()).max(axis=(0, 2)) > 8
-    assert changed[945:1262].mean() > 0.5
-    assert not changed[:938].any()
-    key(host, "s", "s")  # a still never shows it
-    assert np.abs(before.astype(int) - host.shots[-1])[:, 940:].max() <= 8
-    assert panel(host).stands  # and it is there again
-    assert np.abs(host.picture().astype(int) - host.shots[-1])[:, 940:].max() > 100
-    key(host, "Escape")
-    assert np.abs(host.picture().astype(int) - before).max(axis=2)[:, 945:].mean() < 1
+def test_no_pixel_of_the_scene_changes_when_it_opens_nor_when_the_wheel_turns_over_it(desk):
+    def apart(one, other):
+        return np.abs(one.astype(int) - other).max(axis=(0, 2))
 
-
-def test_an_opened_step_makes_room_for_it(host: Unseen) -> None:
-    step(host, 2)
-    send(host, "micro_next")
-    bench = host.view.bench
-    for _ in range(20):
-        settled(host)
-    assert bench.inside.told is not None
-    assert bench.inside.column is not None
-    box = panel(opened(host)).box
-    assert box is not None
-    assert bench.inside.column is None
-    assert max(text.left + text.width for sketch in bench.sketches for text in sketch.texts) <= box[0]
-    assert set(panel(host).side) == {"loss"}
-    key(host, "Escape")
-    assert bench.inside.told is not None  # one thing after the other
-    assert bench.inside.column is not None
-
-
-@pytest.mark.parametrize("size", [(640, 360), (1000, 640), (720, 1080), (300, 300)])
-def test_it_opens_and_closes_in_pictures_of_other_sizes(opening: Any, size: tuple[int, int]) -> None:
-    host = opening(made(), size)
-    step(host, 2)
-    before = host.picture()
-    box, bench = panel(opened(host)).box, host.view.bench
-    assert box is not None
-    x, y = np.concatenate([bench.project(plate.corners) for plate in bench.layout.plates]).T
-    over = (x > box[0]) & (x < box[0] + box[2]) & (y > box[1]) & (y < box[1] + box[3])
-    assert not over.any() or min(size) < 360
-    for now in (SIZE, size):
-        with offscreen():
-            host.view.resize(now)
-            host.size = now
-        settled(host)
-        assert now != SIZE or panel(host).box == (940.0, 12.0, 328.0, 696.0)
-    key(host, "Escape")
-    host.pass_time(1.0)
-    assert np.abs(host.picture().astype(int) - before).mean() < 4
+    while desk.bench.moving:  # the range of the colours grows
+        desk.host.pass_time(0.1)
+    before = desk.host.picture()
+    desk.open()
+    for notch, shift in ((1.0, False), (-1.0, True)):
+        desk.view.scroll((1040.0, 312.0), (0.0, notch), shift=shift)
+        desk.rest()
+    now = desk.host.picture()
+    assert (apart(before, now)[945:1262] > 8).mean() > 0.5
+    assert apart(before, now)[:938].max() <= 8
+    desk.key("s")  # a still never shows it
+    assert apart(before, desk.host.shots[-1])[940:].max() <= 8
+    assert apart(desk.host.picture(), desk.host.shots[-1])[940:].max() > 100  # and it is there again
 
 
 # ---- what a scene adds
 
 
-def test_what_a_scenes_own_functions_raise_is_said_once_and_ends_nothing(opening: Any) -> None:
-    def broken(reader: Any) -> float:
+def test_a_scene_brings_a_control_and_its_command_and_what_these_raise_is_said_once(opening):
+    told = [0.25]
+
+    def broken(reader):
         raise KeyError("noise")
 
-    def refused(value: float, reader: Any) -> None:
-        raise ZeroDivisionError("by hand")
+    def changed(value, reader):
+        if value > 0.8:
+            raise ZeroDivisionError("by hand")
+        told.append(value)
 
-    kept: dict[str, Any] = {"least": 0, "most": 1, "change": refused}
-    one = Slider("one", "", "Does.", value=broken, **kept)
-    other = Slider("other", "", "Does.", value=lambda reader: 0.5, **kept)
-    host = opened(opening(made(controls=(one, other), command=broken)))
-    assert sorted(host.told) == ["one: KeyError: 'noise'", "the command: KeyError: 'noise'"]
-    assert panel(host).item("one") is None
-    click(host, at_value(host, "other", 0.9))
-    assert host.view.notice() == "other: ZeroDivisionError: by hand"
-    assert item(host, "other").value == 0.5
-
-
-def test_a_scenes_control_and_its_command(opening: Any) -> None:
-    told: list[float] = []
-    noise = Slider(
-        "noise",
-        "--noise",
-        "More noise.",
-        least=0,
-        most=1,
-        value=lambda reader: (told or [0.25])[-1],
-        change=lambda value, reader: told.append(value),
-    )
-    scene = made(controls=(noise,), command=lambda reader: f"scalarviz t --batch {reader.settings.batch_size}")
-    host = opened(opening(scene))
-    click(host, at_value(host, "noise", 0.75))
-    assert told == [pytest.approx(0.75, abs=0.01)]
-    assert item(host, "noise").value == told[0]
-    click(host, middle(host, "batch", 0))
-    while panel(host).scroll(-1):
+    sliders = [Slider(name, "", "Does.", least=0, most=1, value=value, change=changed)
+               for name, value in (("one", broken), ("noise", lambda reader: told[-1]))]  # fmt: skip
+    for command in (broken, lambda reader: f"scalarviz t --batch {reader.settings.batch_size}"):
+        desk = opening(made(controls=tuple(sliders), command=command)).open()
+        said = ["one: KeyError: 'noise'", "the command: KeyError: 'noise'"]
+        assert sorted(desk.host.told) == (said if command is broken else said[:1])
+        assert desk.item("one") is None
+    desk.slide("noise", 0.75)
+    assert (len(told), desk.value("noise")) == (2, told[-1])
+    assert told[-1] == pytest.approx(0.75, abs=0.01)
+    desk.slide("noise", 0.9)
+    assert desk.view.notice() == "noise: ZeroDivisionError: by hand"
+    assert desk.value("noise") == told[-1]
+    desk.click("batch", 0)
+    while desk.panel.scroll(-1):
         pass
-    settled(host)
-    click(host, middle(host, "copy as command"))
-    assert host.clipboard == "scalarviz t --batch 1"
-    assert host.view.notice() == "copied: scalarviz t --batch 1"
+    desk.rest()
+    desk.click("copy as command")
+    assert desk.host.clipboard == "scalarviz t --batch 1"

@@ -10,8 +10,9 @@ from hypothesis.extra.numpy import arrays
 from scalarviz.scenes import uinn
 
 import scalarviz as sv
+from kit.benches import bench_of, said, words
+from kit.windows import Window
 from scalarviz import nn, optim
-from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import GradientTree
 from scalarviz.run.questions.ranges import Range
@@ -19,10 +20,7 @@ from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.ink.text import loss_text, short
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.panels.tree import PASSES, deltas_of, draw_cells, fits, reduced, rows_of
-from scalarviz.view.watch.live import LiveView
-from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
 
@@ -41,59 +39,27 @@ def made():
         scene.run.close()
 
 
-@pytest.fixture
-def window():
-    """Opens it in a window."""
-    opened = []
-
-    def show(scene):
-        opened.append(Unseen(lambda size: LiveView(scene, size, steps=20, playing=False)))
-        return opened[-1], opened[-1].view
-
-    yield show
-    for unseen in opened:
-        unseen.view.close()
-
-
-def shown(scene):
-    bench = Workbench(scene, (1280, 720), keys=(("Space", "run"),))
-    bench.update(bench.subject.frame())
-    return bench
-
-
-def words(bench):
-    return [item.text for sketch in bench.sketches for item in sketch.texts]
-
-
 @pytest.mark.parametrize("hidden", [(8, 8), (3,), (4, 5, 2)])
-def test_the_derivatives_by_outputs_are_those_of_the_opened_step(made, hidden):
+def test_the_derivatives_by_outputs_are_those_of_the_opened_step_and_lines_those_of_the_chain(made, hidden):
     """Out of a step's gradient alone, against the backward pass of the step, opened."""
     run = made(hidden=hidden, seed=4).run
     stages = run.frame().forward.stages
     assert deltas_of(stages, run.frame()) == {}
     run.step(3)
-    found, opened = deltas_of(stages, run.frame()), run.open(step=3)
+    frame, opened = run.frame(), run.open(step=3)
+    found = deltas_of(stages, frame)
     assert set(found) == {stage.name for stage in stages}
     for name, row in found.items():
         np.testing.assert_allclose(row, opened.delta_sums[name], rtol=1e-9, atol=1e-12)
+    rows, layers = rows_of(stages, frame, found), len(hidden) + 1
+    wanted = ["", *["", "weight", "bias", ""] * layers]  # the input; a layer, its leaves, its activation or the loss
+    assert [row.name if row.deep else "" for row in rows] == wanted
+    leaves = [row for row in rows if row.deep]
+    assert [row.last for row in leaves] == [False, True] * layers
+    for part, flat in (("gradient", frame.gradient), ("values", frame.values)):
+        np.testing.assert_array_equal(np.concatenate([getattr(row, part).ravel() for row in leaves]), flat)
     run.do(SetWeights(0, np.array([1.0])))
     assert deltas_of(stages, run.frame()) == {}
-
-
-def test_the_lines_are_those_of_the_chain(made):
-    run = made().run
-    run.step()
-    frame = run.frame()
-    stages = frame.forward.stages
-    rows = rows_of(stages, frame, deltas_of(stages, frame))
-    assert [("  " if row.deep else "") + row.name for row in rows] == [
-        "input, 2", "0 linear, 8", "  weight", "  bias", "1 relu, 8", "2 linear, 8", "  weight", "  bias",
-        "3 relu, 8", "4 linear, 1", "  weight", "  bias", "loss",
-    ]  # fmt: skip
-    leaves = [row for row in rows if row.deep]
-    assert [row.last for row in leaves] == [False, True] * 3
-    np.testing.assert_array_equal(np.concatenate([row.gradient.ravel() for row in leaves]), frame.gradient)
-    np.testing.assert_array_equal(np.concatenate([row.values.ravel() for row in leaves]), frame.values)
 
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 60), st.integers(1, 60)), elements=st.floats(-1e6, 1e6)),
@@ -111,41 +77,42 @@ def test_a_step_says_its_norms_and_the_loss_of_the_weights_that_are_named_beside
     """The losses by hand from predictions: before the step in the tree, after it in the head."""
     scene = made()
     run = scene.run
-    assert "no gradients yet" in words(shown(scene))
+    assert "no gradients yet" in said(bench_of(scene))
+
+    def loss():
+        return 0.5 * np.mean((run.predict(uinn.BITS) - uinn.WANTED) ** 2)
+
     run.step(4)
-    before = 0.5 * np.mean((run.predict(uinn.BITS) - uinn.WANTED) ** 2)
+    before = loss()
     run.step()
-    after = 0.5 * np.mean((run.predict(uinn.BITS) - uinn.WANTED) ** 2)
-    frame, bench = run.frame(), shown(scene)
-    said, tree = words(bench), [item.text for sketch in bench.side.drawn("model") for item in sketch.texts]
+    frame, bench = run.frame(), bench_of(scene)
+    tree, now = words(bench.side.drawn("model")), loss_text(loss())
     assert "gradients of step 5" in tree
     assert {short(float(np.linalg.norm(t.of(frame.gradient)))) for t in frame.forward.tensors} <= set(tree)
     assert tree[tree.index("before step 5") - 1] == loss_text(before)
-    assert loss_text(after) in said
-    assert loss_text(after) not in tree
+    assert (now in said(bench), now in tree) == (True, False)
     run.do(SetWeights(0, np.array([1.0])))
-    assert "before the change" in words(shown(scene))
+    assert "before the change" in said(bench_of(scene))
 
 
-def test_the_gradients_come_in_two_passes(made, window):
+def test_the_gradients_come_in_two_passes(made):
     """In a step opened with one sample: by outputs from the last to the first, then leaves, outer products."""
-    scene, passes = made(seed=1), {3: [], 4: []}
-    unseen, view = window(scene)
-    for _ in range(20):
-        view.send("micro_next")
-        for _ in range(3):
-            unseen.pass_time(0.5)
-        told = view.bench.inside.told
-        if told is None or told.phase not in passes:
-            continue
-        rows = rows_of(told.source.stages, told.frame, told.deltas, inputs=told.frame.activations)
-        assert PASSES[told.phase] in words(view.bench)
-        deep = told.phase == 4
-        passes[told.phase].append((told.stage, [r.name for r in rows if r.gradient is not None and r.deep == deep]))
-        assert deep or not any(row.deep and row.gradient is not None for row in rows)
-        factored = [row for row in rows if row.factors is not None]
-        for row in factored:
-            np.testing.assert_allclose(np.outer(*row.factors), row.gradient, rtol=1e-9, atol=1e-12)
+    passes = {3: [], 4: []}
+    with Window(made(seed=1), steps=20) as window:
+        for _ in range(20):
+            window.send("micro_next")
+            told = window.bench.inside.told
+            if told is None or told.phase not in passes:
+                continue
+            rows = rows_of(told.source.stages, told.frame, told.deltas, inputs=told.frame.activations)
+            assert PASSES[told.phase] in said(window.bench)
+            deep = told.phase == 4
+            known = [row.name for row in rows if row.gradient is not None and row.deep == deep]
+            passes[told.phase].append((told.stage, known))
+            assert deep or not any(row.deep and row.gradient is not None for row in rows)
+            factored = [row for row in rows if row.factors is not None]
+            for row in factored:
+                np.testing.assert_allclose(np.outer(*row.factors), row.gradient, rtol=1e-9, atol=1e-12)
     assert [stage for stage, _ in passes[3]] == [stage for stage, _ in passes[4]] == ["4", "2", "0"]
     known = ["0 linear, 8", "1 relu, 8", "2 linear, 8", "3 relu, 8", "4 linear, 1"]
     assert [found for _, found in passes[3]] == [known[-1:], known[-3:], known]
@@ -153,25 +120,28 @@ def test_the_gradients_come_in_two_passes(made, window):
     assert len(factored) == 3
 
 
-def test_while_samples_are_added_up_the_tree_says_how_many_its_leaf_holds(made, window):
+def test_while_samples_are_added_up_the_tree_says_how_many_its_leaf_holds(made):
     """The derivatives by the outputs are whole by then; the leaf on its way holds the outer products so far."""
-    unseen, view = window(made(dtype="float32"))
-    for name in ("micro_next", "whose", "add_samples"):
-        view.send(name)
-        unseen.pass_time(0.1)
-    notes, last = set(), view.bench.subject.stages[-1].name
-    for _ in range(12):
-        told = view.bench.inside.told
-        assert not told.trial
-        assert (f"{told.adding} of 4 samples so far" in words(view.bench)) == (0 < told.adding < 4)
-        notes |= {told.adding}
-        assert told.deltas[last] == pytest.approx(view.micro.walk.opened.deltas[last].sum(axis=1))
-        unseen.pass_time(0.1)
+    notes = set()
+    with Window(made(dtype="float32"), steps=20) as window:
+        view, host = window.view, window.host
+        for name in ("micro_next", "whose", "add_samples"):
+            view.send(name)
+            host.pass_time(0.1)
+        last = view.bench.subject.stages[-1].name
+        for _ in range(12):
+            told = view.bench.inside.told
+            assert not told.trial
+            assert (f"{told.adding} of 4 samples so far" in said(view.bench)) == (0 < told.adding < 4)
+            notes |= {told.adding}
+            assert told.deltas[last] == pytest.approx(view.micro.walk.opened.deltas[last].sum(axis=1))
+            host.pass_time(0.1)
     assert notes & {1, 2, 3}
 
 
 def test_a_long_chain_says_what_is_left_out_and_what_is_no_chain_has_no_tree(made):
-    assert any(line.startswith("and ") and line.endswith(" more lines") for line in words(shown(made(hidden=(8,) * 9))))
+    long = said(bench_of(made(hidden=(8,) * 9)))
+    assert any(line.startswith("and ") and line.endswith(" more lines") for line in long)
 
     class Twice(nn.Module):
         def __init__(self):
@@ -183,30 +153,25 @@ def test_a_long_chain_says_what_is_left_out_and_what_is_no_chain_has_no_tree(mad
 
     net, data = Twice(), (np.ones((3, 2)), np.ones((3, 2)))
     with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=data, engine="numpy") as run:
-        said = words(shown(sv.Scene("mine", run, panels=(GradientTree(),))))
-    assert any("no chain of layers" in line for line in said)
+        bench = bench_of(sv.Scene("mine", run, panels=(GradientTree(),)))
+    assert any("no chain of layers" in line for line in said(bench))
     assert not fits(())
-    with pytest.raises((InputError, TypeMismatchError), match="title"):
-        GradientTree(title=3)
 
 
-def test_the_pointer_says_what_a_number_is(made):
+def test_the_pointer_says_what_a_number_is_and_one_that_is_none_is_struck_out(made):
     scene, place = made(), (1280.0, 720.0)
     scene.run.step(5)
-    bench, frame = shown(scene), scene.run.frame()
+    bench, frame = bench_of(scene), scene.run.frame()
     weights = next(tensor for tensor in frame.forward.tensors if tensor.name == "2.weight")
     drawn = [shape.rects for sketch in bench.side.drawn("model") for shape in sketch.shapes if hasattr(shape, "rects")]
     for rects, flat, what in zip((rects for rects in drawn if len(rects) == 64), (frame.values, frame.gradient),
                                  ("of the model", "its gradient"), strict=True):  # fmt: skip
         x, y, wide, high = rects[3 * 8 + 5]
         bench.hover((x + 0.9 * wide, y + 0.9 * high))
-        said = [item.text for sketch in bench.side.label(frame, place) for item in sketch.texts]
-        assert said == ["2.weight[3][5]", short(float(weights.of(flat)[3, 5]), signed=True), what]
+        told = words(bench.side.label(frame, place))
+        assert told == ["2.weight[3][5]", short(float(weights.of(flat)[3, 5]), signed=True), what]
     bench.hover((5.0, 5.0))
     assert bench.side.label(frame, place) == []
-
-
-def test_a_number_that_is_none_is_struck_out():
     sketch, scale = Sketch(), Range.symmetric(1.0)
     draw_cells(sketch, (0.0, 0.0, 78.0, 17.0), DARK, np.array([[1.0, np.nan, -1.0]]), scale, get_map("gradient", DARK))
     assert len(sketch.triangles) // 6 == 2 + 1 + 1  # two squares, a stroke, the frame

@@ -1,8 +1,8 @@
-"""The picture of any graph of stages: nothing hides anything, and lines go where the graph has them."""
+"""The picture of any graph of stages: nothing hides anything, lines go where the graph has them, names are its own."""
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -10,8 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scalarviz as sv
+from kit.benches import bench_of, texts
 from scalarviz import Run, nn, optim
 from scalarviz.run.core.frame import Stage, Tensor
+from scalarviz.view.screen.selection import who
+from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import layout_for
 
 SIZES = [(1280, 720), (640, 360)]
@@ -26,18 +29,15 @@ def graphs(draw):
         outputs = draw(st.sampled_from([1, 2, 3, 8, 40]))
         weight = bias = None
         if draw(st.booleans()):
-            columns = sum(sizes[s] for s in sources)
-            weight = Tensor(f"m{k}.weight", (outputs, columns), start)
+            weight = Tensor(f"m{k}.weight", (outputs, sum(sizes[s] for s in sources)), start)
             bias = Tensor(f"m{k}.bias", (outputs,), start + weight.size, "bias")
             start += weight.size + bias.size
             tensors += [weight, bias]
-        kind = "linear" if weight else "function"
         first = (sizes["input"],) if k == 0 else ()
+        kind = "linear" if weight else "function"
         stages.append(Stage(f"m{k}", kind, outputs, weight, bias, (outputs,), first, sources))
         sizes[f"m{k}"] = outputs
-    if not tensors:
-        tensors.append(Tensor("w", (), 0, "value"))
-    return tensors, stages, sizes
+    return tensors or [Tensor("w", (), 0, "value")], stages, sizes
 
 
 @given(graphs(), st.sampled_from(SIZES))
@@ -45,9 +45,8 @@ def graphs(draw):
 def test_every_tensor_and_row_stands_once_and_apart(graph, size):
     tensors, stages, sizes = graph
     layout = layout_for(tensors, [*stages, Stage("end", "function", 2, sources=("input", "m0"))], size)
-    weights = [p for p in layout.plates if p.kind != "activation"]
     rows = {p.name: p.size for p in layout.plates if p.kind == "activation"}
-    assert sorted(p.name for p in weights) == sorted(t.name for t in tensors)
+    assert sorted(p.name for p in layout.plates if p.kind != "activation") == sorted(t.name for t in tensors)
     assert rows == {**sizes, "end": 2}
     for a, b in combinations(layout.plates, 2):
         apart = (a.bounds[1] <= b.bounds[0] + 1e-9) | (b.bounds[1] <= a.bounds[0] + 1e-9)
@@ -72,15 +71,14 @@ def test_what_enters_a_function_goes_to_a_frame_round_its_numbers_not_to_the_fir
 
 def test_a_line_for_every_source_and_one_that_skips_goes_over_the_others():
     weight = Tensor("a.weight", (4, 4), 0)
-    stages = [
-        Stage("a", "linear", 4, weight, None, (4,), (4,), ("input",)),
-        Stage("b", "tanh", 4, sources=("a",)),
-        Stage("c", "add", 4, sources=("input", "b")),
-    ]
+    stages = [Stage("a", "linear", 4, weight, None, (4,), (4,), ("input",)), Stage("b", "tanh", 4, sources=("a",)),
+              Stage("c", "add", 4, sources=("input", "b"))]  # fmt: skip
     layout = layout_for([weight], stages, (1280, 720))
     assert len(layout.flow) == 1 + 1 + 5 + 1  # input-a, a-b, input-c over both, b-c
-    top = max(p.bounds[1][2] for p in layout.plates)
-    assert layout.flow[..., 2].max() > top
+    assert layout.flow[..., 2].max() > max(p.bounds[1][2] for p in layout.plates)
+
+
+# ---- networks with branches
 
 
 class Residual(nn.Module):
@@ -99,6 +97,45 @@ class Waves(nn.Module):
         return [f(k * v) for v in x for k in (1, 2) for f in (sv.sin, sv.cos)]
 
 
+class Dense(nn.Module):
+    """Two layers read the input; the next reads whole rows, one after the other; the last one a sum."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(3, 2, seed=1), nn.Linear(3, 2, seed=2), nn.Linear(7, 2, seed=3)
+        self.last, self.tanh = nn.Linear(2, 2, seed=4), nn.Tanh()
+
+    def forward(self, x):
+        a = self.a(x)
+        return self.last([u + v for u, v in zip(a, self.c([*x, *a, *self.tanh(self.b(x))]), strict=True)])
+
+
+class Unrolled(nn.Module):
+    def __init__(self, calls):
+        self.step, self.out, self.calls = nn.Linear(3, 2, seed=1), nn.Linear(2, 70, seed=2), calls
+
+    def forward(self, x):
+        state = list(x[:2])
+        for _ in range(self.calls):
+            state = [v.tanh() for v in self.step([*state, x[2]])]
+        return self.out(state)
+
+
+@pytest.fixture
+def run_of():
+    """Runs of networks of three inputs, closed at the end."""
+    runs, random = [], np.random.default_rng(0)
+
+    def make(net, outputs):
+        data = random.random((16, 3)), random.random((16, outputs))
+        runs.append(Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data, engine="numpy"))
+        return runs[-1]
+
+    yield make
+    for run in runs:
+        run.close()
+
+
 @pytest.mark.parametrize(
     "layers",
     [lambda: (nn.Linear(3, 8, seed=1), Residual(8), Residual(8), nn.Linear(8, 3, seed=2)),
@@ -106,11 +143,11 @@ class Waves(nn.Module):
      lambda: (nn.Linear(3, 4, seed=1), Waves(), nn.Linear(16, 3, seed=2))],
     ids=["residuals", "encoder first", "encoder between"],
 )  # fmt: skip
-def test_every_row_of_it_is_drawn(layers):
+@pytest.mark.gl
+def test_every_row_of_it_is_drawn(layers, run_of):
     """An encoder that widens its input raised; residuals drew no rows."""
-    X = np.random.default_rng(0).random((8, 3))
     net = nn.Sequential(*layers())
-    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, X), engine="numpy")
+    run = run_of(net, 3)
     layout = layout_for(run.tensors, run.stages, SIZES[0])
     rows = {plate.name for plate in layout.plates if plate.kind == "activation"}
     assert rows - {"input"} <= {stage.name for stage in run.stages}
@@ -121,25 +158,37 @@ def test_every_row_of_it_is_drawn(layers):
 
 
 @pytest.mark.parametrize(("calls", "rows"), [(4, True), (5, False)])
-def test_a_layer_that_is_used_many_times_stands_once(calls, rows):
+def test_a_layer_that_is_used_many_times_stands_once(calls, rows, run_of):
     """Unrolled over a few steps it is a graph like others; over a word there are no rows and lines around it."""
-
-    class Unrolled(nn.Module):
-        def __init__(self):
-            self.step, self.out = nn.Linear(3, 2, seed=1), nn.Linear(2, 70, seed=2)
-
-        def forward(self, x):
-            state = list(x[:2])
-            for _ in range(calls):
-                state = [v.tanh() for v in self.step([*state, x[2]])]
-            return self.out(state)
-
-    net = Unrolled()
-    data = np.zeros((2, 3)), np.zeros((2, 70))
-    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data, engine="numpy")
+    run = run_of(Unrolled(calls), 70)
     layout = layout_for(run.tensors, run.stages, (1280, 720))
     names = [plate.name for plate in layout.plates if plate.kind != "activation"]
     assert sorted(names) == ["out.bias", "out.weight", "step.bias", "step.weight"]
-    assert any(plate.kind == "activation" for plate in layout.plates) is rows
-    assert bool(len(layout.flow)) is rows
+    assert any(plate.kind == "activation" for plate in layout.plates) is bool(len(layout.flow)) is rows
     assert layout.activation("step") is None or rows
+
+
+def test_where_a_weight_comes_from_is_where_its_layer_reads(run_of):
+    subject = subject_of(run_of(Dense(), 2))
+
+    def meanings(name):
+        tensor = next(tensor for tensor in subject.tensors if tensor.name == name)
+        return [who(subject, tensor.start + k).meaning for k in range(tensor.size)]
+
+    assert meanings("a.weight")[2] == "from x2 to a 0"
+    assert meanings("b.weight")[4] == "from x1 to tanh 1"
+    assert meanings("b.bias")[1] == "bias of tanh 1"
+    rows = [f"{row}{k}" for row, count in (("x", 3), ("a ", 2), ("tanh ", 2)) for k in range(count)]
+    assert meanings("c.weight")[:7] == [f"from {number} to c 0" for number in rows]
+    assert meanings("last.weight")[3] == "from its input 1 to y1"  # a sum that no module made is no row
+
+
+@pytest.mark.parametrize("units", [(8, 8, 8), (8, 8, 8, 8), (16, 16)])
+@pytest.mark.parametrize("size", [(1920, 1080), (1280, 720), (640, 360)])
+def test_names_in_a_line_do_not_run_together(units, size, run_of):
+    layers = [layer for a, b in pairwise((3, *units)) for layer in (nn.Linear(a, b, seed=1), nn.Tanh())]
+    bench = bench_of(run_of(nn.Sequential(*layers, nn.Linear(units[-1], 3, seed=2), nn.Sigmoid()), 3), size)
+    names = [t for t in texts(bench.sketches) if t.text == "tanh" or t.text.endswith(".weight")]
+    assert len(names) > len(units)
+    for one, other in combinations(sorted(names, key=lambda t: t.left), 2):
+        assert abs(one.y - other.y) >= 12 or other.left - one.left - one.width >= 5, f"{one.text}{other.text}"

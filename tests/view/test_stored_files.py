@@ -8,6 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import save_file
 
+from kit.benches import said
 from scalarviz.errors import FileFormatError, InputError
 from scalarviz.io import save_tensors
 from scalarviz.run.panels import Histogram
@@ -16,12 +17,12 @@ from scalarviz.run.sources.watched import Watched
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.histogram import BINS, counted
-from scalarviz.view.show import bench_of
+from scalarviz.view.show import bench_of as made_bench
 from scalarviz.view.shown.subject import Subject
 from scalarviz.view.walls.stored import MOST_NUMBERS, stored_numbers, stored_subject
 from scalarviz.view.watch.mirror import Mirror
 
-SIZE = (960, 540)
+SIZE, make = (960, 540), helper.make_node
 SHAPES = {"fc2.weight": (3, 8), "fc2.bias": (3,), "conv.weight": (4, 1, 3, 3), "fc1.weight": (8, 36), "fc1.bias": (8,)}
 
 
@@ -29,37 +30,6 @@ SHAPES = {"fc2.weight": (3, 8), "fc2.bias": (3,), "conv.weight": (4, 1, 3, 3), "
 def arrays():
     rng = np.random.default_rng(0)
     return {name: rng.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()}
-
-
-@pytest.fixture
-def net(tmp_path, arrays):
-    """An ONNX file whose nodes and tensors stand in another order than that in which they are used."""
-    nodes = [
-        helper.make_node("Gemm", ["c", "fc2.weight", "fc2.bias"], ["y"], transB=1),
-        helper.make_node("Conv", ["x", "conv.weight"], ["a"]),
-        helper.make_node("Gemm", ["b", "fc1.weight", "fc1.bias"], ["c"], transB=1),
-        helper.make_node("Reshape", ["a", "shape"], ["b"]),
-    ]
-    tensors = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
-    tensors.append(numpy_helper.from_array(np.array([0, -1]), "shape"))
-    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "xy"]
-    graph = helper.make_graph(nodes, "g", ports[:1], ports[1:], initializer=tensors)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save(model, tmp_path / "net.onnx")
-    return tmp_path / "net.onnx"
-
-
-@pytest.fixture
-def weights(tmp_path, arrays):
-    save_tensors(tmp_path / "other.safetensors", arrays)
-    return tmp_path / "other.safetensors"
-
-
-def test_onnx_stands_in_the_order_of_its_graph(net, arrays):
-    found = stored_numbers(net)
-    assert list(found) == ["conv.weight", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"]
-    assert all(np.array_equal(found[name], arrays[name]) for name in found)
-    assert [tensor.name for tensor in stored_subject([net]).tensors] == list(found)
 
 
 def save_onnx(path, nodes, stored=(), noted=""):
@@ -72,24 +42,43 @@ def save_onnx(path, nodes, stored=(), noted=""):
         said = model.graph.metadata_props.add()
         said.key, said.value = "pkg.torch.export.ExportedProgram.graph_signature", noted
     onnx.save(model, path)
-    return list(stored_numbers(path))
+    return path
 
 
-def test_single_numbers_of_a_formula_or_that_a_file_does_not_note_are_no_plates(tmp_path):
+@pytest.fixture
+def net(tmp_path, arrays):
+    """An ONNX file whose nodes and tensors stand in another order than that in which they are used."""
+    nodes = [
+        make("Gemm", ["c", "fc2.weight", "fc2.bias"], ["y"], transB=1),
+        make("Conv", ["x", "conv.weight"], ["a"]),
+        make("Gemm", ["b", "fc1.weight", "fc1.bias"], ["c"], transB=1),
+        make("Reshape", ["a", "shape"], ["b"]),
+    ]
+    return save_onnx(tmp_path / "net.onnx", nodes, {**arrays, "shape": np.array([0, -1])})
+
+
+@pytest.fixture
+def weights(tmp_path, arrays):
+    save_tensors(tmp_path / "other.safetensors", arrays)
+    return tmp_path / "other.safetensors"
+
+
+def test_onnx_stands_in_the_order_of_its_graph_without_single_numbers_of_formulas(net, arrays, tmp_path):
     """An exporter writes GELU's 0.5 as a node; PyTorch's new one stores it and notes parameters."""
-    path, make = tmp_path / "n.onnx", helper.make_node
+    found = stored_numbers(net)
+    assert list(found) == ["conv.weight", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"]
+    assert all(np.array_equal(found[name], arrays[name]) for name in found)
     half = make("Constant", [], ["half"], value_float=0.5)
     mask = make("Constant", [], ["mask"], value_floats=[0.0, 1.0])
-    products = [
-        make("Mul", ["x", "half"], ["a"]),
-        make("Mul", ["a", "mask"], ["b"]),
-        make("Mul", ["b", "scale"], ["y"]),
-    ]
-    assert save_onnx(path, [half, mask, *products], {"scale": np.full(1, 3.0, np.float32)}) == ["mask", "scale"]
-    assert save_onnx(path, [half, make("Mul", ["x", "half"], ["y"])]) == ["half"]
-    nodes = [make("Mul", ["x", "gate"], ["a"]), make("Mul", ["a", "val_3"], ["y"])]
-    stored = {"gate": np.float32(1.5), "val_3": np.float32(0.5)}
-    assert save_onnx(path, nodes, stored, "p_gate: PARAMETER target='gate'\nx: USER_INPUT\n") == ["gate"]
+    scaled = [make("Mul", [a, b], [c]) for a, b, c in (("x", "half", "a"), ("a", "mask", "b"), ("b", "scale", "y"))]
+    gated = [make("Mul", ["x", "gate"], ["a"]), make("Mul", ["a", "val_3"], ["y"])]
+    for nodes, stored, noted, names in (
+        ([half, mask, *scaled], {"scale": np.full(1, 3.0, np.float32)}, "", ["mask", "scale"]),
+        ([half, make("Mul", ["x", "half"], ["y"])], {}, "", ["half"]),
+        (gated, {"gate": np.float32(1.5), "val_3": np.float32(0.5)},
+         "p_gate: PARAMETER target='gate'\nx: USER_INPUT\n", ["gate"]),
+    ):  # fmt: skip
+        assert list(stored_numbers(save_onnx(tmp_path / "n.onnx", nodes, stored, noted))) == names
 
 
 def test_names_are_sorted_as_numbers_chosen_by_patterns_and_as_many_as_can_be_shown(net, weights, tmp_path):
@@ -110,20 +99,16 @@ def test_names_are_sorted_as_numbers_chosen_by_patterns_and_as_many_as_can_be_sh
         stored_numbers(big)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "says"),
-    [
-        ("a.txt", b"hello", "files that are shown end in .onnx, .safetensors"),
-        ("a.svz", b"hello", "scalarviz replay"),
-        ("a.pt", b"PK\x03\x04", "holds a pickle"),
-        ("a.onnx", b"", "empty"),
-        ("a.safetensors", None, "holds no numbers"),
-    ],
-)
-def test_other_files(tmp_path, name, content, says):
-    if content is None:
-        save_tensors(tmp_path / name, {"none": np.zeros((0, 3))})
-    else:
+OTHERS = {"a.txt": (b"hello", "files that are shown end in .onnx, .safetensors"), "a.svz": (b"", "scalarviz replay"),
+          "a.pt": (b"PK\x03\x04", "holds a pickle"), "a.onnx": (b"", "empty"),
+          "a.safetensors": (None, "holds no numbers")}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_files_are_refused(tmp_path, name):
+    content, says = OTHERS[name]
+    save_tensors(tmp_path / "a.safetensors", {"none": np.zeros((0, 3))})
+    if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises((FileFormatError, InputError), match=says):
         stored_numbers(tmp_path / name)
@@ -132,101 +117,92 @@ def test_other_files(tmp_path, name, content, says):
 # ---- the histogram
 
 
-def test_counts_are_numpys():
-    numbers = np.random.default_rng(1).normal(size=1000)
-    numbers[:5] = [50.0, -60.0, np.nan, np.inf, 0.0]
-    real = numbers[np.isfinite(numbers)]
-    reach = extent(real)
-    of = counted(numbers)
-    assert of.reach == reach
-    assert of.beyond == np.count_nonzero(np.abs(real) > reach) >= 2
-    inside = np.histogram(real, BINS, (-reach, reach))[0]
-    assert np.array_equal(of.counts[1:-1], inside[1:-1])
+ODD = np.random.default_rng(1).normal(size=1000)
+ODD[:5] = [50.0, -60.0, np.nan, np.inf, 0.0]
+
+
+@pytest.mark.parametrize(
+    "numbers", [ODD, np.zeros(4), np.full(3, np.nan), np.array([np.inf]), np.array([1e308, -1e308])]
+)
+def test_counts_are_numpys(numbers):
+    of, real = counted(numbers), numbers[np.isfinite(numbers)]
     assert of.counts.sum() == real.size
-    assert any("1 zero " in line for line in of.lines)
-    assert any("2 NaN or infinite" in line for line in of.lines)
-    assert any("most +50" in line for line in of.lines)
-
-
-@pytest.mark.parametrize("numbers", [np.zeros(4), np.full(3, np.nan), np.array([np.inf]), np.array([1e308, -1e308])])
-def test_odd_numbers_are_counted(numbers):
-    of = counted(numbers)
-    assert of.counts.sum() == np.isfinite(numbers).sum()
     assert of.lines
+    if numbers is ODD:
+        reach = extent(real)
+        assert of.reach == reach
+        assert of.beyond == np.count_nonzero(np.abs(real) > reach) >= 2
+        assert np.array_equal(of.counts[1:-1], np.histogram(real, BINS, (-reach, reach))[0][1:-1])
+        for said in ("1 zero ", "2 NaN or infinite", "most +50"):
+            assert any(said in line for line in of.lines)
 
 
-def words(bench):
-    return [text.text for sketch in bench.sketches for text in sketch.texts]
+def shown(subject, **options):
+    """Such numbers in a window, which is drawn."""
+    view = Mirror(subject, SIZE, **options)
+    view.tick(0.1)
+    return view
+
+
+def picture(view):
+    view.tick(0.1)
+    return offscreen().render(view.bench.draw, SIZE).astype(int)
+
+
+def cubes(bench):
+    """Points of the picture, in device pixels, and the number whose cube is there."""
+    points = ((x, y) for y in range(20, SIZE[1], 6) for x in range(5, SIZE[0], 6))
+    return ((at, index) for at in points if (index := bench.pick(at)) is not None)
 
 
 def over(bench, name):
-    """A point over a cube of a tensor, in device pixels."""
-    tensor = next(t for t in bench.subject.tensors if t.name == name)
-    points = ((x, y) for y in range(20, SIZE[1], 6) for x in range(5, SIZE[0], 6))
-    return next(
-        at for at in points if (index := bench.pick(at)) is not None and tensor.span.start <= index < tensor.span.stop
-    )
+    """A point over a cube of a tensor."""
+    span = next(t for t in bench.subject.tensors if t.name == name).span
+    return next(at for at, index in cubes(bench) if span.start <= index < span.stop)
 
 
 def test_the_histogram_is_of_what_the_pointer_is_over(net, arrays):
-    with offscreen():
-        view = Mirror(stored_subject([net]), SIZE)
-        bench, pictures = view.bench, []
-        for at, said, not_said in (
-            (None, {"all numbers", f"{sum(a.size for a in arrays.values()):,} numbers", *arrays}, {"288 numbers"}),
-            ("fc1.weight", {"288 numbers"}, {"all numbers"}),
-            (None, {"all numbers"}, {"288 numbers"}),
-        ):
-            bench.hover(at and over(bench, at))
-            view.tick(0.1)
-            pictures.append(offscreen().render(bench.draw, SIZE)[:, int(0.75 * SIZE[0]) :].astype(int))
-            assert said <= set(words(bench))
-            assert not not_said & set(words(bench))
-        assert np.abs(pictures[0] - pictures[1]).sum() > 10_000
-        bench.click(over(bench, "fc1.weight"))  # a number that is looked into has no course
-        column = bench.touch.inspector.sketch((0, 0, 304, 500), DARK, view.frame())
-        assert any(text.text.startswith("fc1.weight[") for text in column.texts)
-        assert not any("since step" in text.text for text in column.texts)
-
-
-def test_numbers_that_stay_look_as_those_that_may_change(net):
     """What is known of numbers that nobody can change is kept from frame to frame; nobody sees that."""
-    stays = stored_subject([net])
+    subject = stored_subject([net])
     changes = Subject(Watched(stored_numbers(net)), panels=(Histogram(),))
-    pictures = []
+    everything = {"all numbers", f"{sum(a.size for a in arrays.values()):,} numbers", *arrays}
     with offscreen():
-        for subject in (stays, changes):
-            view = Mirror(subject, SIZE, bench=bench_of(subject, SIZE))
-            view.tick(0.1)
-            pictures.append([offscreen().render(view.bench.draw, SIZE)])
-            view.bench.hover(over(view.bench, "fc1.weight"))
+        views = [shown(subject), shown(changes, bench=made_bench(changes, SIZE))]
+        bench, found = views[0].bench, []
+        for name, here, away in ((None, everything, "288 numbers"), ("fc1.weight", {"288 numbers"}, "all numbers")):
+            for view in views:
+                view.bench.hover(name and over(view.bench, name))
+                found.append(picture(view))
+            assert here <= set(said(bench))
+            assert away not in said(bench)
+        for view in views:
             view.bench.set_look(theme="light", cmap="viridis")
             view.bench.refit_range()
-            view.tick(0.1)
-            pictures[-1].append(offscreen().render(view.bench.draw, SIZE))
-    assert all(np.array_equal(a, b) for a, b in zip(*pictures, strict=True))
-    assert not np.array_equal(*pictures[0])
+            found.append(picture(view))
+        assert all(np.array_equal(*found[k : k + 2]) for k in (0, 2, 4))
+        assert np.abs(found[0] - found[2])[:, int(0.75 * SIZE[0]) :].sum() > 10_000
+        bench.click(over(bench, "fc1.weight"))  # a number that is looked into has no course
+        column = [text.text for text in bench.touch.inspector.sketch((0, 0, 304, 500), DARK, views[0].frame()).texts]
+        assert any(text.startswith("fc1.weight[") for text in column)
+        assert not any("since step" in text for text in column)
 
 
-def test_two_files_and_their_difference(net, weights, arrays, tmp_path):
+def test_two_files_and_their_difference(net, weights, arrays):
     other = {**arrays, "fc1.bias": arrays["fc1.bias"] + np.float32(0.25), "fc2.bias": np.zeros(4), "new": np.ones(1)}
     save_tensors(weights, other)
     subject = stored_subject([net, weights])
-    pair = subject.source
     assert [tensor.name for tensor in subject.tensors] == ["conv.weight", "fc1.weight", "fc1.bias", "fc2.weight"]
-    assert set(pair.left_out) == {"fc2.bias is 3 in net, 4 in other", "new is in other only"}
-    frame = pair.frame()
+    assert set(subject.source.left_out) == {"fc2.bias is 3 in net, 4 in other", "new is in other only"}
+    frame = subject.source.frame()
     for tensor in subject.tensors:
         wanted = other[tensor.name].astype(float) - arrays[tensor.name]
         assert np.allclose(tensor.of(frame.values), wanted, atol=1e-7)
     with offscreen():
-        view = Mirror(subject, SIZE, bench=bench_of(subject, SIZE))
-        view.tick(0.1)
-        offscreen().render(view.bench.draw, SIZE)
-        said = words(view.bench)
-        assert {"359 numbers in 5 tensors", "361 numbers in 6 tensors"} <= set(said)
-        assert not any("step" in word for word in said)
-        assert any(word.startswith("largest +0.25") for word in said)
+        view = shown(subject, bench=made_bench(subject, SIZE))
+        picture(view)
+    assert {"359 numbers in 5 tensors", "361 numbers in 6 tensors"} <= set(said(view.bench))
+    assert not any("step" in word for word in said(view.bench))
+    assert any(word.startswith("largest +0.25") for word in said(view.bench))
 
 
 def test_files_that_share_nothing_or_their_name(net, weights, tmp_path):
@@ -243,29 +219,22 @@ def test_files_that_share_nothing_or_their_name(net, weights, tmp_path):
 NAMES = ["", "a\nb", "\x1b[31mred", "x" * 5000, "a b", "y" * 90 + "1", "y" * 90 + "2"]
 
 
-def test_every_name_fits_on_a_line(tmp_path, arrays):
+def test_every_name_fits_on_a_line(tmp_path):
     save_file({name: np.full((2, 3), k, np.float32) for k, name in enumerate(NAMES)}, tmp_path / "odd.safetensors")
-    tensors = stored_subject([tmp_path / "odd.safetensors"]).tensors
-    names = [tensor.name for tensor in tensors]
+    names = [tensor.name for tensor in stored_subject([tmp_path / "odd.safetensors"]).tensors]
     assert len({*names}) == len(NAMES)
     assert all(name.isprintable() and 0 < len(name) < 100 for name in names)
     assert {"(no name)", "a b", "a b (2)"} < {*names}
-    assert sum(tensor.size for tensor in tensors) == 6 * len(NAMES)
 
 
 def test_the_largest_numbers_have_the_colours_of_their_signs(tmp_path):
     """1 by twice the largest number is no normal number, which a shader takes for 0."""
     save_file({"w": np.array([[3.4e38, -3.4e38], [0.0, 1.0]], np.float32)}, tmp_path / "large.safetensors")
     with offscreen():
-        view = Mirror(stored_subject([tmp_path / "large.safetensors"]), SIZE)
-        bench = view.bench
-        view.tick(0.1)
-        image = offscreen().render(bench.draw, SIZE).astype(int)
-        colours = {k: [] for k in range(4)}
-        for x, y in ((x, y) for y in range(20, SIZE[1], 6) for x in range(5, SIZE[0], 6)):
-            if (index := bench.pick((x, y))) is not None:
-                colours[index].append(image[y, x])
-    warmth = {k: np.median([r - b for r, _, b in seen]) for k, seen in colours.items()}
-    assert warmth[0] < -40 < 40 < warmth[1]  # blue and orange
-    assert abs(warmth[2]) < 30
-    assert abs(warmth[3]) < 30
+        view = shown(stored_subject([tmp_path / "large.safetensors"]))
+        image, warmth = picture(view), {k: [] for k in range(4)}
+        for (x, y), index in cubes(view.bench):
+            warmth[index].append(image[y, x, 0] - image[y, x, 2])
+    found = [np.median(seen) for seen in warmth.values()]
+    assert found[0] < -40 < 40 < found[1]  # blue and orange
+    assert np.abs(found[2:]).max() < 30

@@ -27,19 +27,6 @@ class Stop:
     after: list[Stop] = field(default_factory=list)  # neighbours in the column before and after it, each once
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Columns:
-    """The places of a graph."""
-
-    stops: list[list[Stop]]  # of each column, from top to bottom
-    of: dict[Item, Stop]
-    lanes: dict[Item, list[Stop]]  # the lanes that begin at an item, from left to right
-
-    def way(self, source: Item, target: Item) -> list[Stop]:
-        """The lanes of the edge between two items."""
-        return self.lanes[source][: self.of[target].column - self.of[source].column - 1]
-
-
 def columns_of(items: Sequence[Item]) -> dict[Item, int]:
     """The column of each item (operands before results)."""
     found: dict[Item, int] = {}
@@ -54,33 +41,28 @@ def columns_of(items: Sequence[Item]) -> dict[Item, int]:
     return found
 
 
-def placed(items: Sequence[Item]) -> Columns:
-    """Columns with their stops in order: that of the operands first, then by the medians of the neighbours."""
+def placed(items: Sequence[Item]) -> tuple[list[list[Stop]], dict[Item, list[Stop]]]:
+    """The stops of each column, from top to bottom, and the stop of each item with the lanes that begin there.
+
+    Their order is that of the operands first, then by the medians of the neighbours.
+    """
     column = columns_of(items)
-    of = {item: Stop(item, column[item]) for item in items}
-    lanes: dict[Item, list[Stop]] = {}
-    stops: list[list[Stop]] = [[] for _ in range(max(column.values(), default=-1) + 1)]
     last = dict(column)
     for item in items:
         for operand in item.operands:
             last[operand] = max(last[operand], column[item] - 1)
-    for item in items:
-        lanes[item] = [Stop(item, k, lane=True) for k in range(column[item] + 1, last[item] + 1)]
-        for left, right in zip([of[item], *lanes[item]], lanes[item], strict=False):
-            _join(left, right)
-    for item in items:
-        for operand in dict.fromkeys(item.operands):
-            way = [of[operand], *lanes[operand]]
-            _join(way[column[item] - column[operand] - 1], of[item])
-    for stop in (stop for item in items for stop in (of[item], *lanes[item])):
+    ways = {item: [Stop(item, k, lane=k > column[item]) for k in range(column[item], last[item] + 1)] for item in items}
+    joined = [pair for way in ways.values() for pair in pairwise(way)]
+    joined += [(ways[operand][column[item] - column[operand] - 1], ways[item][0])
+               for item in items for operand in dict.fromkeys(item.operands)]  # fmt: skip
+    for left, right in joined:
+        left.after.append(right)
+        right.before.append(left)
+    stops: list[list[Stop]] = [[] for _ in range(max(column.values(), default=-1) + 1)]
+    for stop in (stop for way in ways.values() for stop in way):
         stops[stop.column].append(stop)
     _order(stops, _by_operands(items))
-    return Columns(stops, of, lanes)
-
-
-def _join(left: Stop, right: Stop) -> None:
-    left.after.append(right)
-    right.before.append(left)
+    return stops, ways
 
 
 def _by_operands(items: Sequence[Item]) -> dict[Item, float]:
@@ -135,16 +117,17 @@ def _by_medians(column: list[Stop], beside: list[Stop], *, right: bool) -> None:
 
     def key(stop: Stop) -> float:
         near = stop.after if right else stop.before
-        return median(sorted(place[other] for other in near)) if near else own[stop]
+        return median([place[other] for other in near], own[stop])
 
-    keys = {stop: key(stop) for stop in column}
-    column.sort(key=lambda stop: keys[stop])
+    column.sort(key={stop: key(stop) for stop in column}.__getitem__)
 
 
-def median(values: Sequence[float]) -> float:
-    """Of sorted numbers, at least one: the middle one, or the mean of the two."""
-    half = len(values) // 2
-    return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
+def median(values: Sequence[float], otherwise: float) -> float:
+    """The middle one, or the mean of the two; `otherwise` where there is none."""
+    ordered, half = sorted(values), len(values) // 2
+    if not ordered:
+        return otherwise
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 # ---- Where every node stands: near its neighbours, and never in another one.
@@ -206,7 +189,7 @@ def laid_out(items: Sequence[Item], digits: int | None = None) -> Layout:
     plan = _Plan(items, digits)
     edges = tuple(edge for item in items for edge in plan.edges_into(item))
     width = max((x + w for x, w in zip(plan.lefts, plan.widths, strict=True)), default=0.0)
-    height = max((plan.found[stop] + plan.extent(stop)[1] for stop in plan.found), default=0.0)
+    height = max((up + plan.extent(stop)[1] for stop, up in plan.found.items()), default=0.0)
     return Layout(tuple(plan.boxes.values()), edges, width, height)
 
 
@@ -216,23 +199,21 @@ class _Plan:
     def __init__(self, items: Sequence[Item], digits: int | None) -> None:
         computed = any(node.grad is not None for item in items for node in item.members)
         self.cards = {item: card_of(item, computed=computed, digits=digits) for item in items}
-        self.columns = placed(items)
+        self.stops, self.ways = placed(items)
         self.found: dict[Stop, float] = {}
         self._find_heights()
-        self.widths = [max((max(card.width, card.name_width) for card in self._cards_of(column)), default=0.0)
-                       for column in self.columns.stops]  # fmt: skip
-        self.lefts, x = list[float](), MARGIN
-        for column, width in zip(self.columns.stops, self.widths, strict=True):
+        self.lefts, self.widths, x = list[float](), list[float](), MARGIN
+        for column in self.stops:
+            cards = [self.cards[stop.item] for stop in column if not stop.lane]
+            width = max((max(card.width, card.name_width) for card in cards), default=0.0)
             self.lefts.append(x)
+            self.widths.append(width)
             climbs = (abs(self.found[stop] - self.found[other]) for stop in column for other in stop.after)
             x += width + min(BETWEEN + STEEP * max(climbs, default=0.0), WIDEST)
         self.boxes = {item: self._box(item) for item in items}
 
-    def _cards_of(self, column: Sequence[Stop]) -> list[Card]:
-        return [self.cards[stop.item] for stop in column if not stop.lane]
-
     def _box(self, item: Item) -> Box:
-        stop, card = self.columns.of[item], self.cards[item]
+        stop, card = self.ways[item][0], self.cards[item]
         slot = self.widths[stop.column]
         width = slot if slot <= UNIFORM and card.height > LOW else card.width
         own = max(width, card.name_width)  # a long name begins where the column does
@@ -243,8 +224,8 @@ class _Plan:
 
     def edges_into(self, target: Item) -> list[Edge]:
         """Those of all operands of an item."""
-        columns, box = self.columns, self.boxes[target]
-        ways = [[columns.of[source], *columns.way(source, target)] for source in target.operands]
+        box, end = self.boxes[target], self.ways[target][0].column
+        ways = [self.ways[source][: end - self.ways[source][0].column] for source in target.operands]
         order = list(range(len(ways)))
         if target.folded or target.node.op in COMMUTE:
             order.sort(key=lambda k: self.found[ways[k][-1]])
@@ -264,7 +245,7 @@ class _Plan:
                 points.append((end, points[-1][1]))
             if following is not None:
                 points.append((self.lefts[following.column], self.found[following]))
-        left = self.lefts[self.columns.of[target.item].column]
+        left = self.lefts[self.ways[target.item][0].column]
         if target.x - HEAD > left:  # its name is wider: go on straight below it
             points.append((left, port))
         return tuple(bend(*pair) for pair in pairwise([*points, (target.x - HEAD, port)]))
@@ -279,7 +260,7 @@ class _Plan:
         return card.height / 2 + (ABOVE if card.above else 0.0), card.height / 2
 
     def _find_heights(self) -> None:
-        stops = self.columns.stops
+        stops = self.stops
         for column in stops:
             self._stand(column, [0.0] * len(column))
         for sweep in range(SWEEPS):
@@ -298,9 +279,7 @@ class _Plan:
 
     def _towards(self, column: Sequence[Stop], near: Callable[[Stop], Sequence[Stop]], stiff: float = STIFF) -> None:
         """Move a column towards the medians of the neighbours of its stops."""
-        others = [sorted(self.found[other] for other in near(stop)) for stop in column]
-        wanted = [median(row) if row else self.found[stop] for stop, row in zip(column, others, strict=True)]
-        self._stand(column, wanted, stiff)
+        self._stand(column, [median([self.found[o] for o in near(stop)], self.found[stop]) for stop in column], stiff)
 
     def _straighten(self) -> None:
         """Bring the lanes of an edge to one height, the median of theirs; items stay near where they are."""
@@ -308,8 +287,8 @@ class _Plan:
         for stop, height in self.found.items():
             if stop.lane:
                 lanes.setdefault(stop.item, []).append(height)
-        middle = {item: median(sorted(heights)) for item, heights in lanes.items()}
-        for column in self.columns.stops:
+        middle = {item: median(heights, 0.0) for item, heights in lanes.items()}
+        for column in self.stops:
             self._stand(column, [middle[s.item] if s.lane else self.found[s] for s in column], RIGID)
 
     def _stand(self, column: Sequence[Stop], wanted: Sequence[float], stiff: float = STIFF) -> None:

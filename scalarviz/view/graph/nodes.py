@@ -365,16 +365,13 @@ def named(x: Any, name: str, levels: int = 40) -> Any:
 def unchanged(module: Module) -> Iterator[None]:
     """Evaluate instead of train, and put back modes and what each part remembers of its last call."""
     parts = [part for _, part in module.named_modules()]
-    modes = [(vars(part), "training" in vars(part), vars(part).get("training", True)) for part in parts]
-    calls = [(part._books, part._books.inputs, part._books.outputs) for part in parts]
+    kept = [(vars(part), vars(part).get("training"), part._books.inputs, part._books.outputs) for part in parts]
     module.eval()
     try:
         yield
     finally:
-        for own, had, training in modes:
-            if had:
-                own["training"] = training
-            else:
-                own.pop("training", None)
-        for books, given, made in calls:
-            books.inputs, books.outputs = given, made
+        for part, (own, training, given, made) in zip(parts, kept, strict=True):
+            own["training"] = training
+            if training is None:  # that of its class
+                del own["training"]
+            part._books.inputs, part._books.outputs = given, made

@@ -15,7 +15,6 @@ from ...run.scene.scene import Scene
 from ...sweep.result import Result
 from ..ink.painter import Painter
 from ..ink.places import arrange
-from ..ink.sketch import Box
 from ..ink.theme import Theme
 from ..out.offscreen import offscreen
 from ..page.pictures import WINDOW
@@ -25,7 +24,7 @@ from ..shown.subject import Subject, subject_of
 from ..workbench import Workbench
 from .door import Building
 from .runs import Standing, let_go
-from .tiles import ASPECT, fitting
+from .tiles import ASPECT, Face, fitting
 
 # ---- Small pictures of a run as it stands: its cubes, and the panel of its scene that shows most.
 
@@ -116,12 +115,11 @@ class Faces:
     ) -> None:  # fmt: skip
         self._standing, self._start, self._theme = standing, start, theme
         self._thumbs = Thumbs(theme)
-        self._kept: OrderedDict[Key, Pixels | None] = OrderedDict()
+        self._kept: OrderedDict[Key, Face | None] = OrderedDict()
         self._building: tuple[Result, Building[Standing]] | None = None
         self._aspects = {CUBES: PLATES[0] / PLATES[1]}
         self.shows = PANEL
         self.said: dict[int, str] = {}
-        self._fitted: dict[Key, tuple[Pixels, Pixels]] = {}
 
     @property
     def aspect(self) -> float:
@@ -138,22 +136,9 @@ class Faces:
         self.shows = CUBES if self.shows == PANEL else PANEL
         return "the cubes of each run" if self.shows == CUBES else "the panel of each run's scene"
 
-    def of(self, result: Result) -> Pixels | None:
+    def of(self, result: Result) -> Face | None:
         """The picture of a run; None where there is none, or none yet."""
         return self._kept.get(self._key(result))
-
-    def fitted(self, result: Result, box: Box, scale: float) -> Pixels | None:
-        """The picture of a run in the device pixels of a box: the same array again as long as nothing changes."""
-        picture, key = self.of(result), self._key(result)
-        if picture is None:
-            return None
-        size = max(1, round(box[3] * scale)), max(1, round(box[2] * scale))
-        known = self._fitted.get(key)
-        if known is None or known[0] is not picture or known[1].shape[:2] != size:
-            while len(self._fitted) >= KEPT:
-                self._fitted.pop(next(iter(self._fitted)))
-            self._fitted[key] = known = picture, fitting(picture, box, scale)
-        return known[1]
 
     def tried(self, result: Result) -> bool:
         """Whether nothing more is to be done for the picture of a run."""
@@ -175,7 +160,7 @@ class Faces:
             self._kept.popitem(last=False)
         return True
 
-    def _picture(self, result: Result, building: Building[Standing]) -> Pixels | None:
+    def _picture(self, result: Result, building: Building[Standing]) -> Face | None:
         if building.made is None:
             error = building.error
             kind = "" if isinstance(error, ScalarvizError) else f"{type(error).__name__}: "
@@ -193,17 +178,8 @@ class Faces:
         finally:
             let_go(run)
         self._aspects.setdefault(self.shows, picture.shape[1] / picture.shape[0])
-        return _small(picture)
+        high, wide = picture.shape[:2]
+        return Face(picture if wide <= SIDE else fitting(picture, (SIDE, round(high * SIDE / wide))))
 
     def _key(self, result: Result) -> Key:
         return self._theme.name, self.shows, result.number
-
-
-def _small(picture: Pixels) -> Pixels:
-    """Not wider than is kept."""
-    from PIL import Image
-
-    high, wide = picture.shape[:2]
-    if wide <= SIDE:
-        return picture
-    return np.asarray(Image.fromarray(picture).resize((SIDE, round(high * SIDE / wide)), Image.Resampling.BOX))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -26,19 +24,15 @@ from ...sweep.results import Results
 from ..ink.axes import evenly
 from ..ink.svg import svg_of
 from ..ink.theme import Theme, get_theme
-from ..page.pictures import can_draw, chosen, panel_pictures
+from ..page.pack import text_of
+from ..page.pictures import can_draw, chosen, encoded, panel_pictures
 from ..page.recorded import html_of
 from ..page.recording import Recorded, Recording
 from ..page.scripts import colours_of
 from .run_faces import Thumbs
 from .run_plots import figures, sentence
 from .runs import (
-    DIVERGED,
-    ENDED,
     ENDINGS,
-    FAILED,
-    LEARNT,
-    STUCK,
     Runs,
     ending_of,
     let_go,
@@ -57,48 +51,35 @@ PICTURED = 40
 """Runs of an ending that are shown, evenly chosen by their loss."""
 WIDE, QUALITY = 230, 82
 """Pixels of a picture's width, and its quality as WebP."""
-HEADS = {
-    LEARNT: "Runs that learnt",
-    STUCK: "Runs that are stuck",
-    ENDED: "All runs",
-    DIVERGED: "Runs that diverged",
-    FAILED: "Runs that failed",
-}
 
 
 def galleries(runs: Runs, theme: Theme, say: Callable[[str], object]) -> Iterator[str]:
     """A section for each ending: pictures of its runs from the lowest loss on, or their words where they have none."""
     ordered, names, thumbs = by_loss(runs.results), swept(runs.results), Thumbs(theme)
-    for ending in ENDINGS:
+    for ending, head in ENDINGS.items():
         some = [result for result in ordered if ending_of(result) == ending]
         if not some:
             continue
         shown = [some[k] for k in evenly(len(some), PICTURED)]
         said = f"{len(some):,}" if len(shown) == len(some) else f"{len(shown):,} of {len(some):,}, evenly chosen"
-        say(f"report: {HEADS[ending].lower()}: {said}")
+        say(f"report: {head.lower()}: {said}")
         figures = "\n".join(_figure(runs, result, names, thumbs) for result in shown)
-        yield f'<section class="gallery"><h2>{HEADS[ending]} ({said})</h2><div>{figures}</div></section>'
+        yield f'<section class="gallery"><h2>{head} ({said})</h2><div>{figures}</div></section>'
 
 
 def _figure(runs: Runs, result: Result, names: Sequence[str], thumbs: Thumbs) -> str:
     words = f"run {result.number:,}"
     said = number_text(result.loss) if result.state == "done" else f"{result.state}: {result.error}"
+    pictures = ""
     try:
-        pictures = "".join(_image(picture, words) for picture in _pictures(runs, result, thumbs))
+        if result.state == "done":
+            run = runs.standing(result)
+            pictures = "".join(_image(one, words) for one in (thumbs.panel(run), thumbs.plates(run)) if one is not None)
+            let_go(run)
     except ScalarvizError as error:
-        pictures, said = "", f"{said}; no picture: {error}"
+        said += f"; no picture: {error}"
     about = ", ".join(filter(None, (options_text(result.options, names), f"seed {result.seed:,}")))
     return f"<figure>{pictures}<figcaption><b>{escape(said)}</b> <span>{escape(about)}</span></figcaption></figure>"
-
-
-def _pictures(runs: Runs, result: Result, thumbs: Thumbs) -> list[NDArray[np.uint8]]:
-    """The panel and the cubes of a run that is done."""
-    if result.state != "done":
-        return []
-    run = runs.standing(result)
-    found = [thumbs.panel(run), thumbs.plates(run)]
-    let_go(run)
-    return [picture for picture in found if picture is not None]
 
 
 def _image(picture: NDArray[np.uint8], words: str) -> str:
@@ -106,9 +87,7 @@ def _image(picture: NDArray[np.uint8], words: str) -> str:
 
     small = Image.fromarray(picture)
     small.thumbnail((WIDE, 2 * WIDE), Image.Resampling.LANCZOS)
-    file = io.BytesIO()
-    small.save(file, "WEBP", quality=QUALITY, method=4)
-    data = base64.b64encode(file.getvalue()).decode("ascii")
+    data = text_of(encoded(np.asarray(small), "WEBP", quality=QUALITY, method=4))
     size = f'width="{small.width}" height="{small.height}"'
     return f'<img alt="{escape(words)}" {size} loading="lazy" src="data:image/webp;base64,{data}">'
 

@@ -21,13 +21,12 @@ from ..ink.overlay import wrapped
 from ..ink.places import BIG, LABEL, TITLE, check_size
 from ..ink.sketch import Sketch, Spot
 from ..ink.text import measure
-from ..ink.theme import Theme, presenting
-from ..out.desktop import Window
+from ..ink.theme import Theme
 from ..out.offscreen import offscreen
 from ..out.unseen import Unseen
 from ..panels.drawer import cut
-from ..watch.actions import RUNS
-from ..watch.host import Point
+from ..watch.actions import RUNS, normalised
+from ..watch.host import Host, Point
 from ..watch.live import LiveView
 from .door import Opened, Way
 from .run_faces import Faces
@@ -42,6 +41,7 @@ HEAD, WORDS = 42.0, 70.0
 MOST = 24
 """Pictures side by side, at most."""
 PLOTS_KEY = next(action.keys[0] for action in RUNS if action.name == "plots")
+KEYS_OF_RUNS = {key for action in RUNS if action.name not in ("plots", "escape") for key in action.keys}
 KINDS = ("all runs", "runs that learnt", "runs that did not")
 PAUSE, SHARE = 2.0, 0.05
 """Seconds between two looks at the file, and the part of the time that they may take."""
@@ -59,19 +59,19 @@ class RunWall(Tiled):
         self._since, self._until_look = 0.0, PAUSE
         self._sheet: Sketch | None = None
         super().__init__(rooms, size, RUNS, {
-            name: self._of_runs(does) for name, does in {
-                "left": lambda: self.go(-1, 0), "right": lambda: self.go(1, 0), "up": lambda: self.go(0, -1),
-                "down": lambda: self.go(0, 1), "page_up": lambda: self.go(0, -self.grid.rows),
-                "page_down": lambda: self.go(0, self.grid.rows), "first": lambda: self._choose_at(0),
-                "last": lambda: self._choose_at(-1), "enter": self.enter, "faces": self.turn_faces,
-                "kinds": self.turn_kinds, "larger": lambda: self._resize(1), "smaller": lambda: self._resize(-1),
-            }.items()
-        } | {"plots": self.turn_plots})  # fmt: skip
+            "page_up": lambda: self.go(0, -self.grid.rows), "page_down": lambda: self.go(0, self.grid.rows),
+            "first": lambda: self.choose_at(0), "last": lambda: self.choose_at(-1), "plots": self.turn_plots,
+            "faces": self.turn_faces, "kinds": self.turn_kinds, "larger": lambda: self._resize(1),
+            "smaller": lambda: self._resize(-1),
+        })  # fmt: skip
         self._sort()
 
-    def _of_runs(self, does: Callable[[], object]) -> Callable[[], object]:
-        """What a key does with the runs; beside their plots it says where they are."""
-        return lambda: self.say(f"{PLOTS_KEY} shows the runs again") if self.rooms.plots else does()
+    def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
+        """A key was pressed; beside the plots one of the runs says where they are."""
+        if self.rooms.plots and normalised(name, text, ctrl=ctrl) in KEYS_OF_RUNS:
+            self.say(f"{PLOTS_KEY} shows the runs again")
+            return True
+        return super().key(name, text, shift=shift, ctrl=ctrl)
 
     # ---- what is shown
 
@@ -80,17 +80,10 @@ class RunWall(Tiled):
         rooms, every = self.rooms, by_loss(self.rooms.runs.results)
         both = ((True, False), (True,), (False,))[rooms.kind]
         self.results: list[Result] = [result for result in every if (ending_of(result) == LEARNT) in both]
+        self.numbers = [result.number for result in self.results]
         if self.place is None:
-            rooms.chosen = self.results[0].number if self.results else None
+            rooms.chosen = next(iter(self.numbers), None)
         self._lay_out()
-
-    def _place_of(self, number: int | None) -> int | None:
-        return next((place for place, result in enumerate(self.results) if result.number == number), None)
-
-    @property
-    def place(self) -> int | None:
-        """Where the chosen run stands."""
-        return self._place_of(self.rooms.chosen)
 
     @property
     def faces(self) -> Faces:
@@ -111,19 +104,16 @@ class RunWall(Tiled):
 
     # ---- time
 
-    def _beat(self, seconds: float) -> None:
-        assert self.host is not None
-        self.pass_time(seconds)
-        self._open_when_built()
+    def _go_on(self, host: Host, seconds: float) -> None:
+        """Look at the file now and then, and draw what is seen."""
         self._since += seconds
         if self._since >= self._until_look:
             began, self._since = time.perf_counter(), 0.0
             if self.rooms.look():
                 self._sort()
             self._until_look = max(PAUSE, (time.perf_counter() - began) / SHARE)
-        if self.host.visible and self._opening is None and not self.rooms.plots:
+        if host.visible and self._opening is None and not self.rooms.plots:
             self.draw_next()
-        self.repaint()
 
     @property
     def seen(self) -> list[Result]:
@@ -147,17 +137,9 @@ class RunWall(Tiled):
 
     def choose(self, number: int | None) -> None:
         """Choose a run, and let it be seen."""
-        if (place := self._place_of(number)) is not None:
+        if (place := self.place_of(number)) is not None:
             self.rooms.chosen, self._dirty = number, True
             self._scroll(self.grid.to(place))
-
-    def _choose_at(self, place: int) -> None:
-        if self.results:
-            self.choose(self.results[place].number)
-
-    def go(self, across: int, down: int) -> None:
-        """Choose the run beside."""
-        self._choose_at(self.grid.beside(self.place or 0, across, down))
 
     def enter(self) -> None:
         """Open the chosen run."""
@@ -236,8 +218,8 @@ class RunWall(Tiled):
         ended = f"{result.state} after step {result.steps:,}" if result.state != "done" else ""
         why = ": ".join(filter(None, (ended, self.faces.said.get(result.number) or result.error)))
         words = [cut(line, wide - 20) for line in wrapped(why, wide - 20)[: max(1, int(high // LINE) - 1)]]
-        picture = self.faces.fitted(result, grid.box(place), grid.scale)
-        x, y, wide, high = self._tile(sketch, place, result.number, f"run {result.number}", picture, words, theme.text3)
+        face, name = self.faces.of(result), f"run {result.number}"
+        x, y, wide, high = self._tile(sketch, place, result.number, name, face, words, theme.text3)
         baseline = y + high + LOOK.caption - 6
         sketch.disc(x + 4.5, baseline - 4.5, 4.5, ending_colour(ending_of(result), theme))
         said = number_text(result.loss) if result.state == "done" else result.state
@@ -253,15 +235,8 @@ class RunWall(Tiled):
 
     def give_up(self) -> bool:
         """The plots are closed, or a run that is being opened is not, after all."""
-        if self._opening is None and not self.rooms.plots:
-            return False
-        self._opening, self._notice, self.rooms.plots, self._drawn = None, "", False, []
-        return True
-
-    def toggle_theme(self) -> None:
-        """Light or dark."""
-        self.rooms.toggle_theme()
-        self._lay_out()
+        plots, self.rooms.plots, self._notice, self._drawn = self.rooms.plots, False, "", []
+        return super().give_up() or plots
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
         """A button went down: on a run, or on the bar, which it takes hold of."""
@@ -288,10 +263,6 @@ class RunWall(Tiled):
         """The wheel turned: rows up or down, as many as notches."""
         if not self.rooms.plots and notches[1]:
             self._scroll(self.rooms.row - (1 if notches[1] > 0 else -1) * max(1, round(abs(notches[1]))))
-
-    def close(self) -> None:
-        """Let go of what is being opened."""
-        self._opening = None
 
 
 # ---- `RunRooms`: the way through a window of runs: their wall, and a run that was opened from it.
@@ -398,39 +369,16 @@ def rooms_of(path: StrPath, build: Build | None = None, theme: str | Theme = "da
 
 
 def open_wall(
-    path: StrPath, *, build: Build | None = None, size: tuple[int, int] = (1280, 720), theme: str = "dark",
-    presenter: bool = False, serve: Callable[[RunRooms], int] | None = None,
-) -> int:  # fmt: skip
-    """Show the runs of a file of results in a window until that is closed.
+    path: StrPath, serve: Callable[[RunRooms], int], *, build: Build | None = None, theme: str | Theme = "dark"
+) -> int:
+    """Let `serve` open a window of the runs of a file of results, which may still grow; returns its exit code.
 
-    Parameters
-    ----------
-    path : path
-        What ``scalarviz sweep`` or ``sv.sweep`` wrote; it may still be growing.
-    build : SceneBuild or FunctionBuild, optional
-        What built its runs; see :func:`~.runs.runs_of`.
-    size : (int, int)
-        Inside of the window in logical pixels.
-    theme, presenter : str, bool
-        ``"dark"`` or ``"light"``; whether it is for a hall.
-    serve : callable, optional
-        ``serve(rooms)`` opens the window and returns an exit code; default: here, and 0.
-
-    Raises
-    ------
-    InputError, FileFormatError, MissingDependencyError
-        The file cannot be read; no Qt or no OpenGL: the message says what to install.
+    `build` is what built its runs, see :func:`~.runs.runs_of`. InputError, FileFormatError: the file cannot be read.
     """
-    rooms = rooms_of(path, build, presenting(theme, presenter))
+    rooms = rooms_of(path, build, theme)
     if not (rooms.runs.results or rooms.runs.growing):
         raise InputError(f"{path_text(path)}: none of its {rooms.runs.total:,} runs is done yet; open it again then")
-    if serve is not None:
-        return serve(rooms)
-    try:
-        Window(rooms.wall, ALL, size).run()
-    finally:
-        rooms.close()
-    return 0
+    return serve(rooms)
 
 
 def wall_picture(
@@ -439,19 +387,8 @@ def wall_picture(
 ) -> NDArray[np.uint8]:  # fmt: skip
     """The wall of the runs of a file as a picture, uint8 (height, width, 3): as many as have room, the best first.
 
-    Parameters
-    ----------
-    path, build, theme
-        As of :func:`open_wall`.
-    size : (int, int)
-        Pixels.
-    shows : {"panel", "cubes", "plots"}
-        The panel or the cubes of each run, or the plots of all of them.
-
-    Raises
-    ------
-    InputError, FileFormatError, MissingDependencyError
-        The file cannot be read, a size that no picture has, another word; nothing can draw here.
+    It shows the panel or the cubes of each run, or the plots of all of them. InputError, FileFormatError: the file
+    cannot be read, a size that no picture has, another word than these.
     """
     if shows not in ("panel", "cubes", "plots"):
         raise InputError(f"a wall shows panel, cubes or plots, got {shown(shows)}")

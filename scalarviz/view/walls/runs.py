@@ -173,8 +173,11 @@ def _writes(field: Any) -> bool:
 
 DOT = "  \N{MIDDLE DOT}  "
 LEARNT, STUCK, ENDED, DIVERGED, FAILED = "learnt", "stuck", "done", "diverged", "failed"
-ENDINGS = (LEARNT, STUCK, ENDED, DIVERGED, FAILED)
-"""How a run may have ended; `ENDED`: its scene does not say what it should reach."""
+ENDINGS = {
+    LEARNT: "Runs that learnt", STUCK: "Runs that are stuck", ENDED: "All runs", DIVERGED: "Runs that diverged",
+    FAILED: "Runs that failed",
+}  # fmt: skip
+"""How a run may have ended, and a heading; `ENDED`: its scene does not say what it should reach."""
 
 
 def ending_of(result: Result) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...errors import FileFormatError, InputError, listing, shown
 from ...io.atomic import StrPath, path_text
@@ -148,7 +148,6 @@ def as_floats(arrays: Mapping[str, Array]) -> dict[str, NDArray[np.floating]]:
 # ---- `Stored`: the numbers of a file as a source, and two of them beside each other: one moment, which stays.
 
 Float = NDArray[np.floating]
-_PAST = Past(0, 0, steps=np.zeros(1, np.int64))
 
 
 def amount(tensors: Sequence[Tensor]) -> str:
@@ -170,16 +169,12 @@ class Stored(Played):
         nothing = np.broadcast_to(flat.dtype.type(0), flat.shape)
         unset = np.broadcast_to(np.False_, flat.shape)
         self._frame = Frame(0, np.nan, np.nan, flat, nothing, nothing, unset, unset)
+        self._past = Past(0, 0, steps=np.zeros(1, np.int64))
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
         """One for each array."""
         return self._tensors
-
-    @property
-    def past(self) -> Past:
-        """There is one moment."""
-        return _PAST
 
     @property
     def recorded(self) -> bool:
@@ -195,10 +190,6 @@ class Stored(Played):
     def says(self) -> str:
         """How much it is."""
         return amount(self._tensors)
-
-    def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
-        """The numbers."""
-        return self._frame
 
     def frame_at(self, place: int) -> Frame:
         """The numbers."""

@@ -18,9 +18,9 @@ from ..ink.painter import Painter
 from ..ink.places import LABEL
 from ..ink.sketch import Box, Sketch, Spot, spot_at
 from ..screen.hud import keys
-from ..watch.actions import Action, action_of, table_of
+from ..watch.actions import Action, action_of
 from ..watch.host import TICK, Does, Host, Point, Room
-from .door import Building, Opened
+from .door import Building, Made, Opened
 
 if TYPE_CHECKING:
     from .wall import Rooms
@@ -154,15 +154,26 @@ def grid_of(
     return Grid(look, (wide, high), scale, count, columns, rows, first, picture, left, top)
 
 
-def fitting(picture: Picture, box: Box, scale: float) -> Picture:
-    """A picture in the device pixels of a box, averaged, so that drawing it loses no lines."""
+def fitting(picture: Picture, size: tuple[int, int]) -> Picture:
+    """A picture in another width and height, averaged, so that drawing it loses no lines."""
     from PIL import Image
 
-    size = max(1, round(box[2] * scale)), max(1, round(box[3] * scale))
-    if size == picture.shape[1::-1]:
-        return picture
     way = Image.Resampling.BOX if size < picture.shape[1::-1] else Image.Resampling.BILINEAR
     return np.asarray(Image.fromarray(picture).resize(size, way))
+
+
+class Face:
+    """A picture, and the same in the device pixels of the box where it stood last."""
+
+    def __init__(self, picture: Picture) -> None:
+        self.picture = self._fitted = picture
+
+    def fitted(self, box: Box, scale: float) -> Picture:
+        """The picture in the device pixels of a box."""
+        size = max(1, round(box[2] * scale)), max(1, round(box[3] * scale))
+        if self._fitted.shape[1::-1] != size:
+            self._fitted = fitting(self.picture, size)
+        return self._fitted
 
 
 class Tiled(Room):
@@ -172,13 +183,18 @@ class Tiled(Room):
     glows = False
     """Whether its ground is lighter in the middle."""
     grid: Grid
+    numbers: Sequence[int] = ()
+    """What each picture is of, in order."""
 
     def __init__(self, rooms: Rooms, size: tuple[int, int], actions: Sequence[Action], own: Mapping[str, Does]) -> None:
-        self.rooms, self._size, self._actions = rooms, size, actions
+        self.rooms, self._size = rooms, size
         self._opening: Building[Opened] | None = None
-        self._pressed: str | int | None = None
+        self._pressed: int | None = None
         self._drawn: list[Sketch] = []
-        super().__init__(actions, own)
+        super().__init__(actions, {
+            "left": lambda: self.go(-1, 0), "right": lambda: self.go(1, 0), "up": lambda: self.go(0, -1),
+            "down": lambda: self.go(0, 1), "enter": self.enter, **own,
+        })  # fmt: skip
 
     # ---- what each has of its own
 
@@ -187,8 +203,8 @@ class Tiled(Room):
         """Find the places of the pictures."""
 
     @abstractmethod
-    def _beat(self, seconds: float) -> None:
-        """Time passes."""
+    def _go_on(self, host: Host, seconds: float) -> None:
+        """Time has passed: go on with the pictures."""
 
     @abstractmethod
     def sketches(self) -> list[Sketch]:
@@ -210,22 +226,60 @@ class Tiled(Room):
         self.rooms.attach(host)
         host.every(TICK, self._beat)
 
-    def _open_when_built(self) -> None:
-        if self._opening is None or not self._opening.done:
-            return
-        (opened, error), self._opening = (self._opening.made, self._opening.error), None
-        self._dirty = True
-        if error is not None:
-            self._failed(error)
-        elif opened is not None:
-            self.rooms.show(opened)
+    def _beat(self, seconds: float) -> None:
+        assert self.host is not None
+        self.pass_time(seconds)
+        if self._opening is not None and self._opening.done:
+            building, self._opening, self._dirty = self._opening, None, True
+            if (opened := self._taken(building)) is not None:
+                self.rooms.show(opened)
+        self._go_on(self.host, seconds)
+        self.repaint()
 
-    def _failed(self, error: Exception) -> None:
-        """Say what was raised when something was built."""
-        own = isinstance(error, ScalarvizError)
-        if not own and self.host is not None:
-            self.host.tell("".join(traceback.format_exception(error)).rstrip())
-        self.say(f"{'' if own else f'{type(error).__name__}: '}{error}")
+    def _taken(self, building: Building[Made]) -> Made | None:
+        """What was built; what was raised instead is said."""
+        if (error := building.error) is not None:
+            own = isinstance(error, ScalarvizError)
+            if not own and self.host is not None:
+                self.host.tell("".join(traceback.format_exception(error)).rstrip())
+            self.say(f"{'' if own else f'{type(error).__name__}: '}{error}")
+        return building.made
+
+    # ---- choosing
+
+    def place_of(self, number: int | None) -> int | None:
+        """Where the picture of something stands."""
+        return next((place for place, one in enumerate(self.numbers) if one == number), None)
+
+    @property
+    def place(self) -> int | None:
+        """Where the chosen one stands."""
+        return self.place_of(self.rooms.chosen)
+
+    def choose_at(self, place: int) -> None:
+        """Choose what stands there."""
+        if self.numbers:
+            self.choose(self.numbers[place])
+
+    def go(self, across: int, down: int) -> None:
+        """Choose the picture beside."""
+        self.choose_at(self.grid.beside(self.place or 0, across, down))
+
+    def give_up(self) -> bool:
+        """What is being opened is not, after all."""
+        if self._opening is None:
+            return False
+        self._opening, self._notice = None, ""
+        return True
+
+    def toggle_theme(self) -> None:
+        """Light or dark."""
+        self.rooms.toggle_theme()
+        self._lay_out()
+
+    def close(self) -> None:
+        """Let go of what is being opened."""
+        self._opening = None
 
     # ---- picture
 
@@ -248,16 +302,15 @@ class Tiled(Room):
         return keys(margin, grid.size[1] - grid.look.keys, grid.size[0] - 2 * margin, self.rooms.theme, said)
 
     def _tile(
-        self, sketch: Sketch, place: int, number: int, name: str, picture: Picture | None, words: Sequence[str],
-        colour: str,
+        self, sketch: Sketch, place: int, number: int, name: str, face: Face | None, words: Sequence[str], colour: str
     ) -> Box:  # fmt: skip
         """A picture, or words in its place, in a frame that says whether it is chosen; a click on it enters."""
         theme, (x, y, wide, high) = self.rooms.theme, self.grid.box(place)
         chosen = number == self.rooms.chosen
         rim, frame = (2.5, theme.selection) if chosen else (1.0, theme.border)
         sketch.rect(x - rim, y - rim, wide + 2 * rim, high + 2 * rim, fill=frame, radius=rim)
-        if picture is not None:
-            sketch.image((x, y, wide, high), picture)
+        if face is not None:
+            sketch.image((x, y, wide, high), face.fitted((x, y, wide, high), self.grid.scale))
         else:
             sketch.rect(x, y, wide, high, fill=theme.panel)
             top, pad = y + (high - LINE * len(words)) / 2 + 13, self._pad(wide)
@@ -276,10 +329,6 @@ class Tiled(Room):
         if self._help:
             return [help_panel(size, self.table(), theme, self._help)]
         return [banner(self._notice, size, size[1], size[0], theme, alarm=False)] if self._notice else []
-
-    def table(self) -> list[tuple[str, str]]:
-        """The list of keys."""
-        return table_of(self._actions)
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
         """Paint it into the bound framebuffer."""

@@ -7,7 +7,7 @@ and trained as far as that one says, in a thread while the present one is shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -19,8 +19,8 @@ from ..ink.painter import Painter
 from ..ink.places import LABEL, PRESENTER, TITLE
 from ..ink.sketch import Sketch
 from ..ink.text import measure
-from ..watch.actions import TOUR, find, normalised, table_of
-from ..watch.host import TICK, Host, Hosted, Point, keys_of
+from ..watch.actions import TOUR, find, normalised
+from ..watch.host import NOTICE_SECONDS, TICK, Host, Point, Room
 from ..watch.live import LiveView
 from .door import Building, Door, Opened, Station
 from .tiles import is_small, scale_of
@@ -52,7 +52,7 @@ class StationView(LiveView):
         return BETWEEN.join(part for part in parts if part.split(" ")[0] not in _TAKEN)
 
 
-class Tour(Hosted):
+class Tour(Room):
     """The tour in one window; it ends in `rooms`."""
 
     def __init__(self, rooms: Rooms, stations: Sequence[tuple[Door, Station]], size: tuple[int, int]) -> None:
@@ -62,11 +62,8 @@ class Tour(Hosted):
         self._goal: int | None = 0
         self._built: dict[int, Building[Opened]] = {}
         self._time, self._acts = 0.0, 0
-        self._help, self._drawn = 0, None  # type: int, object
-        self._does = keys_of(self, TOUR, {
-            "next": lambda: self._on(1), "before": lambda: self._on(-1), "end": self._escape,
-            "toggle_theme": self._toggle_theme, "toggle_help": self._toggle_help,
-        })  # fmt: skip
+        self._drawn: object = None
+        super().__init__(TOUR, {"next": lambda: self._on(1), "before": lambda: self._on(-1), "end": self._escape})
         self._lay_out()
 
     # ---- time
@@ -166,6 +163,11 @@ class Tour(Hosted):
         self._drawn = None
 
     @property
+    def page(self) -> tuple[float, float]:
+        """Logical pixels."""
+        return self._painters[0].size
+
+    @property
     def _done(self) -> float:
         """How much of the time of its station has passed."""
         return min(self._time / self.stations[self.number][1].seconds, 1.0)
@@ -177,7 +179,7 @@ class Tour(Hosted):
 
     def line(self) -> Sketch:
         """The line above the scene: which station, what is said, how far it is, and the keys."""
-        small, theme, (wide, _) = self._small, self.rooms.theme, self._painters[0].size
+        small, theme, (wide, _) = self._small, self.rooms.theme, self.page
         margin, head, text, high = (12.0, 16, LABEL, SMALL) if small else (24.0, 20, TITLE, HEIGHT)
         station, sketch, count = self.stations[self.number][1], Sketch(), len(self.stations)
         sketch.rect(0, 0, wide, high, fill=theme.panel)
@@ -218,11 +220,11 @@ class Tour(Hosted):
         self._drawn = self._line_key()
         below.draw([self.line()])
         if self._help:
-            above.draw([help_panel(below.size, table_of(TOUR), theme, self._help)])
+            above.draw([help_panel(self.page, self.table(), theme, self._help)])
 
     def for_file(self) -> AbstractContextManager[bool]:
-        """While the block runs the picture is one for stills and films; gives whether that is another one."""
-        return nullcontext(False) if self.view is None else self.view.for_file()
+        """As the scene is."""
+        return super().for_file() if self.view is None else self.view.for_file()
 
     def resize(self, size: tuple[int, int]) -> None:
         """Lay out for another size in device pixels."""
@@ -237,25 +239,24 @@ class Tour(Hosted):
     def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
         """A key was pressed; returns whether it means something here. Looks are the scene's."""
         pressed = normalised(name, text, ctrl=ctrl)
-        does, action = self._does.get(pressed), find(pressed)
-        if does is not None:
-            does()
-        elif self.view is not None and action is not None and action.name in LOOKS:
+        action = None if pressed in self._does else find(pressed)
+        if self.view is not None and action is not None and action.name in LOOKS:
             return self.view.send(action.name)
-        elif pressed and self.view is not None:
-            self.view.say(f"{pressed} does nothing in the tour; ? shows the keys")
-        return does is not None
+        return super().key(name, text, shift=shift, ctrl=ctrl)
 
-    def _escape(self) -> None:
-        if self._help:
-            self._help = 0
-        elif self.view is None or not self.view.bench.let_go():
+    def say(self, line: str, seconds: float = NOTICE_SECONDS) -> None:
+        """The scene says it."""
+        if self.view is not None:
+            self.view.say(line, seconds)
+
+    def give_up(self) -> bool:
+        """Escape lets go of what is open in the scene, or ends the tour."""
+        if self.view is None or not self.view.bench.let_go():
             self.rooms.back()
+        return True
 
-    def _toggle_help(self) -> None:
-        self._help = 0 if self._help else 1
-
-    def _toggle_theme(self) -> None:
+    def toggle_theme(self) -> None:
+        """Light or dark."""
         self.rooms.toggle_theme()
         if self.view is not None:
             self.view.send("toggle_theme")

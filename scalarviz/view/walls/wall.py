@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,8 +30,8 @@ from ..watch.live import LiveSource, LiveView
 from ..watch.pace import pace
 from ..watch.telling import WAIT
 from ..workbench import Workbench
-from .door import Building, Door, Opened, Station, Way
-from .tiles import LINE, Look, Picture, Tiled, fitting, grid_of, is_small, scale_of
+from .door import Building, Door, Made, Opened, Station, Way
+from .tiles import LINE, Face, Look, Tiled, grid_of, is_small, scale_of
 from .tour import Tour
 
 if TYPE_CHECKING:
@@ -50,44 +50,33 @@ class Wall(Tiled):
     glows = True
 
     def __init__(self, rooms: Rooms, size: tuple[int, int]) -> None:
-        self._stills = {number: picture for number, door in enumerate(rooms.doors)
-                        if not door.missing and (picture := still_of(door)) is not None}  # fmt: skip
-        self._shown: dict[int, Picture] = {}
+        self._stills = {number: still for number, door in enumerate(rooms.doors)
+                        if not door.missing and (still := still_of(door)) is not None}  # fmt: skip
         self._building: Building[tuple[Opened, Rehearsal | None]] | None = None
         self._live: LivePicture | None = None
         self._rested, self._tried = 0.0, False
-        super().__init__(rooms, size, [a for a in ACTIONS if a.name != "tour" or rooms.has_tour], {
-            "left": lambda: self.go(-1, 0), "right": lambda: self.go(1, 0), "up": lambda: self.go(0, -1),
-            "down": lambda: self.go(0, 1), "enter": self.enter, "tour": rooms.begin_tour, "open": self._ask_file,
-        })  # fmt: skip
+        actions = [action for action in ACTIONS if action.name != "tour" or rooms.has_tour]
+        super().__init__(rooms, size, actions, {"tour": rooms.begin_tour, "open": self._ask_file})
+        self.numbers = range(len(rooms.doors))
         self._lay_out()
 
     # ---- time
 
-    def _beat(self, seconds: float) -> None:
-        assert self.host is not None
-        self.pass_time(seconds)
-        self._rested += seconds
-        self._open_when_built()
-        if self.host.visible:
-            self._train(seconds)
-        self.repaint()
-
-    def _train(self, seconds: float) -> None:
+    def _go_on(self, host: Host, seconds: float) -> None:
         """The chosen scene goes on in its picture; it is built when it has been chosen for a moment."""
+        self._rested += seconds
+        if not host.visible:
+            return
         if self._building is not None and self._building.done:
-            (built, error), self._building = (self._building.made, self._building.error), None
-            if error is not None:
-                self._failed(error)
-            elif built is not None and self._opening is None:
+            building, self._building = self._building, None
+            if (built := self._taken(building)) is not None and self._opening is None:
                 self._live = LivePicture(*built, self.rooms.theme)
         elif self._live is None and not self._tried and self._rested >= REST and self._opening is None:
             self._tried = True
             door = self.door
             if door is not None and not door.missing:
                 self._building, self._dirty = self.rooms.build(lambda: rehearsed(door.build({}))), True
-        if self._live is not None and self._live.pass_time(seconds):
-            self._show_live()
+        self._dirty |= self._live is not None and self._live.pass_time(seconds)
 
     # ---- choosing and entering
 
@@ -109,13 +98,7 @@ class Wall(Tiled):
                 self.say(said)
             self._live = None
         self._building = None  # the thread ends by itself; rooms wait for it at the end
-        self._rested, self._tried = 0.0, False
-        self._fit()
-
-    def go(self, across: int, down: int) -> None:
-        """Choose the picture beside."""
-        if self.rooms.doors:
-            self.choose(self.grid.beside(self.rooms.chosen or 0, across, down))
+        self._rested, self._tried, self._dirty = 0.0, False, True
 
     def enter(self, given: Mapping[str, object] | None = None) -> None:
         """Enter the chosen scene, with these options."""
@@ -150,19 +133,6 @@ class Wall(Tiled):
         scale = scale_of(self._size)
         self._small = is_small((self._size[0] / scale, self._size[1] / scale))
         self._placed(grid_of(self._size, len(self.rooms.doors), SMALL if self._small else USUAL))
-        self._fit()
-
-    def _fit(self) -> None:
-        """Each still in the pixels of its place."""
-        self._shown = {n: fitting(still, self.grid.box(n), self.grid.scale) for n, still in self._stills.items()}
-        self._show_live()
-        self._dirty = True
-
-    def _show_live(self) -> None:
-        number = self.rooms.chosen
-        if self._live is not None and self._live.pixels is not None and number is not None:
-            self._shown[number] = fitting(self._live.pixels, self.grid.box(number), self.grid.scale)
-            self._dirty = True
 
     def sketches(self) -> list[Sketch]:
         """Everything on the wall: the title, what happens in the chosen scene, pictures with their commands, keys."""
@@ -181,10 +151,11 @@ class Wall(Tiled):
         if measure(first, size) + widest > grid.picture[0]:
             first = ""
         for number, door in enumerate(self.rooms.doors):
-            words, picture = self._words(door), self._shown.get(number)
-            x, y, wide, high = self._tile(sketch, number, number, door.name, picture, words, theme.text2)
-            mine, baseline, name = number == self.rooms.chosen, y + high - (5 if self._small else 8), door.name
-            baseline += grid.look.caption
+            mine, name, words = number == self.rooms.chosen, door.name, self._words(door)
+            live = self._live.face if mine and self._live is not None else None
+            face = live or self._stills.get(number)
+            x, y, wide, high = self._tile(sketch, number, number, name, face, words, theme.text2)
+            baseline = y + high + grid.look.caption - (5 if self._small else 8)
             sketch.text(x, baseline, first, size, theme.text3)
             begin = x + measure(first, size)
             while len(name) > 1 and begin + measure(name, size, True) > x + wide:
@@ -222,16 +193,13 @@ class Wall(Tiled):
     # ---- keys
 
     def give_up(self) -> bool:
-        """A scene that is being opened is not, after all."""
-        if self._opening is None:
-            return False
-        self._opening, self._notice = None, ""
+        """A scene that is being opened is not, after all; it trains in its picture again."""
         self._tried, self._rested = False, 0.0
-        return True
+        return super().give_up()
 
     def toggle_theme(self) -> None:
         """Light or dark."""
-        self.rooms.toggle_theme()
+        super().toggle_theme()
         self._rest()
 
     def _ask_file(self) -> None:
@@ -241,15 +209,15 @@ class Wall(Tiled):
     def close(self) -> None:
         """Stop what trains."""
         self._rest()
-        self._opening = None
+        super().close()
 
 
-def still_of(door: Door) -> Picture | None:
+def still_of(door: Door) -> Face | None:
     """A door's picture; None where there is none that can be read, which keeps nobody from the scene."""
     if door.still is None:
         return None
     try:
-        return np.rint(255 * load_picture(door.still).rgb).astype(np.uint8)
+        return Face(np.rint(255 * load_picture(door.still).rgb).astype(np.uint8))
     except ScalarvizError:
         return None
 
@@ -278,11 +246,11 @@ def rehearsed(opened: Opened) -> tuple[Opened, Rehearsal | None]:
 
 
 class LivePicture:
-    """A scene in a small picture; it stands at its last step. `pixels`: what it shows now, None before the first."""
+    """A scene in a small picture; it stands at its last step. `face`: what it shows now, None before the first."""
 
     def __init__(self, opened: Opened, rehearsal: Rehearsal | None, theme: Theme) -> None:
         scene = opened.scene
-        self.pixels: Picture | None = None
+        self.face: Face | None = None
         self._first = self.step = scene.run.steps
         self._stops = pace(opened.steps, SECONDS, FPS, rehearsal)
         self._engine = str(scene.run.engine)
@@ -322,7 +290,7 @@ class LivePicture:
             frame = frame.with_activations(frame.forward.activations(probe, frame.values))
         with offscreen() as context:
             bench.update(frame, self._engine, 1 / FPS)
-            self.pixels, self.step = context.render(bench.draw, LAID_OUT), frame.step
+            self.face, self.step = Face(context.render(bench.draw, LAID_OUT)), frame.step
 
     def close(self) -> str:
         """Stop training; returns what is to be said of that, usually nothing."""
@@ -335,7 +303,6 @@ class LivePicture:
 
 # ---- `Rooms`: which picture the window shows: the wall, a scene that was entered from it, the tour.
 
-Made = TypeVar("Made")
 WALL, TOUR = "all scenes", "tour"
 AWAY = "close what is open; then: back to"
 BACK_SECONDS = 6.0
@@ -362,7 +329,7 @@ class Rooms:
         self.chosen: int | None = 0 if self.doors else None
         self._host: Host | None = None
         self._buildings: list[Building[object]] = []
-        self._left: dict[str, Opened] = {}
+        self._left: Opened | None = None
         self._end = self._whole = 0  # the step to which that one goes, and how many it does in all
 
     # ---- the pictures
@@ -378,9 +345,9 @@ class Rooms:
     def show(self, opened: Opened) -> None:
         """Enter a scene: its window, with Escape leading back to the wall."""
         assert self._host is not None
-        if opened.scene.name not in self._left or self._left[opened.scene.name].scene is not opened.scene:
+        if self._left is None or self._left.scene is not opened.scene:
             self._end, self._whole = opened.scene.run.steps + opened.steps, opened.steps
-        self._left = {opened.scene.name: opened}
+        self._left = opened
         self._host.enter(lambda size: self._scene(opened, size), self._called(opened))
 
     def _called(self, opened: Opened) -> str:
@@ -430,9 +397,9 @@ class Rooms:
 
     def opened(self, door: Door, given: Mapping[str, object]) -> Opened:
         """The scene of a door; the one that was left last goes on where it was left."""
-        left = self._left.get(door.name)
-        if given or left is None or left.scene.run._store.gate is not None:  # a thread is still in a long call
-            return door.build(given)
+        left = self._left
+        if given or left is None or left.scene.name != door.name or left.scene.run._store.gate is not None:
+            return door.build(given)  # with a gate a thread is still in a long call
         to_go = self._end - left.scene.run.steps
         return replace(left, steps=to_go if to_go > 0 else self._whole)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ..ink.overlay import help_pages
-from .actions import SHARED, Action, action_of, normalised
+from .actions import SHARED, Action, action_of, normalised, table_of
 
 Point = tuple[float, float]
 Does = Callable[[], object]
@@ -178,7 +178,7 @@ class Room(Hosted, ABC):
 
     def __init__(self, actions: Sequence[Action], own: Mapping[str, Does]) -> None:
         shared = {"escape": self._escape, "toggle_help": self._toggle_help, "toggle_theme": self.toggle_theme}
-        self._does = keys_of(self, actions, {**own, **shared})
+        self._actions, self._does = actions, keys_of(self, actions, {**own, **shared})
         self._notice, self._until = "", 0.0
         self._help = 0
         self._dirty = True
@@ -194,9 +194,9 @@ class Room(Hosted, ABC):
     def toggle_theme(self) -> None:
         """Light or dark."""
 
-    @abstractmethod
     def table(self) -> list[tuple[str, str]]:
         """The list of keys."""
+        return table_of(self._actions)
 
     def give_up(self) -> bool:
         """Escape: let go of what was begun; returns whether there was something."""
