@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.benches import again, bench_of, box_of, rgb, said, texts, words
+from kit.benches import again, bench_of, rgb, said, texts, words
 from kit.refusals import refusals
 from kit.windows import live_hand, make_colour_run, make_colour_scene
 from scalarviz import nn, optim
@@ -260,11 +260,6 @@ def test_statistics_stand_in_their_layer_with_their_names_and_what_counts_is_not
     labels = FlowLabels(layout, shapes, {}, layout.camera.project, (0, 0, *SIZE), untrained=untrained)
     said = {label.name: label.shape for label in labels.plates}
     assert (said["1.running_var"], said["1.weight"]) == ("6 · not trained", "6")
-    for item in labels.names(DARK).texts:  # over, under or beside its own plate
-        hull = layout.camera.project(layout.plate(item.text).corners)
-        (start, _, end, _), low, high = box_of(item), hull.min(axis=0), hull.max(axis=0)
-        over = start < high[0] + 10 and end > low[0] - 10
-        assert over or low[1] - 19 < item.y < high[1] + 14, (item, low, high)
 
 
 @pytest.mark.parametrize("quantity", ["weight", "update"])
@@ -313,9 +308,6 @@ def test_inside_a_step_they_get_no_gradient_and_follow_at_its_end():
     assert last == [*steps[-13:]]
     assert [step.weights.tolist() for step in last] == [[count + k] for k in range(13)]
     assert last[-1].numbers.startswith("3 becomes 4")
-    phases = {span.name: span.words for span in opened.phases()}
-    assert phases["zero"] == f"{count} gradients cleared"
-    assert phases["update"] == f"{count} weights, 13 statistics"
     run.step()
     np.testing.assert_allclose(opened.new_values, run.values, rtol=0, atol=1e-14)
     large = normed(0, wide=40).open().micro_steps()  # of a larger net they follow tensor by tensor
