@@ -1,92 +1,193 @@
+"""Cameras and views: where points lie on the screen, what is kept, parallel lines, a scene that turns."""
+
+from __future__ import annotations
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from kit.plates import chain, whole
+from kit.refusals import refusals
+from kit.windows import live_hand
 from scalarviz.errors import InputError
-from scalarviz.view.space.camera import basis, fit
+from scalarviz.view.space.camera import Pose, basis, between, camera_of, fit, in_perspective, parallel, pose_of
+from scalarviz.view.space.viewpoint import GLIDE, TURN, Viewpoint
 
 BOX = np.array([[x, y, z] for x in (0, 4) for y in (0, 3) for z in (0, 1)], float)
 SIZE, RECT = (1280, 720), (92.0, 84.0, 700.0, 556.0)
-VIEWS = [(-10, 48, 17.0), (-42, 13, None), (30, 80, 9.0), (0, 0, None)]
 
 
-@pytest.mark.parametrize(("azimuth", "elevation", "distance"), VIEWS)
-def test_the_points_fill_the_rectangle(azimuth, elevation, distance):
-    pixels = fit(BOX, SIZE, RECT, azimuth=azimuth, elevation=elevation, distance=distance).project(BOX)
-    low, high = pixels.min(0), pixels.max(0)
-    room = np.array([RECT[2] - RECT[0], RECT[3] - RECT[1]])
+@pytest.mark.parametrize(
+    ("azimuth", "elevation", "distance"), [(-10, 48, 17.0), (-42, 13, None), (30, 80, 9.0), (0, 0, None)]
+)
+def test_points_fill_the_rectangle_on_their_own_rays_with_most_of_the_depth(azimuth, elevation, distance):
+    camera = fit(BOX, SIZE, RECT, azimuth=azimuth, elevation=elevation, distance=distance)
+    low, high = camera.project(BOX).min(0), camera.project(BOX).max(0)
     assert (low >= np.array(RECT[:2]) - 1e-6).all()
     assert (high <= np.array(RECT[2:]) + 1e-6).all()
-    assert np.isclose((high - low) / room, 1.0).any(), "one direction is filled"
+    assert np.isclose((high - low) / (RECT[2] - RECT[0], RECT[3] - RECT[1]), 1.0).any(), "one direction is filled"
     np.testing.assert_allclose((low + high) / 2, [396, 320])
+    closer = BOX + 0.01 * camera.towards_eye(BOX)  # along its line of sight a point stays on its pixel
+    np.testing.assert_allclose(camera.project(closer), camera.project(BOX), atol=1e-8)
+    across = camera.project(BOX + 0.01 * basis(azimuth, elevation)[0]) - camera.project(BOX)
+    wanted = np.stack([0.01 * camera.pixels_per_unit(BOX), np.zeros(8)], axis=1)
+    np.testing.assert_allclose(across, wanted, atol=1e-8)
+    clips = [np.concatenate([p, np.ones((8, 1))], axis=1) @ camera.matrix.T for p in (BOX, closer)]
+    depths = [clip[:, 2] / clip[:, 3] for clip in clips]
+    assert -1 < depths[0].min() < depths[0].max() < 1
+    assert np.ptp(depths[0]) > 1.5
+    assert (depths[1] < depths[0]).all()
 
 
-@pytest.mark.parametrize(("azimuth", "elevation", "distance"), VIEWS)
-def test_projection_agrees_with_rays(azimuth, elevation, distance):
-    """A point moved along its own line of sight stays on its pixel; one moved across it by 1 moves by the stated px."""
-    camera = fit(BOX, SIZE, RECT, azimuth=azimuth, elevation=elevation, distance=distance)
-    right, _, _ = basis(azimuth, elevation)
-    for point in BOX:
-        towards = camera.towards_eye(point)
-        closer = point + 0.05 * towards
-        np.testing.assert_allclose(camera.project(closer), camera.project(point), atol=1e-8)
-        shift = camera.project(point + 0.01 * right) - camera.project(point)
-        np.testing.assert_allclose(shift, [[0.01 * camera.pixels_per_unit(point)[0], 0]], atol=1e-8)
-
-
-@pytest.mark.parametrize(("azimuth", "elevation", "distance"), VIEWS)
-def test_depth_is_inside_the_buffer_uses_most_of_it_and_grows_away_from_the_eye(azimuth, elevation, distance):
-    camera = fit(BOX, SIZE, RECT, azimuth=azimuth, elevation=elevation, distance=distance)
-
-    def depth(points):
-        clip = np.concatenate([points, np.ones((len(points), 1))], axis=1) @ camera.matrix.T
-        return clip[:, 2] / clip[:, 3]
-
-    z = depth(BOX)
-    assert z.min() > -1
-    assert z.max() < 1
-    assert np.ptp(z) > 1.5
-    closer = BOX + 0.01 * np.array([camera.towards_eye(p) for p in BOX])
-    assert (depth(closer) < z).all()
-
-
-def test_the_axes_are_a_turntables():
+def test_the_axes_are_a_turntables_and_only_perspective_makes_far_things_small():
     camera = fit(BOX, SIZE, azimuth=0, elevation=0)
     x, y, z = camera.project(np.eye(3)) - camera.project(np.zeros((1, 3)))
-    assert x[0] > 0
-    assert abs(x[1]) < 1e-9
-    np.testing.assert_allclose(y, 0, atol=1e-9)  # +y away
-    assert z[1] < 0
-    assert abs(z[0]) < 1e-9
+    assert (x[0] > 0, z[1] < 0) == (True, True)
+    np.testing.assert_allclose([x[1], *y, z[0]], 0, atol=1e-9)  # +y away
     left = fit(BOX, SIZE, azimuth=-90, elevation=0)  # the eye has gone to -x
     assert left.towards_eye(np.zeros(3))[0] == pytest.approx(-1)
-
-
-def test_only_perspective_makes_far_things_small():
     near, far = np.array([[0, 0, 0], [1, 0, 0]], float), np.array([[0, 8, 0], [1, 8, 0]], float)
     for distance, ratio in ((None, 1.0), (20.0, 16 / 24)):
         camera = fit(np.concatenate([near, far]), SIZE, azimuth=0, elevation=0, distance=distance)
         lengths = [np.linalg.norm(np.diff(camera.project(line), axis=0)) for line in (near, far)]
         assert lengths[1] / lengths[0] == pytest.approx(ratio)
         assert camera.orthographic is (distance is None)
-
-
-def test_a_point_and_a_flat_set_have_a_camera():
     assert np.isfinite(fit([[1, 2, 3]], (100, 50), azimuth=0, elevation=0).project([[1, 2, 3]])).all()
     assert np.isfinite(fit(BOX[:1] * 0, (100, 50), azimuth=9, elevation=9, distance=5).matrix).all()
 
 
-@pytest.mark.parametrize(
-    ("points", "size", "rect", "distance"),
-    [
-        (np.zeros((0, 3)), SIZE, None, None),
-        ([[np.nan, 0, 0]], SIZE, None, None),
-        ([[np.inf, 0, 0]], SIZE, None, None),
-        (BOX, (0, 10), None, None),
-        (BOX, SIZE, (5, 5, 5, 9), None),
-        (BOX, SIZE, None, 0.5),
-        (BOX[:, :2], SIZE, None, None),
-    ],
-)
-def test_what_cannot_be_fitted_is_refused(points, size, rect, distance):
-    with pytest.raises(InputError, match="camera"):
-        fit(points, size, rect, azimuth=0, elevation=0, distance=distance)
+BAD = {
+    "no points": (np.zeros((0, 3)),), "nan": ([[np.nan, 0, 0]],), "inf": ([[np.inf, 0, 0]],), "2-D": (BOX[:, :2],),
+    "no width": (BOX, (0, 10)), "no rectangle": (BOX, SIZE, (5, 5, 5, 9)), "eye inside": (BOX, SIZE, None, 0.5),
+}  # fmt: skip
+
+
+def fitted(points, size=SIZE, rect=None, distance=None):
+    return fit(points, size, rect, azimuth=0, elevation=0, distance=distance)
+
+
+@refusals({name: (lambda bad=bad: fitted(*bad), InputError, "camera") for name, bad in BAD.items()})
+def test_what_cannot_be_fitted_is_refused(refusal):
+    refusal.check()
+
+
+@settings(max_examples=30)
+@given(st.floats(-180, 180), st.floats(-80, 80), st.floats(5, 60), st.floats(3, 30))
+def test_there_and_back_is_the_same_pose(azimuth, elevation, scale, distance):
+    pose = Pose(azimuth, elevation, np.zeros(3), np.array([100.0, 90.0]), scale, None)
+    assert parallel(in_perspective(pose, distance)).scale == pytest.approx(scale)
+    for one in (pose, in_perspective(pose, distance + 6)):
+        camera = camera_of(one, SIZE, np.random.default_rng(0).normal(size=(20, 3)))
+        np.testing.assert_allclose(pose_of(camera, np.zeros(3)).place, [100, 90], atol=1e-6)
+    half = between(in_perspective(pose, distance), pose, 0.5)
+    assert half.eye is None
+    assert half.scale == pytest.approx(scale)
+
+
+# ---- A view that is moved
+
+
+def viewpoint(*sizes):
+    return Viewpoint(whole(chain(*sizes), (480, 320)))
+
+
+def seen(view):
+    """Where corners lie on the screen."""
+    return np.concatenate([view.camera.project(plate.corners) for plate in view._layout.plates])
+
+
+def settle(view):
+    view.tick(GLIDE / 2)
+    assert view.gliding
+    view.tick(GLIDE)
+    assert not view.gliding
+
+
+@pytest.mark.parametrize("sizes", [(3, 3), (3, 16, 16, 3)])
+def test_a_view_that_was_kept_comes_back_to_the_pixel(sizes):
+    view = viewpoint(*sizes)
+    view.orbit(70, 20)
+    view.zoom(1.3, (100.0, 80.0))
+    kept = seen(view)
+    view.keep(3)
+    view.orbit(-150, 10)
+    view.toggle_parallel()
+    view.keep(4)
+    other, start, ways = seen(view), view.camera.azimuth, []
+    assert view.go(3)
+    for _ in range(3):  # the way there ends softly
+        view.tick(GLIDE / 4)
+        ways.append((view.camera.azimuth - start + 180) % 360 - 180)
+    np.testing.assert_allclose(np.array(ways) / ways[-1], np.array([37, 56, 63]) / 63, atol=1e-9)
+    view.tick(GLIDE)
+    np.testing.assert_allclose(seen(view), kept, atol=1e-6)
+    assert view.go(4)
+    settle(view)
+    np.testing.assert_allclose(seen(view), other, atol=1e-6)
+    assert not view.go(5)
+    assert not view.gliding
+    view.fit()
+    settle(view)
+    assert view.camera is view._layout.camera
+
+
+@pytest.mark.parametrize("sizes", [(3, 3), (3, 16, 16, 3)])
+def test_parallel_lines_stay_parallel_and_the_middle_stays_and_zoom_has_limits(sizes):
+    view = viewpoint(*sizes)
+    middle, was = view._layout.bounds.mean(axis=0), view.camera.orthographic
+    before = view.camera.project(middle), view.camera.pixels_per_unit(middle)
+    assert view.toggle_parallel() != was
+    assert view.camera.orthographic != was
+    np.testing.assert_allclose(view.camera.project(middle), before[0], atol=1e-6)
+    np.testing.assert_allclose(view.camera.pixels_per_unit(middle), before[1], rtol=1e-9)
+    sides = [np.diff(view.camera.project(middle + np.array([[0, 0, z], [1, 0, z]])), axis=0) for z in (-1.0, 1.0)]
+    assert np.allclose(*sides, atol=1e-9) == view.camera.orthographic
+    for _ in range(2):
+        for _ in range(60):
+            view.zoom(0.8, (240.0, 160.0))
+        assert view.camera.pixels_per_unit(middle)[0] == pytest.approx(0.2 * before[1][0], rel=0.02)
+        view.toggle_parallel()
+
+
+def test_a_scene_that_turns_goes_round_and_stops_and_another_size_keeps_views_and_projection():
+    view = viewpoint(3, 16, 16, 3)
+    start, elevation = view.camera.azimuth, view.camera.elevation
+    view.turning = True
+    for _ in range(20):
+        view.tick(0.5)
+    assert view.gliding
+    assert (view.camera.azimuth - start) % 360 == pytest.approx(TURN * 10 % 360)
+    assert view.camera.elevation == pytest.approx(elevation)
+    view.fit()
+    settle(view)
+    view.tick(1.0)
+    assert view.camera.azimuth == pytest.approx(start)
+    view.orbit(40, 10)
+    view.toggle_parallel()
+    view.keep(2)
+    here = seen(view).mean(axis=0)
+    view.relaid(whole(chain(3, 16, 16, 3), (960, 640)))
+    assert not view.camera.orthographic
+    view.orbit(90, 0)
+    view.go(2)
+    view.tick(None)
+    np.testing.assert_allclose(seen(view).mean(axis=0), 2 * here, rtol=0.05)
+
+
+@pytest.mark.gl
+def test_in_a_window_the_pointer_finds_numbers_with_parallel_lines_and_views_have_numbers_from_1_to_9():
+    with live_hand() as hand:
+        view, bench = hand.view, hand.view.bench
+        view.key("7", "7")
+        assert view.notice() == "no view 7 is kept: Ctrl+7 keeps this one"
+        for number in (0, 10, -1):
+            with pytest.raises(InputError, match="1 to 9"):
+                view.send("keep_view", number)
+        view.key("o", "o")
+        assert bench.camera.orthographic
+        view.tick(0.5)
+        for plate in (plate for plate in bench.layout.plates if plate.start >= 0):
+            centres, there = bench.scenery.values.places(plate)
+            for element in np.flatnonzero(there):
+                assert bench.pick(tuple(centres[element] * bench.scale)) == plate.start + element

@@ -1,4 +1,6 @@
-"""Where the plates of chains and of named arrays stand, and how the elements of a tensor lie on cells."""
+"""Where plates stand: chains, named arrays, convolutions, graphs, plates apart; how elements lie on cells."""
+
+from __future__ import annotations
 
 from itertools import combinations, pairwise
 from math import prod
@@ -6,35 +8,51 @@ from math import prod
 import numpy as np
 import pytest
 
+import scalarviz as sv
+from kit.benches import bench_of, box_of, rgb, said, texts
 from kit.plates import arrays, chain
+from kit.windows import live_hand
+from scalarviz import nn, optim
 from scalarviz.errors import InputError, UnknownNameError
 from scalarviz.run.core.frame import Stage, Tensor
+from scalarviz.run.questions.ranges import Range, extent
+from scalarviz.view.cubes.scale import ActivationScale, rows_of
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.notes.labels import FlowLabels
-from scalarviz.view.space.layout import layout_for, scene_rect
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.space.layout import WIDER, Apart, layer_of, layers_of, layout_for, scene_rect
+from scalarviz.view.space.plane import map_grid
 from scalarviz.view.space.plate import grid_for
 
 SIZE = (1280, 720)
-LONG = [(3, *(4,) * 6, 3), (3, *(12,) * 4, 3), (3, 8, 8, 8, 3), (3, 500, 500, 3)]
 NETS = [(1, 1), (3, 3), (5, 8), (2, 2, 1), (2, 8, 8, 1), (3, 16, 16, 3), (12, 64, 64, 64, 64, 3), (784, 30, 10),
-        (4,) * 9, *LONG]  # fmt: skip
+        (4,) * 9, (3, *(12,) * 4, 3), (3, 500, 500, 3)]  # fmt: skip
+LAYOUTS = {
+    "a layer": chain(3, 3), "a chain": chain(3, 16, 16, 3), "a stack": chain(12, 64, 64, 3),
+    "tiles": arrays((5, 3, 3, 3), (4, 2, 5)), "unequal": arrays((1,), (10,), (40, 3), (1, 6400)),
+}  # fmt: skip
 
 
-def seen(layout):
-    return layout.camera.project(np.concatenate([p.corners for p in layout.plates]))
+def seen(layout, plates=None):
+    return layout.camera.project(np.concatenate([p.corners for p in plates or layout.plates]))
 
 
-@pytest.mark.parametrize("widths", NETS)
+def weights_of(layout):
+    return [p for p in layout.plates if p.kind != "activation"]
+
+
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("size", [SIZE, (720, 1280), (160, 90), (40, 30), (2560, 1080)])
-def test_every_tensor_has_a_plate_inside_the_scene(widths, bias, size):
+@pytest.mark.parametrize("widths", NETS)
+def test_every_tensor_has_a_plate_inside_the_scene(widths, bias):
     tensors, stages = chain(*widths, bias=bias)
-    layout = layout_for(tensors, stages, size)
-    drawn = {p.name: (p.start, p.size, p.shape) for p in layout.plates if p.kind != "activation"}
-    assert drawn == {t.name: (t.start, t.size, t.shape if len(t.shape) == 2 else (t.size, 1)) for t in tensors}
-    x0, y0, x1, y1 = layout.rect
-    assert (seen(layout) >= [x0 - 1e-6, y0 - 1e-6]).all()
-    assert (seen(layout) <= [x1 + 1e-6, y1 + 10]).all()  # a stack may reach the room above the legend
+    for size in (SIZE, (720, 1280), (160, 90), (40, 30), (2560, 1080)):
+        layout = layout_for(tensors, stages, size)
+        drawn = {p.name: (p.start, p.size, p.shape) for p in weights_of(layout)}
+        assert drawn == {t.name: (t.start, t.size, t.shape if len(t.shape) == 2 else (t.size, 1)) for t in tensors}
+        x0, y0, x1, y1 = layout.rect
+        assert (seen(layout) >= [x0 - 1e-6, y0 - 1e-6]).all()
+        assert (seen(layout) <= [x1 + 1e-6, y1 + 10]).all()  # a stack may reach the room above the legend
+        if size == SIZE and widths in ((3, 3), (3, 16, 16, 3), (12, 64, 64, 64, 64, 3)) and bias:
+            assert np.prod(np.ptp(seen(layout), axis=0)) > 0.24 * prod(SIZE), "the largest thing of the picture"
 
 
 @pytest.mark.parametrize("parts", [chain(*w) for w in NETS] + [arrays((9, 9, 3, 3), (20, 40), (7,), (), (900,))])
@@ -52,34 +70,6 @@ def test_no_two_plates_share_space_and_every_main_face_looks_at_the_eye(parts):
         np.testing.assert_allclose(plate.axes @ plate.axes.T, np.eye(3) * plate.pitch**2, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("parts", "mode"),
-    [(chain(3, 3), "few"), (chain(7, 8), "few"), (chain(8, 8), "big"), (chain(3, 16, 16, 3), "mlp"),
-     (chain(12, 64, 64, 64, 64, 3), "big"), (chain(40, 40), "big"), (arrays((2, 2), (3,), ()), "few"),
-     (arrays((64, 64)), "big")],
-)  # fmt: skip
-def test_the_modes_are_the_mock_ups(parts, mode):
-    assert layout_for(*parts, SIZE).mode == mode
-
-
-MOCK_UPS = {
-    (3, 3): {("0.weight", 0, 0): (156, 211), ("0.weight", 0, 2): (411, 180), ("0.weight", 2, 2): (454, 371),
-             ("0.bias", 0): (570, 160), ("0.bias", 2): (625, 348)},
-    (3, 16, 16, 3): {("0.weight", 0, 0): (173, 222), ("0.bias", 15): (217, 493), ("2.weight", 0, 0): (326, 215),
-                     ("2.weight", 15, 15): (508, 523), ("4.weight", 0, 0): (534, 203), ("4.weight", 2, 15): (725, 285)},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("widths", MOCK_UPS)
-def test_they_stand_where_the_mock_ups_have_them_and_are_the_largest_thing(widths):
-    layout = layout_for(*chain(*widths), SIZE)
-    for (name, *cell), pixel in MOCK_UPS[widths].items():
-        got = layout.camera.project(layout.plate(name).cell_centre_top(*cell))[0]
-        np.testing.assert_allclose(got, pixel, atol=12 if widths == (3, 3) else 18)
-    for others in (widths, (12, 64, 64, 64, 64, 3)):
-        assert np.prod(np.ptp(seen(layout_for(*chain(*others), SIZE)), axis=0)) > 0.24 * SIZE[0] * SIZE[1]
-
-
 @pytest.mark.parametrize("widths", [(3, 16, 16, 3), (2, 3, 3, 1)])
 def test_each_output_axis_is_the_next_plates_input_axis_and_bias_and_row_stand_at_it(widths):
     layout = layout_for(*chain(*widths), SIZE)
@@ -87,14 +77,12 @@ def test_each_output_axis_is_the_next_plates_input_axis_and_bias_and_row_stand_a
     for k, (here, there) in enumerate(pairwise(plates)):
         np.testing.assert_array_equal(here.axes[1], there.axes[0])
         row = layout.activation(f"{2 * k + 1}")
-        for unit in range(widths[k + 1]):
-            level = there.axes[0] @ (row.cell_centre(unit) - there.cell_centre(0, unit))
-            assert abs(level) < 5
-            assert level == pytest.approx(there.axes[0] @ (row.origin - there.origin))
+        levels = [there.axes[0] @ (row.cell_centre(u) - there.cell_centre(0, u)) for u in range(widths[k + 1])]
+        np.testing.assert_allclose(levels, there.axes[0] @ (row.origin - there.origin))
+        assert abs(levels[0]) < 5
     for k, weight in enumerate(plates):
         offset = layout.plate(f"{2 * k}.bias").centres - weight.centres[:: weight.shape[1]]
-        assert offset @ weight.axes[1] == pytest.approx(0), "bias[i] is on the row of weight[i]"
-        assert offset @ weight.axes[2] == pytest.approx(0), "and in the plane of the plate"
+        np.testing.assert_allclose(offset @ weight.axes[1:].T, 0, atol=1e-12)  # on the row of weight[i], in its plane
     assert sorted(p.size for p in layout.plates if p.kind == "activation") == sorted(widths)
     assert layout.activation("0") is None, "sums are not drawn where their activation is"
 
@@ -104,36 +92,30 @@ def test_each_output_axis_is_the_next_plates_input_axis_and_bias_and_row_stand_a
 )
 def test_every_element_has_a_cell_of_its_own_which_strides_address(shape):
     """By logical index, by number and by the shader's formula, against NumPy's own order of the elements."""
-    grid, (period_row, period_col) = grid_for(shape), grid_for(shape).period
-    size, s = prod(shape), grid.strides
-    numbers = np.arange(size)
+    grid, size = grid_for(shape), prod(shape)
+    (period_row, period_col), s, numbers = grid.period, grid.strides, np.arange(size)
     if len(shape) > 2:
         kh, kw = 1 if len(shape) == 3 else shape[-2], shape[-1]
         inputs = shape[1] if len(shape) == 3 else shape[-3]
         numbers = numbers.reshape(-1, inputs, kh, kw).transpose(0, 2, 1, 3)
     numbers = numbers.reshape(grid.shape)
-    cells = {grid.cell(i, j): numbers[i, j] for i in range(grid.shape[0]) for j in range(grid.shape[1])}
+    cells = {grid.cell(i, j): numbers[i, j] for i, j in np.ndindex(grid.shape)}
     assert len(cells) == size
     assert max(grid.cells) <= max(64 * min(grid.cells), 8)
     for (row, col), number in cells.items():
         assert 0 <= row < grid.cells[0]
         assert 0 <= col < grid.cells[1]
-        assert row // period_row * s[0] + row % period_row * s[1] + col // period_col * s[2] + col % period_col * s[3] \
-            == number  # fmt: skip
-    assert list(zip(*(part.tolist() for part in grid.places(np.arange(size))), strict=True)) == sorted(
-        cells, key=lambda cell: cells[cell]
-    )
+        (a, b), (c, d) = divmod(row, period_row), divmod(col, period_col)
+        assert a * s[0] + b * s[1] + c * s[2] + d * s[3] == number
+    places = zip(*(part.tolist() for part in grid.places(np.arange(size))), strict=True)
+    assert list(places) == sorted(cells, key=lambda cell: cells[cell])
 
 
-def test_arrays_that_no_stage_accounts_for_are_still_drawn():
+def test_arrays_of_no_stage_are_drawn_and_empty_ones_are_not_and_nothing_at_all_or_no_such_plate_is_an_error():
     tensors, stages = chain(3, 4, 2)
     extra = Tensor("scale", (5, 5), sum(t.size for t in tensors))
-    layout = layout_for([*tensors, extra], stages, SIZE)
-    assert {p.name for p in layout.plates if p.kind != "activation"} == {t.name for t in tensors} | {"scale"}
-    assert {p.name for p in layout.plates if p.kind == "activation"} == {"input", *(s.name for s in stages)}
-
-
-def test_an_empty_tensor_is_left_out_and_nothing_at_all_or_no_such_plate_is_an_error():
+    names = {p.name: p.kind for p in layout_for([*tensors, extra], stages, SIZE).plates}
+    assert names.keys() == {t.name for t in tensors} | {"scale", "input", *(s.name for s in stages)}
     layout = layout_for(*arrays((0, 3), (2, 2)), SIZE)
     assert [p.name for p in layout.plates] == ["t1"]
     for nothing in ([], [Tensor("w", (0,), 0)]):
@@ -145,14 +127,11 @@ def test_an_empty_tensor_is_left_out_and_nothing_at_all_or_no_such_plate_is_an_e
         layout.plate("t1").cell_centre(3, 0)
 
 
-def test_the_scene_takes_extra_room():
+def test_the_scene_takes_extra_room_and_a_chain_lies_down_where_its_cubes_are_larger_so():
     assert scene_rect(SIZE) == (0.0, 84.0, 936.0, 556.0)
     assert scene_rect((1920, 1080)) == (0.0, 84.0, 1576.0, 916.0)
     assert scene_rect((640, 360)) == (0.0, 42.0, 468.0, 278.0)
     assert scene_rect((720, 1280))[2] == 720.0
-
-
-def test_a_chain_lies_down_where_its_cubes_are_larger_so():
     wide, upright = (layout_for(*chain(3, 16, 16, 3), size) for size in (SIZE, (720, 1280)))
     assert abs(wide.plate("0.weight").axes[2][2]) < 0.5 < upright.plate("0.weight").axes[2][2]
     assert upright.pixels_per_cube() > wide.pixels_per_cube()
@@ -160,26 +139,6 @@ def test_a_chain_lies_down_where_its_cubes_are_larger_so():
     assert small.pixels_per_cube() > 80, "large enough for a number"
     assert len(small.trays) == 4, "weights and biases; activations have none"
     np.testing.assert_array_equal(small.trays[:, :, 2], 0)
-
-
-@pytest.mark.parametrize("widths", LONG)
-def test_no_plate_of_a_chain_is_hidden_and_each_has_its_name_shape_and_range(widths):
-    tensors, stages = chain(*widths)
-    layout = layout_for(tensors, stages, SIZE)
-    spans = {p.name: layout.camera.project(p.corners) for p in layout.plates if p.kind == "weight"}
-    for (a, first), (b, second) in combinations(spans.items(), 2):
-        clear = (first.max(axis=0) <= second.min(axis=0)) | (second.max(axis=0) <= first.min(axis=0))
-        assert clear.any(), (a, b)
-    for size in (SIZE, (480, 360)) if widths == LONG[1] else (SIZE,):
-        layout = layout_for(tensors, stages, size)
-        x0, y0, x1, y1 = layout.rect
-        shapes = {name: layout.plate(name).shape for name in spans}
-        labels = FlowLabels(layout, shapes, {}, layout.camera.project, (x0, y0, x1 - x0, y1 - y0))
-        assert [label.name for label in labels.plates] == list(shapes)
-        ranged = [label.ranged for label in labels.plates]
-        assert all(ranged) == (size == SIZE), "a range gives way before a name"
-        shown = labels.ranges(dict.fromkeys(shapes, 0.5), DARK).texts
-        assert sum("\N{PLUS-MINUS SIGN}" in item.text for item in shown) == sum(ranged)
 
 
 def test_what_is_made_of_the_sample_before_any_weight_enters_the_first_plate():
@@ -190,3 +149,198 @@ def test_what_is_made_of_the_sample_before_any_weight_enters_the_first_plate():
     assert [plate.name for plate in made.plates] == [p.name if p.name != "input" else "waves" for p in plain.plates]
     for ours, theirs in zip(made.plates, plain.plates, strict=True):
         np.testing.assert_array_equal(ours.corners, theirs.corners)
+
+
+# ---- Convolutions and graphs
+
+
+def run_of(*layers, shape=(1, 8, 8), outputs=10):
+    net = nn.Sequential(*layers)
+    data = np.zeros((12, *shape)), np.arange(12) % outputs
+    return sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), data=data, engine="numpy")
+
+
+def usual(side=8):
+    return run_of(
+        nn.Conv2d(1, 6, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 12, 3, padding=1), nn.ReLU(),
+        nn.AvgPool2d(2), nn.Flatten(), nn.Linear(12 * (side // 4) ** 2, 10), shape=(1, side, side),
+    )  # fmt: skip
+
+
+def test_stages_know_the_shapes_of_pictures():
+    run = run_of(nn.Unflatten((2, 9, 7)), nn.Conv2d(2, 3, (3, 2), stride=2, padding=(1, 0)), nn.MaxPool2d(2),
+                 nn.Flatten(), nn.Linear(6, 2), shape=(126,), outputs=2)  # fmt: skip
+    shapes = [((2, 9, 7), (3, 5, 3)), ((3, 5, 3), (3, 2, 1)), ((6,), (2,))]
+    assert [(s.input_shape, s.shape) for s in run.stages] == shapes
+
+
+def test_a_convolutional_chain_is_read_from_left_to_right_and_a_map_shows_the_number_of_its_place():
+    run = usual()
+    layout = layout_for(run.tensors, run.stages, SIZE)
+    order = ["input", "0.weight", "0.bias", "1", "2", "3.weight", "3.bias", "4", "5", "7.weight"]
+    left = [layout.camera.project(layout.plate(name).corners)[:, 0].min() for name in order]
+    assert left == sorted(left)
+    assert {p.name for p in layout.plates} == {*order, "7.bias"}
+    flat = layout.camera.project(layout.outline)
+    assert (flat >= layout.rect[:2]).all()
+    assert (flat <= layout.rect[2:]).all()
+    for a, b in combinations(layout.plates, 2):  # all stand in the plane x = 0
+        apart = (a.bounds[0, 1:] >= b.bounds[1, 1:]) | (b.bounds[0, 1:] >= a.bounds[1, 1:])
+        assert apart.any(), (a.name, b.name)
+    plate, (c, y, x) = layout.activation("2"), (4, 1, 3)
+    rows, columns = plate.grid.cells
+    tiles = (columns + 1) // 5
+    assert plate.grid.places(c * 16 + y * 4 + x) == (c // tiles * 5 + y, c % tiles * 5 + x)
+    assert rows * columns > plate.size
+    large = layout_for((run := usual(28)).tensors, run.stages, SIZE)
+    assert large.activation("1") is None, "of large pictures the maps before a pool are left out"
+    assert large.activation("2").size == 6 * 14 * 14
+
+
+@pytest.mark.parametrize("shape", [(1, 28, 28), (6, 8, 8), (7, 4, 4), (12, 2, 2), (32, 5, 5)])
+def test_maps_fill_a_block_that_is_neither_a_line_nor_a_column(shape):
+    rows, columns = map_grid(shape).cells
+    assert (rows + 1) * (columns + 1) == shape[0] * (shape[1] + 1) * (shape[2] + 1)
+    assert 1 / 3 < rows / columns < 3 or shape[0] == 7
+
+
+@pytest.mark.parametrize("sheet", [False, True])
+def test_the_maps_share_a_range_and_a_sheet_has_its_own(sheet):
+    run, probe = usual(), np.linspace(0, 40, 64)
+    scale, frame = ActivationScale(run.stages, DARK, sheet=sheet), run.frame(probe)
+    scale.update(frame, None)
+    drawn = [frame.activations[name] for name in ("1", "2", "4", "5")] + ([] if sheet else [probe])
+    assert (scale.range.low, scale.range.high) == (0.0, pytest.approx(extent(np.concatenate(drawn)), rel=1e-12))
+    assert scale.own == ({"input": Range(0.0, 1.0)} if sheet else {})
+    assert set(rows_of(run.stages)) == {"input", "1", "2", "4", "5"}  # the logits are on another scale
+
+
+def test_a_network_with_weights_beside_the_chain_is_drawn_as_a_graph():
+    class Two(nn.Module):
+        def __init__(self):
+            self.conv, self.other = nn.Conv2d(1, 2, 3), nn.Linear(64, 72)
+
+        def forward(self, x):
+            both = zip(nn.Flatten()(self.conv(x)), self.other(nn.Flatten()(x)), strict=True)
+            return [a + b for a, b in both]
+
+    run = run_of(Two(), outputs=72)
+    layout = layout_for(run.tensors, run.stages, SIZE)
+    assert {p.name for p in weights_of(layout)} == {t.name for t in run.tensors}
+    sources = [("0.conv", ("input",)), ("0.other", ("input",)), ("0", ("0.conv", "0.other"))]
+    assert [(s.name, s.sources) for s in run.stages] == sources
+
+
+# ---- One number, ten and a million in one picture
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("size", [SIZE, (640, 360), (1920, 1080)])
+def test_small_arrays_beside_a_million_numbers_are_seen_named_and_picked_and_have_their_colour(size):
+    given = {"one": np.array(0.5), "ten": np.linspace(-1, 1, 10), "million": np.sin(np.arange(10**6) / 1e4)}
+    bench, start = bench_of(given, size), 0
+    picture, least = offscreen().render(bench.draw, bench.size), 12 if size[0] < 1000 else 20
+    names = {item.text: box_of(item) for item in texts(bench.sketches)}
+    assert any(text.startswith("1,000,000 in rows of 1,000") for text in names)
+    for name, array in given.items():
+        plate = bench.layout.plate(name)
+        corners = bench.project(plate.corners)
+        low, high, (left, top, right, bottom) = corners.min(axis=0), corners.max(axis=0), names[name]
+        assert np.hypot(*np.maximum(np.maximum(low - (right, bottom), (left, top) - high), 0.0)) < 90
+        assert (high - low).max() > (0.45 * bench.places.size[1] if array.size > 1000 else least)
+        for element in range(array.size) if array.size < 100 else ():
+            face = bench.project(plate.corners_of(element)[4:])
+            assert np.ptp(face[:, 1]).min() > 0.7 * least
+            x, y = (face.mean(axis=0) * bench.scale).tolist()
+            assert bench.pick((x, y)) == start + element
+            wanted = 255 * bench.colouring.cmap(2.0 * bench.colouring.range.unit(float(array.ravel()[element])) - 1.0)
+            assert np.abs(picture[int(y), int(x)].astype(float) - wanted).max() <= 4, (name, element)
+        start += array.size
+
+
+@pytest.mark.parametrize("size", [SIZE, (640, 360), (1920, 1080)])
+@pytest.mark.parametrize("make", [lambda: sv.Weight(0.7, name="w"), lambda: {"w": np.array(0.7)}, lambda: {"w": 0.7}])
+def test_a_single_number_is_one_cube_of_sensible_size_with_its_name_and_value(make, size):
+    bench = bench_of(make(), size)
+    (plate,) = bench.layout.plates
+    assert np.ptp(bench.project(plate.corners), axis=0).max() < 0.45 * bench.places.size[1]  # a cube, not a wall
+    assert np.ptp(bench.project(plate.corners_of(0)[4:]), axis=0).min() > 30
+    assert {"w", "+0.70"} <= set(said(bench))
+
+
+def test_arrays_of_like_size_have_cubes_of_one_size_and_a_long_one_is_a_square():
+    layout = layout_for(*arrays((40, 60), (30, 30), (20, 10), (64,)), SIZE)
+    assert {round(p.pitch, 9) for p in layout.plates} == {1.0}
+    assert {grid_for(shape).cells for shape in ((10**6,), (1, 10**6), (10**6, 1))} == {(1000, 1000)}
+
+
+# ---- Plates apart, and one layer alone
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_apart_the_same_plates_stand_further_from_each_other_and_one_layer_alone_fills_the_picture(name):
+    whole = layout_for(*LAYOUTS[name], SIZE)
+    wide = Apart(wide=True).of(whole)
+    middles = [np.array([p.bounds.mean(axis=0) for p in layout.plates]) for layout in (whole, wide)]
+    spans = [middle - middle[0] for middle in middles]
+    np.testing.assert_allclose(spans[1], WIDER * spans[0], atol=1e-9)
+    for before, after in zip(whole.plates, wide.plates, strict=True):
+        np.testing.assert_array_equal(before.axes, after.axes)
+        assert (before.name, before.start, before.half) == (after.name, after.start, after.half)
+    box = seen(whole)
+    slack = 0.02 * np.ptp(box, axis=0)
+    assert np.all(seen(wide) >= box.min(axis=0) - slack)
+    assert np.all(seen(wide) <= box.max(axis=0) + slack)
+    for before, after in zip(whole.flow.reshape(-1, 3), wide.flow.reshape(-1, 3), strict=True):  # lines go with them
+        gaps = [after - before - (q.origin - p.origin) for p, q in zip(whole.plates, wide.plates, strict=True)]
+        assert min(float(np.abs(gap).max()) for gap in gaps) < 1e-9
+    for layer in layers_of(whole):
+        alone = Apart(layer=layer).of(whole)
+        assert [p.name for p in alone.plates] == [p.name for p in weights_of(whole) if layer_of(p) == layer]
+        assert np.all(seen(alone) >= 0)
+        assert np.all(seen(alone) <= np.maximum(SIZE, seen(whole).max(axis=0) + 1e-6))
+        assert alone.pixels_per_cube() >= 0.9 * whole.pixels_per_cube()
+    assert Apart(layer="nothing of that name").of(whole) is whole
+
+
+def test_one_layer_has_nothing_to_be_taken_from():
+    for parts in (chain(3, 3), arrays((1, 1))):
+        assert layers_of(layout_for(*parts, SIZE)) == ()
+    one = layout_for(*arrays((1, 1)), SIZE)
+    assert Apart(wide=True).of(one) is one
+    with live_hand() as hand:
+        hand.view.key("PageDown")
+        assert hand.view.notice() == "PageDown: the cubes here stand in one piece"
+
+
+@pytest.mark.gl
+def test_in_a_window_layers_are_taken_apart_and_an_opened_step_has_all_of_them():
+    with live_hand(rgb(6, steps=0)) as hand:
+        view, bench = hand.view, hand.view.bench
+
+        def after(key):
+            view.key(key)
+            view.tick(0.2)
+            return [p.name for p in bench.layout.plates]
+
+        whole = [p.name for p in bench.layout.plates]
+        bench.select(0)
+        assert after("PageUp") == ["2.weight", "2.bias"]
+        assert bench.selected is None, "its cube is not drawn"
+        bench.select(0)  # as a breakpoint may
+        view.tick(0.2)
+        assert bench.selected == 0
+        for plate in bench.layout.plates:
+            for element in range(plate.size):
+                assert bench.pick(hand.face(plate.start + element)) == plate.start + element
+        view.send("micro_next")
+        view.tick(0.1)
+        assert {layer_of(p) for p in weights_of(bench.layout)} == {"0", "2"}
+        view.send("escape")
+        view.tick(0.1)
+        assert [p.name for p in bench.layout.plates] == ["2.weight", "2.bias"]
+        assert [after(key) for key in ("PageUp", "PageUp")] == [["0.weight", "0.bias"], whole]
+        assert after("z") == whole
+        assert bench.apart == Apart(wide=True)
+        after("z")
+        assert bench.apart == Apart()

@@ -1,80 +1,63 @@
-"""Picking against the pixels: the same layouts drawn with every cube's number as its colour, and read back."""
+"""Picking against pixels: layouts drawn with every cube's number as its colour. Outlines against what is picked."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from kit.benches import again, bench_of, rgb
 from kit.plates import arrays, chain, whole
 from scalarviz.run.questions.ranges import Range
 from scalarviz.view.cubes import slab
 from scalarviz.view.cubes.atlas import ALL_ALIKE, Sizing
-from scalarviz.view.cubes.picking import Picker, Shares
+from scalarviz.view.cubes.outline import seen_outline
+from scalarviz.view.cubes.picking import Picker
 from scalarviz.view.cubes.shader import fragment
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.space.camera import Camera, Pose, camera_of, pose_of
-from scalarviz.view.space.layout import Layout
+from scalarviz.view.space.camera import Pose, camera_of, pose_of
 
 pytestmark = pytest.mark.gl
-
 SIZE = (480, 320)
 ROWS = 1 << 22
 """Numbers of the cubes of activation rows start here."""
-
-
 LAYOUTS = {
-    "one cube": arrays((1, 1)),
-    "a layer": chain(3, 3),
-    "a chain": chain(3, 16, 16, 3),
-    "a stack": chain(12, 64, 64, 3),
-    "folded": arrays((1, 300), (100,)),
-    "tiles": arrays((5, 3, 3, 3), (4, 2, 5)),
-    "many": arrays((1000, 1000)),
+    "one cube": arrays((1, 1)), "a layer": chain(3, 3), "a chain": chain(3, 16, 16, 3), "a stack": chain(12, 64, 64, 3),
+    "folded": arrays((1, 300), (100,)), "tiles": arrays((5, 3, 3, 3), (4, 2, 5)), "many": arrays((1000, 1000)),
     "unequal": arrays((1,), (10,), (40, 3), (1, 6400)),
-}
+}  # fmt: skip
+SIZED = {"alike": ALL_ALIKE, "sized": Sizing(True), "hidden": Sizing(False, 0.3997), "both": Sizing(True, 0.5997)}
 
 
-def layout_of(name: str) -> Layout:
-    return whole(LAYOUTS[name], SIZE)
-
-
-def turned_cameras(layout: Layout, rng: np.random.Generator, count: int) -> list[Camera]:
-    """The layout's camera turned, zoomed and made perspective or parallel, from all around."""
-    points, cameras = layout.outline, []
-    span = float(np.linalg.norm(np.ptp(points, axis=0)))
-    centre = layout.bounds.mean(axis=0)
-    fitted = pose_of(layout.camera, centre)
-    for k in range(count):
+def cameras_of(layout, rng):
+    """The layout's own; turned, zoomed, perspective or parallel from all around; eyes within the box of all plates."""
+    points, centre = layout.outline, layout.bounds.mean(axis=0)
+    span, fitted = float(np.linalg.norm(np.ptp(points, axis=0))), pose_of(layout.camera, centre)
+    poses = []
+    for k in range(8):
         distance = float(rng.uniform(0.9, 3.0)) * span
-        eye = np.array([0.0, 0.0, distance]) if k % 2 else None
         size = float(layout.camera.pixels_per_unit(centre)[0]) * float(rng.uniform(0.8, 2.5))
         angles, place = rng.uniform((-180, -89), (180, 89)).tolist(), fitted.place + rng.uniform(-60, 60, 2)
-        pose = Pose(*angles, centre, place, size * (distance if k % 2 else 1.0), eye)
-        cameras.append(camera_of(pose, SIZE, points))
-    return cameras
+        eye = np.array([0.0, 0.0, distance]) if k % 2 else None
+        poses.append(Pose(*angles, centre, place, size * (distance if k % 2 else 1.0), eye))
+    for eye in rng.uniform(*layout.bounds, (4, 3)):  # each around a point one unit before the eye
+        angles = rng.uniform((-180, -60), (180, 60)).tolist()
+        poses.append(Pose(*angles, eye, np.array(SIZE) / 2, 200.0, np.array([0.0, 0.0, 1.0])))
+    return [layout.camera, *(camera_of(pose, SIZE, points) for pose in poses)]
 
 
-def inside_cameras(layout: Layout, rng: np.random.Generator, count: int) -> list[Camera]:
-    """Eyes within the box around all plates, looking anywhere."""
-    points, cameras = layout.outline, []
-    low, high = layout.bounds
-    for _ in range(count):
-        eye = rng.uniform(low, high)
-        azimuth, elevation = float(rng.uniform(-180, 180)), float(rng.uniform(-60, 60))
-        # a pose around a point one unit before the eye, which the picture shows in its middle
-        pose = Pose(azimuth, elevation, eye, np.array(SIZE) / 2, 200.0, np.array([0.0, 0.0, 1.0]))
-        cameras.append(camera_of(pose, SIZE, points))
-    return cameras
+def walks(layout, camera):
+    """Whether every cube has a pixel of its own; below that the picture holds mean colours, not cubes."""
+    return all(slab.variant_for(p, camera, 1.0).samples == 0 for p in layout.plates)
 
 
 @pytest.fixture
-def numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+def numbered(monkeypatch):
     """The shaders write the number that a cube holds instead of its colour."""
     code = "vec4(mod({0}, 256.0), mod(floor({0} / 256.0), 256.0), floor({0} / 65536.0), 255.0) / 255.0"
     middle = "texture2D(u_values, texel(clamp(floor(q), vec2(0.0), size - 1.0))).r"
 
-    def with_numbers(variant: slab.Variant, **constants: object) -> str:
-        text = fragment(variant, **constants)  # type: ignore[arg-type]
+    def with_numbers(variant, **constants):
+        text = fragment(variant, **constants)
         colour = "vec4(c * shade, 1.0)" if variant.samples else "vec4(c, 1.0)"
         assert f"gl_FragColor = {colour};" in text
         return text.replace(colour, code.format(middle if variant.samples else "value"))
@@ -82,13 +65,8 @@ def numbered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slab, "fragment", with_numbers)
 
 
-def numbers_drawn(
-    layout: Layout, cameras: list[Camera], sizing: Sizing = ALL_ALIKE
-) -> tuple[list[np.ndarray], Shares | None]:
-    """What stands in each pixel: 1 + flat index, `ROWS` + number in the plate for activations, 0 for nothing.
-
-    And how large cubes are: by that number, beside the largest.
-    """
+def disagreements(layout, cameras, rng, pixels, sizing=ALL_ALIKE):
+    """Pixels where neither the picked cube nor one a hundredth of a pixel beside it is the drawn one; cubes hit."""
     count = max(p.start + p.size for p in layout.plates if p.start >= 0)
     with offscreen():
         visual = slab.SlabVisual(layout)
@@ -96,117 +74,127 @@ def numbers_drawn(
         visual.sizing = sizing
         visual.set_range(Range(0.5, count, "log") if sizing.by_value else float(count))
         visual.set_flat(np.arange(1, count + 1, dtype=np.float32))
-        visual.set_activations(
-            {p.name: ROWS + np.arange(p.size, dtype=np.float32) for p in layout.plates if p.kind == "activation"}
-        )
-    found = []
-    for camera in cameras:
+        rows = [p for p in layout.plates if p.kind == "activation"]
+        visual.set_activations({p.name: ROWS + np.arange(p.size, dtype=np.float32) for p in rows})
+    picker, wrong, hits = Picker(layout), [], 0
+    for number, camera in enumerate(cameras):
         image = offscreen().render(lambda box, camera=camera: visual.draw(camera, box), SIZE).astype(int)
-        found.append(image @ [1, 256, 65536])
-    return found, visual.shares
-
-
-def expected(picker: Picker, camera: Camera, at: tuple[float, float], shares: Shares | None) -> int:
-    hit = picker.pick(camera, at, 1.0, shares)
-    if hit is None:
-        return 0
-    return ROWS + hit.element if hit.flat is None else 1 + hit.flat
-
-
-def disagreements(
-    layout: Layout, cameras: list[Camera], rng: np.random.Generator, pixels: int, sizing: Sizing = ALL_ALIKE
-) -> tuple[list[str], int]:
-    """Pixels where neither the picked cube nor one a hundredth of a pixel beside it is the drawn one; cubes hit."""
-    picker, (pictures, shares) = Picker(layout), numbers_drawn(layout, cameras, sizing)
-    wrong, hits = [], 0
-    for number, (camera, drawn) in enumerate(zip(cameras, pictures, strict=True)):
         for x, y in rng.integers((0, 0), SIZE, (pixels, 2)):
-            seen = int(drawn[y, x])
+            seen = int(image[y, x] @ [1, 256, 65536])
             hits += seen > 0
-            steps = [(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, -1), (1, -1), (-1, 1)]
-            at = ((x + 0.5 + 0.02 * a, y + 0.5 + 0.02 * b) for a, b in steps)
-            answers = (expected(picker, camera, point, shares) for point in at)
-            if not any(answer == seen for answer in answers):
-                picked = expected(picker, camera, (x + 0.5, y + 0.5), shares)
-                wrong.append(f"camera {number} at ({x}, {y}): drawn {seen}, picked {picked}")
+            for a, b in ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, -1), (1, -1), (-1, 1)):
+                hit = picker.pick(camera, (x + 0.5 + 0.02 * a, y + 0.5 + 0.02 * b), 1.0, visual.shares)
+                if seen == (0 if hit is None else ROWS + hit.element if hit.flat is None else 1 + hit.flat):
+                    break
+            else:
+                wrong.append(f"camera {number} at ({x}, {y}): drawn {seen}, picked {hit}")
     return wrong, hits
-
-
-SIZED = {"alike": ALL_ALIKE, "sized": Sizing(True), "hidden": Sizing(False, 0.3997), "both": Sizing(True, 0.5997)}
 
 
 @pytest.mark.usefixtures("numbered")
 @pytest.mark.parametrize("sizing", SIZED)
 @pytest.mark.parametrize("name", [n for n in LAYOUTS if n != "many"])
-def test_the_picked_cube_is_the_drawn_one(name: str, sizing: str) -> None:
+def test_the_picked_cube_is_the_drawn_one(name, sizing):
     if name == "one cube" and sizing != "alike":
         return
-    layout, rng = layout_of(name), np.random.default_rng(8)
-    cameras = [layout.camera, *turned_cameras(layout, rng, 8), *inside_cameras(layout, rng, 4)]
-    wrong, hits = disagreements(layout, [c for c in cameras if walks(layout, c)], rng, 80, SIZED[sizing])
+    layout, rng = whole(LAYOUTS[name], SIZE), np.random.default_rng(8)
+    cameras = [camera for camera in cameras_of(layout, rng) if walks(layout, camera)]
+    wrong, hits = disagreements(layout, cameras, rng, 80, SIZED[sizing])
     assert hits > 20
     assert not wrong, wrong[:5]
 
 
 @pytest.mark.usefixtures("numbered")
-def test_a_million_cubes_zoomed_in() -> None:
-    layout, rng = layout_of("many"), np.random.default_rng(5)
+def test_of_a_million_cubes_the_picked_one_is_drawn_and_below_a_pixel_the_cell_in_the_middle_is_meant():
+    layout, rng = whole(LAYOUTS["many"], SIZE), np.random.default_rng(5)
     pose = pose_of(layout.camera, layout.bounds.mean(axis=0))
-    cameras = []
-    for zoom in (5.0, 12.0, 40.0):
-        closer = Pose(pose.azimuth, pose.elevation, pose.centre, pose.place, pose.scale * zoom, pose.eye)
-        cameras.append(camera_of(closer, SIZE, layout.outline))
-    assert all(walks(layout, c) for c in cameras)
+    closer = [Pose(pose.azimuth, pose.elevation, pose.centre, pose.place, pose.scale * zoom, pose.eye)
+              for zoom in (5.0, 12.0, 40.0)]  # fmt: skip
+    cameras = [camera_of(one, SIZE, layout.outline) for one in closer]
+    assert [walks(layout, camera) for camera in (*cameras, layout.camera)] == [True, True, True, False]
     wrong, hits = disagreements(layout, cameras, rng, 150)
     assert hits > 300
     assert not wrong, wrong[:5]
+    for row, col in rng.integers(0, 1000, (50, 2)).tolist():
+        x, y = layout.camera.project(layout.plates[0].cell_centre_top(row, col))[0].tolist()
+        assert Picker(layout).pick(layout.camera, (x, y)).flat == row * 1000 + col
 
 
-def walks(layout: Layout, camera: Camera) -> bool:
-    """Whether every cube has a pixel of its own; below that the picture holds mean colours, not cubes."""
-    return all(slab.variant_for(p, camera, 1.0).samples == 0 for p in layout.plates)
-
-
-def test_below_a_pixel_the_cell_in_the_middle_is_meant() -> None:
-    layout, rng = layout_of("many"), np.random.default_rng(6)
-    assert not walks(layout, layout.camera)
-    plate, picker = layout.plates[0], Picker(layout)
-    for row, col in rng.integers(0, 1000, (50, 2)):
-        x, y = layout.camera.project(plate.cell_centre_top(int(row), int(col)))[0]
-        hit = picker.pick(layout.camera, (float(x), float(y)))
-        assert hit is not None
-        assert hit.flat == row * 1000 + col
-
-
-def test_what_is_left_of_a_folded_plate_is_empty() -> None:
-    layout = layout_of("folded")
-    plate, picker = layout.plates[0], Picker(layout)
-    rows, cols = plate.grid.cells
-    assert plate.size % cols
-    for col in range(cols):
-        middle = plate.origin + col * plate.axes[0] + (rows - 1) * plate.axes[1] + plate.depth * plate.axes[2]
-        hit = picker.pick(facing(layout, middle, plate.axes[2]), (SIZE[0] / 2, SIZE[1] / 2))
-        element = (rows - 1) * cols + col
-        assert (hit.element if hit is not None else None) == (element if element < plate.size else None)
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_every_kind_of_plate_gives_back_its_elements(name: str) -> None:
-    """The middle of each cube's main face belongs to it, from straight before it."""
-    layout, rng = layout_of(name), np.random.default_rng(7)
-    picker = Picker(layout)
-    for index, plate in enumerate(layout.plates):
-        for element in rng.integers(0, plate.size, 12):
-            middle = plate.centre_of(int(element)) + plate.depth * plate.axes[2]
-            camera = facing(layout, middle, plate.axes[2])
-            hit = picker.pick(camera, (SIZE[0] / 2, SIZE[1] / 2))
-            assert hit is not None
-            assert (hit.plate, hit.element) == (index, int(element))
-
-
-def facing(layout: Layout, middle: np.ndarray, outward: np.ndarray) -> Camera:
+def before(layout, middle, outward):
     """A perspective camera right before a point, so near that no other plate is between."""
     azimuth = float(np.degrees(np.arctan2(outward[0], -outward[1])))
     elevation = float(np.clip(np.degrees(np.arcsin(outward[2])), -89, 89))
     pose = Pose(azimuth, elevation, middle, np.array(SIZE) / 2, 40.0, np.array([0.0, 0.0, 0.4]))
     return camera_of(pose, SIZE, layout.outline)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_every_kind_of_plate_gives_back_its_elements_and_what_is_left_of_a_folded_one_is_empty(name):
+    """The middle of each cube's main face belongs to it, from straight before it."""
+    layout, rng = whole(LAYOUTS[name], SIZE), np.random.default_rng(7)
+    for index, plate in enumerate(layout.plates):
+        (rows, cols), top = plate.grid.cells, plate.depth * plate.axes[2]
+        wanted = {element: plate.centre_of(element) for element in rng.integers(0, plate.size, 12).tolist()}
+        if plate.grid.folded:
+            last = (rows - 1) * cols
+            wanted |= {last + c: plate.origin + c * plate.axes[0] + (rows - 1) * plate.axes[1] for c in range(cols)}
+        for element, centre in wanted.items():
+            hit = Picker(layout).pick(before(layout, centre + top, plate.axes[2]), (SIZE[0] / 2, SIZE[1] / 2))
+            assert (hit and (hit.plate, hit.element)) == ((index, element) if element < plate.size else None)
+
+
+# ---- The outline of a selected cube and its line to the panel hide behind what stands in front
+
+
+def outlined(bench, plate, element):
+    return seen_outline(
+        bench.layout, bench.layout.plates.index(plate), element, bench.camera, bench.project, bench._hit
+    )
+
+
+def test_a_cube_that_nothing_covers_has_a_closed_outline_and_behind_another_row_it_is_of_the_top_face():
+    bench = bench_of(rgb())
+    plate = bench.layout.plate("0.weight")
+    for element in range(9):
+        (path,), corners = outlined(bench, plate, element), bench.project(plate.corners_of(element))
+        if element >= 6:  # the row in front
+            assert np.array_equal(path[0], path[-1])
+            assert (path.min(axis=0) < corners.min(axis=0)).all()
+            assert (path.max(axis=0) > corners.max(axis=0)).all()
+        else:  # no corner of it reaches the number on the cube in front
+            assert path[:, 1].max() < corners[4:, 1].max() + 9
+            following = bench.project([plate.centre_of(element + 3) + plate.depth * plate.axes[2]])[0]
+            assert np.hypot(*(path - following).T).min() > 20
+
+
+@pytest.mark.parametrize("turn", [(0, 0), (-260, 30), (500, 40)])
+def test_as_much_of_it_is_drawn_as_is_seen_of_the_cube(turn):
+    bench = bench_of(rgb(5, 5))
+    bench.orbit(*turn)
+    again(bench, 0.02)
+    hidden = seen = 0
+    for index, plate in enumerate(bench.layout.plates):
+        for element in range(plate.size) if plate.kind != "activation" else ():
+            corners = bench.project(plate.corners_of(element))
+            if np.ptp(corners, axis=0).min() < 14:
+                continue  # of very small ones the middle decides
+            spots = corners.mean(axis=0) + 0.9 * (corners - corners.mean(axis=0))
+            hits = [bench._hit(tuple((a + t * (b - a)).tolist())) for a in spots for b in spots for t in (0, 0.3, 0.5)]
+            strange = np.mean([hit is not None and hit.plate != index for hit in hits])
+            drawn = sum(np.hypot(*np.diff(path, axis=0).T).sum() for path in outlined(bench, plate, element))
+            around = np.ptp(corners, axis=0).sum()  # at least half of any ring around it is longer than this
+            seen, hidden = seen + (strange == 0.0), hidden + (strange == 1.0)
+            assert drawn > 0.8 * around or strange
+            assert drawn < 0.1 * around or strange < 1.0
+    assert seen > 10
+    assert hidden > 0 or turn != (-260, 30)
+
+
+def test_the_line_to_the_panel_crosses_no_cube():
+    bench = bench_of(rgb(), (640, 720))  # the inspector stands below the cubes where there is no column
+    bench.select(0)
+    shapes = again(bench).overlays[0][0].triangles
+    thin = shapes[(shapes[:, 5] < 0.8) & (shapes[:, 5] > 0.6)]  # half of 1.4 px: the leader
+    assert len(thin)
+    for x, y in thin.reshape(-1, 6, shapes.shape[1])[:, :, :2].mean(axis=1).tolist():
+        assert bench._hit((x, y)) is None

@@ -1,4 +1,4 @@
-"""What cubes can show: drawn colours against formulas written here, names, keys, and what is said of them."""
+"""What cubes show: colours against formulas written here, names, keys, marks below the legends, running statistics."""
 
 from __future__ import annotations
 
@@ -6,45 +6,36 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.benches import said
+from kit.benches import again, bench_of, rgb, said, texts, words
 from kit.refusals import refusals
-from scalarviz import Run, nn, optim
+from kit.windows import live_hand, make_colour_run, make_colour_scene
+from scalarviz import nn, optim
 from scalarviz.errors import TypeMismatchError, UnknownNameError
-from scalarviz.run import Scene
 from scalarviz.run.edits import Change
+from scalarviz.run.questions.diagnosis import diagnose
 from scalarviz.run.questions.ranges import extent
-from scalarviz.view.cubes.scale import OWN
+from scalarviz.view.cubes.scale import OWN, Coloring, share_text
 from scalarviz.view.ink.maps import get_map
+from scalarviz.view.ink.text import figure, measure
+from scalarviz.view.ink.theme import DARK, LIGHT
+from scalarviz.view.notes.labels import FlowLabels
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.render import render
+from scalarviz.view.screen.account import account_of
+from scalarviz.view.screen.inspector import Inspector
+from scalarviz.view.screen.selection import who
+from scalarviz.view.screen.strip import ICONS, WORDS, marks_line
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.watch.live import LiveView
-from scalarviz.view.workbench import Workbench
+from scalarviz.view.space.layout import layout_for
 
-pytestmark = pytest.mark.gl
-X = np.random.default_rng(0).random((16, 3))
 SIZE = (960, 540)
 MAGNITUDES = {"|gradient|": 4, "exp_avg_sq": 8}
 NAMES = ("weight", "gradient", "|gradient|", "update", "update/value", "exp_avg", "exp_avg_sq")
 NONE_KEPT = "the optimiser here keeps none"
 
 
-def adam(parameters):
-    return optim.Adam(parameters, lr=0.05)
-
-
-def plain(parameters):
-    return optim.SGD(parameters, lr=0.1)
-
-
-def momentum(parameters):
-    return optim.SGD(parameters, lr=0.1, momentum=0.5)
-
-
-def run(rule=adam, steps=5):
-    net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
-    made = Run(net, nn.MSELoss(), rule(net.parameters()), (X, 1 - X), engine="numpy")
+def run(rule=optim.Adam, steps=5, **options):
+    made = make_colour_run(lambda parameters, lr: rule(parameters, lr=0.05, **options))
     made.step(steps)
     return made
 
@@ -54,13 +45,8 @@ def expected(name, frame):
     if name == "update/value":
         ratio = np.abs(frame.update.astype(float)) / np.abs(frame.values.astype(float))
         return np.clip((np.log10(ratio) + 6) / 6, 0, 1)
-    numbers = {
-        "weight": frame.values,
-        "gradient": frame.gradient,
-        "|gradient|": np.abs(frame.gradient),
-        "update": frame.update,
-        **frame.state,
-    }[name].astype(float)
+    own = {"weight": frame.values, "gradient": frame.gradient, "update": frame.update, **frame.state}
+    numbers = (np.abs(frame.gradient) if name == "|gradient|" else own[name]).astype(float)
     v = extent(numbers)
     if name in MAGNITUDES:
         return np.clip(1 + np.log10(numbers / v) / MAGNITUDES[name], 0, 1)
@@ -68,43 +54,34 @@ def expected(name, frame):
     return np.clip(0.5 + 0.5 * share, 0, 1)
 
 
+@pytest.mark.gl
 @pytest.mark.parametrize("theme", ["dark", "light"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_cube_has_the_colour_that_the_formula_says(name, theme):
-    subject = subject_of(run())
-    bench, frame = Workbench(subject, SIZE, theme, quantity=name), subject.frame(state=True)
+    bench = bench_of(run(), SIZE, theme, quantity=name)
+    frame = bench.subject.frame(state=True)
     bench.update(frame)
-    image = offscreen().render(lambda box: bench.slab.draw(bench.camera, box), SIZE)
-    cmap = get_map(bench.colouring.shows.cmap, theme)
+    image = offscreen().render(lambda box: bench.slab.draw(bench.camera, box), SIZE).astype(float)
+    cmap, unit = get_map(bench.colouring.shows.cmap, theme), expected(name, frame)
     own = name if name in ("weight", "gradient", "update") else "gradient"
     assert cmap.name == ("viridis" if name in MAGNITUDES or "/" in name else own)
-    unit = expected(name, frame)
-    for plate in bench.layout.plates:
-        for element in range(plate.size if plate.start >= 0 else 0):
-            x, y = bench.camera.project(plate.centre_of(element) + plate.depth * plate.axes[2])[0]
-            place = unit[plate.start + element]
-            wanted = 255 * cmap(2 * place - 1 if cmap.diverging else place)
-            np.testing.assert_allclose(image[int(y), int(x)].astype(float), wanted, atol=3)
+    for plate in (plate for plate in bench.layout.plates if plate.start >= 0):
+        places = unit[plate.start : plate.start + plate.size]
+        x, y = bench.camera.project(plate.tops).T.astype(int)
+        np.testing.assert_allclose(image[y, x], 255 * cmap(2 * places - 1 if cmap.diverging else places), atol=3)
 
 
-def test_no_update_is_none_beside_any_value_and_all_of_a_zero():
-    frame = subject_of(run()).frame()
-    frame.update[:3], frame.values[:3] = (0.0, 0.0, 1.0), (0.0, 2.0, 0.0)
-    assert list(OWN["update/value"].numbers(frame)[:3]) == [0.0, 0.0, np.inf]
-
-
-def test_what_the_optimiser_keeps_is_of_the_step_that_is_shown():
+@pytest.mark.gl
+def test_what_the_optimiser_keeps_is_of_the_step_that_is_shown_and_no_update_is_none_beside_any_value():
     made = run(steps=30)
     now, past = (render(made, SIZE, quantity="exp_avg", step=step) for step in (None, 7))
-    assert made.steps == 30
     np.testing.assert_array_equal(render(made, SIZE, quantity="exp_avg"), now)
     made.to(7)
     np.testing.assert_array_equal(render(made, SIZE, quantity="exp_avg"), past)
     assert np.any(past != now)
-
-
-def shown(rule, quantity):
-    return lambda: render(run(rule), SIZE, quantity=quantity)
+    frame = made.frame()
+    frame.update[:3], frame.values[:3] = (0.0, 0.0, 1.0), (0.0, 2.0, 0.0)
+    assert list(OWN["update/value"].numbers(frame)[:3]) == [0.0, 0.0, np.inf]
 
 
 def own(quantity):
@@ -113,118 +90,225 @@ def own(quantity):
     return render(w, (320, 200), quantity=quantity)
 
 
+@pytest.mark.gl
 @refusals(
     {
         **{
-            f"{name!r}": (shown(momentum, name), UnknownNameError, "|gradient|, update, update/value, momentum_buffer")
-            for name in ("exp_avg", "v", "")
+            f"{name!r}": (lambda name=name: render(run(optim.SGD, momentum=0.5), SIZE, quantity=name), error, *facts)
+            for name, error, *facts in (
+                ("exp_avg", UnknownNameError, "|gradient|, update, update/value, momentum_buffer"),
+                ("", UnknownNameError, "momentum_buffer"), (3, TypeMismatchError), (None, TypeMismatchError),
+            )
         },
-        **{f"{name!r}": (shown(momentum, name), TypeMismatchError, "") for name in (3, None)},
-        "of plain descent": (shown(plain, "exp_avg"), UnknownNameError, "keeps no others"),
+        "of plain descent": (lambda: render(run(optim.SGD), quantity="exp_avg"), UnknownNameError, "keeps no others"),
         "of numbers of one's own": (lambda: own("exp_avg"), UnknownNameError, "keeps no others"),
     }
-)
+)  # fmt: skip
 def test_a_name_that_there_is_not_says_which_there_are(refusal):
     assert own("|gradient|").shape == (200, 320, 3)
     refusal.check()
 
 
-# ---- in a window
+# ---- In a window
 
 
-@pytest.fixture
-def live(request):
-    rule, steps = getattr(request, "param", (adam, 5))
-    view = Unseen(lambda size: LiveView(Scene("t", run(rule, steps)), SIZE, playing=False)).view
-    with offscreen():
-        view.tick(0.0)
-        yield view
-        view.close()
+@pytest.mark.gl
+def test_keys_go_through_what_there_is_and_a_window_gets_the_numbers_while_they_are_looked_at():
+    with live_hand(make_colour_scene(run())) as hand:
+        view, bench, names = hand.view, hand.view.bench, []
+        assert view.shown.state == {}
+        for key in "gggqmmmm":
+            view.key(key, key)
+            names.append(bench.colouring.quantity)
+        moments = ["exp_avg", "exp_avg_sq"] * 2
+        assert names == ["gradient", "|gradient|", "gradient", "update/value", *moments]
+        hand.settled(10)
+        assert set(view.shown.state) == {"exp_avg", "exp_avg_sq"}
+        np.testing.assert_array_equal(bench.colouring.flat, view.shown.state["exp_avg_sq"])
+        assert bench.colouring.range.high == extent(view.shown.state["exp_avg_sq"])
+        view.move(hand.face(0))
+        view.tick(0.3)
+        mantissa = f"{view.shown.state['exp_avg_sq'][0]:.1e}".partition("e")[0]
+        assert any(text.startswith(f"v (exp_avg_sq) {mantissa}e") for text in hand.texts())
+        view.key("w", "w")
+        view.send("step", 3)
+        hand.settled(10)
+        assert view.worker.request().result(5).state == {}
+    with live_hand(make_colour_scene(run(optim.SGD))) as hand:
+        hand.view.key("m", "m")
+        assert hand.view.notice().startswith("M: ")
+        assert hand.view.bench.colouring.quantity == "weight"
 
 
-def settled(view):
-    for _ in range(50):
-        view.worker.settle()
-        view.tick(0.02)
-        if not view.bench.colouring.missing(view.shown).any():
-            return
-
-
-def test_keys_go_through_what_there_is(live):
-    names = []
-    for key in "gggqmmmw":
-        live.key(key, key)
-        names.append(live.bench.colouring.quantity)
-    assert names == ["gradient", "|gradient|", "gradient", "update/value", "exp_avg", "exp_avg_sq", "exp_avg", "weight"]
-
-
-def test_a_window_gets_the_numbers_when_they_are_looked_at_and_no_longer(live):
-    assert live.shown.state == {}
-    live.key("m", "m")
-    live.tick(0.02)  # the numbers are on their way
-    settled(live)
-    assert set(live.shown.state) == {"exp_avg", "exp_avg_sq"}
-    np.testing.assert_array_equal(live.bench.colouring.flat, live.shown.state["exp_avg"])
-    assert live.bench.colouring.range.high == extent(live.shown.state["exp_avg"])
-    live.key("w", "w")
-    live.send("step", 3)
-    settled(live)
-    assert live.worker.request().result(5).state == {}
-
-
-@pytest.mark.parametrize("live", [(plain, 5)], indirect=True)
-def test_a_rule_without_memory_says_so(live):
-    live.key("m", "m")
-    assert live.notice().startswith("M: ")
-    assert live.bench.colouring.quantity == "weight"
-
-
-@pytest.mark.parametrize("live", [(momentum, 5)], indirect=True)
+@pytest.mark.gl
 @pytest.mark.parametrize("opened", [False, True])
 @pytest.mark.parametrize("wider", [False, True])
-def test_what_was_shown_and_is_kept_no_more_is_said_and_stops_nothing(live, opened, wider):
-    live.key("m", "m")
-    settled(live)
-    if opened:
-        live.send("micro_next")
-        settled(live)
-    net = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Linear(4, 3, seed=2)) if wider else None
-    live.change(Change(optimizer="adam", model=net))
-    live.send("step")
-    for _ in range(20):
-        live.worker.settle()
-        live.tick(0.05)
-    live.key("l", "l")
-    bench = live.bench
-    assert "not known" not in live.notice()
-    assert (bench.theme.name, bench.inside.told, bench.colouring.quantity) == ("light", None, "momentum_buffer")
-    for kept, quantity in ((False, "momentum_buffer"), (True, "exp_avg")):
-        live.tick(0.2)
-        assert (NONE_KEPT in said(bench)) == (not kept)
-        assert bench.colouring.quantity == quantity
-        live.key("m", "m")
+def test_what_was_shown_and_is_kept_no_more_is_said_and_stops_nothing(opened, wider):
+    with live_hand(make_colour_scene(run(optim.SGD, momentum=0.5))) as hand:
+        view, bench = hand.view, hand.view.bench
+        view.key("m", "m")
+        hand.settled(10)
+        if opened:
+            view.send("micro_next")
+            hand.settled(10)
+        net = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Linear(4, 3, seed=2)) if wider else None
+        view.change(Change(optimizer="adam", model=net))
+        view.send("step")
+        hand.settled(20, 0.05)
+        view.key("l", "l")
+        assert "not known" not in view.notice()
+        assert (bench.theme.name, bench.inside.told, bench.colouring.quantity) == ("light", None, "momentum_buffer")
+        for kept, quantity in ((False, "momentum_buffer"), (True, "exp_avg")):
+            view.tick(0.2)
+            assert (NONE_KEPT in said(bench)) == (not kept)
+            assert bench.colouring.quantity == quantity
+            view.key("m", "m")
 
 
-def test_the_pointer_reads_the_number_that_the_cube_shows(live):
-    live.key("m", "m")
-    live.key("m", "m")
-    settled(live)
-    bench = live.bench
-    plate = next(p for p in bench.layout.plates if p.start >= 0)
-    x, y = bench.project(plate.centre_of(0) + plate.depth * plate.axes[2])[0] * bench.scale
-    live.move((float(x), float(y)))
-    live.tick(0.3)
-    texts = [item.text for layer in bench.overlays for sketch in layer for item in sketch.texts]
-    mantissa = f"{live.shown.state['exp_avg_sq'][plate.start]:.1e}".partition("e")[0]
-    assert any(text.startswith(f"v (exp_avg_sq) {mantissa}e") for text in texts)
-
-
-@pytest.mark.parametrize("live", [(adam, 0)], indirect=True)
+@pytest.mark.gl
 @pytest.mark.parametrize("key", ["g", "m", "u"])
-def test_the_range_is_of_the_first_numbers_not_of_there_being_none(live, key):
-    live.key(key, key)
-    live.tick(0.1)
-    live.send("step")
-    settled(live)
-    colouring = live.bench.colouring
-    assert colouring.range.high == extent(colouring.flat) < 0.5
+def test_the_range_is_of_the_first_numbers_not_of_there_being_none(key):
+    with live_hand(make_colour_scene(run(steps=0))) as hand:
+        hand.view.key(key, key)
+        hand.view.tick(0.1)
+        hand.view.send("step")
+        hand.settled(10)
+        colouring = hand.view.bench.colouring
+        assert colouring.range.high == extent(colouring.flat) < 0.5
+
+
+# ---- Every mark that a cube shows has an entry below the legends, and none has one that no cube shows
+
+ENTRIES = {word for pair in WORDS.values() for word in pair}
+
+
+def entries(bench):
+    low = bench.places.strip[1] + bench.places.strip[3]
+    return {t.text for t in texts(bench.sketches) if t.y > low and t.text in ENTRIES}
+
+
+@pytest.mark.parametrize(("numbers", "wanted"), [
+    ([], set()), ([np.nan], {"NaN"}), ([np.inf], {"+∞"}), ([-np.inf, np.inf], {"+∞", "\N{MINUS SIGN}∞"}),
+])  # fmt: skip
+def test_a_mark_has_its_entry_while_it_is_on_screen(numbers, wanted):
+    with (scene := rgb(steps=0)).run as run:
+        before, weight = run.values[: len(numbers)].copy(), run.model[0].weight[1][0]
+        run.set_weights(0, numbers) if numbers else None
+        bench = bench_of(scene)
+        assert entries(bench) == wanted
+        run.set_weights(0, before) if numbers else None
+        weight.frozen = True
+        assert entries(again(bench)) == {"frozen"}
+        weight.frozen = False
+        bench.set_look(quantity="gradient")
+        assert entries(again(bench)) == {"not computed yet"}
+        run.step(1)
+        assert entries(again(bench)) == set()
+
+
+def test_one_weight_far_out_is_clipped_and_dead_units_are_said():
+    with (scene := rgb(16)).run as run:  # of few weights none lies beyond three times their root mean square
+        run.set_weights(0, [90.0])
+        assert entries(bench_of(scene)) == {"clipped: beyond the range"}
+        small = bench_of(scene, (400, 250))
+        assert small.places.strip is None or not entries(small)  # cubes of five pixels have no teeth
+    net = nn.Sequential(nn.Linear(3, 8, seed=0), nn.ReLU(), nn.Linear(8, 2, seed=1))
+    data = X[:, [0, 1, 0]], X
+    with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=data, engine="numpy") as run:
+        run.set_weights(next(t for t in run.tensors if t.name == "0.bias").start, [-99.0] * 3)
+        assert "dead: 0 for every sample" in entries(bench_of(run))
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT])
+def test_each_icon_is_drawn_and_the_line_fits(theme):
+    assert set(ICONS) == set(WORDS)
+    for width in (2000.0, 344.0, 200.0, 60.0, 10.0):
+        sketch = marks_line((100.0, 700.0, width, 0.0), theme, tuple(WORDS))
+        assert all(100.0 <= t.x <= t.x + measure(t.text, t.size) <= 100.0 + width + 1e-6 for t in sketch.texts)
+        assert (len(sketch.triangles) > 0) == bool(sketch.texts)
+        assert width < 2000 or words([sketch]) == [long for long, _ in WORDS.values()]
+    said = {0.0: "0 %", 0.0001: "<0.1 %", 0.026: "2.6 %", 0.996: "100 %", 1.0: "100 %"}
+    assert {share: share_text(share) for share in said} == said  # without a power of ten
+
+
+# ---- Running statistics: plates of their own, not trained, that spoil no range
+
+X = np.random.default_rng(0).normal(size=(32, 2)) * 3
+
+
+def normed(steps=3, wide=6):
+    net = nn.Sequential(nn.Linear(2, wide, seed=1), nn.BatchNorm1d(wide), nn.ReLU(), nn.Linear(wide, 3, seed=2))
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.05), (X, X[:, :1] + np.zeros(3)), batch_size=8,
+                 engine="numpy", dtype="float64")  # fmt: skip
+    run.step(steps)
+    return run
+
+
+def colouring_of(run, quantity="weight"):
+    found = Coloring(run.tensors, DARK, quantity)
+    found.update(run.frame(), None)
+    return found
+
+
+def test_statistics_stand_in_their_layer_with_their_names_and_what_counts_is_not_drawn():
+    run = normed()
+    layout = layout_for(run.tensors, run.stages, SIZE)
+    left = {p.name: p.corners[:, 0].min() for p in layout.plates if p.kind != "activation"}
+    layers = ["0.weight", "0.bias", "1.weight", "1.bias", "1.running_mean", "1.running_var", "3.weight", "3.bias"]
+    assert sorted(left, key=left.get) == layers  # without "1.num_batches_tracked"
+    shapes, untrained = {t.name: t.shape for t in run.tensors}, [t.name for t in run.tensors if t.buffer]
+    labels = FlowLabels(layout, shapes, {}, layout.camera.project, (0, 0, *SIZE), untrained=untrained)
+    said = {label.name: label.shape for label in labels.plates}
+    assert (said["1.running_var"], said["1.weight"]) == ("6 · not trained", "6")
+
+
+@pytest.mark.parametrize("quantity", ["weight", "update"])
+def test_the_range_is_that_of_the_weights(quantity):
+    run = normed()
+    before = colouring_of(run, quantity)
+    run.model[1].running_var = [1e6, 2e6, 3e6, 4e6, 5e6, 6e6]
+    after, frame = colouring_of(run, quantity), run.frame()
+    flat = (frame.values if quantity == "weight" else frame.update)[: run.n_weights]
+    assert after.range.high == pytest.approx(min(np.abs(flat).max(), 3 * np.sqrt(np.mean(flat**2))))
+    assert after.range == before.range
+    if quantity == "weight":  # by a range of its own
+        np.testing.assert_allclose(after.units()["1.running_var"], 0.5 + 0.5 * np.arange(1, 7) / 6, rtol=1e-12)
+        assert after.extents()["1.running_var"] == pytest.approx(6e6)
+        assert len(after.legend().marks) == run.n_weights
+
+
+def test_a_gradient_they_never_have_and_it_is_no_fault_and_the_inspector_says_what_they_are():
+    run = normed()
+    subject, frame, colouring = subject_of(run), run.frame(), colouring_of(run, "gradient")
+    assert (colouring.untrained, colouring_of(normed(0), "gradient").untrained) == (True, False)
+    assert colouring.missing(frame).tolist() == [False] * run.n_weights + [True] * 13
+    assert diagnose(frame, run.tensors, run.stages) == ()
+    index = next(t.start for t in run.tensors if t.name == "1.running_var") + 2
+    found, inspector = who(subject, index), Inspector(subject, index)
+    assert (found.name, found.meaning) == ("1.running_var[2]", "of channel 2; steps move it, no optimiser")
+    assert inspector.explanation(frame) == ()
+    account = inspector.account = account_of(run, index, along=False)
+    written = words([inspector.sketch((0, 0, 304, 500), DARK, frame, opened=True)])
+    run.step()
+    assert account.follows
+    assert account.update.after == pytest.approx(float(run.values[index]), rel=1e-13)
+    assert {f"follows the batch: becomes {figure(account.update.after)}", "none"} <= set(written)
+    assert not [text for text in written if "SGD" in text or "terms" in text]
+    # no sample has a gradient of its own here: it is said that the batch has one
+    assert Inspector(subject, 0).explanation(run.frame())[0] == ("gradient: mean of 8 samples",)
+
+
+def test_inside_a_step_they_get_no_gradient_and_follow_at_its_end():
+    run = normed()
+    opened, count = run.open(), run.n_weights
+    steps = opened.micro_steps()
+    gradients = [index for step in steps if step.phase == "gradients" for index in step.weights.tolist()]
+    assert sorted(gradients) == list(range(count))
+    last = [step for step in steps if step.kind == "statistic"]
+    assert last == [*steps[-13:]]
+    assert [step.weights.tolist() for step in last] == [[count + k] for k in range(13)]
+    assert last[-1].numbers.startswith("3 becomes 4")
+    run.step()
+    np.testing.assert_allclose(opened.new_values, run.values, rtol=0, atol=1e-14)
+    large = normed(0, wide=40).open().micro_steps()  # of a larger net they follow tensor by tensor
+    assert [(s.kind, len(s.weights), s.stage) for s in large[-3:]] == [("statistic", n, "1") for n in (40, 40, 1)]

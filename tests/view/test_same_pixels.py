@@ -1,19 +1,24 @@
-"""What a window shows, its still, its film and what is drawn without a display are the same pixels."""
+"""The same picture on every way: window, still, film, unseen and command line; another look and a new workbench."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from contextlib import ExitStack, closing
 from functools import partial
 
 import numpy as np
 import pytest
 from PIL import Image
+from vispy import gloo
 
 import scalarviz as sv
+from kit.benches import bench_of, pixels_of, rgb
 from scalarviz.cli.pictures import painter_of
 from scalarviz.io import load_picture
 from scalarviz.run.scene.scene_file import load_scene
+from scalarviz.view.cubes import slab
+from scalarviz.view.notes import scenery
 from scalarviz.view.out import taking
 from scalarviz.view.out.desktop import Window
 from scalarviz.view.out.offscreen import offscreen
@@ -27,8 +32,6 @@ pytestmark = [
     pytest.mark.gl,
     pytest.mark.filterwarnings("ignore:.*is marked as deprecated:DeprecationWarning"),  # vispy's use of Qt
 ]
-
-SCENES = ("rgb", "playground", "texture", "xor")
 SIZE = (960, 600)
 
 
@@ -45,21 +48,20 @@ class Encoder:
         pass
 
 
-@pytest.fixture
-def built(tmp_path, monkeypatch):
+@pytest.fixture(params=["rgb", "playground", "texture", "xor"])
+def built(request, tmp_path, monkeypatch):
     """A scene after some steps; what its pace is depends on the machine, and says the same always."""
     monkeypatch.setattr(LiveView, "pace_text", lambda self, frame=None: "the pace")
     monkeypatch.setattr(live_view, "REHEARSAL_SECONDS", 600.0)  # whether it is done in time depends on it too
     pixels = np.random.default_rng(3).integers(0, 256, (12, 16, 3)).astype(np.uint8)
     Image.fromarray(pixels).save(tmp_path / "small.png")
 
-    def build(name, steps):
-        loaded = load_scene(name)
-        more = {"picture": tmp_path / "small.png", "hidden": (16, 16)} if name == "texture" else {}
+    def build(steps):
+        loaded = load_scene(request.param)
+        more = {"picture": tmp_path / "small.png", "hidden": (16, 16)} if request.param == "texture" else {}
         options = loaded.options(engine="numpy", size=SIZE, **more)
         scene = loaded.build(options)
-        if steps:
-            scene.run.step(steps)
+        scene.run.step(steps)
         return scene, options
 
     return build
@@ -72,8 +74,7 @@ def live(scene, options, size):
 def settled(view, go_on):
     """Turn it a little; let what becomes finer while nothing trains become as fine as it will."""
     view.bench.orbit(37.0, -12.0)
-    end = time.monotonic() + 30
-    still = 0
+    end, still = time.monotonic() + 30, 0
     while still < 5:
         assert time.monotonic() < end
         go_on()
@@ -82,12 +83,11 @@ def settled(view, go_on):
 
 
 @pytest.mark.parametrize("steps", [1, 37])  # at step 0 a key breathes
-@pytest.mark.parametrize("name", SCENES)
-def test_window_still_film_and_the_unseen_are_the_same(screen, tmp_path, monkeypatch, built, name, steps):
-    scene, options = built(name, steps)
+def test_window_still_film_and_the_unseen_are_the_same(screen, tmp_path, monkeypatch, built, steps):
+    scene, options = built(steps)
     frames = []
     monkeypatch.setattr(taking, "Recorder", partial(Recorder, encoder=partial(Encoder, frames)))
-    with closing(Window(partial(live, scene, options), name, SIZE, shots=tmp_path / "shots").show()) as window:
+    with closing(Window(partial(live, scene, options), scene.name, SIZE, shots=tmp_path / "shots").show()) as window:
 
         def serve():
             window.serve()
@@ -100,21 +100,63 @@ def test_window_still_film_and_the_unseen_are_the_same(screen, tmp_path, monkeyp
             serve()
         window.film()
         still = np.rint(load_picture(window.screenshot()).rgb * 255).astype(np.uint8)
-    again, options = built(name, steps)
+    again, options = built(steps)
     with offscreen(), ExitStack() as left:
         unseen = Unseen(partial(live, again, options), SIZE)
         left.callback(unseen.close_soon)
         settled(unseen.view, partial(unseen.pass_time, 0.02))
         picture = unseen.picture()
-    np.testing.assert_array_equal(still, shown)
     assert frames
-    for frame in frames:
-        np.testing.assert_array_equal(frame, shown)
-    np.testing.assert_array_equal(picture, shown)
+    for other in (still, picture, *frames):
+        np.testing.assert_array_equal(other, shown)
 
 
-@pytest.mark.parametrize("name", SCENES)
-def test_a_frame_of_the_command_line_is_a_picture_of_the_same(built, name):
-    scene, options = built(name, 37)
+def test_a_frame_of_the_command_line_is_a_picture_of_the_same(built):
+    scene, options = built(37)
     frame = painter_of(scene.name, options, partial(Workbench, scene)).picture("the pace", None)
     np.testing.assert_array_equal(sv.render(scene, SIZE, pace_text="the pace"), frame)
+
+
+# ---- Another quantity, colour map or ground: the picture of a new workbench, and nothing of the layout is remade
+
+LOOKS = [
+    {"theme": "light"}, {"quantity": "gradient"}, {"cmap": "viridis"},
+    {"theme": "dark", "quantity": "update", "cmap": ""}, {"quantity": "weight"},
+]  # fmt: skip
+LAYOUT_ALONE = (
+    (gloo, "VertexBuffer"), (gloo, "IndexBuffer"), (gloo, "Texture2D"), (gloo, "Program"),
+    (slab, "Atlas"), (slab, "TrayVisual"), (scenery, "FlowLabels"), (scenery, "FewFlow"), (scenery, "CubeValues"),
+)  # fmt: skip
+"""What a look must not make again."""
+
+
+def arrays():
+    rng = np.random.default_rng(0)
+    return {f"t{k}": rng.normal(size=(60, 80)) for k in range(3)}
+
+
+@pytest.mark.parametrize(
+    "make", [arrays, rgb, lambda: rgb(4), lambda: rgb(40, 40, 40)], ids=["arrays", "one", "small", "deep"]
+)
+def test_another_look_is_that_of_a_workbench_made_with_it_and_the_layout_is_kept(make, monkeypatch):
+    thing = make()
+    bench, now, made = bench_of(thing, (640, 360)), {"theme": "dark", "quantity": "weight", "cmap": ""}, Counter()
+
+    def kept():
+        names = [(t.text, t.x, t.y) for sketch in bench.scenery.static for t in sketch.texts]
+        parts = bench.layout, bench.slab, bench.slab.atlas, bench.scenery, bench.strip, bench.painter
+        return [*map(id, parts), *names]
+
+    for look in LOOKS:
+        now.update(look)
+        bench.set_look(**look)
+        assert np.array_equal(pixels_of(bench), pixels_of(bench_of(thing, (640, 360), **now))), look
+    for owner, name in LAYOUT_ALONE:  # shaders and sizes of type for each look are there now
+        original = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *a, o=original, n=name, **k: (made.update([n]), o(*a, **k))[1])
+    before = kept()
+    for look in LOOKS:
+        bench.set_look(**look)
+        pixels_of(bench)
+    assert not made
+    assert kept() == before

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..ink.sketch import Kept
 from ..space.camera import Camera
 from ..space.layout import Layout
 from ..space.plate import Floats, Plate
@@ -90,10 +91,7 @@ class Picker:
     def __init__(self, layout: Layout) -> None:
         self._plates = layout.plates
         self._slabs = [_slab(plate) for plate in layout.plates]
-        self._camera: Camera | None = None
-        self._inverse: Floats = np.eye(4)
-        self._density = 0.0
-        self._samples: list[tuple[bool, float]] = []
+        self._seen = Kept[tuple[Floats, list[tuple[bool, float]]]]()
 
     def pick(
         self, camera: Camera, at: tuple[float, float], density: float = 1.0, shares: Shares | None = None
@@ -104,46 +102,36 @@ class Picker:
         plate is drawn. ``shares(plate, element)`` says how large a cube is beside the largest, 0 for one that
         is not drawn; default: all are as large as can be.
         """
-        self._look(camera, density)
-        origin, ray, (start, near) = self._ray(camera, at)
+        inverse, samples = self._seen.of((camera, density), lambda: self._look(camera, density))
+        origin, ray, (start, near) = _ray(camera, inverse, at)
         best, found = inf, None
-        for index, (slab, (mean, half)) in enumerate(zip(self._slabs, self._samples, strict=True)):
+        for index, (slab, (mean, half)) in enumerate(zip(self._slabs, samples, strict=True)):
             relative = (origin[0] - slab.origin[0], origin[1] - slab.origin[1], origin[2] - slab.origin[2])
             p = (_dot(relative, slab.axes[0]), _dot(relative, slab.axes[1]), _dot(relative, slab.axes[2]))
             d = _steady((_dot(ray, slab.axes[0]), _dot(ray, slab.axes[1]), _dot(ray, slab.axes[2])))
-            if not near < _leaving(slab, p, d):
-                continue  # the far side of its box, on which it is drawn, is before the near plane
-            own = None if shares is None else partial(shares, index) if half < 0.5 else _all_or_none(shares, index)
-            t, element = _walk(slab, p, d, start, best, half, own) if not mean else _mean(slab, p, d, start, own)
+            own = None if shares is None else partial(shares, index)
+            t, element = _walk(slab, p, d, start, near, best, half, mean, own)
             if element >= 0 and t < best:
                 first = self._plates[index].start
                 best, found = t, Hit(index, element, first + element if first >= 0 else None)
         return found
 
-    def _look(self, camera: Camera, density: float) -> None:
-        """What depends on the camera alone; kept while the pointer moves."""
-        if camera is self._camera and density == self._density:
-            return
-        self._camera, self._density = camera, density
-        self._inverse = np.asarray(np.linalg.inv(camera.matrix), np.float64)
+    def _look(self, camera: Camera, density: float) -> tuple[Floats, list[tuple[bool, float]]]:
+        """From the screen to the world; of each plate whether mean colours are drawn, and how large cubes are."""
         variants = [variant_for(plate, camera, density) for plate in self._plates]
-        self._samples = [(v.samples > 0, p.half if v.detail else 0.5)
-                         for v, p in zip(variants, self._plates, strict=True)]  # fmt: skip
-
-    def _ray(self, camera: Camera, at: tuple[float, float]) -> tuple[Vector, Vector, tuple[float, float]]:
-        """Origin of a pixel's ray, its way to the far plane, and the shares of it where cubes and near plane begin."""
-        x, y = 2 * at[0] / camera.size[0] - 1, 1 - 2 * at[1] / camera.size[1]
-        near, far = (p[:3] / p[3] for p in (self._inverse @ (x, y, z, 1.0) for z in (-1.0, 1.0)))
-        if camera.orthographic:
-            return _vector(near), _vector(far - near), (-inf, -inf)
-        eye = camera.eye[:3]
-        way = far - eye
-        return _vector(eye), _vector(way), (START, float(way @ (near - eye) / (way @ way)))
+        sizes = [(v.samples > 0, p.half if v.detail else 0.5) for v, p in zip(variants, self._plates, strict=True)]
+        return np.asarray(np.linalg.inv(camera.matrix), np.float64), sizes
 
 
-def _all_or_none(shares: Shares, plate: int) -> Share:
-    """Below six pixels a smaller cube is a darker cell, as large as the others."""
-    return lambda element: float(shares(plate, element) > 0.0)
+def _ray(camera: Camera, inverse: Floats, at: tuple[float, float]) -> tuple[Vector, Vector, tuple[float, float]]:
+    """Origin of a pixel's ray, its way to the far plane, and the shares of it where cubes and near plane begin."""
+    x, y = 2 * at[0] / camera.size[0] - 1, 1 - 2 * at[1] / camera.size[1]
+    near, far = (p[:3] / p[3] for p in (inverse @ (x, y, z, 1.0) for z in (-1.0, 1.0)))
+    if camera.orthographic:
+        return _vector(near), _vector(far - near), (-inf, -inf)
+    eye = camera.eye[:3]
+    way = far - eye
+    return _vector(eye), _vector(way), (START, float(way @ (near - eye) / (way @ way)))
 
 
 def _steady(d: Vector) -> Vector:
@@ -153,18 +141,21 @@ def _steady(d: Vector) -> Vector:
     return x, y, z
 
 
-def _leaving(slab: _Slab, p: Vector, d: Vector) -> float:
-    """Where a ray leaves the box of a plate."""
-    edge = 0.5 - slab.half
-    return min(((slab.cols - edge if d[0] > 0 else edge) - p[0]) / d[0],
-               ((slab.rows - edge if d[1] > 0 else edge) - p[1]) / d[1],
-               ((slab.depth if d[2] > 0 else -slab.depth) - p[2]) / d[2])  # fmt: skip
-
-
 def _walk(
-    slab: _Slab, p: Vector, d: Vector, start: float, best: float, half: float, share: Share | None = None
+    slab: _Slab,
+    p: Vector,
+    d: Vector,
+    start: float,
+    near: float,
+    best: float,
+    half: float,
+    mean: bool,
+    share: Share | None,
 ) -> tuple[float, int]:
-    """From cell to cell until the ray meets a cube: (its share of the way, element), element -1 for none."""
+    """From cell to cell until the ray meets a cube: (its share of the way, element), element -1 for none.
+
+    Of cubes below a pixel, the `mean` of which is drawn: the cell of the main face under the ray.
+    """
     ix, iy, iz = 1 / d[0], 1 / d[1], 1 / d[2]
     sx, sy = (1 if d[0] > 0 else -1), (1 if d[1] > 0 else -1)
     reach = slab.depth if d[2] > 0 else -slab.depth
@@ -174,22 +165,28 @@ def _walk(
     ya, yb = (edge - p[1]) * iy, (slab.rows - edge - p[1]) * iy
     t = max(min(xa, xb), min(ya, yb), z_in, start)
     end = min(max(xa, xb), max(ya, yb), z_out)
-    if t > end or t > best:
+    if t > end or t > best or end <= near:  # or the far side of its box, on which it is drawn, is before the near plane
         return inf, -1
+    t = max(z_in, start) if mean else t
     col = min(max(floor(p[0] + d[0] * t), 0), slab.cols - 1)
     row = min(max(floor(p[1] + d[1] * t), 0), slab.rows - 1)
     for _ in range(STEPS):
         x, y = col + 0.5 - p[0], row + 0.5 - p[1]
-        side, near, far, element = half, z_in, z_out, -2
+        side, first, last, element = half, z_in, z_out, -2
         if share is not None:
             element = slab.element(row, col)
             size = share(element) if element >= 0 else 0.0
             element = element if size > 0.0 else -1
+            size = (
+                size if half < 0.5 else 1.0
+            )  # below six pixels a smaller cube is a darker cell, as large as the others
             side, thick = half * size, reach * size
             middle = slab.depth * (size - 1.0) - p[2]  # it stands on the foot of its plate
-            near, far = (middle - thick) * iz, (middle + thick) * iz
-        t_in = max((x - side * sx) * ix, (y - side * sy) * iy, near, start)
-        if element != -1 and t_in <= min((x + side * sx) * ix, (y + side * sy) * iy, far):
+            first, last = (middle - thick) * iz, (middle + thick) * iz
+        if mean:
+            return t, slab.element(row, col) if element == -2 else element
+        t_in = max((x - side * sx) * ix, (y - side * sy) * iy, first, start)
+        if element != -1 and t_in <= min((x + side * sx) * ix, (y + side * sy) * iy, last):
             element = slab.element(row, col) if element == -2 else element
             if element >= 0:
                 return t_in, element
@@ -203,19 +200,3 @@ def _walk(
         if not (0 <= col < slab.cols and 0 <= row < slab.rows):
             break
     return inf, -1
-
-
-def _mean(slab: _Slab, p: Vector, d: Vector, start: float, share: Share | None = None) -> tuple[float, int]:
-    """Of cubes below a pixel: the cell of the main face under the ray, for every ray that meets the plate's box."""
-    ix, iy, iz = 1 / d[0], 1 / d[1], 1 / d[2]
-    reach = slab.depth if d[2] > 0 else -slab.depth
-    edge = 0.5 - slab.half
-    xa, xb = (edge - p[0]) * ix, (slab.cols - edge - p[0]) * ix
-    ya, yb = (edge - p[1]) * iy, (slab.rows - edge - p[1]) * iy
-    t = max((-reach - p[2]) * iz, start)
-    if max(min(xa, xb), min(ya, yb), t) > min(max(xa, xb), max(ya, yb), (reach - p[2]) * iz):
-        return inf, -1
-    col = min(max(floor(p[0] + d[0] * t), 0), slab.cols - 1)
-    row = min(max(floor(p[1] + d[1] * t), 0), slab.rows - 1)
-    element = slab.element(row, col)
-    return t, element if share is None or element < 0 or share(element) > 0.0 else -1

@@ -19,7 +19,7 @@ from ...run.core.frame import Frame, Stage, Tensor, is_chain
 from ...run.questions.ranges import Range, RangeTracker, Scale, clipped_share, extent, extents, settled
 from ...run.source import Source
 from ..ink.maps import Colormap, get_map
-from ..ink.text import exponent, short
+from ..ink.text import exponent, number, short
 from ..ink.theme import Theme
 from ..space.layout import FEW
 from ..space.plane import NEW_MAPS
@@ -84,10 +84,9 @@ OWN = {quantity.name: quantity for quantity in _OWN}
 
 def _moment(name: str, signed: bool) -> Quantity:
     """What an optimiser keeps under a name."""
-    words = _WORDS.get(name, name)
-    if signed:
-        return Quantity(name, words, lambda frame: frame.state.get(name), "gradient", "symlog", state=True)
-    return Quantity(name, words, lambda frame: frame.state.get(name), "magnitude", "log", SQUARE_DECADES, True)
+    scale: Scale = "symlog" if signed else "log"
+    cmap, decades = ("gradient", 0) if signed else ("magnitude", SQUARE_DECADES)
+    return Quantity(name, _WORDS.get(name, name), lambda frame: frame.state.get(name), cmap, scale, decades, True)
 
 
 def quantity_of(name: object, moments: Mapping[str, bool]) -> Quantity:
@@ -363,11 +362,7 @@ class ActivationScale:
 
 def _plain(value: float, *, signed: bool = False) -> str:
     """A whole number without decimals, anything else in short."""
-    return (
-        f"{value:+.0f}".replace("-", "\N{MINUS SIGN}").lstrip("" if signed else "+")
-        if value == int(value)
-        else short(value, signed=signed)
-    )
+    return number(value, 0, signed=signed) if value == int(value) else short(value, signed=signed)
 
 
 def rows_of(stages: Sequence[Stage]) -> dict[str, str]:

@@ -43,11 +43,6 @@ class Variant:
     means: bool = False
 
 
-def vertex() -> str:
-    """The vertex shader of all variants."""
-    return read("cubes_vertex")
-
-
 def fragment(variant: Variant, *, knee: float, table: int) -> str:
     """The fragment shader of one variant; `knee` is of the symmetric-log scale, `table` the texels of a colour map."""
     head = f"#version 120\n#define KNEE {knee:.1f}\n#define TABLE {table:.1f}\n#define LEAST {LEAST:g}\n"

@@ -19,6 +19,7 @@ from ...run.questions.ranges import KNEE, SCALES, Range
 from .. import glsl
 from ..ink.gl import Viewport, gloo
 from ..ink.maps import TABLE_SIZE, Colormap, get_map
+from ..ink.sketch import Kept
 from ..ink.theme import Theme, get_theme, rgb
 from ..space.arrangement import TRAY_MARGIN
 from ..space.camera import Camera
@@ -26,7 +27,7 @@ from ..space.layout import Layout
 from ..space.plate import Plate
 from .atlas import ALL_ALIKE, DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF, Atlas
 from .own import OwnLook
-from .shader import Variant, fragment, indices, vertex, vertices
+from .shader import Variant, fragment, indices, vertices
 
 DETAIL_PIXELS = 6.0
 """From this size on cubes have gaps, rims and marks."""
@@ -74,8 +75,9 @@ class SlabVisual:
         self._means: dict[int, tuple[object, Any]] = {}  # of what, and the texture, by plate
         self._uploads = 0
         self._shown = self.atlas.flags
-        self._seen: tuple[Camera, float, list[Variant]] | None = None  # worked out once while the camera rests
-        self._ranges = [Range.symmetric(1.0) for _ in layout.plates]
+        self._seen = Kept[list[Variant]]()  # worked out once while the camera rests
+        self._rows = {index: plate for index, plate in enumerate(layout.plates) if plate.kind == "activation"}
+        self._ranges: dict[int, Range] = {}
         self.sizing, self.own_version = ALL_ALIKE, -1
         self.own: dict[int, OwnLook] = {}
         self._maps = [colours or get_map("weight", self.theme), activations or get_map("activation", self.theme)]
@@ -89,8 +91,8 @@ class SlabVisual:
 
     def set_activations(self, rows: Mapping[str, ArrayLike]) -> None:
         """Show new activations of the rows that the layout draws; other names are passed over."""
-        for plate in self.layout.plates:
-            if plate.kind == "activation" and plate.name in rows:
+        for plate in self._rows.values():
+            if plate.name in rows:
                 self.atlas.set_row(plate, rows[plate.name])
 
     def set_flags(
@@ -111,15 +113,15 @@ class SlabVisual:
             if block is not None and block.size < count:
                 raise InputError(f"slab.set_flags: {block.size} flags for {count} values; give one for each")
             self.atlas.set_flags(slice(0, count), weight, None if block is None else block[:count])
-        for plate in self.layout.plates:
-            if plate.kind == "activation":
-                self.atlas.set_flags(self.atlas.span(plate), DEAD, (dead or {}).get(plate.name))
+        self._mark_rows(DEAD, dead or {})
 
     def set_rows_missing(self, missing: Mapping[str, ArrayLike]) -> None:
         """Mark numbers of activation rows that have not been computed yet; rows that are not named have all."""
-        for plate in self.layout.plates:
-            if plate.kind == "activation":
-                self.atlas.set_flags(self.atlas.span(plate), NOT_COMPUTED, missing.get(plate.name))
+        self._mark_rows(NOT_COMPUTED, missing)
+
+    def _mark_rows(self, mark: int, marked: Mapping[str, ArrayLike]) -> None:
+        for plate in self._rows.values():
+            self.atlas.set_flags(self.atlas.span(plate), mark, marked.get(plate.name))
 
     def set_own(self, looks: Mapping[int, OwnLook], version: int) -> bool:
         """Take over the looks that cubes were given by hand, by flat index; returns whether they are others."""
@@ -135,18 +137,18 @@ class SlabVisual:
     def set_range(self, v: float | Range) -> None:
         """Set the range of the weights: V, or a whole :class:`Range`."""
         chosen = v if isinstance(v, Range) else Range.symmetric(float(v))
-        for index, plate in enumerate(self.layout.plates):
-            if plate.kind != "activation":
-                self._range(index, chosen, 0.0)
+        for index in range(len(self.layout.plates)):
+            if index not in self._rows:
+                self._range(index, chosen)
 
     def set_activation_range(self, low: float, high: float, own: Mapping[str, Range] | None = None) -> None:
         """Values of the darkest and the lightest grey (or the ends of the map given) in the activation rows.
 
         Rows in `own` have a range of their own.
         """
-        for index, plate in enumerate(self.layout.plates):
-            if plate.kind == "activation":
-                self._range(index, (own or {}).get(plate.name, Range(low, high)), 1.0)
+        shared = Range(low, high)
+        for index, plate in self._rows.items():
+            self._range(index, (own or {}).get(plate.name, shared))
 
     def set_colours(self, colours: Colormap | None = None, activations: Colormap | None = None) -> None:
         """Change the maps; None leaves one as it is."""
@@ -162,22 +164,22 @@ class SlabVisual:
 
     def share_of(self, index: int, element: int) -> float:
         """Side of a cube of the plate `index`, as a share of the largest; 0 where it is not drawn."""
-        plate = self.layout.plates[index]
-        if plate.kind == "activation":
+        if index in self._rows:
             return 1.0
-        return self.sizing.share_of(self.atlas, self.atlas.span(plate).start + element, self._ranges[index])
+        return self.sizing.share_of(self.atlas, self.layout.plates[index].start + element, self._ranges[index])
 
     def colours_of(self, index: int) -> NDArray[np.float64]:
         """Colours of the cubes of the plate `index`, shape (N, 3), in 0..1: as the shader has them, without light."""
-        plate, table = self.layout.plates[index], self._tables()[int(self.layout.plates[index].kind == "activation")]
-        unit = np.clip(self._ranges[index].unit(self.atlas.values.reshape(-1)[self.atlas.span(plate)]), 0.0, 1.0)
+        table, unit = self._tables()[int(index in self._rows)], np.clip(self._units(index), 0.0, 1.0)
         return np.asarray(table[np.rint(unit * (len(table) - 1)).astype(np.intp)] / 255.0)
 
     def clips(self, index: int) -> bool:
         """Whether a weight of the plate `index` lies outside the range of the colours."""
-        plate = self.layout.plates[index]
-        unit = self._ranges[index].unit(self.atlas.values.reshape(-1)[self.atlas.span(plate)])
-        return plate.kind != "activation" and bool((np.abs(unit - 0.5) > 0.5 + 1e-5).any())
+        return index not in self._rows and bool((np.abs(self._units(index) - 0.5) > 0.5 + 1e-5).any())
+
+    def _units(self, index: int) -> NDArray[np.float64]:
+        """Places on the scale of a plate's numbers."""
+        return self._ranges[index].unit(self.atlas.values.reshape(-1)[self.atlas.span(self.layout.plates[index])])
 
     @property
     def shares(self) -> Callable[[int, int], float] | None:
@@ -190,9 +192,9 @@ class SlabVisual:
 
     def _variants(self, camera: Camera, density: float) -> list[Variant]:
         """How each plate is drawn by the size of its cubes."""
-        if self._seen is None or self._seen[0] is not camera or self._seen[1] != density:
-            self._seen = camera, density, [variant_for(plate, camera, density) for plate in self.layout.plates]
-        return self._seen[2]
+        return self._seen.of(
+            (camera, density), lambda: [variant_for(plate, camera, density) for plate in self.layout.plates]
+        )
 
     def draw(self, camera: Camera | None = None, viewport: Viewport | None = None) -> None:
         """Draw into the bound framebuffer, whose depth is cleared here and whose colour is not.
@@ -212,7 +214,7 @@ class SlabVisual:
         density = width / eye.size[0]
         groups: dict[Variant, list[int]] = {}
         for index, (plate, size) in enumerate(zip(self.layout.plates, self._variants(eye, density), strict=True)):
-            weights = plate.kind != "activation"
+            weights = index not in self._rows
             own, sized = bool(self.own) and weights, self.shares is not None and weights
             variant = replace(size, flags=self._marked, tiled=plate.grid.gaps, sized=sized, own=own,
                               curved=self._ranges[index].scale != "linear", means=size.means and not sized)  # fmt: skip
@@ -248,7 +250,7 @@ class SlabVisual:
             span, cells = self.atlas.span(plate), plate.grid.cells
             values = self.atlas.values.reshape(-1)[span].reshape(cells)
             flags = self._shown.reshape(-1)[span].reshape(cells)
-            colours = block_means(values, flags, chosen, self._tables()[int(plate.kind == "activation")], block)
+            colours = block_means(values, flags, chosen, self._tables()[int(index in self._rows)], block)
             if texture is not None and texture.shape[:2] == colours.shape[:2]:
                 texture.set_data(colours)
             else:
@@ -259,7 +261,9 @@ class SlabVisual:
 
     def _program(self, variant: Variant) -> Any:
         if variant not in self._programs:
-            self._programs[variant] = program = gloo.Program(vertex(), fragment(variant, knee=KNEE, table=COLOURS))
+            self._programs[variant] = program = gloo.Program(
+                glsl.read("cubes_vertex"), fragment(variant, knee=KNEE, table=COLOURS)
+            )
             program.bind(self._buffer)
             program["u_colours"] = self._colours
             program["u_values"] = self._values
@@ -306,13 +310,12 @@ class SlabVisual:
         fractions = np.linspace(0.0, 1.0, COLOURS)
         return np.stack([m.bytes(2.0 * fractions - 1.0 if m.diverging else fractions) for m in self._maps])
 
-    def _range(self, index: int, chosen: Range, row: float) -> None:
-        self._ranges[index] = chosen
-        low, high = np.clip([chosen.low, chosen.high], -0.25 * FLOAT_MAX, 0.25 * FLOAT_MAX)  # their difference too
-        new = np.array([low, high, SCALES.index(chosen.scale), row], np.float32)
-        target = self._vertices["a_range"][8 * index : 8 * index + 8]
-        if not np.array_equal(target[0], new):
-            target[:] = new
+    def _range(self, index: int, chosen: Range) -> None:
+        if self._ranges.get(index) != chosen:
+            self._ranges[index], most = chosen, 0.25 * FLOAT_MAX  # their difference is a number, too
+            low, high = (min(max(end, -most), most) for end in (chosen.low, chosen.high))
+            new = low, high, SCALES.index(chosen.scale), float(index in self._rows)
+            self._vertices["a_range"][8 * index : 8 * index + 8] = new
             self._ranged = True  # sent when something is drawn: a view that is never drawn holds no queue of them
 
 
@@ -385,11 +388,8 @@ class TrayVisual:
         self._shadow = theme.shading.shadow
         if self._trays is not None:
             program = self._trays[0]
-            program["u_margin"], program["u_tray"], program["u_border"] = (
-                TRAY_MARGIN,
-                rgb(theme.tray),
-                rgb(theme.border),
-            )
+            program["u_margin"] = TRAY_MARGIN
+            program["u_tray"], program["u_border"] = rgb(theme.tray), rgb(theme.border)
         if self._flow is not None:
             self._flow[0]["u_colour"] = (*rgb(theme.flow), self._alpha)
 
@@ -417,9 +417,8 @@ def _quads(name: str, corners: NDArray[np.void]) -> tuple[Any, Any]:
     """A program that draws quads, four corners each, and their triangles."""
     program = gloo.Program(*glsl.program(name))
     program.bind(gloo.VertexBuffer(corners))
-    return program, gloo.IndexBuffer(
-        (4 * np.arange(len(corners) // 4)[:, None, None] + _QUAD).astype(np.uint32).ravel()
-    )
+    triangles = 4 * np.arange(len(corners) // 4)[:, None, None] + _QUAD
+    return program, gloo.IndexBuffer(triangles.astype(np.uint32).ravel())
 
 
 def _tray_corners(layout: Layout) -> NDArray[np.void]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from itertools import groupby
 from math import ceil
 from typing import Generic, Literal, TypeVar
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .text import WRITTEN, measure
+from .theme import rgb
 
 Float = NDArray[np.float32]
 Colour = Sequence[float] | str | NDArray[np.floating]
@@ -37,7 +38,7 @@ STRAIGHT = 4.0
 
 def rgba(colour: Colour, alpha: float = 1.0) -> tuple[float, float, float, float]:
     """Any colour as four floats: ``"#rrggbb"``, or three or four numbers in 0..1; `alpha` multiplies."""
-    parts = _hex(colour) if isinstance(colour, str) else tuple(float(c) for c in colour)
+    parts = rgb(colour) if isinstance(colour, str) else tuple(float(c) for c in colour)
     own = parts[3] if len(parts) == 4 else 1.0
     return (parts[0], parts[1], parts[2], own * alpha)
 
@@ -53,12 +54,6 @@ def holds(box: Box | None, point: Point | None, air: float = 0.0) -> bool:
 def meet(one: Box, other: Box, air: float = 0.0) -> bool:
     """Whether two boxes lie on each other, or are nearer than `air`."""
     return all(one[k] < other[k] + other[k + 2] + air and other[k] < one[k] + one[k + 2] + air for k in (0, 1))
-
-
-@cache
-def _hex(colour: str) -> tuple[float, ...]:
-    digits = colour.lstrip("#")
-    return tuple(int(digits[i : i + 2], 16) / 255 for i in range(0, len(digits), 2))
 
 
 # ---- Shapes. All but polygons become rounded boxes, each in a frame of its own: centre 2, half sides 2, axis 2,
@@ -196,7 +191,7 @@ Shape = Rect | Cells | Lines | Path | Curve | Polygon
 
 def _vertices(boxes: Sequence[Float]) -> Float:
     """Two triangles a box, shape (6 N, 16), with a pixel of margin: room for the smooth edge at any scale from 1 on."""
-    rows = np.concatenate(boxes)
+    rows = np.concatenate([np.empty((0, VERTEX), np.float32), *boxes])
     half, axis = rows[:, 2:4], rows[:, 4:6]
     local = _CORNERS[None] * (half[:, None] + 1.0)
     across = np.stack([-axis[:, 1], axis[:, 0]], axis=1)
@@ -297,10 +292,7 @@ class Spot:
 
 def spot_at(spots: Iterable[Spot], point: Point | None) -> Spot | None:
     """The spot under a point, of several the one that was drawn last."""
-    found = None
-    for spot in spots:
-        found = spot if holds(spot.box, point) else found
-    return found
+    return next((spot for spot in reversed([*spots]) if holds(spot.box, point)), None)
 
 
 class Kept(Generic[Made]):
@@ -352,28 +344,16 @@ class Sketch:
         shapes, known = self.tops if top else self.shapes, self._triangles.get(top)
         if known is not None and known[0] == len(shapes):
             return known[1]
-        chunks, boxes, rects = [np.empty((0, VERTEX), np.float32)], list[Float](), list[tuple[float, ...]]()
-
-        def end(*, all_of_them: bool) -> None:
-            """Rectangles become boxes together, boxes triangles."""
-            if rects:
-                boxes.append(np.array(rects, np.float32))
-                rects.clear()
-            if all_of_them and boxes:
-                chunks.append(_vertices(boxes))
+        chunks, boxes = list[Float](), list[Float]()
+        for kind, run in groupby(shapes, type):  # rectangles become boxes together, boxes triangles
+            if kind is Polygon:
+                chunks += [_vertices(boxes), *(shape.triangles() for shape in run if isinstance(shape, Polygon))]
                 boxes.clear()
-
-        for shape in shapes:
-            if isinstance(shape, Rect):
-                rects.append(shape.box())
-            elif isinstance(shape, Polygon):
-                end(all_of_them=True)
-                chunks.append(shape.triangles())
+            elif kind is Rect:
+                boxes.append(np.array([shape.box() for shape in run if isinstance(shape, Rect)], np.float32))
             else:
-                end(all_of_them=False)
-                boxes.append(shape.boxes())
-        end(all_of_them=True)
-        self._triangles[top] = len(shapes), np.concatenate(chunks)
+                boxes += [shape.boxes() for shape in run if not isinstance(shape, Rect | Polygon)]
+        self._triangles[top] = len(shapes), np.concatenate([*chunks, _vertices(boxes)])
         return self._triangles[top][1]
 
     def rect(

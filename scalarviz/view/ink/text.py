@@ -28,7 +28,6 @@ _UNITS = 1000  # advances are measured once at this size and scaled: the same at
 _PHASES = 4
 _PADDING = 1
 _LARGEST = 2048
-_SHIFT = {"left": 0.0, "middle": 0.5, "right": 1.0}
 _TRIANGLES = np.array([(x, y, x + 4, y + 4) for x, y in ((0, 1), (2, 1), (2, 3), (0, 1), (2, 3), (0, 3))])
 MINUS = "\N{MINUS SIGN}"
 LAID_OUT = 1024
@@ -151,8 +150,7 @@ class GlyphAtlas:
         runs, pens, colours = [], [], []
         for item in items:
             size = round(item.size * scale * 8) / 8
-            shift = _SHIFT[item.anchor] * measure(item.text, item.size, item.bold)
-            whole, part = divmod(round((item.x - shift) * scale * _PHASES), _PHASES)
+            whole, part = divmod(round(item.left * scale * _PHASES), _PHASES)
             runs.append(self.run(item.text, size, item.bold, part))
             pens.append((whole, round(item.y * scale)))
             colours.append(item.colour)

@@ -7,6 +7,7 @@ neutral is dark, so small weights recede and large ones glow; on a light one the
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 from ...checks import text
@@ -101,6 +102,7 @@ def presenting(theme: str | Theme = "dark", presenter: bool = True) -> Theme:
     return replace(look, presenter=True) if presenter else look
 
 
+@cache
 def rgb(colour: str) -> tuple[float, float, float]:
     """``"#rrggbb"`` as three floats in 0..1."""
     return tuple(int(colour[k : k + 2], 16) / 255.0 for k in (1, 3, 5))  # type: ignore[return-value]

@@ -16,7 +16,6 @@ from typing import Literal
 from ...errors import InputError, UnknownNameError, listing, shown
 from .. import glsl
 from ..cubes.atlas import LEAST
-from ..cubes.shader import vertex
 from ..ink.theme import THEMES
 
 FOLDER = Path(__file__).with_name("js")
@@ -130,7 +129,12 @@ def programs() -> dict[str, str]:
     found = {name: translated(glsl.read(f"cubes_{name}"), "fragment") for name in PARTS}
     for name in WHOLE:
         found[f"{name}_vertex"], found[name] = pair(*glsl.program(name))
-    return {"head": HEADS["fragment"], "vertex": es300(vertex(), "vertex"), "least": f"{LEAST:g}", **found}
+    return {
+        "head": HEADS["fragment"],
+        "vertex": es300(glsl.read("cubes_vertex"), "vertex"),
+        "least": f"{LEAST:g}",
+        **found,
+    }
 
 
 Kind = Literal["vertex", "fragment"]

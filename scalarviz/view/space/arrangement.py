@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -50,8 +51,7 @@ class Layout:
     rect: Rect  # pixels reserved for the scene; the cubes leave room in it for labels and chips
     mode: Mode  # "few": cubes large enough for their number; "mlp": no plate hides another; "big": a stack
     flow: Floats  # (S, 2, 3): line segments along which numbers travel from row to plate
-    trays: Floats  # (T, 4, 3): corners of the trays that plates lie on
-    tray_plates: tuple[int, ...]  # index of the plate on each tray
+    lies: bool = False  # whether all plates but rows of activations lie on trays
     blueprint: Blueprint | None = None  # what is flat in the picture of a scene's own plan
     turns: bool = False  # whether the flow turns at each layer
     spots: tuple[Plate, ...] = ()  # rows of activations that are not drawn: their place is left to pictures
@@ -79,6 +79,16 @@ class Layout:
         return np.stack([boxes.min(0), boxes.max(0)])
 
     @property
+    def tray_plates(self) -> tuple[int, ...]:
+        """Which plates lie on a tray."""
+        return tuple(k for k, plate in enumerate(self.plates) if self.lies and plate.kind != "activation")
+
+    @cached_property
+    def trays(self) -> Floats:
+        """Their corners (T, 4, 3)."""
+        return np.array([tray_of(self.plates[k]) for k in self.tray_plates]).reshape(-1, 4, 3)
+
+    @property
     def outline(self) -> Floats:
         """Corners (N, 3) of all plates and trays."""
         return np.concatenate([*(p.corners for p in self.plates), *self.trays])
@@ -96,9 +106,7 @@ def laid(
     mode: Mode, camera: Camera, plates: Sequence[Plate], rect: Rect, lines: Sequence[Floats] = (), trays: bool = False
 ) -> Layout:
     """The layout of plates, lines of flow (S, 2, 3) between them and, perhaps, `trays` below all but rows."""
-    owners = tuple(k for k, plate in enumerate(plates) if trays and plate.kind != "activation")
-    corners = np.array([tray_of(plates[k]) for k in owners]).reshape(-1, 4, 3)
-    return Layout(camera, tuple(plates), rect, mode, np.concatenate([np.zeros((0, 2, 3)), *lines]), corners, owners)
+    return Layout(camera, tuple(plates), rect, mode, np.concatenate([np.zeros((0, 2, 3)), *lines]), trays)
 
 
 def tray_of(plate: Plate) -> Floats:
@@ -141,25 +149,15 @@ def fitted(plates: Sequence[Plate], size: Size, box: Rect, azimuth: float, eleva
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
-    """The title of a group: left edge and length of its rule, and the rule's height."""
+class Title:
+    """That of a group, on a rule so long, or that of a plate, whose two lines may be so long."""
 
     text: str
-    count: int
     x: float
     y: float
     width: float
-
-
-@dataclass(frozen=True, slots=True)
-class Caption:
-    """The name of a plate: where its two lines begin, and the width that they may take."""
-
-    tensor: str
-    title: str
-    x: float
-    y: float
-    width: float
+    count: int = 0  # how many weights a group has
+    tensor: str = ""  # whose plate it is
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,8 +172,8 @@ class Wire:
 class Blueprint:
     """Titles of groups, names of plates, rooms and lines, in pixels of the camera that was fitted."""
 
-    headings: tuple[Heading, ...]
-    captions: tuple[Caption, ...]
+    headings: tuple[Title, ...]  # of groups
+    captions: tuple[Title, ...]  # of plates
     wires: tuple[Wire, ...]
     rooms: Mapping[str, Box]
     anchors: Floats  # points of the world (3, 3) and where they are on screen (3, 2)
@@ -207,9 +205,13 @@ class Blueprint:
         def box(x: float, y: float, wide: float, high: float) -> Box:
             return (*at(x, y), size * wide, size * high)
 
+        def titles(given: Sequence[Title]) -> tuple[Title, ...]:
+            places = [box(title.x, title.y, title.width, 0.0) for title in given]
+            return tuple(replace(t, x=x, y=y, width=w) for t, (x, y, w, _) in zip(given, places, strict=True))
+
         return Blueprint(
-            tuple(Heading(h.text, h.count, *at(h.x, h.y), size * h.width) for h in self.headings),
-            tuple(Caption(c.tensor, c.title, *at(c.x, c.y), size * c.width) for c in self.captions),
+            titles(self.headings),
+            titles(self.captions),
             tuple(Wire(size * wire.points + shift, wire.arrow) for wire in self.wires),
             {name: box(*room) for name, room in self.rooms.items()},
             self.anchors,

@@ -150,14 +150,11 @@ def layers_of(layout: Layout) -> tuple[str, ...]:
 
 
 def _alone(layout: Layout, layer: str) -> Layout:
-    chosen = [k for k, p in enumerate(layout.plates) if p.kind != "activation" and layer_of(p) == layer]
-    trays = [k for k, owner in enumerate(layout.tray_plates) if owner in chosen]
-    plates = tuple(layout.plates[k] for k in chosen)
+    plates = tuple(p for p in layout.plates if p.kind != "activation" and layer_of(p) == layer)
     x0, y0, x1, y1 = layout.rect
     inset = 0.12 * min(x1 - x0, y1 - y0)  # for the names
     boxes = (x0 + inset, y0 + inset, x1 - inset, y1 - inset), _box(layout)
-    owners = tuple(chosen.index(layout.tray_plates[k]) for k in trays)
-    found = replace(layout, plates=plates, trays=layout.trays[trays], tray_plates=owners, flow=np.zeros((0, 2, 3)))
+    found = replace(layout, plates=plates, flow=np.zeros((0, 2, 3)))
     ways = [replace(found, camera=_fitted(found, layout.camera, box)) for box in boxes]
     return max(ways, key=Layout.pixels_per_cube)
 
@@ -166,9 +163,8 @@ def _wider(layout: Layout) -> Layout:
     middle = layout.bounds.mean(axis=0)
     shifts = [(WIDER - 1.0) * (plate.bounds.mean(axis=0) - middle) for plate in layout.plates]
     plates = tuple(plate.moved(shift) for plate, shift in zip(layout.plates, shifts, strict=True))
-    trays = [tray + shifts[owner] for tray, owner in zip(layout.trays, layout.tray_plates, strict=True)]
     flow = [[end + shifts[_nearest(end, layout.plates)] for end in line] for line in layout.flow]
-    found = replace(layout, plates=plates, trays=np.reshape(trays, (-1, 4, 3)), flow=np.reshape(flow, (-1, 2, 3)))
+    found = replace(layout, plates=plates, flow=np.reshape(flow, (-1, 2, 3)))
     return replace(found, camera=_fitted(found, layout.camera, _box(layout)))
 
 

@@ -23,9 +23,8 @@ from .arrangement import (
     OUTPUTS_ACROSS,
     OUTPUTS_DOWN,
     Blueprint,
-    Caption,
-    Heading,
     Layout,
+    Title,
     Wire,
     laid,
     plate_for,
@@ -192,11 +191,12 @@ def _blueprint(plan: Plan, slots: Sequence[_Slot], inner: Rect, anchors: Floats,
     for group, own in zip(plan.groups, groups, strict=True):
         count = sum(part.tensor.size for slot in own for part in slot.parts)
         wide = own[-1].x + own[-1].width - own[0].x
-        headings.append(Heading(group.title, count, own[0].x, inner[1], wide))
+        headings.append(Title(group.title, own[0].x, inner[1], wide, count))
     for k, slot in enumerate(slots):
         free = slots[k + 1].x if k + 1 < len(slots) else inner[2]
         for part, box in zip(slot.parts, slot.boxes, strict=False):
-            captions.append(Caption(part.tensor.name, part.title, box[0], box[1] - NAME, free - box[0] - 4.0))
+            wide = free - box[0] - 4.0
+            captions.append(Title(part.title, box[0], box[1] - NAME, wide, tensor=part.tensor.name))
     rooms = {slot.room.name: slot.boxes[0] for slot in slots if slot.room}
     wires = [wire for own in groups for wire in _inside(own)]
     if not plan.stream:

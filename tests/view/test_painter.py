@@ -1,0 +1,193 @@
+"""The 2-D painter: pixels of shapes whose geometry is known exactly; glyphs, their widths and their atlas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import ImageFont
+
+from scalarviz.view.ink.painter import Painter
+from scalarviz.view.ink.sketch import VERTEX, Sketch, TextItem, dashes, rgba
+from scalarviz.view.ink.text import CAP_HEIGHT, GlyphAtlas, chip_text, font_path, measure, number, short
+from scalarviz.view.out.offscreen import offscreen
+
+WHITE = (1.0, 1.0, 1.0)
+CHARACTERS = "0123456789 abcxyz ABCXYZ .,:·×±σδ∞→#%()[]=\N{MINUS SIGN}"
+
+
+def drawn(draw, size=(64, 48), scale=1.0):
+    """What is drawn on black, as whole numbers."""
+    wide, high = round(size[0] * scale), round(size[1] * scale)
+    return offscreen().render(lambda box: draw(), (wide, high), background=(0.0, 0.0, 0.0)).astype(int)
+
+
+def paint(build, size=(64, 48), scale=1.0):
+    """What a painter makes of a sketch that `build` fills."""
+    sketch = Sketch()
+    build(sketch)
+    return drawn(lambda: Painter(size, scale).draw([sketch]), size, scale)
+
+
+@pytest.mark.gl
+def test_a_rectangle_covers_its_pixels_a_border_lies_inside_and_later_shapes_blend_over_earlier_ones():
+    rows, columns = np.mgrid[:48, :64]
+    filled = (rows >= 20) & (rows < 28) & (columns >= 10) & (columns < 40)
+    picture = paint(lambda s: s.rect(10, 20, 30, 8, fill=(1.0, 0.5, 0.0)))
+    assert np.abs(picture - filled[..., None] * np.array([255, 128, 0])).max() <= 1
+    inner = (rows >= 21) & (rows < 27) & (columns >= 11) & (columns < 39)
+    picture = paint(lambda s: s.rect(10, 20, 30, 8, stroke=WHITE, border=1.0))
+    assert np.array_equal(picture[..., 0] > 128, filled & ~inner)
+
+    def two(sketch):
+        sketch.rect(0, 0, 64, 48, fill=(1.0, 0.0, 0.0))
+        sketch.rect(0, 0, 64, 24, fill=(0.0, 0.0, 1.0, 0.5))
+
+    picture = paint(two)
+    assert np.allclose(picture[10, 10], (128, 0, 128), atol=1)
+    assert tuple(picture[40, 10]) == (255, 0, 0)
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+@pytest.mark.parametrize(
+    ("area", "edge", "build"),
+    [(np.pi * 15.3**2, 0, lambda s: s.disc(31.2, 23.7, 15.3, WHITE)),
+     (3.0 * np.hypot(40, 25), 0, lambda s: s.line((10, 10), (50, 35), WHITE, 3.0)),
+     (40 * 30 - (4 - np.pi) * 36, 0, lambda s: s.rect(12, 9, 40, 30, fill=WHITE, radius=6)),
+     (0.5 * 33 * 21, 97, lambda s: s.polygon([(10, 10), (43, 10), (20, 31)], WHITE))],
+)  # fmt: skip
+def test_areas_agree_with_geometry(area, edge, build, scale):
+    """A polygon's edge is smoothed inwards only: half a device pixel along its outline."""
+    painted = paint(build, scale=scale)[:, :, 0].sum() / 255 / scale**2
+    assert abs(painted - area) / area < 0.01 + edge * (0.01 / 97 + 0.25 / area / scale)
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("scale", [1.0, 1.5, 5 / 3])
+def test_a_picture_is_shown_upright_and_a_sprite_shows_nothing_of_the_cell_beside_it(scale):
+    """A green cell whose neighbours are red, at many fractions of a pixel: no pixel on an edge is red."""
+    pixels = np.random.default_rng(0).integers(0, 256, (12, 17, 3), dtype=np.uint8)
+    assert np.array_equal(paint(lambda s: s.image((5, 7, 17, 12), pixels, linear=False))[7:19, 5:22], pixels)
+    pixels = np.zeros((20, 30, 3), np.uint8)
+    pixels[..., 0] = 255
+    pixels[:10, 10:20] = (0, 255, 0)
+    for shift in np.arange(0.0, 1.0, 1 / 20):
+        rects = [(4 + shift + 18.2 * k, 5 + shift + 2.3 * k, 14.0, 30.0) for k in range(3)]
+        picture = paint(lambda s, r=rects: s.sprites(r, [(1 / 3, 0.0, 1 / 3, 0.5)] * 3, pixels), scale=scale)
+        assert (picture[..., 1] == 255).sum() > 1000
+        assert not picture[..., 0].any()
+
+
+@pytest.mark.gl
+def test_discs_have_their_colour_in_the_middle_and_the_last_is_in_front_and_the_background_glows():
+    picture = paint(lambda s: s.discs([(20.5, 20.5), (24.5, 20.5)], 9.0, [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0)]))
+    assert tuple(picture[20, 24]) == (0, 255, 0)
+    assert picture[20, 17, 0] > 180
+    assert picture[20, 21, 1] > 150
+    assert not picture[20, 40].any()
+    picture = drawn(lambda: Painter((160, 90)).background("#14161a", "#1b1e24"), (160, 90))
+    for row, column in ((0, 0), (0, -1), (-1, 0), (-1, -1)):
+        assert tuple(picture[row, column]) == (0x14, 0x16, 0x1A)
+    assert np.abs(picture[40, 67] - (0x1B, 0x1E, 0x24)).max() <= 1
+
+
+@pytest.mark.gl
+def test_a_painter_draws_what_changed_and_text_survives_a_new_atlas():
+    with offscreen():
+        painter, title = Painter((300, 48)), Sketch()
+    for count in (1, 700, 2, 0):  # also beyond the first buffer, and fewer afterwards
+        sketch = Sketch()
+        for i in range(count):
+            sketch.rect(i % 64, 2 * (i // 64), 1, 1, fill=WHITE)
+        picture = drawn(lambda s=sketch: painter.draw([s]), (300, 48))
+        assert (picture[:, :, 0] > 128).sum() == count
+    title.text(4, 30, "loss 0.0367", 22, WHITE)
+    for size in range(20, 160, 4):
+        other = Sketch()
+        other.text(500, 500, "ABCDEFGHIJKLMNOPQRSTUVWXYZ", size, WHITE)
+        drawn(lambda o=other: painter.draw([title, o]), (300, 48))
+    picture = drawn(lambda: painter.draw([title]), (300, 48))
+    assert picture.max() == 255
+    assert np.array_equal(picture, drawn(lambda: Painter((300, 48)).draw([title]), (300, 48)))
+
+
+def test_dashes_cover_their_share_of_the_path_and_colours_come_in_every_form():
+    starts, ends = dashes(np.array([[0, 0], [30, 0], [30, 40]], np.float32), 6, 4)
+    assert np.hypot(*(ends - starts).T).sum() == pytest.approx(42.0)
+    assert np.all(np.hypot(*(ends - starts).T) <= 6.001)
+    assert len(dashes(np.empty((0, 2), np.float32), 6, 4)[0]) == 0
+    assert Sketch().triangles.shape == (0, VERTEX)
+    assert rgba("#ff8000") == pytest.approx((1.0, 128 / 255, 0.0, 1.0))
+    assert rgba((0.1, 0.2, 0.3), 0.5) == pytest.approx((0.1, 0.2, 0.3, 0.5))
+    assert rgba(np.array([0.1, 0.2, 0.3, 0.5]), 0.5)[3] == pytest.approx(0.25)
+
+
+# ---- Text
+
+
+def test_width_agrees_with_the_font_tables_and_digits_are_tabular():
+    face = ImageFont.truetype(str(font_path()), 2048, layout_engine=ImageFont.Layout.BASIC)  # one pixel a font unit
+    text = "loss of this colour"
+    assert measure(text, 13) == pytest.approx(sum(face.getlength(c) for c in text) / 2048 * 13, rel=1e-3)
+    for bold in (False, True):
+        assert len({round(measure(d, 13, bold), 6) for d in "0123456789"}) == 1
+        assert measure("+1.11", 16, bold) == measure("\N{MINUS SIGN}8.88", 16, bold)
+
+
+def test_the_atlas_has_the_signs_we_use_each_in_a_box_of_its_own_and_says_when_it_is_full():
+    atlas, used = GlyphAtlas(), np.zeros((4096, 1024), np.uint8)
+    assert not atlas.full
+    for size, bold, phase in np.ndindex(3, 2, 4):
+        for character in CHARACTERS.replace(" ", ""):
+            x, y, w, h, _, _ = atlas.glyph(character, (13.0, 22.0, 52.0)[size], bool(bold), phase)
+            used[y : y + h, x : x + w] += 1
+    assert used.max() == 1
+    assert len(atlas.pixels) > 512  # it grew
+
+    def bitmap(character):
+        x, y, w, h, _, _ = atlas.glyph(character, 26.0, False, 0)
+        return atlas.pixels[y : y + h, x : x + w].tobytes()
+
+    for character in "σδ±×·∞\N{MINUS SIGN}":
+        assert bitmap(character) != bitmap("\N{SNOWMAN}")  # which the font does not have
+        assert max(bitmap(character)) > 100
+    for size in range(20, 120, 4):
+        atlas.quads([TextItem(0.0, 200.0, CHARACTERS, float(size), (*WHITE, 1.0))], 1.0)
+    assert atlas.full
+
+
+@pytest.mark.gl
+def test_ink_stands_on_the_baseline_between_the_anchors_and_places_scale_with_the_device():
+    wide = measure("HH", 20)
+    for anchor, left in (("left", 100.0), ("middle", 100.0 - wide / 2), ("right", 100.0 - wide)):
+        picture = paint(lambda s, a=anchor: s.text(100, 50, "HH", 20, WHITE, anchor=a), (200, 80))
+        rows, columns = np.nonzero(picture[..., 0] > 100)
+        assert rows.max() == 49
+        assert np.ptp(rows) + 1 == pytest.approx(20 * CAP_HEIGHT, abs=1)
+        assert left <= columns.min() <= left + 3
+        assert left + wide - 3 <= columns.max() + 1 <= left + wide
+    atlas, item = GlyphAtlas(), TextItem(30.0, 20.0, "0.0367", 13, (*WHITE, 1.0))
+    once, twice = atlas.quads([item], 1.0), atlas.quads([item], 2.0)
+    assert np.abs(twice[:, :2] / 2 - once[:, :2]).max() < 1.6
+
+
+def test_numbers_that_are_new_in_every_frame_fill_no_memory():
+    """Four thousand lines of numbers were kept, half a megabyte a minute until they were there."""
+    atlas = GlyphAtlas()
+    for k in range(5000):
+        atlas.run(f"{k / 7:.6f}", 13.0, False, 0)
+        measure(f"{k / 7:.6f}", 13.0)
+    assert len(atlas._runs) <= 1024
+    assert measure.cache_info().currsize <= 1024
+
+
+def test_numbers_are_short_use_the_minus_sign_and_fit_a_chip_at_any_size():
+    assert (number(0.693, signed=True), number(-0.001, signed=True), number(-1.98)) == ("+0.69", "0.00", "−1.98")
+    assert (number(float("nan")), number(float("-inf"), signed=True)) == ("NaN", "−∞")
+    texts = {0.0: "0", 1.989: "1.99", -0.76: "−0.76", 0.00018: "1.8e−4", 123.4: "123", -4.2e-4: "−4.2e−4",
+             25000.0: "2.5e4", 0.0501: "0.050", 9.999: "10.00"}  # fmt: skip
+    assert {value: short(value) for value in texts} == texts
+    for value in (sign * m * 10.0**power for power in range(-12, 97, 3) for m in (1.0, 4.4, 9.996) for sign in (1, -1)):
+        text = chip_text(value, signed=True)
+        assert len(text.lstrip("+−")) <= 4, text
+        assert float(text.replace("−", "-")) == pytest.approx(value, rel=0.12, abs=0.005)
