@@ -5,11 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kit.benches import KEYS, again, assert_readable, bench_of, face_of, pixels_of, rgb, said, said_above, signed, words
+from kit.benches import (
+    KEYS,
+    again,
+    assert_readable,
+    bench_of,
+    face_of,
+    pixels_of,
+    rgb,
+    said,
+    said_above,
+    signed,
+    texts,
+    words,
+)
 from scalarviz.errors import UnknownNameError
 from scalarviz.run.core.gather import weight_name
 from scalarviz.run.panels import ColourCube, LossCurve
-from scalarviz.view.ink.overlay import banner, help_pages, help_panel, pointer_label, wrapped
+from scalarviz.view.ink.overlay import help_pages, help_panel, wrapped
 from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK, LIGHT
 from scalarviz.view.ink.theme import rgb as colour
@@ -65,30 +78,21 @@ def test_hovering_names_the_cube_under_the_pointer(scene, size):
     assert found > 4
     bench.set_look(quantity="gradient")
     assert any(text.startswith("gradient ") for text in said_above(again(bench, 0.0)))
-
-
-@pytest.mark.gl
-def test_hovering_nothing_changes_nothing(single):
-    bench = keyed(single)
-    before = pixels_of(bench)
-    assert not bench.hover((640.0, 20.0))
-    x, y = map(int, face_of(bench, 4))
-    assert bench.hover((x, y))
-    assert np.any((pixels_of(bench) != before)[y - 70 : y, x - 70 : x])  # brackets; the label is right of it
-    assert not bench.hover((x, y))
-    assert bench.hover(None)
-    assert not bench.hover(None)
-    assert np.array_equal(pixels_of(bench), before)
+    assert [bench.hover(None), bench.hover(None), bench.hover((4.0, 4.0))] == [True, False, False]
+    assert said_above(again(bench, 0.0)) == []
 
 
 def test_what_is_pointed_at_and_selected_follows_the_training():
     with (scene := rgb()).run as run:
         bench = keyed(scene, text_hz=10.0)
         bench.select(2)
-        for _ in range(3):
+        for k in range(4):
             bench.hover(face_of(bench, 4))
-            run.step(5)
-            again(bench, 1.0)
+            if k < 3:
+                run.step(5)
+            else:
+                run.set_weights(2, [float(run.values[2]) + bench.extent_of(2)])  # is answered at once
+            again(bench, 1.0 if k < 3 else 0.001)
             assert signed(run.frame().values[4], 4) in words(bench.overlays[1])
             assert signed(run.frame().values[2], 4) in words(bench.overlays[0])
         moved = bench.touch.inspector.moved(run.frame())
@@ -96,67 +100,21 @@ def test_what_is_pointed_at_and_selected_follows_the_training():
         assert moved.values[-1] == run.frame().values[2]
 
 
-def test_a_gradient_that_was_not_computed_is_no_number_on_the_cube():
-    with (scene := rgb(steps=0)).run as run:
-        bench = keyed(scene, quantity="gradient")
-        wanted = {f"w {signed(v)}".replace("+0.00", "0.00") for v in run.frame().values}
-        assert wanted <= set(said(bench))
-        run.step(1)
-        again(bench, 1.0)
-        assert not wanted & set(said(bench))
-
-
-@pytest.mark.parametrize("at", [(2.0, 2.0), (638.0, 2.0), (2.0, 358.0), (638.0, 358.0), (320.0, 180.0)])
-def test_the_label_stays_inside(at):
-    label = pointer_label(at, (640, 360), "2.weight[11][40]", "+0.9522", ["from tanh 40 to tanh 11"], DARK)
-    assert_readable([label], (640, 360))
-
-
 # ---- selecting
 
 
 @pytest.mark.gl
-def test_the_selected_cube_is_outlined_and_inspected(scene):
+def test_what_is_touched_is_outlined_and_inspected_and_nothing_stays_of_it(scene):
     bench = keyed(scene)
-    before = pixels_of(bench)
-    bench.select(5)
-    assert bench.selected == 5
-    moved = np.abs(pixels_of(bench) - before).max(axis=2) > 40
-    x, y = face_of(bench, 5)
-    assert moved[int(y) - 90 : int(y) + 90, int(x) - 90 : int(x) + 90].any()
-    assert moved[:, 940:].mean() > 0.02  # it stands in the side column
-    assert weight_name(scene.run.tensors, 5) in said_above(again(bench, 0.0))
-    bench.select(None)
+    before, (x, y) = pixels_of(bench), map(int, face_of(bench, 5))
+    for touch, let_go in ((bench.hover, None), (bench.select, None)):
+        touch(5 if touch == bench.select else (x, y))
+        moved = np.abs(pixels_of(bench) - before).max(axis=2) > 40
+        assert moved[y - 90 : y + 90, x - 90 : x + 90].any()
+        assert weight_name(scene.run.tensors, 5) in said_above(again(bench, 0.0))
+        touch(let_go)
+        assert np.array_equal(pixels_of(bench), before)
     assert bench.selected is None
-    assert np.array_equal(pixels_of(bench), before)
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_the_inspector_covers_no_text_and_is_not_cut(scene, size):
-    bench = keyed(scene, size)
-    bench.select(3)
-    bench.update(bench.subject.frame())
-    panels = [sketch for sketch in bench.overlays[0] if sketch.texts]
-    strip, box = bench.places.strip, bench.touch.inspector.box
-    assert_readable(panels, bench.places.size)
-    if strip is not None:  # the scene's own names may lie below the panel, the strip's may not
-        below = [sketch for sketch in bench.sketches if sketch.texts and min(t.y for t in sketch.texts) > strip[1]]
-        assert box is not None
-        assert_readable([*panels, *below], bench.places.size)
-
-
-@pytest.mark.gl
-def test_an_edit_is_answered_at_the_next_update():
-    with (scene := rgb()).run as run:
-        bench = keyed(scene, text_hz=1.0)
-        bench.select(2)
-        again(bench, 0.001)
-        before, v = pixels_of(bench), bench.extent_of(2)
-        run.set_weights(2, [float(run.values[2]) + v])
-        again(bench, 0.001)
-        assert signed(run.frame().values[2], 4) in words(bench.overlays[0])
-        x, y = face_of(bench, 2)
-        assert np.abs(pixels_of(bench) - before)[int(y) - 15 : int(y) + 15, int(x) - 40 : int(x) + 40].max() > 30
 
 
 # ---- turning
@@ -171,7 +129,7 @@ def test_no_angle_garbles_the_text(scene, size):
         assert_readable(bench.sketches, bench.places.size)
 
 
-@pytest.mark.parametrize("turn", [*TURNS, (0, -60), (-90, -75), (200, -70), (450, -55)])
+@pytest.mark.parametrize("turn", [*TURNS[:5], (0, -60), (-90, -75), (450, -55)])
 def test_a_number_on_a_cube_stands_on_that_cube(single, turn):
     bench, values = keyed(single), single.run.frame().values
     own = {signed(v) for v in values}
@@ -179,39 +137,30 @@ def test_a_number_on_a_cube_stands_on_that_cube(single, turn):
         bench.orbit(*turn)
         bench.zoom(zoom, (400.0, 300.0))
         again(bench, 1 / 60)
-        printed = [
-            item
-            for sketch in bench.scenery.cubes(bench.subject.frame(), bench.colouring, bench.activations)
-            for item in sketch.texts
-            if item.text in own
-        ]
+        cubes = bench.scenery.cubes(bench.subject.frame(), bench.colouring, bench.activations)
+        printed = [item for item in texts(cubes) if item.text in own]
         for item in printed:
-            wide = measure(item.text, item.size, item.bold) / 2 - 2
+            wide, y = measure(item.text, item.size, item.bold) / 2 - 2, item.y - 0.357 * item.size
             for dx in (-wide, 0.0, wide):
-                index = bench.pick(((item.x + dx) * bench.scale, (item.y - 0.357 * item.size) * bench.scale))
+                index = bench.pick(((item.x + dx) * bench.scale, y * bench.scale))
                 assert index is not None
                 assert item.text == signed(values[index])
         assert len(printed) >= (3 if abs(turn[1]) < 100 and zoom == 1.0 else 0)
 
 
-def test_a_small_turn_moves_labels_and_chips_a_little_and_names_stay_on_their_side(single, deep):
+def test_a_small_turn_moves_labels_a_little_and_names_stay_on_their_side(single, deep):
     bench = keyed(single)
-    before, places = said(bench), {t.text: (t.x, t.y) for s in bench.sketches for t in s.texts}
+    before, places = said(bench), {t.text: (t.x, t.y) for t in texts(bench.sketches)}
     bench.orbit(2.0, 0.0)
     again(bench, 0.0)
     assert sorted(said(bench)) == sorted(before)
-    moved = [
-        np.hypot(t.x - places[t.text][0], t.y - places[t.text][1])
-        for s in bench.sketches
-        for t in s.texts
-        if before.count(t.text) == 1
-    ]
-    assert 0 < max(moved) < 12
+    lone = [t for t in texts(bench.sketches) if before.count(t.text) == 1]
+    assert 0 < max(np.hypot(t.x - places[t.text][0], t.y - places[t.text][1]) for t in lone) < 12
     bench, jumps, names = keyed(deep), 0, [t.name for t in deep.run.tensors if t.role == "weight"]
 
     def sides():
         """Whether each name stands above its plate."""
-        at = {t.text: t.y for s in bench.scenery.static for t in s.texts if t.text in names}
+        at = {t.text: t.y for t in texts(bench.scenery.static) if t.text in names}
         return {name: y < bench.project(bench.layout.plate(name).corners)[:, 1].mean() for name, y in at.items()}
 
     for _ in range(40):
@@ -262,15 +211,13 @@ def test_zooming_keeps_the_point_under_the_pointer_and_brings_no_cube_under_the_
     bench = keyed(deep)
     before, spot = pixels_of(bench), face_of(bench, 150)
     index = bench.pick(spot)
-    assert index is not None
     for k in range(20):
         bench.zoom(1.15, spot)
-        assert k > 10 or bench.pick(spot) == index
-    after = pixels_of(bench)
-    x, y, width, height = (int(v) for v in bench.places.scene)
-    assert np.array_equal(after[:, x + width + 2 :], before[:, x + width + 2 :])
+        assert k > 10 or bench.pick(spot) == index is not None
+    moved, (x, y, width, height) = pixels_of(bench) != before, map(int, bench.places.scene)
+    assert not moved[:, x + width + 2 :].any()
+    assert not moved[y + height + 3 :, :900].any()
     assert bench.pick((1100.0, 300.0)) is None
-    assert not (after[y + height + 3 :, :900] != before[y + height + 3 :, :900]).any()
 
 
 @pytest.mark.gl
@@ -374,7 +321,6 @@ def test_without_panels_there_are_only_cubes(scene):
     bench.show_panels(False)
     again(bench, 1 / 60)
     assert not {"step", "loss", "network", "Space"} & set(said(bench))
-    assert not any("lr" in text or "clipped" in text for text in said(bench))
     corners = bench.project(np.concatenate([p.corners for p in bench.layout.plates]))
     assert np.ptp(corners[:, 0]) > 0.6 * 1280 or np.ptp(corners[:, 1]) > 0.6 * 720
     bench.select(2)
@@ -384,47 +330,23 @@ def test_without_panels_there_are_only_cubes(scene):
     assert np.array_equal(pixels_of(bench), before)
 
 
-@pytest.mark.gl
-def test_help_lies_on_a_dimmed_picture_turns_its_pages_and_closes_after_the_last(single):
-    bench = keyed(single)
-    lines, before = help_lines(Here(bench.subject)), pixels_of(bench)
-    bench.touch.table, bench.help = lines, 1
-    ink = before[:, :165].max(axis=2) > 120  # beside the list
-    assert pixels_of(bench)[:, :165][ink].mean() < 0.5 * before[:, :165][ink].mean()
-    bench.help = 0
-    assert np.array_equal(pixels_of(bench), before)
-    bench.resize((640, 480))
-    view, count, shown = Viewer(bench), len(help_pages((640, 480), lines)), []
-    bench.touch.table = lines
-    assert count > 1
+@pytest.mark.parametrize("size", SIZES)
+def test_help_turns_its_pages_and_messages_are_whole_at_every_size(single, size):
+    here, bench = Here(subject_of(single)), keyed(single, size)
+    lines, shown = help_lines(here), []
+    bench.touch.table, view, count = lines, Viewer(bench), len(help_pages(bench.places.size, lines))
     for page in [*range(1, count + 1), 0]:
         view.send("toggle_help")
         assert bench.help == page
+        assert_readable([help_panel(size, lines, DARK, page)] * bool(page), size)
         shown += said_above(again(bench, 0.0))
-    assert {text for line in lines for text in line} <= set(shown)
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_help_and_messages_fit_every_size(single, size):
-    here = Here(subject_of(single))
-    lines = help_lines(here)
-    pages = help_pages(size, lines)
-    sketches = [help_panel(size, lines, DARK, page) for page in range(1, len(pages) + 1)]
-    for sketch in sketches:
-        assert_readable([sketch], size)
     # no word is read in this scene, no table learnt, and plain descent keeps nothing of a weight
     absent = {action.name for action in ACTIONS if action.missing(here)}
     assert absent == {"type_word", "cooler", "warmer", "paste", "show_moment"}
-    if min(size) >= 360:
-        keys = {action.keys[0] for action in ACTIONS if not action.missing(here)}
-        assert keys <= {text.partition(" or ")[0].partition(" to ")[0] for text in words(sketches)}
     if size[0] >= 960 and size[1] >= 540:  # no sentence is cut
-        assert [line for page in pages for line in page.lines] == list(lines)
-        assert {does for _, does in lines} <= set(words(sketches))
-    bench = keyed(single, size)
+        assert {text for line in lines for text in line} <= set(shown)
     bench.message = MESSAGE
-    assert bench.message == MESSAGE
-    assert " ".join(said_above(again(bench, 0.0))).removeprefix("! ") == MESSAGE
+    assert " ".join(said_above(again(bench, 0.0))).removeprefix("! ") == bench.message == MESSAGE
     assert_readable(bench.overlays[1], bench.places.size)
 
 
@@ -432,12 +354,7 @@ def test_long_words_are_broken_not_cut_and_a_sentence_has_a_beginning():
     lines = wrapped("a " + "x" * 200 + " b", 100.0)
     assert "".join(lines).replace(" ", "") == "a" + "x" * 200 + "b"
     assert all(measure(line, 13) <= 100 for line in lines)
-    assert not banner("", (640, 360), 70.0, 600.0, DARK).texts
-    table = [
-        ("=", "(or +) a little more of the clicked cube"),
-        *[(str(k), f"what {k} does, {'long ' * 20}") for k in range(40)],
-    ]
-    (page,) = help_pages((960, 540), table)
+    page, *_ = help_pages((960, 540), [("=", "(or +) a little more of the clicked cube"), *[("k", "long " * 20)] * 40])
     assert page.lines[0] == ("=", "a little more of the clicked cube")
 
 
@@ -475,7 +392,6 @@ def test_a_colour_that_is_hovered_or_marked_says_what_it_is_to_become(single):
         above, output = said_above(again(bench, 0.0)), single.run.predict(np.array([disc.source]))[0]
         now = {hexed(disc.source), f"is now {hexed(tuple(map(float, output)))}", f"wanted: {hexed(disc.target)}"}
         assert (now if which == "source" else {hexed(disc.target), f"wanted for {hexed(disc.source)}"}) <= set(above)
-        assert np.abs(pixels_of(bench) - before).max() > 100
     bench.hover(None)
     assert np.array_equal(pixels_of(bench), before)
     cube.marked = (1.0, 1.0, 1.0)
@@ -487,23 +403,6 @@ def test_a_colour_that_is_hovered_or_marked_says_what_it_is_to_become(single):
     assert bench.let_go()
     assert not bench.let_go()
     assert np.array_equal(pixels_of(bench), before)
-    assert hexed((0.0, 0.5, 1.0)) == "#0080ff"
-
-
-@pytest.mark.gl
-def test_changed_targets_are_painted_and_a_description_stays_what_it_says():
-    with (scene := rgb()).run as run:
-        bench = keyed(scene)
-        cube, before, data = bench.side.drawer(ColourCube), pixels_of(bench), run.samples()[1]
-        cube.retarget((1.0, 0.0, 0.0), (1.0, 1.0, 1.0))
-        bench.refresh()
-        x, y, _, height = (int(n) for n in bench.places.panels["colours"])
-        moved = np.any(pixels_of(bench) != before, axis=2)[y : y + height]
-        assert moved[:, x + 158 :].any()
-        assert not moved[:, x : x + 150].any()
-        described = next(panel for panel in scene.panels if isinstance(panel, ColourCube))
-        np.testing.assert_allclose(described.targets, 1 - described.inputs, atol=1e-6)
-        assert not np.array_equal(run.samples()[1], data)
 
 
 # ---- nothing of it touches the training
