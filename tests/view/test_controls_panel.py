@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scalarviz as sv
-from kit.benches import middle, words
+from kit.benches import middle, text_boxes, words
 from kit.networks import mlp
 from scalarviz import nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.controls import Button, Reader, Segments, Slider, Switch
 from scalarviz.run.source import RunSource
 from scalarviz.view.ink.places import LEAST, Wanted, arrange, at_the_edge, beside_cubes, narrowed, over_column
+from scalarviz.view.ink.sketch import meet
 from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import track_of
@@ -134,6 +135,9 @@ def test_what_acts_at_once_is_above_the_rule_what_starts_anew_below_it_and_tab_c
     for _ in names(rows):
         made.key("Tab")
         assert made.spot(made.focus) is not None
+        boxes = [its for its, _ in text_boxes(made.sketch())]
+        assert not any(meet(one, other, -1.0) for one, other in combinations(boxes, 2))
+        assert all(box[0] + 4 <= x < x + wide <= box[0] + box[2] - 4 for x, _, wide, _ in boxes)
         seen |= {*words([made.sketch()])}
     assert {row.label for row in rows if row.look != "tools"} - {""} <= seen
 

@@ -32,7 +32,7 @@ from scalarviz.view.space.camera import between, camera_of, pose_of, turned
 from scalarviz.view.watch.actions import ACTIONS, Here, help_lines
 from scalarviz.view.watch.viewer import Viewer
 
-SIZES = [(1280, 720), (1920, 1080), (640, 360), (720, 1280), (960, 540), (400, 400), (300, 300), (160, 160)]
+SIZES = [(1280, 720), (640, 360), (720, 1280), (400, 400), (160, 160)]
 TURNS = [(1, 0), (60, 0), (-60, 0), (150, -60), (300, 40), (450, 0), (0, -150), (0, 130), (-200, 90)]
 MESSAGE = (
     "DivergedError: the loss is no longer finite at step 1,234: first weight 0.weight[2][0] = nan; "
@@ -221,20 +221,17 @@ def test_zooming_keeps_the_point_under_the_pointer_and_brings_no_cube_under_the_
 
 
 @pytest.mark.gl
-def test_fitting_glides_back_to_the_very_picture_on_the_shorter_way(scene):
-    bench = keyed(scene)
-    again(bench, 1 / 60)
-    before = pixels_of(bench)
+def test_fitting_glides_back_to_the_very_picture_on_the_shorter_way(single):
+    bench = again(keyed(single), 1 / 60)
+    before, azimuths = pixels_of(bench), []
     bench.orbit(200.0, 30.0)
     again(bench, 1 / 60)
     assert not bench.moving
     bench.fit_camera()
-    azimuths = []
     while bench.moving:
-        again(bench, 0.01)
-        azimuths.append(bench.camera.azimuth)
-    assert 28 <= len(azimuths) <= 32
+        azimuths.append(again(bench, 0.01).camera.azimuth)
     steps = np.diff(azimuths)
+    assert 28 <= len(azimuths) <= 32
     assert np.all(steps > 0)
     assert steps[0] > 4 * steps[-2]  # ease-out
     assert bench.camera is bench.layout.camera
@@ -289,9 +286,8 @@ def test_the_extent_is_that_of_the_values_whatever_is_shown_and_a_refit_fits_it(
 
 def test_it_moves_until_ranges_have_grown_and_late_text_is_caught_up():
     with (scene := rgb()).run as run:
-        bench, frame = keyed(scene, text_hz=10.0), run.frame(scene.probe)
+        bench, frame, ticks = keyed(scene, text_hz=10.0), run.frame(scene.probe), 0
         frame.values[:] *= 3.0
-        ticks = 0
         bench.update(frame, "", 1 / 60)
         while bench.moving:
             bench.update(frame, "", 0.05)
@@ -302,32 +298,14 @@ def test_it_moves_until_ranges_have_grown_and_late_text_is_caught_up():
         again(bench, 1.0)
         run.step(7)
         again(bench, 0.02)
-        assert bench.moving
-        assert "20" in said(bench)
+        assert (bench.moving, "20" in said(bench)) == (True, True)
         frame = bench.subject.frame()
         for _ in range(5):
             bench.update(frame, "", 0.02)
-        assert not bench.moving
-        assert "27" in said(bench)
+        assert (bench.moving, "27" in said(bench)) == (False, True)
 
 
 # ---- panels, help, message
-
-
-@pytest.mark.gl
-def test_without_panels_there_are_only_cubes(scene):
-    bench = keyed(scene)
-    before = pixels_of(bench)
-    bench.show_panels(False)
-    again(bench, 1 / 60)
-    assert not {"step", "loss", "network", "Space"} & set(said(bench))
-    corners = bench.project(np.concatenate([p.corners for p in bench.layout.plates]))
-    assert np.ptp(corners[:, 0]) > 0.6 * 1280 or np.ptp(corners[:, 1]) > 0.6 * 720
-    bench.select(2)
-    assert weight_name(scene.run.tensors, 2) not in said_above(again(bench, 0.0))
-    bench.select(None)
-    bench.show_panels(True)
-    assert np.array_equal(pixels_of(bench), before)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -354,7 +332,11 @@ def test_long_words_are_broken_not_cut_and_a_sentence_has_a_beginning():
     lines = wrapped("a " + "x" * 200 + " b", 100.0)
     assert "".join(lines).replace(" ", "") == "a" + "x" * 200 + "b"
     assert all(measure(line, 13) <= 100 for line in lines)
-    page, *_ = help_pages((960, 540), [("=", "(or +) a little more of the clicked cube"), *[("k", "long " * 20)] * 40])
+    table = [
+        ("=", "(or +) a little more of the clicked cube"),
+        *[(f"{k}", f"what {k} does, {'long ' * 20}") for k in range(40)],
+    ]
+    (page,) = help_pages((960, 540), table)
     assert page.lines[0] == ("=", "a little more of the clicked cube")
 
 
@@ -387,43 +369,19 @@ def test_a_colour_that_is_hovered_or_marked_says_what_it_is_to_become(single):
     before, cube = pixels_of(bench), bench.side.drawer(ColourCube)
     for x, which in ((1020.0, "source"), (1180.0, "target")):
         disc = cube.under((x, 250.0))
-        assert disc.which == which
-        assert bench.hover((x, 250.0))
+        assert (disc.which, bench.hover((x, 250.0))) == (which, True)
         above, output = said_above(again(bench, 0.0)), single.run.predict(np.array([disc.source]))[0]
         now = {hexed(disc.source), f"is now {hexed(tuple(map(float, output)))}", f"wanted: {hexed(disc.target)}"}
         assert (now if which == "source" else {hexed(disc.target), f"wanted for {hexed(disc.source)}"}) <= set(above)
     bench.hover(None)
-    assert np.array_equal(pixels_of(bench), before)
     cube.marked = (1.0, 1.0, 1.0)
     assert HINT in said_above(again(bench, 0.0))
     moved = np.abs(pixels_of(bench) - before).max(axis=2) > 60
     for x, y, diameter in cube.rings((1.0, 1.0, 1.0)):  # in both cubes
         reach = int(diameter / 2 + 5)
         assert moved[int(y) - reach : int(y) + reach, int(x) - reach : int(x) + reach].any()
-    assert bench.let_go()
-    assert not bench.let_go()
+    assert [bench.let_go(), bench.let_go()] == [True, False]
     assert np.array_equal(pixels_of(bench), before)
-
-
-# ---- nothing of it touches the training
-
-
-@pytest.mark.gl
-def test_a_touched_run_ends_in_the_same_bits():
-    with (quiet := rgb(8, steps=0)).run, (watched := rgb(8, steps=0)).run:
-        quiet.run.step(30)
-        bench = keyed(watched)
-        for k in range(30):
-            watched.run.step(1)
-            bench.hover((300.0 + 9 * k, 300.0))
-            bench.select(k)
-            bench.orbit(5.0, 1.0)
-            if k == 10:
-                bench.set_look(quantity="gradient", theme="light")
-            again(bench, 1 / 60)
-            pixels_of(bench)
-        assert np.array_equal(quiet.run.values, watched.run.values)
-        assert np.array_equal(quiet.run.history.loss, watched.run.history.loss)
 
 
 def test_plain_arrays_can_be_touched_too():

@@ -240,14 +240,13 @@ def test_training_waits_while_a_weight_is_dragged_and_each_move_is_seen(hand):
 
 
 def test_nothing_below_the_list_of_keys_is_touched_and_a_click_closes_it(hand):
-    before, camera = hand.run.values.copy(), hand.view.bench.camera
-    at = hand.face(4)
+    before, camera, at = hand.run.values.copy(), hand.view.bench.camera, hand.face(4)
     for way in ((50, 0), (0, 0)):
         hand.view.send("toggle_help")
         hand.view.tick(0.02)
         hand.view.move(at)
-        hand.view.scroll(at, (0.0, 2.0), shift=True)
-        hand.view.scroll(at, (0.0, 2.0))
+        for shift in (True, False):
+            hand.view.scroll(at, (0.0, 2.0), shift=shift)
         hand.drag(at, way)
         assert not hand.view.bench.help
     assert hand.view.bench.camera is camera
@@ -358,6 +357,9 @@ def test_looking_changes_no_bit_of_the_run():
         hand.settled()
         for number in range(4):
             selected(hand, 3 + number)
+            hand.view.bench.orbit(5.0, 1.0)
+            hand.view.bench.set_look(quantity=("gradient", "weight")[number % 2])
+            hand.view.move(hand.face(number))
             for name, value in (("step", 20), ("find_sign", None), ("newest", None), ("back", 7), ("newest", None)):
                 hand.view.send(name, value)
                 hand.settled(8 if name == "find_sign" else 4)
@@ -382,19 +384,14 @@ def test_weights_of_a_loop_are_changed_too_but_not_drawn_anew_and_a_mirrored_run
     with mirror_hand([layer.weight, layer.bias]) as hand:
         hand.click(hand.face(1))
         before = layer.weight.data.copy()
-        hand.view.key("*", "*")
-        assert layer.weight[0][1].data == 2 * before[0, 1]
-        hand.view.key("k")
-        hand.view.tick(0.1)
-        assert layer.weight[0][1].frozen
+        hand.key("*")
+        hand.key("k")
+        assert (layer.weight[0][1].data, layer.weight[0][1].frozen) == (2 * before[0, 1], True)
         hand.view.key("i")
         assert "cannot do RedrawWeights" in hand.view.notice()
         hand.view.selected.select_part("row")
-        hand.view.key("x")
-        hand.view.tick(0.1)
+        hand.key("x")
         assert np.array_equal(layer.weight.data[0], [0, 0])
-        hand.view.key("v")
-        assert hand.view.notice().startswith("V: ")
     with mirror_hand(run) as hand:
         before = float(run.values[4])
         hand.click(hand.face(4))
