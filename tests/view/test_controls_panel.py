@@ -88,11 +88,8 @@ def test_rows_and_panels_share_the_room(room, rows, heights):
     wanted = [Wanted(f"p{k}", own, own * 1.5) for k, own in enumerate(heights)]
     high, boxes = shared((10.0, 50.0, 300.0, room), rows, wanted)
     assert 0 <= high <= min(rows, room) + 1e-6
-    bottom = 50 + high
-    for box in boxes.values():
-        assert box[1] >= bottom
-        bottom = box[1] + box[3]
-    assert bottom <= 50 + room + 1e-6
+    edges = [50 + high, *(edge for _, y, _, own in boxes.values() for edge in (y, y + own)), 50 + room + 1e-6]
+    assert edges == sorted(edges)
 
 
 # ---- what it holds

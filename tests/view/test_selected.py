@@ -61,21 +61,20 @@ def test_clicks_select_a_weight_its_neuron_a_part_or_several(hand):
 
 
 def test_a_click_on_the_inspector_reaches_no_panel_and_beside_it_closes_it(hand):
-    cube = hand.view.bench.side.drawer(ColourCube)
+    bench, cube = hand.view.bench, hand.view.bench.side.drawer(ColourCube)
     stood = cube.box
     x, y, width, height = selected(hand, 5).box
     assert cube.box is None
-    scale = hand.view.bench.scale
-    for at in (hand.number(), ((x + width - 20) * scale, (y + height - 10) * scale), (x + 4, y + 4)):
+    for at in (hand.number(), ((x + width - 20) * bench.scale, (y + height - 10) * bench.scale), (x + 4, y + 4)):
         hand.click(at, shift=True)
-        assert hand.view.bench.selected == 5
-    for at, said in (((600.0, 300.0), False), (hand.number(), True), ((600.0, 300.0), False)):
+        assert bench.selected == 5
+    for at, said in (((600.0, 300.0), False), (hand.number(), True)):
         hand.view.move(at)
         hand.view.tick(0.02)
         assert ("to change this weight" in hand.texts()) is said
     hand.click((900.0, 100.0))
     hand.settled()
-    assert (hand.view.bench.selected, cube.box, hand.run.log) == (None, stood, [])
+    assert (bench.selected, cube.box, hand.run.log) == (None, stood, [])
 
 
 # ---- edits
