@@ -177,7 +177,7 @@ class Comparison:
             return False
         self.chosen = None
         if index is not None:
-            one = parts_of(self._bench.subject, index)[-1].selected(index)
+            one = parts_of(self._bench.subject, index)[-1]
             self.chosen = Chosen(one, self._pair.weight_records(index))
         return True
 

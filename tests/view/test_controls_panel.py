@@ -207,16 +207,6 @@ def test_a_number_of_units_stands_between_its_signs(layers, units):
         assert made.spot(f"layer {layers + 1}") is None
 
 
-@pytest.mark.parametrize("width", [400.0, 160.0])
-def test_buttons_stand_below_the_words_that_leave_them_no_room(width):
-    seed = Row("buttons", (button("copy as command"),), "seed", "4,294,967,295")
-    made = panel(seed, slider(), box=(0, 0, width, 300))
-    (said,) = [one for one in made.sketch().texts if one.text.startswith("4,")]
-    box = made.spot("copy as command").box
-    assert box[0] >= said.left + said.width or box[1] >= said.y
-    assert box[1] + box[3] <= made.spot("rate").box[1]
-
-
 # ---- the pointer
 
 

@@ -236,20 +236,20 @@ def test_fitting_glides_back_to_the_very_picture_on_the_shorter_way(single):
 
 
 @pytest.mark.gl
-def test_a_look_and_a_size_keep_camera_selection_and_test_curve(scene):
-    bench = keyed(scene)
+def test_a_look_and_a_size_keep_camera_selection_and_test_curve(single):
+    bench = keyed(single)
     bench.orbit(50.0, 10.0)
     bench.select(3)
     camera, losses = bench.camera, list(bench.side.drawer(LossCurve).losses)
     bench.set_look(theme="light", cmap="viridis")
     picture = pixels_of(bench)
-    assert bench.camera is camera
-    assert (bench.selected, bench.cmap_name, bench.side.drawer(LossCurve).losses) == (3, "viridis", losses)
     assert np.array_equal(picture[0, 0], [round(255 * c) for c in colour(LIGHT.background)])
     for look in ({"theme": "pink"}, {"cmap": "rainbow"}, {"quantity": "mass"}):
         with pytest.raises(UnknownNameError):
             bench.set_look(**look)
     assert np.array_equal(pixels_of(bench), picture)
+    assert (bench.camera, bench.selected, bench.cmap_name) == (camera, 3, "viridis")
+    assert bench.side.drawer(LossCurve).losses == losses
     bench.resize((1600, 900))
     assert (bench.camera.azimuth, bench.camera.elevation) == pytest.approx((camera.azimuth, camera.elevation))
     centre = bench.layout.bounds.mean(axis=0)
@@ -329,10 +329,9 @@ def test_long_words_are_broken_not_cut_and_a_sentence_has_a_beginning():
 # ---- the colour cube
 
 
-@pytest.mark.gl
 def test_a_colour_that_is_hovered_or_marked_says_what_it_is_to_become(single):
     bench = keyed(single)
-    before, cube = pixels_of(bench), bench.side.drawer(ColourCube)
+    cube = bench.side.drawer(ColourCube)
     for x, which in ((1020.0, "source"), (1180.0, "target")):
         disc = cube.under((x, 250.0))
         assert (disc.which, bench.hover((x, 250.0))) == (which, True)
@@ -342,9 +341,5 @@ def test_a_colour_that_is_hovered_or_marked_says_what_it_is_to_become(single):
     bench.hover(None)
     cube.marked = (1.0, 1.0, 1.0)
     assert HINT in said_above(again(bench, 0.0))
-    moved = np.abs(pixels_of(bench) - before).max(axis=2) > 60
-    for x, y, diameter in cube.rings((1.0, 1.0, 1.0)):  # in both cubes
-        reach = int(diameter / 2 + 5)
-        assert moved[int(y) - reach : int(y) + reach, int(x) - reach : int(x) + reach].any()
     assert [bench.let_go(), bench.let_go()] == [True, False]
-    assert np.array_equal(pixels_of(bench), before)
+    assert said_above(again(bench, 0.0)) == []

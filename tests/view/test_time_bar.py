@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kit.benches import assert_readable, pixels_of, text_boxes, words
+from kit.benches import assert_readable, middle, text_boxes, words
 from kit.commands import make_scene
 from scalarviz.run.core.frame import Branch, Curve, Flag, Past
 from scalarviz.run.edits import SetOptimizer
@@ -24,7 +24,7 @@ from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.screen.time_bar import BRANCH, GO, Mark, TimeBar, labels
 from scalarviz.view.screen.time_curve import LONG, StepScale, next_of, rails, reduced
-from scalarviz.view.shown.subject import Subject, scene_subject
+from scalarviz.view.shown.subject import scene_subject
 from scalarviz.view.workbench import Workbench
 
 BOX = (24.0, 572.0, 888.0, 92.0)
@@ -120,22 +120,17 @@ def test_the_curve_has_a_point_a_pixel_and_keeps_its_ends():
 # ---- branches
 
 
-def test_what_was_left_leaves_the_straight_rail_where_the_branch_of_now_begins():
+def test_what_was_left_leaves_the_straight_rail_where_that_of_now_begins_and_older_ones_fold_into_one():
     (rail,) = rails(past(FORK))
     assert (rail.row, rail.source, rail.leaves, rail.newest, rail.branches) == (1, 0, 1200, 2100, FORK[:1])
     assert rails(past((Branch(0, None, 0, 1200, curve(0, 1200)), FORK[1]))) == ()  # without steps of its own
-
-
-def test_at_most_three_rails_and_the_older_ones_fold_into_one_that_leads_to_each():
     more = [Branch(n, 1, 1300 + n, 1400 + n) for n in range(2, 8)]
     last, folded = rails(past((*FORK, *more)))
-    assert (last.row, folded.row, folded.folded) == (1, 2, True)
-    assert [b.number for b in last.branches] == [7]
-    now, seen = 1, []
-    for _ in folded.branches:
-        now = next_of(folded, now)
-        seen.append(now)
-    assert sorted(seen) == sorted(b.number for b in folded.branches) == [0, 2, 3, 4, 5, 6]
+    assert (last.row, folded.row, folded.folded, last.branches) == (1, 2, True, (more[-1],))
+    seen = [1]
+    for _ in folded.branches:  # it leads to each
+        seen.append(next_of(folded, seen[-1]))
+    assert sorted(seen[1:]) == sorted(b.number for b in folded.branches) == [0, 2, 3, 4, 5, 6]
 
 
 # ---- what a point stands for
@@ -147,32 +142,25 @@ def test_a_point_of_the_rail_is_the_step_that_stands_there_and_an_edit_draws_it(
     assert step_at(bar, right - 62) == step_at(bar, right - 3) == step_at(bar, 2000.0, 500.0, held=True) == 3000
     left = next(x for x in range(30, 600) if (bar.target((float(x), Y)) or ("",))[0] == GO)
     assert step_at(bar, left) == 0
-    middle = (left + 12 + right - 62) / 2
-    assert abs(step_at(bar, middle) - 1500) < 6
-    assert bar.target((middle, 500.0)) is None
-    assert step_at(bar, middle, 500.0, held=True) == step_at(bar, middle)
+    half = (left + 12 + right - 62) / 2
+    assert abs(step_at(bar, half) - 1500) < 6
+    assert bar.target((half, 500.0)) is None
+    assert step_at(bar, half, 500.0, held=True) == step_at(bar, half)
     edited, _ = bar_of(past(edits=(edit(1499),)))
     x = next(x for x in np.arange(270.0, 850.0, 0.5) if step_at(bar, x) > 1499)
     assert [step_at(edited, x + d) for d in (-4, -1, 0, 1, 4)] == [1499] * 5
     assert step_at(edited, x + 12) == step_at(bar, x + 12)
 
 
-def test_buttons_say_their_action_and_the_chip_what_it_undoes():
-    bar, written = bar_of(past(undo="lr = 1.0"))
-    assert {spot.name for spot in bar.spots} == {GO, "first", "back", "toggle_run", "step", "newest", "undo"}
+def test_buttons_say_their_action_the_chip_what_it_undoes_and_a_ring_its_branch():
+    bar, written = bar_of(past(FORK, undo="lr = 1.0"))
+    assert {spot.name for spot in bar.spots} == {GO, "first", "back", "toggle_run", "step", "newest", "undo", BRANCH}
     assert "lr = 1.0" in written
-    for spot in bar.spots[1:]:
-        x, y, wide, high = spot.box
-        assert bar.target((x + wide / 2, y + high / 2)) == spot.does
-        assert spot.name in pointed(bar, x + wide / 2, y + high / 2)
-
-
-def test_a_ring_is_a_branch_and_says_so():
-    bar, written = bar_of(past(FORK))
     assert any(text.startswith("left at 2,100, loss ") for text in written)
-    ((x, y, wide, high),) = [spot.box for spot in bar.spots if spot.name == BRANCH]
-    assert bar.target((x + wide / 2, y + high / 2)) == (BRANCH, 0)
-    assert "another branch" in pointed(bar, x + wide / 2, y + high / 2)
+    for spot in bar.spots[1:]:
+        assert bar.target(middle(spot.box)) == spot.does
+        assert ("another branch" if spot.name == BRANCH else spot.name) in pointed(bar, *middle(spot.box))
+    assert [spot.value for spot in bar.spots if spot.name == BRANCH] == [0]
     more = [Branch(n, 1, 1300 + n, 2400 + n) for n in range(2, 5)]
     low, _ = bar_of(past((*FORK, *more)), (24.0, 400.0, 560.0, 48.0))  # all on one rail
     assert [spot.value for spot in low.spots if spot.name == BRANCH] == [2]
@@ -254,7 +242,6 @@ def test_nothing_beside_the_pointer_lies_on_a_legend_or_a_panel(size):
         run.step(40)
         bench = Workbench(scene, size, keys=(("Space", "run"),))
         bench.update(bench.subject.frame())
-        assert bench.bar.box is not None
         x, y, wide, high = bench.bar.box
         boxes = [box for box, _ in text_boxes(*(sketch for sketch in bench.sketches if not sketch.spots))]
         boxes = [box for box in boxes if not meet(box, bench.bar.box) and box[1] < bench.places.keys - 20]
@@ -278,22 +265,13 @@ def test_no_text_lies_on_another_and_the_cubes_stay_the_largest_thing(subject, s
 
 
 @pytest.mark.gl
-def test_a_film_and_hidden_panels_have_no_bar(subject):
+def test_the_past_is_said_by_words_and_light_and_a_film_and_hidden_panels_have_no_bar(subject):
+    for step, said in ((412, True), (3000, False)):
+        bench = bench_of(subject, past(), step)
+        assert ("of 3,000" in words(bench.sketches), bench.ground[1] == DARK.past) == (said, said)
     with offscreen():
         film = Workbench(subject, SIZE)
-        bench = bench_of(subject, past())
         bench.show_panels(False)
         bench.draw()
     assert film.places.time is bench.places.time is None
     assert not bench.bar.covers((500.0, Y))
-
-
-@pytest.mark.gl
-@pytest.mark.parametrize(("step", "said"), [(412, True), (3000, False)])
-def test_the_past_is_said_and_the_light_behind_the_cubes_has_another_colour(subject: Subject, step: int, said: bool):
-    bench = bench_of(subject, past(), step)
-    assert ("of 3,000" in words(bench.sketches)) is said
-    picture = pixels_of(bench)
-    x, y, wide, high = bench.places.scene
-    behind = picture[round(y + high - 4), round(x + wide - 40)]
-    assert bool(behind[2] - behind[0] > 8) is said
