@@ -107,6 +107,7 @@ _PLANS = (
     _Plan(3, 70.0, state=False), *(_Plan(terms, 0.0, state=False) for terms in (3, 1, 0)),
     _Plan(0, 0.0, state=False, rule=False),
 )  # fmt: skip
+"""From the highest to the lowest."""
 
 
 class Inspector:
@@ -127,7 +128,7 @@ class Inspector:
         self._subject = subject
         self._explanation = Explanation(subject, self.index, tensor_of(subject, self.index))
         self._history = ValueHistory()
-        self._plan = Kept[_Plan]()
+        self._plan, self._planned = 0, Kept[int]()
         self.hide()
 
     def hide(self) -> None:
@@ -216,9 +217,17 @@ class Inspector:
             self._draw_parts(tried, frame, lines, plan)
             return tried.y + (8.0 if plan.plots else 0.0) <= end
 
+        def first(at: int) -> int:
+            """The highest plan that fits, sought from the last one on: most of the time it still is that."""
+            while at and fits(_PLANS[at - 1]):
+                at -= 1
+            while at < len(_PLANS) - 1 and not fits(_PLANS[at]):
+                at += 1
+            return at
+
         known = self.account, lines, page.width, end - page.y
-        plan = self._plan.of(known, lambda: next(filter(fits, _PLANS), _PLANS[-1]))
-        self._draw_parts(page, frame, lines, plan)
+        self._plan = self._planned.of(known, lambda: first(self._plan))
+        self._draw_parts(page, frame, lines, _PLANS[self._plan])
         for row in rows:
             page.y += 8
             if page.y + 24.0 <= bottom:
