@@ -115,21 +115,22 @@ def test_freezing_and_drawing_anew(hand):
     assert hand.run.log[-1].edit == SetFrozen(0, np.array([True]))
 
 
-@pytest.mark.parametrize(
-    ("text", "number"), [("1e-3", 1e-3), (".5", 0.5), ("-0,5", -0.5), *((t, None) for t in ("-", "1e999", "--1"))]
-)
+@pytest.mark.parametrize(("text", "number"), [("1e-3", 1e-3), (".5", 0.5), ("-0,5", -0.5)])
 def test_a_typed_number_is_set_by_enter(hand, text, number):
     selected(hand)
-    hand.view.key("Enter", "\r")
-    hand.type(text)
-    hand.view.key("Return", "\r")
-    values = hand.settled().values
-    if number is None:
+    for wrong in ("-", "1e999", "--1"):
+        hand.view.key("Enter", "\r")
+        hand.type(wrong)
+        hand.view.key("Return", "\r")
         assert "is no number" in hand.view.notice()
         for key in ("Escape", "Enter", "Enter"):  # nothing was typed: nothing is set
             hand.key(key)
-    assert number is None or values[4] == np.float32(number)
-    assert [entry.edit for entry in hand.run.log] == ([] if number is None else [SetWeights(4, np.array([number]))])
+    assert hand.run.log == []
+    hand.view.key("Enter", "\r")
+    hand.type(text)
+    hand.view.key("Return", "\r")
+    assert hand.settled().values[4] == np.float32(number)
+    assert [entry.edit for entry in hand.run.log] == [SetWeights(4, np.array([number]))]
     assert hand.inspector.entry is None
 
 
@@ -137,13 +138,11 @@ def test_while_a_number_is_typed_keys_do_nothing_else_and_several_weights_are_mu
     inspector = selected(hand)
     hand.double(hand.number())  # as the Enter key
     look = hand.view.bench.colouring.quantity
-    hand.type("gxk /*")
-    hand.key("Right")
+    hand.type("gxk /*72")
+    for key in ("Right", "Backspace"):
+        hand.key(key)
     assert (hand.view.bench.colouring.quantity, hand.run.log, hand.run.steps) == (look, [], 5)
-    assert "Enter sets" in hand.view.notice()
-    hand.type("72")
-    hand.key("Backspace")
-    assert (inspector.entry.text, "7" in hand.texts()) == ("7", True)
+    assert (inspector.entry.text, "7" in hand.texts(), "Enter sets" in hand.view.notice()) == ("7", True, True)
     hand.key("Escape")
     assert hand.inspector.entry is None
     hand.double(hand.face(4))
@@ -176,22 +175,19 @@ def test_what_cannot_be_done_is_said_and_a_weight_that_is_not_finite_is_mended(h
 
 
 @pytest.mark.parametrize("by", ["number", "wheel", "keys"])
-def test_a_gesture_changes_the_weight_by_its_way_and_is_one_edit(hand, by):
+def test_a_gesture_changes_the_weight_by_its_way_is_one_edit_and_given_up_by_escape(hand, by):
     selected(hand, 1)
-    before, span = hand.run.values.copy(), hand.view.bench.extent_of(1)
+    before, span, at = hand.run.values.copy(), hand.view.bench.extent_of(1), hand.number()
     if by == "number":
-        hand.drag(hand.number(), (20, 0), (60, 5), (30, 40))
-        way = 30 / SWEEP
-    else:
-        for sign in (1, 1, 1, -1, 1):
-            if by == "wheel":
-                hand.view.scroll(hand.face(1), (0.0, sign), shift=True)
-            else:
-                hand.view.key("+" if sign > 0 else "-", "+" if sign > 0 else "-")
-            hand.view.tick(0.1)
-        way = 3 * SCROLL
+        hand.drag(at, (20, 0), (60, 5), (30, 40))
+    for sign in (1, 1, 1, -1, 1) if by != "number" else ():
+        if by == "wheel":
+            hand.view.scroll(hand.face(1), (0.0, sign), shift=True)
+        else:
+            hand.view.key("+" if sign > 0 else "-", "+" if sign > 0 else "-")
+        hand.view.tick(0.1)
     after = hand.settled(1, 0.02).values
-    assert after[1] == pytest.approx(before[1] + way * span)
+    assert after[1] == pytest.approx(before[1] + (30 / SWEEP if by == "number" else 3 * SCROLL) * span)
     assert np.array_equal(np.delete(after, 1), np.delete(before, 1))
     (entry,) = hand.run.log
     assert (entry.edit.start, *entry.edit.numbers.astype(np.float32)) == (1, after[1])
@@ -199,15 +195,11 @@ def test_a_gesture_changes_the_weight_by_its_way_and_is_one_edit(hand, by):
     hand.view.scroll(hand.face(1), (-2.0, 0.0), shift=True)  # a wheel on its side
     assert hand.settled().values[1] < after[1]
     hand.view.scroll(hand.face(7), (0.0, 1.0), shift=True)
-    hand.settled()
+    before = hand.settled().values.copy()
     assert [entry.edit.start for entry in hand.run.log] == [1, 1, 7]
-    before, at = hand.run.values.copy(), hand.number()
-    if by == "number":
-        hand.view.press(at)
-        hand.view.move((at[0] + 80, at[1]))
-    else:
-        hand.view.tick(REST + 0.01)
-        hand.view.scroll(hand.face(3), (0.0, 3.0), shift=True)
+    hand.view.tick(REST + 0.01)
+    hand.view.press(at) if by == "number" else hand.view.scroll(hand.face(3), (0.0, 3.0), shift=True)
+    hand.view.move((at[0] + 80, at[1]))
     assert not np.array_equal(hand.settled(1, 0.02).values, before)
     assert np.array_equal(hand.key("Escape").values, before)  # it puts back what a hand is doing
     hand.view.move((at[0] + 200, at[1]))

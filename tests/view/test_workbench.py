@@ -88,21 +88,6 @@ def test_the_networks_pictures_are_its_own(single):
 # ---- time
 
 
-def test_ranges_grow_slowly_at_jumps_at_once_with_steady_growth_and_fit_without_a_clock():
-    with (scene := rgb()).run as run:
-        bench, frame = bench_of(scene), run.frame(scene.probe)
-        for _ in range(20):
-            frame.values[:] *= 1.05
-            bench.update(frame, "", 1 / 30)
-            assert any("· 0 % clipped" in w for w in said(bench))
-        before = bench.colouring.range.high
-        frame.values[:] *= 3
-        bench.update(frame, "", 0.1)
-        assert before < bench.colouring.range.high < 1.6 * before
-        bench.update(frame, "")
-        assert bench.colouring.range.high == pytest.approx(3 * before, rel=1e-5)
-
-
 def test_the_dashed_curve_is_measured_as_the_run_goes_and_survives_a_new_size():
     with (scene := rgb(steps=0)).run as run:
         bench, test, wanted = bench_of(scene), next(p for p in scene.panels if isinstance(p, LossCurve)).test, []
@@ -156,22 +141,6 @@ def test_the_corner_is_background_a_fifth_is_not_and_twice_the_resolution_is_the
     )
     assert np.abs(small - large).mean() < 2
     assert (np.abs(small - large).max(axis=2) < 25).mean() > 0.97
-
-
-@pytest.mark.gl
-@pytest.mark.parametrize(("theme", "cmap"), [("dark", None), ("light", "grey")])
-def test_a_cube_has_the_colour_that_the_legend_has_for_its_value(single, theme, cmap):
-    bench = bench_of(single, theme=theme, cmap=cmap)
-    picture, v = pixels_of(bench), bench.colouring.range.high
-    bar = next(i for s in bench.sketches for i in s.images if i.pixels.shape[0] == 1).pixels[0]
-    for tensor in single.run.tensors:
-        plate = bench.layout.plate(tensor.name)
-        for k, value in enumerate(tensor.of(single.run.frame().values).ravel()):
-            # A third of the way from the middle of the main face to its rear left corner: beside the number.
-            aside = plate.half * 0.6 * (plate.axes[0] + plate.axes[1])
-            x, y = bench.project([plate.cell_centre_top(*divmod(k, plate.shape[1])) - aside])[0]
-            wanted = bar[int(np.clip((value / v * 0.5 + 0.5) * len(bar), 0, len(bar) - 1))].astype(int)
-            assert np.abs(picture[int(y), int(x)] - wanted).max() <= 4, (tensor.name, k)
 
 
 @pytest.mark.gl
