@@ -1,4 +1,4 @@
-"""The composed picture: every number on it is true, what stays is kept, and pixels are what the list says."""
+"""The composed picture: every number on it is true, it answers to hands, and nothing of it touches the training."""
 
 from __future__ import annotations
 
@@ -9,13 +9,28 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.benches import KEYS, again, assert_readable, bench_of, pixels_of, rgb, said, signed, texts
-from scalarviz.run.panels import LossCurve, Pictures
-from scalarviz.view.ink.text import number
-from scalarviz.view.ink.theme import DARK
+from kit.benches import KEYS, again, assert_readable, bench_of, face_of, pixels_of, rgb, said, said_above, signed, texts
+from kit.benches import words as written
+from scalarviz.errors import UnknownNameError
+from scalarviz.run.core.gather import weight_name
+from scalarviz.run.panels import ColourCube, LossCurve, Pictures
+from scalarviz.view.ink.overlay import help_pages, help_panel, wrapped
+from scalarviz.view.ink.text import measure, number
+from scalarviz.view.ink.theme import DARK, LIGHT
 from scalarviz.view.ink.theme import rgb as colour
 from scalarviz.view.notes.layer import loss_line
-from scalarviz.view.shown.subject import Sample
+from scalarviz.view.panels.colour_cube import HINT, hexed
+from scalarviz.view.shown.subject import Sample, subject_of
+from scalarviz.view.space.camera import between, camera_of, pose_of, turned
+from scalarviz.view.watch.actions import ACTIONS, Here, help_lines
+from scalarviz.view.watch.viewer import Viewer
+
+SIZES = [(1280, 720), (640, 360), (720, 1280), (400, 400), (160, 160)]
+TURNS = [(1, 0), (60, 0), (-60, 0), (150, -60), (300, 40), (450, 0), (0, -150), (0, 130), (-200, 90)]
+MESSAGE = (
+    "DivergedError: the loss is no longer finite at step 1,234: first weight 0.weight[2][0] = nan; "
+    "try a lower learning rate (now 4)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +43,15 @@ def single():
 def deep():
     with (made := rgb(16, 16)).run:
         yield made
+
+
+@pytest.fixture(params=["single", "deep"])
+def scene(request):
+    return request.getfixturevalue(request.param)
+
+
+def keyed(scene, size=(1280, 720), **options):
+    return bench_of(scene, size, keys=KEYS, **options)
 
 
 # ---- truth
@@ -151,3 +175,283 @@ def test_swatches_have_the_samples_colours(deep):
     for name, wanted in (("input", deep.probe), ("output", output), ("target", deep.probe_target)):
         label = [t for t in words if t.text == name][-1]  # the row of cubes has its own, placed before
         assert np.abs(picture[round(label.y) + 30, round(label.x)] - 255 * np.asarray(wanted)).max() <= 2
+
+
+# ---- hovering
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080), (640, 360)])
+def test_hovering_names_the_cube_under_the_pointer(scene, size):
+    bench, values, found = keyed(scene, size), scene.run.frame().values, 0
+    for index in range(0, len(values), max(1, len(values) // 9)):
+        spot = face_of(bench, index)
+        if bench.pick(spot) == index:  # not behind another plate
+            found += 1
+            assert bench.hover(spot) or bench.hover((spot[0] + 0.5, spot[1]))
+            above = said_above(again(bench, 0.0))
+            assert weight_name(scene.run.tensors, index) in above
+            assert any(text.endswith(f"{abs(values[index]):.4f}") for text in above)
+    assert found > 4
+    bench.set_look(quantity="gradient")
+    assert any(text.startswith("gradient ") for text in said_above(again(bench, 0.0)))
+    assert [bench.hover(None), bench.hover(None), bench.hover((4.0, 4.0))] == [True, False, False]
+    assert said_above(again(bench, 0.0)) == []
+
+
+def test_what_is_pointed_at_and_selected_follows_the_training():
+    with (scene := rgb()).run as run:
+        bench = keyed(scene, text_hz=10.0)
+        bench.select(2)
+        for k in range(4):
+            bench.hover(face_of(bench, 4))
+            if k < 3:
+                run.step(5)
+            else:
+                run.set_weights(2, [float(run.values[2]) + bench.extent_of(2)])  # is answered at once
+            again(bench, 1.0 if k < 3 else 0.001)
+            assert signed(run.frame().values[4], 4) in written(bench.overlays[1])
+            assert signed(run.frame().values[2], 4) in written(bench.overlays[0])
+        moved = bench.touch.inspector.moved(run.frame())
+        assert moved.steps.tolist() == [20, 25, 30, 35]
+        assert moved.values[-1] == run.frame().values[2]
+
+
+# ---- selecting
+
+
+@pytest.mark.gl
+def test_what_is_touched_is_outlined_and_inspected_and_nothing_stays_of_it(scene):
+    bench = keyed(scene)
+    before, (x, y) = pixels_of(bench), map(int, face_of(bench, 5))
+    for touch, let_go in ((bench.hover, None), (bench.select, None)):
+        touch(5 if touch == bench.select else (x, y))
+        moved = np.abs(pixels_of(bench) - before).max(axis=2) > 40
+        assert moved[y - 90 : y + 90, x - 90 : x + 90].any()
+        assert weight_name(scene.run.tensors, 5) in said_above(again(bench, 0.0))
+        touch(let_go)
+        assert np.array_equal(pixels_of(bench), before)
+    assert bench.selected is None
+
+
+# ---- turning
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (640, 360), (720, 1280)])
+def test_no_angle_garbles_the_text(scene, size):
+    bench = keyed(scene, size)
+    for turn in TURNS:
+        bench.orbit(turn[0] * bench.scale, turn[1] * bench.scale)
+        again(bench, 1 / 60)
+        assert_readable(bench.sketches, bench.places.size)
+
+
+@pytest.mark.parametrize("turn", [*TURNS[:5], (0, -60), (-90, -75), (450, -55)])
+def test_a_number_on_a_cube_stands_on_that_cube(single, turn):
+    bench, values = keyed(single), single.run.frame().values
+    own = {signed(v) for v in values}
+    for zoom in (1.0, 2.5):
+        bench.orbit(*turn)
+        bench.zoom(zoom, (400.0, 300.0))
+        again(bench, 1 / 60)
+        cubes = bench.scenery.cubes(bench.subject.frame(), bench.colouring, bench.activations)
+        printed = [item for item in texts(cubes) if item.text in own]
+        for item in printed:
+            wide, y = measure(item.text, item.size, item.bold) / 2 - 2, item.y - 0.357 * item.size
+            for dx in (-wide, 0.0, wide):
+                index = bench.pick(((item.x + dx) * bench.scale, y * bench.scale))
+                assert index is not None
+                assert item.text == signed(values[index])
+        assert len(printed) >= (3 if abs(turn[1]) < 100 and zoom == 1.0 else 0)
+
+
+def test_a_small_turn_moves_labels_a_little_and_names_stay_on_their_side(single, deep):
+    bench = keyed(single)
+    before, places = said(bench), {t.text: (t.x, t.y) for t in texts(bench.sketches)}
+    bench.orbit(2.0, 0.0)
+    again(bench, 0.0)
+    assert sorted(said(bench)) == sorted(before)
+    lone = [t for t in texts(bench.sketches) if before.count(t.text) == 1]
+    assert 0 < max(np.hypot(t.x - places[t.text][0], t.y - places[t.text][1]) for t in lone) < 12
+    bench, jumps, names = keyed(deep), 0, [t.name for t in deep.run.tensors if t.role == "weight"]
+    for turn in range(41):
+        at = {t.text: t.y for t in texts(bench.scenery.static) if t.text in names}
+        above = {name: y < bench.project(bench.layout.plate(name).corners)[:, 1].mean() for name, y in at.items()}
+        jumps += turn and sum(above.get(name, side) != side for name, side in before.items())
+        before = above
+        bench.orbit(2.0, 0.0)
+        again(bench, 1 / 60)
+    assert jumps < 0.05 * 40 * len(names)
+
+
+@pytest.mark.parametrize("kind", ["deep", "single"])
+def test_turning_keeps_the_middle_and_a_drag_follows_the_pointer(kind, request):
+    """A drag to the right takes the near side to the right; down tilts the scene towards the eye."""
+    bench = keyed(request.getfixturevalue(kind))
+    assert bench.camera.orthographic == (kind == "deep")
+    layout, centre = bench.layout, bench.layout.bounds.mean(axis=0)
+    points = np.concatenate([*(p.corners for p in layout.plates), *layout.trays])
+    posed = camera_of(pose_of(layout.camera, centre), layout.camera.size, points)
+    assert np.allclose(posed.project(points), layout.camera.project(points))
+    place, near = bench.camera.project(centre), layout.plate("0.weight").cell_centre_top(2, 1)
+    before, elevation = bench.project(near)[0], bench.camera.elevation
+    bench.orbit(20.0, 0.0)
+    assert bench.project(near)[0][0] > before[0] + 2 or kind == "deep"
+    bench.orbit(0.0, 20.0)
+    assert bench.camera.elevation == elevation + 8
+    for turn in TURNS:
+        bench.orbit(*turn)
+        assert np.allclose(bench.camera.project(centre), place)
+    before = bench.project(near)[0]
+    bench.pan(30.0, -10.0)
+    assert bench.project(near)[0] == pytest.approx([before[0] + 30, before[1] - 10], abs=1)
+    bench.orbit(0.0, 10_000.0)
+    assert bench.camera.elevation == 89
+
+
+@pytest.mark.gl
+def test_zooming_keeps_the_point_under_the_pointer_and_brings_no_cube_under_the_panels(deep):
+    bench = keyed(deep)
+    before, spot = pixels_of(bench), face_of(bench, 150)
+    index = bench.pick(spot)
+    for k in range(20):
+        bench.zoom(1.15, spot)
+        assert k > 10 or bench.pick(spot) == index is not None
+    moved, (x, y, width, height) = pixels_of(bench) != before, map(int, bench.places.scene)
+    assert not moved[:, x + width + 2 :].any()
+    assert not moved[y + height + 3 :, :900].any()
+    assert bench.pick((1100.0, 300.0)) is None
+
+
+@pytest.mark.gl
+def test_fitting_glides_back_to_the_very_picture_on_the_shorter_way(single):
+    bench = again(keyed(single), 1 / 60)
+    before, azimuths = pixels_of(bench), []
+    bench.orbit(200.0, 30.0)
+    again(bench, 1 / 60)
+    assert not bench.moving
+    bench.fit_camera()
+    while bench.moving:
+        azimuths.append(again(bench, 0.01).camera.azimuth)
+    steps = np.diff(azimuths)
+    assert 28 <= len(azimuths) <= 32
+    assert np.all(steps > 0)
+    assert steps[0] > 4 * steps[-2]  # ease-out
+    assert bench.camera is bench.layout.camera
+    assert np.array_equal(pixels_of(bench), before)
+    pose = pose_of(bench.layout.camera, bench.layout.bounds.mean(axis=0))
+    far = turned(pose, -850.0, 0.0)  # 340 degrees
+    assert between(far, pose, 0.0).azimuth % 360 == pytest.approx(far.azimuth % 360)
+    assert between(far, pose, 0.5).azimuth == pytest.approx(pose.azimuth - 10)
+
+
+# ---- looks and sizes
+
+
+@pytest.mark.gl
+def test_a_look_and_a_size_keep_camera_selection_and_test_curve(single):
+    bench = keyed(single)
+    bench.orbit(50.0, 10.0)
+    bench.select(3)
+    camera, losses = bench.camera, list(bench.side.drawer(LossCurve).losses)
+    bench.set_look(theme="light", cmap="viridis")
+    picture = pixels_of(bench)
+    assert np.array_equal(picture[0, 0], [round(255 * c) for c in colour(LIGHT.background)])
+    for look in ({"theme": "pink"}, {"cmap": "rainbow"}, {"quantity": "mass"}):
+        with pytest.raises(UnknownNameError):
+            bench.set_look(**look)
+    assert np.array_equal(pixels_of(bench), picture)
+    assert (bench.camera, bench.selected, bench.cmap_name) == (camera, 3, "viridis")
+    assert bench.side.drawer(LossCurve).losses == losses
+    bench.resize((1600, 900))
+    assert (bench.camera.azimuth, bench.camera.elevation) == pytest.approx((camera.azimuth, camera.elevation))
+    centre = bench.layout.bounds.mean(axis=0)
+    assert np.allclose(bench.camera.project(centre), bench.layout.camera.project(centre))
+
+
+def test_the_extent_is_that_of_the_values_whatever_is_shown_and_a_refit_fits_it():
+    with (scene := rgb()).run as run:
+        bench, frame = keyed(scene), run.frame(scene.probe)
+        v = bench.extent_of(0)
+        assert v == bench.colouring.range.high
+        for quantity in ("gradient", "weight"):
+            bench.set_look(quantity=quantity)
+            bench.update(frame)
+            assert bench.extent_of(0) == pytest.approx(v)
+        frame.values[:] *= 0.1
+        bench.update(frame, "", 1 / 60)
+        assert bench.colouring.range.high == pytest.approx(v)
+        bench.refit_range()
+        bench.update(frame, "", 1 / 60)
+        assert bench.colouring.range.high == pytest.approx(0.1 * v)
+
+
+def test_it_moves_until_ranges_have_grown_and_late_text_is_caught_up():
+    with (scene := rgb()).run as run:
+        bench, frame, ticks = keyed(scene, text_hz=10.0), run.frame(scene.probe), 0
+        frame.values[:] *= 3.0
+        bench.update(frame, "", 1 / 60)
+        while bench.moving:
+            bench.update(frame, "", 0.05)
+            ticks += 1
+            assert ticks < 100
+        assert ticks > 5
+        bench.refit_range()
+        again(bench, 1.0)
+        run.step(7)
+        again(bench, 0.02)
+        assert (bench.moving, "20" in said(bench)) == (True, True)
+        frame = bench.subject.frame()
+        for _ in range(5):
+            bench.update(frame, "", 0.02)
+        assert (bench.moving, "27" in said(bench)) == (False, True)
+
+
+# ---- panels, help, message
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_help_turns_its_pages_and_messages_are_whole_at_every_size(single, size):
+    here, bench = Here(subject_of(single)), keyed(single, size)
+    lines, shown = help_lines(here), []
+    bench.touch.table, view, count = lines, Viewer(bench), len(help_pages(bench.places.size, lines))
+    for page in [*range(1, count + 1), 0]:
+        view.send("toggle_help")
+        assert bench.help == page
+        assert_readable([help_panel(size, lines, DARK, page)] * bool(page), size)
+        shown += said_above(again(bench, 0.0))
+    # no word is read in this scene, no table learnt, and plain descent keeps nothing of a weight
+    absent = {action.name for action in ACTIONS if action.missing(here)}
+    assert absent == {"type_word", "cooler", "warmer", "paste", "show_moment"}
+    if size[0] >= 960 and size[1] >= 540:  # no sentence is cut
+        assert {text for line in lines for text in line} <= set(shown)
+    bench.message = MESSAGE
+    assert " ".join(said_above(again(bench, 0.0))).removeprefix("! ") == bench.message == MESSAGE
+    assert_readable(bench.overlays[1], bench.places.size)
+
+
+def test_long_words_are_broken_not_cut_and_a_sentence_has_a_beginning():
+    lines = wrapped("a " + "x" * 200 + " b", 100.0)
+    assert "".join(lines).replace(" ", "") == "a" + "x" * 200 + "b"
+    assert all(measure(line, 13) <= 100 for line in lines)
+    many = [(f"{k}", f"what {k} does, {'long ' * 20}") for k in range(40)]
+    (page,) = help_pages((960, 540), [("=", "(or +) a little more of the clicked cube"), *many])
+    assert page.lines[0] == ("=", "a little more of the clicked cube")
+
+
+# ---- the colour cube
+
+
+def test_a_colour_that_is_hovered_or_marked_says_what_it_is_to_become(single):
+    bench = keyed(single)
+    cube = bench.side.drawer(ColourCube)
+    for x, which in ((1020.0, "source"), (1180.0, "target")):
+        disc = cube.under((x, 250.0))
+        assert (disc.which, bench.hover((x, 250.0))) == (which, True)
+        above, output = said_above(again(bench, 0.0)), single.run.predict(np.array([disc.source]))[0]
+        now = {hexed(disc.source), f"is now {hexed(tuple(map(float, output)))}", f"wanted: {hexed(disc.target)}"}
+        assert (now if which == "source" else {hexed(disc.target), f"wanted for {hexed(disc.source)}"}) <= set(above)
+    bench.hover(None)
+    cube.marked = (1.0, 1.0, 1.0)
+    assert HINT in said_above(again(bench, 0.0))
+    assert [bench.let_go(), bench.let_go()] == [True, False]
+    assert said_above(again(bench, 0.0)) == []
