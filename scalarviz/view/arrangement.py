@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,32 +20,15 @@ from .ink.places import (
     written_beside,
 )
 from .ink.sketch import Box
-from .ink.theme import Theme
 from .notes.scenery import cubes_box
-from .screen.controls import ControlsPanel
-from .screen.side import SidePanels
 from .screen.touch import column_of
-from .shown.subject import Subject
-from .space.layout import Apart, Layout, layers_of, layout_for
+from .space.layout import Layout, layers_of, layout_for
+
+if TYPE_CHECKING:
+    from .workbench import Workbench
 
 _BESIDE = 0.7
 """Of the room left of the cubes: an arrangement that does not expect anything there has margins of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a picture is to have room for."""
-
-    size: tuple[int, int]
-    subject: Subject
-    theme: Theme
-    side: SidePanels
-    controls: ControlsPanel
-    keys: bool
-    panels: bool  # whether there is more than the cubes
-    opened: bool  # whether a step is opened
-    apart: Apart
-    columns: Callable[[Places, bool], Places] | None = None  # of a comparison: the places of its last column
 
 
 class Arrangement:
@@ -54,11 +37,12 @@ class Arrangement:
     places: Places
     layout: Layout
 
-    def __init__(self, wanted: Wanted) -> None:
-        self._wanted = wanted
+    def __init__(self, bench: Workbench, size: tuple[int, int]) -> None:
+        self._bench, self._size = bench, size
         self.spread = self.narrow = False
-        bare = wanted.opened or not wanted.panels
-        if not bare and wanted.subject.plan is not None and wanted.side.spreads:
+        self._opened, self._shown = bench.inside.told is not None, bench.panels_shown
+        bare = self._opened or not self._shown
+        if not bare and bench.subject.plan is not None and bench.side.spreads:
             self.spread = True  # a panel draws among the cubes of the scene's own plan, and in the strip
             self._lay(planned=True)
             self.spread = self.places.legend is not None and self.layout.blueprint is not None
@@ -68,7 +52,7 @@ class Arrangement:
 
     def stand_controls(self) -> None:
         """The panel of controls over the side column; where there is none and cubes leave no room, the scene does."""
-        panel, places = self._wanted.controls, self.places
+        panel, places = self._bench.controls, self.places
         if not panel.open or panel.hidden:
             panel.place(None, ())
             return
@@ -81,13 +65,13 @@ class Arrangement:
             self.narrow = True
             self._lay(planned=False)
             box = at_the_edge(places)
-        column = self._wanted.panels and column_of(places) is not None
-        panel.place(box, self._wanted.side.column.smaller() if column else ())
+        column = self._shown and column_of(places) is not None
+        panel.place(box, self._bench.side.column.smaller() if column else ())
 
     def _lay(self, *, planned: bool) -> None:
         """Places, and the layout in them: the scene's own plan, where it is `planned`."""
-        wanted, side, subject = self._wanted, self._wanted.side, self._wanted.subject
-        full = wanted.panels and not wanted.opened
+        side, subject = self._bench.side, self._bench.subject
+        full = self._shown and not self._opened
         above = self._lay_panels()
         if full and side.lodge():
             above = self._lay_panels()
@@ -104,22 +88,21 @@ class Arrangement:
             rest = (rect[0] + turns.left * ratio[0] * _BESIDE, *rect[1:])
             whole = layout_for(subject.tensors, subject.stages, camera_size, rest, plan)
         self.layer_names = layers_of(whole)
-        self.layout = whole if wanted.opened else wanted.apart.of(whole)
+        self.layout = whole if self._opened else self._bench.apart.of(whole)
 
     def _lay_panels(self) -> Box | None:
         """Places of all that is no cube; returns what panels above the cubes leave of their scene."""
-        wanted, shown, hall = self._wanted, self._wanted.panels, self._wanted.theme.presenter
-        source = wanted.subject.source
-        hands = shown and wanted.keys
-        self.places = arrange(wanted.size, wanted.side.column.wanted(spread=self.spread) if shown else (),
+        bench, shown, opened, hall = self._bench, self._shown, self._opened, self._bench.theme.presenter
+        source, hands = bench.subject.source, shown and bool(bench.keys)
+        self.places = arrange(self._size, bench.side.column.wanted(spread=self.spread) if shown else (),
                               hud=shown and source.counted, strip=shown,
-                              strip_high=OPENED if wanted.opened else SPREAD if self.spread else STRIP,
-                              keys=hands and not hall, time=hands and source.can.go and not wanted.opened,
+                              strip_high=OPENED if opened else SPREAD if self.spread else STRIP,
+                              keys=hands and not hall, time=hands and source.can.go and not opened,
                               replayed=source.recorded, spread=self.spread, presenter=hall)  # fmt: skip
         if self.narrow:
             self.places = narrowed(self.places)
-        above = wanted.side.put_above(self.places.scene if shown and not wanted.opened else None)
-        if wanted.columns is None:
+        above = bench.side.put_above(self.places.scene if shown and not opened else None)
+        if bench.compared is None:
             return above
-        self.places = wanted.columns(self.places, shown)
+        self.places = bench.compared.place(self.places, shown)
         return None

@@ -127,8 +127,7 @@ class Comparison:
         lines = Sketch()
         for x in (wide, 2 * wide) if bench.panels_shown else ():
             lines.line((x, 12.0), (x, top + high), theme.border, 1.0)
-        shows = bench.colouring.shows.words
-        sketches += [lines, heads(columns.heads, theme, self._pair, frame, bench.subject, shows)]
+        sketches += [lines, heads(columns.heads, theme, self._pair, frame, bench.subject, bench.colouring.shows)]
         box = card_box(columns.legends)
         if columns.legends:
             sketches += self._legends(frame)
@@ -177,7 +176,7 @@ class Comparison:
             return False
         self.chosen = None
         if index is not None:
-            one = parts_of(self._bench.subject, index)[-1].selected(index)
+            one = parts_of(self._bench.subject, index)[-1]
             self.chosen = Chosen(one, self._pair.weight_records(index))
         return True
 
@@ -203,9 +202,9 @@ _SAMPLE = 22.0  # of a curve, before the name of whose it is
 
 
 def heads(
-    boxes: tuple[Box, ...], theme: Theme, pair: RecordedPair, frame: Compared, subject: Subject, shows: str
+    boxes: tuple[Box, ...], theme: Theme, pair: RecordedPair, frame: Compared, subject: Subject, shows: Quantity
 ) -> Sketch:
-    """The three heads for one moment; `shows` is what the cubes show, in words. Low boxes have a letter each."""
+    """The three heads for one moment; `shows` is what the cubes show. Low boxes have a letter each."""
     sketch = Sketch()
     if boxes[0][3] <= LETTER:
         for box, letter in zip(boxes, (*NAMES, pair.of), strict=True):
@@ -255,14 +254,16 @@ def _moment(sketch: Sketch, box: Box, theme: Theme, step: int, frame: Frame) -> 
 
 
 def _difference(
-    sketch: Sketch, box: Box, theme: Theme, pair: RecordedPair, frame: Compared, subject: Subject, shows: str
+    sketch: Sketch, box: Box, theme: Theme, pair: RecordedPair, frame: Compared, subject: Subject, shows: Quantity
 ) -> None:
     x, _, wide, high = box
     name = pair.of
     sketch.text(x, _first(box), name, TITLE, theme.text1, bold=True)
     at = x + measure(name, TITLE, True) + 12
-    sketch.text(at, _first(box), cut(f"difference of {shows}s", x + wide - at), LABEL, theme.text2)
-    said = largest_words(_numbers(frame, shows), frame.known(shows), lambda index: who(subject, index).name)
+    sketch.text(at, _first(box), cut(f"difference of {shows.words}s", x + wide - at), LABEL, theme.text2)
+    numbers = shows.numbers(frame)
+    assert numbers is not None  # of two recordings values, gradients and updates are compared, which each frame has
+    said = largest_words(numbers, frame.known(shows.name), lambda index: who(subject, index).name)
     sketch.text(
         x, _first(box) + _LINE + 4, fitted(said, wide) or fitted(said.partition(":")[0], wide), LABEL, theme.text2
     )
@@ -270,10 +271,6 @@ def _difference(
         more = f"  ·  {len(pair.left_out) - 1} more" if len(pair.left_out) > 1 else ""
         sketch.text(x, _first(box) + 2 * _LINE + 4, cut(f"left out: {pair.left_out[0]}{more}", wide), LABEL,
                     theme.weight[1])  # fmt: skip
-
-
-def _numbers(frame: Frame, shows: str) -> NDArray[np.floating]:
-    return {"gradient": frame.gradient, "update": frame.update}.get(shows, frame.values)
 
 
 def largest_words(values: NDArray[np.floating], known: NDArray[np.bool_], name_of: Callable[[int], str] = str) -> str:

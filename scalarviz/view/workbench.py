@@ -16,7 +16,7 @@ from ..checks import text
 from ..run.core.frame import Frame
 from ..run.questions.ranges import extent
 from ..run.sources.recorded_pair import RecordedPair
-from .arrangement import Arrangement, Wanted
+from .arrangement import Arrangement
 from .comparison import Comparison
 from .cube_view import CubeView
 from .cubes.atlas import ALL_ALIKE, Sizing
@@ -222,12 +222,7 @@ class Workbench:
     def _arrange(self) -> None:
         """Places of the panels, and of the plates in space."""
         self.size = (self._output[0] * self._supersample, self._output[1] * self._supersample)
-        columns = None if self.compared is None else self.compared.place
-        found = Arrangement(
-            Wanted(self._output, self.subject, self.theme, self.side, self.controls, bool(self.keys),
-                   self.panels_shown, self.inside.told is not None, self.apart, columns)
-        )  # fmt: skip
-        self._arrangement = found
+        found = self._arrangement = Arrangement(self, self._output)
         self.places, self.layout, self._ratio = found.places, found.layout, found.ratio
         self.spread, self.layer_names = found.spread, found.layer_names
         self.painter = Painter(self.places.size, self.scale)

@@ -86,12 +86,15 @@ class Hand:
         x, y, width, height = box
         return (x + width / 2) * self.view.bench.scale, (y + height / 2) * self.view.bench.scale
 
+    @property
+    def inspector(self) -> Any:
+        return self.view.bench.touch.inspector
+
     def number(self) -> tuple[float, float]:
-        return self.middle(self.view.bench.touch.inspector.number)
+        return self.middle(self.inspector.number)
 
     def spot(self, name: str, value: Any = "") -> tuple[float, float]:
-        spots = self.view.bench.touch.inspector.spots
-        return self.middle(next(spot.box for spot in spots if spot.does == (name, value)))
+        return self.middle(next(spot.box for spot in self.inspector.spots if spot.does == (name, value)))
 
     # ---- what a hand does
 
@@ -112,6 +115,11 @@ class Hand:
             self.view.tick(0.02)
         self.view.release((start[0] + ways[-1][0], start[1] + ways[-1][1]))
         self.view.tick(0.02)
+
+    def key(self, name: str, **held: bool) -> Any:
+        """A key; returns the frame that is shown once that is done."""
+        self.view.key(name, name if len(name) == 1 else "", **held)
+        return self.settled()
 
     def type(self, text: str) -> None:
         for letter in text:

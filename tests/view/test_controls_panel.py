@@ -1,11 +1,10 @@
-"""The panel of controls as it is drawn and asked: places, words, the four kinds, the ring. No run trains here."""
+"""The panel of controls as it is asked: places, rows, the four kinds, pointer and keys. No run trains here."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations, pairwise
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,23 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scalarviz as sv
+from kit.benches import middle, text_boxes, words
 from kit.networks import mlp
 from scalarviz import nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.controls import Button, Reader, Segments, Slider, Switch
 from scalarviz.run.source import RunSource
-from scalarviz.view.ink.places import (
-    ABOUT,
-    LEAST,
-    Wanted,
-    arrange,
-    at_the_edge,
-    beside_cubes,
-    narrowed,
-    over_column,
-)
-from scalarviz.view.ink.sketch import Box, Sketch, Spot
-from scalarviz.view.ink.text import measure
+from scalarviz.view.ink.places import LEAST, Wanted, arrange, at_the_edge, beside_cubes, narrowed, over_column
+from scalarviz.view.ink.sketch import meet
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import track_of
 from scalarviz.view.screen.control_rows import MAGNET, Item, Row, row_of
@@ -40,27 +30,27 @@ from scalarviz.view.watch.playback import SPEEDS
 
 BOX = (940.0, 12.0, 328.0, 696.0)
 X = np.random.default_rng(0).random((200, 2))
-NOTHING: dict[str, Any] = {"change": lambda value, reader: None}
+NOTHING = {"change": lambda value, reader: None}
 
 
-def slider(value: float = 0.5, name: str = "rate", **others: Any) -> Item:
-    given = {"least": 1e-3, "most": 10.0, "log": True, "usual": 0.5, **NOTHING} | others
-    return Item(Slider(name, "--rate", "Does.", value=lambda r: value, **given), value, "Up", f"{value:g}")
+def slider(value=0.5, name="rate", **others):
+    own = {"least": 1e-3, "most": 10.0, "log": True, "usual": 0.5, **NOTHING} | others
+    return Item(Slider(name, "--rate", "Does.", value=lambda r: value, **own), value, "Up", f"{value:g}")
 
 
-def segments(value: Any = "b", choices: Any = ("a", "b", "c"), name: str = "kind") -> Item:
+def segments(value="b", choices=("a", "b", "c"), name="kind"):
     return Item(Segments(name, "", "Does.", choices=choices, value=lambda r: value, **NOTHING), value)
 
 
-def switch(name: str = "on", value: bool = False) -> Item:
+def switch(name="on", value=False):
     return Item(Switch(name, "", "Does.", value=lambda r: value, **NOTHING), value)
 
 
-def button(label: str = "press") -> Item:
+def button(label="press"):
     return Item(Button(label, "", "Does.", **NOTHING))
 
 
-def panel(*parts: Item | Row, box: Box = BOX, wanted: Any = ()) -> ControlsPanel:
+def panel(*parts, box=BOX, wanted=()):
     found = ControlsPanel(DARK)
     found.toggle()
     found.place(box, wanted)
@@ -69,47 +59,17 @@ def panel(*parts: Item | Row, box: Box = BOX, wanted: Any = ()) -> ControlsPanel
     return found
 
 
-def place(of: ControlsPanel, name: str) -> Spot:
-    spot = of.spot(name)
-    assert spot is not None, name
-    return spot
-
-
-def cells(of: ControlsPanel, name: str) -> list[Box]:
+def cells(of, name):
     return [spot.box for spot in of.spots if spot.name == name and isinstance(spot.value, int)]
-
-
-def middle(box: Box) -> tuple[float, float]:
-    return box[0] + box[2] / 2, box[1] + box[3] / 2
-
-
-def drawn(of: ControlsPanel) -> Sketch:
-    sketch = of.sketch()
-    assert sketch is not None
-    return sketch
 
 
 # ---- where it stands
 
 
-@pytest.mark.parametrize(
-    ("size", "wanted", "found"),
-    [
-        ((1280, 720), Wanted("loss", 150), BOX),  # over the side column
-        ((2560, 1440), Wanted("loss", 150), BOX),  # everything is twice as large
-        ((640, 360), Wanted("map", 150, worth=ABOUT), None),  # small beside the cubes, which it would cover
-    ],
-)
-def test_it_stands_over_the_column(size: tuple[int, int], wanted: Wanted, found: Box | None) -> None:
-    places = arrange(size, [wanted], keys=True, time=True)
-    assert over_column(places, column_of(places)) == found
-
-
 @given(st.integers(160, 1100), st.integers(160, 900), st.floats(0, 1))
-def test_without_a_column_it_lies_over_no_cube(wide: int, high: int, share: float) -> None:
+def test_without_a_column_it_lies_over_no_cube(wide, high, share):
     block = arrange((720, 1080), [Wanted("loss", 300, first=True)], keys=True)
     below = over_column(block, column_of(block))
-    assert below is not None
     assert below[1] >= block.scene[1] + block.scene[3]
     places = arrange((wide, high))
     right = share * places.size[0]
@@ -123,59 +83,67 @@ def test_without_a_column_it_lies_over_no_cube(wide: int, high: int, share: floa
 
 
 @given(st.floats(100, 1200), st.floats(0, 1500), st.lists(st.floats(60, 300), max_size=4))
-def test_rows_and_panels_share_the_room(room: float, rows: float, heights: list[float]) -> None:
+def test_rows_and_panels_share_the_room(room, rows, heights):
     wanted = [Wanted(f"p{k}", own, own * 1.5) for k, own in enumerate(heights)]
     high, boxes = shared((10.0, 50.0, 300.0, room), rows, wanted)
     assert 0 <= high <= min(rows, room) + 1e-6
-    bottom = 50 + high
-    for box in boxes.values():
-        assert box[1] >= bottom
-        bottom = box[1] + box[3]
-    assert bottom <= 50 + room + 1e-6
+    edges = [50 + high, *(edge for _, y, _, own in boxes.values() for edge in (y, y + own)), 50 + room + 1e-6]
+    assert edges == sorted(edges)
 
 
 # ---- what it holds
 
 
-SCENE = (
-    Slider("noise", "--noise", "More noise.", least=0, most=1, value=lambda r: 0.25, **NOTHING),
-    Segments("data", "", "Kinds.", choices=("circle", "xor", "gauss", "spiral", "plane", "regress-gauss"),
-             value=lambda r: "xor", **NOTHING),
-    Switch("show what is held back", "", "Points.", value=lambda r: True, **NOTHING),
-    Switch("discretise", "", "Two colours.", value=lambda r: False, **NOTHING),
-    Button("new points", "", "Others.", anew=True, **NOTHING),
-)  # fmt: skip
-
-
-def driving(*hidden: int, options: Any = None, **others: Any) -> tuple[Driving, Reader, Any]:
+def driving(*hidden, options=None, **others):
     net = mlp(2, *hidden, 1, last="Identity")(nn)
     data = (X[:3], X[:3, :1]) if max(hidden, default=0) > 99 else (X, X[:, :1])
     run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), data, l2=0.01 * bool(hidden), engine="numpy")
-    sent: list[str] = []
-    viewer: Any = SimpleNamespace(playback=SimpleNamespace(speed=1.0), travels=None, sent=sent, send=sent.append)
+    viewer = SimpleNamespace(playback=SimpleNamespace(speed=1.0), travels=None, sent=(sent := []), send=sent.append)
     return Driving(viewer, Scene("t", run, **others)), Reader(run.frame(), RunSource(run), options), viewer
 
 
-def held(*hidden: int, options: Any = None, **others: Any) -> list[Row]:
+def held(*hidden, options=None, **others):
     made, reader, _ = driving(*hidden, options=options, **others)
     return made.rows(reader)
 
 
-def names(rows: list[Row]) -> list[str]:
+def names(rows):
     return [item.name for row in rows for item in row.items]
 
 
-def test_what_acts_at_once_is_above_the_rule_and_what_starts_anew_below_it() -> None:
-    labels = [row.label or row.look for row in held(4, 3, controls=SCENE, command=lambda r: "x")]
-    assert labels == [
+@pytest.mark.parametrize("box", [BOX, (332.0, 12.0, LEAST, 336.0)])
+def test_what_acts_at_once_is_above_the_rule_what_starts_anew_below_it_and_tab_comes_to_all(box):
+    kinds = ("circle", "xor", "gauss", "spiral", "plane", "regress-gauss")
+    mine = (
+        Slider("noise", "--noise", "More noise.", least=0, most=1, value=lambda r: 0.25, **NOTHING),
+        Segments("data", "", "Kinds.", choices=kinds, value=lambda r: "xor", **NOTHING),
+        Switch("show what is held back", "", "Points.", value=lambda r: True, **NOTHING),
+        Switch("discretise", "", "Two colours.", value=lambda r: False, **NOTHING),
+        Button("new points", "", "Others.", anew=True, **NOTHING),
+    )
+    rows = held(4, 3, controls=mine, command=lambda r: "x")
+    assert [row.label or row.look for row in rows] == [
         "tools", "learning rate", "batch", "optimiser", "pace", "regularisation", "regularisation rate", "activation",
         "noise", "data", "show what is held back", "discretise", "rule", "layers", "new points", "seed",
     ]  # fmt: skip
+    made, seen = panel(*rows, box=box, wanted=[Wanted("loss", 88.0, 150.0, first=True)]), set()
+    assert len(made.side) == (box[3] > 400)
+    for _ in names(rows):
+        made.key("Tab")
+        assert made.spot(made.focus) is not None
+        boxes = [its for its, _ in text_boxes(made.sketch())]
+        assert not any(meet(one, other, -1.0) for one, other in combinations(boxes, 2))
+        assert all(box[0] + 4 <= x < x + wide <= box[0] + box[2] - 4 for x, _, wide, _ in boxes)
+        seen |= {*words([made.sketch()])}
+    assert {row.label for row in rows if row.look != "tools"} - {""} <= seen
 
 
-def test_a_scene_takes_the_place_of_controls_and_hides_others() -> None:
+def test_a_scene_takes_the_place_of_controls_and_hides_others():
     mine = Segments("batch", "--batch", "Mine.", choices=(1, 2), value=lambda r: 2, **NOTHING)
-    assert [r.items[0].control.does for r in held(controls=[mine]) if r.label == "batch"] == ["Mine."]
+    rows = held(controls=[mine], options=SimpleNamespace(lr=0.5))
+    assert [row.items[0].control.does for row in rows if row.label == "batch"] == ["Mine."]
+    flags = {row.label: row.items[0].control.flag for row in held(options=SimpleNamespace(lr=0.5)) if row.items}
+    assert (flags["learning rate"], flags["batch"]) == ("--lr", "")  # the scene has no such flag
     for command in (None, lambda reader: None, lambda reader: ""):
         assert "copy as command" not in names(held(command=command))
     there = {"command": lambda reader: "x"}
@@ -185,163 +153,69 @@ def test_a_scene_takes_the_place_of_controls_and_hides_others() -> None:
     assert "copy as command" not in names(held(hide=["copy as command"], **there))
 
 
-def test_the_pace_stands_at_the_speeds_there_are() -> None:
+def test_the_pace_stands_at_the_speeds_there_are():
     made, reader, viewer = driving()
     item = next(row for row in made.rows(reader) if row.label == "pace").items[0]
     for k, stop in enumerate(item.stops):
         item.control.change(stop, reader)
-        ups, downs = viewer.sent.count("faster"), viewer.sent.count("slower")
-        assert ups - downs == k - SPEEDS.index(1.0)
+        assert viewer.sent.count("faster") - viewer.sent.count("slower") == k - SPEEDS.index(1.0)
         viewer.sent.clear()
     viewer.playback.speed = float("inf")
     assert next(row for row in made.rows(reader) if row.label == "pace").items[0].shown == "no limit"
 
 
-def test_a_flag_that_the_scene_has_not_is_not_named() -> None:
-    rows = held(options=SimpleNamespace(lr=0.5))
-    flags = {row.label: row.items[0].control.flag for row in rows if row.look in ("slider", "segments")}
-    assert (flags["learning rate"], flags["batch"]) == ("--lr", "")
-
-
-# ---- what it looks like
-
-
-@pytest.mark.parametrize("box", [BOX, (332.0, 12.0, LEAST, 336.0), (940.0, 12.0, 328.0, 1100.0)])
-@pytest.mark.parametrize("hidden", [(), (4, 3)])
-def test_no_words_overlap_leave_the_box_or_are_cut_and_all_are_seen(box: Box, hidden: tuple[int, ...]) -> None:
-    rows = held(*hidden, controls=SCENE, command=lambda reader: "scalarviz t")
-    made = panel(*rows, box=box, wanted=[Wanted("loss", 88.0, 150.0, first=True)])
-    seen, tops = set(), [own[1] for own in made.side.values()]
-    assert len(tops) == (box[3] > 400)
-    for _ in range(len(names(rows))):
-        made.key("Tab")
-        assert made.spot(made.focus) is not None
-        sketch, boxes = drawn(made), []
-        ring = sketch.triangles[np.isclose(sketch.triangles[:, 7], 2.0) & (sketch.triangles[:, 15] > 0)]
-        (ring_left, ring_top), (ring_right, ring_bottom) = ring[:, :2].min(0) + 2, ring[:, :2].max(0) - 2
-        for one in sketch.texts:
-            left, right = one.left, one.left + one.width
-            assert one.size >= 12
-            assert box[0] + 4 <= left < right <= box[0] + box[2] - 4, one
-            assert box[1] <= one.y - one.size < one.y <= min([box[1] + box[3], *tops])
-            if left < ring_right and right > ring_left:
-                assert not any(one.y - 0.7 * one.size < edge < one.y for edge in (ring_top, ring_bottom)), one.text
-            boxes.append((left, one.y - 0.72 * one.size, right, one.y, one.text))
-            seen.add(one.text)
-        for a, b in combinations(boxes, 2):
-            across, down = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
-            assert min(across, down) <= 1, (a[4], b[4])
-        for a, b in combinations([spot.box for spot in made.spots if spot.value == "" and spot.name in names(rows)], 2):
-            assert a[0] + a[2] <= b[0] + 0.1 or b[0] + b[2] <= a[0] + 0.1 or a[1] + a[3] <= b[1] or b[1] + b[3] <= a[1]
-    assert {row.label for row in rows if row.look != "tools"} - {""} <= seen
-
-
-def test_it_slides_in_from_the_right_and_is_not_there_before_and_after() -> None:
-    made = panel(slider())
+def test_it_slides_in_is_drawn_when_it_changes_and_says_what_a_control_does_when_the_pointer_rests():
+    made = panel(slider(), switch())
     made.toggle()
-    assert made.sketch() is None
-    assert not made.owns(middle(BOX))
+    assert (made.sketch(), made.owns(middle(BOX))) == (None, False)
     made.toggle()
     lefts = []
     for k in range(4):
-        lefts.append(float(drawn(made).triangles[:, 0].min()))
+        lefts.append(float(made.sketch().triangles[:, 0].min()))
         assert made.moving == (k < 3)
         made.pass_time(OPENS / 3 + 1e-9)
-    assert lefts == sorted(lefts, reverse=True)
-    assert lefts[0] > BOX[0] + BOX[2] - 20
-    assert lefts[-1] == pytest.approx(BOX[0] - 1)
-    assert lefts[0] - lefts[1] > lefts[2] - lefts[3]  # ease out
-
-
-def test_the_same_picture_is_not_drawn_twice() -> None:
-    made = panel(slider(), switch())
+    assert lefts[0] - lefts[1] > lefts[1] - lefts[2] > lefts[2] - lefts[3] > 0  # ease out
     first = made.sketch()
-    assert made.show([row_of(slider()), row_of(switch())], running=False) is False
+    assert not made.show([row_of(slider()), row_of(switch())], running=False)
     assert made.sketch() is first
-    assert made.show([row_of(slider(0.25)), row_of(switch())], running=False)
-    assert made.sketch() is not first
-
-
-def test_what_a_control_does_is_said_when_the_pointer_rests() -> None:
-    made = panel(slider())
-    made.hover(middle(place(made, "rate").box))
-    made.show([row_of(slider())], running=False)
-    assert made.label((1280, 720)) == []
-    made.pass_time(RESTS)
-    assert made.show([row_of(slider())], running=False)
-    words = {text.text for sketch in made.label((1280, 720)) for text in sketch.texts}
-    assert {"rate", "Does.", "key Up  \N{MIDDLE DOT}  --rate  \N{MIDDLE DOT}  double click types it"} <= words
+    made.hover(middle(made.spot("rate").box))
+    for rests, wanted in ((0.0, set()), (RESTS, {"rate", "Does.", "key Up  ·  --rate  ·  double click types it"})):
+        made.pass_time(rests)
+        assert made.show([row_of(slider(0.25)), row_of(switch())], running=False)
+        assert wanted <= set(words(made.label((1280, 720))))
+        assert bool(wanted) == bool(made.label((1280, 720)))
     made.hover(None)
     assert made.label((1280, 720)) == []
-
-
-@pytest.mark.parametrize(("layers", "units"), [(1, 1), (2, 64), (3, 512), (6, 512), (5, 8)])
-def test_a_number_of_units_stands_between_its_signs(layers: int, units: int) -> None:
-    rows = held(*[units] * layers)
-    for width in (LEAST, BOX[2]):  # of one run: making a million weights is nearly all of the time
-        made = panel(*rows, box=(100.0, 12.0, width, 900.0))
-        for k in range(layers):
-            less, more = (place(made, f"layer {k + 1}: {way} units").box for way in ("fewer", "more"))
-            at, half = middle(place(made, f"layer {k + 1}").box)[0], measure(str(units), 13, True) / 2
-            sign = min(4.0, less[2] / 2 - 0.5)
-            assert sign > 3
-            assert less[0] >= 112
-            assert middle(less)[0] + sign <= at - half
-            assert at + half <= middle(more)[0] - sign
-            assert more[0] + more[2] <= 100 + width - 11.99
-        assert made.spot(f"layer {layers + 1}") is None
-
-
-@pytest.mark.parametrize("width", [400.0, 200.0, 160.0])
-def test_buttons_stand_below_the_words_that_leave_them_no_room(width: float) -> None:
-    made = panel(
-        Row("buttons", (button("copy as command"),), "seed", "4,294,967,295"), slider(), box=(0, 0, width, 300)
-    )
-    (said,) = [one for one in drawn(made).texts if one.text.startswith("4,")]
-    box = place(made, "copy as command").box
-    assert box[0] >= said.left + said.width or box[1] >= said.y
-    assert box[1] + box[3] <= place(made, "rate").box[1]
 
 
 # ---- the pointer
 
 
-def test_a_slider_follows_the_hand_and_its_usual_value_is_magnetic() -> None:
+def test_a_slider_follows_the_hand_and_its_usual_value_is_magnetic():
     made, item = panel(slider()), slider()
-    left, right, y = track_of(place(made, "rate").box)
-    usual = left + (right - left) * item.control.share(0.5)  # type: ignore[attr-defined]
+    left, right, y = track_of(made.spot("rate").box)
+    usual = left + (right - left) * item.control.share(0.5)
     assert made.press((left + 0.25 * (right - left), y)) == Wish("set", item, 0.01, held=True)
     for off, caught in ((MAGNET - 0.5, True), (-MAGNET + 0.5, True), (MAGNET + 1.5, False), (-MAGNET - 1.5, False)):
-        wish = made.drag((usual + off, y + 300))  # however far above or below
-        assert wish is not None
-        assert (wish.value == 0.5) is caught
-    assert [made.drag((x, y)).value for x in (-1000, 5000)] == [1e-3, 10.0]  # type: ignore[union-attr]
-    assert made.release((5000, y)) is None
-    assert made.drag((usual, y)) is None
+        assert (made.drag((usual + off, y + 300)).value == 0.5) is caught  # however far above or below
+    assert [made.drag((x, y)).value for x in (-1000, 5000)] == [1e-3, 10.0]
+    assert made.release((5000, y)) is made.drag((usual, y)) is None
     stepped = replace(item, stops=(0.01, 1.0, 10.0))
-    assert {stepped.at(place(made, "rate").box, x) for x in np.linspace(left, right, 50)} == {0.01, 1.0, 10.0}
+    assert {stepped.at(made.spot("rate").box, x) for x in np.linspace(left, right, 50)} == {0.01, 1.0, 10.0}
 
 
-def test_a_press_counts_where_it_is_let_go() -> None:
+def test_a_press_counts_where_it_is_let_go():
     made = panel(segments(), switch(), button())
-    third, on = middle(cells(made, "kind")[2]), middle(place(made, "on").box)
+    third, on, press = (middle(box) for box in (cells(made, "kind")[2], made.spot("on").box, made.spot("press").box))
     for down, up, wish in (
         (third, third, Wish("set", segments(), "c")), (third, on, None), (on, on, Wish("set", switch(), True)),
-        (middle(place(made, "press").box),) * 2 + (Wish("set", button()),), ((BOX[0] + 2, BOX[1] + 2),) * 2 + (None,),
+        (press, press, Wish("set", button())), (BOX[:2], BOX[:2], None),
     ):  # fmt: skip
         assert made.press(down) is None
         assert made.release(up) == wish
 
 
-def test_cells_fill_their_list_without_a_gap() -> None:
-    made = panel(segments(choices=("one", "two", "three and more", "4")))
-    box, edges = place(made, "kind").box, [(x, x + wide) for x, _, wide, _ in cells(made, "kind")]
-    assert (edges[0][0], edges[-1][1]) == (pytest.approx(box[0]), pytest.approx(box[0] + box[2]))
-    for (_, end), (begin, _) in pairwise(edges):
-        assert end == pytest.approx(begin)
-
-
-def test_rows_that_scroll_leave_no_place_empty_and_none_is_cut() -> None:
+def test_rows_that_scroll_leave_no_place_empty_and_none_is_cut():
     rows = [row_of(one) for k in range(9) for one in (slider(name=f"a{k}"), segments(name=f"b{k}"))]
     for high in range(330, 720, 60):
         made = panel(*rows, box=(940.0, 12.0, 328.0, float(high)), wanted=[Wanted("loss", 88.0, 150.0)])
@@ -358,13 +232,12 @@ def test_rows_that_scroll_leave_no_place_empty_and_none_is_cut() -> None:
         assert (made.spot("a0") is None, made.spot("b8") is None) == (True, False)
 
 
-def test_a_touch_pad_turns_by_parts_of_a_notch_and_the_bar_is_dragged_to_both_ends() -> None:
+def test_a_touch_pad_turns_by_parts_of_a_notch_and_the_bar_is_dragged_to_both_ends():
     made = panel(*(slider(name=f"s{k}") for k in range(30)))
     assert [made.scroll(-0.25) for _ in range(8)] == [False, False, False, True] * 2
     (bar,) = [spot.box for spot in made.spots if spot.name == "scrolls"]
     for y, name in ((bar[1] + bar[3], "s29"), (bar[1], "s0")):
         assert made.press(middle(bar)) is made.drag((bar[0] + 4, y)) is made.release((bar[0] + 4, y)) is None
-        assert made.spot(name) is not None
         made.drag(middle(bar))  # it was let go of
         assert made.spot(name) is not None
 
@@ -372,42 +245,31 @@ def test_a_touch_pad_turns_by_parts_of_a_notch_and_the_bar_is_dragged_to_both_en
 # ---- keys
 
 
-def test_keys_do_what_the_pointer_does() -> None:
-    made = panel(slider(), segments(), switch(), button())
+def test_keys_do_what_the_pointer_does():
+    tools = Row("tools", tuple(button(name) for name in "abcde"))
+    made = panel(slider(), segments(), switch(), tools)
     for focus, wishes in {
-        "rate": {
-            "Right": ("set", slider(), 1.0),
-            "Down": ("set", slider(), 0.2),
-            "Enter": ("type", slider()),
-            "Space": None,
-        },
+        "rate": {"Right": ("set", slider(), 1.0), "Down": ("set", slider(), 0.2), "Enter": ("type", slider())},
         "kind": {"Left": ("set", segments(), "a"), "Space": ("set", segments(), "c")},
         "on": {"Space": ("set", switch(), True)},
-        "press": {"Space": ("set", button()), "Enter": ("set", button())},
+        "a": {"Space": ("set", button("a")), "Enter": ("set", button("a"))},
     }.items():
         assert made.key("Tab") is True
         assert made.focus == focus
-        for key, wish in wishes.items():
-            assert made.key(key) == (True if wish is None else Wish(*wish)), (focus, key)  # type: ignore[arg-type]
-    assert made.key("Up") is True
-    assert made.focus == "on"
+        assert {key: made.key(key) for key in wishes} == {key: Wish(*wish) for key, wish in wishes.items()}
     assert made.key("W") is made.key("5") is False
-    for shift, focus in ((False, "press"), (False, "rate"), (True, "press")):  # round, and back
-        made.key("Tab", shift=shift)
-        assert made.focus == focus
-
-
-def test_arrows_go_along_a_row_of_buttons() -> None:
-    made = panel(Row("tools", tuple(button(name) for name in "abcde")), slider())
-    made.key("Tab")
-    for name, focus in (("Right", "b"), ("Right", "c"), ("Left", "b"), ("End", "e"), ("Home", "a"), ("Down", "rate")):
+    for name, focus in (("Right", "b"), ("Right", "c"), ("Left", "b"), ("End", "e"), ("Home", "a"), ("Up", "on")):
         assert made.key(name) is True
+        assert made.focus == focus
+    made.focus = "e"
+    for shift, focus in ((False, "rate"), (True, "e")):  # round, and back
+        made.key("Tab", shift=shift)
         assert made.focus == focus
 
 
 @settings(max_examples=200)
 @given(st.floats(1e-4, 12), st.sampled_from([1, -1]), st.booleans(), st.booleans())
-def test_a_notch_goes_its_way_and_stays_on_the_track(value: float, way: int, log: bool, whole: bool) -> None:
+def test_a_notch_goes_its_way_and_stays_on_the_track(value, way, log, whole):
     least = 1 if whole else 1e-3
     item = slider(float(round(value)) if whole else value, log=log, least=least, usual=None, whole=whole)
     new = item.turned(way)
@@ -416,11 +278,4 @@ def test_a_notch_goes_its_way_and_stays_on_the_track(value: float, way: int, log
         return
     assert (new - item.value) * way > 0 or not least <= item.value <= 10
     assert least <= new <= 10
-
-
-def test_rungs_of_a_logarithmic_slider_are_one_two_five() -> None:
-    values, value = [], 0.01
-    while value is not None:
-        values.append(value)
-        value = slider(value).turned(1)
-    assert values == [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
+    assert not log or whole or new in (1e-3, 10) or float(f"{new:.0e}"[0]) in (1, 2, 5)

@@ -1,9 +1,10 @@
-"""The inspector says the truth: names, terms of the gradient, the coming step, and printed numbers add up."""
+"""What is selected, and that the inspector says the truth of it: names, terms, the coming step, sums as printed."""
 
 from __future__ import annotations
 
 import re
 from decimal import Decimal
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,20 +13,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scalarviz as sv
-from kit.benches import MINUS, assert_readable, words
+from kit.benches import MINUS, words
 from scalarviz import nn, optim
-from scalarviz.run.core.gather import weight_name
 from scalarviz.run.opened.network import SampleGradient
 from scalarviz.run.opened.rule import Update
+from scalarviz.view.cubes.outline import cells_of, sides_of
 from scalarviz.view.ink.text import figure
-from scalarviz.view.ink.theme import DARK, LIGHT
+from scalarviz.view.ink.theme import DARK
 from scalarviz.view.screen.account import LISTED, Account, Term, account_of, factors, ledger_of
 from scalarviz.view.screen.inspector import POINTS, Inspector, ValueHistory
-from scalarviz.view.screen.selection import who
+from scalarviz.view.screen.selection import Selection, joined, parts_of, who
 from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.space.plate import Plate, grid_for
 
 PROBE, TARGET = np.array([0.92, 0.58, 0.18]), np.array([0.1, 0.4, 0.8])
 COLOURS = np.random.default_rng(1).random((128, 3))
+
+
+def penalty(net):
+    mse = nn.MSELoss()
+    return lambda outputs, targets: mse(outputs, targets) + 0.1 * net[0].weight[0][0] * net[0].weight[0][0]
 
 
 def scene_of(*hidden, kind=optim.SGD, bias=True, batch=64, loss=None, steps=3, dtype="float64", lr=0.5):
@@ -35,16 +42,8 @@ def scene_of(*hidden, kind=optim.SGD, bias=True, batch=64, loss=None, steps=3, d
         before = count
     net = nn.Sequential(*layers, nn.Linear(before, 3, bias=bias), nn.Sigmoid())
     net.initialize(nn.init.normal(0, 1), seed=2)
-    rule = kind(net.parameters(), lr=lr)
-    run = sv.Run(
-        net,
-        loss(net) if loss is penalty else loss or nn.MSELoss(),
-        rule,
-        (COLOURS, 1 - COLOURS),
-        batch_size=batch,
-        engine="numpy",
-        dtype=dtype,
-    )
+    loss, rule = loss(net) if loss is penalty else loss or nn.MSELoss(), kind(net.parameters(), lr=lr)
+    run = sv.Run(net, loss, rule, (COLOURS, 1 - COLOURS), batch_size=batch, engine="numpy", dtype=dtype)
     run.step(steps)
     return sv.Scene("rgb", run, PROBE, TARGET, ("r", "g", "b"), ("r", "g", "b"))
 
@@ -55,12 +54,10 @@ def scene(request):
         yield made
 
 
-def inspected(scene, index, *, opened=False):
+def inspected(scene, index):
     """An inspector of a scene's weight at the frame of now, which it returns too."""
     frame, inspector = scene.run.frame(scene.probe), Inspector(subject_of(scene), index)
     inspector.follow(frame)
-    if opened:
-        inspector.account = account_of(scene.run, index)
     return inspector, frame
 
 
@@ -69,14 +66,16 @@ def explained(scene, index):
     return inspector.explanation(frame)
 
 
-def low(scene, index, width=524.0):
+def low(scene, index):
     inspector, frame = inspected(scene, index)
-    return inspector.sketch((0.0, 0.0, width, 106.0), DARK, frame, inspector.explanation(frame), low=True)
+    box, lines = (0.0, 0.0, 524.0, 106.0), inspector.explanation(frame)
+    return words([inspector.sketch(box, DARK, frame, lines, low=True)])
 
 
-def column(scene, index, height=672.0, theme=DARK):
-    inspector, frame = inspected(scene, index, opened=True)
-    return inspector.sketch((10.0, 20.0, 304.0, height), theme, frame, opened=True), inspector
+def column(scene, index):
+    inspector, frame = inspected(scene, index)
+    inspector.account = account_of(scene.run, index)
+    return words([inspector.sketch((10.0, 20.0, 304.0, 672.0), DARK, frame, opened=True)])
 
 
 def exact(text):
@@ -88,21 +87,15 @@ def half_a_digit(text):
     return Decimal(1).scaleb(int(exact(text).as_tuple().exponent)) / 2
 
 
-# ---- who it is
-
-
 def test_names_and_meanings():
     with (made := scene_of(4, 6)).run:
         subject = subject_of(made)
         start = {t.name: t.start for t in subject.tensors}
-        meanings = {
-            ("0.weight", 4): "from g to tanh 1",
-            ("2.weight", 7): "from tanh 3 to tanh 1",
-            ("2.bias", 5): "bias of tanh 5",
-            ("4.weight", 8): "from tanh 2 to g",
-            ("4.bias", 1): "bias of g",
-        }
-        assert {key: who(subject, start[key[0]] + key[1]).meaning for key in meanings} == meanings
+        for name, place, meaning in (
+            ("0.weight", 4, "from g to tanh 1"), ("2.weight", 7, "from tanh 3 to tanh 1"),
+            ("2.bias", 5, "bias of tanh 5"), ("4.weight", 8, "from tanh 2 to g"), ("4.bias", 1, "bias of g"),
+        ):  # fmt: skip
+            assert who(subject, start[name] + place).meaning == meaning
         assert who(subject, start["0.weight"] + 4).name == "0.weight[1][1]"
     arrays = subject_of({"a": np.zeros((3, 4)), "k": np.zeros((2, 3, 5, 5)), "w": 1.0, "b": [1.0, 2.0]})
     found = [who(arrays, k) for k in (6, 12 + 75 + 25 + 7, 162, 164)]
@@ -112,21 +105,6 @@ def test_names_and_meanings():
 
 
 # ---- why it moved
-
-
-def test_the_gradient_of_a_sample_is_the_numeric_one_and_the_mean_of_all_that_of_the_frame(scene):
-    run, terms = scene.run, SampleGradient(scene.run._forward)
-    values = run.values.astype(float)
-    gradient = terms.gradient(PROBE, TARGET, values)
-    for index in range(0, run.n_weights, max(1, run.n_weights // 15)):
-        nudge = np.eye(1, len(values), index)[0] * 1e-5
-        up, down = (run.evaluate(PROBE[None], TARGET[None], values + way * nudge) for way in (1, -1))
-        assert gradient[index] == pytest.approx((up - down) / 2e-5, abs=1e-8)
-    with scene_of(5, batch=128).run as whole:
-        frame, terms = whole.frame(), SampleGradient(whole._forward)
-        at, samples = frame.values - frame.update, zip(*whole.samples(), strict=True)
-        each = [terms.gradient(x, y, at) for x, y in samples]
-        assert np.allclose(np.mean(each, 0), frame.gradient, rtol=1e-9, atol=1e-12)
 
 
 def test_the_lines_are_true_as_printed(scene):
@@ -149,12 +127,7 @@ def test_the_lines_are_true_as_printed(scene):
             assert exact(before) != exact(after) or frame.update[index] == 0
 
 
-def penalty(net):
-    mse = nn.MSELoss()
-    return lambda outputs, targets: mse(outputs, targets) + 0.1 * net[0].weight[0][0] * net[0].weight[0][0]
-
-
-def test_what_cannot_be_told_is_not():
+def test_what_cannot_be_told_is_not_and_what_a_weight_is_stands_there():
     with (adam := scene_of(kind=optim.Adam, lr=0.1)).run:
         assert len(explained(adam, 0)) == 1
     with (bare := scene_of(bias=False)).run:
@@ -164,9 +137,17 @@ def test_what_cannot_be_told_is_not():
         assert "δ·x" in explained(own, 1)[0][0]
     with (new := scene_of(steps=0)).run:
         assert explained(new, 0) == ()
-        said = words([low(new, 1)])
-        assert "not computed yet" in said
+        assert "not computed yet" in (said := low(new, 1))
         assert not {"last update", "0"} & set(said)
+    with (made := scene_of()).run as run:
+        frame = run.frame()
+        shown = {figure(float(block[1])) for block in (frame.values, frame.gradient, frame.update)}
+        assert shown | {"value since step 3", "0.weight[0][1]"} <= set(low(made, 1))
+        run.model[0].weight[0][1].frozen = True
+        assert "frozen" in low(made, 1)
+        assert {"frozen: it stays", "free"} <= set(column(made, 1))
+    with (alone := scene_of(batch=1)).run:
+        assert {"step 4: one term", "sum = gradient"} <= set(column(alone, 0))
 
 
 @pytest.mark.parametrize("lr", [0.5, 1e-4])
@@ -216,20 +197,13 @@ def test_the_column_adds_up_and_divides_as_printed(products, mean, listed):
         assert abs(book.rest.value - true) <= book.total.place * (listed + 2) / 2 + abs(true) * Decimal("1e-9")
     for term, printed in zip(one.terms, book.terms, strict=False):
         assert abs(Decimal(term.product).scaleb(-book.power) - printed.value) * 2 <= printed.place * Decimal("1.0001")
+        delta, factor = factors(term, printed, book.power)
+        off = abs(exact(delta) * exact(factor) - printed.value)
+        assert off <= abs(printed.value) * Decimal("0.02") + printed.place
     quotient, gradient = book.total.value.scaleb(book.power) / one.divisor, book.gradient
     assert book.exact == (abs(quotient - gradient.value) * 2 <= gradient.place)
     assert abs(Decimal(one.update.gradient) - gradient.value) * 2 <= gradient.place * Decimal("1.0001")
     assert book.exact or abs(one.total) <= 1e-3 * max(map(abs, products)) or abs(one.total) >= 999
-
-
-@given(numbers, st.floats(-5, 5).map(lambda x: round(x, 6)).filter(lambda x: abs(x) > 1e-3))
-@settings(max_examples=200, deadline=None)
-def test_rows_multiply_out_as_printed(size, x):
-    one = account([size * x], 1, x)
-    book = ledger_of(one, 1)
-    delta, factor = factors(one.terms[0], book.terms[0], book.power)
-    off = abs(exact(delta) * exact(factor) - book.terms[0].value)
-    assert off <= abs(book.terms[0].value) * Decimal("0.02") + book.terms[0].place
 
 
 def test_what_is_not_finite_is_shown_as_it_is_and_zeros_are_zero():
@@ -237,92 +211,38 @@ def test_what_is_not_finite_is_shown_as_it_is_and_zeros_are_zero():
         book = ledger_of(account([1.0, bad, 0.5], 3), 2)
         assert {book.terms[0].text, book.total.text} <= {"NaN", "+∞", f"{MINUS}∞"}
     book = ledger_of(account([0.0] * 20, 20), 8)
-    assert book.gradient.text == "0"
-    assert {exact(term.text) for term in book.terms} == {Decimal(0)}
-    shown = {0.0: "0", -0.2345: f"{MINUS}0.2345", 2.5e-5: f"+2.5e{MINUS}5", 123.456: "+123.5", float("inf"): "+∞"}
-    assert {value: figure(value) for value in shown} == shown
+    assert {exact(term.text) for term in (*book.terms, book.gradient)} == {Decimal(0)}
 
 
-@pytest.mark.parametrize("hidden", [(), (4,)])
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
-def test_an_account_is_that_of_the_coming_step(hidden, reduction):
-    """Terms and sum against the gradients of single samples; the new value against the step itself."""
-    with scene_of(*hidden, loss=nn.MSELoss(reduction=reduction), batch=128, lr=0.01).run as run:
-        inputs, targets = run.samples()
-        single = SampleGradient(run._forward)
-        own = np.array([single.gradient(x, y, run.values) for x, y in zip(inputs, targets, strict=True)])
-        found, before = [account_of(run, k) for k in range(run.n_weights)], run.values.copy()
+def test_an_account_is_that_of_the_coming_step(reduction):
+    """Its terms are those of the opened step, and the new value that of the step itself."""
+    with scene_of(4, loss=nn.MSELoss(reduction=reduction), batch=128, lr=0.01).run as run:
+        opened, before, inputs = run.open(), run.values.copy(), run.samples()[0]
+        found, terms = ([of(k) for k in range(run.n_weights)] for of in (lambda k: account_of(run, k), opened.terms))
         run.step()
-        for k, one in enumerate(found):
-            assert (one.step, one.update.before, one.count) == (3, before[k], 128)
+        for k, (one, of) in enumerate(zip(found, terms, strict=True)):
+            assert (one.step, one.update.before, one.count) == (3, before[k], of.count)
             assert one.total / one.divisor == pytest.approx(run.frame().gradient[k], rel=1e-6, abs=1e-12)
             assert one.update.after == pytest.approx(run.values[k], rel=1e-6, abs=1e-9)
-            assert {t.sample for t in one.terms} == set(np.argsort(-np.abs(own[:, k]))[:LISTED])
-            for term in one.terms:
-                assert term.product == pytest.approx(own[term.sample, k], rel=1e-6)
-                np.testing.assert_allclose(term.inputs, inputs[term.sample])
-
-
-def test_asking_leaves_the_run_as_it_is():
-    with (asked := scene_of(4, kind=optim.Adam)).run, scene_of(4, kind=optim.Adam).run as other:
-        for step in range(5):
-            account_of(asked.run, step)
-            explained(asked, step)
-            asked.run.step(2)
-            other.step(2)
-        assert asked.run.values.tobytes() == other.values.tobytes()
-        assert asked.run.log == other.log == []
-
-
-# ---- what the panel says
+            largest = np.argsort(-np.abs(of.products), kind="stable")[:LISTED]
+            assert [term.sample for term in one.terms] == of.array["sample"][largest].tolist()
+            assert [term.product / one.divisor for term in one.terms] == pytest.approx(of.products[largest].tolist())
+            assert all(np.array_equal(term.inputs, inputs[term.sample]) for term in one.terms)
 
 
 @pytest.mark.parametrize("kind", [optim.SGD, optim.Adam])
 def test_the_columns_text_is_the_account(kind):
     with (made := scene_of(kind=kind)).run as run:
         for index in range(0, 9, 2):
-            texts, new = words([column(made, index)[0]]), account_of(run, index).update.after
-            assert weight_name(run.tensors, index) in texts
+            texts, one = column(made, index), account_of(run, index)
             listed = int(next(t for t in texts if t.endswith(" largest of 64 terms")).split()[2])
-            at, end = texts.index(f"step 4: {listed} largest of 64 terms"), texts.index(f"{64 - listed} more")
-            terms = [exact(t) for t in texts[at:end] if re.fullmatch(rf"[+{MINUS}][\d.]+", t)]
-            rest, total = exact(texts[end + 1]), exact(texts[texts.index("sum") + 1])
-            assert sum(terms if len(terms) == listed else terms[1::2]) + rest == total
-            gradient = texts[texts.index("÷ 64 = gradient") + 1]
-            assert abs(total / 64 - exact(gradient)) <= half_a_digit(gradient)
-            if kind is optim.SGD:
-                line, result = next((t, texts[k + 1]) for k, t in enumerate(texts) if " × " in t and t.endswith("= "))
-                before, lr, g = re.fullmatch(rf"(\S+) {MINUS} (\S+) × (\S+) = ", line).groups()
-                assert abs(exact(before) - exact(lr) * exact(g) - exact(result)) <= half_a_digit(result)
-            else:
-                assert {"Adam", "m", "v"} <= set(texts)
-                result = next(t for t in reversed(texts) if "≈" in t).rpartition("≈ ")[2]
-            assert abs(Decimal(new) - exact(result)) <= half_a_digit(result)
-
-
-def test_frozen_weights_single_samples_and_the_low_panel_say_what_they_are(scene):
-    frame, said = scene.run.frame(), words([low(scene, 1)])
-    assert {figure(float(block[1])) for block in (frame.values, frame.gradient, frame.update)} <= set(said)
-    assert {"value since step 3", "0.weight[0][1]"} <= set(said)
-    scene.run.model[0].weight[0][1].frozen = True
-    assert "frozen" in words([low(scene, 1)])
-    assert {"frozen: it stays", "free"} <= set(words([column(scene, 1)[0]]))
-    with (alone := scene_of(batch=1)).run:
-        assert {"step 4: one term", "sum = gradient"} <= set(words([column(alone, 0)[0]]))
-
-
-@pytest.mark.parametrize("theme", [DARK, LIGHT], ids=["dark", "light"])
-@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam, optim.AdamW])
-def test_nothing_is_wider_or_higher_than_the_panel_and_no_text_lies_over_another(theme, kind):
-    with (made := scene_of(4, kind=kind)).run as run:
-        for index in (0, 13, run.n_weights - 1):
-            for height in (672.0, 560.0, 492.0, 400.0, 300.0, 220.0):
-                sketch, inspector = column(made, index, height, theme)
-                boxes = [(spot.box, height) for spot in inspector.spots]
-                assert_readable([sketch], (316, 20 + height))
-                assert all(box[1] + box[3] <= 21 + high for box, high in boxes)
-            for width in (524.0, 330.0, 200.0, 120.0):
-                assert_readable([low(made, index, width)], (width, 106.0))
+            book = ledger_of(one, listed)
+            parts = (*book.terms, book.rest, book.total, book.gradient)
+            assert {part.text if part.value < 0 else f"+{part.text}" for part in parts} <= set(texts)
+            result = next(t for t in reversed(texts) if "≈" in t).rpartition("≈ ")[2] if kind is optim.Adam else None
+            new = result or texts[next(k for k, t in enumerate(texts) if " × " in t and t.endswith("= ")) + 1]
+            assert abs(Decimal(one.update.after) - exact(new)) <= half_a_digit(new)
 
 
 # ---- how it got there
@@ -332,20 +252,18 @@ def test_a_history_holds_its_ends_stays_small_and_goes_back():
     history = ValueHistory()
     for step in range(10_000):
         history.add(step, float(np.sin(step / 700)))
-        assert (history.steps[0], history.steps[-1]) == (0, step)
-        assert len(history.steps) <= POINTS
+        assert (history.steps[0], history.steps[-1], len(history.steps) <= POINTS) == (0, step, True)
     assert np.allclose(history.values, np.sin(np.array(history.steps) / 700))
     assert 0 < np.min(np.diff(history.steps)) <= np.max(np.diff(history.steps)) < 120
-    back = ValueHistory()
-    for step, value in ((5, 1.0), (6, 2.0), (7, 3.0), (6, 2.5)):
-        back.add(step, value)
-    assert (back.steps, back.values) == ([5, 6], [1.0, 2.5])
-    back.add(6, 9.0)  # an edit replaces
-    assert (back.steps, back.values) == ([5, 6], [1.0, 9.0])
-    first = ValueHistory()
-    for value in (1.0, 1.0, 2.0, 3.0):
-        first.add(0, value)
-    assert (first.steps, first.values) == ([0, 0], [1.0, 3.0])  # edits before the first step are seen
+    for told, kept in {
+        ((5, 1.0), (6, 2.0), (7, 3.0), (6, 2.5)): ((5, 1.0), (6, 2.5)),
+        ((5, 1.0), (6, 2.5), (6, 9.0)): ((5, 1.0), (6, 9.0)),  # an edit replaces
+        ((0, 1.0), (0, 1.0), (0, 2.0), (0, 3.0)): ((0, 1.0), (0, 3.0)),  # edits before the first step are seen
+    }.items():
+        history = ValueHistory()
+        for step, value in told:
+            history.add(step, value)
+        assert tuple(zip(history.steps, history.values, strict=True)) == kept
 
 
 def test_what_was_recorded_is_shown_up_to_what_was_seen_since(scene):
@@ -357,3 +275,88 @@ def test_what_was_recorded_is_shown_up_to_what_was_seen_since(scene):
     assert moved.steps.tolist() == [0, 1, 2, 3, 4]
     assert moved.values.tolist() == [0, 1, 2, frame.values[0], scene.run.values[0]]
     assert (moved.step, moved.value, moved.since) == (4, scene.run.values[0], "since step 0")
+
+
+# ---- which weights are selected
+
+
+def members(spans):
+    return [i for start, count in spans for i in range(start, start + count)]
+
+
+KERNEL = np.arange(3 * 2 * 2 * 2).reshape(3, 2, 2, 2)
+PAIR = nn.Sequential(nn.Linear(3, 2), nn.Tanh(), nn.Linear(2, 4))
+CASES = {
+    "a weight": (PAIR, 4, {"network": range(20), "layer": range(8), "tensor": range(6), "neuron": [3, 4, 5, 7],
+                           "row": [3, 4, 5], "column": [1, 4], "weight": [4]}),
+    "a bias stands in its neuron": (PAIR, 7, {"network": range(20), "layer": range(8), "neuron": [3, 4, 5, 7],
+                                              "tensor": [6, 7], "weight": [7]}),
+    "a kernel": (nn.Sequential(nn.Conv2d(2, 3, 2, seed=0), nn.ReLU(), nn.Flatten()), int(KERNEL[1, 1, 0, 1]), {
+        "layer": range(27), "tensor": range(24), "neuron": [*KERNEL[1].ravel(), 25], "row": KERNEL[1].ravel(),
+        "column": KERNEL[:, 1].ravel(), "weight": [KERNEL[1, 1, 0, 1]]}),
+    "no bias": (nn.Sequential(nn.Linear(3, 2, bias=False), nn.Linear(2, 2)), 4, {
+        "network": range(12), "tensor": range(6), "row": [3, 4, 5], "column": [1, 4], "weight": [4]}),
+    "a number": ({"w": 1.0, "m": np.zeros((2, 3)), "v": np.zeros(4)}, 0, {"network": range(11), "weight": [0]}),
+    "a vector": ({"w": 1.0, "m": np.zeros((2, 3)), "v": np.zeros(4)}, 8, {
+        "network": range(11), "tensor": [7, 8, 9, 10], "weight": [8]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_parts_that_a_number_stands_in(name):
+    thing, index, wanted = CASES[name]
+    found = parts_of(subject_of(thing), index)
+    assert {part.kind: members(part.spans) for part in found} == {kind: list(part) for kind, part in wanted.items()}
+    assert all(set(members(inner.spans)) != set(members(outer.spans)) for outer, inner in pairwise(found))
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=40))
+@settings(max_examples=200)
+def test_toggled_weights_are_those_that_were_clicked_an_odd_number_of_times(clicks):
+    chosen, wanted = None, set()
+    for index in clicks:
+        wanted ^= {index}
+        chosen = Selection(index, ((index, 1),), "one") if chosen is None else chosen.toggled(index)
+    if not wanted:
+        assert chosen is None
+        return
+    assert chosen.main in chosen
+    assert np.array_equal(np.flatnonzero(chosen.mask(0, 40)), sorted(wanted))
+    assert np.array_equal(chosen.of(np.arange(40)), sorted(wanted))
+    assert np.array_equal(chosen.mask(10, 5), chosen.mask(0, 40)[10:15])
+    assert (chosen.count, chosen.spans) == (len(wanted), joined([(n, 1) for n in wanted]))
+    assert all(a + n < b for (a, n), (b, _) in pairwise(chosen.spans))
+
+
+# ---- the outline
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.data())
+@settings(max_examples=200)
+def test_the_sides_enclose_the_selected_cells(rows, cols, data):
+    """A point is inside if a ray from it crosses an odd number of sides; oracle of the mask itself."""
+    cells = np.array(data.draw(st.lists(st.booleans(), min_size=rows * cols, max_size=rows * cols))).reshape(rows, cols)
+    starts, ends, inward = sides_of(cells)
+    upright = starts[:, 0] == ends[:, 0]
+    for r in range(rows):
+        for c in range(cols):
+            crossed = upright & (starts[:, 0] > c) & (starts[:, 1] < r) & (ends[:, 1] > r)
+            assert (np.count_nonzero(crossed) % 2 == 1) == cells[r, c]
+    for start, end, into in zip(starts, ends, inward, strict=True):
+        along = (end - start) / max(np.abs(end - start).max(), 1)
+        inside = np.floor(start + along * 0.5 + into * 0.5 + 0.5).astype(int)
+        assert cells[inside[1], inside[0]], (start, end, into)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (7,), (5, 2, 3, 3), (200, 1), (4, 3)])
+def test_the_cells_are_those_of_the_elements(shape):
+    grid, size, rng = grid_for(shape), int(np.prod(shape)), np.random.default_rng(0)
+    plate = Plate("p", "weight", size, grid, np.zeros(3), np.eye(3), 0.4, 0.4, 0)
+    for _ in range(20):
+        mask = rng.random(size) < 0.3
+        cells = cells_of(plate, mask)
+        assert all(cells[grid.places(k)] == mask[k] for k in range(size))
+    if len(shape) == 4:  # a row of kernels is one region, gaps included
+        mask = np.zeros(shape, bool)
+        mask[1] = True
+        assert len(sides_of(cells_of(plate, mask.ravel()))[0]) == 4

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kit.benches import assert_readable, middle, text_boxes, words
 from kit.commands import make_scene
 from scalarviz.run.core.frame import Branch, Curve, Flag, Past
 from scalarviz.run.edits import SetOptimizer
 from scalarviz.run.edits.base import Applied
 from scalarviz.run.source import Can, RunSource
 from scalarviz.view.ink.places import LABEL, Wanted, arrange
-from scalarviz.view.ink.sketch import Sketch, TextItem, meet
-from scalarviz.view.ink.text import CAP_HEIGHT, measure
-from scalarviz.view.ink.theme import DARK, LIGHT, rgb
+from scalarviz.view.ink.sketch import meet
+from scalarviz.view.ink.text import measure
+from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.screen.time_bar import BRANCH, GO, Mark, TimeBar, labels
 from scalarviz.view.screen.time_curve import LONG, StepScale, next_of, rails, reduced
-from scalarviz.view.shown.subject import Subject, scene_subject
+from scalarviz.view.shown.subject import scene_subject
 from scalarviz.view.workbench import Workbench
 
 BOX = (24.0, 572.0, 888.0, 92.0)
@@ -34,16 +33,16 @@ Y = 640.0
 """A place on the rail."""
 
 
-def curve(first: int, newest: int) -> Curve:
+def curve(first, newest):
     steps = np.arange(first + 1, newest + 1)
     return Curve(steps, 0.001 + 0.119 * np.exp(-(steps - first) / 500), np.full(len(steps), 0.5))
 
 
-def edit(step: int, what: str = "lr = 1.0") -> Applied:
+def edit(step, what="lr = 1.0"):
     return Applied(step, SetOptimizer((("lr", 1.0),)), what)
 
 
-def past(branches: tuple[Branch, ...] = (), **named: Any) -> Past:
+def past(branches=(), **named):
     own = branches or (Branch(0, None, 0, 3000, current=True),)
     return Past(**{"first": 0, "newest": 3000, "curve": curve(0, 3000), "branches": own, **named})
 
@@ -54,28 +53,24 @@ FORK = (
 )
 
 
-def at(step: int, of: Past | None) -> Any:
+def at(step, of):
     """As much of a frame as a bar looks at."""
     return SimpleNamespace(step=step, past=of)
 
 
-def bar_of(of: Past | None, box: Any = BOX) -> tuple[TimeBar, list[str]]:
+def bar_of(of, box=BOX):
     """A bar at step 412, and what is written on it."""
     bar = TimeBar(DARK)
     bar.place(box)
-    return bar, texts(bar.update(at(412, of)))
+    return bar, words(bar.update(at(412, of)))
 
 
-def texts(sketches: list[Sketch]) -> list[str]:
-    return [item.text for sketch in sketches for item in sketch.texts]
-
-
-def pointed(bar: TimeBar, x: float, y: float = Y) -> list[str]:
+def pointed(bar, x, y=Y):
     bar.hover((x, y))
-    return texts(bar.label(SIZE))
+    return words(bar.label(SIZE))
 
 
-def step_at(bar: TimeBar, x: float, y: float = Y, *, held: bool = False) -> int:
+def step_at(bar, x, y=Y, *, held=False):
     name, step = bar.target((float(x), y), held=held) or ("", -1)
     assert name == GO
     return int(step)
@@ -86,7 +81,7 @@ def step_at(bar: TimeBar, x: float, y: float = Y, *, held: bool = False) -> int:
 
 @given(st.integers(0, 10**9), st.integers(1, 10**9), st.floats(0, 1), st.floats(0, 1))
 @example(0, 823181551, 0.0, 1.0)
-def test_places_rise_with_steps_and_lead_back_within_a_step(first: int, count: int, one: float, other: float) -> None:
+def test_places_rise_with_steps_and_lead_back_within_a_step(first, count, one, other):
     scale = StepScale(first, first + count, 100.0, 700.0)
     assert scale.log == (count >= LONG)
     low, high = sorted(first + round(part * count) for part in (one, other))
@@ -103,7 +98,7 @@ def test_places_rise_with_steps_and_lead_back_within_a_step(first: int, count: i
 
 @given(st.lists(st.tuples(st.integers(0, 3000), st.text("abc 0.=", min_size=1, max_size=40)), max_size=30),
        st.integers(0, 3000))  # fmt: skip
-def test_no_two_labels_touch_and_none_leaves_the_bar(marks: list[tuple[int, str]], cursor: int) -> None:
+def test_no_two_labels_touch_and_none_leaves_the_bar(marks, cursor):
     scale = StepScale(0, 3000, 270.0, 850.0)
     found = labels([Mark("edit", step, (what, "lr = 1")) for step, what in marks], scale, cursor, (264.0, 896.0))
     assert all(text == "lr = 1, 1 more" for _, text, is_mark in found if is_mark)
@@ -112,13 +107,12 @@ def test_no_two_labels_touch_and_none_leaves_the_bar(marks: list[tuple[int, str]
     assert all(left > 263 and right < 897 for left, right in spans)
 
 
-def test_the_curve_has_a_point_a_pixel_and_keeps_its_ends() -> None:
+def test_the_curve_has_a_point_a_pixel_and_keeps_its_ends():
     steps = np.arange(1, 1_000_001)
     losses = np.random.default_rng(0).random(len(steps))
     places, means = reduced(Curve(steps, losses, losses), StepScale(0, 10**6, 0.0, 600.0))
     assert 100 < len(places) <= 600
-    assert means[0] == losses[0]
-    assert means[-1] == pytest.approx(0.5, abs=0.03)  # a mean as everywhere: the loss of one batch would be a cliff
+    assert (means[0], means[-1]) == (losses[0], pytest.approx(0.5, abs=0.03))  # a mean as everywhere: no cliff
     assert np.all(np.diff(places) > 0)
     assert abs(means[-200:-1].mean() - 0.5) < 0.01
 
@@ -126,86 +120,69 @@ def test_the_curve_has_a_point_a_pixel_and_keeps_its_ends() -> None:
 # ---- branches
 
 
-def test_what_was_left_leaves_the_straight_rail_where_the_branch_of_now_begins() -> None:
+def test_what_was_left_leaves_the_straight_rail_where_that_of_now_begins_and_older_ones_fold_into_one():
     (rail,) = rails(past(FORK))
     assert (rail.row, rail.source, rail.leaves, rail.newest, rail.branches) == (1, 0, 1200, 2100, FORK[:1])
     assert rails(past((Branch(0, None, 0, 1200, curve(0, 1200)), FORK[1]))) == ()  # without steps of its own
-
-
-def test_at_most_three_rails_and_the_older_ones_fold_into_one_that_leads_to_each() -> None:
     more = [Branch(n, 1, 1300 + n, 1400 + n) for n in range(2, 8)]
     last, folded = rails(past((*FORK, *more)))
-    assert (last.row, folded.row, folded.folded) == (1, 2, True)
-    assert [b.number for b in last.branches] == [7]
-    now, seen = 1, []
-    for _ in folded.branches:
-        now = next_of(folded, now)
-        seen.append(now)
-    assert sorted(seen) == sorted(b.number for b in folded.branches) == [0, 2, 3, 4, 5, 6]
+    assert (last.row, folded.row, folded.folded, last.branches) == (1, 2, True, (more[-1],))
+    seen = [1]
+    for _ in folded.branches:  # it leads to each
+        seen.append(next_of(folded, seen[-1]))
+    assert sorted(seen[1:]) == sorted(b.number for b in folded.branches) == [0, 2, 3, 4, 5, 6]
 
 
 # ---- what a point stands for
 
 
-def test_a_point_of_the_rail_is_the_step_that_stands_there_and_an_edit_draws_it() -> None:
+def test_a_point_of_the_rail_is_the_step_that_stands_there_and_an_edit_draws_it():
     bar, _ = bar_of(past())
     right = BOX[0] + BOX[2]
     assert step_at(bar, right - 62) == step_at(bar, right - 3) == step_at(bar, 2000.0, 500.0, held=True) == 3000
     left = next(x for x in range(30, 600) if (bar.target((float(x), Y)) or ("",))[0] == GO)
     assert step_at(bar, left) == 0
-    middle = (left + 12 + right - 62) / 2
-    assert abs(step_at(bar, middle) - 1500) < 6
-    assert bar.target((middle, 500.0)) is None
-    assert step_at(bar, middle, 500.0, held=True) == step_at(bar, middle)
+    half = (left + 12 + right - 62) / 2
+    assert abs(step_at(bar, half) - 1500) < 6
+    assert bar.target((half, 500.0)) is None
+    assert step_at(bar, half, 500.0, held=True) == step_at(bar, half)
     edited, _ = bar_of(past(edits=(edit(1499),)))
     x = next(x for x in np.arange(270.0, 850.0, 0.5) if step_at(bar, x) > 1499)
     assert [step_at(edited, x + d) for d in (-4, -1, 0, 1, 4)] == [1499] * 5
     assert step_at(edited, x + 12) == step_at(bar, x + 12)
 
 
-def test_buttons_say_their_action_and_the_chip_what_it_undoes() -> None:
-    bar, written = bar_of(past(undo="lr = 1.0"))
-    assert {spot.name for spot in bar.spots} == {GO, "first", "back", "toggle_run", "step", "newest", "undo"}
+def test_buttons_say_their_action_the_chip_what_it_undoes_and_a_ring_its_branch():
+    bar, written = bar_of(past(FORK, undo="lr = 1.0"))
+    assert {spot.name for spot in bar.spots} == {GO, "first", "back", "toggle_run", "step", "newest", "undo", BRANCH}
     assert "lr = 1.0" in written
-    for spot in bar.spots[1:]:
-        x, y, wide, high = spot.box
-        assert bar.target((x + wide / 2, y + high / 2)) == spot.does
-        assert spot.name in pointed(bar, x + wide / 2, y + high / 2)
-
-
-def test_a_ring_is_a_branch_and_says_so() -> None:
-    bar, written = bar_of(past(FORK))
     assert any(text.startswith("left at 2,100, loss ") for text in written)
-    ((x, y, wide, high),) = [spot.box for spot in bar.spots if spot.name == BRANCH]
-    assert bar.target((x + wide / 2, y + high / 2)) == (BRANCH, 0)
-    assert "another branch" in pointed(bar, x + wide / 2, y + high / 2)
+    for spot in bar.spots[1:]:
+        assert bar.target(middle(spot.box)) == spot.does
+        assert ("another branch" if spot.name == BRANCH else spot.name) in pointed(bar, *middle(spot.box))
+    assert [spot.value for spot in bar.spots if spot.name == BRANCH] == [0]
     more = [Branch(n, 1, 1300 + n, 2400 + n) for n in range(2, 5)]
     low, _ = bar_of(past((*FORK, *more)), (24.0, 400.0, 560.0, 48.0))  # all on one rail
     assert [spot.value for spot in low.spots if spot.name == BRANCH] == [2]
 
 
-def test_beside_the_pointer_stand_step_loss_and_edits() -> None:
+def test_beside_the_pointer_stand_step_loss_and_edits_and_which_loss_it_is():
     bar, _ = bar_of(past(edits=(edit(1500, "lr = 0.25"), edit(1500, "batch size = 32"))))
     x = next(x for x in np.arange(270.0, 850.0, 0.5) if step_at(bar, x) == 1500)
     loss = f"loss {curve(0, 3000).loss[1499]:.4f}"
     assert pointed(bar, x) == ["step 1,500", loss, "lr = 0.25", "batch size = 32"]
     assert bar.hover(None)
     assert bar.label(SIZE) == []
+    bar.step_loss = "before it"  # another one than that of the HUD
+    assert pointed(bar, x)[1] == f"{loss}, before it"
+    for wide, ends in ((1200.0, ", before it"), (BOX[2], "left at 2,100")):  # no room for more
+        bar.place((*BOX[:2], wide, BOX[3]))
+        left = words(bar.update(at(412, past(FORK))))
+        assert any(line.startswith("left at 2,100") and line.endswith(ends) for line in left)
+        assert f"{curve(0, 3000).loss[-1]:.4f}" not in left
 
 
-def test_a_loss_that_is_another_one_than_that_of_the_hud_says_which_it_is() -> None:
-    bar, _ = bar_of(past(FORK))
-    bar.step_loss = "before it"
-    bar.place((*BOX[:2], 1200.0, BOX[3]))
-    left = texts(bar.update(at(412, past(FORK))))
-    assert any(line.startswith("left at 2,100, loss ") and line.endswith(", before it") for line in left)
-    assert f"{curve(0, 3000).loss[-1]:.4f}" not in left
-    bar.place(BOX)
-    assert "left at 2,100" in texts(bar.update(at(412, past(FORK))))  # no room for more
-    assert pointed(bar, 600.0)[1].endswith(", before it")
-
-
-def test_without_a_past_there_is_nothing_and_what_grows_waits_for_the_words() -> None:
+def test_without_a_past_there_is_nothing_and_what_grows_waits_for_the_words():
     for there in (None, Past(5, 5)):
         bar, written = bar_of(there)
         assert written == bar.label(SIZE) == []
@@ -219,22 +196,19 @@ def test_without_a_past_there_is_nothing_and_what_grows_waits_for_the_words() ->
 # ---- where the bar stands
 
 
-def test_the_bar_keeps_to_its_place_and_no_panel_makes_way_for_it() -> None:
+def test_the_bar_keeps_to_its_place_and_no_panel_makes_way_for_it():
     assert arrange((640, 360), keys=True, time=True).time is None
-    for size in (SIZE, (960, 540), (720, 1280), (1920, 1080)):
-        places = arrange(size, keys=True, time=True)
-        assert places.time is not None
-        assert places.strip is not None
-        assert places.keys is not None
-        x, y, wide, high = places.time
-        assert places.strip[1] + places.strip[3] + 8 <= y < y + high < places.keys - 10
-        assert x + wide <= places.scene[0] + places.scene[2]
-        assert places.scene[1] + places.scene[3] <= places.strip[1]
     wanted = [Wanted("pictures", 140, worth=1), Wanted("cube", 250, worth=2), Wanted("loss", 150, 420, first=True)]
-    for wide in range(560, 1000, 40):
-        for high in range(500, 1300, 40):
-            with_bar, without = (arrange((wide, high), wanted, keys=True, time=time) for time in (True, False))
-            assert with_bar.panels.keys() == without.panels.keys(), (wide, high)
+    usual = [SIZE, (960, 540), (720, 1280), (1920, 1080)]
+    for size in [*usual, *((wide, high) for wide in range(560, 1000, 80) for high in range(500, 1300, 80))]:
+        places, without = (arrange(size, wanted, keys=True, time=time) for time in (True, False))
+        assert places.panels.keys() == without.panels.keys(), size
+        assert size not in usual or places.time is not None
+        if places.time is not None:
+            x, y, wide, high = places.time
+            assert places.strip[1] + places.strip[3] + 8 <= y < y + high < places.keys - 10
+            assert x + wide <= places.scene[0] + places.scene[2]
+            assert places.scene[1] + places.scene[3] <= places.strip[1]
 
 
 # ---- on the picture
@@ -245,96 +219,59 @@ class Going(RunSource):
 
 
 @pytest.fixture(scope="module")
-def subject() -> Iterator[Subject]:
+def subject():
     scene = make_scene("rgb")
     scene.run.step(3)
     yield scene_subject(scene, Going(scene.run))
     scene.run.close()
 
 
-def bench_of(subject: Subject, of: Past, step: int = 412, size: Any = SIZE, theme: str = "dark") -> Any:
+def bench_of(subject, of, step=412, size=SIZE, theme="dark"):
     with offscreen():
         bench = Workbench(subject, size, theme, keys=(("Space", "run"),))
         bench.update(replace(subject.frame(), step=step, past=of))
     return bench
 
 
-def box_of(item: TextItem) -> tuple[float, float, float, float]:
-    return item.left, item.y - CAP_HEIGHT * item.size, item.width, CAP_HEIGHT * item.size
-
-
 @pytest.mark.gl
 @pytest.mark.parametrize("size", [SIZE, (1000, 600), (720, 1080)])
-def test_nothing_beside_the_pointer_lies_on_a_legend_or_a_panel(size: tuple[int, int]) -> None:
+def test_nothing_beside_the_pointer_lies_on_a_legend_or_a_panel(size):
     """Wherever the pointer is on the bar: its step, and what its buttons do."""
     scene = make_scene("neuron")
     with scene.run as run, offscreen():
         run.step(40)
         bench = Workbench(scene, size, keys=(("Space", "run"),))
         bench.update(bench.subject.frame())
-        assert bench.bar.box is not None
         x, y, wide, high = bench.bar.box
-        every = [item for sketch in bench.sketches if not sketch.spots for item in sketch.texts]
-        boxes = [box_of(item) for item in every if item.y != bench.places.keys]  # the line of keys may be hidden
-        boxes = [box for box in boxes if not meet(box, bench.bar.box)]
+        boxes = [box for box, _ in text_boxes(*(sketch for sketch in bench.sketches if not sketch.spots))]
+        boxes = [box for box in boxes if not meet(box, bench.bar.box) and box[1] < bench.places.keys - 20]
         for place in np.arange(x + 2.0, x + wide, 7.0).tolist():
             bench.bar.hover((place, y + min(high - 12, 30)))
             for label in bench.bar.label(bench.places.size)[-1:]:
-                left, top, _, _ = np.min([box_of(item) for item in label.texts if item.text], axis=0).tolist()
-                right, end = (max(item.left + item.width for item in label.texts), max(i.y for i in label.texts))
-                own = (left - 10, top - 6, right - left + 20, end - top + 12)
-                assert not [box for box in boxes if meet(own, box)], place
+                own = np.array([box for box, text in text_boxes(label) if text])
+                left, top = own[:, :2].min(0) - (10, 6)
+                right, end = (own[:, :2] + own[:, 2:]).max(0) + np.array((10, 6))
+                assert not [box for box in boxes if meet((left, top, right - left, end - top), box)], place
 
 
 @pytest.mark.gl
-@pytest.mark.parametrize("size", [SIZE, (1920, 1080), (960, 540), (640, 480), (720, 1280), (1024, 768)])
-def test_no_text_lies_on_another_and_the_cubes_stay_the_largest_thing(subject: Subject, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("size", [SIZE, (640, 480), (720, 1280), (1024, 768)])
+def test_no_text_lies_on_another_and_the_cubes_stay_the_largest_thing(subject, size):
     there = past(FORK, edits=(edit(250), edit(1200, "0.weight[1][1] = 2"), edit(1230, "lr = 0.5")), undo="lr = 0.5",
                  flags=(Flag(700, "flag 1"), Flag(2400, "before the fall")))  # fmt: skip
     bench = bench_of(subject, there, 1500, size)
-    boxes = [(item.text, box_of(item)) for sketch in bench.sketches for item in sketch.texts]
-    for n, (one, box) in enumerate(boxes):
-        assert 0 <= box[0] <= box[0] + box[2] <= bench.places.size[0], one
-        assert not [other for other, its in boxes[:n] if meet(box, its, -1)], one
+    assert_readable(bench.sketches, bench.places.size)
     assert bench.places.scene[3] > 2 * bench.places.time[3]
 
 
 @pytest.mark.gl
-def test_a_film_and_hidden_panels_have_no_bar(subject: Subject) -> None:
+def test_the_past_is_said_by_words_and_light_and_a_film_and_hidden_panels_have_no_bar(subject):
+    for step, said in ((412, True), (3000, False)):
+        bench = bench_of(subject, past(), step)
+        assert ("of 3,000" in words(bench.sketches), bench.ground[1] == DARK.past) == (said, said)
     with offscreen():
         film = Workbench(subject, SIZE)
-        bench = bench_of(subject, past())
         bench.show_panels(False)
         bench.draw()
     assert film.places.time is bench.places.time is None
     assert not bench.bar.covers((500.0, Y))
-
-
-@pytest.mark.gl
-@pytest.mark.parametrize(("theme", "look"), [("dark", DARK), ("light", LIGHT)])
-def test_the_rail_is_bright_up_to_the_cursor_and_an_edit_is_hollow(subject: Subject, theme: str, look: Any) -> None:
-    bench = bench_of(subject, past(edits=(edit(2250),)), 1500, theme=theme)
-    picture = offscreen().render(bench.draw, SIZE).astype(int)
-    x, y, wide, high = bench.places.time
-    panel = np.array(rgb(look.panel)) * 255
-    row = picture[round(y + high - 26), round(x + 260) : round(x + wide - 70)]
-    ink = np.abs(row - panel).sum(axis=1)
-    bright = np.abs(np.array(rgb(look.text1)) * 255 - panel).sum()
-    place, middle = np.flatnonzero(ink > 0.85 * bright), len(row) / 2
-    assert middle - 25 < place.max() < middle + 40  # as far as the cursor, and the edit's outline is dim behind it
-    hollow = [k for k in range(round(middle) + 40, len(row) - 10) if ink[k] < 12]
-    assert len(hollow) >= 3
-    assert max(hollow) - min(hollow) < 14
-
-
-@pytest.mark.gl
-@pytest.mark.parametrize(("step", "said"), [(412, True), (3000, False)])
-def test_the_past_is_said_and_the_light_behind_the_cubes_has_another_colour(
-    subject: Subject, step: int, said: bool
-) -> None:
-    bench = bench_of(subject, past(), step)
-    assert ("of 3,000" in texts(bench.sketches)) is said
-    picture = offscreen().render(bench.draw, SIZE).astype(int)
-    x, y, wide, high = bench.places.scene
-    behind = picture[round(y + high - 4), round(x + wide - 40)]
-    assert bool(behind[2] - behind[0] > 8) is said

@@ -55,6 +55,8 @@ def banner(
     height = line * len(lines) + 2 * pad - 5
     top = max(4.0, min(top, size[1] - height - 4))
     _panel(sketch, (x, top, width, height), theme, colour)
+    if alarm:
+        sketch.spot((x, top, width, height), "rescue", words=text)
     if mark:
         middle = top + height / 2
         sketch.disc(x + pad + 9, middle, 9, colour)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from ...run.source import Can
 from ...run.travel import WeightRecord
 from ..ink.overlay import wrapped
 from ..ink.places import LABEL, TITLE
-from ..ink.sketch import Box, Does, Sketch, Spot
+from ..ink.sketch import Box, Does, Kept, Sketch, Spot
 from ..ink.text import figure, measure
 from ..ink.theme import Theme
 from ..ink.widgets import Entry
@@ -29,8 +30,6 @@ from .inspector_page import (
     draw_plots,
     draw_row,
     draw_rule,
-    ledger_height,
-    rule_height,
 )
 from .selection import Selection, parts_of, tensor_of, who
 
@@ -108,6 +107,7 @@ _PLANS = (
     _Plan(3, 70.0, state=False), *(_Plan(terms, 0.0, state=False) for terms in (3, 1, 0)),
     _Plan(0, 0.0, state=False, rule=False),
 )  # fmt: skip
+"""From the highest to the lowest."""
 
 
 class Inspector:
@@ -119,7 +119,7 @@ class Inspector:
 
     def __init__(self, subject: Subject, selection: Selection | int) -> None:
         self.parts = parts_of(subject, selection if isinstance(selection, int) else selection.main)
-        self.selection = self.parts[-1].selected(selection) if isinstance(selection, int) else selection
+        self.selection = self.parts[-1] if isinstance(selection, int) else selection
         self.index, self.single = self.selection.main, self.selection.single
         self.who = who(subject, self.index)
         self.account: Account | None = None
@@ -128,6 +128,7 @@ class Inspector:
         self._subject = subject
         self._explanation = Explanation(subject, self.index, tensor_of(subject, self.index))
         self._history = ValueHistory()
+        self._plan, self._planned = 0, Kept[int]()
         self.hide()
 
     def hide(self) -> None:
@@ -207,14 +208,37 @@ class Inspector:
         self.number = draw_figures(page, page.width, 21.0, frame, self._subject, self.index, self.entry, ratio=opened)
         page.spot(self.number, "type")
         page.y += 29
-        account, rows = self.account, self._buttons(frame, opened=opened)
-        lines = [row for ways in explanation for row in wrapped(ways[0], page.width)]
-        room = bottom - page.y - 32.0 * len(rows)
-        plan = next((plan for plan in _PLANS if self._height(plan, lines, page.width) <= room), _PLANS[-1])
+        rows = self._buttons(frame, opened=opened)
+        lines = tuple(row for ways in explanation for row in wrapped(ways[0], page.width))
+        end = bottom - 32.0 * len(rows)
+
+        def fits(plan: _Plan) -> bool:
+            tried = Page(page.x, page.y, page.width, page.theme)
+            self._draw_parts(tried, frame, lines, plan)
+            return tried.y + (8.0 if plan.plots else 0.0) <= end
+
+        def first(at: int) -> int:
+            """The highest plan that fits, sought from the last one on: most of the time it still is that."""
+            while at and fits(_PLANS[at - 1]):
+                at -= 1
+            while at < len(_PLANS) - 1 and not fits(_PLANS[at]):
+                at += 1
+            return at
+
+        known = self.account, lines, page.width, end - page.y
+        self._plan = self._planned.of(known, lambda: first(self._plan))
+        self._draw_parts(page, frame, lines, _PLANS[self._plan])
+        for row in rows:
+            page.y += 8
+            if page.y + 24.0 <= bottom:
+                page.buttons(row)
+
+    def _draw_parts(self, page: Page, frame: Frame, lines: Sequence[str], plan: _Plan) -> None:
+        """What stands below the numbers, as much of it as a plan says."""
+        account = self.account
         if account is None:
             for line in lines:
-                page.y += 18
-                page.sketch.text(page.x, page.y, line, LABEL, page.theme.text2)
+                page.line(line, 18.0)
         else:
             if plan.state and account.pairs and not account.follows:
                 step = max(98.0, max(measure(word, LABEL) for word, _ in account.pairs) + 12)
@@ -231,24 +255,6 @@ class Inspector:
             page.rule(_UNDER_TEXT if account is None else _GAP)
             along = None if account is None else account.along
             draw_plots(page, self.moved(frame), along, plan.plots, opened=account is not None)
-        for row in rows:
-            page.y += 8
-            if page.y + 24.0 <= bottom:
-                page.buttons(row)
-
-    def _height(self, plan: _Plan, lines: list[str], width: float) -> float:
-        """What a plan takes below the numbers."""
-        account = self.account
-        total = plan.plots + 8 if plan.plots else 0.0
-        if account is None:
-            return total + (_UNDER_TEXT if plan.plots else 0.0) + 18.0 * len(lines)
-        if plan.state and account.pairs and not account.follows:
-            total += 42.0
-        if plan.terms and not account.follows:
-            total += _GAP + ledger_height(account, plan.terms)
-        if plan.rule:
-            total += _GAP + rule_height(account, width, formulas=plan.formulas)
-        return total + (_GAP if plan.plots else 0.0)
 
     def _draw_low(self, page: Page, frame: Frame, explanation: Lines, box: Box) -> None:
         """What does not fit is left out."""

@@ -22,7 +22,7 @@ from ..ink.widgets import Entry, button
 from ..panels.wording import batch_of, update_names
 from ..shown.subject import Subject
 from .account import PLAIN, Account, Term, factors, ledger_of, signed, written
-from .selection import Part, tensor_of
+from .selection import Selection, tensor_of
 
 if TYPE_CHECKING:
     from ...run.opened.opened import Along
@@ -67,13 +67,21 @@ class Page:
             self.sketch.text(self.right, self.y, note, LABEL, self.theme.text2, anchor="right")
         self.y += 6
 
-    def heading(self, title: str, note: str = "") -> None:
+    def title(self, x: float, baseline: float, width: float, title: str, note: str) -> None:
         """A bold title, and at the right what it is about, as far as there is room."""
-        self.y += 16
-        self.sketch.text(self.x, self.y, title, LABEL, self.theme.text1, bold=True)
-        if measure(title, LABEL, True) + 12 + measure(note, LABEL) <= self.width:
-            self.sketch.text(self.right, self.y, note, LABEL, self.theme.text3, anchor="right")
-        self.y += 6
+        self.sketch.text(x, baseline, title, LABEL, self.theme.text1, bold=True)
+        if measure(title, LABEL, True) + 8 + measure(note, LABEL) <= width:
+            self.sketch.text(x + width, baseline, note, LABEL, self.theme.text3, anchor="right")
+
+    def heading(self, title: str, note: str = "") -> None:
+        """The title of a section."""
+        self.title(self.x, self.y + 16, self.width, title, note)
+        self.y += 22
+
+    def line(self, text: str, drop: float = 13.0, colour: str = "") -> None:
+        """A line of text `drop` below what stands above it."""
+        self.sketch.text(self.x, self.y + drop, text, LABEL, colour or self.theme.text2)
+        self.y += 18
 
     def buttons(self, labels: list[tuple[str, str, str]]) -> None:
         """Buttons side by side: label, its key, and the action that a click does."""
@@ -100,7 +108,7 @@ _SHORTER = (("row", "row"), ("column", "column"), ("neuron", "neuron"), ("weight
 _BETWEEN = {"neuron": " › ", "row": " · ", "column": " · "}
 
 
-def draw_crumbs(page: Page, parts: Sequence[Part], selected: str) -> None:
+def draw_crumbs(page: Page, parts: Sequence[Selection], selected: str) -> None:
     """One line; where it is too long parts lose their numbers, then the first ones go.
 
     A weight that is selected itself has its name above.
@@ -131,7 +139,7 @@ def draw_crumbs(page: Page, parts: Sequence[Part], selected: str) -> None:
     page.y += CRUMBS
 
 
-def _width(parts: Sequence[Part], names: Sequence[str]) -> float:
+def _width(parts: Sequence[Selection], names: Sequence[str]) -> float:
     signs = sum(measure(_BETWEEN.get(part.kind, " › "), LABEL) for part in parts[1:])
     return sum(measure(name, LABEL, True) for name in names) + signs
 
@@ -216,12 +224,6 @@ def draw_row(page: Page, step: float, pairs: Sequence[tuple[str, str]]) -> None:
 
 ROW = 20.0
 _DELTA, _BAR, _BAR_WIDE = 180.0, 190.0, 46.0  # right edge of "δ × x", left edge and width of the bars
-
-
-def ledger_height(account: Account, listed: int) -> float:
-    """Logical pixels that the section takes."""
-    rows = min(listed, len(account.terms)) + (account.count > listed) + 1 + (account.divisor != 1)
-    return 22 + ROW * rows + 8
 
 
 def draw_ledger(page: Page, account: Account, subject: Subject, listed: int) -> None:
@@ -324,56 +326,32 @@ def _picture(numbers: bytes, side: int, theme: str) -> NDArray[np.uint8]:
 
 # ---- The optimiser's rule with the numbers of one weight.
 
-LINE = 18.0
-
-
-def rule_height(account: Account, width: float, *, formulas: bool = True) -> float:
-    """Logical pixels that the section takes, with or without the formulas of a rule of several lines."""
-    rounded = LINE if account.rounded and not account.follows else 0.0
-    if not account.update.lines:
-        return 22.0 + LINE + rounded
-    if account.descent:
-        return 22.0 + 24.0 + rounded
-    return 22.0 + rounded + LINE * sum(len(rows) for rows in written(account, width, formulas=formulas)) + 4.0
-
 
 def draw_rule(page: Page, account: Account, *, formulas: bool = True) -> None:
-    """The section: the optimiser's name, every line of its rule with numbers, and what of it float16 holds."""
-    _draw_lines(page, account, formulas)
-    if account.rounded and not account.follows:
-        page.sketch.text(page.x, page.y + 13, account.rounded, LABEL, page.theme.text2)
-        page.y += LINE
-
-
-def _draw_lines(page: Page, account: Account, formulas: bool) -> None:
-    theme, sketch = page.theme, page.sketch
+    """The optimiser's name, every line of its rule with numbers, and what of it float16 holds."""
     if account.follows:
         page.heading(f"step {account.step + 1:,}", "no optimiser moves it")
-        text = f"follows the batch: becomes {figure(account.update.after)}"
-        sketch.text(page.x, page.y + 13, text, LABEL, theme.text2)
-        page.y += LINE
+        page.line(f"follows the batch: becomes {figure(account.update.after)}")
         return
     if not account.update.lines:
         page.heading(account.optimizer)
-        sketch.text(page.x, page.y + 13, "frozen: it stays" if account.frozen else "it stays", LABEL, theme.text2)
-        page.y += LINE
-        return
-    if account.descent:
+        page.line("frozen: it stays" if account.frozen else "it stays")
+    elif account.descent:
         page.heading(account.optimizer, f"{PLAIN} = w'")
         text = account.descent
         body, sign, result = text.rpartition("=" if "=" in text else "≈")
-        size = TITLE if measure(text, TITLE) <= page.width else LABEL
-        sketch.text(page.x, page.y + 17, f"{body}{sign} ", size, theme.text2)
-        at = page.x + measure(f"{body}{sign} ", size)
-        sketch.text(at, page.y + 17, result.strip(), size, theme.text1, bold=True)
+        size, x, y = TITLE if measure(text, TITLE) <= page.width else LABEL, page.x, page.y + 17
+        page.sketch.text(x, y, f"{body}{sign} ", size, page.theme.text2)
+        x += measure(f"{body}{sign} ", size)
+        page.sketch.text(x, y, result.strip(), size, page.theme.text1, bold=True)
         page.y += 24
-        return
-    page.heading(account.optimizer, "this weight's numbers")
-    for rows in written(account, page.width, formulas=formulas):
-        for colour, row in rows:
-            sketch.text(page.x, page.y + 13, row, LABEL, getattr(theme, colour))
-            page.y += LINE
-    page.y += 4
+    else:
+        page.heading(account.optimizer, "this weight's numbers")
+        for colour, row in (one for rows in written(account, page.width, formulas=formulas) for one in rows):
+            page.line(row, colour=getattr(page.theme, colour))
+        page.y += 4
+    if account.rounded:
+        page.line(account.rounded)
 
 
 # ---- Two small plots: how a weight moved, and what the loss would be if it were another.
@@ -398,23 +376,11 @@ def draw_plots(page: Page, moved: Moved, along: Along | None, height: float, *, 
     """How it moved; where the coming step is `opened` beside it what if, for which there is no time while it runs."""
     wide = (page.width - 16.0) / 2 if opened else page.width
     if moved.since:
-        _title(page, (page.x, page.y, wide, height), "value", moved.since)
+        page.title(page.x, page.y + 14, wide, "value", moved.since)
     draw_moved(page, (page.x, page.y + 26, wide, height - 36), moved)
     if opened:
-        box = (page.x + wide + 16.0, page.y, wide, height)
-        if along is None:
-            _title(page, box, "what if", "")
-            page.sketch.text(box[0], box[1] + 34, "shown at rest", LABEL, page.theme.text3)
-        else:
-            _draw_along(page, box, along)
+        _draw_along(page, (page.x + wide + 16.0, page.y, wide, height), along)
     page.y += height
-
-
-def _title(page: Page, box: Box, title: str, note: str) -> None:
-    x, y, width, _ = box
-    page.sketch.text(x, y + 14, title, LABEL, page.theme.text1, bold=True)
-    if measure(title, LABEL, True) + 8 + measure(note, LABEL) <= width:
-        page.sketch.text(x + width, y + 14, note, LABEL, page.theme.text3, anchor="right")
 
 
 def axes_of(box: Box, across: NDArray[np.floating], up: NDArray[np.floating]) -> Axes:
@@ -456,21 +422,20 @@ def draw_moved(page: Page, box: Box, moved: Moved) -> None:
         sketch.disc(*at, 4.0, theme.text1)
 
 
-def _draw_along(page: Page, box: Box, along: Along) -> None:
+def _draw_along(page: Page, box: Box, along: Along | None) -> None:
     """The loss of the batch by this weight alone; the gradient is the slope of the violet line.
 
     Below the axis stand weights, the loss of the one that it has stands above.
     """
-    sketch, theme = page.sketch, page.theme
-    said = f"loss {loss_text(along.loss)}"
-    fits = measure("what if", LABEL, True) + 8 + measure(said, LABEL) <= box[2]
-    _title(page, box, "what if", said if fits else "loss")
-    known = np.isfinite(along.losses)
-    values, losses = along.weights[known], along.losses[known]
-    x, y, width, height = box
-    if len(values) < 2:
-        sketch.text(x, y + 34, "not finite", LABEL, theme.text3)
+    sketch, theme, (x, y, width, height) = page.sketch, page.theme, box
+    said = "" if along is None else f"loss {loss_text(along.loss)}"
+    fits = measure("what if", LABEL, True) + 8 + measure(said, LABEL) <= width
+    page.title(x, y + 14, width, "what if", said if fits else "loss")
+    known = () if along is None else np.flatnonzero(np.isfinite(along.losses))
+    if along is None or len(known) < 2:
+        sketch.text(x, y + 34, "shown at rest" if along is None else "not finite", LABEL, theme.text3)
         return
+    values, losses = along.weights[known], along.losses[known]
     axes = axes_of((x + 2, y + 24, width - 4, height - 42), values, np.append(losses, along.loss))
     base = axes.box[1] + axes.box[3]
     sketch.line((x, base), (x + width, base), theme.grid, 1.0)

@@ -99,6 +99,7 @@ class Selection:
     spans: Spans  # first and count of each run of neighbours, in order, with gaps between them
     words: str  # "row 2 of 0.weight", "3 weights"
     kind: str = ""  # which part of the outline they are, "row"; empty: they were picked one by one
+    short: str = ""  # what the outline prints of that part, "row 2"
 
     @property
     def count(self) -> int:
@@ -144,7 +145,7 @@ class Selection:
         return Selection(main, spans, f"{count:,} weights")
 
 
-def joined(spans: list[tuple[int, int]]) -> Spans:
+def joined(spans: Sequence[tuple[int, int]]) -> Spans:
     """Spans in order, neighbours as one; none may lie over another."""
     found: list[tuple[int, int]] = []
     for start, count in sorted(spans):
@@ -158,73 +159,42 @@ def joined(spans: list[tuple[int, int]]) -> Spans:
 # ---- The outline that a weight stands in: network, layer, tensor, neuron, row, column, and the weight itself.
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One entry of the outline."""
-
-    kind: str  # network, layer, tensor, neuron, row, column or weight
-    short: str  # what the outline prints: "row 2"
-    words: str  # what an edit says: "row 2 of 0.weight"
-    spans: Spans
-
-    def selected(self, main: int) -> Selection:
-        """The weights of this part, as a selection around the weight `main`."""
-        return Selection(main, self.spans, self.words, self.kind)
-
-
-def parts_of(subject: Subject, index: int) -> tuple[Part, ...]:
+def parts_of(subject: Subject, index: int) -> tuple[Selection, ...]:
     """From the whole network down to the weight at flat `index`; a part that is no more than the next is left out.
 
     Buffers are no weights: they are no part of the network's or a layer's, and stand in none themselves.
     """
-    tensor = tensor_of(subject, index)
-    total = sum(t.size for t in subject.tensors if not t.buffer)
-    network = "network" if subject.stages else "all"
-    found = [] if tensor.buffer else [Part("network", network, f"all {total:,} weights", ((0, total),))]
-    path = "" if tensor.buffer else tensor.name.rpartition(".")[0]
+    tensor, found = tensor_of(subject, index), list[Selection]()
+
+    def add(kind: str, short: str, words: str, spans: Sequence[tuple[int, int]]) -> None:
+        one = Selection(index, joined(spans), words, kind, short)
+        if spans and all(one.spans != other.spans for other in found):
+            found.append(one)
+
+    name, at, shape = weight_name(subject.tensors, index), index - tensor.start, tensor.shape
+    wide = tensor.size // shape[0] if shape else tensor.size  # numbers of one row
+    row, path = at // wide, "" if tensor.buffer else tensor.name.rpartition(".")[0]
     family = [t for t in subject.tensors if path and t.name.rpartition(".")[0] == path and not t.buffer]
-    if path:
-        spans = joined([(t.start, t.size) for t in family])
-        found.append(Part("layer", f"layer {path}", f"layer {path}", spans))
-    found.append(Part("tensor", tensor.name.rpartition(".")[2], tensor.name, ((tensor.start, tensor.size),)))
-    found += _within(tensor, family, path, index)
-    name = weight_name(subject.tensors, index)
-    found.append(Part("weight", name.removeprefix(tensor.name) or name, name, ((index, 1),)))
-    kept: list[Part] = []
-    for part in reversed(found):
-        if all(part.spans != other.spans for other in kept):
-            kept.insert(0, part)
-    return tuple(kept)
+    add("weight", name.removeprefix(tensor.name) or name, name, [(index, 1)])
+    if len(shape) >= 2:
+        inner = wide // shape[1]  # numbers of one kernel
+        column = at % wide // inner
+        column_spans = [(tensor.start + r * wide + column * inner, inner) for r in range(shape[0])]
+        add("column", f"column {column}", f"column {column} of {tensor.name}", column_spans)
+        add("row", f"row {row}", f"row {row} of {tensor.name}", [(tensor.start + row * wide, wide)])
+    alike = [(t, t.size // t.shape[0]) for t in family if shape and t.shape and t.shape[0] == shape[0]]
+    neuron = [(t.start + row * count, count) for t, count in alike]
+    add("neuron", f"neuron {row}", f"neuron {row} of layer {path}", neuron)
+    add("tensor", tensor.name.rpartition(".")[2], tensor.name, [(tensor.start, tensor.size)])
+    add("layer", f"layer {path}", f"layer {path}", [(t.start, t.size) for t in family])
+    if not tensor.buffer:
+        total = sum(t.size for t in subject.tensors if not t.buffer)
+        add("network", "network" if subject.stages else "all", f"all {total:,} weights", [(0, total)])
+    return tuple(reversed(found))
 
 
-def part(subject: Subject, index: int, kind: str) -> Part:
+def part(subject: Subject, index: int, kind: str) -> Selection:
     """That part of a kind around a weight, or the nearest below it: a lone weight is its own neuron."""
     order = ("network", "layer", "tensor", "neuron", "row", "column", "weight")
     parts = {part.kind: part for part in parts_of(subject, index)}
     return next(parts[k] for k in order[order.index(kind) :] if k in parts)
-
-
-def _within(tensor: Tensor, family: list[Tensor], path: str, index: int) -> list[Part]:
-    """Neuron, row and column of an element."""
-    found = []
-    row = _row_of(tensor, index)
-    neuron = joined([
-        (t.start + row * (t.size // t.shape[0]), t.size // t.shape[0])
-        for t in family
-        if tensor.shape and t.shape and t.shape[0] == tensor.shape[0]
-    ])  # fmt: skip
-    if neuron:
-        found.append(Part("neuron", f"neuron {row}", f"neuron {row} of layer {path}", neuron))
-    if len(tensor.shape) < 2:
-        return found
-    wide = tensor.size // tensor.shape[0]
-    found.append(Part("row", f"row {row}", f"row {row} of {tensor.name}", ((tensor.start + row * wide, wide),)))
-    inner = wide // tensor.shape[1]  # numbers of one kernel
-    column = (index - tensor.start) % wide // inner
-    spans = joined([(tensor.start + r * wide + column * inner, inner) for r in range(tensor.shape[0])])
-    found.append(Part("column", f"column {column}", f"column {column} of {tensor.name}", spans))
-    return found
-
-
-def _row_of(tensor: Tensor, index: int) -> int:
-    return (index - tensor.start) // (tensor.size // tensor.shape[0]) if tensor.shape else 0

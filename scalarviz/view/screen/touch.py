@@ -104,7 +104,7 @@ class Touch:
         self.column_taken = False  # whether something else stands in the side column
         self._in_column = False
         self.message = self.notice = ""  # what went wrong; what happened that is no trouble
-        self._alarm: Sketch | None = None  # what says the message, where that is said
+        self._alarm: Sequence[Spot] = ()  # what says the message, where that is said
         self.pressed: tuple[str, str] | None = None  # a key pressed just now and what it does, for a hall to see
         self.help = 0  # which page of the list of keys is shown; 0 for none
         self.table: tuple[tuple[str, str], ...] = ()  # that list: keys and gestures, and what they do
@@ -132,11 +132,7 @@ class Touch:
 
     def on_alarm(self, point: tuple[float, float]) -> bool:
         """Whether a point is on the banner that says what is wrong."""
-        if self._alarm is None or not len(self._alarm.triangles):
-            return False
-        corners = self._alarm.triangles[:, :2]
-        (left, top), (right, bottom) = corners.min(0), corners.max(0)
-        return bool(left <= point[0] < right and top <= point[1] < bottom)
+        return spot_at(self._alarm, point) is not None
 
     def inspector_at(self, point: tuple[float, float]) -> bool:
         """Whether the inspector covers a point."""
@@ -266,11 +262,11 @@ class Touch:
         places, banners = view.places, []
         right = places.scene[0] + places.scene[2]
         right = right if places.limit is None else min(right, places.limit)  # what lies over the picture is not covered
-        self._alarm = None
+        self._alarm = ()
         if self.message and not (self.notice and places.size[1] < _BOTH_FROM):
             top = places.hud[1] + 60 if places.hud is not None else 12.0
             banners.append(banner(self.message, places.size, top, right, view.theme))
-            self._alarm = banners[-1]
+            self._alarm = banners[-1].spots
         if self.notice:
             top = places.size[1] if places.keys is None else places.keys - 15
             banners.append(banner(self.notice, places.size, top, right, view.theme, alarm=False))

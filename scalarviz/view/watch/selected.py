@@ -11,7 +11,7 @@ import numpy as np
 from ...run.edits import Edit, RedrawWeights, ScaleWeights, SetFrozen, SetWeights, Together
 from ...run.sources.played import RecordedSource
 from ..ink.widgets import Entry
-from ..screen.selection import Selection, parts_of
+from ..screen.selection import Selection, part, parts_of
 from .questions import SignSearch
 
 if TYPE_CHECKING:
@@ -49,19 +49,15 @@ class SelectedWeights:
     def _select_more(self) -> None:
         """The next larger part of the outline; after the whole network the weight alone."""
         selection = self._selection
-        parts = [part for part in parts_of(self._viewer.bench.subject, selection.main) if part.kind != "column"]
-        larger = [part for part in parts if sum(count for _, count in part.spans) > selection.count]
+        parts = [one for one in parts_of(self._viewer.bench.subject, selection.main) if one.kind != "column"]
+        larger = [one for one in parts if one.count > selection.count]
         chosen = larger[-1] if larger else parts[-1]
-        self._viewer.bench.select(chosen.selected(selection.main))
+        self._viewer.bench.select(chosen)
 
     def select_part(self, kind: str, main: int | None = None) -> None:
         """A part of the outline around a weight, by its kind; one that is no more than a smaller part is that."""
         bench = self._viewer.bench
-        index = self._selection.main if main is None else main
-        order = ("network", "layer", "tensor", "neuron", "row", "column", "weight")
-        parts = {part.kind: part for part in parts_of(bench.subject, index)}
-        found = next(parts[k] for k in order[order.index(kind) :] if k in parts)
-        bench.select(found.selected(index))
+        bench.select(part(bench.subject, self._selection.main if main is None else main, kind))
 
     def toggle(self, index: int) -> None:
         """One weight more, or without it."""
