@@ -259,11 +259,6 @@ class RunSteps(MicroSteps):
 
     # ---- opening
 
-    @property
-    def pending(self) -> bool:
-        """Whether a step is about to be opened, or an opened one about to be done."""
-        return self._wanted is not None or self._awaited is not None
-
     def _open(self, at: int) -> None:
         self._wanted = at
         self._try()

@@ -102,14 +102,6 @@ class Viewer(Hosted):
         """Whether nothing trains or travels: there is time to look closer."""
         return True
 
-    def hold(self) -> None:
-        """A hand closes around a weight: nothing else changes it until :meth:`release_hold`."""
-        self.playback.hold()
-
-    def release_hold(self) -> None:
-        """The hand has let go."""
-        self.playback.release()
-
     def frame(self) -> Frame:
         """The numbers as they are to be shown: inside a step as far as that has come."""
         return self.now() if self.micro is None else self.micro.shown(self.now())
@@ -123,10 +115,6 @@ class Viewer(Hosted):
     def shown(self) -> Frame:
         """The numbers in the picture."""
         return self._shown or self.frame()
-
-    def value_of(self, index: int) -> float:
-        """The flat weight `index` as it is, also where an opened step shows what will become of it."""
-        return float(self.now().values[index])
 
     def put(self, index: int, value: float, gesture: str = "") -> None:
         """Set the flat weight `index`; what one gesture does is one edit."""
