@@ -100,19 +100,6 @@ def test_every_action_is_done_or_says_in_one_short_line_why_not(kind):
 
 
 @pytest.mark.gl
-def test_a_gradient_that_is_not_there_yet_is_said_and_a_notice_goes(hand):
-    assert hand.view.key("g")
-    assert hand.view.bench.colouring.quantity == "gradient"
-    for seconds, said in ((3.9, "G: no gradient yet: take a step"), (0.2, "")):
-        hand.view.tick(seconds)
-        assert hand.view.notice() == said
-    hand.view.send("step")
-    hand.settled()
-    assert hand.view.send("show_gradients")
-    assert hand.view.notice() == ""
-
-
-@pytest.mark.gl
 def test_a_key_that_means_nothing_says_so_and_a_modifier_alone_says_nothing(hand):
     bench = hand.view.bench
     before = bench.colouring.quantity, bench.cmap_name, bench.theme, bench.help
@@ -121,6 +108,12 @@ def test_a_key_that_means_nothing_says_so_and_a_modifier_alone_says_nothing(hand
         if actions.find(said) is None:
             assert not hand.view.key(name, ctrl=ctrl)
             assert hand.view.notice() == f"{said} does nothing here; ? shows the keys"
+    for seconds, there in ((3.9, True), (0.2, False)):  # a notice goes
+        hand.view.tick(seconds)
+        assert (hand.view.notice() != "") == there
+    assert hand.view.key("g")
+    assert hand.view.notice() == "G: no gradient yet: take a step"
+    hand.view.key("w")
     hand.view.say("")
     for name in MODIFIERS:
         assert not hand.view.key(name)

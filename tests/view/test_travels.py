@@ -97,17 +97,6 @@ def test_the_past_is_said_and_space_plays_on_from_there(hand):
     assert stands(hand, hand.run.steps)
 
 
-def test_space_on_the_way_plays_from_where_it_leads(hand):
-    hand.view.send("first")
-    hand.view.send("toggle_run")
-    for _ in range(3):
-        hand.view.tick(0.0)
-    hand.until(lambda: hand.view.playback.running, tick=0.001)
-    assert hand.run.steps <= 1
-    hand.do("toggle_run")
-    assert hand.run.steps < 15
-
-
 class OnTheWay:
     """A guide that never arrives."""
 
@@ -120,7 +109,14 @@ class OnTheWay:
         self.journey, self.moving = None, False
 
 
-def test_a_long_way_is_said_and_escape_gives_it_up(hand):
+def test_space_on_the_way_plays_from_where_it_leads_and_escape_gives_up_a_long_way_which_is_said(hand):
+    hand.view.send("first")
+    hand.view.send("toggle_run")
+    hand.until(lambda: hand.view.playback.running, tick=0.001)
+    assert hand.run.steps <= 1
+    hand.do("toggle_run")
+    assert hand.run.steps < 15
+    hand.do("newest")
     travels = hand.view.travels
     travels._guide = slow = OnTheWay()
     hand.view.send("first")
