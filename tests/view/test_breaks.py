@@ -49,79 +49,55 @@ def test_a_condition_is_typed_and_pauses_the_run_where_it_becomes_true(hand):
     assert hand.view.notice() == "breakpoint 1: pauses when loss < 0.5 and step > 7"
     assert played(hand) == 8
     assert hand.view.notice().startswith("breakpoint 1 at step 8: loss < 0.5 and step > 7 (loss ")
-    assert len(told) == 1
+    assert (len(told), hand.view.bench.selected) == (1, None)
     assert "paused at a breakpoint" in hand.view.pace_text()
-    assert hand.view.bench.selected is None
     hand.run.break_on("grad > 99")
     hand.view.toggle_run()
-    assert "one step a call, for breakpoint 2" in hand.view.pace_text()
-    assert "one step a call, for breakpoint 2" in hand.run.engine.why
-    hand.run.breakpoints.disable(2)
-    assert "one step a call" not in hand.view.pace_text() + hand.run.engine.why
-    hand.picture()
+    for on in (True, False):
+        for said in (hand.view.pace_text(), hand.run.engine.why):
+            assert ("one step a call, for breakpoint 2" in said) == on
+        hand.run.breakpoints.disable(2)
 
 
-def test_the_weight_in_question_is_selected_where_none_is(hand):
+def test_the_weight_in_question_is_selected_and_is_offered_until_letters_are_typed(hand):
     hand.run.break_on("0.weight[2][1] > -9 and step / 4 == 1", once=True)
     hand.run.break_on("0.weight[0][0] > -9 and step == 8")
     for step in (4, 8):
         assert played(hand) == step
         assert hand.view.bench.selected == 2 * 3 + 1
-
-
-def test_what_is_offered_of_the_selected_weight_gives_way_to_letters(hand):
-    hand.view.bench.select(7)
-    for keys, text, left in (
-        ((), "loss < 0.5", "loss < 0.5"),
-        (("End",), ".5", "0.weight[2][1] crosses 0.5"),
-        (("Backspace",), "1", "0.weight[2][1] crosses 1"),
-    ):
+    offered = "0.weight[2][1] crosses 0"
+    for keys, text, left in (((), "loss < 0.5", "loss < 0.5"), (("End",), ".5", f"{offered}.5"),
+                             (("Backspace",), "1", f"{offered[:-1]}1")):  # fmt: skip
         hand.view.send("break_on")
-        assert noticed(hand, "pause when: 0.weight[2][1] crosses 0|", "letters replace it")
+        assert noticed(hand, f"pause when: {offered}|", "letters replace it")
         for key in keys:
             hand.view.key(key)
         hand.type(text)
         assert noticed(hand, f"pause when: {left}|")
         hand.view.key("Escape")
     entered(hand, "")
-    assert hand.run.breakpoints[0].text == "0.weight[2][1] crosses 0"
+    assert hand.run.breakpoints[-1].text == offered
     assert noticed(hand, "the engine does one step a call")
 
 
-def test_a_mistake_is_said_and_can_be_mended(hand):
+def test_keys_are_letters_while_it_is_typed_a_mistake_can_be_mended_and_escape_leaves_it(hand):
+    stood = hand.run.steps, hand.view.bench.theme, hand.view.bench.help
     entered(hand, "los < 1")
     assert noticed(hand, "at character 1, there is no 'los'; did you mean 'loss'?")
-    assert len(hand.run.breakpoints) == 0
-    for _ in range(4):
-        hand.view.key("Backspace")
-    hand.type("s < 1")
-    assert not noticed(hand, "at character")
-    hand.view.key("Enter")
-    assert hand.run.breakpoints[0].text == "loss < 1"
-
-
-def test_keys_are_letters_while_it_is_typed_and_escape_leaves_it(hand):
-    stood = hand.run.steps, hand.view.bench.theme, hand.view.bench.help
-    hand.view.send("break_on")
-    hand.type("rLg?[] .,")
-    assert noticed(hand, "pause when: rLg?[] .,|")
-    hand.view.key("Right")
-    hand.view.key("Tab")
+    for key in (*["Backspace"] * 4, "Right", "Tab"):
+        hand.view.key(key)
+    hand.type("s < rLg?[] .,")
+    assert noticed(hand, "pause when: loss < rLg?[] .,|")
     hand.settled()
     assert (hand.run.steps, hand.view.bench.theme, hand.view.bench.help) == stood
-    hand.view.key("Delete")
-    assert noticed(hand, "pause when: |")
-    hand.view.key("Escape")
-    assert (hand.view.breaks.typed, hand.view.notice()) == (None, "")
-    hand.view.send("break_on")
-    hand.view.send("fit")  # another action leaves it too
-    assert hand.view.breaks.typed is None
-    entered(hand, "")  # nothing was typed
-    assert (hand.view.breaks.typed, len(hand.run.breakpoints)) == (None, 0)
+    for leave in (lambda: hand.view.key("Escape"), lambda: hand.view.send("fit"), lambda: entered(hand, "")):
+        hand.view.key("Delete")
+        leave()
+        assert (hand.view.breaks.typed, len(hand.run.breakpoints)) == (None, 0)
+        hand.view.send("break_on")
     entered(hand, "1" * 500)  # no text is longer than what is read
     assert len(hand.view.breaks.typed) == 400
     assert len(hand.view.notice()) < 1200
-    hand.picture()
 
 
 def test_numbers_switch_and_take_away(hand):
@@ -129,13 +105,11 @@ def test_numbers_switch_and_take_away(hand):
         hand.run.break_on(text)
     hand.view.send("break_on")
     assert noticed(hand, "2 more; 3 step == 9; 4 grad > 4; 5 grad > 000")
-    for text, said in (("2", "breakpoint 2 is off"), ("2", "breakpoint 2 is on"), ("-2", "breakpoint 2 is gone")):
+    for text, said in (("2", "breakpoint 2 is off"), ("2", "breakpoint 2 is on"), ("-2", "breakpoint 2 is gone"),
+                       ("77", "pause when: 77|  ·  there is no breakpoint 77")):  # fmt: skip
         entered(hand, text)
         assert hand.view.notice().startswith(said)
     assert [point.number for point in hand.run.breakpoints] == [1, 3, 4, 5]
-    entered(hand, "77")
-    assert noticed(hand, "there is no breakpoint 77")
-    assert hand.view.breaks.typed == "77"
 
 
 def test_one_that_is_true_already_says_so(hand):

@@ -7,17 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.benches import bench_of as kit_bench
+from kit.benches import bench_of, rgb
 from scalarviz.view.space.camera import convex_hull
 from scalarviz.view.space.viewpoint import LEAST, shift_to
 
-from .test_first_sample import own_scene
-
 points = st.lists(st.tuples(st.integers(-40, 40), st.integers(-40, 40)), min_size=3, max_size=8, unique=True)
-
-
-def bench_of(hidden, size):
-    return kit_bench(own_scene(3, *hidden, 3), size)
 
 
 def normals(corners):
@@ -61,7 +55,7 @@ def in_sight(bench):
 @pytest.mark.parametrize("size", [(1280, 720), (400, 600)])
 @pytest.mark.parametrize("hidden", [(), (16, 16), (8, 8, 8, 8)], ids=str)
 def test_no_hand_moves_the_picture_out_of_sight(hidden, size):
-    bench = bench_of(hidden, size)
+    bench = bench_of(rgb(*hidden, steps=0), size)
     rng = np.random.default_rng(len(hidden))
     for round_ in range(12):
         for _ in range(rng.integers(1, 12)):
@@ -76,24 +70,20 @@ def test_no_hand_moves_the_picture_out_of_sight(hidden, size):
 
 
 @pytest.mark.gl
-@pytest.mark.parametrize("way", [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1)])
-def test_a_picture_that_is_pushed_stops_and_comes_back_at_once(way):
-    bench = bench_of((), (1280, 720))
-    for _ in range(100):
-        bench.pan(60 * way[0], 60 * way[1])
-    edge = bench.project(bench.layout.bounds).copy()
-    bench.pan(60 * way[0], 60 * way[1])
-    assert bench.project(bench.layout.bounds) == pytest.approx(edge)
-    bench.pan(-30 * way[0], -30 * way[1])
-    assert bench.project(bench.layout.bounds) - edge == pytest.approx(
-        np.tile((-30 * way[0], -30 * way[1]), (2, 1)), abs=1e-6
-    )
-
-
-@pytest.mark.gl
 @pytest.mark.parametrize("hidden", [(), (16, 16)], ids=str)
-def test_a_cube_is_no_larger_than_its_place_and_the_whole_no_smaller_than_a_fifth(hidden):
-    bench = bench_of(hidden, (1280, 720))
+def test_a_push_stops_and_comes_back_at_once_and_a_zoom_has_its_ends(hidden):
+    """A cube is no larger than its place, and the whole no smaller than a fifth."""
+    bench = bench_of(rgb(*hidden, steps=0))
+    for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1)):
+        for _ in range(100):
+            bench.pan(60 * x, 60 * y)
+        edge = bench.project(bench.layout.bounds).copy()
+        for by, moved in ((60, 0), (-30, -30)):
+            bench.pan(by * x, by * y)
+            assert bench.project(bench.layout.bounds) - edge == pytest.approx(
+                np.tile((moved * x, moved * y), (2, 1)), abs=1e-6
+            )
+    bench.fit_camera()
     fitted, x0, y0, x1, y1 = bench.layout.camera.scale, *bench.layout.rect
     for _ in range(200):
         bench.zoom(1.5, (400.0, 300.0))

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import time
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from kit.windows import make_colour_run
 from scalarviz.errors import InputError
-from scalarviz.run.sources.played import Rehearsal, rehearse
+from scalarviz.run.sources.played import Rehearsal
 from scalarviz.run.worker import Worker
-from scalarviz.view.watch.pace import REST, fallen, pace, steps_a_frame
+from scalarviz.view.watch.pace import EVENLY, REST, fallen, pace, steps_a_frame
 from scalarviz.view.watch.playback import RATE, Playback
 
 
@@ -41,16 +38,18 @@ def test_one_step_a_frame_for_two_seconds_then_faster_and_after_the_end_without_
     playback = Playback(worker, 3000, 20.0)
     assert shown(playback) == 0  # a window opens on the first values
     playback.play()
-    assert [shown(playback) for _ in range(5)] == [1, 2, 3, 4, 5]
-    assert shown(playback, 1 / RATE, 2 * RATE - 5) == pytest.approx(2 * RATE, abs=1)
+    assert shown(playback, 60.0) <= 0.25 * RATE + 1  # a stalled window does not jump
+    assert shown(playback, 1 / RATE, 2 * RATE - 15) == pytest.approx(2 * RATE, abs=1)
     assert playback.text() == "pace 1 step a frame"
-    assert shown(playback, 1 / RATE, 8 * RATE) < 1500
-    assert shown(playback, 1 / RATE, 10 * RATE + 2) == 3000
+    assert shown(playback, 0.1, 80) < 1500
+    assert shown(playback, 0.1, 101) == 3000
     assert (playback.running, playback.text()) == (False, "paused at the end")
     playback.toggle()
     assert playback.running
     assert shown(playback, 0.2, 5) > 3000
-    playback.pause()
+    worker.edit(lambda run: run.set_weights(999, [1.0]), "wrong")
+    shown(playback, 0.1, 2)
+    assert (playback.running, playback.text()) == (False, "stopped")
 
 
 @pytest.mark.parametrize(("steps", "least", "most"), [(300, 0.15, 0.35), (5, 0.03, 0.04)])
@@ -87,8 +86,7 @@ def test_steps_by_hand_pause_first_and_are_counted_from_where_it_stands(worker, 
             shown(playback, 1 / RATE, 3)
         before = worker.settle().step
         playback.step(1)
-        assert worker.settle().step == before + 1
-        assert not playback.running
+        assert (worker.settle().step, playback.running) == (before + 1, False)
 
 
 def test_speed_changes_the_rate_from_here_on(worker):
@@ -98,7 +96,6 @@ def test_speed_changes_the_rate_from_here_on(worker):
     playback.change_speed(+1)
     assert shown(playback, 1 / RATE, 10) == pytest.approx(30, abs=2)
     playback.change_speed(-3)
-    assert playback.speed == 0.25
     before = worker.latest.step
     assert shown(playback, 1 / RATE, 8) == pytest.approx(before + 2, abs=1)
     assert "0.25 steps a frame" in playback.text()
@@ -106,73 +103,29 @@ def test_speed_changes_the_rate_from_here_on(worker):
         playback.change_speed(+1)
     assert playback.text() == "pace full"
     assert shown(playback) == 3000
-    playback.change_speed(0)
-    assert playback.speed == 1.0
 
 
-def test_a_stalled_window_does_not_jump_and_an_error_stops_the_clock(worker):
-    playback = Playback(worker, 3000)
-    playback.play()
-    assert shown(playback, 60.0) <= 0.25 * RATE + 1
-    worker.edit(lambda run: run.set_weights(999, [1.0]), "wrong")
-    shown(playback, 0.1)
-    playback.tick(0.1)
-    assert (playback.running, playback.text()) == (False, "stopped")
-
-
-# ---- breakpoints
-
-
-def test_a_worker_stops_and_stays_until_it_is_told(worker):
+def test_a_breakpoint_stops_the_worker_and_the_playback_until_it_is_told_to_go_on(worker):
     point = worker.run.break_on("step == 20 or step == 40")
-    worker.train_to(100)
-    assert worker.settle().step == 20
-    assert not worker.busy
-    assert worker.stopped is worker.run.stopped_by is not None
-    assert worker.latest.stopped_by == "breakpoint 1 at step 20: step == 20 or step == 40 (step 20)"
-    worker.train_to(200)
-    assert worker.settle().step == 20
-    worker.resume()
-    assert worker.stopped is None
-    assert worker.settle().step == 40
+    worker.run.step(30)  # a step that somebody else asks for stops nobody else
     worker.travel(10)
-    assert worker.settle().step == 10
-    assert (worker.latest.stopped_by, worker.stopped) == ("", None)
-    worker.train_to(30)
-    assert worker.settle().step == 20
-    assert point.hits == 3
-
-
-def test_breakpoints_of_other_steps_and_of_other_moments(worker):
-    worker.run.break_on("step == 5")
-    worker.run.step(10)  # a step that somebody else asks for stops nobody else
-    assert worker.run.steps == 5
-    worker.train_to(8)
-    assert worker.settle().step == 8
-    worker.train_to(10**9)
-    while worker.run.steps < 50:
-        time.sleep(0.001)
-    at = worker.run.steps + 2000
-    worker.run.break_on(f"step == {at}")  # set meanwhile
-    assert worker.settle().step == at
-
-
-def test_the_playback_pauses_there_and_goes_on(worker):
+    for ask, step, stopped in (
+        (lambda: worker.train_to(100), 20, True), (lambda: worker.train_to(200), 20, True), (worker.resume, 40, True),
+        (lambda: worker.travel(10), 10, False), (lambda: worker.train_to(30), 20, True),
+    ):  # fmt: skip
+        ask()
+        said = f"breakpoint 1 at step {step}: step == 20 or step == 40 (step {step})"
+        assert (worker.settle().step, worker.latest.stopped_by) == (step, said if stopped else "")
+        assert (worker.stopped is not None, worker.stopped is worker.run.stopped_by) == (stopped, True)
     playback = Playback(worker, 10**9)
-    worker.run.break_on("step == 4 or step == 9")
-    for step in (4, 9):
-        playback.play()
-        assert playback.running
-        assert shown(playback, 1 / RATE, 20) == step
-        assert (playback.running, playback.text()) == (False, "paused at a breakpoint")
-    for count, step, said in ((1, 10, "paused"), (3, 13, "paused")):
+    playback.play()
+    assert playback.running
+    assert shown(playback, 1 / RATE, 40) == 40
+    assert (playback.running, playback.text()) == (False, "paused at a breakpoint")
+    worker.run.break_on("step == 45")
+    for count, step, said in ((3, 43, "paused"), (10, 45, "paused at a breakpoint"), (10, 55, "paused")):
         playback.step(count)
-        assert worker.settle().step == step
-        assert playback.text() == said
-    worker.run.break_on("step == 15")
-    for step in (15, 25):  # steps by hand stop there too
-        playback.step(10)
-        assert worker.settle().step == step
+        assert (worker.settle().step, playback.text()) == (step, said)
     worker.run.break_on("loss < 0.05")
     playback.change_speed(+9)  # without a limit
     playback.play()
@@ -182,17 +135,18 @@ def test_the_playback_pauses_there_and_goes_on(worker):
         playback.tick(1 / RATE)
         time.sleep(0.005)
     assert worker.run.loss < 0.05 <= worker.run.history.loss[-2]
+    assert point.hits == 5
 
 
 # ---- as much to see in each part of a film, wherever in the run it happens
 
 
-def rehearsal_of(loss: NDArray[np.float64], way: NDArray[np.float64] | None = None) -> Rehearsal:
+def rehearsal_of(loss, way=None) -> Rehearsal:
     marks = np.arange(len(loss) + 1)
     return Rehearsal(loss, marks, marks * 0.0 if way is None else way)
 
 
-def when(stops: NDArray[np.int64], loss: NDArray[np.float64], share: float) -> float:
+def when(stops, loss, share) -> float:
     """At which share of the film so much of the fall of the loss, in decades, has been seen."""
     drop = np.log10(loss[0]) - np.log10(np.minimum.accumulate(loss))
     seen = drop[np.clip(stops - 1, 0, len(loss) - 1)]
@@ -200,7 +154,7 @@ def when(stops: NDArray[np.int64], loss: NDArray[np.float64], share: float) -> f
 
 
 @pytest.mark.parametrize("ends", [30, 100, 1000, 2990])
-def test_a_run_that_is_done_early_fills_its_film_all_the_same(ends: int) -> None:
+def test_a_run_that_is_done_early_fills_its_film_all_the_same(ends):
     loss = 10.0 ** (-2 * np.minimum(np.arange(3000), ends) / ends)  # two decades, then rest
     stops = pace(3000, 12, 30, rehearsal_of(loss))
     assert 0.35 < when(stops, loss, 0.5) < 0.65
@@ -214,54 +168,35 @@ MOVES = np.concatenate([np.zeros(2000), np.linspace(0, 1, 50), np.ones(951)])
 
 
 @pytest.mark.parametrize(("loss", "way", "least"), [(FALLS, None, 0.4), (np.ones(3000), MOVES, 0.3)])
-def test_what_happens_in_the_middle_gets_the_middle_of_the_film(loss, way, least) -> None:
+def test_what_happens_in_the_middle_gets_the_middle_of_the_film(loss, way, least):
     """The loss falls there, or the weights move while the loss stands still."""
     stops, by_steps = pace(3000, 12, 30, rehearsal_of(loss, way)), pace(3000, 12, 30)
     assert np.mean((stops > 2000) & (stops < 2050)) > least
     assert np.mean((by_steps > 2000) & (by_steps < 2050)) < 0.05
 
 
-@pytest.mark.parametrize(
-    ("scene", "options", "steps"), [("rgb", {}, 3000), ("rgb", {"hidden": (16, 16)}, 1500), ("digits", {}, 120)]
-)
-def test_scenes_are_spread_over_their_films(scene: str, options: dict[str, Any], steps: int) -> None:
-    module = importlib.import_module(f"scalarviz.scenes.{scene}")
-    run = module.build(module.Options(engine="numpy", **options)).run
-    found = rehearse(run, steps, 60)
-    assert found is not None
-    drop = fallen(found.loss, mean=not found.whole)
-    seen = drop[pace(steps, 20, 30, found)] / drop[-1]
-    half, most = (float(np.argmax(seen >= share)) / len(seen) for share in (0.5, 0.9))
-    assert 0.4 < half < 0.65 < most < 0.95
-    run.close()
-
-
-def test_it_rests_at_its_end_for_a_moment() -> None:
-    rehearsal = rehearsal_of(np.geomspace(1, 1e-3, 3000))
-    assert 0.8 * REST < np.sum(pace(3000, 20, 30, rehearsal) == 3000) / 600 < 1.3 * REST + 0.01
-    assert np.sum(pace(3000, 20, 30, rehearsal, rest=0.0) == 3000) < 5
-
-
-losses = st.sampled_from(["falling", "noisy", "rising", "zero", "negative", "nan", "huge", "still"])
+losses = st.sampled_from(["noisy", "rising", "zero", "negative", "nan", "huge", "still"])
 
 
 @settings(max_examples=80, deadline=None)
 @given(total=st.integers(1, 4000), duration=st.floats(0.2, 20), fps=st.integers(1, 60), kind=losses)
-def test_a_pace_never_falls_and_ends_at_the_last_step(total: int, duration: float, fps: int, kind: str) -> None:
+def test_a_rehearsed_pace_never_falls_and_rests_at_the_last_step(total, duration, fps, kind):
     t = np.arange(total)
     loss = {
-        "falling": np.exp(-t / 50.0), "noisy": np.exp(np.random.default_rng(total).normal(size=total)),
-        "rising": np.exp(t / 100.0), "zero": np.zeros(total), "negative": -1.0 * t, "nan": np.full(total, np.nan),
-        "huge": np.full(total, 1e300), "still": np.ones(total),
+        "noisy": np.exp(np.random.default_rng(total).normal(size=total)), "rising": np.exp(t / 100.0),
+        "zero": np.zeros(total), "negative": -1.0 * t, "nan": np.full(total, np.nan), "huge": np.full(total, 1e300),
+        "still": np.ones(total),
     }[kind]  # fmt: skip
     rehearsal = rehearsal_of(loss, np.sqrt(np.arange(total + 1)))
     with np.errstate(over="ignore", invalid="ignore"):
-        stops = pace(total, duration, fps, rehearsal)
-        assert np.array_equal(stops, pace(total, duration, fps, rehearsal))
-    assert len(stops) == max(2, round(duration * fps))
-    assert (stops[0], stops[-1]) == (0, total)
-    assert np.all(np.diff(stops) >= 0)
-    assert np.all(steps_a_frame(stops, fps) >= 0)
+        stops, restless = (pace(total, duration, fps, rehearsal, rest=rest) for rest in (REST, 0.0))
+    for frames in (stops, restless):
+        assert len(frames) == max(2, round(duration * fps))
+        assert (frames[0], frames[-1]) == (0, total)
+        assert np.all(np.diff(frames) >= 0)
+        assert np.all(steps_a_frame(frames, fps) >= 0)
+    if total >= EVENLY and len(stops) > 100:
+        assert np.sum(stops == total) >= 0.8 * REST * len(stops)
     with pytest.raises(InputError, match=f"rehearsal: got one of {total} steps; allowed: one of {total + 40}"):
         pace(total + 40, 10, 30, rehearsal)
 
@@ -269,20 +204,17 @@ def test_a_pace_never_falls_and_ends_at_the_last_step(total: int, duration: floa
 @pytest.mark.parametrize(
     ("loss", "falls"),
     [
-        ([10.0, 1.0, 0.1], [0, 0, 1, 2]),
-        ([1.0, 10.0, 0.1], [0, 0, 0, 1]),  # a rise takes nothing back
-        ([3.0, 1.0, -2.0], [0, 0, 2, 5]),
-        ([1.0, 0.0, 0.0], [0, 0, 12, 12]),
+        ([10.0, 1.0, 0.1], [0, 0, 1, 2]), ([1.0, 10.0, 0.1], [0, 0, 0, 1]),  # a rise takes nothing back
+        ([3.0, 1.0, -2.0], [0, 0, 2, 5]), ([1.0, 0.0, 0.0], [0, 0, 12, 12]),
     ],
-)
-def test_the_fall_of_a_loss_is_counted_in_decades(loss, falls) -> None:
+)  # fmt: skip
+def test_the_fall_of_a_loss_is_counted_in_decades(loss, falls):
     assert fallen(np.array(loss)).tolist() == pytest.approx(falls)
 
 
-def test_single_batches_are_taken_together_and_the_pace_that_is_said_is_a_mean() -> None:
+def test_single_batches_are_taken_together_and_the_pace_that_is_said_is_a_mean():
     noisy = np.exp(np.random.default_rng(0).normal(size=4000)) * np.geomspace(1, 0.1, 4000)
-    assert fallen(noisy)[400] > 1.5  # a lucky batch
-    assert fallen(noisy, mean=True)[400] < 0.6
+    assert fallen(noisy)[400] > 1.5 > 2 * fallen(noisy, mean=True)[400]  # a lucky batch
     assert fallen(noisy, mean=True)[-1] == pytest.approx(1, abs=0.4)
     said = steps_a_frame(np.append(np.repeat(np.arange(100), 2), np.full(60, 99)), 30)  # half a step a frame, and rest
     assert said[50:150] == pytest.approx(0.5, abs=0.08)
@@ -290,7 +222,7 @@ def test_single_batches_are_taken_together_and_the_pace_that_is_said_is_a_mean()
     assert steps_a_frame(pace(30, 20, 30), 30) == pytest.approx(30 / 599)
 
 
-def test_a_window_plays_what_was_rehearsed(worker) -> None:
+def test_a_window_plays_what_was_rehearsed(worker):
     loss = np.concatenate([np.geomspace(1, 1e-3, 60), np.full(2940, 1e-3)])
     by_steps, by_sight = Playback(worker, 3000, 12), Playback(worker, 3000, 12, rehearsal_of(loss))
     assert by_steps._paced(6.0) > 200

@@ -21,129 +21,80 @@ from scalarviz.view import render
 from scalarviz.view.watch.travels import NO_PAST, REST
 
 pytestmark = pytest.mark.gl
-SPACE = "Space plays on from here"
 
 
-def run_of():
-    return make_colour_run(optim.Adam, batch_size=8)
-
-
-def values_at(steps):
-    run = run_of()
+def run_of(steps=0):
+    run = make_colour_run(optim.Adam, batch_size=8)
     run.step(steps)
-    return run.values.copy()
+    return run
 
 
 @pytest.fixture
 def hand():
+    """A window of a run that has done thirty steps."""
     with live_hand(make_colour_scene(run_of(), (LossCurve(),)), steps=40) as made:
+        made.do("step", 30)
         yield made
-
-
-def point_of(hand, step):
-    """Device pixels of a step of the bar."""
-    plan, scale = hand.view.bench.bar._plan, hand.view.bench.scale
-    return plan.scale.at(step) * scale, plan.rail * scale
 
 
 def stands(hand, step):
     """Whether it stands at a step, at the bits of then."""
     assert hand.view.frame().step == hand.run.steps == step
-    np.testing.assert_array_equal(hand.view.frame().values, values_at(step))
+    np.testing.assert_array_equal(hand.view.frame().values, run_of(step).values)
+    return True
 
 
 # ---- by keys
 
 
 def test_keys_go_back_and_forth_and_stand_at_the_bits_of_then(hand):
-    hand.do("step", 30)
-    for key, shift, step in (("Left", False, 29), ("Left", True, 19), ("Right", False, 20), ("Home", False, 0),
-                             ("Right", True, 10), ("End", False, 30)):  # fmt: skip
+    pictures = []
+    for key, shift, step in (("Left", False, 29), ("Left", True, 19), ("Right", False, 20), ("Left", False, 19),
+                             ("Home", False, 0), ("Right", True, 10), ("End", False, 30)):  # fmt: skip
         hand.view.key(key, shift=shift)
         assert hand.arrived().past.newest == 30
-        stands(hand, step)
-    hand.do("back", 3)
-    hand.do("step", 10)  # those before follow, and those beyond are trained
-    stands(hand, 37)
-    assert len(hand.run.branches) == 1
-
-
-def test_a_held_key_makes_no_queue_and_ends_where_it_was_let_go(hand):
-    hand.do("step", 40)
-    for keys, step in ((["Left"] * 25, 15), (["Right"] * 5 + ["Left"], 19)):
+        assert stands(hand, step)
+        pictures.append(hand.picture())
+    assert np.array_equal(pictures[1], pictures[3])
+    assert not np.array_equal(pictures[1], pictures[2])
+    for keys, step in ((["Left"] * 25, 5), (["Right"] * 5 + ["Left"], 9)):  # a held key makes no queue
         for key in keys:
             hand.view.key(key)
         assert hand.arrived().step == step
+    hand.do("step", 25)  # those before follow, and those beyond are trained
+    assert stands(hand, 34)
+    assert len(hand.run.branches) == 1
 
 
-def test_what_cannot_be_gone_to_is_said(hand):
-    hand.do("step", 2)
-    hand.do("back", 10)
-    for name, said in (("back", "step 0 is the first"), ("newest", ""), ("newest", "step 2 is the newest")):
+def test_what_cannot_be_gone_to_is_said_and_how_the_past_is_kept_once(hand):
+    hand.do("back", 40)
+    for name, said in (("back", "step 0 is the first"), ("newest", ""), ("newest", "step 30 is the newest")):
         hand.view.say("")
         hand.do(name)
         assert hand.view.notice() == said
     hand.view.worker.ask(lambda run: setattr(run.timeline, "budget", 10)).result(5)
-    for said in (True, False):  # how the past is kept, once
+    for said in (True, False):
         hand.view.say("")
         hand.do("step" if said else "back")
         hand.do("back")
         assert hand.view.notice() == (hand.run.timeline.remark if said else "")
 
 
-def test_left_after_right_changes_no_pixel(hand):
-    hand.do("step", 20)
-    hand.do("back", 5)
-    before = hand.picture()
-    hand.do("step")
-    assert np.abs(hand.picture() - before).max() > 20
-    hand.do("back")
-    assert np.array_equal(hand.picture(), before)
-    hand.do("first")
-    hand.do("step", 15)
-    assert np.array_equal(hand.picture(), before)
-
-
 def test_the_past_is_said_and_space_plays_on_from_there(hand):
-    hand.do("step", 30)
     assert "in the past" not in hand.view.pace_text()
     hand.do("back", 20)
-    assert hand.view.pace_text().startswith(f"in the past, 20 steps before the newest  ·  {SPACE}  ·  End returns")
+    past = "in the past, 20 steps before the newest  ·  Space plays on from here  ·  End returns"
+    assert hand.view.pace_text().startswith(past)
+    taken = hand.view.frame()
+    hand.do("step", 5)
+    assert hand.view.pace_text(taken).startswith(past)  # it is of the frame that is drawn, though the run is ahead
     hand.view.send("toggle_run")
     hand.view.tick(0.01)
-    assert hand.view.playback.running
     assert "  plays on from here" in hand.view.pace_text()
     hand.until(lambda: hand.run.steps >= 33, tick=0.05)
     hand.do("toggle_run")
     assert "in the past" not in hand.view.pace_text()
-    stands(hand, hand.run.steps)
-
-
-def test_the_second_line_is_of_the_frame_that_is_drawn_though_the_run_goes_on_meanwhile(hand, monkeypatch):
-    hand.do("step", 30)
-    hand.do("back", 20)
-    view, drawn = hand.view, []
-    taken, update = view.frame(), view.bench.update
-    hand.do("step", 5)  # the worker is ahead of the picture
-    monkeypatch.setattr(view, "frame", lambda: taken)
-    monkeypatch.setattr(view.bench, "update", lambda *what: (drawn.append(what), update(*what)))
-    view.refresh()
-    view.tick(0.01)
-    ((frame, text, _),) = drawn
-    assert (frame.step, frame.past.newest) == (10, 30)
-    assert text.startswith("in the past, 20 steps before the newest")
-
-
-def test_space_on_the_way_plays_from_where_it_leads(hand):
-    hand.do("step", 30)
-    hand.view.send("first")
-    hand.view.send("toggle_run")
-    for _ in range(3):
-        hand.view.tick(0.0)
-    hand.until(lambda: hand.view.playback.running, tick=0.001)
-    assert hand.run.steps <= 1
-    hand.do("toggle_run")
-    assert hand.run.steps < 15
+    assert stands(hand, hand.run.steps)
 
 
 class OnTheWay:
@@ -158,8 +109,14 @@ class OnTheWay:
         self.journey, self.moving = None, False
 
 
-def test_a_long_way_is_said_and_escape_gives_it_up(hand):
-    hand.do("step", 30)
+def test_space_on_the_way_plays_from_where_it_leads_and_escape_gives_up_a_long_way_which_is_said(hand):
+    hand.view.send("first")
+    hand.view.send("toggle_run")
+    hand.until(lambda: hand.view.playback.running, tick=0.001)
+    assert hand.run.steps <= 1
+    hand.do("toggle_run")
+    assert hand.run.steps < 15
+    hand.do("newest")
     travels = hand.view.travels
     travels._guide = slow = OnTheWay()
     hand.view.send("first")
@@ -177,22 +134,20 @@ def test_a_long_way_is_said_and_escape_gives_it_up(hand):
 
 
 def test_an_edit_in_the_past_starts_a_branch_and_its_ring_leads_back(hand):
-    hand.do("step", 30)
     hand.do("back", 20)
     hand.do("raise_rate")
     assert "a branch of its own from step 10" in hand.view.notice()
     hand.do("step", 5)
     assert [(b.first, b.newest, b.current) for b in hand.run.branches] == [(0, 30, False), (10, 15, True)]
     hand.view.tick(0.2)
-    ((x, y, wide, high),) = [spot.box for spot in hand.view.bench.bar.spots if spot.name == "branch"]
-    hand.click((x + wide / 2, y + high / 2))
+    (box,) = [spot.box for spot in hand.view.bench.bar.spots if spot.name == "branch"]
+    hand.click(hand.middle(box))
     hand.arrived()
-    stands(hand, 30)
+    assert stands(hand, 30)
     assert [b.current for b in hand.run.branches] == [True, False]
 
 
-def test_undo_says_what_and_redo_returns(hand):
-    hand.do("step", 10)
+def test_undo_says_what_and_redo_returns_and_a_restart_begins_anew_and_can_be_undone(hand):
     hand.do("undo")
     assert hand.view.notice().startswith("undo: nothing was changed")
     hand.do("raise_rate")
@@ -204,27 +159,19 @@ def test_undo_says_what_and_redo_returns(hand):
     hand.do("newest")
     hand.do("undo")
     assert hand.view.notice() == "undone: lr = 1; the 7 steps after it stay as a branch"
-    assert hand.run.lr == 0.5
-    stands(hand, 10)
-
-
-def test_restart_begins_anew_and_plays(hand):
-    hand.do("step", 10)
-    hand.do("raise_rate")
+    assert stands(hand, 30)
+    hand.do("redo")
     hand.do("restart")
-    assert hand.view.playback.running
     hand.until(lambda: hand.run.steps >= 3, tick=0.05)
     hand.do("toggle_run")
     newest = hand.do("first").past.newest
-    assert hand.run.lr == 1.0
-    stands(hand, 0)
+    assert (hand.run.lr, stands(hand, 0)) == (1.0, True)
     hand.do("undo")
     assert hand.view.notice() == f"undone: restart; the {newest} steps after it stay as a branch"
-    assert (hand.run.steps, next(b.newest for b in hand.run.branches)) == (10, 10)
+    assert (hand.run.steps, next(b.newest for b in hand.run.branches if b.current)) == (37, 37)
 
 
 def test_named_moments_are_played_round_and_round(hand):
-    hand.do("step", 30)
     hand.do("toggle_loop")
     assert "N names a moment" in hand.view.notice()
     for step in (10, 16):
@@ -241,7 +188,7 @@ def test_named_moments_are_played_round_and_round(hand):
         return seen.count(16) > 0 and seen[-1] < 16 and len(set(seen)) >= 7
 
     hand.until(twice, tick=0.1)
-    assert {step for step in seen if step not in range(10, 17)} <= {13}
+    assert {*seen} <= {*range(10, 17)}
     hand.do("toggle_loop")
     assert hand.view.travels.loop is None
     hand.do("toggle_run")
@@ -254,16 +201,21 @@ def test_named_moments_are_played_round_and_round(hand):
 # ---- by the pointer
 
 
+def point_of(hand, step):
+    """Device pixels of a step of the bar."""
+    plan, scale = hand.view.bench.bar._plan, hand.view.bench.scale
+    return plan.scale.at(step) * scale, plan.rail * scale
+
+
 def test_a_drag_shows_a_step_near_by_at_once_and_at_rest_the_step_itself(hand):
     def near():
         """What is shown as soon as it is there, without time passing on the viewer's clock."""
         hand.until(lambda: not hand.view.worker.moving, tick=0.0)
         hand.view.tick(0.0)
         frame = hand.view.frame()
-        np.testing.assert_array_equal(frame.values, values_at(frame.step))
+        np.testing.assert_array_equal(frame.values, run_of(frame.step).values)
         return frame.step
 
-    hand.do("step", 30)
     hand.do("toggle_run")
     hand.view.press(point_of(hand, 12))
     assert not hand.view.playback.running
@@ -275,59 +227,49 @@ def test_a_drag_shows_a_step_near_by_at_once_and_at_rest_the_step_itself(hand):
     hand.view.move(point_of(hand, 21))
     hand.view.release(point_of(hand, 21))
     hand.arrived()
-    stands(hand, 21)
+    assert stands(hand, 21)
 
 
-def test_a_press_on_the_bar_is_its_own_until_the_button_goes_up(hand):
-    hand.do("step", 30)
+def test_a_press_on_the_bar_is_its_own_until_the_button_goes_up_and_a_click_on_the_loss_goes_there(hand):
     view = hand.view
-    camera, other = view.bench.camera, (700.0, 300.0)
+    camera = view.bench.camera
     for at in (point_of(hand, 10), (30.0, view.bench.places.time[1] + 3)):
         view.press(at)
-        view.press(other, "right")  # another button changes nothing
+        view.press((700.0, 300.0), "right")  # another button changes nothing
         view.move((at[0] + 60, at[1] - 200))
         view.release((at[0] + 60, at[1] - 200))
     hand.arrived()
     assert (view.bench.camera, view.bench.selected) == (camera, None)
     hand.do("newest")
-    x, y, *_ = next(spot.box for spot in view.bench.bar.spots if spot.name == "back")
-    at = x + 10, y + 10
+    at = hand.middle(next(spot.box for spot in view.bench.bar.spots if spot.name == "back"))
     for end in (at, (at[0] + 300, at[1])):  # let go elsewhere it does nothing
         view.press(at)
         view.release(end)
         assert hand.arrived().step == 29
-
-
-def test_a_click_on_the_loss_curve_goes_to_that_step(hand):
-    hand.do("step", 30)
-    axis = hand.view.bench.side.drawer(LossCurve).switch
-    at = axis.axes.point(11, 1.0)[0], axis.axes.box[1] + axis.axes.box[3] / 2
+    curve = view.bench.side.drawer(LossCurve).switch
+    at = curve.axes.point(11, 1.0)[0], curve.axes.box[1] + curve.axes.box[3] / 2
     hand.click(at)
-    assert hand.arrived().step == axis.step(at) == 11  # nothing rescaled
+    assert hand.arrived().step == curve.step(at) == 11  # nothing rescaled
 
 
 # ---- where and how it ends
 
 
 def test_closing_the_window_goes_to_the_newest_step_of_this_branch():
-    run = run_of()
-    with live_hand(make_colour_scene(run, ())) as hand:
-        hand.do("step", 30)
+    with live_hand(make_colour_scene(run_of(30), ())) as hand:
         hand.do("back", 20)
-    assert (hand.view.left_at, run.steps) == (10, 30)
-    np.testing.assert_array_equal(run.values, values_at(30))
+    assert (hand.view.left_at, hand.run.steps) == (10, 30)
+    np.testing.assert_array_equal(hand.run.values, run_of(30).values)
 
 
 def test_a_window_that_only_shows_goes_back_too_and_nothing_else():
-    run = run_of()
-    run.step(20)
+    run = run_of(20)
     with mirror_hand(run) as hand:
         for name, value, step in (("back", 5, 15), ("step", 2, 17), ("first", None, 0), ("step", 50, 20)):
             assert hand.view.send(name, value)
             hand.view.tick(0.01)
             assert hand.view.frame().step == run.steps == step
         assert not hand.view.send("undo")
-        assert hand.view.notice() == "Ctrl+Z: this window only shows, it does not train"
         hand.view.send("back", 5)
         hand.view.tick(0.01)
         assert hand.view.pace_text().startswith("in the past, 5 steps before the newest  ·  End returns")
@@ -339,8 +281,7 @@ def test_a_window_that_only_shows_goes_back_too_and_nothing_else():
 
 
 def test_a_picture_shows_any_step_and_the_run_stands_where_it_stood():
-    run = run_of()
-    run.step(20)
+    run = run_of(20)
     newest, there = run.values.copy(), run.frame().update.copy()
     earlier = render(run, (640, 360), step=7)
     assert run.steps == 20
@@ -360,51 +301,42 @@ def test_a_picture_shows_any_step_and_the_run_stands_where_it_stood():
 # ---- a run that diverges
 
 
-@pytest.fixture
-def diverging():
-    """A scene that warns of nothing: that would stand in the terminal, between the lines that are meant."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield lambda scene, **flags: live_hand(scene.build(scene.Options(engine="numpy", **flags)), (960, 540))
-
-
 @pytest.mark.parametrize(
     ("scene", "flags"),
     [
         (neuron, {"lr": 3e38}), (neuron, {"lr": 1.1}), (neuron, {"lr": 50.0, "weights": 2}), (uinn, {"lr": 1e30}),
-        (expression, {"lr": 1e30, "expr": "a*x*x*x + exp(b*x)"}),
+        (expression, {"lr": 1e30, "expr": "a*x*x*x + exp(b*x)"}), (uinn, {"lost": True}),
     ],
 )  # fmt: skip
-def test_the_key_that_is_named_leads_to_the_last_good_step_and_training_goes_on(diverging, scene, flags):
-    with diverging(scene, **flags) as hand:
-        view, run = hand.view, hand.run
-        hand.do("step", 400)
-        said = view.message()
-        good = int(said.partition("go back to step ")[2].partition(",")[0])
-        assert said.startswith(f"training diverged at step {run.steps}: ")
-        assert f"; click here or press Left to go back to step {good:,}, the last good one, and try a tenth" in said
-        assert "run." not in said
-        view.key("Left")
-        frame = hand.arrived()
-        assert (frame.step, view.message()) == (good, "")
-        assert np.isfinite(frame.values).all()
-        before = run.lr
-        hand.do("lower_rate")
-        assert run.lr == before / 2
-        view.worker.edit(lambda run: setattr(run, "lr", 1e-3), "lr")
-        assert (hand.do("step", 20).step, view.message()) == (good + 20, "")
-        assert run.loss <= run.history.loss[0]
-
-
-def test_a_weight_that_is_lost_is_undone_by_the_key_that_is_named(diverging):
-    with diverging(uinn) as hand:
-        hand.do("step", 3)
-        hand.view.change(SetWeights(0, np.array([np.nan])))
-        hand.do("step")
-        assert "run." not in hand.view.message()
-        assert "press Ctrl+Z" in hand.view.message() or "set it to a number" in hand.view.message()
-        hand.do("undo")
-        assert (hand.do("step", 5).step, hand.view.message()) == (8, "")
+def test_the_key_that_is_named_leads_out_of_a_divergence_and_training_goes_on(scene, flags):
+    """A scene warns of nothing: that would stand in the terminal, between the lines that are meant."""
+    lost = flags.pop("lost", False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with live_hand(scene.build(scene.Options(engine="numpy", **flags)), (960, 540)) as hand:
+            view, run = hand.view, hand.run
+            if lost:
+                hand.do("step", 3)
+                view.change(SetWeights(0, np.array([np.nan])))
+            hand.do("step", 1 if lost else 400)
+            said = view.message()
+            assert "run." not in said
+            if lost:
+                assert "press Ctrl+Z" in said or "set it to a number" in said
+                hand.do("undo")
+                assert (hand.do("step", 5).step, view.message()) == (8, "")
+                return
+            good = int(said.partition("go back to step ")[2].partition(",")[0])
+            assert said.startswith(f"training diverged at step {run.steps}: ")
+            assert f"; click here or press Left to go back to step {good:,}, the last good one, and try a tenth" in said
+            view.key("Left")
+            frame, before = hand.arrived(), run.lr
+            assert (frame.step, view.message(), np.isfinite(frame.values).all()) == (good, "", True)
+            hand.do("lower_rate")
+            assert run.lr == before / 2
+            view.worker.edit(lambda run: setattr(run, "lr", 1e-3), "lr")
+            assert (hand.do("step", 20).step, view.message()) == (good + 20, "")
+            assert run.loss <= run.history.loss[0]
 
 
 # ---- an engine in the middle of a long call
@@ -423,36 +355,24 @@ class Slow(NumpyTrainer):
         return super().train(first, count, lr)
 
 
-def drawn_meanwhile(hand, trainer, worker):
-    """The window goes on drawing what it has while a call lasts, and shows what comes then."""
-    assert trainer.begun.wait(10)
-    start = time.monotonic()
-    for _ in range(20):
-        hand.view.tick(1 / 60)
-    assert time.monotonic() - start < 1.0
-    assert len(worker._waiting) <= 1  # it asks once
-    assert hand.view.frame().step == 0
-    trainer.go_on.set()
-    worker.settle()
-    hand.view.tick(1 / 60)
-    assert hand.view.frame().step == 1
-
-
-def test_a_window_does_not_wait_for_its_worker(hand):
-    trainer = Slow(hand.run._problem)
-    hand.view.worker.edit(lambda run: run._training.change(trainer), "a slow engine")
-    hand.settled(1, 0.0)
-    hand.view.step()
-    drawn_meanwhile(hand, trainer, hand.view.worker)
-
-
 def test_a_mirror_does_not_wait_for_another_thread():
-    run = make_colour_run()
+    """It goes on drawing what it has while a call lasts, and shows what comes then."""
+    run = run_of()
     with mirror_hand(run, (640, 360)) as hand:
         trainer = Slow(run._problem)
         run._training.change(trainer)
         with Worker(run) as worker:
             worker.train_to(1)
-            drawn_meanwhile(hand, trainer, worker)
+            assert trainer.begun.wait(10)
+            start = time.monotonic()
+            for _ in range(20):
+                hand.view.tick(1 / 60)
+            assert time.monotonic() - start < 1.0
+            assert len(worker._waiting) <= 1  # it asks once
+            assert hand.view.frame().step == 0
+            trainer.go_on.set()
+            worker.settle()
+            hand.view.tick(1 / 60)
+            assert hand.view.frame().step == 1
         run.step(2)
         assert hand.view.frame().step == 3

@@ -292,18 +292,9 @@ class Action:
         return PLAYED.get(self.name, own) if here.recorded else own
 
 
-@dataclass(frozen=True, slots=True)
-class Gesture:
-    """Something that pointer and wheel do."""
-
-    hand: str
-    kind: Kind
-    does: str
-    missing: Reason = _nothing
-
-    def applies(self, here: Here) -> bool:
-        """Whether it does something there."""
-        return not self.missing(here)
+def _by_hand(hand: str, kind: Kind, does: str, missing: Reason = _nothing) -> Action:
+    """What pointer and wheel do, which no viewer needs to be told by name."""
+    return Action("", kind, (), does, missing=missing, hand=hand)
 
 
 STEPS = Values(1, 10**9, 1, 10)
@@ -383,24 +374,23 @@ ACTIONS: tuple[Action, ...] = (
     Action("close", "host", ("Ctrl+Q",), "close the window", missing=_no_host),
 )  # fmt: skip
 
-GESTURES: tuple[Gesture, ...] = (
-    Gesture("Drag", "view", "turn the scene"),
-    Gesture("Right drag", "view", "shift the scene"),
-    Gesture("Drag, click", "time", "the time bar: go to that step", _no_past),
-    Gesture("Click", "time", "a ring of the time bar: go to that branch", _no_past),
-    Gesture("Click", "time", "a divergence that is said: back to the last good step", _no_past),
-    Gesture("Wheel", "view", "zoom to the pointer"),
-    Gesture("Click", "view", "a cube: look into it"),
-    Gesture("Click", "view", "the input's swatch: show the way of the next sample", _no_swatch),
-    Gesture("Double click", "view", "a cube: select its neuron", _no_inspector),
-    Gesture("Ctrl+Click", "view", "a cube: select it as well, or no more", _no_inspector),
-    Gesture("Click", "view", "nothing: close the controls", _no_training),
-    Gesture("Click", "view", "in a cube's column: a part, a sample, a moment", _no_inspector),
-    Gesture("Shift+Wheel", "edit", "over a cube: change that weight", no_edits),
-    Gesture("Drag", "edit", "a clicked cube's value: change it", no_edits),
-    Gesture("Double click", "edit", "a clicked cube's value: type it", no_edits),
+GESTURES = (
+    _by_hand("Drag", "view", "turn the scene"),
+    _by_hand("Right drag", "view", "shift the scene"),
+    _by_hand("Drag, click", "time", "the time bar: go to that step", _no_past),
+    _by_hand("Click", "time", "a ring of the time bar: go to that branch", _no_past),
+    _by_hand("Click", "time", "a divergence that is said: back to the last good step", _no_past),
+    _by_hand("Wheel", "view", "zoom to the pointer"),
+    _by_hand("Click", "view", "a cube: look into it"),
+    _by_hand("Click", "view", "the input's swatch: show the way of the next sample", _no_swatch),
+    _by_hand("Double click", "view", "a cube: select its neuron", _no_inspector),
+    _by_hand("Ctrl+Click", "view", "a cube: select it as well, or no more", _no_inspector),
+    _by_hand("Click", "view", "nothing: close the controls", _no_training),
+    _by_hand("Click", "view", "in a cube's column: a part, a sample, a moment", _no_inspector),
+    _by_hand("Shift+Wheel", "edit", "over a cube: change that weight", no_edits),
+    _by_hand("Drag", "edit", "a clicked cube's value: change it", no_edits),
+    _by_hand("Double click", "edit", "a clicked cube's value: type it", no_edits),
 )
-"""What no viewer needs to be told by name."""
 
 WALL = (
     Action("left", "view", ("Left",), "choose the scene before"),
@@ -502,8 +492,7 @@ def inside_line(here: Here) -> tuple[tuple[str, str], ...]:
 
 def help_lines(here: Here) -> tuple[tuple[str, str], ...]:
     """Keys and gestures, and what they do there, for the list over the picture."""
-    keys = tuple((a.line()[0], a.said(here).does) for a in ACTIONS if a.keys and a.applies(here))
-    return keys + tuple((g.hand, g.does) for g in GESTURES if g.applies(here))
+    return tuple((a.line()[0], a.said(here).does) for a in (*ACTIONS, *GESTURES) if a.applies(here))
 
 
 def table_of(actions: Iterable[Action]) -> list[tuple[str, str]]:
@@ -516,8 +505,8 @@ def markdown() -> str:
     panels = [line for drawer in OWN.values() for line in (*drawer.gestures, *drawer.choices, *drawer.lessons)]
     rooms = (("on the wall of all scenes", WALL), ("in the tour", TOUR), ("on a wall of runs", RUNS))
     tables = {
-        "key": [a.line("`") for a in ACTIONS if a.keys],
-        "mouse": [(g.hand, g.does) for g in GESTURES],
+        "key": [a.line("`") for a in ACTIONS],
+        "mouse": [g.line() for g in GESTURES],
         "on a panel": panels,
         **{head: [a.line("`") for a in room] for head, room in rooms},
     }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ...errors import InputError, ScalarvizError, shown
 from ...run.controls import Segments, Slider
 from ..screen.controls import Wish
+from .actions import action_of
 from .driving import Driving
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Desk(Driving):
     def __init__(self, viewer: LiveView, scene: Scene) -> None:
         super().__init__(viewer, scene)
         self.panel = viewer.bench.controls
-        self.panel.closes = self.keys_of("toggle_controls")
+        self.panel.closes = action_of("toggle_controls").keys[0]
         self._pressed = False
         self.handlers: dict[str, Callable[..., None]] = {"toggle_controls": self.toggle}
 

@@ -198,12 +198,8 @@ class Driving:
         known = ", ".join(flags)
         return control if known == control.flag else replace(control, flag=known)
 
-    def keys_of(self, action: str) -> str:
-        """The first key of an action."""
-        return action_of(action).keys[0]
-
     def _key(self, label: str) -> str:
-        return ", ".join(self.keys_of(action) for action in _KEYS.get(label, ()))
+        return ", ".join(action_of(action).keys[0] for action in _KEYS.get(label, ()))
 
     def _layers(self, control: Layers, reader: Reader) -> list[Row]:
         """Buttons for the units of each hidden layer; none where they cannot be changed, or are too many."""
@@ -232,7 +228,7 @@ class Driving:
         def send(value: object, reader: Reader) -> None:
             self._viewer.send(action)
 
-        return Item(Button(label, "", does, change=send), keys=self.keys_of(action), sign=action)
+        return Item(Button(label, "", does, change=send), keys=action_of(action).keys[0], sign=action)
 
     def _paced(self) -> Item:
         """The pace as a slider that stands at the speeds there are; its right end is none at all."""
@@ -293,7 +289,7 @@ class Driving:
         """
         if held and not self._gesture:
             self._gesture = f"controls {next(_gestures)}"
-            self._viewer.hold()
+            self._viewer.playback.hold()
         control, name = item.control, item.name
         taken = control.taken(value)
         if item.stops and taken not in item.stops:
@@ -316,7 +312,7 @@ class Driving:
             self._gesture = ""
             until = self._viewer.clock + WAITS
             self._wanted = {name: (value, min(kept, until)) for name, (value, kept) in self._wanted.items()}
-            self._viewer.release_hold()
+            self._viewer.playback.release()
 
 
 def _short(item: Item) -> bool:

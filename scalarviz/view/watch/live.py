@@ -30,7 +30,7 @@ from .breaks import Breaks
 from .desk import Desk
 from .microsteps import RunSteps
 from .playback import Playback
-from .telling import Now, Telling
+from .telling import Telling
 from .travels import stopped_by
 from .viewer import Viewer
 
@@ -126,25 +126,9 @@ class LiveView(Viewer):
             "raise_rate": lambda: self._scale_rate(2.0), "lower_rate": lambda: self._scale_rate(0.5),
             "type_value": self._type_value,
         }  # fmt: skip
-        self._telling = Telling(
-            scene, subject.source, Here(subject), (self.run.steps, self.run.steps + steps), wait if playing else 0.0,
-            bench.side.ground.notes.append,
-        )  # fmt: skip
-        bench.story.tell(self._telling.told)
+        self._telling = Telling(self, scene, self.run.steps + steps, wait if playing else 0.0)
         if playing and wait == 0:
             self.playback.play()
-
-    def tell_story(self, seconds: float) -> None:
-        """The large lines go on; the run begins where nobody has touched anything for a while."""
-        bench = self.bench
-        quiet = not bench.help and bench.selected is None and bench.inside.told is None and self.pointer.free
-        quiet = quiet and not bench.side.typing
-        now = Now(self.worker.latest, self.playback.running, quiet, self.touches, self.worker.error is not None)
-        if self._telling.pass_time(seconds, now):
-            self.playback.play()
-        if self._telling.told != bench.story.told:
-            bench.story.tell(self._telling.told)
-            self.refresh()
 
     def close(self) -> None:
         """Stop training, at the newest step; the run is free again."""
@@ -162,7 +146,7 @@ class LiveView(Viewer):
         self.breaks.pass_time()
         self._tell_recordings()
         self._tell_lesson()
-        self.tell_story(seconds)
+        self._telling.pass_time(seconds)
         if self._compiling is not None and self._compiling.done():
             with suppress(ScalarvizError):  # the training meets the same trouble, and says so
                 self._full_speed = self._compiling.result()

@@ -6,7 +6,6 @@ other, when the walk has come to its end or is left for it. `RecordedSteps` walk
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -35,10 +34,11 @@ SUM_SECONDS = 6.0
 """In which the samples of a batch are added up."""
 
 
-class MicroSteps(ABC):
+class MicroSteps:
     """The walk of one view: `walk` is the opened step, `at` the micro-step shown, from 1.
 
-    `trial` tells whether a step with the probe alone is wanted; else it is the real one.
+    `trial` tells whether a step with the probe alone is wanted; else it is the real one. This one is of a view that
+    has no steps to be opened.
     """
 
     opens = ""  # what the key of the next micro-step does
@@ -114,23 +114,20 @@ class MicroSteps(ABC):
             self._by_hand()
             self._show(self.walk.first_of(number))
 
-    @abstractmethod
     def finish(self) -> bool:
         """Let the opened step be done; returns whether there was one."""
+        return False
 
-    @abstractmethod
     def _lacks(self, *, trial: bool) -> str:
         """Why one sample's step (or the whole batch's) cannot be shown; empty where it can."""
+        return ""
 
-    @abstractmethod
     def _enter_before(self) -> None:
         """Open the step before, at its end."""
 
-    @abstractmethod
     def _open(self, at: int) -> None:
         """Open the step that follows at a micro-step; -1 is the last one."""
 
-    @abstractmethod
     def _reopen(self) -> None:
         """The same step with the numbers that are wanted now."""
 
@@ -141,9 +138,9 @@ class MicroSteps(ABC):
         """Whether time goes so slowly that steps are opened by themselves."""
         return self._playback.running and self._playback.slowest
 
-    @abstractmethod
     def pass_time(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the walk lets time go on, so that nothing else may."""
+        return False
 
     def _goes_on(self, walk: Walk) -> bool:
         """Slow motion: the next micro-step when it is due; returns whether the step is due to end."""
@@ -258,11 +255,6 @@ class RunSteps(MicroSteps):
         return super().leave() or wanted
 
     # ---- opening
-
-    @property
-    def pending(self) -> bool:
-        """Whether a step is about to be opened, or an opened one about to be done."""
-        return self._wanted is not None or self._awaited is not None
 
     def _open(self, at: int) -> None:
         self._wanted = at

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..ink.theme import Theme
 from ..shown.subject import LOOP_CURVE, Subject
 from ..workbench import Workbench
 from .actions import Here, bottom_line
@@ -18,17 +17,9 @@ if TYPE_CHECKING:
 class Mirror(Viewer):
     """Follows the source of a `Subject`, in `size` device pixels or in a workbench of its own kind."""
 
-    def __init__(
-        self,
-        subject: Subject,
-        size: tuple[int, int],
-        *,
-        theme: str | Theme = "dark",
-        cmap: str | None = None,
-        bench: Workbench | None = None,
-    ) -> None:
+    def __init__(self, subject: Subject, size: tuple[int, int], *, bench: Workbench | None = None) -> None:
         keys = bottom_line(Here(subject, trains=self.trains))
-        super().__init__(bench or Workbench(subject, size, theme, cmap, keys=keys, text_hz=10.0))
+        super().__init__(bench or Workbench(subject, size, keys=keys, text_hz=10.0))
         self.subject = subject
         self._asked: FrameRequest | None = None
         self._last: Frame | None = None

@@ -270,10 +270,10 @@ class Pointer:
     def _begin(self, index: int, share: float) -> None:
         """Begin to change a weight; it is moved by `share` of its range a notch or pixel."""
         self.let_go()
-        value = self._viewer.value_of(index)
+        value = float(self._viewer.now().values[index])  # an opened step may show what will become of it
         start = value if np.isfinite(value) else 0.0
         self.grip = Grip(index, value, start, share * self._viewer.bench.extent_of(index), f"hand {next(_numbers)}")
-        self._viewer.hold()
+        self._viewer.playback.hold()
 
     def _put(self, grip: Grip, value: float) -> None:
         grip.value = value
@@ -292,5 +292,5 @@ class Pointer:
             if self._press is not None:
                 self._press.on = "picture"
             self._put(grip, grip.start)
-        self._viewer.release_hold()
+        self._viewer.playback.release()
         return True

@@ -99,7 +99,7 @@ class Replay(Viewer):
                 continue
             self.refresh()
             if newer is not None:
-                if words := one.grow(newer, along=self.micro is None or self.micro.walk is None):
+                if words := one.grow(newer, along=self.micro.walk is None):
                     self.say(before + words)
             else:
                 one.following.close()

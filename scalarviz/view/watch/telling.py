@@ -7,18 +7,21 @@ as long as something is open (the list of keys, an inspector) nothing begins.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from ...run.core.frame import Frame
 from ...run.scene.scene import Scene
-from ...run.source import Moment, Source
+from ...run.source import Moment
 from ..ink.text import loss_text
 from ..panels.drawer import words_of
 from ..screen.story import Cap, Told
 from .actions import BY_NAME, GESTURES, Here
+
+if TYPE_CHECKING:
+    from .live import LiveView
 
 WAIT = 4.0
 """Seconds without a touch after which a window begins by itself."""
@@ -32,67 +35,58 @@ Answer = TypeVar("Answer")
 _LONGEST_TICK = 0.25  # a window that takes a while to come up has not waited meanwhile
 
 
-@dataclass(frozen=True, slots=True)
-class Now:
-    """What the window is doing."""
-
-    frame: Frame
-    running: bool  # whether time goes on
-    quiet: bool = True  # whether nothing is open or in a hand
-    touches: int = 0  # how often something has been touched
-    failed: bool = False  # whether an error has stopped it
-
-
 class Telling:
-    """The large lines of one window.
+    """The large lines of one window, which pauses at the step `last`.
 
-    `span` is the step at which it opened, and the one at which it pauses. It begins after so many seconds without a
-    touch as it `wait`s; 0: nothing is said before; None: never by itself. `note` is told what a claim raised.
+    It begins after so many seconds without a touch as it `wait`s; 0: nothing is said before; None: never by itself.
     """
 
-    def __init__(
-        self,
-        scene: Scene,
-        source: Source,
-        here: Here,
-        span: tuple[int, int],
-        wait: float | None,
-        note: Callable[[str], object] = lambda line: None,
-    ) -> None:
-        self._story, self._source, self._note = scene.told, source, note
-        self._first, self._last = span
-        self._whole = (source.whole_loss(),) if scene.whole_loss else ()
+    def __init__(self, view: LiveView, scene: Scene, last: int, wait: float | None) -> None:
+        self._view, self._story, self._source = view, scene.told, view.bench.subject.source
+        self._first, self._last = scene.run.steps, last
+        self._whole = (self._source.whole_loss(),) if scene.whole_loss else ()
         self._wait = wait
         self._waited = self._clock = 0.0
         self._touches = 0
         self._begun: float | None = None  # the clock when it began
         self._stood: tuple[Frame, float] | None = None  # the frame at the end, and since when
+        here = Here(view.bench.subject)
         self._opening = Told(self._story.opening(scene.run.n_weights), self._story.sentence, opening_caps(here))
         self._weights = scene.run.n_weights
         self._opened_with: Frame | None = None  # the frame of which the opening speaks
         self._ending: Told | None = None
         self._end_caps = ending_caps(here)
-        self.told: Told | None = self._opening
         if wait == 0:  # nothing is waited for: there is nothing to be read before
-            self._begun, self.told = -FADE, None
+            self._begun = -FADE
+        else:
+            self._tell(self._opening)
 
-    def pass_time(self, seconds: float, now: Now) -> bool:
-        """`seconds` have passed; returns whether the window should begin now."""
+    def pass_time(self, seconds: float) -> None:
+        """`seconds` have passed: the lines go on; the run begins where nobody has touched anything for a while."""
+        playback, frame = self._view.playback, self._view.worker.latest
         self._clock += seconds
-        if self._begun is None and (now.running or now.frame.step != self._first):
+        if self._begun is None and (playback.running or frame.step != self._first):
             self._begun = self._clock
-        begins = self._begun is None and self._due(min(seconds, _LONGEST_TICK), now)
         if self._begun is None:
-            self._keep_true(now.frame)
-        opened, ended = self._opened(), self._ended(now)
-        self.told = opened or ended
-        return begins
+            if self._due(min(seconds, _LONGEST_TICK)):
+                playback.play()
+            self._keep_true(frame)
+        ended = self._ended(frame)
+        self._tell(self._opened() or ended)
 
-    def _due(self, seconds: float, now: Now) -> bool:
-        if self._wait is None or now.failed:
+    def _tell(self, told: Told | None) -> None:
+        story = self._view.bench.story
+        if told != story.told:
+            story.tell(told)
+            self._view.refresh()
+
+    def _due(self, seconds: float) -> bool:
+        view, bench = self._view, self._view.bench
+        if self._wait is None or view.worker.error is not None:
             return False
-        untouched, self._touches = now.touches == self._touches, now.touches
-        self._waited = self._waited + seconds if now.quiet and untouched else 0.0
+        something = bench.help or bench.selected is not None or bench.inside.told is not None or bench.side.typing
+        untouched, self._touches = view.touches == self._touches, view.touches
+        self._waited = self._waited + seconds if view.pointer.free and untouched and not something else 0.0
         return self._waited >= self._wait
 
     def _keep_true(self, frame: Frame) -> None:
@@ -116,12 +110,12 @@ class Telling:
         alpha = 1.0 - (self._clock - self._begun) / FADE
         return replace(opening, alpha=alpha) if alpha > 0 else None
 
-    def _ended(self, now: Now) -> Told | None:
+    def _ended(self, frame: Frame) -> Told | None:
         """The lines after the last step: while the window stands there, and nothing has been changed by hand."""
-        frame = now.frame
+        view = self._view
         newest = frame.past is None or frame.past.newest == frame.step
         there = newest and frame.step == self._last and len(frame.curve.loss) > 0
-        if now.running or now.failed or frame.edited or not there:
+        if view.playback.running or view.worker.error is not None or frame.edited or not there:
             self._stood = self._ending = None
             return None
         if self._stood is None or self._ending is None:
@@ -149,7 +143,7 @@ class Telling:
         try:
             return function(Moment(frame, self._source))
         except Exception as error:  # a scene's own code: the window goes on without the sentence
-            self._note(f"the story's {name}: {words_of(error)}")
+            self._view.bench.side.ground.notes.append(f"the story's {name}: {words_of(error)}")
             return other
 
 

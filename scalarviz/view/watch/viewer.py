@@ -55,8 +55,7 @@ class Viewer(Hosted):
     trains = False
     """Whether it trains what it shows."""
     playback: Pacing
-    micro: MicroSteps | None = None
-    """The steps that can be opened, if any can."""
+    micro: MicroSteps
 
     def __init__(self, bench: Workbench, playback: Pacing | None = None, worker: Worker | None = None) -> None:
         self.bench, self._dirty = bench, True
@@ -77,6 +76,7 @@ class Viewer(Hosted):
             "toggle_help": self.toggle_help, "escape": self.escape, "paste": partial(paste, self),
             "open": self._ask_file,
         }  # fmt: skip
+        self._walks(MicroSteps(self, self.playback, self.now))
 
     def _walks(self, micro: MicroSteps) -> None:
         """Let keys lead into steps."""
@@ -102,31 +102,18 @@ class Viewer(Hosted):
         """Whether nothing trains or travels: there is time to look closer."""
         return True
 
-    def hold(self) -> None:
-        """A hand closes around a weight: nothing else changes it until :meth:`release_hold`."""
-        self.playback.hold()
-
-    def release_hold(self) -> None:
-        """The hand has let go."""
-        self.playback.release()
-
     def frame(self) -> Frame:
         """The numbers as they are to be shown: inside a step as far as that has come."""
-        return self.now() if self.micro is None else self.micro.shown(self.now())
+        return self.micro.shown(self.now())
 
     def pace_text(self, frame: Frame | None = None) -> str:
         """The HUD's second line, of the moment of `frame`; None: of now."""
-        inside = "" if self.micro is None else self.micro.headline
-        return inside or "  ·  ".join(filter(None, self.pace(self.now() if frame is None else frame)))
+        return self.micro.headline or "  ·  ".join(filter(None, self.pace(self.now() if frame is None else frame)))
 
     @property
     def shown(self) -> Frame:
         """The numbers in the picture."""
         return self._shown or self.frame()
-
-    def value_of(self, index: int) -> float:
-        """The flat weight `index` as it is, also where an opened step shows what will become of it."""
-        return float(self.now().values[index])
 
     def put(self, index: int, value: float, gesture: str = "") -> None:
         """Set the flat weight `index`; what one gesture does is one edit."""
@@ -151,7 +138,7 @@ class Viewer(Hosted):
         self.pointer.pass_time(self.clock)
         self.travels.pass_time()
         running = self.playback.running
-        if self.micro is None or not self.micro.pass_time(seconds):
+        if not self.micro.pass_time(seconds):
             self.playback.tick(seconds)
         if self.playback.running != running:  # at its end: said, although no cube changes any more
             self.refresh()
@@ -344,7 +331,7 @@ class Viewer(Hosted):
         if self.bench.help:
             self.bench.help = 0
             return True
-        if self.pointer.grip is None and self.micro is not None and self.micro.leave():
+        if self.pointer.grip is None and self.micro.leave():
             return True
         if self.travels.give_up():
             self.say("stays here")
@@ -359,8 +346,7 @@ class Viewer(Hosted):
 
     def step(self, count: int = 1) -> None:
         """Steps that were done before; inside a step the rest of it."""
-        inside = self.micro is not None and self.micro.finish()
-        if not (inside or self.travels.forward(count)):
+        if not (self.micro.finish() or self.travels.forward(count)):
             self.travels.newest()
 
     def _change_speed(self, by: int) -> None:

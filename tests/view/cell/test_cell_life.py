@@ -168,7 +168,7 @@ def test_watched_and_touched_training_has_the_bits_of_the_same_edits_unwatched(c
 
     def at_rest(play):
         play.viewer.worker.settle()
-        return not play.viewer.micro.pending
+        return play.viewer.micro._wanted is None and play.viewer.micro._awaited is None
 
     def settle():
         until(lambda: page.shown.session.call(at_rest))

@@ -1,0 +1,416 @@
+"""Walking through a step by keys and clicks: what each micro-step says and shows, and that the run stays as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from itertools import groupby
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import scalarviz as sv
+from kit.benches import words
+from kit.networks import mlp
+from kit.refusals import refusals
+from kit.runs import bits
+from kit.windows import Hand, live_hand
+from scalarviz import nn, optim
+from scalarviz.errors import InputError
+from scalarviz.run import Scene
+from scalarviz.run.edits import Change
+from scalarviz.run.panels import ColourCube, LossCurve
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.micro.column import histogram
+from scalarviz.view.micro.saying import face_of_product, of_product
+from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS, UPDATE
+from scalarviz.view.micro.walk import spread_of, told_of
+from scalarviz.view.shown.subject import subject_of
+
+X = np.random.default_rng(0).random((64, 3))
+ONE, WANTED = np.array([0.9, 0.5, 0.1]), np.array([0.1, 0.5, 0.9])
+
+
+def run_of(*hidden, rule=optim.SGD, loss="mean", steps=7):
+    net = mlp(3, *hidden, 3)(nn)
+    net.initialize(seed=1)
+    run = sv.Run(net, nn.MSELoss(loss), rule(net.parameters(), lr=0.1), (X, 1 - X), batch_size=16, seed=3,
+                 engine="numpy")  # fmt: skip
+    run.step(steps)
+    return run
+
+
+@contextmanager
+def opened(*hidden, run=None, **options) -> Iterator[Hand]:
+    """A window of a run that has done seven steps."""
+    names, panels = ("r", "g", "b"), (ColourCube(X, 1 - X), LossCurve())
+    with live_hand(Scene("t", run or run_of(*hidden, **options), ONE, WANTED, names, names, panels)) as hand:
+        yield hand
+
+
+@pytest.fixture
+def hand():
+    with opened() as made:
+        yield made
+
+
+def told(hand):
+    return hand.view.bench.inside.told
+
+
+def phase(hand):
+    return told(hand).phases[told(hand).phase].name
+
+
+def said(hand):
+    return words(hand.view.bench.sketches)
+
+
+def press(hand, *keys):
+    for key in keys:
+        hand.view.key(key)
+        hand.view.tick(0.02)
+    hand.settled(2, 0.0)
+
+
+def click(hand, name, value):
+    """On an arrow of the ribbon, or a side of the switch."""
+    (spot,) = [spot for spot in hand.view.bench.inside.spots if (spot.name, spot.value) == (name, value)]
+    hand.click(hand.middle(spot.box))
+
+
+# ---- the way through
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize(("hidden", "rule"), [((), optim.SGD), ((4,), optim.Adam), ((16, 16), optim.Adam)])
+def test_a_whole_step_in_micro_steps_has_its_phases_in_order_and_ends_in_the_bits_of_right(hidden, rule):
+    plain, seen = run_of(*hidden, rule=rule, steps=8), []
+    with opened(*hidden, rule=rule) as hand:
+        press(hand, ".")
+        assert any("inside step 8" in text and f"1 of {told(hand).count}" in text for text in said(hand))
+        while told(hand) is not None:
+            seen.append(phase(hand))
+            press(hand, ".")
+        assert [name for name, _ in groupby(seen)] == ["zero", "forward", "loss", "backward", "gradients", "update"]
+        assert bits(hand.run) == bits(plain)
+
+
+@pytest.mark.gl
+def test_walking_and_leaving_changes_no_bit_and_no_pixel(hand):
+    before, picture = bits(hand.run), hand.picture()
+    press(hand, ".", ".", ".", ",", "B", ".")
+    click(hand, "phase", GRADIENTS)
+    press(hand, ";", ".", ".", "Escape")
+    hand.view.bench.select(None)
+    hand.view.say("")
+    assert (told(hand), bits(hand.run)) == (None, before)
+    assert np.array_equal(hand.picture(), picture)
+
+
+@pytest.mark.gl
+def test_back_enters_the_step_before_right_finishes_it_left_leaves_it_and_space_goes_on(hand):
+    press(hand, ".", ".", ".", ",")
+    assert told(hand).at == 2
+    press(hand, ",", ",")
+    assert (told(hand).step, told(hand).at, hand.run.steps) == (7, told(hand).count, 6)
+    for keys, steps in ((".", 7), (("Left", "."), 6), ((".", "Right"), 7), ((".", ".", "Left"), 6)):
+        press(hand, *keys)
+        assert (hand.run.steps, told(hand) is not None) == (steps, keys == ("Left", "."))
+    press(hand, ".", "Space")
+    assert (told(hand), hand.view.playback.running) == (None, True)
+    hand.view.playback.pause()
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("more", ["", "A"])
+def test_an_edit_opens_the_step_again_and_typing_a_value_closes_it(hand, more):
+    hand.view.bench.select(1)
+    press(hand, *more, ".")
+    click(hand, "phase", GRADIENTS)
+    before = told(hand)
+    hand.view.put(0, 3.0)
+    hand.settled()
+    assert (told(hand).at, told(hand).frame.values[0]) == (before.at, 3.0)
+    assert not np.array_equal(told(hand).frame.gradient, before.frame.gradient)
+    values = hand.run.values[:3].copy()
+    press(hand, "Enter")
+    assert told(hand) is None  # its column has no field for a number
+    press(hand, "2", "Enter")
+    np.testing.assert_allclose(hand.run.values[:3], values * 2 if more else [3.0, 2.0, values[2]], rtol=1e-6)
+
+
+@pytest.mark.gl
+def test_in_the_past_a_walked_step_is_that_of_the_record():
+    with opened(rule=optim.Adam) as hand:
+        then = bits(hand.run)
+        press(hand, "Left", "Left")
+        for _ in range(2):
+            press(hand, ".")
+            press(hand, *"." * told(hand).count)
+        assert told(hand) is None
+        assert (bits(hand.run), len(hand.run.branches)) == (then, 1)
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize(("name", "of"), [("loss", "loss"), ("grad", "gradients"), ("0.weight[1][2]", "update")])
+def test_a_breakpoint_is_looked_into_where_it_became_true_and_the_step_can_be_finished(hand, name, of):
+    frames = [run_of(steps=steps).frame() for steps in (7, 8)]
+    before, after = ({"loss": f.loss, "grad": np.abs(f.gradient).max()}.get(name, f.values[5]) for f in frames)
+    hand.run.break_on(f"{name} {'>' if after > before else '<'} {(before + after) / 2:.9g}")
+    press(hand, "Right")
+    stop = hand.view.worker.stopped
+    press(hand, ",")
+    assert (stop.step, told(hand).step, phase(hand)) == (8, 8, of)
+    assert of == "loss" or stop.weights[0] in hand.view.micro.walk.steps[told(hand).at - 1].weights
+    press(hand, "Right")
+    assert hand.run.steps == 8
+
+
+@pytest.mark.gl
+def test_slow_motion_opens_steps_does_those_of_the_engine_and_stays_where_it_is_paused(hand):
+    view = hand.view
+    view.playback.change_speed(-3)
+    view.playback.play()
+    hand.settled(4, 0.25)
+    assert any("slow motion" in text for text in said(hand))
+    press(hand, "Space")
+    at = told(hand).at
+    hand.settled(5, 0.25)
+    assert (told(hand).at, told(hand).step) == (at, 8)
+    press(hand, ".")
+    assert told(hand).at == at + 1
+    press(hand, "Space")
+    while told(hand) is None or told(hand).step < 9:
+        hand.settled(1, 0.25)
+    assert bits(hand.run) == bits(run_of(steps=8))
+    view.playback.change_speed(0)
+    view.tick(0.1)
+    assert told(hand) is None
+    view.playback.pause()
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("action", ["add_samples", "micro_next", "whose"])
+def test_a_network_that_grew_a_moment_ago_is_opened_as_it_is_now(hand, action):
+    hand.view.worker.do(Change(model=mlp(3, 20, 3)(nn)))
+    hand.view.worker.settle()
+    hand.view.send(action)
+    hand.settled(6, 0.0)
+    assert len(hand.view.frame().values) == 143
+    assert told(hand) is None or len(told(hand).frame.values) == 143
+
+
+# ---- whose numbers
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("loss", ["mean", "sum"])
+def test_one_colour_is_a_trial_step_and_the_batch_the_real_one(loss):
+    with opened(loss=loss) as hand:
+        press(hand, ".")
+        click(hand, "phase", UPDATE)
+        assert any("a trial step" in text for text in said(hand))
+        own, one = told(hand).frame.gradient, told(hand).spread
+        source = hand.view.bench.subject.source
+        assert own == pytest.approx(source.sample_gradient(ONE, WANTED, hand.run.values))
+        for side in (0, 1):  # it is on the first one
+            assert told(hand).trial
+            click(hand, "switch", side)
+        assert any(f"{loss} of 16 colours: the real step" in text for text in said(hand))
+        batch, both, trial = told(hand).frame.gradient, told(hand).spread, told(hand).trial
+        for spread in (one, both):  # the histogram is of the batch, and marks this colour
+            assert (spread.counts.sum(), spread.joined) == (16, loss)
+            assert (spread.own, spread.gradient) == pytest.approx((own[0], batch[0]))
+        press(hand, "Escape", "Right")
+        assert (trial, batch) == (False, pytest.approx(hand.run.frame().gradient, abs=1e-6))
+        assert not np.allclose(own, batch)
+
+
+@pytest.mark.gl
+def test_without_a_target_the_whole_batch_is_shown(hand):
+    hand.view.bench.subject.probe[:] = 0.3
+    hand.view.bench.side.ground.probes += 1
+    for key in (".", "B"):
+        press(hand, key)
+        assert not told(hand).trial
+    assert hand.view.notice()
+
+
+@pytest.mark.gl
+def test_gradients_are_not_there_until_they_come_and_each_cube_carries_its_factors():
+    with opened(4) as hand:
+        press(hand, ".")
+        click(hand, "phase", GRADIENTS)
+        for count in (1, 2):
+            assert told(hand).frame.computed.sum() == count
+            press(hand, ".")
+        assert hand.view.bench.colouring.quantity == "gradient"
+        click(hand, "phase", UPDATE)
+        press(hand, ",")
+        hand.view.tick(1.0)
+        own, shown = told(hand), said(hand)
+        assert own.phases[GRADIENTS].done == len(own.faces) == 31
+        for index, face in own.faces.items():
+            left, right = (float(t.replace("−", "-")) for t in face.above.split(" × "))
+            assert left * right == pytest.approx(own.frame.gradient[index], abs=2e-2 * max(abs(left), 1e-3) + 6e-4)
+            assert face.below[2:] in shown
+        click(hand, "phase", FORWARD)
+        hand.view.tick(1.0)
+        assert not any(text.startswith("= ") for text in said(hand))  # a product alone would be taken for the weight
+
+
+@pytest.mark.gl
+def test_a_deep_net_comes_layer_by_layer_and_its_bars_are_of_the_samples_added_up_so_far():
+    with opened(16, 16) as hand:
+        press(hand, ".")
+        loss, seen = hand.view.bench.subject.probe_loss(hand.view.micro.walk.frame), []
+        for _ in range(7):
+            seen.append(sum(row.all() for name, row in told(hand).reached.items() if name != "input"))
+            press(hand, ".")
+        assert seen == [0, 1, 2, 3, 4, 5, 6]
+        click(hand, "phase", GRADIENTS)
+        there = {tensor.name for tensor in hand.run.tensors if tensor.of(told(hand).frame.computed).all()}
+        assert there == {"4.weight", "4.bias"}
+        click(hand, "phase", UPDATE)
+        assert told(hand).loss == pytest.approx(loss)  # the sample's own, before the step
+        assert any(text.endswith(f"{loss:.4f}") for text in said(hand) if text.startswith("loss of this"))
+        press(hand, "Escape", ";")
+        hand.view.tick(0.1)
+        now, whole = told(hand), hand.view.micro.walk.opened.gradient
+        assert 1 <= now.adding < 16
+        spans = {tensor.name: tensor.span for tensor in hand.run.tensors}
+        come = {layer.name: layer.largest for layer in now.layers if np.isfinite(layer.largest)}
+        assert come == pytest.approx({name: np.abs(now.frame.gradient[spans[name]]).max() for name in come})
+        assert come["4.weight"] != pytest.approx(np.abs(whole[spans["4.weight"]]).max())
+
+
+@pytest.mark.gl
+def test_samples_are_added_up_to_the_gradient_of_the_batch(hand):
+    press(hand, ";")
+    hand.view.tick(0.1)
+    one = hand.view.micro.walk.opened
+    outer = np.outer(one.deltas["0"][:, 0], one.inputs[:, 0])
+    assert told(hand).adding == 1
+    assert told(hand).frame.gradient[hand.run.tensors[0].span].reshape(3, 3) == pytest.approx(outer)
+    for name, delta in told(hand).deltas.items():  # they had come before: they are those of the batch
+        assert delta == pytest.approx(one.deltas[name].sum(axis=1))
+    assert {"sum ÷ 16", "sum of δ · x ÷ 16"} <= set(said(hand))  # no mean of one, but 16 times less than δ · x
+    hand.settled(8, 1.0)
+    assert (told(hand).adding, told(hand).frame.gradient) == (16, pytest.approx(one.gradient))
+    press(hand, ".")
+    assert told(hand).adding == 0
+
+
+@pytest.mark.gl
+def test_the_line_and_the_rule_are_of_the_selected_weight():
+    with opened(rule=optim.Adam) as hand:
+        press(hand, ".")
+        click(hand, "phase", UPDATE)
+        for index in (5, 1):
+            hand.view.bench.select(index)
+            hand.settled(2, 0.0)
+            assert told(hand).sentence.index == index
+            assert [formula.letters.rpartition(" = ")[2] for formula in told(hand).rule] == ["m'", "v'", "w'"]
+
+
+# ---- a picture that stands still
+
+
+@pytest.mark.gl
+def test_a_picture_of_a_micro_step_leaves_the_run_as_it_was():
+    run = run_of()
+    before, pictures = bits(run), [sv.render(run, inside=k) for k in (None, 32, -1, 44)]
+    pictures.append(sv.render(run, inside=-1, whole_batch=True))
+    assert bits(run) == before
+    same = [[np.array_equal(one, other) for other in pictures] for one in pictures]
+    assert np.array_equal(same, np.eye(5, dtype=bool) | np.outer([0, 0, 1, 1, 0], [0, 0, 1, 1, 0]).astype(bool))
+
+
+@refusals({
+    **{f"sv.render(run_of(), inside={k!r})": (InputError, "1 to 44", k) for k in (0, 45, -45, 1000, "last", True, 1.5)},
+    "sv.render({'a': np.eye(3)}, inside=1)": (InputError, "Run", "recording"),
+}, globals())  # fmt: skip
+def test_a_micro_step_that_there_is_not_is_refused_with_those_that_there_are(refusal):
+    refusal.check()
+
+
+def test_of_many_outputs_each_has_its_delta_beside_what_it_was():
+    """Of one sample; of a batch both are means, and none is wanted. They come when they are computed."""
+    net = nn.Sequential(nn.Linear(6, 16, seed=1), nn.ReLU(), nn.Linear(16, 7, seed=2))
+    data = np.random.default_rng(1).random((20, 6)), np.arange(20) % 7
+    run = sv.Run(net, nn.CrossEntropyLoss(), optim.Adam(net.parameters()), data, engine="numpy")
+    subject = subject_of(Scene("t", run))
+    frame = subject.frame()
+    at = [told_of(subject, frame, k) for k in range(1, told_of(subject, frame, 1).count + 1)]
+    logits, last = frame.activations["2"], at[-1].outputs
+    share = np.exp(logits - logits.max())
+    assert [output.value for output in last] == pytest.approx(logits.tolist())
+    assert [output.delta for output in last] == pytest.approx((share / share.sum() - np.eye(7)[0]).tolist())
+    assert [output.wanted for output in last] == [True] + 6 * [False]
+    for of, phase in (("value", FORWARD), ("delta", BACKWARD)):
+        there = [bool(np.isfinite([getattr(output, of) for output in told.outputs]).all()) for told in at]
+        assert (there, at[there.index(True)].phase) == (sorted(there), phase)
+    assert [bool(np.isfinite(t.layers[-1].largest)) for t in at] == [bool(t.frame.computed[-7:].all()) for t in at]
+    whole = told_of(subject, frame, -1, whole_batch=True).outputs
+    assert [output.value for output in whole] == pytest.approx(run.predict(run.samples()[0]).mean(axis=0), abs=1e-6)
+    assert [output.delta for output in whole] == pytest.approx(run.open().gradient[-7:])
+    assert not any(output.wanted for output in whole)
+
+
+@pytest.mark.parametrize("whole_batch", [False, True])
+@pytest.mark.parametrize(("loss", "once"), [("mean", "mean"), ("sum", "Σ")])
+def test_a_gradient_of_several_products_of_a_sample_is_called_their_sum(whole_batch, loss, once):
+    wx, rec, b = (sv.Weight(v, name=name) for name, v in (("wx", 0.5), ("wRec", 2.0), ("b", 1.0)))
+    data = [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]], [[2.0], [1.0]]
+    run = sv.Run(lambda x: (x[0] * wx * rec + x[1] * wx) * rec + x[2] * wx + b, nn.MSELoss(loss),
+                 optim.SGD([wx, rec, b], lr=0.1), data, engine="numpy", dtype="float64")  # fmt: skip
+    subject, steps = subject_of(run), run.open().micro_steps()
+    last = max(k for k, step in enumerate(steps, 1) if step.phase == "gradients")
+    faces = told_of(subject, subject.frame(), last, whole_batch=whole_batch).faces
+    assert [faces[k].above for k in range(2)] == ["Σ δ·x", "Σ δ·x"]
+    assert faces[2].above == f"{once} δ·x" if whole_batch else faces[2].above.endswith("× 1")
+
+
+@pytest.mark.parametrize("number", [20, 60, 93])
+def test_inside_a_trial_step_dropout_shows_what_its_mask_left(number):
+    net = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Dropout(0.5), nn.Linear(4, 2, seed=2), nn.Sigmoid())
+    rule, data = optim.SGD(net.parameters(), lr=0.5), (X[:8], X[:8, :2])
+    run = sv.Run(net, nn.MSELoss(), rule, data, engine="numpy", seed=5)
+    run.step(5)
+    subject = subject_of(run)
+    shown, plain = told_of(subject, subject.frame(), number).frame.activations, run.activations(subject.probe)
+    kept = shown["2"] != 0
+    assert 0 < kept.sum() < 4
+    np.testing.assert_allclose(shown["2"], np.where(kept, 2 * shown["1"], 0), rtol=1e-12)
+    np.testing.assert_array_equal(plain["2"], plain["1"])
+
+
+# ---- from plain data
+
+
+@given(st.floats(-30, 30), st.floats(-30, 30))
+def test_a_product_is_true_as_printed(w, x):
+    """In the line and on a cube: ``=`` stands only where the printed digits give the number."""
+    formula, face = of_product("w × x", w, x, w * x), face_of_product(w, x)
+    for line, whole in (("".join(word.text for word in formula.numbers), False), (" ".join(face), True)):
+        sign = "=" if "=" in line else "≈"
+        left, made = line.translate(str.maketrans("−", "-", ",()")).split(sign)
+        a, b = (Decimal(part.strip()) for part in left.split("×"))
+        result = Decimal(made.strip())
+        exact = abs(a * b - result) <= Decimal("0.5") * Decimal(1).scaleb(result.as_tuple().exponent)
+        assert exact if sign == "=" else not (whole and exact)
+    assert [word.tone for word in formula.numbers if word.tone != "dim"] == ["violet", "plain", "violet"]
+
+
+def test_a_sum_beyond_its_terms_has_no_mark_among_them_and_zeros_have_no_histogram():
+    found = spread_of(np.full(9, 0.5), 4.5, None, "9 samples", "sample", "sum")
+    assert (found.counts.sum(), found.reach) == (9, 0.5)
+    sketch = histogram((20.0, 10.0, 304.0, 150.0), DARK, found)
+    assert "sum +4.5000" in words([sketch])
+    assert not any(getattr(shape, "colour", None) == DARK.selection for shape in sketch.shapes)
+    assert spread_of(np.zeros(9), 0.0, None, "9 samples", "sample") is None
+    assert spread_of(np.array([np.nan, 1.0]), 0.0, None, "2 samples", "sample") is None
