@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 import time
 from dataclasses import dataclass, replace
 from functools import partial
+from inspect import isfunction
 
 import numpy as np
 import pytest
@@ -375,6 +377,45 @@ def test_a_drawer_that_returns_no_list_of_sketches_says_so_in_its_place(bench, b
     monkeypatch.setattr(BarDrawer, "draw", lambda self, moment, box, seconds: given)
     found = said(bench(Bar(0.5), LossCurve()))
     assert any(line.startswith(f"bar: draw gave {type(given).__name__}, not") for line in found)
+
+
+def failing(self, *given):
+    raise ZeroDivisionError("oh")
+
+
+HOOKS = {name: own for name, own in vars(sv.view.Drawer).items() if not name.startswith("_")}
+Failing = type(
+    "Failing", (BarDrawer,), {name: failing if isfunction(own) else property(failing) for name, own in HOOKS.items()}
+)
+
+
+def test_a_drawer_of_which_all_raises_takes_no_window_down_and_the_console_is_told_once(run, bars):
+    sv.view.register_panel(Bar, Failing)
+    with Window(sv.Scene("s", run, panels=(Bar(0.5), LossCurve()))) as made:
+        on = middle(made.bench.places.panels["panel"])
+        assert {"panel: ZeroDivisionError: oh", "loss"} <= set(made.words)
+        made.move(on)
+        for to in (None, (on[0] + 30, on[1])):
+            made.press(on, to=to)
+        made.view.press(on, shift=True)
+        made.view.release(on)
+        made.move(on)
+        made.view.key("F9", "")
+        for action in ("escape", "fit", "step"):
+            made.send(action)
+        assert {"panel: ZeroDivisionError: oh", "loss"} <= set(made.words)
+    told = [
+        re.match(r"Failing\.(\w+): ZeroDivisionError: oh \(.*test_scene_panels", line)[1] for line in made.host.told
+    ]
+    assert len(told) == len(set(told))
+    assert {"height", "draw", "hover", "press", "click", "shift_click", "key", "let_go", "fit", "label"} <= set(told)
+
+
+def test_the_example_of_the_documentation_is_drawn(run, bars):
+    (example,) = doctest.DocTestFinder().find(sv.view.register_panel, globs={})
+    assert doctest.DocTestRunner().run(example, clear_globs=False).failed == 0
+    assert "loss of 1 at most" in said(bench_of(sv.Scene("mine", run, panels=example.globs["panels"])))
+    registry._USERS.pop(example.globs["Bar"])
 
 
 class Told(BarDrawer):
