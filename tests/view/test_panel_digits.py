@@ -14,7 +14,9 @@ from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve
 from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import render
-from scalarviz.view.panels.digits import EASE, DigitColumns, Sheet, field_box, probe_panel
+from scalarviz.view.panels.digits import EASE, BoardDrawer, Sheet, field_box, probe_panel
+from scalarviz.view.panels.drawer import Ground
+from scalarviz.view.shown.subject import subject_of
 
 BOX = (10.0, 20.0, 304.0, 240.0)
 RNG = np.random.default_rng(2)
@@ -23,8 +25,8 @@ BOARD = DigitBoard(RNG.random((80, 64)), np.arange(80) % 10, (8, 8))
 
 @pytest.fixture
 def columns():
-    made = DigitColumns(BOARD, DARK)
-    made.place(BOX)
+    made = BoardDrawer(BOARD, Ground(subject_of(sv.Weight(0.0)), DARK))
+    made.lay_out(BOX)
     return made
 
 
@@ -45,7 +47,7 @@ def test_six_of_each_class_stand_in_the_column_they_are_read_as_and_wrong_ones_a
     np.testing.assert_array_equal(columns.inputs, BOARD.inputs[:60])
     read = columns.labels.copy()
     read[:wrongly] = RNG.integers(0, 10, wrongly)
-    columns.update(read, None)
+    columns.move(read, None)
     boxes, framed = shown(columns)
     np.testing.assert_array_equal(column_of(boxes), read)
     np.testing.assert_array_equal(framed, read != columns.labels)
@@ -54,7 +56,7 @@ def test_six_of_each_class_stand_in_the_column_they_are_read_as_and_wrong_ones_a
 
 @pytest.mark.parametrize("crowd", [6, 10, 35, 60])
 def test_a_crowd_stays_in_the_panel_and_each_digit_is_seen(columns, crowd):
-    columns.update(np.where(np.arange(60) < crowd, 4, columns.labels), None)
+    columns.move(np.where(np.arange(60) < crowd, 4, columns.labels), None)
     boxes, _ = shown(columns)
     assert (boxes[:, :2] >= (BOX[0] - 0.5, BOX[1] + 22)).all()
     assert (boxes[:, :2] + boxes[:, 2:] <= (BOX[0] + BOX[2] + 0.5, BOX[1] + BOX[3] - 20)).all()
@@ -64,29 +66,29 @@ def test_a_crowd_stays_in_the_panel_and_each_digit_is_seen(columns, crowd):
 
 
 def test_a_digit_moves_smoothly_turns_where_it_is_and_arrives_exactly(columns):
-    columns.update(columns.labels, None)
+    columns.move(columns.labels, None)
     start, read, ways = shown(columns)[0][0, 0], columns.labels.copy(), []
     read[0] = 9
     for _ in range(12):
-        columns.update(read, EASE / 10)
+        columns.move(read, EASE / 10)
         ways.append(shown(columns)[0][0, 0])
     assert start < ways[0] < ways[4] < ways[8]
     assert 0 <= min(np.diff(ways)) <= max(np.diff(ways)) < 3 * (ways[-1] - start) / 10
     assert not columns.moving
     settled, _ = shown(columns)
-    columns.update(read, None)
+    columns.move(read, None)
     np.testing.assert_array_equal(shown(columns)[0], settled)
-    columns.update(columns.labels, EASE / 2)
+    columns.move(columns.labels, EASE / 2)
     there = shown(columns)[0][0]
-    columns.update(read, 0.0)
+    columns.move(read, 0.0)
     np.testing.assert_allclose(shown(columns)[0][0], there, atol=1e-4)
-    columns.update(read, EASE)
+    columns.move(read, EASE)
     assert column_of(shown(columns)[0])[0] == 9
 
 
 @pytest.mark.gl
 def test_the_pixels_of_a_digit_are_its_shades_and_a_wrong_one_has_a_frame(columns):
-    columns.update(np.where(np.arange(60) == 3, 0, columns.labels), None)
+    columns.move(np.where(np.arange(60) == 3, 0, columns.labels), None)
     picture = render(lambda _: Painter((330, 280)).draw([columns.sketch()]), (330, 280)).astype(int)
     ink, paper, frame, panel = (np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) for colour in
                                 (DARK.activation[-1], DARK.activation[0], DARK.selection, DARK.panel))  # fmt: skip
@@ -154,9 +156,9 @@ def test_the_first_stroke_begins_on_the_sheet_and_replaces_its_digit_but_not_the
         (0, 0), (7.5, 3.5), None]  # fmt: skip
     assert not pad.press((x - 9, y), "left")
     assert not pad.drag((x + 9, y + 9), (18.0, 9.0), "left")
-    assert (sheet.drawn, sheet.truth) == (False, "is 3")
+    assert (sheet.drawn, sheet.label) == (False, 3)
     assert pad.press((x + width / 8, y + height / 8), "left")
-    assert (sheet.drawn, sheet.truth) == (True, "")
+    assert (sheet.drawn, sheet.label) == (True, None)
     assert 0 < sheet.picture.sum() < 6
     sheet.stroke((6, 6), (6, 6))
     assert min(sheet.pixels[0, 0], sheet.pixels[6, 6]) > 0

@@ -13,12 +13,10 @@ import pytest
 from kit.benches import words
 from scalarviz.sweep.result import Result, thinned
 from scalarviz.view.ink.figure import Figure
-from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.sketch import Path, Rect
 from scalarviz.view.ink.svg import svg_of
 from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import get_theme
-from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.walls.run_plots import boxes, curve_of, curves, figures, sentence, sheet, spread
 from scalarviz.view.walls.runs import metric_text, options_text, run_text, value_text
 
@@ -124,17 +122,6 @@ def test_any_results_can_be_drawn(runs, theme):
         elif isinstance(shape, Rect):
             assert np.isfinite([shape.x, shape.y, shape.width, shape.height]).all()
             assert min(shape.width, shape.height) >= 0
-
-
-@pytest.mark.gl
-def test_a_picture_of_the_plots_has_the_colours_of_their_endings():
-    runs, size = made([0.1, 0.9] * 4, reached=[True, False] * 4), (900, 500)
-    with offscreen() as context:
-        painter, ink = Painter((900.0, 500.0)), sheet(runs, (900.0, 500.0), title="xor").placed()
-        picture = context.render(lambda _: painter.draw([ink]), size).astype(int)
-    for colour in (DARK.weight[4], DARK.weight[0], DARK.text1):
-        wanted = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
-        assert (np.abs(picture - wanted).max(axis=2) <= 2).sum() > 20
 
 
 def test_words_of_runs():

@@ -177,24 +177,6 @@ def test_the_age_stands_beside_the_title_until_it_is_of_the_frame(run, bench):
     assert "step 3" not in said(shown)
 
 
-def test_the_accuracy_of_a_film_is_that_of_each_frame_and_a_windows_of_the_last_one_at_rest():
-    net, classes = nn.Sequential(nn.Linear(2, 3, seed=1)), np.arange(60) % 3
-    own = sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), (X, classes), engine="numpy")
-    scene = sv.Scene("s", own, panels=(LossCurve(test=Curve("test", X, classes, accuracy=True)),))
-    film, window = bench_of(scene), bench_of(scene, keys=(("?", "keys"),))
-    for _ in range(3):
-        own.step(5)
-        share = f"{100 * np.mean(own.predict(X).argmax(axis=1) == classes):.1f} %"
-        assert {share, f"test accuracy {share}"} <= set(said(again(film, 1 / 30)))
-    assert any(text.endswith("% at step 0") for text in said(again(window, 0.02)))
-    frame = window.subject.frame()
-    for _ in range(60):
-        window.update(frame, "", 0.02)
-    assert {share, f"test accuracy {share}"} <= set(said(window))
-    assert not window.moving
-    own.close()
-
-
 # tables
 
 
@@ -231,7 +213,7 @@ def test_a_scene_without_a_word_shows_its_loss_and_one_with_none_shows_none(run)
     assert (empty.places.panels, empty.places.scene[2]) == ({}, 1280)  # the cubes have it all
 
 
-GREY, board, pad = np.zeros((4, 5, 3)), partial(DigitBoard, np.zeros((6, 16))), DigitPad
+GREY, board, pad, curve = np.zeros((4, 5, 3)), partial(DigitBoard, np.zeros((6, 16))), DigitPad, Curve
 
 
 @refusals({
@@ -246,7 +228,7 @@ GREY, board, pad = np.zeros((4, 5, 3)), partial(DigitBoard, np.zeros((6, 16))), 
     "board(np.arange(6) / 2, (4, 4))": (InputError, "0 to 9"),
     "pad(16)": (InputError, "(H, W)", 16), "pad((4, 0))": (InputError, "W must", ">= 1", "got 0"),
     "LossCurve('a', 'test')": (TypeMismatchError, "TestCurve or HeldBack or None", "got str"),
-    "Curve('t', X, X[:3])": (InputError, "(60, 2) and (3, 2)"), "Curve('t', X[:0], X[:0])": (InputError, "(0, 2)"),
+    "curve('t', X, X[:3])": (InputError, "(60, 2) and (3, 2)"), "curve('t', X[:0], X[:0])": (InputError, "(0, 2)"),
     "Image('t', PIXELS)": (TypeMismatchError, "a function", "ndarray"),
     "Image(None, print)": (TypeMismatchError, "title", "NoneType"),
     "Table('t', [('a',), 'b'])": (InputError, "row 1"), "Table('t', 3)": (InputError, "got int 3"),
@@ -483,13 +465,6 @@ def test_hands_reach_the_panel_below_the_pointer_alone(run, bars, monkeypatch, t
         assert heard(("press", on), ("release", on), ("key", "Tab")) == []
 
 
-def test_a_subclass_is_drawn_as_its_base_unless_it_has_its_own(bench):
-    class Steps(LossCurve):
-        pass
-
-    assert list(bench(Steps("mine")).places.panels) == ["loss"]
-
-
 # sources, and several at once
 
 
@@ -516,14 +491,3 @@ def test_several_pictures_in_one_process_share_nothing():
         np.testing.assert_array_equal(two.run.samples()[1], before)
         assert not np.array_equal(one.run.samples()[1], before)
         assert ([len(hand.run.log) for hand in (one, two)]) == [1, 0]
-
-
-def test_a_followed_run_can_be_taught_too():
-    scene = make_colour_scene()
-    with mirror_hand(scene) as hand:
-        cube = hand.view.bench.side.drawer(ColourCube)
-        for which in ("source", "target"):
-            hand.click(tuple(cube._cubes[which].centres[-1]), shift=True)
-    assert cube.marked is None
-    assert len(scene.run.log) == 1
-    scene.run.close()

@@ -89,19 +89,13 @@ def test_letters_go_to_the_word_and_others_do_not(bench, drawer):
     assert "reads ab" in said(again(bench))
 
 
-def test_the_temperature_moves_within_its_bounds(bench, drawer):
-    for steps, words in ((-3, "0.3"), (30, "2.0"), (-50, "0.1")):
-        drawer.warm(steps)
-        assert {f"temperature {words}", f"made{words}"} <= set(said(again(bench)))
-
-
-def test_a_click_looks_at_a_letter(bench, drawer):
+def test_a_click_looks_at_a_letter_and_the_temperature_moves_within_its_bounds(bench, drawer):
     x, y, _, _ = drawer.box
-    for left, words in ((10, "after the beginning"), (50, "after a")):
-        assert drawer.click((x + left, y + 30))
-        assert words in said(again(bench))
-    assert drawer.state.chosen == 1
     assert not drawer.click((x + 10, y + 200))
+    for left, steps, after, words in ((10, -3, "the beginning", "0.3"), (50, 30, "a", "2.0"), (50, -50, "a", "0.1")):
+        assert drawer.click((x + left, y + 30))
+        drawer.warm(steps)
+        assert {f"after {after}", f"temperature {words}", f"made{words}"} <= set(said(again(bench)))
 
 
 NOWHERE = {"look": lambda moment, word: Reading(np.full((1, 3, 3), np.nan), np.full((3, 4), np.nan))}
