@@ -238,10 +238,10 @@ def test_a_followed_run_follows_the_choice_as_well() -> None:
 def test_a_digit_of_the_board_lies_on_the_sheet() -> None:
     with offscreen():
         view = live(digits())
-        board = view.bench.side.drawer(DigitBoard).columns
+        board = view.bench.side.drawer(DigitBoard)
         for number in (3, 17):
             x, y, _ = board._place[number]
-            found = board.digit_at(float(x), float(y))
+            found = board.under((float(x), float(y)))
             assert found is not None
             click(view, (float(x), float(y)))
             label = board.labels[found]
@@ -259,7 +259,7 @@ def test_a_digit_of_the_board_lies_on_the_sheet() -> None:
         hit = 0
         for x, y in RNG.uniform(*ends, (400, 2)):
             inside = [k for k, (a, b, w, h) in zip(order, item.rects, strict=True) if a < x < a + w and b < y < b + h]
-            assert board.digit_at(x, y) == (inside[-1] if inside else None)
+            assert board.under((x, y)) == (inside[-1] if inside else None)
             hit += bool(inside)
         assert 20 < hit < 400
         view.close()

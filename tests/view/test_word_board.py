@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.benches import again, bench_of, said
 from kit.refusals import refusals
-from scalarviz import nn, optim
+from kit.windows import make_colour_run
 from scalarviz.errors import InputError, TypeMismatchError
-from scalarviz.run.panels import Invented, LossCurve, Reading, WordBoard
-from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.workbench import Workbench
+from scalarviz.run.panels import Invented, Reading, WordBoard
 
-pytestmark = pytest.mark.gl
 LETTERS = "abc"
 
 
@@ -31,25 +29,15 @@ def make(moment, temperature, number):
     return Invented(word, (0.5,) * len(word))
 
 
+def board(**change):
+    return WordBoard(**{"word": "ab", "letters": LETTERS, "most": 4, "look": look, "make": make, **change})
+
+
 @pytest.fixture
-def shown():
-    """Makes a picture of a run with such a board."""
-    net, data = nn.Linear(2, 1, seed=1), (np.eye(2), np.eye(2)[:, :1])
-    with offscreen(), sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data, engine="numpy") as run:
+def bench(request):
+    with make_colour_run() as run:
         run.step(3)
-
-        def bench_of(look):
-            panels = WordBoard("ab", LETTERS, 4, look, make), LossCurve()
-            bench = Workbench(sv.Scene("s", run, panels=panels), (1280, 720))
-            bench.update(bench.subject.frame())
-            return bench
-
-        yield bench_of
-
-
-@pytest.fixture
-def bench(shown):
-    return shown(look)
+        yield bench_of(sv.Scene("s", run, panels=(board(**getattr(request, "param", {})),)))
 
 
 @pytest.fixture
@@ -57,33 +45,29 @@ def drawer(bench):
     return bench.side.drawers["word"]
 
 
-def words(bench):
-    return [t.text for sketch in bench.sketches for t in sketch.texts]
-
-
-def again(bench):
-    bench.update(bench.subject.frame())
-    return words(bench)
-
-
-def test_it_shows_what_the_functions_say_of_this_moment(bench):
-    assert {"reads ab", "start", "a", "b", "after b", "80 %", "7 %", "temperature 0.6", "made0.6"} <= set(words(bench))
+def test_it_shows_what_the_functions_say_of_this_moment_and_who_looks_at_whom_is_bright(bench, drawer):
+    assert {"reads ab", "start", "a", "b", "after b", "80 %", "7 %", "temperature 0.6", "made0.6"} <= set(said(bench))
+    (x, y, _, _), (down, across) = drawer.box, np.tril_indices(3)
+    (found,) = (sketch for sketch in bench.side.drawn("word")[1:])
+    heads = [shape for shape in found.shapes if hasattr(shape, "fills")]
+    for cells in heads:
+        np.testing.assert_allclose(cells.fills[:, 0], np.where(down == across, 1.0, 0.16), atol=1e-6)
+    assert len(heads) == 2
+    np.testing.assert_allclose(heads[0].rects[:, :2], np.stack([x + 24 * across, y + 58 + 24 * down], axis=1))
     bench.subject.source.run.step(1)
-    assert "90 %" in again(bench)
+    assert "90 %" in said(again(bench))
 
 
 def test_letters_go_to_the_word_and_others_do_not(bench, drawer):
     assert not drawer.key("C", "c")  # nothing is being typed: it is a key of the window
     drawer.begin_typing()
-    frame = bench.subject.frame()
     assert drawer.key("C", "c")
-    bench.update(frame)  # the run stands: all of it is of the word that was typed
-    assert {"reads c", "after c", "80 %"} <= set(words(bench))
-    assert "after b" not in words(bench)
+    bench.update(bench._frame)  # the run stands: all of it is of the word that was typed
+    assert {"reads c", "after c", "80 %"} <= set(said(bench))
+    assert "after b" not in said(bench)
     assert all(drawer.key(letter.upper(), letter) for letter in "aab")
     assert (drawer.state.word, drawer.state.chosen) == ("caab", 4)
     assert drawer.key("A", "a")  # full: taken, and nothing else happens with it
-    assert drawer.state.word == "caab"
     assert drawer.key("Backspace", "")
     assert drawer.state.word == "caa"
     with pytest.raises(InputError, match="x is no letter"):
@@ -92,55 +76,34 @@ def test_letters_go_to_the_word_and_others_do_not(bench, drawer):
     assert drawer.key("Enter", "")
     assert not drawer.typing
     assert not drawer.key("B", "b")
-    assert drawer.let_go()
-    assert not drawer.let_go()
-    assert "reads ab" in again(bench)
-
-
-def test_escape_leaves_the_word_as_it_was(drawer):
     drawer.begin_typing()
     assert drawer.key("C", "c")
-    assert drawer.key("Escape", "")
-    assert not drawer.typing
-    assert drawer.state.word == "ab"
+    assert drawer.key("Escape", "")  # leaves the word as it was
+    assert (drawer.typing, drawer.state.word) == (False, "caa")
     drawer.begin_typing()
     assert drawer.key("Backspace", "")  # goes on with the word that stands there
-    assert drawer.key("C", "c")
-    assert drawer.state.word == "ac"
+    assert drawer.key("B", "b")
+    assert drawer.state.word == "cab"
+    assert drawer.let_go()
+    assert not drawer.let_go()
+    assert "reads ab" in said(again(bench))
 
 
-def test_the_temperature_moves_within_its_bounds(bench, drawer):
-    for steps, said in ((-3, "0.3"), (30, "2.0"), (-50, "0.1")):
-        drawer.warm(steps)
-        assert {f"temperature {said}", f"made{said}"} <= set(again(bench))
-
-
-def test_a_click_looks_at_a_letter(bench, drawer):
+def test_a_click_looks_at_a_letter_and_the_temperature_moves_within_its_bounds(bench, drawer):
     x, y, _, _ = drawer.box
-    for left, said in ((10, "after the beginning"), (50, "after a")):
-        assert drawer.click((x + left, y + 30))
-        assert said in again(bench)
-    assert drawer.state.chosen == 1
     assert not drawer.click((x + 10, y + 200))
+    for left, steps, after, words in ((10, -3, "the beginning", "0.3"), (50, 30, "a", "2.0"), (50, -50, "a", "0.1")):
+        assert drawer.click((x + left, y + 30))
+        drawer.warm(steps)
+        assert {f"after {after}", f"temperature {words}", f"made{words}"} <= set(said(again(bench)))
 
 
-def test_who_looks_at_whom_is_bright(bench, drawer):
-    x, y, _, _ = drawer.box
-    for sketch in bench.side.drawn("word")[1:]:
-        one, other = (shape for shape in sketch.shapes if hasattr(shape, "fills"))
-        for cells in (one, other):
-            down, across = np.tril_indices(3)
-            np.testing.assert_allclose(cells.fills[:, 0], np.where(down == across, 1.0, 0.16), atol=1e-6)
-        np.testing.assert_allclose(one.rects[:, :2], np.stack([x + 24 * across, y + 58 + 24 * down], axis=1))
+NOWHERE = {"look": lambda moment, word: Reading(np.full((1, 3, 3), np.nan), np.full((3, 4), np.nan))}
 
 
-def test_numbers_that_are_not_finite_are_said(shown):
-    bench = shown(lambda moment, word: Reading(np.full((1, 3, 3), np.nan), np.full((3, 4), np.nan)))
-    assert "what it says is no longer finite" in words(bench)
-
-
-def board(**change):
-    return WordBoard(**{"word": "ab", "letters": LETTERS, "most": 4, "look": look, "make": make, **change})
+@pytest.mark.parametrize("bench", [NOWHERE], indirect=True)
+def test_numbers_that_are_not_finite_are_said(bench):
+    assert "what it says is no longer finite" in said(bench)
 
 
 @refusals({

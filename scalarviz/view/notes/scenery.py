@@ -73,7 +73,9 @@ class Scenery:
         elif layout.spots:
             column = box[0] + box[2] < layout.size[0] - 200  # that is where a map of the output stands
             arrow = panels and column and any(isinstance(panel, PlaneMap) for panel in subject.panels)
-            self._labels = TurnLabels(layout, subject.stages, read_words(subject), project, box, arrow)
+            told = any(isinstance(panel, Features) for panel in subject.panels)  # says what the first layer reads
+            reads = () if told else subject.sample.inputs
+            self._labels = TurnLabels(layout, subject.stages, reads, project, box, arrow)
         elif not single:
             untrained = [t.name for t in subject.tensors if t.buffer]
             titles = titles_in(subject.plan)
@@ -264,12 +266,6 @@ def row_words(subject: Subject) -> dict[str, str]:
     if subject.sample.sheet:
         rows["input"] = "input, 0 to 1"
     return rows
-
-
-def read_words(subject: Subject) -> tuple[str, ...]:
-    """Names of what the first layer reads, where no panel says them."""
-    told = any(isinstance(panel, Features) for panel in subject.panels)
-    return () if told else subject.sample.inputs
 
 
 def unit_words(subject: Subject) -> dict[str, tuple[str, ...]]:

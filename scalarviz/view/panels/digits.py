@@ -12,10 +12,10 @@ from ...run.core.frame import Frame
 from ...run.edits import AddSamples
 from ...run.panels import DigitBoard, DigitPad
 from ...run.source import Moment
-from ..ink.maps import Colormap, get_map
+from ..ink.maps import get_map
 from ..ink.overlay import pointer_label
 from ..ink.places import LABEL
-from ..ink.sketch import Box, Sketch, holds, rgba
+from ..ink.sketch import Box, Kept, Sketch, holds, rgba
 from ..ink.text import measure
 from ..ink.theme import Theme
 from .drawer import Drawer, Ground, Point
@@ -23,11 +23,6 @@ from .pictures import averaged
 
 TOP = 22.0
 """The line of the title."""
-
-
-def shades(theme: Theme) -> Colormap:
-    """From paper to ink, the greys of activations."""
-    return get_map("activation", theme)
 
 
 # ---- Handwritten digits in ten columns, each in that of the class it is read as; those read wrongly have a frame.
@@ -44,44 +39,46 @@ _OVERLAP = 0.66  # of a tile must be seen
 Floats = NDArray[np.float32]
 
 
-class DigitColumns:
-    """The digits on a board and where they are on their way; `inputs` are those shown, to be read by the network."""
+class BoardDrawer(Drawer[DigitBoard]):
+    """Six digits of each class; `inputs` are those shown, to be read by the network, on their way."""
 
-    def __init__(self, board: DigitBoard, theme: Theme) -> None:
-        chosen = np.sort(np.concatenate([np.flatnonzero(board.labels == k)[:SHOWN] for k in range(CLASSES)]))
-        self.inputs = np.asarray(board.inputs)[chosen]
-        self.labels = np.asarray(board.labels)[chosen]
-        self._side = board.side
-        self._border = max(1, round(board.side[0] / 8))  # so that a frame is about three pixels on screen
+    name = "digits"
+    height = 240.0
+    worth = 2
+    needs = ("predict",)
+    choices = (("Click", "a test digit: show its way"),)
+
+    def __init__(self, panel: DigitBoard, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        labels, self._side = np.asarray(panel.labels), panel.side
+        chosen = np.sort(np.concatenate([np.flatnonzero(labels == k)[:SHOWN] for k in range(CLASSES)]))
+        self.inputs, self.labels = np.asarray(panel.inputs)[chosen], labels[chosen]
+        self._border = max(1, round(panel.side[0] / 8))  # so that a frame is about three pixels on screen
+        self._atlas = Kept[NDArray[np.uint8]]()
         self._place, self._start, self._goal = (np.zeros((len(chosen), 3), np.float32) for _ in range(3))
         self._age = np.full(len(chosen), EASE)
-        self._classes = self.labels
+        self._read: NDArray[np.integer] = self.labels  # what each is read as, at a frame
+        self._frame: Frame | None = None
         self._settled = False
-        self.change(theme)
 
-    def change(self, theme: Theme) -> None:
-        """Another look."""
-        self._theme = theme
-        self._atlas = _atlas(self.inputs, self._side, self._border, theme)
+    def lay_out(self, box: Box) -> None:
+        """The digits jump to their places; measured classes stay."""
+        self._board, self._settled = box, False
 
-    def place(self, box: Box) -> None:
-        """The board stands in `box`; the digits jump there."""
-        self._box = box
-        self._settled = False
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        if self._frame is not moment.frame:
+            self._frame, self._read = moment.frame, np.argmax(moment.predict(self.inputs), axis=1)
+        self.move(self._read, seconds)
+        return [self.sketch()]
 
     @property
     def moving(self) -> bool:
         """Whether a digit is still on its way."""
         return bool((self._age < EASE).any())
 
-    @property
-    def wrong(self) -> NDArray[np.bool_]:
-        """Which digits are read wrongly."""
-        return np.asarray(self._classes != self.labels)
-
-    def update(self, classes: NDArray[np.integer], seconds: float | None) -> None:
+    def move(self, classes: NDArray[np.integer], seconds: float | None) -> None:
         """Send every digit to the column of its class; after `seconds` they are that much further (None: there)."""
-        self._classes = classes
+        self._read = classes
         goal = self._goals(classes)
         if seconds is None or not self._settled:
             self._place, self._goal, self._settled = goal.copy(), goal, True
@@ -93,13 +90,6 @@ class DigitColumns:
         part = np.clip(self._age / EASE, 0.0, 1.0)[:, None]
         eased = (part * part * (3 - 2 * part)).astype(np.float32)
         self._place = np.where(eased < 1, self._start + (goal - self._start) * eased, goal).astype(np.float32)
-
-    def digit_at(self, x: float, y: float) -> int | None:
-        """Number of the digit that is seen at a point; None beside them."""
-        half = self._whole / 2 * self._place[:, 2:]
-        under = np.all(np.abs(self._place[:, :2] - (x, y)) <= half, axis=1)
-        found = [int(k) for k in self._order if under[k]]
-        return found[-1] if found else None
 
     @property
     def _whole(self) -> NDArray[np.float64]:
@@ -118,7 +108,7 @@ class DigitColumns:
 
         A crowd gets smaller, so that it fits side by side into its column.
         """
-        x, y, width, height = self._box
+        x, y, width, height = self._board
         whole = _TILE * (1 + 2 * self._border / max(self._side))
         bottom, room = y + height - _FOOT - 2, height - TOP - _FOOT - 4
         goal = np.zeros_like(self._place)
@@ -135,8 +125,8 @@ class DigitColumns:
 
     def sketch(self) -> Sketch:
         """The board as it is now."""
-        sketch, theme, (x, y, width, height) = Sketch(), self._theme, self._box
-        wrong = self.wrong
+        sketch, theme, (x, y, width, height) = Sketch(), self.ground.theme, self._board
+        wrong, order, tiles = self._read != self.labels, self._order, len(self.labels)
         sketch.rect(x, y + TOP, width, height - TOP - _FOOT, fill=theme.panel, radius=6)
         title = f"{len(self.labels)} test digits by what they are read as"
         count = f"{int(wrong.sum())} wrong"
@@ -149,15 +139,44 @@ class DigitColumns:
         for k in range(CLASSES):
             middle = x + width * (k + 0.5) / CLASSES
             sketch.text(middle, y + height - 5, str(k), LABEL, theme.text2, anchor="middle")
-        self._tiles(sketch, wrong)
-        return sketch
-
-    def _tiles(self, sketch: Sketch, wrong: NDArray[np.bool_]) -> None:
-        order, count = self._order, len(self.labels)
         size = self._whole * self._place[order, 2:]
         rects = np.concatenate([self._place[order, :2] - size / 2, size], axis=1)
-        cells = np.stack([order / count, wrong[order] / 2, np.full(count, 1 / count), np.full(count, 0.5)], axis=1)
-        sketch.sprites(rects, cells, self._atlas)
+        cells = np.stack([order / tiles, wrong[order] / 2, np.full(tiles, 1 / tiles), np.full(tiles, 0.5)], axis=1)
+        atlas = self._atlas.of((theme,), lambda: _atlas(self.inputs, self._side, self._border, theme))
+        sketch.sprites(rects, cells, atlas)
+        return sketch
+
+    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+        """What the digit under the pointer is, what it is read as, and what a click would do."""
+        under = None if self.pointer is None else self.under(self.pointer)
+        if under is None or self.pointer is None or self._frame is None:
+            return ()
+        what, read = f"a {self.labels[under]}", f"read as {self._read[under]}"
+        more = ["click: show its way"] if self._chooses else []
+        return [pointer_label(self.pointer, size, what, read, more, self.ground.theme)]
+
+    # ---- hands
+
+    @property
+    def _chooses(self) -> bool:
+        return self.ground.chooses(self.inputs.shape[1])
+
+    def under(self, at: Point) -> int | None:
+        """Number of the digit that is seen at a point; None beside them."""
+        inside = np.all(np.abs(self._place[:, :2] - at) <= self._whole / 2 * self._place[:, 2:], axis=1)
+        return next((int(k) for k in self._order[::-1] if inside[k]), None)
+
+    def hover(self, at: Point | None) -> bool:
+        """A digit under the pointer says what it is, one too that walks there."""
+        before, self.pointer = self.pointer, at
+        return before != at
+
+    def click(self, at: Point) -> bool:
+        found = self.under(at)
+        if found is None or not self._chooses:
+            return False
+        self.ground.choose(self.inputs[found], self.labels[found : found + 1])
+        return True
 
 
 def _packing(count: int, whole: float, room: float) -> tuple[int, float]:
@@ -172,78 +191,14 @@ def _packing(count: int, whole: float, room: float) -> tuple[int, float]:
 
 def _atlas(inputs: NDArray[np.floating], side: tuple[int, int], border: int, theme: Theme) -> NDArray[np.uint8]:
     """Every digit twice, uint8: above with a border that keeps neighbours apart, below with a frame."""
-    high, wide = side
-    strips = []
+    (high, wide), ink, strips = side, get_map("activation", theme), []
     for colour in (theme.panel, theme.selection):
         edge = np.rint(255 * np.array(rgba(colour)[:3])).astype(np.uint8)
         strip = np.empty((len(inputs), high + 2 * border, wide + 2 * border, 3), np.uint8)
         strip[:] = edge
-        strip[:, border:-border, border:-border] = shades(theme).bytes(inputs.reshape(-1, high, wide))[..., :3]
+        strip[:, border:-border, border:-border] = ink.bytes(inputs.reshape(-1, high, wide))[..., :3]
         strips.append(np.concatenate(strip, axis=1))
     return np.concatenate(strips)
-
-
-class BoardDrawer(Drawer[DigitBoard]):
-    """Six digits of each class."""
-
-    name = "digits"
-    height = 240.0
-    worth = 2
-    needs = ("predict",)
-    choices = (("Click", "a test digit: show its way"),)
-
-    def __init__(self, panel: DigitBoard, ground: Ground) -> None:
-        super().__init__(panel, ground)
-        self.columns = DigitColumns(panel, ground.theme)
-        self._theme = ground.theme
-        self._read: tuple[Frame, NDArray[np.integer]] | None = None
-
-    def lay_out(self, box: Box) -> None:
-        """The digits jump to their places; measured classes stay."""
-        if self.ground.theme is not self._theme:
-            self._theme = self.ground.theme
-            self.columns.change(self._theme)
-        self.columns.place(box)
-
-    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        if self._read is None or self._read[0] is not moment.frame:
-            self._read = moment.frame, np.argmax(moment.predict(self.columns.inputs), axis=1)
-        self.columns.update(self._read[1], seconds)
-        return [self.columns.sketch()]
-
-    @property
-    def moving(self) -> bool:
-        return self.columns.moving
-
-    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
-        """What the digit under the pointer is, what it is read as, and what a click would do."""
-        under = None if self.pointer is None else self.under(self.pointer)
-        if under is None or self.pointer is None or self._read is None:
-            return ()
-        what, read = f"a {self.columns.labels[under]}", f"read as {self._read[1][under]}"
-        more = ["click: show its way"] if self._chooses else []
-        return [pointer_label(self.pointer, size, what, read, more, self._theme)]
-
-    # ---- hands
-
-    @property
-    def _chooses(self) -> bool:
-        return self.ground.chooses(self.columns.inputs.shape[1])
-
-    def under(self, at: Point) -> int | None:
-        return self.columns.digit_at(*at)
-
-    def hover(self, at: Point | None) -> bool:
-        """A digit under the pointer says what it is, one too that walks there."""
-        before, self.pointer = self.pointer, at
-        return before != at
-
-    def click(self, at: Point) -> bool:
-        found = self.under(at)
-        if found is None or not self._chooses:
-            return False
-        self.ground.choose(self.columns.inputs[found], self.columns.labels[found : found + 1])
-        return True
 
 
 # ---- `Sheet`: the picture of the digit whose way is drawn, as something to draw on. No events, no training here.
@@ -258,7 +213,7 @@ class Sheet:
 
     def __init__(self, side: tuple[int, int], picture: NDArray[np.floating], label: int | None) -> None:
         self.side = side  # rows and columns
-        self.picture, self.label = picture, label
+        self.picture, self.label = picture, label  # what it should be read as, where that is known
         self.drawn = False  # whether a hand has changed it
         self.active = False  # whether the pointer is on it: then digit keys belong to it
         self.learnt = 0  # pictures that were added to the data
@@ -268,23 +223,6 @@ class Sheet:
     def pixels(self) -> NDArray[np.floating]:
         """The picture as (H, W)."""
         return self.picture.reshape(self.side)
-
-    @property
-    def title(self) -> str:
-        """What the picture is."""
-        return "your drawing" if self.drawn else "test digit"
-
-    @property
-    def truth(self) -> str:
-        """What it should be read as, where that is known."""
-        return "" if self.label is None else f"is {self.label}"
-
-    @property
-    def hint(self) -> str:
-        """What the hand can do next."""
-        if self.active and self.picture.any():
-            return LABEL_IT
-        return DRAW if not self.learnt else f"{DRAW}; {self.learnt} learnt"
 
     def place(self, at: Point) -> Point | None:
         """A point in logical pixels as (column, row) of the picture, fractions included; None beside it."""
@@ -370,7 +308,11 @@ class PadDrawer(Drawer[DigitPad]):
         if self.ground.choices != self._choices:  # another digit lies on the sheet
             self._choices = self.ground.choices
             sheet.label, sheet.drawn = None if subject.target is None else int(subject.target[0]), False
-        hint = (sheet.hint if self.ground.teaches else DRAW) if hints else ""
+        hint = DRAW if hints else ""
+        if hints and self.ground.teaches and sheet.active and sheet.picture.any():
+            hint = LABEL_IT
+        elif hints and self.ground.teaches and sheet.learnt:
+            hint = f"{DRAW}; {sheet.learnt} learnt"
         names = subject.sample.outputs
         return [probe_panel(box, self.ground.theme, sheet, logits, names, hint, active=sheet.active and hints)]
 
@@ -458,32 +400,27 @@ def field_box(box: Box) -> Box:
     return box[0], box[1] + TOP, SIDE, SIDE
 
 
-def shares(logits: NDArray[np.floating]) -> NDArray[np.float64]:
-    """The softmax of a row: what the network holds for likely, adding up to 1."""
-    row = np.asarray(logits, np.float64)
-    parts = np.exp(row - row.max())
-    return np.asarray(parts / parts.sum())
-
-
 def probe_panel(
     box: Box, theme: Theme, sheet: Sheet, logits: NDArray[np.floating], names: Sequence[str], hint: str = "",
     *, active: bool = False,
 ) -> Sketch:  # fmt: skip
     """The sheet, and what the network makes of it; `hint` says what a hand can do, `active` that it is on the sheet."""
     sketch, (x, y, width, _), (left, top, side, _) = Sketch(), box, field_box(box)
-    sketch.text(x, y + 13, sheet.title, LABEL, theme.text1, bold=True)
+    sketch.text(x, y + 13, "your drawing" if sheet.drawn else "test digit", LABEL, theme.text1, bold=True)
     sketch.rect(left - 1, top - 1, side + 2, side + 2, fill=theme.selection if active else theme.border)
-    pixels = np.ascontiguousarray(shades(theme).bytes(np.clip(sheet.pixels, 0, 1))[..., :3])
+    pixels = np.ascontiguousarray(get_map("activation", theme).bytes(np.clip(sheet.pixels, 0, 1))[..., :3])
     sketch.image((left, top, side, side), pixels, linear=False)
     sketch.text(x, top + side + 19, hint, LABEL, theme.text3)
     start = x + side + _MARGIN
     if not np.isfinite(logits).all():
         sketch.text(start, y + 13, "outputs are not finite", LABEL, theme.text1, bold=True)
         return sketch
-    likely, best = shares(logits), int(np.argmax(logits))
+    best, likely = int(np.argmax(logits)), np.exp(np.asarray(logits, np.float64) - logits.max())
+    likely /= likely.sum()
     read = f"read as {names[best]}"
     sketch.text(start, y + 13, read, LABEL, theme.text1, bold=True)
-    sketch.text(start + measure(read, LABEL, True) + 8, y + 13, sheet.truth, LABEL, theme.text2)
+    truth = "" if sheet.label is None else f"is {sheet.label}"
+    sketch.text(start + measure(read, LABEL, True) + 8, y + 13, truth, LABEL, theme.text2)
     sketch.text(x + width, y + 13, "%", LABEL, theme.text3, anchor="right")
     foot, pitch = top + SIDE - 20, (x + width - start) / len(names)
     sketch.line((start, foot + 0.5), (x + width, foot + 0.5), theme.grid)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from traceback import extract_tb
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -91,11 +92,11 @@ class Ground:
     writes: bool = True
     failures: dict[str, str] = field(default_factory=dict)  # what was said last of functions of the scene that raise
 
-    def failed(self, what: str, error: Exception, where: str = "") -> str:
-        """What a scene's own function raised, in words; the console is told once."""
-        said = words_of(error)
+    def failed(self, what: str, error: Exception) -> str:
+        """What a scene's own function raised, in words; the console is told once, and which line was reached."""
+        said, (*_, last) = words_of(error), extract_tb(error.__traceback__)
         if self.failures.get(what) != said:
-            self.notes.append(f"{what}: {said}{where}")
+            self.notes.append(f"{what}: {said} ({last.filename}, line {last.lineno})")
         self.failures[what] = said
         return said
 

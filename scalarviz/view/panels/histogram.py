@@ -21,8 +21,6 @@ from .drawer import Drawer, Ground, cut, title_of
 
 BINS = 40
 _TOP, _BELOW, _LINE = 26.0, 20.0, 19.0
-KEPT = 64
-"""Counted tensors that are kept: a pointer goes back and forth over a few."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +69,7 @@ class HistogramDrawer(Drawer[Histogram]):
 
     def __init__(self, panel: Histogram, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self._counted: dict[str, Counted] = {}
+        self._counted: Counted | None = None
         self._values: object = None
         self._shown: str | None = None
 
@@ -94,16 +92,12 @@ class HistogramDrawer(Drawer[Histogram]):
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Of the tensor that is pointed at."""
-        values, tensor = moment.frame.values, self._tensor
-        name = self._shown = self._name
-        if self._values is not values or len(self._counted) >= KEPT:
-            self._values = values
-            self._counted.clear()
-        if name not in self._counted:
-            self._counted[name] = counted(values if tensor is None else values[tensor.span])
-        title = self.panel.label if tensor is None else tensor.name
-        count = values.size if tensor is None else tensor.size
-        return [histogram(box, self.ground.theme, title, count, self._counted[name])]
+        tensor, name, values, found = self._tensor, self._name, moment.frame.values, self._counted
+        numbers = values if tensor is None else values[tensor.span]
+        if found is None or values is not self._values or name != self._shown:
+            found = counted(numbers)
+        self._counted, self._values, self._shown = found, values, name
+        return [histogram(box, self.ground.theme, name or self.panel.label, numbers.size, found)]
 
 
 def histogram(box: Box, theme: Theme, title: str, count: int, of: Counted) -> Sketch:

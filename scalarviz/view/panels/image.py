@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -92,16 +91,10 @@ class Asked:
             try:
                 self._made, self._error = make(), ""
             except Exception as error:  # it is a stranger's code: its place says so, and the picture goes on
-                self._made, self._error = None, self._ground.failed(f"panel {self._title!r}", error, _where(error))
+                self._made, self._error = None, self._ground.failed(f"panel {self._title!r}", error)
             self._step = moment.step
             self._pace.did(time.perf_counter() - start)
         return self._made, self._error
-
-
-def _where(error: Exception) -> str:
-    """`` (my_scene.py, line 12)``: the last line that was reached."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
 
 
 def as_pixels(picture: ArrayLike) -> NDArray[np.uint8]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from ...errors import TypeMismatchError, listing
+from ...errors import ScalarvizError, TypeMismatchError, listing
 from ...run import panels as kinds
 from ...run.panels import Panel
+from ..ink.sketch import Sketch
 from .colour_cube import ColourCubeDrawer
 from .curve_fit import CurveFitDrawer
 from .digits import BoardDrawer, PadDrawer
-from .drawer import Drawer, Ground
+from .drawer import Drawer, Ground, sentence
 from .features import FeaturesDrawer
 from .graph import GraphDrawer
 from .histogram import HistogramDrawer
@@ -65,6 +68,25 @@ def register_panel(kind: type[Panel], drawer: type[Drawer[Any]]) -> None:
     ------
     TypeMismatchError
         Another kind of class, or a kind that scalarviz draws itself.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import scalarviz as sv
+    >>> from scalarviz.run.panels import Panel
+    >>> @dataclass(frozen=True)
+    ... class Bar(Panel):
+    ...     label: str
+    >>> class BarDrawer(sv.view.Drawer[Bar]):
+    ...     name, height = "bar", 40.0
+    ...
+    ...     def draw(self, moment, box, seconds):
+    ...         sketch, (x, y, width, _) = sv.view.Sketch(), box
+    ...         sketch.text(x, y + 14, self.panel.label, 13, self.ground.theme.text1)
+    ...         sketch.rect(x, y + 20, width * min(moment.frame.loss, 1.0), 12, fill=self.ground.theme.pulse)
+    ...         return [sketch]
+    >>> sv.view.register_panel(Bar, BarDrawer)
+    >>> panels = (Bar("loss of 1 at most"),)  # of sv.Scene("mine", run, panels=panels)
     """
     given: tuple[tuple[str, object, type], ...] = ("kind", kind, Panel), ("drawer", drawer, Drawer)
     for what, found, base in given:
@@ -74,12 +96,49 @@ def register_panel(kind: type[Panel], drawer: type[Drawer[Any]]) -> None:
             )
     if kind in OWN:
         raise TypeMismatchError(f"register_panel: {kind.__name__} has a drawer; subclass it and register the subclass")
-    _USERS[kind] = drawer
+    _USERS[kind] = _guarded(drawer)
 
 
-def is_own(panel: Panel) -> bool:
-    """Whether the kind is one of scalarviz's: an error while it is drawn is then a defect of ours."""
-    return type(panel) in OWN
+_ASKED = frozenset(name for name in vars(Drawer) if not name.startswith("_"))
+_DRAWS = ("draw", "around", "below", "inside", "marks", "label")
+_HANDS = ("press", "drag", "release", "click", "shift_click", "double_click", "zoom", "key", "take")
+
+
+def _guarded(drawer: type[Drawer[Any]]) -> type[Drawer[Any]]:
+    """A user's drawer that takes no window down: what raises is told once, and the answer is that of `Drawer`.
+
+    What a hand asked for and scalarviz refused is said in the picture, as for drawers of its own.
+    """
+
+    def failed(self: Drawer[Any], name: str, error: Exception) -> str:
+        return self.ground.failed(f"{drawer.__name__}.{name}", error)
+
+    def call(self: Drawer[Any], name: str, method: Callable[..., Any], *given: Any) -> Any:
+        try:
+            found = method(*given)
+            if name in _DRAWS and not (isinstance(found, Sequence) and all(isinstance(one, Sketch) for one in found)):
+                raise TypeMismatchError(f"{name} gave {type(found).__name__}, not a list of Sketch")
+            return found
+        except Exception as error:
+            if name in _HANDS and isinstance(error, ScalarvizError):
+                raise
+            said = failed(self, name, error)
+            if name == "draw":
+                return [sentence(given[1], self.ground.theme, f"{self.name}: {said}")]
+            return getattr(Drawer, name)(self, *given)
+
+    def get(self: Drawer[Any], name: str) -> Any:
+        if name not in _ASKED:
+            return drawer.__getattribute__(self, name)
+        try:
+            found = drawer.__getattribute__(self, name)
+        except Exception as error:  # of a property
+            failed(self, name, error)
+            own = getattr(Drawer, name)
+            return own.__get__(self) if isinstance(own, property) else own
+        return partial(call, self, name, found) if callable(found) else found
+
+    return type(drawer.__name__, (drawer,), {"__getattribute__": get})
 
 
 def drawer_of(panel: Panel, ground: Ground) -> Drawer[Any]:

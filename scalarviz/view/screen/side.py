@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import InputError, TypeMismatchError, UnknownNameError, listing
+from ...errors import InputError, UnknownNameError, listing
 from ...run.core.frame import Frame
 from ...run.panels import Beside, Panel
 from ...run.source import Moment
@@ -22,8 +22,8 @@ from ..ink.places import ABOUT, GAP, GROUND, LABEL, Wanted, beside_box, corner_b
 from ..ink.sketch import Box, Point, Sketch, holds, spot_at
 from ..ink.text import measure
 from ..ink.theme import Theme
-from ..panels.drawer import Drawer, Ground, Headline, Inner, Setting, sentence, words_of
-from ..panels.registry import drawer_of, is_own
+from ..panels.drawer import Drawer, Ground, Headline, Inner, Setting, sentence
+from ..panels.registry import drawer_of
 from ..shown.subject import Subject
 from ..space.layout import Layout
 from ..space.lying import Turns
@@ -273,15 +273,7 @@ class SidePanels:
         lacking = [need for need in drawer.needs if not getattr(source.can, need)]
         if lacking:
             return [sentence(drawer.box, theme, f"{drawer.name}: {source.what} cannot {lacking[0]}")]
-        try:
-            found: object = drawer.draw(moment, drawer.box, seconds)
-            if isinstance(found, Sequence) and all(isinstance(one, Sketch) for one in found):
-                return found
-            raise TypeMismatchError(f"draw gave {type(found).__name__}, not a list of Sketch")
-        except Exception as error:
-            if is_own(drawer.panel):
-                raise
-            return [sentence(drawer.box, theme, f"{drawer.name}: {words_of(error)}")]
+        return drawer.draw(moment, drawer.box, seconds)
 
     def inside(self, inner: Inner, box: Box) -> tuple[list[Sketch], float]:
         """What panels draw of an opened step into its column, as far as there is room; and where they end."""

@@ -231,17 +231,17 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
     outs = stages[-1].outputs if stages else 0
     speaks_of = {panel.speaks_of for panel in scene.panels}
     colours = ins == outs == 3 and "colours" in speaks_of
-    inputs, outputs = _names(scene.input_names, ins, "x"), _names(scene.output_names, outs, "y")
+    names = _names(scene.input_names, ins, "x"), _names(scene.output_names, outs, "y")
     probe, target = scene.probe, scene.probe_target
     first = source.first_sample if probe is None and stages else None
     if first is not None:
         probe, target = first[0], first[1] if target is None else target
     own = None if probe is None else np.array(probe, np.float64)  # a hand may draw on it
     wanted = None if target is None else np.array(target, np.float64).ravel()  # changes when a hand chooses another
-    sample = Sample(inputs, outputs, wanted, colours, "sheet" in speaks_of)
-    given = None if own is None else own.copy()
-    of_data = first is not None
-    return Subject(source, own, sample, scene.panels, given, scene.plan, scene.whole_loss, scene.table, of_data)
+    sample, given = Sample(*names, wanted, colours, "sheet" in speaks_of), None if own is None else own.copy()
+    return Subject(
+        source, own, sample, scene.panels, given, scene.plan, scene.whole_loss, scene.table, of_data=first is not None
+    )
 
 
 def recorded_subject(source: RecordedSource) -> Subject:
