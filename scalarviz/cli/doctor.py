@@ -117,14 +117,18 @@ def _films() -> tuple[bool, str]:
 
 
 def _window() -> tuple[bool, str]:
-    from ..view.out.display import WindowProbe, has_display
+    from ..view.out.display import BINDINGS, application, has_display, no_window, qt_core
 
     if not has_display():
         return False, "no display (DISPLAY and WAYLAND_DISPLAY are not set); film and picture are drawn without one"
-    probe = WindowProbe()
-    if reason := probe.reason():
+    if reason := no_window():
         return False, reason
-    return True, f"{probe.binding} {version(probe.package)} on {probe.platform()}"
+    try:
+        platform = application().native.platformName()
+    except MissingDependencyError as error:
+        return False, str(error)
+    binding = qt_core().__name__.partition(".")[0]
+    return True, f"{binding} {version(BINDINGS[binding])} on {platform}"
 
 
 def _example() -> tuple[bool, str]:

@@ -1,12 +1,16 @@
-"""Pacing; films and pictures on disk: every frame at its time in its colours, a whole file or none."""
+"""Films and pictures on disk, and films of a window: every frame at its time in its colours, a whole file or none."""
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
+import sys
+import threading
+import time
 import warnings
+from functools import partial
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -17,12 +21,16 @@ from PIL import Image
 
 import scalarviz as sv
 from kit.runs import bits, make_run
+from kit.windows import serve
 from scalarviz import nn, optim
-from scalarviz.errors import DivergedError, InputError
-from scalarviz.io import replacing
-from scalarviz.view.out import files
-from scalarviz.view.out.files import MOST_FPS, Film, Gif, check_fps, film_of, save_png, whole_mp4
-from scalarviz.view.watch.pace import pace
+from scalarviz.errors import DivergedError, InputError, MissingDependencyError
+from scalarviz.run import Scene
+from scalarviz.view.out import files, taking
+from scalarviz.view.out.desktop import Window
+from scalarviz.view.out.files import MOST_FPS, Film, Gif, film_of, save_png, whole_mp4
+from scalarviz.view.out.taking import Recorder, Taking
+from scalarviz.view.watch.live import LiveView
+from scalarviz.view.watch.pace import FPS, pace
 
 imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
 COLOURS = [(200, 40, 40), (40, 200, 40), (40, 40, 200), (250, 250, 250)]
@@ -46,34 +54,26 @@ def test_a_pace_never_falls_and_ends_at_the_last_step(total, duration, fps):
     assert np.all(np.diff(steps) >= 0)
 
 
-def test_one_step_a_frame_for_two_seconds_then_a_smooth_ramp_and_a_short_run_fills_the_film_as_well():
-    steps = pace(3000, 20, 30)
-    assert np.array_equal(steps[:61], np.arange(61))
-    rate = np.diff(steps[60:]).astype(float)
-    smooth = np.convolve(rate, np.ones(15) / 15, mode="valid")
-    assert smooth[0] < 1.3
-    assert np.all(np.diff(smooth) > -0.11)  # rounding to whole steps
+def test_one_step_a_frame_for_two_seconds_then_a_smooth_ramp_and_impossible_paces_are_refused():
+    rate = np.diff(pace(3000, 20, 30)).astype(float)
+    assert np.all(rate[:60] == 1)
+    assert np.all(np.diff(np.convolve(rate, np.ones(15) / 15, mode="valid")) > -0.11)  # rounding to whole steps
     assert rate.max() < 40
     assert set(pace(10, 2, 30)) == set(range(11))
+    for bad in ((-1, 20, 30), (10, 0, 30), (10, np.nan, 30), (10, np.inf, 30), (10, 20, 0), (10, 1e6, 60)):
+        with pytest.raises(InputError, match="allowed"):
+            pace(*bad)
 
 
-@pytest.mark.parametrize(
-    "given", [(-1, 20, 30), (10, 0, 30), (10, np.nan, 30), (10, np.inf, 30), (10, 20, 0), (10, 1e6, 60)]
-)
-def test_impossible_paces_are_refused(given):
-    with pytest.raises(InputError, match="allowed"):
-        pace(*given)
+# ---- files
 
 
-def decoded(path, size):
-    """The frames of an MP4."""
-    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
-    raw = subprocess.run(command, check=True, capture_output=True).stdout
-    return np.frombuffer(raw, np.uint8).reshape(-1, size[1], size[0], 3)
-
-
-def frames_of(path):
-    """What a GIF shows in each hundredth of a second."""
+def decoded(path):
+    """The frames of an MP4 of 64 x 48, or what a GIF shows in each hundredth of a second."""
+    if path.suffix == ".mp4":
+        command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24"]
+        raw = subprocess.run([*command, "-"], check=True, capture_output=True).stdout
+        return np.frombuffer(raw, np.uint8).reshape(-1, 48, 64, 3)
     with Image.open(path) as image:
         found = []
         for number in range(image.n_frames):
@@ -83,8 +83,7 @@ def frames_of(path):
     return found
 
 
-@pytest.mark.parametrize("size", [(64, 48), (63, 47)])
-@pytest.mark.parametrize("fps", [10, 30])
+@pytest.mark.parametrize(("size", "fps"), [((64, 48), 10), ((63, 47), 30)])
 @ENDINGS
 def test_every_frame_has_its_size_its_colours_and_its_time(tmp_path, ending, fps, size):
     path = tmp_path / "deep" / f"film.{ending}"
@@ -92,36 +91,26 @@ def test_every_frame_has_its_size_its_colours_and_its_time(tmp_path, ending, fps
         for k in range(12):
             film.add(filled(size, COLOURS[k // 3]))
         assert not path.exists()
-    if ending == "mp4":  # of even sizes
-        frames, each = decoded(path, (64, 48)), 1.0
-        assert len(frames) == 12
-        assert whole_mp4(path)
-        part = tmp_path / "deep" / "part.mp4"
-        for length in (0, 40, -1):
-            part.write_bytes(path.read_bytes()[:length])
-            assert not whole_mp4(part)
-        part.unlink()
-    else:
-        frames, each = frames_of(path), 100 / fps
-        assert len(frames) == pytest.approx(1200 / fps, abs=1)
-        assert frames[0].shape == (size[1], size[0], 3)
+    frames, each = decoded(path), 1.0 if ending == "mp4" else 100 / fps
+    assert len(frames) == pytest.approx(12 * each, abs=ending == "gif")
+    assert frames[0].shape == ((48, 64, 3) if ending == "mp4" else (size[1], size[0], 3))
     for number, colour in enumerate(COLOURS):
         middle = frames[int((number + 0.5) * 3 * each)]
         assert np.abs(middle.reshape(-1, 3).mean(axis=0) - colour).max() < (21 if ending == "mp4" else 6)
     assert names(tmp_path) == ["deep", f"film.{ending}"]
+    part = tmp_path / f"part.{ending}"
+    for length in (0, 40, -1, None):
+        part.write_bytes(path.read_bytes()[:length])
+        assert (whole_mp4 if ending == "mp4" else files._ends)(part) is (length is None)
 
 
 @ENDINGS
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_a_film_or_picture_that_fails_leaves_the_old_one(tmp_path, ending, error):
+def test_a_film_that_is_interrupted_leaves_the_old_one(tmp_path, ending):
     path = tmp_path / f"film.{ending}"
     path.write_bytes(b"old")
-    with pytest.raises(error), film_of(path, (64, 48)) as film:
+    with pytest.raises(KeyboardInterrupt), film_of(path, (64, 48)) as film:
         film.add(filled())
-        raise error
-    with pytest.raises(error), replacing(path) as temporary:
-        temporary.write_bytes(b"half")
-        raise error
+        raise KeyboardInterrupt
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == [path.name]
 
@@ -142,19 +131,16 @@ def test_an_encoder_that_stops_is_said_in_words(tmp_path, monkeypatch, free, say
     assert names(tmp_path) == []
 
 
-@pytest.mark.parametrize("broken", ["palette", "painting", "end"])
+@pytest.mark.parametrize("broken", [1, 2])
 def test_a_full_disk_leaves_no_half_gif(tmp_path, monkeypatch, broken):
     real, calls = files._ffmpeg, []
 
-    def ffmpeg(arguments):
+    def ffmpeg(arguments):  # the colours first, then what is painted with them
         calls.append(arguments)
-        if broken == ("palette", "painting")[min(len(calls), 2) - 1]:
-            arguments[-1].write_bytes(b"GIF89a")  # what had room
-            return False
         done = real(arguments)
-        if broken == "end" and len(calls) == 2:
-            arguments[-1].write_bytes(arguments[-1].read_bytes()[:-1])
-        return done
+        if len(calls) == broken:
+            arguments[-1].write_bytes(arguments[-1].read_bytes()[:-1])  # what had room
+        return done and (broken, len(calls)) != (1, 1)
 
     monkeypatch.setattr(files, "_ffmpeg", ffmpeg)
     with pytest.raises(InputError, match="is the disk full"), Gif(tmp_path / "film.gif", (64, 48)) as film:
@@ -162,8 +148,7 @@ def test_a_full_disk_leaves_no_half_gif(tmp_path, monkeypatch, broken):
     assert names(tmp_path) == []
 
 
-@ENDINGS
-@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize(("ending", "again"), [("mp4", True), ("gif", False)])
 def test_a_folder_that_is_removed_meanwhile_is_said(tmp_path, ending, again):
     folder = tmp_path / "gone"
     says = "gone; was the folder removed" if again else "its folder was removed meanwhile"
@@ -178,17 +163,7 @@ def test_a_folder_that_is_removed_meanwhile_is_said(tmp_path, ending, again):
     assert not folder.exists() or names(folder) == []
 
 
-def test_what_a_process_that_was_killed_has_left_is_removed(tmp_path):
-    with replacing(tmp_path / "film-frames.mp4") as left:
-        left.write_bytes(b"x")
-        (tmp_path / left.name.replace(f"-{os.getpid()}-", "-999999999-")).write_bytes(b"x")
-    (tmp_path / "film-frames.mp4").unlink()
-    with Gif(tmp_path / "film.gif", (64, 48)) as film:
-        film.add(filled())
-    assert names(tmp_path) == ["film.gif"]
-
-
-def test_films_that_cannot_be_are_refused(tmp_path):
+def test_films_and_pictures_that_cannot_be_are_refused(tmp_path):
     for ending in ("mp4", "gif"):
         path = tmp_path / f"film.{ending}"
         with pytest.raises(InputError, match="no frame"), film_of(path, (64, 48)):
@@ -199,22 +174,17 @@ def test_films_that_cannot_be_are_refused(tmp_path):
         with pytest.raises(InputError, match=r"ends in \."):
             kind(tmp_path / f"film.{ending}", (64, 48))
     with pytest.raises(InputError, match=f"at most {MOST_FPS} frames a second, got 60"):
-        Gif(tmp_path / "film.gif", (64, 48), 60)
-    check_fps(tmp_path / "film.mp4", 240)
-    assert type(film_of(tmp_path / "film.MP4", (64, 48))) is Film
+        film_of(tmp_path / "film.gif", (64, 48), 60)
+    assert film_of(tmp_path / "film.MP4", (64, 48), 240).suffix == ".mp4"
     assert names(tmp_path) == []
-
-
-def test_png_round_trip_and_refusals(tmp_path):
     picture = np.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=np.uint8)
     path = save_png(tmp_path / "new" / "a.png", picture)
     assert np.array_equal(np.asarray(Image.open(path)), picture)
-    (tmp_path / "file").write_text("x")
-    for target, what, words in ((path, picture.astype(np.float32), "uint8"), (tmp_path / "new", picture, "folder"),
-                                (tmp_path / "file" / "a.png", picture, "cannot write")):  # fmt: skip
-        with pytest.raises(InputError, match=words):
+    for target, what, says in ((path, picture / 1, "uint8"), (path.parent, picture, "folder"),
+                               (path / "a.png", picture, "cannot write")):  # fmt: skip
+        with pytest.raises(InputError, match=says):
             save_png(target, what)
-    assert names(tmp_path) == ["a.png", "file", "new"]
+    assert names(tmp_path) == ["a.png", "new"]
 
 
 def test_a_film_in_a_program_of_jax_brings_no_warning(tmp_path):
@@ -224,7 +194,6 @@ def test_a_film_in_a_program_of_jax_brings_no_warning(tmp_path):
         warnings.simplefilter("error")
         with Film(tmp_path / "a.mp4", (64, 64)) as film:
             film.add(filled((64, 64)))
-    assert (tmp_path / "a.mp4").stat().st_size > 100
 
 
 def test_a_run_and_its_recording_are_filmed_in_one_line_and_filming_changes_no_bit(tmp_path):
@@ -240,7 +209,195 @@ def test_a_run_and_its_recording_are_filmed_in_one_line_and_filming_changes_no_b
     assert [imageio_ffmpeg.count_frames_and_secs(str(path))[0] for path in made] == [10, 10]
     net = nn.Sequential(nn.Linear(2, 2))
     fast, ones = optim.SGD(net.parameters(), lr=1e20), np.ones((4, 2))
-    diverging = sv.Run(net, nn.MSELoss(), fast, (ones, ones), engine="numpy")
     with pytest.raises(DivergedError):
-        sv.film(diverging, tmp_path / "diverged.mp4", 40, **small)
+        sv.film(sv.Run(net, nn.MSELoss(), fast, (ones, ones), engine="numpy"), tmp_path / "diverged.mp4", 40, **small)
     assert (tmp_path / "diverged.mp4").exists()
+
+
+# ---- films of what a window shows
+
+
+class Kept:
+    """An encoder that keeps what it is given, or fails at a frame."""
+
+    films: ClassVar[list[Kept]] = []
+    fails_at: int | None = None
+
+    def __init__(self, path, size, fps, put):
+        self.path, self.about, self.frames, self.whole = path, (size, fps), [], False
+        Kept.films.append(self)
+
+    def __enter__(self):
+        return self
+
+    def add(self, picture):
+        if len(self.frames) == self.fails_at:
+            raise InputError(f"cannot write {self.path}: no space left on device")
+        self.frames.append(picture.copy())
+
+    def __exit__(self, kind, error, trace):
+        self.whole = kind is None
+
+
+@pytest.fixture
+def kept(monkeypatch):
+    monkeypatch.setattr(Kept, "films", [])
+    monkeypatch.setattr(taking, "Recorder", partial(Recorder, encoder=Kept))
+    return Kept.films
+
+
+def test_every_frame_is_the_picture_of_its_time(tmp_path, kept, monkeypatch):
+    monkeypatch.setattr(taking, "WAITING", 10**6)  # as many as there are: time flies here
+    film, due = Recorder(tmp_path, "x", filled(colour=0), Kept), 0
+    for k in range(2400):  # four seconds on a screen of 600 Hz
+        film.pass_time(1 / 600)
+        if film.due:
+            film.take(filled(colour=k // 10))
+            due += 1
+    film.end()
+    assert not film.due
+    film.close()
+    (made,) = kept
+    assert (made.about, made.whole, film.done, film.failure) == (((64, 48), FPS), True, True, "")
+    assert 4 * FPS - 4 <= due <= 4 * FPS  # a picture is only taken where it will be seen
+    assert 4 * FPS + 1 <= len(made.frames) <= 4 * FPS + 2
+    levels = [int(frame[0, 0, 0]) for frame in made.frames]
+    assert all(abs(level - 60 * k / FPS) <= 3 for k, level in enumerate(levels))
+    np.testing.assert_array_equal(made.frames[-1], film._picture)  # it ends with what was shown last
+
+
+def test_a_slow_encoder_makes_no_second_shorter(tmp_path, kept, monkeypatch):
+    gate, add = threading.Event(), Kept.add
+    monkeypatch.setattr(Kept, "add", lambda film, picture: gate.wait(20) and add(film, picture))
+    film = Recorder(tmp_path, "x", filled(), Kept)
+    for _ in range(600):
+        film.pass_time(1 / 60)
+    film.end()
+    assert not film.done
+    gate.set()
+    film.close()
+    assert len(kept[0].frames) == pytest.approx(10 * FPS, abs=2)
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_the_file_takes_no_name_that_somebody_else_took_meanwhile(tmp_path, monkeypatch, links):
+    def refused(*names):
+        raise PermissionError(1, "Operation not permitted")
+
+    if not links:  # a file system without second names
+        monkeypatch.setattr("os.link", refused)
+    first, second = (Recorder(tmp_path, "my scene", filled(colour=k)) for k in (10, 200))
+    first.close()
+    bytes_of_first = first.path.read_bytes()
+    second.close()
+    assert (first.failure, second.failure) == ("", "")
+    assert first.path.read_bytes() == bytes_of_first
+    assert whole_mp4(second.path)
+    assert names(tmp_path) == ["my-scene-1.mp4", "my-scene-2.mp4"]
+    failed = Recorder(first.path, "x", filled())
+    failed.close()
+    assert "is a file, not a folder" in failed.failure
+
+
+ENDS = """
+import sys, numpy, pathlib
+from scalarviz.view.out.taking import Recorder
+Recorder(pathlib.Path(sys.argv[1]), "x", numpy.zeros((48, 64, 3), "uint8")).pass_time(2.0)
+"""
+
+
+def test_a_program_that_ends_in_the_middle_of_a_film_leaves_a_whole_one(tmp_path):
+    subprocess.run([sys.executable, "-c", ENDS, tmp_path], check=True, timeout=60)
+    assert names(tmp_path) == ["x-1.mp4"]
+    assert whole_mp4(tmp_path / "x-1.mp4")
+
+
+def test_what_becomes_of_a_film_is_said_on_the_terminal_and_for_a_while_in_the_picture(tmp_path, kept, monkeypatch):
+    told, end = [], time.monotonic() + 20
+    taker = Taking(tmp_path, told.append)
+
+    def passed(until):
+        while not until():
+            assert time.monotonic() < end
+            taker.pass_time(0.05)
+            time.sleep(0.002)
+
+    taker.begin_or_end("x", filled)
+    passed(lambda: taker.text == "0:02  ·  Ctrl+S ends the film")
+    for size in ((64, 48), (70, 48)):  # it keeps the size that it began with
+        taker.resized(size)
+    passed(lambda: taker._film is None)
+    assert told == ["the film has ended: the window has another size", f"wrote {tmp_path / 'x-1.mp4'}"]
+    assert taker.text == told[-1]
+    monkeypatch.setattr(Kept, "fails_at", 3)
+    taker.begin_or_end("x", filled)
+    passed(lambda: taker._film is None)
+    assert taker.text == told[2]
+    assert told[2].startswith("no film: cannot write")
+
+    def missing():
+        raise MissingDependencyError("install it")
+
+    monkeypatch.setattr(taking, "check_video", missing)
+    taker.begin_or_end("x", filled)
+    assert told[3] == taker.text == "no film: install it"
+    taker.folder = tmp_path / "file"
+    taker.folder.write_text("no folder")
+    assert taker.still("x", filled()) is None
+    assert told[4] == taker.text
+    assert told[4].startswith("no screenshot")
+    passed(lambda: taker.text == "")
+
+
+@pytest.fixture
+def window(screen, tmp_path):
+    view = partial(LiveView, Scene("test", make_run()), playing=False)
+    made = Window(view, "test", shots=tmp_path, on_note=(told := []).append).show()
+    made.told = told
+    serve(made, 0.3)
+    yield made
+    made.close()
+
+
+@pytest.mark.gl
+@pytest.mark.filterwarnings("ignore:.*is marked as deprecated:DeprecationWarning")  # vispy's use of Qt
+def test_frames_are_what_the_window_shows_but_for_controls_and_what_it_says_of_the_film(window, tmp_path, kept):
+    from vispy import gloo
+
+    view, run = window.view, window.view.run
+
+    def painted():
+        view.refresh()
+        serve(window, 0.3)
+        window.canvas.set_current()
+        window._on_draw()
+        return gloo.read_pixels(alpha=False).astype(int)
+
+    def toggle():
+        view.key("p")
+        view.key("s", ctrl=True)
+
+    plain = painted()
+    toggle()
+    marked = painted()
+    view.send("step")
+    serve(window, 0.5, lambda: view.shown.step == 1)
+    toggle()
+    serve(window, until=lambda: window.told == [f"wrote {tmp_path / 'test-1.mp4'}"])
+    window._taking._said = ""
+    first, last = (kept[0].frames[k].astype(int) for k in (0, -1))
+    np.testing.assert_array_equal(last, painted())
+    assert np.abs(first - plain).max() <= 8  # the ground glows a little
+    changed = np.abs(marked - first).max(axis=2) > 8
+    assert changed[690:, 900:].sum() > 300  # the line of the film
+    assert changed[100:600, 900:].sum() > 1000  # the controls
+    assert not changed[:, :800].any()
+    assert (first != last).any()
+    window.film()
+    view.playback.play()
+    serve(window, until=lambda: run.steps > 20)
+    window.close()  # which ends the film
+    assert [film.whole for film in kept] == [True, True]
+    undrawn = make_run()
+    undrawn.step(run.steps)
+    assert bits(undrawn) == bits(run)

@@ -87,7 +87,7 @@ class Window:
                 if files:
                     event.acceptProposedAction()
                     if event.type() == kinds.Drop:
-                        window._take(files)
+                        window.view.open(files)
                 return bool(files)
 
         found = Filter()
@@ -266,10 +266,6 @@ class Window:
             self.close()
         elif self._next is not None:
             self._change_guest(*self._next)
-
-    def _take(self, paths: Sequence[Path]) -> None:
-        """Files were dropped: what is shown now may have them."""
-        self.view.open(paths)
 
     def _change_guest(self, make: Callable[[tuple[int, int]], Guest], name: str) -> None:
         self._next = None

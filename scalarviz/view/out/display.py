@@ -7,18 +7,19 @@ import ctypes.util
 import os
 import select
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from functools import cache
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ...errors import MissingDependencyError
 
-QT = ("pyside6", "pyqt6")
+BINDINGS = {"PySide6": "PySide6-Essentials", "PyQt6": "PyQt6"}
+"""Python's bindings of Qt and the packages that they come in."""
 WITHOUT = (
     "Without one: sv.render(x) draws a picture, sv.Recording(...).save_html(path) writes a run as a page, "
     "sv.live(x) is a notebook's cell; sv.show(x, block=False, required=False) lets a loop go on without a window"
@@ -39,7 +40,7 @@ def has_display() -> bool:
 
 
 def no_display() -> str:
-    """Why a window cannot be opened here, as a clause; empty if a desktop answers.
+    """Why no desktop answers, as a clause; empty if one does.
 
     Qt ends the whole process where none does, and where it has to draw OpenGL without one.
     """
@@ -52,7 +53,7 @@ def no_display() -> str:
     named = {name: os.environ.get(name, "") for name in asked}
     if any(value and asked[name](value) for name, value in named.items()):
         return ""
-    return " and ".join(f"{n}={v} does not answer" if v else f"{n} is not set" for n, v in named.items())
+    return " and ".join(f"{n}={v} does not answer{_CHECK}" if v else f"{n} is not set" for n, v in named.items())
 
 
 def _x_answers(name: str) -> bool:
@@ -75,51 +76,55 @@ def _wayland_answers(name: str) -> bool:
 
 _DESKTOPS = (("xcb", "DISPLAY", _x_answers), ("wayland", "WAYLAND_DISPLAY", _wayland_answers))
 """How Qt calls them, the variables that name them, and who asks them."""
+_CHECK = " (check its permission: xhost, XAUTHORITY)"
 
 
-def without_library(missing: str) -> str:
-    """What to do about a Qt that does not start for a library of the system."""
-    library = f" ({missing})" if missing else ""
-    hint = f"Debian, Ubuntu: apt-get install {LIBRARIES}" if sys.platform.startswith("linux") else INSTALL
-    return f"Qt is installed but does not start{library}; {hint}"
-
-
-def check_window() -> None:
-    """Raise MissingDependencyError, which says what to install, unless windows can be opened.
+def no_window() -> str:
+    """Why no window can be opened here, in one line that says what to do; empty if it can.
 
     Qt's part for X is loaded here, because Qt ends the whole process where a library of the system is missing.
     """
-    bindings = [spec for spec in map(find_spec, ("PySide6", "PyQt6")) if spec is not None]
-    if not bindings:
-        raise MissingDependencyError(INSTALL)
-    if not sys.platform.startswith("linux") or os.environ.get("WAYLAND_DISPLAY"):
-        return
-    try:
-        for plugin in Path(bindings[0].origin or "").parent.glob("Qt*/plugins/platforms/libqxcb.so"):
-            ctypes.CDLL(str(plugin))
-    except OSError as error:
-        raise MissingDependencyError(without_library(str(error))) from None
+    if why := no_display():
+        return why
+    if not (bindings := _bindings()):
+        return INSTALL
+    if sys.platform.startswith("linux") and not os.environ.get("WAYLAND_DISPLAY"):
+        try:
+            for plugin in Path(bindings[0].origin or "").parent.glob("Qt*/plugins/platforms/libqxcb.so"):
+                ctypes.CDLL(str(plugin))
+        except OSError as error:
+            return _without_library(error)
+    return ""
+
+
+def _bindings() -> list[ModuleSpec]:
+    """Those that are installed."""
+    return [spec for spec in map(find_spec, BINDINGS) if spec is not None]
+
+
+def _without_library(missing: object) -> str:
+    hint = f"Debian, Ubuntu: apt-get install {LIBRARIES}" if sys.platform.startswith("linux") else INSTALL
+    return f"Qt is installed but does not start ({missing}); {hint}"
 
 
 def application() -> Any:
-    """The vispy application on Qt."""
-    if why := no_display():
-        raise MissingDependencyError(f"a window needs a display: {why}. {WITHOUT}")
-    check_window()
+    """The vispy application on Qt; MissingDependencyError, which says what to do, where no window can be opened."""
+    if why := no_window():
+        raise MissingDependencyError(f"a window needs a display: {why}. {WITHOUT}" if no_display() else why)
     # pictures drawn offscreen use EGL; a thread cannot switch between EGL's contexts and GLX's, so Qt uses EGL too
     os.environ.setdefault("QT_XCB_GL_INTEGRATION", "xcb_egl")
     from vispy import app
 
     reasons = []
-    for backend in QT:
+    for binding in _bindings():
         try:
-            found = app.Application(backend)
+            found = app.Application(binding.name.lower())
             found.create()
             _leave_painting_to_qt()
             return found
         except Exception as error:  # whatever the binding's loader raises: the other one may work
-            reasons.append(f"{backend}: {error}".splitlines()[0])
-    raise MissingDependencyError(f"{INSTALL} ({reasons[0]})")
+            reasons.append(f"{binding.name}: {error}".splitlines()[0])
+    raise MissingDependencyError(_without_library(reasons[0]))
 
 
 def _leave_painting_to_qt() -> None:
@@ -198,67 +203,6 @@ def connection_lost(native_application: Any) -> bool:
         )
     except RuntimeError:  # the application ended while another thread looked at it: nobody waits for it any more
         return False
-
-
-# ---- Whether windows can be opened here, found out by another process.
-
-BINDINGS = {"PySide6": "PySide6-Essentials", "PyQt6": "PyQt6"}
-"""Python's bindings of Qt and the packages that they come in."""
-SECONDS = 20.0
-_CODE = "from {binding}.QtGui import QGuiApplication as A; a = A([]); print(a.platformName())"
-
-
-class WindowProbe:
-    """Starts Qt in another process; :meth:`reason` says how that went."""
-
-    def __init__(self) -> None:
-        self.binding = next((name for name in BINDINGS if find_spec(name)), "")
-        self.package = BINDINGS.get(self.binding, "")
-        self._process: subprocess.Popen[str] | None = None
-        self._outcome = INSTALL, ""
-        if self.binding:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _CODE.format(binding=self.binding)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                env={**os.environ, "QT_DEBUG_PLUGINS": "0", "QT_FATAL_WARNINGS": "0"},
-            )
-
-    def reason(self) -> str:
-        """Why no window can be opened, in one line with what to install; empty if it can."""
-        return self._answer()[0]
-
-    def platform(self) -> str:
-        """Qt's name of the window system, as ``xcb``; empty if it does not start."""
-        return self._answer()[1]
-
-    def _answer(self) -> tuple[str, str]:
-        if self._process is None:
-            return self._outcome
-        process, self._process = self._process, None
-        try:
-            out, err = process.communicate(timeout=SECONDS)
-            self._outcome = ("", out.strip()) if process.returncode == 0 else (_explained(err), "")
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            self._outcome = f"Qt did not start within {SECONDS:g} s", ""
-        return self._outcome
-
-
-def _explained(said: str) -> str:
-    """One line out of what a Qt that does not start has to say."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    display = next((line for line in lines if "could not connect to display" in line.lower()), "")
-    if display:
-        return (
-            f"{display.partition('qt.qpa.xcb: ')[2] or display}; check DISPLAY and its permission (xhost, XAUTHORITY)"
-        )
-    missing = next((line.split("ImportError: ")[-1] for line in lines if "cannot open shared object" in line), "")
-    return without_library(missing)
 
 
 # ---- `DisplayWatch`: what is done once, whoever notices first, when the display of a window has gone.

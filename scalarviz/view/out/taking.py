@@ -31,9 +31,7 @@ class Taking:
     def __init__(self, folder: str | Path, note: Callable[[str], None]) -> None:
         self.folder, self._note = Path(folder), note
         self._film: Recorder | None = None
-        self._painter: Painter | None = None
-        self._drawn: tuple[object, ...] = ()  # what it says, and for which size
-        self._sketch = Sketch()
+        self._painter: tuple[object, Painter] | None = None  # and the size that it paints for
         self._said, self._left = "", 0.0
         self._missed = False  # a picture that came too soon after the one before
 
@@ -50,11 +48,6 @@ class Taking:
         return path
 
     # ---- films
-
-    @property
-    def making(self) -> bool:
-        """Whether a film is made, or still written."""
-        return self._film is not None
 
     def due(self) -> bool:
         """A picture is painted: whether it will be seen in a film, and should be taken."""
@@ -140,13 +133,10 @@ class Taking:
         """Paint it over the window's picture, where something is to be said."""
         if not self.text:
             return
-        red, logical = self._film is not None and not self._said, (size[0] / ratio, size[1] / ratio)
-        key = size, ratio, self.text, red
-        if self._painter is None or key[:2] != self._drawn[:2]:
-            self._painter = Painter(logical, ratio)
-        if key != self._drawn:
-            self._drawn, self._sketch = key, mark(self.text, logical, red=red)
-        self._painter.draw([self._sketch])
+        logical = size[0] / ratio, size[1] / ratio
+        if self._painter is None or self._painter[0] != (size, ratio):
+            self._painter = (size, ratio), Painter(logical, ratio)
+        self._painter[1].draw([mark(self.text, logical, red=self._film is not None and not self._said)])
 
     def _say(self, line: str) -> None:
         self._note(line)
@@ -193,7 +183,7 @@ class Recorder:
         self.path = free(folder, name, Film.suffix)
         self._picture, self._taken = picture, 0
         self._sent: Image | None = None
-        self._waiting: queue.Queue[tuple[Image, int] | None] = queue.Queue(WAITING)
+        self._waiting: queue.SimpleQueue[tuple[Image, int] | None] = queue.SimpleQueue()
         self.ended = False
         self._thread = threading.Thread(target=self._encode, name="film of the window", daemon=True)
         self._thread.start()
@@ -216,30 +206,22 @@ class Recorder:
         if self.ended:
             return
         self.seconds += seconds
-        owed = self._owed
-        if owed > 0 and not self._waiting.full():
-            self._waiting.put_nowait((self._picture, owed))
-            self._sent, self.frames = self._picture, self.frames + owed
+        if self._waiting.qsize() < WAITING:
+            self._send(0)
 
-    @property
-    def _owed(self) -> int:
-        """Frames that have passed and are not with the encoder yet."""
-        return max(0, int(self.seconds * FPS) + 1 - self.frames)
+    def _send(self, least: int) -> None:
+        """Hand the encoder the frames that have passed since it got some, `least` at least."""
+        owed = max(least, int(self.seconds * FPS) + 1 - self.frames)
+        if owed > 0:
+            self._waiting.put((self._picture, owed))
+            self._sent, self.frames = self._picture, self.frames + owed
 
     def end(self) -> None:
         """That was the last frame; the file is there when :attr:`done` says so."""
-        if self.ended:
-            return
-        self.ended = True
-        last = self._picture
-        owed = max(self._owed, int(last is not self._sent))  # it ends with what was shown last
-        self.frames += owed
-
-        def put() -> None:  # what waits may be all that can
-            self._waiting.put((last, owed))
+        if not self.ended:
+            self.ended = True
+            self._send(int(self._picture is not self._sent))  # it ends with what was shown last
             self._waiting.put(None)
-
-        threading.Thread(target=put, daemon=True).start()
 
     @property
     def done(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import threading
 import time
@@ -10,7 +9,8 @@ import time
 import numpy as np
 import pytest
 
-SECONDS = 20.0
+from kit.commands import make_scene
+from scalarviz.view.cell.shown import Shown
 
 
 class Page:
@@ -19,14 +19,13 @@ class Page:
     Every message is made JSON and back, without NaN, as the kernel's socket wants it.
     """
 
-    def __init__(self, shown, name="page", answers=True, ready=True):
+    def __init__(self, shown, name="page", answers=True, **look):
         self.shown, self.name, self.answers = shown, name, answers
         self.frames, self.known, self.other = [], {}, []
         self._come = threading.Condition()
         self._former = shown.post
         shown.post = self._take
-        if ready:
-            self.ready()
+        self.say(kind="ready", **look)
 
     def _take(self, content, buffers):
         self._former(content, buffers)
@@ -49,16 +48,27 @@ class Page:
     def say(self, **content):
         self.shown.hear({"place": self.name, **json.loads(json.dumps(content))})
 
-    def ready(self, **more):
-        self.say(kind="ready", **more)
-
     def do(self, name, value=None):
         self.say(kind="do", name=name, value=value)
 
-    def wait(self, condition, seconds=SECONDS):
+    def wait(self, condition, seconds=60.0):
         """Until ``condition(page)`` holds."""
         with self._come:
             assert self._come.wait_for(lambda: condition(self), seconds), (self.known, self.other)
+
+    def stepped(self, count, step=None):
+        """So many steps, and the frame of the last one."""
+        self.do("step", count)
+        self.wait(lambda page: page.step == (count if step is None else step))
+        return self
+
+    def ask(self, function):
+        """What ``function(play)`` returns in the cell's thread."""
+        return self.shown.session.call(function)
+
+    def settle(self):
+        """All that was asked for is done."""
+        self.ask(lambda play: play.viewer.worker.settle())
 
     @property
     def step(self):
@@ -69,20 +79,9 @@ class Page:
         return self.frames[-1][1][0]
 
 
-def of_scene(name="rgb", **options):
-    module = importlib.import_module(f"scalarviz.scenes.{name}")
-    return module.build(module.Options(**options))
-
-
-@pytest.fixture
-def made():
-    """``made("xor", seed=3)``: a packaged scene."""
-    return of_scene
-
-
 @pytest.fixture
 def scene():
-    return of_scene()
+    return make_scene("rgb")
 
 
 @pytest.fixture
@@ -94,12 +93,10 @@ def watch():
 @pytest.fixture
 def cell():
     """Makes cells, and closes them in the end; no thread of theirs is left."""
-    from scalarviz.view.cell.shown import Shown
-
     opened, before = [], set(threading.enumerate())
 
-    def make(x, hide=(), controls=True, size=(240, 200)):
-        opened.append(Shown(x, size, hide, controls))
+    def make(x, hide=(), controls=True, size=(240, 200), **more):
+        opened.append(Shown(x, size, hide, controls, **more))
         return opened[-1]
 
     yield make

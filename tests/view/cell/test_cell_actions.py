@@ -22,28 +22,24 @@ def test_each_action_is_done_by_python_or_by_the_browser_or_named_as_not_there_a
 
 def test_what_python_does_is_done_or_its_reason_is_said(cell, watch, scene):
     """Every action of the table, after a step, with a cube selected: none raises, what it refuses it says."""
-    shown = cell(scene)
-    page = watch(shown)
-    page.do("step", 3)
-    page.wait(lambda p: p.step == 3)
+    page, quiet = watch(cell(scene)).stepped(3), set()
     page.say(kind="select", index=3)
 
     def why(play, name):
         play.viewer.say("")
         return play.asked.take({"kind": "do", "name": name}), play.viewer.notice()
 
-    quiet = set()
     for name in ALLOWED:
-        trouble, notice = shown.session.call(lambda play, name=name: why(play, name))
-        shown.session.call(lambda play: play.viewer.worker.settle())
+        trouble, notice = page.ask(lambda play, name=name: why(play, name))
+        page.settle()
         assert trouble == "", name
         quiet |= set() if notice else {name}
-    assert not shown.session.error
+    assert not page.shown.session.error
     assert {"cooler", "warmer", "show_moment"}.isdisjoint(quiet)  # SGD keeps nothing, and no words are read here
     assert {"freeze", "toggle_sizes", "next_map", "hide_more", "undo"} <= quiet
     for name in (*NOT_HERE, *OWN):
         with pytest.raises(UnknownNameError, match=f"no action {name!r} in a cell"):
-            shown.act(name)
+            page.shown.act(name)
 
 
 NAN, INF = float("nan"), float("inf")
@@ -61,44 +57,45 @@ HOSTILE = {
                 {"name": "batch", "value": 3}, {"name": "pace", "value": 3.0}, {"name": "layer 1", "value": 10**9},
                 {"name": "seed", "value": -1}],
     "eval": [{"code": "1"}],
+    "look": [{}, {"theme": "red", "density": 1}, {"theme": ["dark"], "density": 1}, {"theme": "dark"},
+             *({"theme": "dark", "density": one} for one in ("2", True, NAN, 10**400))],
+    "panel": [{}, *({"name": "pictures", "what": "press", "at": [5, 5], "button": "left", **bad} for bad in (
+        {"name": 3}, {"name": "no such"}, {"what": "fly"}, {"button": "middle"}, {"button": None},
+        *({"at": one} for one in (None, [1], ["1", 2], [NAN, 1], [1e300, 1], [True, 1])), {"what": "key"},
+        {"what": "release", "shift": "y"}, {"what": "key", "key": "x"}, {"what": "key", "key": ["7"]}))],
 }  # fmt: skip
 LATER = [{"kind": "branch", "number": 4}, {"kind": "control", "name": "seed", "value": -1}]
 """The run is asked for these, and it refuses."""
 
 
+@pytest.mark.gl
 def test_hostile_messages_do_nothing_but_say_why(cell, watch, scene):
     shown = cell(scene)
-    page = watch(shown)
-    page.do("step", 2)
-    page.wait(lambda p: p.step == 2)
+    page = watch(shown).stepped(2)
     values, log = scene.run.values.copy(), len(scene.run.log)
+    page.say(kind="panel", name="pictures", what="press", at=[5, 5], button="left")
     told = [{"kind": kind, **said} for kind, some in HOSTILE.items() for said in some]
     for said in [None, [], "step", 7, {}, {"kind": None}, {"kind": ["do"]}, *told]:
         shown.hear(said)
-        why = shown.session.call(lambda play, said=said: play.asked.take(said))
+        why = page.ask(lambda play, said=said: play.asked.take(said))
         assert (why and "Traceback" not in why) or said in LATER, said
         assert len(why) < 600
-    shown.session.call(lambda play: play.viewer.worker.settle())
+    page.settle()
     assert not shown.session.error
     assert (scene.run.steps, scene.run.lr, len(scene.run.log)) == (2, 0.5, log)
     assert np.array_equal(scene.run.values, values)
     page.wait(lambda p: p.known["notice"])
 
 
-def test_a_flood_of_messages_is_forgotten_from_its_beginning(cell, watch, scene):
-    shown = cell(scene)
-    page = watch(shown)
-    page.wait(lambda p: p.step == 0)
-    for k in range(20_000):
-        shown.session.put({"kind": "select", "index": k % 12})
-    page.do("step")
-    page.wait(lambda p: p.step == 1, seconds=120)  # the last 256 are done before it
-
-
-def test_places_without_a_name_are_nobody(cell, scene):
+def test_a_flood_of_messages_is_forgotten_from_its_beginning_and_places_without_a_name_are_nobody(cell, watch, scene):
     shown = cell(scene)
     for place in (None, 3, "", "x" * 65, ["a"], {}):
         for kind in ("ready", "drawn", "gone"):
             shown.hear({"kind": kind, "place": place, "number": 1})
     assert shown.channel.places == 0
     assert not shown.session.alive
+    page = watch(shown)
+    page.wait(lambda p: p.step == 0)
+    for _ in range(20_000):
+        shown.session.put({"kind": "release"})
+    page.stepped(1)  # the last 256 are done before it
