@@ -14,11 +14,11 @@ from kit.commands import make_scene
 from kit.windows import live_hand
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
-from scalarviz.run.panels import Axis, CurveFit, Points
-from scalarviz.view.ink.sketch import Cells, Lines
-from scalarviz.view.ink.theme import DARK, rgb
+from scalarviz.run.panels import Axis, CurveFit
+from scalarviz.view.ink.sketch import Lines
+from scalarviz.view.ink.theme import DARK
 from scalarviz.view.panels.curve_fit import around, inside
-from scalarviz.view.panels.points import DRAWN, shortened
+from scalarviz.view.panels.points import DRAWN
 
 X = Axis("x", -1.0, 1.0)
 NUMBERS = st.floats(-1e6, 1e6)
@@ -61,15 +61,6 @@ def test_a_line_is_cut_at_the_edges_however_steep_it_is(slope, height):
     assert len(inside(x, np.where(x > 0, np.nan, y / max(abs(y).max(), 1.0)), (-1.0, 1.0))[0]) == 2
 
 
-@pytest.mark.parametrize("title", ["output over the unit square", "the rows and the formula", "a_name_of_no_end"])
-def test_a_title_loses_words_that_join_nothing_any_more(title):
-    for width in range(50, 400, 10):
-        short = shortened(title, width).rstrip("\N{HORIZONTAL ELLIPSIS}")
-        assert title.startswith(short)
-        assert not short.endswith((" over", " the", " and", " "))
-    assert short == title
-
-
 # ---- pictures
 
 
@@ -100,29 +91,6 @@ def test_of_more_points_than_can_be_seen_some_are_drawn_evenly_out_of_all():
     assert np.diff(np.flatnonzero(drawer.seen)).max() <= 4
     assert np.isfinite(drawer.spots).all(axis=1).tolist() == drawer.seen.tolist()
     assert f"{DRAWN:,} of {3 * DRAWN:,}" in said_anywhere(bench)
-
-
-@pytest.mark.parametrize("back", [None, np.arange(6) >= 3])
-def test_points_that_are_held_back_are_hollow_and_can_be_told_from_the_ground(back):
-    x, t = np.linspace(-1, 1, 6), np.array([-1.0, -1e-3, 1e-3, 0.5, 1.0, 1.0])
-    points = Points(np.stack([x, t], 1), t, back)
-    bench, _, shapes = shown(x, t, CurveFit("", X, X, points=lambda moment: points))
-    discs = [shape for shape in shapes if isinstance(shape, Cells)]
-    assert [disc.rings is not None for disc in discs] == [False] + [True] * (back is not None)
-    assert {"train", "test"}.issubset(said_anywhere(bench)) == (back is not None)
-    inks = np.concatenate([disc.fills[1::2] for disc in discs]) * 255
-    assert (np.abs(inks - np.array(rgb(DARK.panel)) * 255).max(axis=1) > 90).all()  # 0 has the colour of nothing
-    assert ((inks[:, 0] > inks[:, 2]) == (t < 0)).all()  # orange or blue
-
-
-@pytest.mark.parametrize("axes", [("x", "y"), (X, X)])
-def test_what_goes_wrong_in_a_scenes_own_functions_stands_in_the_panels_place(axes):
-    def broken(moment):
-        raise ValueError("no such points")
-
-    bench, drawer, _ = shown([0.0, 1.0], [0.0, 1.0], CurveFit("curve", *axes, points=broken))
-    assert any("no such points" in word for word in said_anywhere(bench))
-    assert not drawer.hover((drawer.box[0] + 50, drawer.box[1] + 50))
 
 
 # ---- hands, and what cannot be

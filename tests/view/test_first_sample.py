@@ -56,17 +56,6 @@ def test_a_probe_and_names_that_are_given_stay():
     assert {"height", "age", "yes", "no"} <= set(words)
 
 
-@pytest.mark.parametrize("size", [(640, 360), (480, 300)])
-def test_names_of_inputs_stay_where_chips_have_no_room(size):
-    bench = bench_of(own_scene(3, 3), size)
-    shown = {item.text: np.array([item.x, item.y]) for item in texts(bench.sketches)}
-    plate = bench.layout.plate("0.weight")
-    faces = np.array([bench.project(plate.cell_corners(0, column)[4:]).mean(axis=0) for column in range(3)])
-    for column in range(3):
-        assert np.argmin(np.hypot(*(faces - shown[f"x{column}"]).T)) == column
-        assert shown[f"x{column}"][1] < faces[column][1]
-
-
 def test_every_activation_of_a_small_chain_carries_its_number_inside_its_cube():
     bench = bench_of(own_scene(2, 4, 4, 1))
     frame, picture, shown = bench.subject.frame(), pixels_of(bench), texts(bench.sketches)

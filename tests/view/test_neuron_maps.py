@@ -21,9 +21,7 @@ from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import Axis, Features, LossCurve, NeuronMaps, PlaneMap
 from scalarviz.run.source import RunSource
 from scalarviz.view.ink.maps import signed_shades
-from scalarviz.view.ink.sketch import Path, Polygon, meet
 from scalarviz.view.panels.neuron_card import hidden_of
-from scalarviz.view.panels.neuron_maps import rounded_up
 from scalarviz.view.space.chain import chain_of
 from scalarviz.view.space.layout import layout_for
 from scalarviz.view.space.lying import WAYS, Turns
@@ -137,8 +135,7 @@ def test_the_maps_follow_the_frame_and_looking_changes_nothing():
         frame = bench.subject.frame()
         one.run.step()
         bench.update(frame, "", 1 / 30)
-        assert not maps(bench).moving
-        assert maps(bench).work.moment.frame is frame
+        assert (maps(bench).moving, maps(bench).work.moment.frame) == (False, frame)
     other.run.step(6)
     np.testing.assert_array_equal(one.run.values, other.run.values)
 
@@ -147,10 +144,9 @@ def test_the_maps_follow_the_frame_and_looking_changes_nothing():
 def test_outputs_without_a_bound_have_a_round_range_and_numbers_that_are_none_leave_the_picture_whole():
     scene = scene_of(4, 3, activation=nn.ReLU)
     drawer = maps(bench_of(scene))
-    largest = rounded_up(float(np.abs(drawer.work.rows).max()))
-    assert (drawer.scale.note, float(drawer.scale.labels[2][1])) == ("relu", largest)
-    for value, rounded in ((0.011, 0.02), (0.5, 0.5), (0.51, 1.0), (3.0, 5.0), (0.0, 1.0), (np.nan, 1.0)):
-        assert rounded_up(value) == pytest.approx(rounded)
+    largest, said = float(np.abs(drawer.work.rows).max()), float(drawer.scale.labels[2][1])
+    assert largest <= said <= 2.5 * largest
+    assert f"{said:.0e}"[0] in "125"
     scene.run.do(SetWeights(0, np.array([np.nan, 0.0, 1e30])))
     bench = bench_of(scene)
     assert re.fullmatch(r".*e.{,5}", maps(bench).scale.labels[2][1])
@@ -208,33 +204,7 @@ def test_plus_and_minus_beside_a_layer_change_it():
     assert other_layers((64, 1)).words() == "hidden layers 64, 1"
 
 
-def test_buttons_lie_on_no_map_and_are_reached_from_their_layer():
-    change = replace(MAPS, change=lambda hidden: None)
-    with live_hand(scene_of(4, 2, 1, panels=(change,))) as hand:
-        found = maps(hand.bench)
-        for layer, count in ((0, 4), (1, 4), (2, 3)):  # the last neuron stays
-            assert len(found.buttons(layer)) == count
-            for button in found.buttons(layer):
-                assert not any(meet(button.box, box) for box in found.boxes.values())
-                for way in np.linspace(hand.middle(found.boxes[layer, 0]), hand.middle(button.box), 30):
-                    hand.view.move(tuple(way))
-                    assert found.covers(tuple(way))  # on the way to it nothing is lost
-                assert button.tip in hand.words()
-    assert maps(bench_of(scene_of(4, 2, panels=(change,)))).buttons(0) == []  # nobody could press them
-
-
 # ---- features
-
-
-def test_a_line_leads_from_a_feature_to_its_cubes_which_are_dim_while_it_is_off():
-    bench = bench_of(scene_of(4, 2, panels=(MAPS, replace(FEATURES, rows=lambda moment: (0, None, 1)))))
-    assert bench.side.drawers["features"].spots == []  # there is no hand
-    shapes, weights = [s for k in bench.side.spread_out() for s in k.shapes], bench.layout.plate("0.weight")
-    dim = [shape.points.mean(axis=0) for shape in shapes if isinstance(shape, Polygon)]
-    faces = [bench.project([weights.cell_corners(unit, 1)[4:].mean(axis=0)])[0] for unit in range(4)]
-    np.testing.assert_allclose(dim, faces, atol=5)
-    (line,) = [shape for shape in shapes if isinstance(shape, Path)]
-    np.testing.assert_allclose(line.points[-1], bench.project([weights.cell_centre(0, 0)])[0], atol=60)
 
 
 def test_a_feature_of_the_playground_is_switched_on_the_picture_and_undone():
@@ -251,15 +221,6 @@ def test_a_feature_of_the_playground_is_switched_on_the_picture_and_undone():
         for _ in range(2):
             hand.do("undo")
         assert [*hand.drawer(Features).panel.on(moment())] == [True, True, *[False] * 5]
-
-
-@pytest.mark.parametrize("hidden", [(), (40, 3)])
-def test_features_stand_left_of_cubes_that_do_not_turn(hidden):
-    bench = bench_of(make_scene("playground", hidden=hidden), keys=KEYS)
-    boxes = [spot.box for spot in bench.side.drawers["features"].spots]
-    assert (bench.layout.turns, len(boxes)) == (False, 7)
-    left = min(bench.project(plate.corners)[:, 0].min() for plate in bench.layout.plates)
-    assert max(x + wide for x, _, wide, _ in boxes) < left
 
 
 def test_a_function_that_raises_takes_its_own_pictures_away_alone():

@@ -41,11 +41,6 @@ def drawer(bench):
     return bench.side.drawers["plane"]
 
 
-def cells(bench):
-    """All flat discs, with whether they are rings."""
-    return [shape for sketch in bench.sketches for shape in sketch.tops if isinstance(shape, Cells)]
-
-
 # ---- the picture
 
 
@@ -98,18 +93,12 @@ def test_probabilities_are_those_of_softmax():
     np.testing.assert_allclose(work.rows.reshape(-1, 2), raised / raised.sum(axis=1, keepdims=True), rtol=1e-5)
 
 
-@pytest.mark.gl
 def test_the_line_is_drawn_where_the_answer_is_in_the_middle():
     scene = scene_of(PANEL, steps=200)
-    bench = bench_of(scene)
-    middles = np.mean(boundary(PANEL, drawer(bench).work.rows), axis=0)
+    middles = np.mean(boundary(PANEL, drawer(bench_of(scene)).work.rows), axis=0)
+    assert len(middles) > 40
     plane = np.stack([-1.25 + 2.5 * middles[:, 0], 1.0 - 2.0 * middles[:, 1]], axis=1)
-    columns, rows = drawer(bench).axes.points(*plane.T).astype(int).T
-    assert len(plane) > 40
-    assert (pixels_of(bench)[rows, columns].min(axis=1) > 180).mean() > 0.9
     assert np.abs(scene.run.predict(plane)).max() < 0.02
-    three = np.stack(np.broadcast_arrays(*np.mgrid[0:9, 0:9], 4.5), axis=-1).astype(float)
-    assert len(boundary(replace(PANEL, classes=("a", "b", "c")), three)[0]) > 12
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (720, 1080), (960, 640)])
@@ -183,41 +172,22 @@ def test_the_map_becomes_as_fine_as_there_is_time_and_never_for_a_moment_only(cl
 # ---- hands
 
 
-def at(hand, *place):
-    return hand.at(drawer(hand.bench).axes.point(*place))
-
-
-def test_a_click_on_a_point_shows_its_way_and_a_drag_turns_nothing():
-    with live_hand(scene_of(SHOWN)) as hand:
-        camera, subject = hand.bench.camera, hand.bench.subject
-        lone = int(np.argmax([np.sort(np.hypot(*(X - p).T))[1] for p in X]))  # no other point is near
-        hand.press(at(hand, *X[lone]))
-        np.testing.assert_allclose([*subject.probe, *subject.target], [*X[lone], T[lone]])
-        hand.drag(at(hand, 1.2, 0.0), (-60, 40))
-        hand.press(at(hand, -1.24, -0.99))  # an empty place, and no edits
-        assert hand.bench.camera is camera
-        assert drawer(hand.bench).drawn_way == lone
-        assert len(hand.run.samples()[0]) == 30
-
-
 def test_pointing_says_where_and_what_and_switches_switch():
     with live_hand(scene_of(SHOWN)) as hand:
-
-        def seen():
-            """Whether there are hollow points, and how many colours."""
-            hand.settled()
-            hollow = [c.rings is not None and np.isclose(c.rects[:, 2], BACK).any() for c in cells(hand.bench)]
-            (picture,) = [i for sketch in hand.bench.side.drawn("plane") for i in sketch.images]
-            return any(hollow), len(np.unique(picture.pixels.reshape(-1, 3), axis=0)) > 2
-
-        found, place = drawer(hand.bench), at(hand, 1.21, -0.97)
+        found = drawer(hand.bench)
+        place = hand.at(found.axes.point(1.21, -0.97))
         hand.view.move(place)
         said, answer = hand.words(), float(hand.run.predict(np.array([found.numbers(place)]))[0, 0])
         assert any(text.startswith("x 1.2") and text.endswith(", y 0.75") for text in said)  # as the axis says
         assert signed(answer, 3) in said
-        assert seen() == (True, True)
-        for which in (TEST, HARD):
-            x, y, wide, high = found.toggles[which].box
-            hand.press(hand.at((x + wide - 6, y + high / 2)))
-        assert seen() == (False, False)
-        assert np.isfinite(found.spots).all(axis=1).tolist() == (~POINTS.back).tolist()  # none is found there
+        for switched in (False, True):
+            discs = [c for sketch in hand.bench.sketches for c in sketch.tops if isinstance(c, Cells)]
+            hollow = [c.rings is not None and np.isclose(c.rects[:, 2], BACK).any() for c in discs]
+            assert any(hollow) != switched
+            (picture,) = [i for sketch in hand.bench.side.drawn("plane") for i in sketch.images]
+            assert (len(np.unique(picture.pixels.reshape(-1, 3), axis=0)) <= 2) == switched
+            for which in (TEST, HARD):
+                x, y, wide, high = found.toggles[which].box
+                hand.press(hand.at((x + wide - 6, y + high / 2)))
+            if not switched:
+                assert np.isfinite(found.spots).all(axis=1).tolist() == (~POINTS.back).tolist()

@@ -13,7 +13,6 @@ from kit.windows import live_hand
 from scalarviz.run import Moment
 from scalarviz.run.panels import WordBoard
 from scalarviz.view.ink.maps import get_map
-from scalarviz.view.ink.theme import rgb
 from scalarviz.view.panels.word_scene import greys
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.actions import Here
@@ -57,24 +56,6 @@ def drawer_of(bench):
 
 
 # ---- where it stands
-
-
-def test_plates_are_named_read_from_left_to_right_and_fill_the_picture(bench):
-    sheet, low, high = bench.scenery.blueprint, [], []
-    assert [c.title for c in sheet.captions] == ORDER
-    assert [(h.text, h.count) for h in sheet.headings] == [("embedding", 16 * 27 + 256), ("attention", 1024),
-                                                           ("MLP", 2048), ("head", 16 * 27)]  # fmt: skip
-    places = [(c.x, c.y) for c in sheet.captions]
-    assert places == sorted(places)
-    assert not any("weight" in text and "." in text for text in said(bench))
-    for caption in sheet.captions:  # a plate stands below its name
-        corners = bench.project(bench.layout.plate(caption.tensor).corners)
-        assert abs(corners[:, 0].min() - caption.x) < 4
-        assert 36 < corners[:, 1].min() - caption.y < 46
-        low.append(corners[:, 0].min())
-        high.append(corners[:, 0].max())
-    assert min(low) < 30  # the left margin is not wasted
-    assert max(high) > 0.85 * bench.places.scene[2]
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (1280, 800), (1024, 768), (1920, 1080), (2560, 1080)])
@@ -133,16 +114,6 @@ def test_drawn_pixels_are_the_numbers_of_the_run(scene, theme):
     np.testing.assert_allclose(seen, greys(reading.attention[0, 3, :4], bench.theme), atol=0.02)
 
 
-def test_a_frame_lies_around_the_rows_of_the_chosen_letter(bench):
-    pixels, uses = pixels_of(bench) / 255, dict(drawer_of(bench)._read.reading.uses)
-    assert uses["token.weight"][-1] == "abcdefghijklmnopqrstuvwxyz".index("a")
-    for name, rows in uses.items():
-        corners = bench.project(bench.layout.plate(name).cell_corners(rows[-1], 8)[4:])
-        (x, y), half = corners.mean(axis=0), 0.5 * np.ptp(corners[:, 1])
-        around = pixels[int(y - half - 4) : int(y + half + 4), int(x)]
-        assert (np.abs(around - rgb(bench.theme.selection)).max(axis=1) < 0.1).sum() >= 2, name
-
-
 def test_all_of_it_is_of_the_frame_that_is_shown(build):
     """A film's numbers of each step are those of a still of that step."""
     made = build()
@@ -196,15 +167,6 @@ def test_a_rate_that_has_come_to_nothing_is_said_with_the_last_one(build):
     for steps, text in ((49, "lr 6e\N{MINUS SIGN}5"), (1, "lr 0 (was 6e\N{MINUS SIGN}5)")):
         made.run.step(steps)
         assert text in said(again(bench))
-
-
-@pytest.mark.parametrize(
-    ("high", "word", "sides"), [(800, "olivia", 2), (720, "olivia", 1), (720, "abcdefghijklmno", 0)]
-)
-def test_attention_has_its_letters_where_they_can_be_read(scene, high, word, sides):
-    bench = shown(scene, (1280, high), word=word)
-    beside = [t.text for t in texts(bench.sketches) if t.size == 12]
-    assert beside.count(word[-1]) == sides * 4 * word.count(word[-1])
 
 
 # ---- hands

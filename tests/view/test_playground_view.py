@@ -170,18 +170,6 @@ def test_of_two_tables_with_the_same_numbers_each_has_its_own_names(hand, count)
     assert names(hand) == ("leaf (x)", both[1])
 
 
-LONG = "the length of every single leaf in cm", "its height above the ground"
-CUT = "the length of every sin\N{HORIZONTAL ELLIPSIS} (x)", "its heig\N{HORIZONTAL ELLIPSIS} (y)"
-
-
-@pytest.mark.parametrize(("head", "shown"), [("xy", ("x", "y")), ("yx", ("y (x)", "x (y)")), (LONG, CUT)])
-def test_names_of_columns_are_cut_and_not_said_twice(hand, head, shown):
-    paste(hand, f"{','.join(head)},kind\n" + "".join(f"{k % 7},{k % 5},{k % 2}\n" for k in range(40)))
-    panel = hand.drawer(PlaneMap).panel
-    assert (panel.across.name, panel.up.name) == shown
-    assert hand.drawer(PlaneMap).axes.box[2] > 200  # the plane has its room
-
-
 # ---- whose way is drawn after other points
 
 
@@ -235,21 +223,6 @@ def test_a_point_that_a_hand_chose_comes_back_with_its_data_and_leaves_with_its_
 
 
 # ---- the loss curve and the head
-
-
-def test_the_curve_and_the_head_say_the_same_batch(hand):
-    """A table of few rows makes the batch smaller, and one of three classes the picture anew."""
-
-    def batches():
-        said = [word for text in hand.words() for word in text.split("  ·  ")]
-        return {word for word in said if word.startswith("batch ") or word.endswith("points a step")}
-
-    hand.do("step", 2)
-    assert batches() == {"10 points a step", "batch 10"}
-    paste(hand, "\n".join(THREE.splitlines()[:13]) + "\n")
-    assert batches() == {"6 points a step", "batch 6"}
-    hand.do("undo")
-    assert batches() == {"10 points a step", "batch 10"}
 
 
 def test_the_accuracy_stays_in_the_head_while_its_curve_has_no_room(hand):

@@ -90,32 +90,6 @@ def test_the_numbers_of_the_inspector_are_of_the_frame_that_its_equation_is_of(s
         assert float(value.replace(MINUS, "-")) == pytest.approx(float(result.replace(MINUS, "-")), abs=1e-4)
 
 
-def test_what_was_not_computed_has_no_range(scene):
-    """Nine cubes without a gradient: no range beside them, no tick and no share in the legend."""
-    bench = Workbench(scene, quantity="gradient")
-    for steps, marks in ((0, 0), (1, 12)):
-        scene.run.step(steps)
-        bench.update(scene.run.frame(scene.probe))
-        scale = bench.colouring.legend()
-        assert len(scale.marks) == marks
-        assert ("clipped" in scale.note) == (len(scale.labels) > 1) == bool(marks)
-        assert set(bench.colouring.extents()) == ({tensor.name for tensor in scene.run.tensors} if marks else set())
-
-
-def test_the_axis_of_the_curve_ends_at_the_step_that_the_hud_says(scene):
-    """The curve grows in every frame; its words are of the frame that all words are of, and catch up at rest."""
-    shown, seen = Shown(replace(scene, panels=(LossCurve("here"),)), steps=1), set()
-    for _ in range(12):
-        step, axis = step_of(shown.after(0.02, 40)), words(shown.bench.side.drawn("loss"))
-        assert step in axis
-        assert step == f"{shown.frame.step:,}" or f"{shown.frame.step:,}" not in axis
-        seen.add(step)
-    assert 2 <= len(seen) <= 4
-    while shown.bench.moving:
-        shown.after(0.02)
-    assert f"{shown.frame.step:,}" in words(shown.bench.side.drawn("loss"))
-
-
 def test_an_accuracy_that_has_come_is_no_longer_dim():
     """The window updates while the picture moves by itself, and no longer: then the HUD must say that it is of now."""
     net, classes = nn.Sequential(nn.Linear(3, 3, seed=1)), np.arange(32) % 3
@@ -137,11 +111,12 @@ def test_words_of_a_panel_are_of_the_frame_that_the_hud_speaks_of(scene):
         return Made((sv.Value(float(moment.step), label="s"),), f"graph of {moment.step}")
 
     table = Table("mine", lambda moment: [(f"table of {moment.step}",)], lines=1)
-    panels = table, TrainingLoop((0,), ("w",)), GraphPanel("graph", made)
+    panels = LossCurve("here"), table, TrainingLoop((0,), ("w",)), GraphPanel("graph", made)
     shown, seen = Shown(replace(scene, panels=panels), (1280, 900), steps=1), set()
     for _ in range(39):
         said = shown.after(FRAME, 1)
         step = step_of(said)
+        assert step in words(shown.bench.side.drawn("loss"))  # though the curve grows in every frame
         assert {f"table of {step}", f"all four happened in step {step}"} <= set(said)
         aged = any(text.startswith("step ") for text in said)  # it is dear: else it says of which step it is
         assert f"graph of {step}" in said or aged
