@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kit.benches import middle, pixels_of
+from kit.benches import pixels_of
 from kit.windows import live_hand, make_colour_scene
 from scalarviz.run.panels import ColourCube
 from scalarviz.view.ink.maps import displayed
@@ -73,9 +73,6 @@ def test_outputs_that_are_no_colours_are_shown_all_the_same():
     assert displayed([[0.25]]).tolist() == [[0.25] * 3]
 
 
-# ---- hands
-
-
 @pytest.fixture
 def hand():
     with live_hand(make_colour_scene(panels=(ColourCube(GRID, 1 - GRID),))) as made:
@@ -120,13 +117,3 @@ def test_colours_are_found_where_they_are_seen_after_a_turn(hand):
             assert (drawn <= colour + 0.02).all()
             assert (drawn >= 0.8 * colour - 0.02).all()
     assert found > 40
-
-
-def test_a_drag_that_begins_on_the_scene_turns_the_scene_alone(hand):
-    end = middle(cubes(hand)[0])
-    at = hand.drawer(ColourCube).under(end)
-    for way in ((-200, 0), (end[0] - 600, end[1] - 300)):
-        before = hand.bench.camera.azimuth
-        hand.drag(hand.at((600, 300)), way)
-        assert hand.bench.camera.azimuth != before
-        assert hand.drawer(ColourCube).under(end) == at

@@ -49,11 +49,9 @@ def test_it_is_the_first_sample_with_its_target_names_and_numbers(widths):
 def test_a_probe_and_names_that_are_given_stay():
     mine = np.array([0.25, -0.5])
     scene = own_scene(2, 3, 2, probe=mine, input_names=("height", "age"), output_names=("yes", "no"))
-    subject = subject_of(scene)
-    assert np.array_equal(subject.probe, mine)
-    assert subject.sample.target is None  # nobody knows what it should become
-    words = " ".join(said(bench_of(scene))).replace(",", "").split()
-    assert {"height", "age", "yes", "no"} <= set(words)
+    assert np.array_equal(subject_of(scene).probe, mine)
+    assert subject_of(scene).sample.target is None  # nobody knows what it should become
+    assert {"height", "age", "yes", "no"} <= set(" ".join(said(bench_of(scene))).replace(",", "").split())
 
 
 def test_every_activation_of_a_small_chain_carries_its_number_inside_its_cube():

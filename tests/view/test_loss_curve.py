@@ -1,23 +1,28 @@
-"""The loss curve: its mean and spread, its names, its axis that a click switches, what is known beforehand."""
+"""The loss: of one batch or of all samples, its curve with mean, names and axis, and how many steps a frame has."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scalarviz.scenes import xor
 
 import scalarviz as sv
-from kit.benches import KEYS, bench_of, said_anywhere
+from kit.benches import KEYS, again, bench_of, said, said_anywhere, texts, words
 from kit.commands import make_scene
 from kit.windows import X, live_hand, make_colour_run, make_colour_scene
-from scalarviz.run.edits import SetBatchSize
+from scalarviz.errors import InputError, TypeMismatchError
+from scalarviz.run.edits import SetBatchSize, SetWeights
 from scalarviz.run.panels import LossCurve
 from scalarviz.run.panels import TestCurve as Curve
 from scalarviz.run.sources.played import Rehearsal
 from scalarviz.view.ink.axes import can_be_log, scale_of
 from scalarviz.view.ink.painter import Painter
-from scalarviz.view.ink.sketch import Rect, meet
+from scalarviz.view.ink.places import LABEL
+from scalarviz.view.ink.sketch import Path, Rect, meet
 from scalarviz.view.ink.text import loss_text
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import AxisSwitch
@@ -26,6 +31,8 @@ from scalarviz.view.panels.loss import SHARE, Line, averaged, loss_panel, thin_o
 from scalarviz.view.panels.wording import BEFORE
 from scalarviz.view.shown.ahead import Ahead
 from scalarviz.view.watch import live
+from scalarviz.view.watch.pace import pace
+from scalarviz.view.watch.playback import RATE
 
 BOX = (952.0, 300.0, 304.0, 300.0)
 STEPS = np.arange(300)
@@ -37,13 +44,6 @@ SHAPES = {
     "valley": np.exp(np.abs(STEPS - 150) / 40.0) * NOISE,
     "hill": np.exp(-np.abs(STEPS - 150) / 40.0) * NOISE,
 }
-
-
-def texts(sketch):
-    return {text.text: text for text in sketch.texts}
-
-
-# ---- mean and spread
 
 
 @given(st.lists(st.floats(0, 1e30), min_size=1, max_size=300))
@@ -79,11 +79,13 @@ def test_the_curve_passes_where_the_axis_says():
         assert picture[y + 8 : y + 14, x].max() < 100
 
 
-@pytest.mark.parametrize("losses", [[], [np.nan], [0.5]])
-def test_a_curve_of_few_points_or_none_is_a_frame(losses):
-    sketch = loss_panel(BOX, DARK, [Line("b", np.arange(len(losses)), np.array(losses))])
-    assert np.isfinite(sketch.triangles).all()
-    assert ("no step yet" in texts(sketch)) == (losses != [0.5])
+def test_what_is_averaged_is_seen_behind_the_mean_and_nothing_is_a_frame():
+    noise = np.where(STEPS[:200] % 2, 0.5, 1.5)
+    for noisy in (True, False):
+        shapes = loss_panel(BOX, DARK, [Line("b", STEPS[:200], noise, noisy=noisy)]).shapes
+        assert sum(isinstance(shape, Path) and len(shape.points) == 200 for shape in shapes) == 1 + noisy
+    for losses in ([], [np.nan]):
+        assert "no step yet" in words([loss_panel(BOX, DARK, [Line("b", np.arange(len(losses)), np.array(losses))])])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -94,16 +96,13 @@ def test_no_curve_and_no_gridline_goes_through_a_name(shape, count):
     sketch = loss_panel(BOX, DARK, curves, switch=switch)
     grounds = [s for s in sketch.shapes if isinstance(s, Rect) and s.fill == DARK.background and s.height < 60]
     for curve in curves:
-        name = texts(sketch)[curve.label]
+        name = next(text for text in sketch.texts if text.text == curve.label)
         places = switch.axes.points(across := np.linspace(0, 299, 3000), np.interp(across, STEPS, curve.losses))
         beside = (places[:, 0] > name.x - 32) & (places[:, 0] < name.x + name.width)
         assert not (beside & (np.abs(places[:, 1] - name.y + 5) < 8)).any()
         own = name.x, name.y - 10, name.width, 10
         (ground,) = [s for s in grounds if meet((s.x, s.y, s.width, s.height), own)]
         assert sketch.shapes.index(ground) > 0  # over the gridlines, which come first
-
-
-# ---- the axis
 
 
 @pytest.fixture
@@ -148,9 +147,9 @@ def test_with_the_steps_ahead_nothing_rescales(linear):
         sketch = loss_panel(BOX, DARK, [Line("b", np.arange(1, done + 1), losses[:done])], switch=switch, ahead=ahead)
         first = first or switch.axes
         assert switch.axes == first
-        assert {"0", "1,000"} <= texts(sketch).keys()
+        assert {"0", "1,000"} <= set(words([sketch]))
     beyond = loss_panel(BOX, DARK, [Line("b", np.arange(1, 2001), np.full(2000, 0.1))], ahead=ahead)
-    assert "2,000" in texts(beyond)
+    assert "2,000" in words([beyond])
 
 
 def test_before_the_first_step_stands_its_loss_until_a_change_by_hand(hand):
@@ -162,9 +161,6 @@ def test_before_the_first_step_stands_its_loss_until_a_change_by_hand(hand):
     assert expected not in hand.words()
     for losses in (np.array([1.0, np.inf]), np.array([])):  # what diverges tells nothing of the steps ahead
         assert Ahead.of(Rehearsal(losses, np.arange(3), np.zeros(3)), hand.run.frame()) is None
-
-
-# ---- the dashed curve
 
 
 def test_a_still_knows_the_losses_of_the_test_before_it_and_a_window_what_it_shows():
@@ -209,3 +205,96 @@ def test_curves_begin_anew_with_the_weights_that_were_loaded(tmp_path):
         assert not any(BEFORE in text for text in said_anywhere(bench))
         assert steps() == [10, 15]
         assert curve.losses[-1] == pytest.approx(run.evaluate(X[:8], 1 - X[:8]))
+
+
+@pytest.fixture
+def scene():
+    with (made := make_scene("xor", seed=1)).run:
+        yield made
+
+
+def of_all(scene):
+    """The sum of squares of the four samples, by hand."""
+    weights = [scene.run.values[:9].reshape(3, 3), scene.run.values[9:].reshape(1, 3)]
+    hidden = np.tanh(xor.with_one(xor.BITS) @ weights[0].T)
+    return loss_text(0.5 * float(((np.tanh(hidden @ weights[1].T) - xor.WANTED) ** 2).sum()))
+
+
+def told(bench):
+    """What stands behind the word `loss` in the HUD."""
+    large = [item.text for item in texts(bench.sketches) if item.size > LABEL]
+    return large[large.index("loss") + 1]
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (640, 360)])
+def test_the_hud_tells_the_loss_of_all_samples_at_the_numbers_shown(scene, size):
+    bench = bench_of(scene, size)
+    for count in (0, 1, 6):
+        scene.run.step(count)
+        assert told(again(bench)) == of_all(scene)
+        assert len({loss_text(float(loss)) for loss in scene.run.history.loss} - {told(bench)}) >= min(count, 1)
+    before = told(bench)
+    scene.run.do(SetWeights(0, np.array([2.5])))  # of the numbers shown after a change by hand too
+    assert told(again(bench)) == of_all(scene) != before
+
+
+@pytest.mark.parametrize(("batch", "which"), [(1, "of its batch"), (4, "before it")])
+def test_the_time_bar_tells_no_other_loss_as_if_it_were_that_of_the_hud(batch, which):
+    """The loss of a step is that of its batch, before the step; the HUD tells that of all samples, after it."""
+    with (made := make_scene("xor", batch=batch)).run as run:
+        run.step(20)
+        bench = bench_of(made, keys=KEYS)
+        assert told(bench) == of_all(made) != loss_text(run.loss)
+        assert loss_text(run.loss) not in words(bench.bar.update(bench.subject.frame()))
+        x, y, width, height = bench.bar.box
+        bench.hover((x + 0.7 * width, y + height - 26))
+        assert re.search(f"loss [^|]*, {which}", "|".join(words(bench.bar.label(bench.places.size))))
+        assert ("single samples" in said(bench)) == (batch == 1)
+        run.do(SetBatchSize(4))  # by hand: said beside the curve and in the bar
+        run.step(5)
+        assert ("4 samples a step" in said(again(bench))) == (batch == 1)
+        assert bench.bar.step_loss == "before it"
+
+
+def test_a_steady_pace():
+    stops = pace(20_000, 20.0, 30, steady=100, rest=0.0)
+    assert stops[:61].tolist() == list(range(61))  # two seconds
+    assert np.diff(stops[60:-1]).tolist() == [100] * (len(stops) - 62)
+    assert stops[-1] == 20_000
+    assert len(pace(20_000, 20.0, 30, steady=100)) > len(stops)  # a film rests at its end
+    assert pace(5, 20.0, 30, steady=100, rest=0.0).tolist() == [0, 1, 2, 3, 4, 5]
+    assert pace(0, 20.0, 30, steady=3).tolist()[-1] == 0
+    for total in (10_000_000, 10**12):  # a film has a million frames at most
+        stops = pace(total, 20.0, 30, steady=1, rest=0.0)
+        assert 900_000 < len(stops) <= 10**6
+        assert (stops[0], stops[-1], (np.diff(stops) >= 0).all()) == (0, total, True)
+
+
+@pytest.mark.gl
+def test_a_window_keeps_that_pace(scene):
+    with live_hand(scene, steps=20_000, playing=True) as hand:
+        hand.view.playback._time = 3.0
+        assert hand.view.playback.text() == "pace 100 steps a frame"
+        for at in (3.0, 60.0):
+            assert hand.view.playback._paced(at) - hand.view.playback._paced(at - 1 / RATE) == pytest.approx(100)
+
+
+@pytest.mark.gl
+def test_a_window_that_stands_asks_nothing_of_the_thread_that_trains():
+    """Each question leaves a new frame, for which it would be asked again: the picture would never come to rest."""
+    with live_hand(make_scene("playground"), steps=5, playing=True) as hand:
+        hand.until(lambda: hand.view.worker.latest.step == 5)
+        hand.until(lambda: not hand.bench.moving and not hand.view.tick(0.05))
+        frame = hand.view.worker.latest
+        hand.picture()
+        assert hand.view.worker.latest is frame
+
+
+def test_fields_are_checked(scene):
+    with pytest.raises(InputError, match="steady"):
+        pace(10_000_000, 20.0, 30, steady=0)
+    with pytest.raises(TypeMismatchError, match="whole_loss"):
+        sv.Scene("mine", scene.run, whole_loss="yes")
+    for wrong in (0, 1.5):
+        with pytest.raises(InputError, match="steps_a_frame"):
+            sv.Scene("mine", scene.run, steps_a_frame=wrong)

@@ -67,9 +67,6 @@ def test_a_step_after_a_rest_is_written_at_once_and_so_is_the_end(scene, monkeyp
         assert any("paused at the end" in text for text in said_anywhere(hand.bench))
 
 
-# ---- words of one picture are of one frame
-
-
 def test_a_pause_is_said_though_no_number_changes(scene):
     shown = Shown(scene, steps=5)
     shown.after(0.0, pace="pace 1 step a frame")

@@ -1,4 +1,4 @@
-"""The loss over one weight or two, the four calls of a step: their numbers and their pictures."""
+"""Panels of one neuron: the loss over its weights, the four calls of a step, the curve between its points."""
 
 from __future__ import annotations
 
@@ -19,21 +19,14 @@ from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import CurveFit, LossOver, TrainingLoop
 from scalarviz.run.source import RunSource
-from scalarviz.view.ink.sketch import Path, Rect
+from scalarviz.view.ink.sketch import Lines, Path, Rect
 from scalarviz.view.ink.text import short
 from scalarviz.view.ink.theme import DARK
+from scalarviz.view.panels import loss_over
+from scalarviz.view.panels.curve_fit import around, inside
 from scalarviz.view.panels.loop import CALLS
-from scalarviz.view.panels.loss_over import (
-    UNKNOWN,
-    Place,
-    Standing,
-    grown,
-    levels,
-    place_of,
-    rolled,
-    steepness,
-    verdict,
-)
+from scalarviz.view.panels.loss_over import Place, Standing
+from scalarviz.view.panels.points import DRAWN
 
 NUMBERS = st.floats(-50, 50)
 
@@ -44,7 +37,7 @@ def made(**options):
 
 def standing(run, own):
     frame = run.frame()
-    return Standing(RunSource(run), frame, place_of(frame, own), own, tuple(run.samples()))
+    return Standing(RunSource(run), frame, loss_over.place_of(frame, own), own, tuple(run.samples()))
 
 
 def shapes(bench, kind, ink):
@@ -57,9 +50,6 @@ def ball(bench):
     """Where the ball is, in pixels."""
     (found,) = [disc for disc in shapes(bench, Rect, DARK.text1) if disc.radius == 6.5]
     return np.array([found.x + 6.5, found.y + 6.5])
-
-
-# ---- numbers
 
 
 @given(st.floats(-5, 5), st.floats(-5, 5), st.integers(1, 2))
@@ -89,10 +79,10 @@ def test_the_rate_from_which_a_step_lands_higher_is_two_over_the_bend(bend, lowe
     assume(abs(start - lowest) > 1e-3)
     slope = 2 * bend * (start - lowest)
     place = Place(np.array([start - rate * slope]), np.array([start]), np.array([slope]), rate)
-    before, after, limit = steepness(lambda p: bend * (p[:, 0] - lowest) ** 2, place)
+    before, after, limit = loss_over.steepness(lambda p: bend * (p[:, 0] - lowest) ** 2, place)
     assert limit == pytest.approx(1 / bend, rel=1e-6)
     assume(abs(rate * bend - 1) > 1e-6)
-    assert (after > before) == (rate > limit) == verdict(place, ("w",), (before, after, limit))[2]
+    assert (after > before) == (rate > limit) == loss_over.verdict(place, ("w",), (before, after, limit))[2]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -104,7 +94,7 @@ def test_a_step_downhill_is_never_said_to_end_higher_however_near_to_the_lowest_
         for _ in range(450):
             run.step()
             at = standing(run, own)
-            said.add(verdict(at.place, ("w", "b")[: len(own)], steepness(at.losses, at.place))[1:])
+            said.add(loss_over.verdict(at.place, ("w", "b")[: len(own)], loss_over.steepness(at.losses, at.place))[1:])
     at_rest = ("too small a move to change the loss", False), ("it stays where it is", False)
     assert said <= {("downhill", False), *at_rest}
     assert said.intersection(at_rest)
@@ -113,7 +103,7 @@ def test_a_step_downhill_is_never_said_to_end_higher_however_near_to_the_lowest_
 @given(st.tuples(NUMBERS, st.floats(0.1, 50)), st.lists(NUMBERS, max_size=3))
 def test_a_span_grows_until_all_is_inside(ends, places):
     span = ends[0], ends[0] + ends[1]
-    low, high = grown(span, [*places, np.inf, np.nan])
+    low, high = loss_over.grown(span, [*places, np.inf, np.nan])
     assert all(low < p < high for p in places)
     assert low <= span[0] + 1e-9
     assert high >= span[1] - 1e-9
@@ -122,12 +112,9 @@ def test_a_span_grows_until_all_is_inside(ends, places):
 def test_isolines_leave_out_what_is_no_number():
     values = np.arange(9.0).reshape(3, 3)
     values[0, 0] = np.inf
-    assert len(levels(np.full((3, 3), np.nan))) == 0
-    assert (np.diff(levels(values), 2) > 0).all()
-    assert 1 < levels(values)[0] < levels(values)[-1] < 8
-
-
-# ---- pictures
+    assert len(loss_over.levels(np.full((3, 3), np.nan))) == 0
+    assert (np.diff(loss_over.levels(values), 2) > 0).all()
+    assert 1 < loss_over.levels(values)[0] < loss_over.levels(values)[-1] < 8
 
 
 @pytest.mark.parametrize("weights", [1, 2])
@@ -136,7 +123,7 @@ def test_what_is_said_and_drawn_of_a_step(rate, says, weights):
     scene = made(lr=rate, weights=weights)
     with scene.run as run:
         bench = bench_of(scene)
-        assert {UNKNOWN, "none has happened yet", *CALLS} <= set(said_anywhere(bench))
+        assert {loss_over.UNKNOWN, "none has happened yet", *CALLS} <= set(said_anywhere(bench))
         before = len(shapes(bench, object, DARK.pulse))
         run.step()
         said = said_anywhere(again(bench))
@@ -193,7 +180,7 @@ def test_the_ball_rolls_and_arrives():
         assert seen[0] < seen[5] < seen[-1] == pytest.approx(ball(bench_of(scene))[0], abs=1e-3)
         assert (np.diff(seen) >= 0).all()
     far, near = np.array([3e19, -2e19]), np.array([-1.5, -1.0])  # a difference to something large forgets the small
-    assert rolled(far, near, 1.0).tolist() == near.tolist()
+    assert loss_over.rolled(far, near, 1.0).tolist() == near.tolist()
 
 
 def test_a_diverged_neuron_and_a_network_with_too_few_weights_are_said():
@@ -208,6 +195,85 @@ def test_a_diverged_neuron_and_a_network_with_too_few_weights_are_said():
     assert sum("this network has 1 weight" in line for line in said) == 2
 
 
+def shown(x, t, panel=None, weight=0.5):
+    """A picture of a line through 0 over samples of one number, the panel's drawer, and what it draws."""
+    net = nn.Sequential(nn.Linear(1, 1, bias=False))
+    net.initialize(neuron.begin_at(weight, 0.0))
+    sgd, data = optim.SGD(net.parameters(), lr=0.1), (np.reshape(x, (-1, 1)), np.reshape(t, (-1, 1)))
+    with sv.Run(net, nn.MSELoss(), sgd, data=data, engine="numpy") as run:
+        bench = bench_of(sv.Scene("mine", run, panels=(panel or CurveFit(),)))
+    sketches = bench.side.drawn("curve")
+    return bench, bench.side.drawer(CurveFit), [s for sketch in sketches for s in (*sketch.shapes, *sketch.tops)]
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
+def test_an_axis_holds_its_numbers_with_air_and_what_is_near(numbers):
+    axis, low, high = around("x", np.array(numbers)), min(numbers), max(numbers)
+    assert axis.least < low <= high < axis.most
+    if low <= 0 <= high or 0 < min(abs(low), abs(high)) <= (high - low) / 2:
+        assert axis.least < 0 < axis.most
+    elif high > low:
+        assert axis.most - axis.least <= 1.25 * (high - low) * (1 + 1e-9)
+
+
+@given(st.floats(-1e30, 1e30), st.floats(-1e30, 1e30))
+def test_a_line_is_cut_at_the_edges_however_steep_it_is(slope, height):
+    x = np.linspace(-1, 2, 7)
+    y = slope * x + height
+    starts, ends = inside(x, y, (-1.0, 1.0))
+    for points in (starts, ends):
+        assert (np.abs(points[:, 1]) <= 1).all()
+        assert ((points[:, 0] >= -1) & (points[:, 0] <= 2)).all()
+        within = np.abs(points[:, 1]) < 1
+        scale = max(abs(slope), abs(height), 1.0)
+        np.testing.assert_allclose(points[within, 1], slope * points[within, 0] + height, atol=1e-9 * scale)
+    reached = (np.maximum(y[1:], y[:-1]) >= -1) & (np.minimum(y[1:], y[:-1]) <= 1)
+    assert (len(starts) > 0) == reached.any()
+    assert len(inside(x, np.where(x > 0, np.nan, y / max(abs(y).max(), 1.0)), (-1.0, 1.0))[0]) == 2
+
+
+def test_of_samples_alone_it_finds_points_axes_and_names():
+    x, t = np.array([1.0, 2.0, 4.0]), np.array([-3.0, 0.5, 2.0])
+    bench, drawer, shapes = shown(x, t)
+    (zero,) = [shape for shape in shapes if isinstance(shape, Lines) and shape.colour == DARK.grid]
+    np.testing.assert_allclose([zero.starts[0, 1], zero.ends[0, 1]], drawer.axes.point(0.0, 0.0)[1], atol=1e-3)
+    np.testing.assert_allclose(drawer.axes.points(x, t), drawer.spots)
+    assert {"y over x", "\N{MINUS SIGN}0.48", "4.48"} <= set(said_anywhere(bench))  # 0 is near, and 12 % of air
+
+
+@pytest.mark.parametrize(("count", "weight"), [(9, 0.5), (9, 2.0), (200, 0.5)])
+def test_errors_are_drawn_of_a_few_points_from_what_is_wanted_to_what_is_said(count, weight):
+    x = np.linspace(-1, 1, count)
+    _, drawer, shapes = shown(x, 2.0 * x, weight=weight)
+    errors = [s for s in shapes if isinstance(s, Lines) and s.colour == DARK.flow]
+    assert len(errors) == (count == 9)
+    for lines in errors:
+        np.testing.assert_allclose(lines.starts, drawer.axes.points(x, 2.0 * x), atol=1e-3)
+        np.testing.assert_allclose(lines.ends, drawer.axes.points(x, weight * x), atol=1e-3)
+
+
+def test_of_more_points_than_can_be_seen_some_are_drawn_evenly_out_of_all():
+    x = np.linspace(-1, 1, 3 * DRAWN)
+    bench, drawer, _ = shown(x, x)
+    assert drawer.seen.sum() == DRAWN
+    assert np.diff(np.flatnonzero(drawer.seen)).max() <= 4
+    assert np.isfinite(drawer.spots).all(axis=1).tolist() == drawer.seen.tolist()
+    assert f"{DRAWN:,} of {3 * DRAWN:,}" in said_anywhere(bench)
+
+
+def test_a_click_on_a_point_shows_its_way():
+    with live_hand(make_scene("neuron", dtype="float64")) as hand:
+        x, y = neuron.points(0.0, 0)
+        spot, subject = hand.drawer(CurveFit).spots[2], hand.bench.subject
+        before = subject.probe.tolist()
+        hand.press(hand.at((spot[0] + 30, spot[1] - 30)))
+        assert subject.probe.tolist() == before
+        hand.view.move(hand.at(spot))
+        assert any(f"error {signed(-1.5 * x[2, 0] - y[2, 0])}" in text for text in hand.words())
+        hand.press(hand.at(spot))
+        assert [*subject.probe, *subject.target] == [*x[2], *y[2]]
+
+
 def test_panels_that_cannot_be():
     one, ends = ("a",), (((1, 0),), ((0, np.inf),), (3,))
     three = (0, 1, 2), ("a", "b", "c"), ((0, 1),) * 3
@@ -220,3 +286,12 @@ def test_panels_that_cannot_be():
     for kind, wrong in ((LossOver, ((), (), ())), (TrainingLoop, ((0,), (3,)))):
         with pytest.raises(TypeMismatchError, match=kind.__name__):
             kind(*wrong)
+    for wrong in ({"title": 7}, {"across": None}, {"up": 3.0}, {"inputs": "x"}, {"points": [1]}, {"edits": 3}):
+        with pytest.raises(TypeMismatchError, match="CurveFit"):
+            CurveFit(**wrong)
+    with pytest.raises(InputError), np.errstate(over="ignore"):
+        around("x", np.array([-1.7e308, 1.7e308]))
+    net, data = nn.Sequential(nn.Linear(2, 1)), (np.zeros((4, 2)), np.zeros((4, 1)))
+    with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=data, engine="numpy") as run:
+        said = said_anywhere(bench_of(sv.Scene("s", run, panels=(CurveFit("points"),))))
+    assert "points: wanted are samples of one number" in said
