@@ -1,4 +1,4 @@
-"""A scene that names no probe: the first sample of its data is the one whose way is drawn, with names and numbers."""
+"""A scene that names no probe: the first sample of its data is drawn, with names and numbers."""
 
 from __future__ import annotations
 

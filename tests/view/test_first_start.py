@@ -1,4 +1,4 @@
-"""A window on a machine that has no kernels yet: its first picture is there at once. What a window says for a while."""
+"""A window on a machine that has no kernels yet: its first picture is there at once. Notices hide nothing."""
 
 from __future__ import annotations
 

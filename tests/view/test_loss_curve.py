@@ -1,4 +1,4 @@
-"""The loss: of one batch or of all samples, its curve with mean, names and axis, and how many steps a frame has."""
+"""The loss: of one batch or of all samples, its curve with its names and axis, and how many steps a frame has."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from scalarviz.run.edits import SetBatchSize, SetWeights
 from scalarviz.run.panels import LossCurve
 from scalarviz.run.panels import TestCurve as Curve
 from scalarviz.run.sources.played import Rehearsal
-from scalarviz.view.ink.axes import can_be_log, scale_of
 from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.places import LABEL
-from scalarviz.view.ink.sketch import Path, Rect, meet
+from scalarviz.view.ink.sketch import Lines, Path, Rect, meet
 from scalarviz.view.ink.text import loss_text
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import AxisSwitch
@@ -32,7 +31,6 @@ from scalarviz.view.panels.wording import BEFORE
 from scalarviz.view.shown.ahead import Ahead
 from scalarviz.view.watch import live
 from scalarviz.view.watch.pace import pace
-from scalarviz.view.watch.playback import RATE
 
 BOX = (952.0, 300.0, 304.0, 300.0)
 STEPS = np.arange(300)
@@ -44,6 +42,10 @@ SHAPES = {
     "valley": np.exp(np.abs(STEPS - 150) / 40.0) * NOISE,
     "hill": np.exp(-np.abs(STEPS - 150) / 40.0) * NOISE,
 }
+
+
+def dashes(sketches):
+    return [s for sketch in sketches for s in sketch.shapes if isinstance(s, Lines) and s.colour == DARK.text2]
 
 
 @given(st.lists(st.floats(0, 1e30), min_size=1, max_size=300))
@@ -95,6 +97,7 @@ def test_no_curve_and_no_gridline_goes_through_a_name(shape, count):
     curves = [Line("1,024 colours", STEPS, losses), Line("the photo", STEPS, 0.9 * losses, dashed=True)][:count]
     sketch = loss_panel(BOX, DARK, curves, switch=switch)
     grounds = [s for s in sketch.shapes if isinstance(s, Rect) and s.fill == DARK.background and s.height < 60]
+    assert bool(dashes([sketch])) == (count == 2)
     for curve in curves:
         name = next(text for text in sketch.texts if text.text == curve.label)
         places = switch.axes.points(across := np.linspace(0, 299, 3000), np.interp(across, STEPS, curve.losses))
@@ -134,8 +137,6 @@ def test_where_there_is_no_hand_or_no_logarithm_there_is_no_switch(losses, free)
         switch = AxisSwitch(touched=touched)
         loss_panel(BOX, DARK, [Line("b", np.array([1, 2]), np.array(losses))], switch=switch)
         assert (switch.box is not None) == (free and touched)
-    assert can_be_log(np.array(losses)) is scale_of(np.array(losses)).log is free
-    assert not scale_of(np.array(losses), linear=True).log
 
 
 @pytest.mark.parametrize("linear", [False, True])
@@ -171,8 +172,10 @@ def test_a_still_knows_the_losses_of_the_test_before_it_and_a_window_what_it_sho
             one.step(300)
             one.do(SetBatchSize(20))
             one.step(300)
-        drawer = bench_of(shown).side.drawer(LossCurve)
+        bench = bench_of(shown)
+        drawer = bench.side.drawer(LossCurve)
         assert len(drawer.steps) > 20
+        assert dashes(bench.side.drawn("loss"))
         assert drawer.steps == sorted(set(drawer.steps))
         assert (drawer.steps[0], drawer.steps[-1]) == (0, 600)
         for step, loss in zip(drawer.steps, drawer.losses, strict=True):
@@ -268,15 +271,6 @@ def test_a_steady_pace():
         stops = pace(total, 20.0, 30, steady=1, rest=0.0)
         assert 900_000 < len(stops) <= 10**6
         assert (stops[0], stops[-1], (np.diff(stops) >= 0).all()) == (0, total, True)
-
-
-@pytest.mark.gl
-def test_a_window_keeps_that_pace(scene):
-    with live_hand(scene, steps=20_000, playing=True) as hand:
-        hand.view.playback._time = 3.0
-        assert hand.view.playback.text() == "pace 100 steps a frame"
-        for at in (3.0, 60.0):
-            assert hand.view.playback._paced(at) - hand.view.playback._paced(at - 1 / RATE) == pytest.approx(100)
 
 
 @pytest.mark.gl

@@ -1,4 +1,4 @@
-"""A mistake that is made on purpose is named in the picture while it is on, and of a Run only what is true of it."""
+"""A mistake that is made on purpose is named in the picture while it is on."""
 
 from __future__ import annotations
 

@@ -109,14 +109,6 @@ def test_a_span_grows_until_all_is_inside(ends, places):
     assert high >= span[1] - 1e-9
 
 
-def test_isolines_leave_out_what_is_no_number():
-    values = np.arange(9.0).reshape(3, 3)
-    values[0, 0] = np.inf
-    assert len(loss_over.levels(np.full((3, 3), np.nan))) == 0
-    assert (np.diff(loss_over.levels(values), 2) > 0).all()
-    assert 1 < loss_over.levels(values)[0] < loss_over.levels(values)[-1] < 8
-
-
 @pytest.mark.parametrize("weights", [1, 2])
 @pytest.mark.parametrize(("rate", "says"), [(0.1, "downhill"), (0.9, "past the lowest"), (1.1, "as from lr 1.0 on")])
 def test_what_is_said_and_drawn_of_a_step(rate, says, weights):
@@ -183,11 +175,7 @@ def test_the_ball_rolls_and_arrives():
     assert loss_over.rolled(far, near, 1.0).tolist() == near.tolist()
 
 
-def test_a_diverged_neuron_and_a_network_with_too_few_weights_are_said():
-    scene = made(weights=2, lr=1.1)
-    with scene.run as run:
-        run.step(40)
-        assert any("too far: it ends higher" in line for line in said_anywhere(bench_of(scene)))
+def test_a_network_with_too_few_weights_is_said():
     net = nn.Sequential(nn.Linear(1, 1, bias=False))
     with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=neuron.points(0, 0)) as run:
         panels = LossOver((0, 1), ("w", "b"), ((-1, 1), (-1, 1))), TrainingLoop((1,), ("b",)), CurveFit()

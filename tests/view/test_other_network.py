@@ -91,17 +91,20 @@ def hand(run):
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_window_goes_on(name, hand):
-    """With a selected weight, an opened step, a hand on a cube; keys work afterwards, and undo brings the old one."""
-    live, subject = hand.view, hand.bench.subject
+def test_a_window_goes_on_and_undo_brings_the_old_one(name, hand):
+    live, tensors = hand.view, hand.bench.subject.tensors
+
+    def ask(what):
+        live.worker.ask(what).result(10)
+        hand.settled()
+        assert live.worker.error is None
+
     hand.do("step")
     for before in (lambda: None, lambda: live.bench.select(1), lambda: hand.do("micro_next")):
         before()
-        tensors, wanted = subject.tensors, CHANGES[name]()
-        live.worker.ask(lambda run, wanted=wanted: run.change(**wanted)).result(10)
-        hand.settled()
-        assert (live.worker.error, live.bench.selected, live.micro.walk) == (None, None, None)
-        assert sum(t.size for t in live.bench.subject.tensors) == live.run.n_weights == len(live.shown.values)
+        ask(lambda run: run.change(**CHANGES[name]()))
+        assert (live.bench.selected, live.micro.walk) == (None, None)
+        assert sum(t.size for t in hand.bench.subject.tensors) == live.run.n_weights == len(live.shown.values)
         for key in ("Right", "g", "w", "h", "Left", "n"):
             live.key(key, key if len(key) == 1 else "")
             hand.settled()
@@ -109,10 +112,8 @@ def test_a_window_goes_on(name, hand):
         live.move((300.0, 200.0))
         assert hand.picture().std() > 5
         live.bench.select(None)
-        live.worker.ask(lambda run: run.undo()).result(10)
-        hand.settled()
-        assert live.bench.subject.tensors == tensors
-        assert live.worker.error is None
+        ask(lambda run: run.undo())
+        assert hand.bench.subject.tensors == tensors
 
 
 def test_a_window_that_trains_while_its_network_changes(hand):
@@ -133,15 +134,14 @@ def test_a_window_that_trains_while_its_network_changes(hand):
 
 def test_a_mirror_and_a_still_follow(run):
     with mirror_hand(run, SIZE) as hand:
-        run.step(2)
         for change, tensors in ((lambda: run.change(model=network(6, 6)), 6), (lambda: run.to(1), 4)):
+            run.step(3)
+            hand.view.tick(0.1)
             change()
             hand.view.tick(0.1)
             assert len(hand.view.shown.values) == run.n_weights
             assert len(hand.bench.subject.tensors) == tensors
             pixels_of(hand.bench)
-            run.step(3)
-            hand.view.tick(0.1)
     before = sv.render(run, size=(320, 180))
     run.change(model=network(4, 4))
     assert (before != sv.render(run, size=(320, 180))).any()

@@ -1,4 +1,4 @@
-"""Words and numbers wait for a tenth of a second in a window: never for longer, never in part, and never in vain."""
+"""Words and numbers wait for a tenth of a second in a window: never longer, in part, or in vain."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import re
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.benches import KEYS, pixels_of, said_anywhere, texts, words
+from kit.benches import KEYS, pixels_of, said_anywhere, words
 from kit.commands import make_scene
-from kit.windows import X, live_hand, make_colour_scene
-from scalarviz import nn, optim
+from kit.windows import live_hand, make_colour_scene
 from scalarviz.run.panels import GraphPanel, LossCurve, Made, Table, TrainingLoop
-from scalarviz.run.panels import TestCurve as Curve
-from scalarviz.view.ink.sketch import rgba
 from scalarviz.view.ink.text import MINUS, chip_text
 from scalarviz.view.workbench import Workbench
 
@@ -85,20 +81,6 @@ def test_the_numbers_of_the_inspector_are_of_the_frame_that_its_equation_is_of(s
         value = said[said.index("value") + 1]
         result = re.search(r"last update: [^=]*= [^=]*= ([^ ]+)", " ".join(said)).group(1)
         assert float(value.replace(MINUS, "-")) == pytest.approx(float(result.replace(MINUS, "-")), abs=1e-4)
-
-
-def test_an_accuracy_that_has_come_is_no_longer_dim():
-    """The window updates while the picture moves by itself, and no longer: then the HUD must say that it is of now."""
-    net, classes = nn.Sequential(nn.Linear(3, 3, seed=1)), np.arange(32) % 3
-    with sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), (X, classes), engine="numpy") as run:
-        for pause in (0.01, 0.03, 0.05):  # whichever clock is the last one to be due
-            shown = Shown(sv.Scene("t", run, panels=(LossCurve("here", Curve("test", X, classes, accuracy=True)),)))
-            for _ in range(3):
-                shown.after(pause, 1)
-            while shown.bench.moving:
-                shown.after(pause)
-            inks = {t.colour for t in texts(shown.bench.sketches) if re.fullmatch(r"\d+\.\d %", t.text)}
-            assert inks == {rgba(shown.bench.theme.text1)}
 
 
 def test_words_of_a_panel_are_of_the_frame_that_the_hud_speaks_of(scene):
