@@ -67,9 +67,6 @@ def test_the_notice_hides_nothing_that_learns(size):
         ends, top = bench.places.scene[0] + bench.places.scene[2], min(text.y for text in bar.texts) - 23
         behind = {t.text for t in texts(bench.sketches) if t.y > top and t.x < ends}
         assert behind == {t.text for t in texts(bench.sketches) if t.y == bench.places.keys} != set()
-        does = [does for _, does in bench.touch.table]
-        assert any("a cube: look into it" in one for one in does)
-        assert not any("a colour of the cube" in one for one in does)  # where there is none
 
 
 @pytest.mark.parametrize(("size", "first"), [((1280, 720), "a message"), ((600, 300), "40 times as good")])
@@ -87,4 +84,4 @@ def test_trouble_and_news_are_both_said_and_in_a_low_picture_one_after_the_other
 def test_the_notice_is_whole_and_has_a_colour_of_its_own(size):
     notice = banner(NEWS, size, 70.0, float(size[0]), DARK, alarm=False)
     assert_readable([notice], size)
-    assert NEWS.split() == [word for word in " ".join(words([notice])).split() if word not in "i!"]
+    assert NEWS.split() == [word for word in " ".join(words([notice])).split() if word != "i"]
