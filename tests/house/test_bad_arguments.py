@@ -185,6 +185,8 @@ sv.Scene(_, w.run) | None, 3, b'a'
 sv.Scene('a', _) | None, 'run', linear(), sv.Run
 sv.Scene('a', w.run, _) | 'a', [None], [[1.0], [1.0, 2.0]]
 sv.Scene('a', w.run, input_names=_) | None, 'rgb', (1, 2), 3
+sv.Scene('a', w.run, whole_loss=_) | None, 'yes'
+sv.Scene('a', w.run, steps_a_frame=_) | 0, 1.5, 'yes'
 sv.Scene('a', w.run, panels=_) | None, 'loss', (None,), panels.LossCurve()
 sv.sweep(_, workers=0) || None, 3, '', 'no_such', 'no_such.py', [made]
 sv.sweep('xor', _, workers=0) || 3, 'lr', {'lr': 3}, {'lr': []}, {'lr': [-1]}, {'no': [1]}, {1: [2]}
@@ -255,6 +257,11 @@ panels.Points(_, np.zeros(4)) | None, 'a', np.zeros(4), np.zeros((4, 3)), np.zer
 panels.Points(Y, _) | None, 'a', np.zeros(3), np.zeros((4, 1))
 panels.Points(Y, np.zeros(4), _) | np.zeros(4), [True], 'a', np.zeros((4, 1), bool)
 panels.PointEdits(<_,print print,_>) | None, 3, 'add'
+panels.CurveFit(<title=_ across=_ up=_ inputs=_ points=_ edits=_>) | 7, [1]
+panels.LossOver(_, ('a',), ((0, 1),)) | None, (), (-1,), (0, 1), (0, 1, 2)
+panels.LossOver((0,), ('a',), _) | None, (3,), ((1, 0),), ((0, inf),)
+panels.TrainingLoop(_, ('a',)) | None, (), (-1,), (0, 1), (0, 1, 2, 3)
+panels.TrainingLoop((0,), _) | None, (3,), ('a', 'b')
 sv.sum([1.0, w.value]) ; sv.dot([1.0, 2.0], [1.0, w.value], 1.0) ; Weight(1.0, 'name')
 w.weight.initialize(0.0, 1.0, seed=0) ; sv.gradcheck(Value.exp, 1.0, step=1e-5, tolerance=1e-6)
 sv.register('exp', 'a', 'a', ('1',), latex='a') ; sv.trace(lambda v: v, 3, 0, loss=None, blocks=())

@@ -84,13 +84,6 @@ def middle(box: Box) -> tuple[float, float]:
     return box[0] + box[2] / 2, box[1] + box[3] / 2
 
 
-def text_boxes(*sketches: Sketch) -> list[tuple[Box, str]]:
-    """Left, top, width and height of the capitals of each text, and the text."""
-    return [
-        ((item.left, item.y - 0.72 * item.size, item.width, 0.72 * item.size), item.text) for item in texts(sketches)
-    ]
-
-
 def overlap(one: Box, other: Box, air: float = 0.0) -> bool:
     """Whether two boxes lie on each other by more than `air` both ways."""
     wide, high = min(one[2], other[2]) - max(one[0], other[0]), min(one[3], other[3]) - max(one[1], other[1])

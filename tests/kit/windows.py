@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.panels import ColourCube, LossCurve
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.out.unseen import Unseen
-from scalarviz.view.screen.touch import plate_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
 from scalarviz.view.workbench import Workbench
 
-from .benches import SIZE, said_anywhere
+from .benches import face_of, middle, said_above, said_anywhere
 
 X = np.random.default_rng(0).random((32, 3))
 COLOURS = np.stack(np.meshgrid(*[np.linspace(0, 1, 4)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -30,7 +28,7 @@ COLOURS = np.stack(np.meshgrid(*[np.linspace(0, 1, 4)] * 3, indexing="ij"), axis
 def make_colour_run(rule: Any = optim.SGD, lr: float = 0.5, seed: int = 1, **options: Any) -> Run:
     """Twelve weights that learn to invert colours."""
     net = nn.Sequential(nn.Linear(3, 3, seed=seed), nn.Sigmoid())
-    return Run(net, nn.MSELoss(), rule(net.parameters(), lr=lr), (X, 1 - X), engine="numpy", **options)
+    return Run(net, nn.MSELoss(), rule(net.parameters(), lr=lr), (X, 1 - X), **{"engine": "numpy", **options})
 
 
 def make_colour_scene(run: Run | None = None, panels: tuple[Any, ...] | None = None) -> Scene:
@@ -46,6 +44,13 @@ class Hand:
     def __init__(self, host: Unseen) -> None:
         self.host, self.view = host, host.view
         self.run = getattr(self.view, "run", None)
+
+    @property
+    def bench(self) -> Workbench:
+        return self.view.bench
+
+    def drawer(self, kind: type) -> Any:
+        return self.bench.side.drawer(kind)
 
     def settled(self, ticks: int = 4, seconds: float = 0.25) -> Any:
         """The frame that is shown once all that was asked for is done."""
@@ -77,14 +82,14 @@ class Hand:
     # ---- places, in device pixels
 
     def face(self, index: int) -> tuple[float, float]:
-        bench = self.view.bench
-        plate = plate_of(bench.layout, index)
-        x, y = bench.project([plate.centre_of(index - plate.start) + plate.depth * plate.axes[2]])[0]
-        return float(x) * bench.scale, float(y) * bench.scale
+        return face_of(self.bench, index)
+
+    def at(self, point: Any) -> tuple[float, float]:
+        """Of a point in logical pixels."""
+        return float(point[0]) * self.bench.scale, float(point[1]) * self.bench.scale
 
     def middle(self, box: Any) -> tuple[float, float]:
-        x, y, width, height = box
-        return (x + width / 2) * self.view.bench.scale, (y + height / 2) * self.view.bench.scale
+        return self.at(middle(box))
 
     @property
     def inspector(self) -> Any:
@@ -98,10 +103,15 @@ class Hand:
 
     # ---- what a hand does
 
-    def click(self, at: tuple[float, float], **held: bool) -> None:
+    def click(self, at: tuple[float, float], **held: Any) -> None:
         self.view.press(at, **held)
         self.view.release(at)
         self.view.tick(0.02)
+
+    def press(self, at: tuple[float, float], button: str = "left") -> Any:
+        """A click and all that it asks for: the frame after it."""
+        self.click(at, button=button)
+        return self.settled()
 
     def double(self, at: tuple[float, float]) -> None:
         self.click(at)
@@ -127,8 +137,14 @@ class Hand:
 
     # ---- what is seen
 
+    def words(self) -> list[str]:
+        """All that is written, once all that was asked for is done."""
+        self.settled()
+        return said_anywhere(self.bench)
+
     def texts(self) -> list[str]:
-        return [text.text for layer in self.view.bench.overlays for sketch in layer for text in sketch.texts]
+        """What is written over the picture."""
+        return said_above(self.bench)
 
     def picture(self) -> np.ndarray[Any, Any]:
         self.view.refresh()
@@ -155,76 +171,6 @@ def mirror_hand(thing: Any, size: tuple[int, int] = (1280, 720)) -> Iterator[Han
         hand.view.tick(0.1)
         yield hand
         hand.view.close()
-
-
-class Window:
-    """A window that nobody sees, which is at rest, and what a hand does in it."""
-
-    def __init__(self, scene: sv.Scene, size=SIZE, *, playing=False, **options) -> None:
-        self.scene, self.run = scene, scene.run
-        self._left = ExitStack()
-        self._left.enter_context(offscreen())
-        self.host = Unseen(lambda size: LiveView(scene, size, playing=playing, **options), size)
-        self.view = self.host.view
-        self.rest()
-
-    def __enter__(self) -> Window:
-        return self
-
-    def __exit__(self, *error) -> None:
-        self.view.close()
-        self.run.close()
-        self._left.close()
-
-    @property
-    def bench(self) -> Workbench:
-        return self.view.bench
-
-    @property
-    def words(self) -> list[str]:
-        return said_anywhere(self.bench)
-
-    def drawer(self, kind):
-        return self.bench.side.drawer(kind)
-
-    def rest(self, until: Callable[[], bool] = lambda: True) -> None:
-        """Time passes until all that was asked for is done and drawn."""
-        self.view.worker.settle()
-        for _ in range(300):
-            if self.view.tick(0.05):
-                self.view.mark_frame()
-            elif until():
-                return
-            time.sleep(0.001)
-        raise AssertionError("it never came to rest")
-
-    def send(self, action: str, *more) -> None:
-        """An action, done and drawn."""
-        self.view.send(action, *more)
-        self.rest()
-
-    def edit(self, edit) -> None:
-        self.bench.subject.source.edit(edit)
-        self.rest()
-
-    def move(self, at) -> None:
-        """The pointer, to a place in logical pixels."""
-        self.view.move((at[0] * self.bench.scale, at[1] * self.bench.scale))
-        self.rest()
-
-    def press(self, at, button="left", to=None) -> None:
-        """A click; with `to` a drag to there."""
-        start, end = ((x * self.bench.scale, y * self.bench.scale) for x, y in (at, to or at))
-        self.view.press(start, button)
-        if to is not None:
-            self.view.move(end)
-        self.view.release(end)
-        self.rest()
-
-    def paste(self, text: str) -> None:
-        self.host.clipboard = text
-        self.view.key("V", "v", ctrl=True)
-        self.rest()
 
 
 def until(host: Unseen, true: Callable[[], object], seconds: float = 60.0, tick: float = 1 / 30) -> None:

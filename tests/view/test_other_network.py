@@ -10,18 +10,13 @@ import pytest
 
 import scalarviz as sv
 from kit.benches import again, bench_of, pixels_of
+from kit.windows import X, live_hand, make_colour_scene, mirror_hand
 from scalarviz import Run, nn, optim
 from scalarviz.run.panels import LossCurve
-from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.out.unseen import Unseen
-from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.camera import pose_of, size_of
 from scalarviz.view.space.viewpoint import GLIDE
-from scalarviz.view.watch.live import LiveView
-from scalarviz.view.watch.mirror import Mirror
 
 pytestmark = pytest.mark.gl
-X = np.random.default_rng(0).random((32, 3))
 SIZE = 960, 540
 
 
@@ -32,9 +27,11 @@ def network(*hidden):
     return nn.Sequential(*layers)
 
 
-def run_of(*hidden):
-    net = network(*hidden)
-    return Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.1), (X, 1 - X), batch_size=8, engine="numpy")
+@pytest.fixture
+def run():
+    net = network(6)
+    with Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.1), (X, 1 - X), batch_size=8, engine="numpy") as made:
+        yield made
 
 
 def assert_as_new(bench, run):
@@ -51,15 +48,12 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_bench_stands_as_one_that_is_made_for_the_new_network(name):
-    run = run_of(6)
-    run.step(3)
+def test_a_bench_stands_as_one_that_is_made_for_the_new_network(name, run):
     bench = bench_of(run, SIZE)
     bench.select(2)
     bench.orbit(30, 10)
     before = bench.camera
     run.change(**CHANGES[name]())
-    run.step(2)
     again(bench)
     assert bench.selected is None
     if name == "activation":  # its plates stand where they stood: it is seen from where it was
@@ -68,87 +62,64 @@ def test_a_bench_stands_as_one_that_is_made_for_the_new_network(name):
         again(bench)
     assert_as_new(bench, run)
     run.undo()
-    again(bench)
-    assert_as_new(bench, run)
+    assert_as_new(again(bench), run)
 
 
-def test_the_camera_glides_from_where_the_network_before_was_seen():
-    run = run_of(3)
+def test_the_camera_glides_from_where_the_network_before_was_seen(run):
     bench = bench_of(run, SIZE)
     bench.viewpoint.keep(4)
     before = bench.viewpoint.pose
-    run.change(model=network(9))
-    again(bench, 0.0)
-    begun, scales = bench.viewpoint.pose, []
+    run.change(model=network(20))
+    begun = again(bench, 0.0).viewpoint.pose
     assert (size_of(begun), *begun.place) == pytest.approx((size_of(before), *before.place), rel=1e-6)
-    end = size_of(pose_of(bench.layout.camera, begun.centre))
+    end, scales = size_of(pose_of(bench.layout.camera, begun.centre)), []
     assert abs(np.log(end / size_of(begun))) > 0.1
     for _ in range(4):
         assert bench.moving
-        again(bench, GLIDE / 4 + 1e-9)
-        scales.append(abs(np.log(end / size_of(bench.viewpoint.pose))))
+        scales.append(abs(np.log(end / size_of(again(bench, GLIDE / 4 + 1e-9).viewpoint.pose))))
     assert scales == sorted(scales, reverse=True)
     assert scales[0] - scales[1] > scales[2] - scales[3]  # ease out
-    assert bench.camera is bench.layout.camera
-    assert not bench.viewpoint.moved
+    assert (bench.camera, bench.viewpoint.moved) == (bench.layout.camera, False)
     assert_as_new(bench, run)
     assert bench.viewpoint.go(4)  # views that were kept are still there
 
 
 @pytest.fixture
-def live():
-    with run_of(6) as run:
-        scene = sv.Scene("t", run, panels=(LossCurve(),))
-        viewer = Unseen(lambda size: LiveView(scene, size, steps=60, playing=False)).view
-        with offscreen():
-            viewer.tick(0.0)
-            yield viewer
-            viewer.close()
-
-
-def settled(viewer):
-    viewer.worker.settle()
-    for _ in range(4):
-        viewer.tick(0.6)
-        time.sleep(0.01)
+def hand(run):
+    with live_hand(make_colour_scene(run, (LossCurve(),)), SIZE, steps=60) as made:
+        yield made
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_window_goes_on(name, live):
-    """With a selected weight, an opened step, a hand on a cube; keys work afterwards, and undo brings the old one."""
-    live.send("step")
-    settled(live)
-    for before in ("nothing", "selected", "inside"):
-        if before == "selected":
-            live.bench.select(1)
-        if before == "inside":
-            live.send("micro_next")
-            settled(live)
-        tensors, wanted = live.bench.subject.tensors, CHANGES[name]()
-        live.worker.ask(lambda run, wanted=wanted: run.change(**wanted)).result(10)
-        settled(live)
+def test_a_window_goes_on_and_undo_brings_the_old_one(name, hand):
+    live, tensors = hand.view, hand.bench.subject.tensors
+
+    def ask(what):
+        live.worker.ask(what).result(10)
+        hand.settled()
         assert live.worker.error is None
-        assert live.bench.selected is None
-        assert live.micro.walk is None
-        assert sum(t.size for t in live.bench.subject.tensors) == live.run.n_weights == len(live.shown.values)
+
+    hand.do("step")
+    for before in (lambda: None, lambda: live.bench.select(1), lambda: hand.do("micro_next")):
+        before()
+        ask(lambda run: run.change(**CHANGES[name]()))
+        assert (live.bench.selected, live.micro.walk) == (None, None)
+        assert sum(t.size for t in hand.bench.subject.tensors) == live.run.n_weights == len(live.shown.values)
         for key in ("Right", "g", "w", "h", "Left", "n"):
             live.key(key, key if len(key) == 1 else "")
-            settled(live)
+            hand.settled()
         live.bench.select(live.run.n_weights - 1)
         live.move((300.0, 200.0))
-        settled(live)
-        assert pixels_of(live.bench).std() > 5
+        assert hand.picture().std() > 5
         live.bench.select(None)
-        live.worker.ask(lambda run: run.undo()).result(10)
-        settled(live)
-        assert live.bench.subject.tensors == tensors
-        assert live.worker.error is None
+        ask(lambda run: run.undo())
+        assert hand.bench.subject.tensors == tensors
 
 
-def test_a_window_that_trains_while_its_network_changes(live):
+def test_a_window_that_trains_while_its_network_changes(hand):
+    live = hand.view
     live.playback.play()
     for k in range(12):
-        live.tick(0.05)
         wanted = [{"model": network(4 + k % 5)}, {"activation": "relu"}, {"model": network(5, 4)}][k % 3]
         live.worker.ask(lambda run, wanted=wanted: run.change(**wanted))
         for _ in range(5):
@@ -156,25 +127,21 @@ def test_a_window_that_trains_while_its_network_changes(live):
             live.move((200.0 + 20 * k, 150.0 + 10 * k))
             pixels_of(live.bench)
             time.sleep(0.003)
-    settled(live)
+    hand.settled()
     assert live.worker.error is None
     assert len(live.shown.values) == sum(t.size for t in live.bench.subject.tensors)
 
 
-def test_a_mirror_and_a_still_follow():
-    run = run_of(6)
-    with offscreen():
-        mirror = Mirror(subject_of(run), SIZE)
-        mirror.tick(0.0)
-        run.step(2)
+def test_a_mirror_and_a_still_follow(run):
+    with mirror_hand(run, SIZE) as hand:
         for change, tensors in ((lambda: run.change(model=network(6, 6)), 6), (lambda: run.to(1), 4)):
-            change()
-            mirror.tick(0.1)
-            assert len(mirror.shown.values) == run.n_weights
-            assert len(mirror.bench.subject.tensors) == tensors
-            pixels_of(mirror.bench)
             run.step(3)
-            mirror.tick(0.1)
+            hand.view.tick(0.1)
+            change()
+            hand.view.tick(0.1)
+            assert len(hand.view.shown.values) == run.n_weights
+            assert len(hand.bench.subject.tensors) == tensors
+            pixels_of(hand.bench)
     before = sv.render(run, size=(320, 180))
     run.change(model=network(4, 4))
     assert (before != sv.render(run, size=(320, 180))).any()

@@ -1,4 +1,4 @@
-"""Words and numbers wait for a tenth of a second in a window: never for longer, never in part, and never in vain."""
+"""Words and numbers wait for a tenth of a second in a window: never longer, in part, or in vain."""
 
 from __future__ import annotations
 
@@ -6,34 +6,23 @@ import re
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.benches import KEYS, pixels_of, said_anywhere
+from kit.benches import KEYS, pixels_of, said_anywhere, words
 from kit.commands import make_scene
-from kit.windows import Window
-from scalarviz import Run, nn, optim
-from scalarviz.run import panels as described
-from scalarviz.run.panels import LossCurve
-from scalarviz.view.ink.sketch import rgba
-from scalarviz.view.ink.text import MINUS, chip_text, short
+from kit.windows import live_hand, make_colour_scene
+from scalarviz.run.panels import GraphPanel, LossCurve, Made, Table, TrainingLoop
+from scalarviz.view.ink.text import MINUS, chip_text
 from scalarviz.view.workbench import Workbench
 
-X = np.random.default_rng(0).random((32, 3))
 FRAME = 1 / 60
 
 
 @pytest.fixture
 def scene():
-    net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
-    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), (X, 1 - X), engine="numpy")
-    with run:
-        yield sv.Scene("t", run, probe=X[0], probe_target=1 - X[0])
-
-
-def said(sketches):
-    return [text.text for sketch in sketches for text in sketch.texts]
+    with (made := make_colour_scene(panels=())).run:
+        yield made
 
 
 def step_of(texts):
@@ -55,55 +44,23 @@ class Shown:
         return said_anywhere(self.bench)
 
 
-# ---- in a window
-
-
 @pytest.mark.gl
-def test_a_step_after_a_rest_is_written_at_once(scene):
-    """The curve shows step 1 in this frame: so do the HUD and the numbers on the cubes."""
-    with Window(scene) as window:
-        for _ in range(30):
-            assert not window.view.tick(FRAME)
-        window.view.send("step")
-        window.view.worker.settle()
-        window.view.tick(FRAME)
-        assert window.view.shown.step == 1
-        assert step_of(window.words) == "1"
-
-
-@pytest.mark.gl
-def test_the_end_of_the_steps_is_said(scene, monkeypatch):
-    """Also where the last step is done before the frame is drawn in which it was asked for."""
-    with Window(scene, steps=3, duration=2.0) as window:
-        advance = window.view.playback.tick
-
-        def quick(seconds):
-            advance(seconds)
-            window.view.worker.settle()
-
-        monkeypatch.setattr(window.view.playback, "tick", quick)
-        window.view.send("toggle_run")
+def test_a_step_after_a_rest_is_written_at_once_and_so_is_the_end(scene, monkeypatch):
+    """The curve shows the step in this frame: so do the HUD and the numbers on the cubes."""
+    with live_hand(scene, steps=3, duration=2.0) as hand:
+        view, advance = hand.view, hand.view.playback.tick
+        hand.settled(30, FRAME)
+        view.send("step")
+        hand.settled(1, FRAME)
+        assert view.shown.step == 1
+        assert step_of(said_anywhere(hand.bench)) == "1"
+        # the last step may be done before the frame is drawn in which it was asked for
+        monkeypatch.setattr(view.playback, "tick", lambda seconds: (advance(seconds), view.worker.settle()))
+        view.send("toggle_run")
         for _ in range(180):
-            window.view.tick(FRAME)
-        assert window.view.shown.step == 3
-        assert any("paused at the end" in text for text in window.words)
-
-
-@pytest.mark.gl
-def test_speed_is_said_while_paused(scene):
-    with Window(scene) as window:
-        for key, state in (("]", "paused, speed 2x"), ("[", "paused"), ("[", "paused, speed 1/2x"), ("\\", "paused")):
-            assert window.view.key(key)
-            window.rest()
-            assert any(f"{state}  ·  " in text for text in window.words), state
-        assert window.view.key("\\")
-        assert window.view.notice() == "the speed is 1x already"
-        for _ in range(5):
-            window.view.key("]")
-        assert window.view.notice() == "the speed is without limit already"
-
-
-# ---- words of one picture are of one frame
+            view.tick(FRAME)
+        assert view.shown.step == 3
+        assert any("paused at the end" in text for text in said_anywhere(hand.bench))
 
 
 def test_a_pause_is_said_though_no_number_changes(scene):
@@ -120,69 +77,28 @@ def test_the_numbers_of_the_inspector_are_of_the_frame_that_its_equation_is_of(s
     shown.bench.select(2)
     for _ in range(3):
         shown.after(0.02, 40)
-        texts = said(shown.bench.overlays[0])
-        value = texts[texts.index("value") + 1]
-        result = re.search(r"last update: [^=]*= [^=]*= ([^ ]+)", " ".join(texts)).group(1)
+        said = words(shown.bench.overlays[0])
+        value = said[said.index("value") + 1]
+        result = re.search(r"last update: [^=]*= [^=]*= ([^ ]+)", " ".join(said)).group(1)
         assert float(value.replace(MINUS, "-")) == pytest.approx(float(result.replace(MINUS, "-")), abs=1e-4)
-
-
-def test_what_was_not_computed_has_no_range(scene):
-    """Nine cubes without a gradient: no range beside them, no tick and no share in the legend."""
-    bench = Workbench(scene, quantity="gradient")
-    for steps, marks in ((0, 0), (1, 12)):
-        scene.run.step(steps)
-        bench.update(scene.run.frame(scene.probe))
-        scale = bench.colouring.legend()
-        assert len(scale.marks) == marks
-        assert ("clipped" in scale.note) == (len(scale.labels) > 1) == bool(marks)
-        assert set(bench.colouring.extents()) == ({tensor.name for tensor in scene.run.tensors} if marks else set())
-
-
-def test_the_axis_of_the_curve_ends_at_the_step_that_the_hud_says(scene):
-    """The curve grows in every frame; its words are of the frame that all words are of, and catch up at rest."""
-    shown, seen = Shown(replace(scene, panels=(LossCurve("here"),)), steps=1), set()
-    for _ in range(12):
-        step, axis = step_of(shown.after(0.02, 40)), said(shown.bench.side.drawn("loss"))
-        assert step in axis
-        assert step == f"{shown.frame.step:,}" or f"{shown.frame.step:,}" not in axis
-        seen.add(step)
-    assert 2 <= len(seen) <= 4
-    while shown.bench.moving:
-        shown.after(0.02)
-    assert f"{shown.frame.step:,}" in said(shown.bench.side.drawn("loss"))
-
-
-def test_an_accuracy_that_has_come_is_no_longer_dim():
-    """The window updates while the picture moves by itself, and no longer: then the HUD must say that it is of now."""
-    net, classes = nn.Sequential(nn.Linear(3, 3, seed=1)), np.arange(32) % 3
-    with Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), (X, classes), engine="numpy") as run:
-        test = described.TestCurve("test", X, classes, accuracy=True)
-        for pause in (0.01, 0.03, 0.05):  # whichever clock is the last one to be due
-            shown = Shown(sv.Scene("t", run, panels=(LossCurve("here", test),)))
-            for _ in range(3):
-                shown.after(pause, 1)
-            while shown.bench.moving:
-                shown.after(pause)
-            texts = [text for sketch in shown.bench.sketches for text in sketch.texts]
-            assert {t.colour for t in texts if re.fullmatch(r"\d+\.\d %", t.text)} == {rgba(shown.bench.theme.text1)}
 
 
 def test_words_of_a_panel_are_of_the_frame_that_the_hud_speaks_of(scene):
     """A table, the four calls of a step and a graph: all say the step of the HUD, at every frame that runs."""
-    table = described.Table("mine", lambda moment: [(f"table of {moment.step}",)], lines=1)
-    loop = described.TrainingLoop((0,), ("w",))
 
     def made(moment):
-        return described.Made((sv.Value(float(moment.step), label="s"),), f"graph of {moment.step}")
+        return Made((sv.Value(float(moment.step), label="s"),), f"graph of {moment.step}")
 
-    panels = table, loop, described.GraphPanel("graph", made)
+    table = Table("mine", lambda moment: [(f"table of {moment.step}",)], lines=1)
+    panels = LossCurve("here"), table, TrainingLoop((0,), ("w",)), GraphPanel("graph", made)
     shown, seen = Shown(replace(scene, panels=panels), (1280, 900), steps=1), set()
     for _ in range(39):
-        texts = shown.after(FRAME, 1)
-        step = step_of(texts)
-        assert {f"table of {step}", f"all four happened in step {step}"} <= set(texts)
-        aged = any(text.startswith("step ") for text in texts)  # it is dear: else it says of which step it is
-        assert f"graph of {step}" in texts or aged
+        said = shown.after(FRAME, 1)
+        step = step_of(said)
+        assert step in words(shown.bench.side.drawn("loss"))  # though the curve grows in every frame
+        assert {f"table of {step}", f"all four happened in step {step}"} <= set(said)
+        aged = any(text.startswith("step ") for text in said)  # it is dear: else it says of which step it is
+        assert f"graph of {step}" in said or aged
         seen.add(step)
     assert 5 < len(seen) < 12
     assert shown.bench.moving
@@ -197,24 +113,11 @@ def test_a_number_on_a_cube_is_of_the_moment_of_its_colour():
     with neuron.run as run:
         shown = Shown(neuron, steps=20, keys=())
         for _ in range(5):  # within a tenth of a second
-            texts, bench = shown.after(0.01, 1), shown.bench
+            said, bench = shown.after(0.01, 1), shown.bench
             plate, value = bench.layout.plates[0], float(run.values[0])
-            assert chip_text(value, signed=True) in texts
+            assert chip_text(value, signed=True) in said
             x, y = bench.project([0.9 * plate.cell_corners(0, 0)[4] + 0.1 * plate.cell_centre_top(0, 0)])[0]
             red, _, blue = pixels_of(bench)[round(y), round(x), :3]  # the main face, beside its number
             assert (red > blue) == (value < 0)
             signs.add(value < 0)
     assert signs == {True, False}
-
-
-def test_what_is_said_of_a_step_is_of_the_step_that_the_hud_names():
-    """The slope and the move beneath the loss over a weight, the calls beside it, and the HUD: one step."""
-    neuron = make_scene("neuron", lr=0.3)
-    with neuron.run as run:
-        shown = Shown(neuron, steps=3, keys=())
-        for step, seconds, more in ((3, 0.01, 1), (4, 0.1, 0)):
-            slope = short(float(run.frame().gradient[0]), signed=True)
-            texts = shown.after(seconds, more)
-            assert step_of(texts) == str(step)
-            assert any(f"× slope {slope} =" in text for text in texts)
-            assert shown.bench.moving or step == 4

@@ -1,0 +1,331 @@
+"""A network's answers over a plane, in one map and in small ones among the cubes; cards and features."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from scalarviz.scenes.playground.panels import other_layers
+
+import scalarviz as sv
+from kit.benches import KEYS, assert_readable, bench_of, box_of, overlap, pixels_of, said_anywhere, signed, texts
+from kit.commands import make_scene
+from kit.windows import live_hand
+from scalarviz import nn, optim
+from scalarviz.errors import InputError
+from scalarviz.run.edits import SetWeights
+from scalarviz.run.panels import Axis, Features, LossCurve, NeuronMaps, PlaneMap, Points
+from scalarviz.run.source import Moment, RunSource
+from scalarviz.view.ink.maps import class_colours, get_map, signed_shades
+from scalarviz.view.ink.sketch import Cells
+from scalarviz.view.ink.theme import DARK, LIGHT, rgb
+from scalarviz.view.panels.neuron_card import hidden_of
+from scalarviz.view.panels.plane import BACK, HARD, SHARE, TEST, shades
+from scalarviz.view.panels.plane_work import BUDGET, LEVELS, PlaneWork
+from scalarviz.view.space.chain import chain_of
+from scalarviz.view.space.layout import layout_for
+from scalarviz.view.space.lying import WAYS, Turns
+
+RNG = np.random.default_rng(3)
+X = RNG.uniform(-1, 1, (40, 2))
+T = np.where(X[:, 0] > 0, 1.0, -1.0)
+AXES = Axis("x", -1.25, 1.25), Axis("y", -1.0, 1.0, (0.0, 50.0))
+POINTS = Points(X, T, np.arange(40) >= 30)
+PLANE = PlaneMap("the plane", *AXES, span=(-1.0, 1.0), says=("left", "right"))
+SHOWN = replace(PLANE, points=lambda moment: POINTS)
+MAPS = PLANE, LossCurve(), NeuronMaps(*AXES)
+
+
+def products(points):
+    return np.stack([points[:, 0], points[:, 1], points[:, 0] * points[:, 1]], axis=1)
+
+
+def run_of(*sizes, data=None, activation=nn.Tanh, loss=None):
+    layers = [m for k, (a, b) in enumerate(pairwise(sizes)) for m in (nn.Linear(a, b, seed=k + 1), activation())]
+    net, data = nn.Sequential(*layers[:-1]), data or (np.zeros((2, sizes[0])), np.zeros((2, sizes[-1])))
+    return sv.Run(net, loss or nn.MSELoss(), optim.SGD(net.parameters(), lr=0.2), data, engine="numpy", seed=0)
+
+
+def scene_of(*hidden, panels=MAPS, classes=1, steps=20, activation=nn.Tanh):
+    targets = T[:30, None] if classes == 1 else (T[:30, None] > 0).astype(int)
+    loss = nn.MSELoss() if classes == 1 else nn.CrossEntropyLoss()
+    run = run_of(2, *(hidden or [4]), classes, data=(X[:30], targets), activation=activation, loss=loss)
+    run.step(steps)
+    return sv.Scene("s", run, input_names=("x", "y"), panels=panels)
+
+
+def maps(bench):
+    return bench.side.drawers["neurons"]
+
+
+def plane(bench):
+    return bench.side.drawers["plane"]
+
+
+def edges(box):
+    """Left, top, right, bottom."""
+    return box[0], box[1], box[0] + box[2], box[1] + box[3]
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("sizes", [(2, 3, 1), (7, 8, 8, 1), (2, 3, 5, 4, 2, 3), (2, 12, 8, 1), (2, 2, 2, 2, 2, 2, 1)])
+def test_the_flow_turns_and_every_output_meets_its_input(sizes, rows):
+    run = run_of(*sizes)
+    layout = layout_for(run.tensors, run.stages, (1280, 720), turns=Turns(rows=rows))
+    chain = chain_of(run.tensors, run.stages)
+    assert layout.turns
+    spots = [p for p in (layout.plates if rows else layout.spots) if p.kind == "activation" and p.name != "input"]
+    assert [p.name for p in spots] == [layer.row for layer in chain][: len(chain) if rows else -1]
+    for k, (layer, spot) in enumerate(zip(chain, spots, strict=False)):
+        plate = layout.plate(layer.weight.name)
+        want = {"down": [0.0, -1.0], "right": [1.0, 0.0], "up": [0.0, 1.0]}[WAYS[k % 4]]
+        along = spot.cell_centre(0)[:2] - plate.cell_centre(0, 0)[:2]
+        assert along @ want > 0
+        assert abs(along @ plate.axes[0][:2][::-1]) < 1e-9 or WAYS[k % 4] == "up"
+        for unit in range(layer.outputs if k + 1 < len(chain) else 0):  # its map and its column are in one line
+            way = layout.plate(chain[k + 1].weight.name).cell_centre(0, unit)[:2] - spot.cell_centre(unit)[:2]
+            assert abs(way @ np.array([want[1], -want[0]])) < 1e-9
+    for one, other in combinations([plate.bounds for plate in layout.plates], 2):
+        assert (one[0] >= other[1] - 1e-9).any() or (other[0] >= one[1] - 1e-9).any()
+
+
+@pytest.mark.parametrize(("sizes", "room"), [((2, 1), 720.0), ((2, 30, 1), 720.0), ((2, 4, 1), 60.0)])
+def test_networks_of_one_layer_wide_ones_and_small_cubes_do_not_turn(sizes, room):
+    run = run_of(*sizes)
+    assert not layout_for(run.tensors, run.stages, (1280, 720), (0.0, 0.0, room, room), turns=Turns()).turns
+
+
+@pytest.mark.parametrize("size", [(640, 360), (1024, 768), (1280, 720), (720, 1080), (1920, 1080)])
+@pytest.mark.parametrize("hidden", [(4, 2), (8, 8), (4, 4, 3), (16,)])
+def test_no_map_lies_on_another_on_a_cube_or_on_a_word(size, hidden):
+    bench = bench_of(make_scene("playground", hidden=hidden), size, keys=KEYS)
+    boxes, room = [edges(box) for box in maps(bench).boxes.values()], edges(bench.places.scene)
+    assert len(boxes) == sum(hidden)
+    boxes = boxes if bench.layout.turns else []  # others are pointed at where nothing is drawn
+    corners = [bench.project(p.corners_of(k)) for p in bench.layout.plates for k in range(p.size)]
+    cubes = [(*flat.min(axis=0), *flat.max(axis=0)) for flat in corners]
+    said = {item.text: box_of(item) for item in texts([*bench.scenery.static, *bench.side.spread_out()])}
+    assert {"h1", "h2", "h3", "h4", "k1", "k2"} <= said.keys() or hidden != (4, 2) or size[0] < 1000
+    for k, box in enumerate(boxes):
+        assert room[0] <= box[0] <= box[2] <= room[2]
+        assert not any(overlap(box, other) for other in boxes[:k])
+        assert not any(overlap(box, cube, 3.0) for cube in cubes)
+        assert not any(overlap(box, text, 1.0) for text in said.values())
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_every_place_has_the_colour_of_the_answer_there(theme):
+    scene = scene_of(4, 3, panels=(replace(PLANE, cells=5), *MAPS[1:]))
+    bench = bench_of(scene, theme=theme)
+    picture, source, layers = pixels_of(bench), RunSource(scene.run), hidden_of(bench.subject)
+    for row, column in np.ndindex(5, 5):
+        at = np.array([-1.25 + 2.5 * (column + 0.5) / 5, 1.0 - 2.0 * (row + 0.5) / 5])
+        x, y = (round(v) for v in plane(bench).axes.point(at[0] + 0.15, at[1] + 0.1))  # off the line in the middle
+        expected = get_map("weight", theme)(np.clip(scene.run.predict(at[None])[0, 0], -1, 1) * SHARE) * 255
+        near = np.abs(picture[y - 4 : y + 5, x - 4 : x + 5] - expected).max(axis=2)
+        assert (near <= 2).mean() > 0.4, (row, column)
+    assert len(maps(bench).boxes) == 7
+    for (index, unit), (x, y, wide, high) in maps(bench).boxes.items():
+        for across, down in ((0.2, 0.25), (0.75, 0.3), (0.5, 0.8)):
+            place, row = np.array([[-1.25 + 2.5 * across, 1 - 2 * down]]), layers[index].row
+            answer = source.rows(place, [row])[row][:, unit : unit + 1]
+            seen, away = (
+                picture[int(y + down * high), int(x + across * wide)],
+                (bench.subject.probe - place[0]) / (2.5, 2),
+            )
+            if np.hypot(*(away * (wide, high))) > 7:  # not below the dot of the sample
+                assert np.abs(seen - signed_shades(answer, (-1.0, 1.0), theme)[0, 0]).max() <= 12, (index, unit, across)
+
+
+def test_the_maps_are_of_the_frame_and_of_what_the_scene_makes_of_a_point_and_change_nothing():
+    one, other = (run_of(3, 1, data=(products(X), T[:, None])) for _ in range(2))
+    bench = bench_of(sv.Scene("s", one, panels=(replace(PLANE, cells=3, inputs=products),)), keys=KEYS)
+    points = np.stack(np.meshgrid([-2.5 / 3, 0, 2.5 / 3], [2 / 3, 0, -2 / 3]), axis=-1).reshape(-1, 2)
+    for _ in range(6):
+        frame, values = bench.subject.frame(), one.values.copy()
+        one.step()
+        bench.update(frame, "", 1 / 30)
+        np.testing.assert_allclose(plane(bench).work.rows.ravel(), products(points) @ values[:3] + values[3], atol=1e-6)
+    other.step(6)
+    np.testing.assert_array_equal(one.values, other.values)
+
+
+def test_outputs_without_a_bound_have_a_round_range_though_numbers_are_none():
+    scene = scene_of(4, 3, activation=nn.ReLU)
+    drawer = maps(bench_of(scene))
+    largest, said = float(np.abs(drawer.work.rows).max()), float(drawer.scale.labels[2][1])
+    assert largest <= said <= 2.5 * largest
+    assert f"{said:.0e}"[0] in "125"
+    scene.run.do(SetWeights(0, np.array([np.nan, 0.0, 1e30])))
+    assert re.fullmatch(r".*e.{,5}", maps(bench_of(scene)).scale.labels[2][1])
+
+
+def test_colours_of_nan_of_infinity_of_hard_answers_and_of_classes():
+    found = signed_shades(np.array([[np.nan, np.inf], [np.nan, -np.inf]]), (-1, 1))
+    np.testing.assert_array_equal(found[:, 1], get_map("weight").bytes([1.0, -1.0]))
+    inks = {tuple(np.rint(255 * np.array(rgb(c))).astype(int)) for c in (DARK.ink, DARK.paper)}
+    assert {tuple(found[0, 0]), tuple(found[1, 0])} == inks  # a checkerboard
+    rows = RNG.uniform(-1, 1, (6, 6, 1))
+    hard = shades(PLANE, rows, DARK, hard=True)
+    np.testing.assert_array_equal(hard, signed_shades(np.sign(rows[..., 0]), (-1, 1), DARK, SHARE))
+    sure = shades(replace(PLANE, classes=("a", "b", "c")), np.eye(3)[None], LIGHT)[0]
+    expected = SHARE * class_colours(3) * 255 + (1 - SHARE) * 255 * np.array(rgb(LIGHT.background))
+    assert np.abs(sure - expected).max() <= 1
+
+
+def test_probabilities_are_those_of_softmax():
+    scene = scene_of(panels=(replace(PLANE, classes=("left", "right"), cells=6),), classes=2)
+    work = plane(bench_of(scene)).work
+    raised = np.exp(scene.run.predict(work.points).astype(float))
+    np.testing.assert_allclose(work.rows.reshape(-1, 2), raised / raised.sum(axis=1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (720, 1080), (960, 640)])
+@pytest.mark.parametrize("classes", [("a", "b"), tuple("a class with a name" + str(k) for k in range(8))])
+def test_many_classes_can_be_read(size, classes):
+    bench = bench_of(scene_of(panels=(replace(SHOWN, classes=classes),), classes=len(classes)), size, keys=KEYS)
+    assert_readable(bench.side.drawn("plane"), size)
+    assert {*classes, "train", "test", "\N{MINUS SIGN}1.25", "x  +1.25", "0", "50"} <= set(said_anywhere(bench))
+
+
+class Clock(RunSource):
+    """What asking for a sample takes."""
+
+    asked, now, cost = 0, 0.0, 1e-4  # twenty times as long as the smallest map may take
+
+    def ask(self, moment, samples):
+        self.now, self.asked = self.now + self.cost * len(samples), self.asked + len(samples)
+        return moment.predict(samples)
+
+    def moment(self, steps=1):
+        self.run.step(steps)
+        return Moment(self.frame(), self)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock(scene_of().run)
+    monkeypatch.setattr("scalarviz.view.panels.plane_work.perf_counter", lambda: made.now)
+    return made
+
+
+def test_a_frame_of_the_same_numbers_is_not_asked_again(clock):
+    work, first, again = PlaneWork(*AXES, lambda p: p, None, live=False), clock.moment(), clock.moment(0)
+    assert work.update(first, clock.ask)
+    assert work.late(other := clock.moment())
+    assert not work.update(again, clock.ask)
+    assert (clock.asked, work.moment) == (LEVELS[-1] ** 2, again)
+    assert work.update(other, clock.ask)
+    assert clock.asked == 2 * LEVELS[-1] ** 2
+
+
+def test_a_dear_network_is_asked_bit_by_bit_and_at_one_moment(clock):
+    first, second, third = (clock.moment() for _ in range(3))
+    work, calls, done = PlaneWork(*AXES, lambda p: p, 20, live=True), 0, False
+    work.whole(first, clock.ask)
+    while not done:
+        assert work.moment is first  # what is shown stays whole
+        began, calls = clock.now, calls + 1
+        done = work.update(second if calls == 1 else third, clock.ask)
+        assert clock.now - began <= 64 * clock.cost + BUDGET
+    assert calls > 3
+    assert work.moment is second
+    np.testing.assert_allclose(work.rows.reshape(-1, 1), second.predict(work.points), rtol=1e-6)
+
+
+def test_the_map_becomes_as_fine_as_there_is_time_and_never_for_a_moment_only(clock):
+    work, fewer = PlaneWork(*AXES, lambda p: p, None, live=True), max(n for n in LEVELS if n * n * 1e-6 <= BUDGET)
+    fine = LEVELS[-1]
+    for clock.cost, frames, cells in ((1e-8, 20, fine), (1e-5, 2, fine), (1e-8, 30, fine), (1e-6, 60, fewer)):
+        for _ in range(frames):
+            other = clock.moment()
+            while not work.update(other, clock.ask):
+                pass
+            work.spent(0.0)
+        assert work.cells == cells
+
+
+def test_pointing_at_a_map_shows_its_card_with_the_largest_weights():
+    with live_hand(scene_of(12, 2, steps=0)) as hand:
+        tensors = {t.name: t.of(hand.run.values) for t in hand.bench.subject.tensors}
+        weight, bias = tensors["2.weight"][1], tensors["2.bias"][1]
+        hand.view.move(hand.middle(maps(hand.bench).boxes[1, 1]))
+        largest = np.argsort(-np.abs(weight))[:4]
+        assert {text for text in hand.words() if text.startswith("· h")} == {f"· h{k + 1}" for k in largest}
+        numbers = {signed(number) for number in (*weight[largest], bias)}
+        assert {"k2", "tanh of", "bias", "and 8 smaller", *numbers} <= set(hand.words())
+        hand.view.move((3.0, 3.0))
+        assert "tanh of" not in hand.words()
+
+
+def test_plus_and_minus_beside_a_layer_change_it():
+    with live_hand(make_scene("playground")) as hand:
+        for layer, which, hidden in ((0, 1, (5, 2)), (0, 0, (4, 2)), (1, 3, (4, 2, 2)), (2, 2, (4, 2))):
+            hand.view.move(hand.middle(maps(hand.bench).boxes[layer, 0]))
+            button = maps(hand.bench).buttons(layer)[which]
+            hand.view.move(hand.middle(button.box))
+            assert {"layer", button.tip, f"hidden layers: {', '.join(map(str, hidden))}"} <= set(hand.words())
+            hand.press(hand.middle(button.box))
+            assert [each.units for each in maps(hand.bench).layers] == list(hidden)
+            assert len(maps(hand.bench).boxes) == maps(hand.bench).work.rows.shape[2] == sum(hidden)
+        hand.view.move((3.0, 3.0))
+        assert "layer" not in hand.words()
+    for hidden in ((65,), (1,) * 7):
+        with pytest.raises(InputError, match="at most 6 hidden layers of at most 64 neurons"):
+            other_layers(hidden)
+    assert other_layers((64, 1)).words() == "hidden layers 64, 1"
+
+
+def test_pointing_says_where_and_what_and_switches_switch():
+    with live_hand(scene_of(panels=(SHOWN,))) as hand:
+        found = plane(hand.bench)
+        place = hand.at(found.axes.point(1.21, -0.97))
+        hand.view.move(place)
+        said, answer = hand.words(), float(hand.run.predict(np.array([found.numbers(place)]))[0, 0])
+        assert any(text.startswith("x 1.2") and text.endswith(", y 0.75") for text in said)  # as the axis says
+        assert signed(answer, 3) in said
+        for switched in (False, True):
+            discs = [c for sketch in hand.bench.sketches for c in sketch.tops if isinstance(c, Cells)]
+            hollow = [c.rings is not None and np.isclose(c.rects[:, 2], BACK).any() for c in discs]
+            assert any(hollow) != switched
+            (picture,) = [i for sketch in hand.bench.side.drawn("plane") for i in sketch.images]
+            assert (len(np.unique(picture.pixels.reshape(-1, 3), axis=0)) <= 2) == switched
+            for which in (TEST, HARD):
+                x, y, wide, high = found.toggles[which].box
+                hand.press(hand.at((x + wide - 6, y + high / 2)))
+            if not switched:
+                assert np.isfinite(found.spots).all(axis=1).tolist() == (~POINTS.back).tolist()
+
+
+def test_a_feature_of_the_playground_is_switched_on_the_picture_and_undone():
+    with live_hand(make_scene("playground")) as hand:
+        moment = lambda: Moment(hand.view.shown, hand.bench.subject.source)  # noqa: E731
+        for place, on in ((2, [True] * 3), (0, [False, True, True])):
+            hand.press(hand.middle(hand.drawer(Features).spots[place].box))
+            assert [*hand.drawer(Features).panel.on(moment())] == [*on, *[False] * 4]
+            assert hand.bench.layout.plate("1.weight").shape == (4, 3)
+        hand.view.move(hand.middle(hand.drawer(Features).spots[0].box))
+        assert {"x", "the network does not get it", "click: switch it on"} <= set(hand.words())
+        assert hand.run.steps == 0  # it goes on standing
+        for _ in range(2):
+            hand.do("undo")
+        assert [*hand.drawer(Features).panel.on(moment())] == [True, True, *[False] * 5]
+
+
+def test_a_function_that_raises_takes_its_own_pictures_away_alone():
+    def broken(points):
+        raise ValueError("no plane")
+
+    features = Features(("x", "y", "xy"), *AXES, products, lambda moment: (True,))
+    bench = bench_of(scene_of(4, 2, panels=(replace(PLANE, inputs=broken), NeuronMaps(*AXES, inputs=broken), features)))
+    found = sorted(bench.side.ground.notes)
+    for note, says in zip(
+        found, ("features: .*there are 3 features, but 1 on", "maps of .* no plane", "panel"), strict=True
+    ):
+        assert re.match(says, note)
+    assert (maps(bench).boxes, bench.side.moving) == ({}, False)
+    assert "ValueError: no plane" in said_anywhere(bench)
