@@ -157,7 +157,7 @@ def test_a_scene_says_in_svg_what_its_picture_says(name):
     said = [text.text.replace("\N{NO-BREAK SPACE}", " ") for text in tree.iter(f"{SVG}text")]
     assert sorted(said) == sorted(said_anywhere(bench))
     assert tree.find(f"{SVG}title").text == "some words"
-    assert (tree.get("width"), tree.get("height")) == tuple(map(str, size))
+    assert (tree.get("width"), tree.get("height")) == tuple(map(str, bench.size))
     numbers = (node.get(key, "") for node in tree.iter() for key in ("x", "y", "width", "points", "d"))
     assert not re.search("nan|inf|None", " ".join(numbers))
 
