@@ -76,7 +76,7 @@ class Places:
     panels: dict[str, Box]  # those that were asked for, as far as they fit
     keys: float | None = None  # baseline of the line of keys
     left_out: tuple[str, ...] = ()  # panels for which there is no room
-    more: Box | None = None  # where a line can say so; None where no panel stands
+    more: Box | None = None  # where a line can say so, in the margin below the panels
     time: Box | None = None  # the time bar
     legend: Box | None = None  # legends at the foot of the column; None where they stand in the strip
     limit: float | None = None  # where words end because something lies over the picture from there on
@@ -153,7 +153,7 @@ def arrange(
         strip=(MARGIN, strip_top + 8, inner, strip_high) if strip else None, panels=panels,
         keys=bottom - 4 if keys else None,
         left_out=tuple(w.name for w in wanted if w.name not in panels),
-        more=_more(panels, height),
+        more=(min((box[0] for box in panels.values()), default=MARGIN), height - MARGIN + 2, COLUMN, MARGIN - 6),
         legend=(width - MARGIN - COLUMN, height - MARGIN - LEGENDS, COLUMN, LEGENDS) if spread else None,
         time=(MARGIN, strip_top + (strip_high + 16 if strip else 8), inner, bar) if bar else None,
     )  # fmt: skip
@@ -207,14 +207,6 @@ def _low_enough(bar: int, wanted: Sequence[Wanted], size: tuple[float, float], r
     plain = _block(wanted, *size, room).keys()
     fitting = (b for b in (bar, RAIL) if _block(wanted, *size, room - b - 2).keys() == plain)
     return next(fitting, 0) if bar else 0
-
-
-def _more(panels: dict[str, Box], height: float) -> Box | None:
-    """The margin below the panels."""
-    if not panels:
-        return None
-    x = min(box[0] for box in panels.values())
-    return x, height - MARGIN + 2, COLUMN, MARGIN - 6
 
 
 def _column(box: Box, wanted: Sequence[Wanted]) -> dict[str, Box]:

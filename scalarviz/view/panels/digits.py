@@ -128,8 +128,8 @@ class BoardDrawer(Drawer[DigitBoard]):
         sketch, theme, (x, y, width, height) = Sketch(), self.ground.theme, self._board
         wrong, order, tiles = self._read != self.labels, self._order, len(self.labels)
         sketch.rect(x, y + TOP, width, height - TOP - _FOOT, fill=theme.panel, radius=6)
-        title = f"{len(self.labels)} test digits by what they are read as"
-        count = f"{int(wrong.sum())} wrong"
+        title = "test digits by what they are read as"
+        count = f"{int(wrong.sum())} of {len(self.labels)} wrong"
         room = width - measure(count, LABEL) - 30
         title = next((t for t in (title, "test digits, as they are read") if measure(t, LABEL, True) <= room), "")
         sketch.text(x, y + 13, title, LABEL, theme.text1, bold=True)

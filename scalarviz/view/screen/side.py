@@ -461,9 +461,11 @@ class Column:
         if not self._left_out or self._more is None or (self._ground.theme.presenter and not self._ground.hints):
             return []
         sketch, count, (x, y, _, height) = Sketch(), len(self._left_out), self._more
-        line = f"+{count} panel{'s' if count > 1 else ''}{' (click)' if self._ground.hints else ''}"
+        none, turns = count == len(self.names), self._ground.hints and count < len(self.names)
+        after = " in a larger picture" if none else " (click)" if turns else ""
+        line = f"+{count} panel{'s' if count > 1 else ''}{after}"
         sketch.text(x, y + height - 4, line, LABEL, self._ground.theme.text3)
-        if self._ground.hints:
+        if turns:
             sketch.spot((x, y, measure(line, LABEL), height), MORE)
         return [sketch]
 
