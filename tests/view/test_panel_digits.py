@@ -51,7 +51,7 @@ def test_six_of_each_class_stand_in_the_column_they_are_read_as_and_wrong_ones_a
     boxes, framed = shown(columns)
     np.testing.assert_array_equal(column_of(boxes), read)
     np.testing.assert_array_equal(framed, read != columns.labels)
-    assert f"{int(framed.sum())} wrong" in [item.text for item in columns.sketch().texts]
+    assert f"{int(framed.sum())} of {len(framed)} wrong" in [item.text for item in columns.sketch().texts]
 
 
 @pytest.mark.parametrize("crowd", [6, 10, 35, 60])
