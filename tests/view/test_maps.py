@@ -154,6 +154,17 @@ def test_the_maps_are_of_the_frame_and_of_what_the_scene_makes_of_a_point_and_ch
     np.testing.assert_array_equal(one.values, other.values)
 
 
+def test_small_maps_follow_the_frame_and_change_nothing():
+    scene = scene_of(4, 3)
+    bench = bench_of(scene, keys=KEYS)
+    for _ in range(6):
+        frame = bench.subject.frame()
+        scene.run.step()
+        bench.update(frame, "", 1 / 30)
+        assert (maps(bench).moving, maps(bench).work.moment.frame) == (False, frame)
+    np.testing.assert_array_equal(scene.run.values, scene_of(4, 3, steps=26).run.values)
+
+
 def test_outputs_without_a_bound_have_a_round_range_though_numbers_are_none():
     scene = scene_of(4, 3, activation=nn.ReLU)
     drawer = maps(bench_of(scene))
