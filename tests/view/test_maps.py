@@ -108,7 +108,7 @@ def test_no_map_lies_on_another_on_a_cube_or_on_a_word(size, hidden):
     corners = [bench.project(p.corners_of(k)) for p in bench.layout.plates for k in range(p.size)]
     cubes = [(*flat.min(axis=0), *flat.max(axis=0)) for flat in corners]
     said = {item.text: box_of(item) for item in texts([*bench.scenery.static, *bench.side.spread_out()])}
-    assert {"h1", "h2", "h3", "h4", "k1", "k2"} <= said.keys() or hidden != (4, 2) or size[0] < 1000
+    assert {"h1", "h4", "k1", "k2"} <= said.keys() or hidden != (4, 2) or size[0] < 1000
     for k, box in enumerate(boxes):
         assert room[0] <= box[0] <= box[2] <= room[2]
         assert not any(overlap(box, other) for other in boxes[:k])
@@ -152,6 +152,17 @@ def test_the_maps_are_of_the_frame_and_of_what_the_scene_makes_of_a_point_and_ch
         np.testing.assert_allclose(plane(bench).work.rows.ravel(), products(points) @ values[:3] + values[3], atol=1e-6)
     other.step(6)
     np.testing.assert_array_equal(one.values, other.values)
+
+
+def test_small_maps_follow_the_frame_and_change_nothing():
+    scene = scene_of(4, 3)
+    bench = bench_of(scene, keys=KEYS)
+    for _ in range(6):
+        frame = bench.subject.frame()
+        scene.run.step()
+        bench.update(frame, "", 1 / 30)
+        assert (maps(bench).moving, maps(bench).work.moment.frame) == (False, frame)
+    np.testing.assert_array_equal(scene.run.values, scene_of(4, 3, steps=26).run.values)
 
 
 def test_outputs_without_a_bound_have_a_round_range_though_numbers_are_none():
@@ -283,9 +294,9 @@ def test_plus_and_minus_beside_a_layer_change_it():
 def test_pointing_says_where_and_what_and_switches_switch():
     with live_hand(scene_of(panels=(SHOWN,))) as hand:
         found = plane(hand.bench)
-        place = hand.at(found.axes.point(1.21, -0.97))
-        hand.view.move(place)
-        said, answer = hand.words(), float(hand.run.predict(np.array([found.numbers(place)]))[0, 0])
+        point = found.axes.point(1.21, -0.97)
+        hand.view.move(hand.at(point))
+        said, answer = hand.words(), float(hand.run.predict(np.array([found.numbers(point)]))[0, 0])
         assert any(text.startswith("x 1.2") and text.endswith(", y 0.75") for text in said)  # as the axis says
         assert signed(answer, 3) in said
         for switched in (False, True):
@@ -322,10 +333,8 @@ def test_a_function_that_raises_takes_its_own_pictures_away_alone():
 
     features = Features(("x", "y", "xy"), *AXES, products, lambda moment: (True,))
     bench = bench_of(scene_of(4, 2, panels=(replace(PLANE, inputs=broken), NeuronMaps(*AXES, inputs=broken), features)))
-    found = sorted(bench.side.ground.notes)
-    for note, says in zip(
-        found, ("features: .*there are 3 features, but 1 on", "maps of .* no plane", "panel"), strict=True
-    ):
-        assert re.match(says, note)
+    notes = "\n".join(bench.side.ground.notes)
+    for says in ("panel 'the plane'", "maps of neurons: ValueError: no plane", "there are 3 features, but 1 on or off"):
+        assert says in notes
     assert (maps(bench).boxes, bench.side.moving) == ({}, False)
     assert "ValueError: no plane" in said_anywhere(bench)
