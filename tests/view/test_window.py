@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.benches import face_of
 from kit.commands import python
 from kit.windows import COLOURS, make_colour_run, make_colour_scene
 from scalarviz import nn, optim
@@ -72,23 +73,16 @@ class Driver:
 
     def drag(self, at, *ways):
         """The left button goes down and stays so while the pointer moves."""
-        self.point(*at)
-        self.xdo("mousedown", 1)
-        self.spin(0.05)
-        for way in ways:
+        for way in (0, *ways):
             self.point(at[0] + way, at[1])
+            if not way:
+                self.xdo("mousedown", 1)
 
     def picture(self):
         self.view.refresh()
         self.spin(0.1)
         self.window.canvas.set_current()
         return self.window._painted().astype(int)
-
-    def top_of(self, index):
-        """Pixel of the middle of the top face of a weight's cube."""
-        plate = next(p for p in self.view.bench.layout.plates if p.start <= index < p.start + p.size)
-        i, j = divmod(index - plate.start, plate.shape[1])
-        return self.view.bench.project([plate.cell_centre_top(i, j)])[0] * self.view.bench.scale
 
 
 @pytest.fixture
@@ -132,7 +126,7 @@ def test_the_keyboard_is_ours_without_a_window_manager(live):
 def test_hover_click_drag_and_wheel(live):
     view, before = live.view, live.view.run.values.copy()
     plain, camera = live.picture(), view.bench.camera
-    live.point(*live.top_of(4))
+    live.point(*face_of(view.bench, 4))
     assert (np.abs(live.picture() - plain).max(axis=2) > 30).any()
     live.xdo("click", 1)
     live.until(lambda: view.bench.selected == 4 and view.bench.touch.inspector.number is not None)
@@ -144,11 +138,11 @@ def test_hover_click_drag_and_wheel(live):
     assert np.array_equal(np.delete(view.run.values, 4), np.delete(before, 4))
     assert (len(view.run.log), view.bench.camera) == (1, camera)
     for button, scale in ((4, 1.15), (5, 1.0), (6, 1.0)):  # up, down, and on its side
-        at = live.top_of(4)
+        at = face_of(view.bench, 4)
         live.point(*at)
         live.xdo("click", button)
         live.until(lambda scale=scale: view.bench.camera.scale == pytest.approx(camera.scale * scale))
-        assert live.top_of(4) == pytest.approx(at, abs=1.5)
+        assert face_of(view.bench, 4) == pytest.approx(at, abs=1.5)
     value = view.run.values[4]
     live.xdo("keydown", "shift", "click", 4, "keyup", "shift")
     live.until(lambda: view.run.values[4] != value)
