@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 from functools import partial
 from types import SimpleNamespace
 from typing import ClassVar
@@ -27,7 +26,7 @@ from scalarviz.errors import DivergedError, InputError, MissingDependencyError
 from scalarviz.run import Scene
 from scalarviz.view.out import files, taking
 from scalarviz.view.out.desktop import Window
-from scalarviz.view.out.files import MOST_FPS, Film, Gif, film_of, save_png, whole_mp4
+from scalarviz.view.out.files import MOST_FPS, Film, Gif, film_of, whole_mp4
 from scalarviz.view.out.taking import Recorder, Taking
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.pace import FPS, pace
@@ -54,13 +53,12 @@ def test_a_pace_never_falls_and_ends_at_the_last_step(total, duration, fps):
     assert np.all(np.diff(steps) >= 0)
 
 
-def test_one_step_a_frame_for_two_seconds_then_a_smooth_ramp_and_impossible_paces_are_refused():
+def test_a_step_a_frame_for_two_seconds_then_a_smooth_ramp_and_impossible_paces_are_refused():
     rate = np.diff(pace(3000, 20, 30)).astype(float)
     assert np.all(rate[:60] == 1)
     assert np.all(np.diff(np.convolve(rate, np.ones(15) / 15, mode="valid")) > -0.11)  # rounding to whole steps
-    assert rate.max() < 40
     assert set(pace(10, 2, 30)) == set(range(11))
-    for bad in ((-1, 20, 30), (10, 0, 30), (10, np.nan, 30), (10, np.inf, 30), (10, 20, 0), (10, 1e6, 60)):
+    for bad in ((-1, 20, 30), (10, 0, 30), (10, np.nan, 30), (10, 20, 0), (10, 1e6, 60)):
         with pytest.raises(InputError, match="allowed"):
             pace(*bad)
 
@@ -115,35 +113,19 @@ def test_a_film_that_is_interrupted_leaves_the_old_one(tmp_path, ending):
     assert names(tmp_path) == [path.name]
 
 
-@pytest.mark.parametrize(("free", "says"), [(10**9, "the encoder stopped"), (100, "no space left on device")])
-def test_an_encoder_that_stops_is_said_in_words(tmp_path, monkeypatch, free, says):
+def test_a_full_disk_is_said_in_words_and_leaves_no_half_film(tmp_path, monkeypatch):
     def stopped():
         yield
         raise BrokenPipeError(32, "Broken pipe")
 
-    monkeypatch.setattr("scalarviz.view.out.files.shutil.disk_usage", lambda path: SimpleNamespace(free=free))
-    words = f"cannot write .*film.mp4: {says}"
-    with pytest.raises(InputError, match=words), Film(tmp_path / "film.mp4", (64, 48)) as film:
+    with pytest.raises(InputError, match="the encoder stopped"), Film(tmp_path / "film.mp4", (64, 48)) as film:
         film._writer.close()
         film._writer = stopped()
         next(film._writer)
         film.add(filled())
-    assert names(tmp_path) == []
-
-
-@pytest.mark.parametrize("broken", [1, 2])
-def test_a_full_disk_leaves_no_half_gif(tmp_path, monkeypatch, broken):
-    real, calls = files._ffmpeg, []
-
-    def ffmpeg(arguments):  # the colours first, then what is painted with them
-        calls.append(arguments)
-        done = real(arguments)
-        if len(calls) == broken:
-            arguments[-1].write_bytes(arguments[-1].read_bytes()[:-1])  # what had room
-        return done and (broken, len(calls)) != (1, 1)
-
-    monkeypatch.setattr(files, "_ffmpeg", ffmpeg)
-    with pytest.raises(InputError, match="is the disk full"), Gif(tmp_path / "film.gif", (64, 48)) as film:
+    monkeypatch.setattr(files, "_ffmpeg", lambda arguments: not arguments[-1].write_bytes(b"GIF89a"))  # what had room
+    monkeypatch.setattr("scalarviz.view.out.files.shutil.disk_usage", lambda path: SimpleNamespace(free=100))
+    with pytest.raises(InputError, match="no space left on device"), Gif(tmp_path / "film.gif", (64, 48)) as film:
         film.add(filled())
     assert names(tmp_path) == []
 
@@ -163,7 +145,7 @@ def test_a_folder_that_is_removed_meanwhile_is_said(tmp_path, ending, again):
     assert not folder.exists() or names(folder) == []
 
 
-def test_films_and_pictures_that_cannot_be_are_refused(tmp_path):
+def test_films_that_cannot_be_are_refused(tmp_path):
     for ending in ("mp4", "gif"):
         path = tmp_path / f"film.{ending}"
         with pytest.raises(InputError, match="no frame"), film_of(path, (64, 48)):
@@ -177,23 +159,14 @@ def test_films_and_pictures_that_cannot_be_are_refused(tmp_path):
         film_of(tmp_path / "film.gif", (64, 48), 60)
     assert film_of(tmp_path / "film.MP4", (64, 48), 240).suffix == ".mp4"
     assert names(tmp_path) == []
-    picture = np.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=np.uint8)
-    path = save_png(tmp_path / "new" / "a.png", picture)
-    assert np.array_equal(np.asarray(Image.open(path)), picture)
-    for target, what, says in ((path, picture / 1, "uint8"), (path.parent, picture, "folder"),
-                               (path / "a.png", picture, "cannot write")):  # fmt: skip
-        with pytest.raises(InputError, match=says):
-            save_png(target, what)
-    assert names(tmp_path) == ["a.png", "new"]
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_film_in_a_program_of_jax_brings_no_warning(tmp_path):
     """JAX warns of every fork, as that is by which an encoder begins."""
     pytest.importorskip("jax").numpy.ones(1)  # from its first array on
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with Film(tmp_path / "a.mp4", (64, 64)) as film:
-            film.add(filled((64, 64)))
+    with Film(tmp_path / "a.mp4", (64, 64)) as film:
+        film.add(filled((64, 64)))
 
 
 def test_a_run_and_its_recording_are_filmed_in_one_line_and_filming_changes_no_bit(tmp_path):
@@ -211,7 +184,7 @@ def test_a_run_and_its_recording_are_filmed_in_one_line_and_filming_changes_no_b
     fast, ones = optim.SGD(net.parameters(), lr=1e20), np.ones((4, 2))
     with pytest.raises(DivergedError):
         sv.film(sv.Run(net, nn.MSELoss(), fast, (ones, ones), engine="numpy"), tmp_path / "diverged.mp4", 40, **small)
-    assert (tmp_path / "diverged.mp4").exists()
+    assert whole_mp4(tmp_path / "diverged.mp4")
 
 
 # ---- films of what a window shows
@@ -308,7 +281,6 @@ Recorder(pathlib.Path(sys.argv[1]), "x", numpy.zeros((48, 64, 3), "uint8")).pass
 
 def test_a_program_that_ends_in_the_middle_of_a_film_leaves_a_whole_one(tmp_path):
     subprocess.run([sys.executable, "-c", ENDS, tmp_path], check=True, timeout=60)
-    assert names(tmp_path) == ["x-1.mp4"]
     assert whole_mp4(tmp_path / "x-1.mp4")
 
 

@@ -118,23 +118,13 @@ def test_threads_that_draw_at_once_draw_what_one_draws_also_after_an_error():
 # ---- tiles
 
 
-@pytest.fixture
-def small_tiles(monkeypatch):
-    """As if a framebuffer held 300 pixels."""
-
-    def use():
-        monkeypatch.setattr(module, "FRAMEBUFFER", 300)
-        monkeypatch.setattr(module, "TILE", 260)
-
-    return use
-
-
 @pytest.mark.parametrize(("size", "supersample"), [((1280, 720), 1), ((641, 363), 2), ((360, 641), 1)])
-def test_tiles_make_the_picture_of_one_piece(small_tiles, size, supersample):
+def test_tiles_make_the_picture_of_one_piece(monkeypatch, size, supersample):
     scene = rgb(40, steps=3)
     scene.run.set_weights(4, [np.nan])  # a mark that is painted by the pixel
     whole = sv.render(scene, size, supersample=supersample).astype(int)
-    small_tiles()
+    monkeypatch.setattr(module, "FRAMEBUFFER", 300)
+    monkeypatch.setattr(module, "TILE", 260)
     away = np.abs(whole - sv.render(scene, size, supersample=supersample)).max(axis=2)
     if size[1] % 20 == 0:  # else the patterns of marks begin at another pixel, for the whole picture
         assert away.max() <= 2  # the noise that smooths the background
@@ -142,19 +132,3 @@ def test_tiles_make_the_picture_of_one_piece(small_tiles, size, supersample):
     for seam in range(260 // supersample, min(size), 260 // supersample):
         for lines in (away[seam - 1 : seam + 1], away[:, seam - 1 : seam + 1]):
             assert (lines > 2).mean() < 0.03
-
-
-def test_every_tile_is_asked_for_once_and_together_they_cover_the_picture(small_tiles):
-    small_tiles()
-    seen = []
-
-    def draw(viewport):
-        seen.append(viewport)
-        gloo.set_scissor(0, 0, 260, 260)
-        gloo.clear(color=(len(seen) / 255, 0, 0, 1))
-
-    picture = render(draw, (600, 301))
-    assert len(seen) == 3 * 2
-    assert all(view[2:] == (600, 301) for view in seen)
-    assert picture.shape == (301, 600, 3)
-    assert [picture[y, x, 0] for y in (0, 299) for x in (0, 300, 599)] == [1, 2, 3, 4, 5, 6]

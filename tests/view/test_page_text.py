@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import warnings
 
 import pytest
 
@@ -55,6 +54,7 @@ def test_titles_are_words_300_frames_weigh_less_than_150_kb_and_bad_arguments_ar
             recorded.html_of(record, **how)
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_page_replaces_another_whole_and_a_large_one_says_how_it_becomes_smaller(tmp_path):
     path = tmp_path / "run.html"
     path.write_text("old")
@@ -66,9 +66,7 @@ def test_a_page_replaces_another_whole_and_a_large_one_says_how_it_becomes_small
     assert list(tmp_path.iterdir()) == [path]
     with pytest.warns(RuntimeWarning, match=r"10 MB.*larger every= \(now every=5\)"):
         recorded.write_html(path, (), lambda: "x" * (recorded.LARGE + 1), 5)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        recorded.write_html(path, (), lambda: "x" * recorded.LARGE, 5)
+    recorded.write_html(path, (), lambda: "x" * recorded.LARGE, 5)
 
 
 def test_where_nothing_draws_there_is_no_still_and_keys_are_those_of_the_table(record, monkeypatch):

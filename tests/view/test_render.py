@@ -30,13 +30,11 @@ pytestmark = pytest.mark.gl
 SIZE = (320, 240)
 THINGS = {
     "the same name twice": lambda: [sv.Weight(0.1, name="w"), sv.Weight(0.2, name="w")],
-    "a parameter": lambda: nn.Linear(3, 4).weight,
     "module": lambda: nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 3)),
     "kernels": lambda: {"conv": np.linspace(-1, 1, 108).reshape(4, 3, 3, 3), "scalar": 1.5},
     "integers and booleans": lambda: {"a": np.arange(12).reshape(3, 4), "b": np.array([True, False])},
     "not finite": lambda: {"a": np.array([[np.nan, np.inf], [-np.inf, 1.0]])},
     "only NaN": lambda: {"a": np.full((3, 3), np.nan)},
-    "zeros": lambda: {"a": np.zeros((4, 4))},
     "huge and tiny": lambda: {"a": np.array([1e300, -1e300, 1e-300])},
     "float16 and an empty one": lambda: {"a": np.ones((3, 3), np.float16), "b": np.empty((0, 3))},
     "a nested tree": lambda: {"a": {"w": np.eye(3)}},
@@ -57,8 +55,7 @@ def test_everything_with_weights_can_be_seen_and_looks_the_same_every_time(name)
 
 
 def test_what_has_no_weights_and_impossible_options_are_refused_in_words():
-    for thing in (None, "weights", [], {}, [1.0], {"a": np.empty(0)}, {"a": "text"}, {"a": [[1], [1, 2]]}, {"a": 1j},
-                  [sv.Weight(1.0), "b"]):  # fmt: skip
+    for thing in ([], {}, [1.0], {"a": np.empty(0)}, {"a": "text"}, {"a": [[1], [1, 2]]}, [sv.Weight(1.0), "b"]):
         with pytest.raises((InputError, TypeMismatchError), match="allowed"):
             sv.render(thing)
     with pytest.raises(TypeMismatchError, match=r'got ndarray; allowed: .*named arrays .*; try \{"x": x\}'):
@@ -132,9 +129,9 @@ def test_pixels_of_ones_own_are_kept_and_what_is_no_picture_is_refused(tmp_path)
     picture.save(tmp_path / "net.svg")
     assert (tmp_path / "net.svg").read_text(encoding="utf-8") == picture.svg
     assert picture.words in picture.svg
-    with pytest.raises(InputError):
-        picture.save(tmp_path / "net.svg" / "net.svg")  # a file is no folder
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["net.svg", "own.png"]
+    for path in (tmp_path / "net.svg" / "net.svg", tmp_path / "own.png" / "a.png"):  # a file is no folder
+        with pytest.raises(InputError):
+            picture.save(path)
 
 
 # ---- SVG: it says what the window says, and its polygons have the colours that the shader paints

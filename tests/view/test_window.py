@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import pty
+import select
+import signal
 import subprocess
+import sys
 import threading
 import time
 from functools import partial
-from itertools import pairwise
+from pathlib import Path
 from types import FunctionType
 
 import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.benches import face_of
+from kit.commands import python
 from kit.windows import COLOURS, make_colour_run, make_colour_scene
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, StateError
 from scalarviz.run.panels import ColourCube
-from scalarviz.run.sources.watched import QUIET, RATE, SLOWEST
+from scalarviz.run.sources.watched import QUIET
 from scalarviz.view.out.desktop import Window
 from scalarviz.view.out.display import DisplayWatch
 from scalarviz.view.watch.live import LiveView
@@ -65,23 +73,16 @@ class Driver:
 
     def drag(self, at, *ways):
         """The left button goes down and stays so while the pointer moves."""
-        self.point(*at)
-        self.xdo("mousedown", 1)
-        self.spin(0.05)
-        for way in ways:
+        for way in (0, *ways):
             self.point(at[0] + way, at[1])
+            if not way:
+                self.xdo("mousedown", 1)
 
     def picture(self):
         self.view.refresh()
         self.spin(0.1)
         self.window.canvas.set_current()
         return self.window._painted().astype(int)
-
-    def top_of(self, index):
-        """Pixel of the middle of the top face of a weight's cube."""
-        plate = next(p for p in self.view.bench.layout.plates if p.start <= index < p.start + p.size)
-        i, j = divmod(index - plate.start, plate.shape[1])
-        return self.view.bench.project([plate.cell_centre_top(i, j)])[0] * self.view.bench.scale
 
 
 @pytest.fixture
@@ -125,7 +126,7 @@ def test_the_keyboard_is_ours_without_a_window_manager(live):
 def test_hover_click_drag_and_wheel(live):
     view, before = live.view, live.view.run.values.copy()
     plain, camera = live.picture(), view.bench.camera
-    live.point(*live.top_of(4))
+    live.point(*face_of(view.bench, 4))
     assert (np.abs(live.picture() - plain).max(axis=2) > 30).any()
     live.xdo("click", 1)
     live.until(lambda: view.bench.selected == 4 and view.bench.touch.inspector.number is not None)
@@ -137,11 +138,11 @@ def test_hover_click_drag_and_wheel(live):
     assert np.array_equal(np.delete(view.run.values, 4), np.delete(before, 4))
     assert (len(view.run.log), view.bench.camera) == (1, camera)
     for button, scale in ((4, 1.15), (5, 1.0), (6, 1.0)):  # up, down, and on its side
-        at = live.top_of(4)
+        at = face_of(view.bench, 4)
         live.point(*at)
         live.xdo("click", button)
         live.until(lambda scale=scale: view.bench.camera.scale == pytest.approx(camera.scale * scale))
-        assert live.top_of(4) == pytest.approx(at, abs=1.5)
+        assert face_of(view.bench, 4) == pytest.approx(at, abs=1.5)
     value = view.run.values[4]
     live.xdo("keydown", "shift", "click", 4, "keyup", "shift")
     live.until(lambda: view.run.values[4] != value)
@@ -170,33 +171,25 @@ def test_windows_train_lie_beside_each_other_and_close_at_once(live):
     others[1].close()
 
 
-def drop(widget, *paths):
-    """What Qt sends when files are dropped from a file manager; returns whether they were accepted."""
+def test_weights_are_dropped_on_the_window_or_chosen_in_a_dialogue_while_training_goes_on(live, tmp_path):
     from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
     from PySide6.QtGui import QDragEnterEvent, QDropEvent
-    from PySide6.QtWidgets import QApplication
-
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
-    at = QPointF(50, 50)
-    rest = Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    enter, dropped = QDragEnterEvent(at.toPoint(), *rest), QDropEvent(at, *rest)
-    enter.ignore()
-    QApplication.sendEvent(widget, enter)
-    QApplication.sendEvent(widget, dropped)
-    return enter.isAccepted()
-
-
-def test_weights_are_dropped_on_the_window_or_chosen_in_a_dialogue_while_training_goes_on(live, tmp_path):
-    from PySide6.QtWidgets import QFileDialog, QLineEdit
+    from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit
 
     native, view, path, other = live.window.canvas.native, live.view, tmp_path / "w.safetensors", scene(7).run
     other.step(12)
     other.save(path)
-    assert drop(native, path)
+    at, data = QPointF(50, 50), QMimeData()
+    rest = Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    for files in ([], [QUrl.fromLocalFile(str(path))]):  # what Qt sends when a file manager drops them
+        data.setUrls(files)
+        enter = QDragEnterEvent(at.toPoint(), *rest)
+        enter.ignore()
+        for event in (enter, QDropEvent(at, *rest)):
+            QApplication.sendEvent(native, event)
+        assert enter.isAccepted() == bool(files)
     live.until(lambda: view.notice() == "w.safetensors: weights of step 12")
     assert np.array_equal(view.run.values, other.values)
-    assert not drop(native)  # no files: not ours
     scene(7).run.save(path)
     view.playback.play()
     live.key("ctrl+o")
@@ -336,25 +329,6 @@ def test_a_loop_is_watched_with_its_past_its_gradients_and_its_last_step(screen)
         assert handle.viewer.shown.values[4] == 8 / 2**handle.viewer.shown.step
 
 
-def test_painting_gets_its_share_and_no_more(screen, monkeypatch):
-    w = np.zeros((30, 30))
-    with sv.show({"w": w}, block=False) as handle:
-        watched, pace = handle.watched, handle._turns._pace
-        monkeypatch.setattr(pace, "touched", lambda now: None)  # no hand is there; a resized window counts as one
-        pace._eager, took, looks = float("-inf"), pace.took, {}
-        monkeypatch.setattr(pace, "took", lambda *when: looks.update({len(watched.curve.step): when}) or took(*when))
-        steps, begun = 0, time.monotonic()
-        while len(looks) < 3 or steps < 2000:  # of a step it is told twice: of the copy, and of copy and picture
-            assert time.monotonic() < begun + 60
-            time.sleep(1e-5)  # a curve of more than 2**20 steps is thinned
-            w += 1
-            handle.update(loss=0.5)
-            steps += 1
-        for (start, end), (after, _) in pairwise(looks.values()):
-            assert after - start >= max(1 / RATE, min((end - start) / pace.share, SLOWEST))
-        assert len(watched.curve.step) == steps
-
-
 def test_a_loop_in_a_thread_tells_the_windows_thread_paints_and_the_desktops_own_button_ends_it(screen):
     w, lone = np.zeros((2, 2)), sv.Weight(1.0)
     with sv.show({"w": w}, block=False) as handle, sv.show(lone, block=False) as other:
@@ -379,3 +353,115 @@ def test_a_loop_in_a_thread_tells_the_windows_thread_paints_and_the_desktops_own
                 time.sleep(0.01)
             assert shown.closed
         assert handle.watched.curve.loss[-1] == 0.5  # what the loop tells is heard all the same
+
+
+# ---- in processes of their own: prompts, HiDPI factors, signals
+
+
+def environment(screen, **more):
+    root = str(Path(__file__).parents[2])
+    return {**os.environ, "DISPLAY": screen, "QT_QPA_PLATFORM": "xcb", "PYTHONPATH": root, "TERM": "xterm", **more}
+
+
+SHELLS = {"python": ["-i", "-q"], "ipython": ["-m", "IPython", "--colors=NoColor", "--no-banner", "--no-confirm-exit"]}
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("shell", SHELLS)
+def test_at_a_prompt_the_window_serves_itself(screen, shell):
+    """``w.step()`` alone repaints its cube while the prompt waits for the next line."""
+    assert importlib.util.find_spec("IPython"), "the test extra brings IPython with ipykernel"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(sys.executable, [sys.executable, *SHELLS[shell]], environment(screen))
+    try:
+        for line, pause, words in (
+            ("import scalarviz as sv; w = sv.Weight(-1.0, name='w')", 0.0, ""),
+            ("h = sv.show(w, block=False, size=(400, 300)); print('op' + 'en')", 0.0, "open"),
+            ("w.forward(2.0); w.backward(3.0); w.step(0.5); print('step' + 'ped')", 0.7, "stepped"),
+            ("print('sho' + 'wn', h.viewer._shown.values.tolist())", 0.0, "shown [-4.0]"),
+            ("h.wait(); print('wai' + 'ted')", 0.0, "waited"),  # the window serves itself: nothing to wait for
+            ("h.close(); print('clo' + 'sed', h.closed)", 0.0, "closed True"),
+        ):
+            os.write(terminal, line.encode() + b"\n")
+            said, end = "", time.monotonic() + 60
+            while words not in said:
+                assert time.monotonic() < end, said
+                if select.select([terminal], [], [], 0.1)[0]:
+                    said += os.read(terminal, 65536).decode(errors="replace")
+            time.sleep(pause)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+
+
+LOOP = """
+import scalarviz as sv, sys
+w = sv.Weight(-3.0, name="w")
+window = sv.show(w, block=False, size=(640, 400))
+for step in range(30):
+    w.zero_grad()
+    y = w.forward(2.0)
+    w.backward(2 * (y - 4.0))
+    w.step(lr=0.01)
+    window.update(loss=(y - 4.0) ** 2)
+print("open", flush=True)
+window.wait()
+shown = window.viewer._shown
+assert not window.update(loss=1.0)
+window.wait()  # it is closed: nothing to wait for
+print(shown.step, shown.loss, shown.update[0], w.data, flush=True)
+"""
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("way", ["ctrl+q", "SIGINT", "SIGTERM"])
+def test_a_window_stays_after_a_loop_until_a_key_or_a_signal_ends_it_cleanly(screen, way):
+    command, pipe = [sys.executable, "-c", LOOP], subprocess.PIPE
+    with subprocess.Popen(command, env=environment(screen), stdout=pipe, stderr=pipe, text=True) as program:
+        assert program.stdout.readline() == "open\n"
+        time.sleep(1.0)
+        assert program.poll() is None
+        start = time.monotonic()
+        if way == "ctrl+q":
+            subprocess.run(["xdotool", "key", way], env=environment(screen), check=True)
+        else:
+            program.send_signal(signal.Signals[way])
+        out, err = program.communicate(timeout=20)
+    assert (program.returncode, "Traceback" in err) == (0, False), err
+    assert time.monotonic() - start < 4.0  # a second to close, and the end of a busy machine's interpreter
+    step, loss, update, value = (float(word) for word in out.split())
+    w = -3.0
+    for _ in range(30):
+        before, expected = w, (2 * w - 4) ** 2
+        w -= 0.01 * 2 * (2 * w - 4) * 2
+    assert (step, loss, value) == (30, pytest.approx(expected), pytest.approx(w))
+    assert update == pytest.approx(w - before)
+
+
+HIDPI = """
+import json, time
+from scalarviz.view.show import show
+import numpy as np
+h = show({"w": np.arange(6.0).reshape(2, 3) - 2}, block=False, size=(500, 320))
+for _ in range(30):
+    h.update(); time.sleep(0.01)
+bench, canvas = h.viewer.bench, h.window.canvas
+plate = bench.layout.plates[0]
+at = bench.project([plate.cell_centre_top(1, 2)])[0] * bench.scale
+print(json.dumps({"physical": [int(n) for n in canvas.physical_size], "bench": list(bench.size),
+                  "image": h.window._picture().shape[:2], "picked": bench.pick(tuple(at)),
+                  "scale": canvas.pixel_scale}))
+h.close()
+"""
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("factor", [1.5, 2])
+def test_hidpi_factors_give_device_pixels(screen, factor):
+    found = python(HIDPI, **environment(screen, QT_SCALE_FACTOR=str(factor))).json
+    assert found["scale"] == factor
+    assert found["bench"] == found["physical"] == found["image"][::-1]
+    assert found["physical"] == pytest.approx([round(500 * factor), round(320 * factor)], abs=1)
+    assert found["picked"] == 5

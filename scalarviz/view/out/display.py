@@ -147,6 +147,12 @@ def qt_core() -> Any:
     return _qt.QtCore
 
 
+def _of_x(native_application: Any, name: str) -> Any:
+    """A function of Qt's interface to X; None where it has none."""
+    ask = getattr(native_application, "nativeInterface", None)
+    return getattr(ask(), name, None) if ask is not None else None
+
+
 _stay = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda display, data: None)
 
 
@@ -155,8 +161,7 @@ def survive_lost_display(native_application: Any) -> None:
 
     Without libX11 1.7 or later nothing changes: the process ends with Xlib's own words.
     """
-    ask: Any = getattr(native_application, "nativeInterface", None)
-    display: Any = getattr(ask(), "display", None) if ask is not None else None
+    display = _of_x(native_application, "display")
     if display is None:
         return
     try:
@@ -193,8 +198,7 @@ def hung_up(descriptor: int) -> bool:
 def connection_lost(native_application: Any) -> bool:
     """Whether the X server behind a Qt application has gone; Qt itself would paint into nothing for ever."""
     try:
-        ask: Any = getattr(native_application, "nativeInterface", None)
-        connection: Any = getattr(ask(), "connection", None) if ask is not None else None
+        connection = _of_x(native_application, "connection")
         library = _xcb() if connection is not None else None
         if library is None:
             return False

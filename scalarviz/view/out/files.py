@@ -7,8 +7,8 @@ import shutil
 import struct
 import subprocess
 import warnings
-from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Generator
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -195,7 +195,8 @@ class Gif(Film):
     }  # fmt: skip
 
     def _place(self, stack: ExitStack) -> Path:
-        return stack.enter_context(_passing(self.path.with_name(f"{self.path.stem}-frames.mp4")))
+        beside = self.path.with_name(f"{self.path.stem}-frames.mp4")
+        return stack.enter_context(replacing(beside, lambda fresh, path: None))  # it gets no name, and is removed
 
     def _complete(self) -> bool:
         """Find the colours, paint with them; whether all of it is there."""
@@ -208,17 +209,6 @@ class Gif(Film):
         finally:
             colours.unlink(missing_ok=True)
         return painted and _ends(self._file)
-
-@contextmanager
-def _passing(path: Path) -> Iterator[Path]:
-    """A file beside `path` that is removed at the end; so is what a process that was killed has left of one."""
-    with suppress(_Used), replacing(path) as file:
-        yield file
-        raise _Used
-
-
-class _Used(Exception):
-    """No fault: the file has served, and gets no name."""
 
 
 FILMS: dict[str, type[Film]] = {film.suffix: film for film in (Film, Gif)}

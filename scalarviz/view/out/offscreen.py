@@ -89,11 +89,10 @@ class Offscreen:
         """The picture that `draw` makes."""
         width, height = size[0] * supersample, size[1] * supersample
         with self:
-            if min(size) < 1 or supersample < 1 or max(size) > MAX_SIDE or max(width, height) > self.longest:
-                raise InputError(
-                    f"picture size {size[0]}x{size[1]} (x{supersample}) must be 1 to {min(MAX_SIDE, self.longest)} pixels "
-                    "a side"
-                )
+            longest = self.longest
+            if min(size) < 1 or supersample < 1 or max(size) > MAX_SIDE or max(width, height) > longest:
+                said = f"picture size {size[0]}x{size[1]} (x{supersample})"
+                raise InputError(f"{said} must be 1 to {min(MAX_SIDE, longest)} pixels a side")
             if max(width, height) <= FRAMEBUFFER:
                 return shrink(self._drawn(draw, (width, height), (width, height), background), supersample)
             side = TILE - TILE % supersample

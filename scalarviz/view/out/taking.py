@@ -64,7 +64,7 @@ class Taking:
         """Let a film begin with the picture of now, or end."""
         if self._film is not None:
             self.take(picture())
-            self.end()
+            self._film.end()
             return
         try:
             check_video()
@@ -73,17 +73,11 @@ class Taking:
             return
         self._film, self._said = Recorder(self.folder, name, picture()), ""
 
-    def end(self, why: str = "") -> None:
-        """End the film, if one is made; the file is told when it is there."""
-        if self._film is not None:
-            self._film.end()
-            if why:
-                self._note(f"the film has ended: {why}")
-
     def resized(self, size: tuple[int, int]) -> None:
         """The window has another size: a film keeps the one that it began with, and ends."""
         if self._film is not None and size != self._film.size:
-            self.end("the window has another size")
+            self._film.end()
+            self._note("the film has ended: the window has another size")
 
     def pass_time(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the window should be painted anew."""
@@ -96,19 +90,15 @@ class Taking:
             if self._film.failure:
                 self._film.end()
             if self._film.done:
-                self._over()
+                self.close()
         again = self._missed and self._film is not None and self._film.due
         return again or self.text != before
 
     def close(self) -> None:
         """End what is made, and wait until it is written: what was recorded is not lost."""
-        if self._film is not None:
-            self._film.close()
-            self._over()
-
-    def _over(self) -> None:
         film, self._film = self._film, None
-        assert film is not None
+        if film is None:
+            return
         film.close()
         if film.failure:
             self._say(f"no film: {film.failure}")

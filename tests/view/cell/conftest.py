@@ -23,12 +23,10 @@ class Page:
         self.shown, self.name, self.answers = shown, name, answers
         self.frames, self.known, self.other = [], {}, []
         self._come = threading.Condition()
-        self._former = shown.post
         shown.post = self._take
         self.say(kind="ready", **look)
 
     def _take(self, content, buffers):
-        self._former(content, buffers)
         said = json.loads(json.dumps(content, allow_nan=False))
         with self._come:
             if said["kind"] == "frame":

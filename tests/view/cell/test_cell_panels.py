@@ -10,7 +10,6 @@ from PIL import Image
 
 import scalarviz as sv
 from kit.commands import make_scene
-from scalarviz import Weight
 from scalarviz.view.cell.panels import CellPanels
 from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.panels.image import AIR
@@ -76,36 +75,10 @@ def test_at_rest_they_are_of_the_step_shown_beside_a_card_and_in_an_opened_step_
     assert steps(page) == {"pictures": at_rest, "colours": at_rest}
 
 
-def test_no_picture_is_drawn_before_the_last_one_is_answered(cell, watch, scene):
-    page = watch(cell(scene), answers=False)
-    page.wait(lambda p: p.frames and (sent(p, "pictures") or p.answer(p.frames[-1][0]["number"])))
-    number, picture = sent(page, "pictures")[0]
-    page.do("step", 20)
-    page.settle()
-    for _ in range(20):
-        page.answer(number - 1)  # it looks, and has not drawn that one
-        page.ask(lambda play: play.viewer.advance(1.0))  # time enough for others
-        assert page.ask(lambda play: play._panels.parts["panel pictures"]) == picture
-    page.answers = True
-    page.answer(page.frames[-1][0]["number"])
-    page.wait(lambda p: steps(p)["pictures"] == 20)
-    assert sent(page, "pictures")[1][0] > number
-
-
 def test_the_curve_of_the_loss_is_drawn_only_where_there_is_no_time_bar(cell, watch, monkeypatch):
     for hidden, shown in (((), {"plane", "table"}), (("timeline",), {"plane", "table", "loss"}), (("panels",), set())):
         page = watch(cell(make_scene("xor"), hide=hidden)).stepped(3)
         page.wait(lambda p, shown=shown: set(steps(p)) == shown)
-    loop = [Weight(0.5, name="a")]  # by hand it has no panel until it tells its loss
-    page = watch(cell(loop))
-    page.wait(lambda p: p.frames)
-    for step in range(1, 4):
-        assert not steps(page)
-        loop[0].data = 0.5 / step
-    for step in range(1, 4):
-        page.shown.update(loss=1.0 / step, step=step)
-    page.shown.look()
-    page.wait(lambda p: steps(p) == {"loss": 3})
 
     def nothing(self, now):
         raise sv.errors.MissingDependencyError("no OpenGL to draw with")
@@ -119,18 +92,18 @@ def test_the_curve_of_the_loss_is_drawn_only_where_there_is_no_time_bar(cell, wa
 def test_a_hand_draws_on_a_panel_as_in_the_window(cell, watch):
     page, window = watch(cell(make_scene("digits"))), cell(make_scene("digits"))
     page.wait(steps)
-    stroke, before = [(20.0, 60.0), (40.0, 60.0), (60.0, 80.0)], page.known["panel probe"]
+    before, ways = (
+        page.known["panel probe"],
+        (("press", (20.0, 60.0)), ("move", (60.0, 80.0)), ("release", (60.0, 80.0))),
+    )
 
     def in_the_window(play):
         x, y, *_ = play.viewer.bench.side.drawers["probe"].box
-        places = [(x + at[0] - AIR, y + at[1] - AIR) for at in stroke]
-        play.viewer.press(places[0])
-        for at in places[1:]:
-            play.viewer.move(at)
-        play.viewer.release(places[-1])
+        for what, at in ways:
+            getattr(play.viewer, what)((x + at[0] - AIR, y + at[1] - AIR))
         return play.viewer.bench.subject.probe
 
-    for what, at in zip(("press", "move", "move", "release"), (*stroke, stroke[-1]), strict=True):
+    for what, at in ways:
         page.say(kind="panel", name="probe", what=what, at=list(at), button="left")
     drawn = page.ask(lambda play: play.viewer.bench.subject.probe)
     assert np.array_equal(drawn, window.session.call(in_the_window))

@@ -19,7 +19,7 @@ class Screen:
     """jupyter_rfb's side: it shows pictures and says so."""
 
     def __init__(self, shown):
-        self.shown, self.pictures = shown, []
+        self.shown, self.pictures, self.ask = shown, [], shown.session.call
         shown.post = self._take
         shown.hear({"kind": "ready", "place": "pictures"})
         self.wait(lambda: self.pictures)
@@ -33,14 +33,10 @@ class Screen:
     def newest(self):
         return np.asarray(Image.open(io.BytesIO(self.pictures[-1][1])).convert("RGB"))
 
-    def ask(self, function):
-        return self.shown.session.call(function)
-
     def wait(self, condition):
         deadline = time.monotonic() + 20
         while not condition():
             assert time.monotonic() < deadline, len(self.pictures)
-            self.ask(lambda play: None)
             time.sleep(0.02)
 
 
@@ -63,14 +59,13 @@ def test_the_picture_is_the_windows_at_its_size_in_its_look_and_the_pages_hand_r
     screen.wait(lambda: screen.newest.mean() > 150)
     screen.shown.hear({"type": "resize", "width": 400.0, "height": 300.0, "ratio": 1.5})
     screen.wait(lambda: screen.newest.shape == (450, 600, 3))
-    seen = [screen.ask(lambda play: play.viewer.bench.camera.matrix)]
-    for kind, x in (("pointer_down", 200), ("pointer_move", 260), ("pointer_up", 260)):
-        screen.shown.hear({"type": kind, "x": x, "y": 120, "button": 1, "ratio": 1.0, "modifiers": []})
-    seen.append(screen.ask(lambda play: play.viewer.bench.camera.matrix))
-    screen.shown.hear({"type": "wheel", "x": 200, "y": 120, "dx": 0.0, "dy": -120.0})
-    seen.append(screen.ask(lambda play: play.viewer.bench.camera.matrix))
-    assert not np.array_equal(seen[0], seen[1])
-    assert not np.array_equal(seen[1], seen[2])
+    hand = [{"type": kind, "x": x, "y": 120, "button": 1, "ratio": 1.0, "modifiers": []}
+            for kind, x in (("pointer_down", 200), ("pointer_move", 260), ("pointer_up", 260))]  # fmt: skip
+    for events in (hand, [{"type": "wheel", "x": 200, "y": 120, "dx": 0.0, "dy": -120.0}]):
+        before = screen.ask(lambda play: play.viewer.bench.camera.matrix)
+        for event in events:
+            screen.shown.hear(event)
+        assert not np.array_equal(screen.ask(lambda play: play.viewer.bench.camera.matrix), before)
 
 
 HOSTILE = [
