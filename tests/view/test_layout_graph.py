@@ -143,7 +143,6 @@ def run_of():
      lambda: (nn.Linear(3, 4, seed=1), Waves(), nn.Linear(16, 3, seed=2))],
     ids=["residuals", "encoder first", "encoder between"],
 )  # fmt: skip
-@pytest.mark.gl
 def test_every_row_of_it_is_drawn(layers, run_of):
     """An encoder that widens its input raised; residuals drew no rows."""
     net = nn.Sequential(*layers())
@@ -152,9 +151,6 @@ def test_every_row_of_it_is_drawn(layers, run_of):
     rows = {plate.name for plate in layout.plates if plate.kind == "activation"}
     assert rows - {"input"} <= {stage.name for stage in run.stages}
     assert len(rows) >= len(net) - ("waves" in rows)
-    blue = sv.render(run, SIZES[1]).astype(int)
-    assert ((blue[..., 2] - blue[..., 0]) > 60).sum() > 100
-    assert ((blue[..., 0] - blue[..., 2]) > 60).sum() > 100
 
 
 @pytest.mark.parametrize(("calls", "rows"), [(4, True), (5, False)])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import log
 
 import numpy as np
@@ -162,8 +163,8 @@ TOP = 84.0
 def figures(results: Sequence[Result], theme: str | Theme = "dark") -> list[Figure]:
     """A figure for each plot: the curves, then each option that was swept."""
     look, (wide, high) = get_theme(theme), FIGURE
-    places = [(10.0, 10.0, wide - 20, high - 16)] * _count(results)
-    return [Figure(wide, high, [_ground(look, wide, high), plot]) for plot in _plots(places, look, results)]
+    box = 10.0, 10.0, wide - 20, high - 16
+    return [Figure(wide, high, [_ground(look, wide, high), plot(box, look)]) for plot in _plots(results)]
 
 
 def sheet(results: Sequence[Result], size: tuple[float, float], theme: str | Theme = "dark", title: str = "") -> Figure:
@@ -172,8 +173,9 @@ def sheet(results: Sequence[Result], size: tuple[float, float], theme: str | The
     words, room = Sketch(), wide - 2 * MARGIN
     words.text(MARGIN, 40, cut(title or "many runs", room, bold=True), BIG, look.text1, bold=True)
     words.text(MARGIN, 64, cut(sentence(results), room), TITLE, look.text2)
-    places = _places(_count(results), (MARGIN, TOP, room, high - TOP - 12))
-    return Figure(wide, high, [_ground(look, wide, high), words, *_plots(places, look, results)])
+    plots = _plots(results)
+    places = zip(plots, _places(len(plots), (MARGIN, TOP, room, high - TOP - 12)), strict=True)
+    return Figure(wide, high, [_ground(look, wide, high), words, *(plot(box, look) for plot, box in places)])
 
 
 def sentence(results: Sequence[Result]) -> str:
@@ -182,13 +184,9 @@ def sentence(results: Sequence[Result]) -> str:
     return DOT.join([counts_text(every), quartiles_text(every)]) if results else "no run is done yet"
 
 
-def _count(results: Sequence[Result]) -> int:
-    return 1 + max(len(swept(results)), 1)
-
-
-def _plots(places: Sequence[Box], theme: Theme, results: Sequence[Result]) -> list[Sketch]:
-    options = zip(places[1:], swept(results) or [""], strict=True)
-    return [curves(places[0], theme, results), *(boxes(at, theme, results, name) for at, name in options)]
+def _plots(results: Sequence[Result]) -> list[Callable[[Box, Theme], Sketch]]:
+    options = (partial(boxes, results=results, option=name) for name in swept(results) or [""])
+    return [partial(curves, results=results), *options]
 
 
 def _places(count: int, box: Box) -> list[Box]:

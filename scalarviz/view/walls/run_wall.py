@@ -22,6 +22,7 @@ from ..ink.places import BIG, LABEL, TITLE, check_size
 from ..ink.sketch import Sketch, Spot
 from ..ink.text import measure
 from ..ink.theme import Theme
+from ..out.desktop import Window
 from ..out.offscreen import offscreen
 from ..out.unseen import Unseen
 from ..panels.drawer import cut
@@ -369,16 +370,24 @@ def rooms_of(path: StrPath, build: Build | None = None, theme: str | Theme = "da
 
 
 def open_wall(
-    path: StrPath, serve: Callable[[RunRooms], int], *, build: Build | None = None, theme: str | Theme = "dark"
-) -> int:
-    """Let `serve` open a window of the runs of a file of results, which may still grow; returns its exit code.
+    path: StrPath, serve: Callable[[RunRooms], int] | None = None, *, build: Build | None = None,
+    theme: str | Theme = "dark",
+) -> int:  # fmt: skip
+    """Show the runs of a file of results, which may still grow, in a window until that is closed.
 
-    `build` is what built its runs, see :func:`~.runs.runs_of`. InputError, FileFormatError: the file cannot be read.
+    `build` is what built its runs, see :func:`~.runs.runs_of`; `serve` opens the window and returns an exit code,
+    by default here, and 0. InputError, FileFormatError: the file cannot be read.
     """
     rooms = rooms_of(path, build, theme)
     if not (rooms.runs.results or rooms.runs.growing):
         raise InputError(f"{path_text(path)}: none of its {rooms.runs.total:,} runs is done yet; open it again then")
-    return serve(rooms)
+    if serve is not None:
+        return serve(rooms)
+    try:
+        Window(rooms.wall, ALL).run()
+    finally:
+        rooms.close()
+    return 0
 
 
 def wall_picture(

@@ -159,7 +159,7 @@ def amount(tensors: Sequence[Tensor]) -> str:
 class Stored(Played):
     """Named arrays that nobody changes."""
 
-    can = Can()
+    can, recorded, counted = Can(), False, False
 
     def __init__(self, arrays: Mapping[str, Float], name: str) -> None:
         super().__init__("a file of numbers", name)
@@ -175,16 +175,6 @@ class Stored(Played):
     def tensors(self) -> tuple[Tensor, ...]:
         """One for each array."""
         return self._tensors
-
-    @property
-    def recorded(self) -> bool:
-        """It is no record of steps."""
-        return False
-
-    @property
-    def counted(self) -> bool:
-        """There are no steps."""
-        return False
 
     @property
     def says(self) -> str:
@@ -207,7 +197,7 @@ class Stored(Played):
 class StoredPair(RecordedPair):
     """Two files, and their difference where names and shapes agree."""
 
-    can = Can()
+    can, recorded = Can(), False
 
     def __init__(self, a: Stored, b: Stored, names: tuple[str, str]) -> None:
         super().__init__(a, b, names)
@@ -215,11 +205,6 @@ class StoredPair(RecordedPair):
         self._frame = super().frame_at(0)
         for one in (self._frame, *self._frame.both):
             one.values.setflags(write=False)
-
-    @property
-    def recorded(self) -> bool:
-        """It is no record of steps."""
-        return False
 
     def frame_at(self, place: int) -> Compared:
         """The difference; it is computed once."""
