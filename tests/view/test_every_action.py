@@ -53,7 +53,8 @@ def after(way, picture: str = "selected"):
     scene = loaded.build(loaded.options(engine="numpy", dtype="float64", threads=1, hidden=(2,), batch=4))
     opening = picture == "opening"
     scene.run.step(0 if opening else make.DONE)
-    timeless = patch.object(questions, "AT_REST", 0.0)  # how soon it asks again hangs on how long an answer took
+    # how soon the inspector asks again, and how much, hangs on how long an answer took
+    timeless = patch.multiple(questions, AT_REST=0.0, SHARE=0.0, QUICK=float("inf"))
     with timeless, make.viewer(scene, (1280, 720), playing=opening, wait=None if opening else 0.0) as view:
         make.settle(view)
         for what in PICTURES[picture]:
@@ -62,7 +63,8 @@ def after(way, picture: str = "selected"):
         way(view)
         if running := view.playback.running:
             view.playback.pause()
-        make.settle(view)
+        for _ in range(2):  # its questions follow each other
+            make.settle(view)
         log = [str(replace(edit, gesture="")) for edit in scene.run.log]
         found = log, scene.run.frame().step, running, scene.run.values.copy(), make.records(view)
     scene.run.close()

@@ -18,7 +18,8 @@ from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import LossCurve
 from scalarviz.run.worker import Worker
 from scalarviz.view import render
-from scalarviz.view.watch.travels import NO_PAST, REST
+from scalarviz.view.watch.actions import NO_PAST
+from scalarviz.view.watch.travels import REST
 
 pytestmark = pytest.mark.gl
 

@@ -201,8 +201,8 @@ class Sayings:
             rows.append(("target t", _plain(sample.wanted)))
         if sums is end:
             return (*rows, ("δ", _cells(own)))
-        there, outer = own == own, self.deltas[end.name]
-        slope = np.divide(self.deltas[sums.name], outer, out=np.full(len(outer), np.nan), where=outer != 0)
+        there, outer = own == own, self.opened.joined[end.name]
+        slope = np.divide(self.opened.joined[sums.name], outer, out=np.full(len(outer), np.nan), where=outer != 0)
         rows.append((self._above(sums), _cells(np.where(there, outer, np.nan))))
         rows.append((f"slope of {SYMBOLS.get(end.kind, end.kind)}", _plain(np.where(there, slope, np.nan))))
         return (*rows, ("δ, their product", _cells(own)))
@@ -212,11 +212,6 @@ class Sayings:
         formula = next((s.formula for s in self.opened.micro_steps() if (s.kind, s.stage) == ("delta", sums.name)), "")
         before, difference, _ = formula.partition(DIFFERENCE)
         return before + difference if difference else "δ of output"
-
-    @property
-    def deltas(self) -> Mapping[str, Floats]:
-        """By stage: of the one sample, or added up over the batch."""
-        return self.opened.joined
 
     def outputs(self, deltas: Mapping[str, Floats], reached: Mapping[str, NDArray[np.bool_]]) -> tuple[Output, ...]:
         """The outputs of the last layer one below the other, where a table has no column for each.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -64,7 +64,6 @@ class Walk:
         self.phases = tuple(PHASES.index(step.phase) for step in self.steps)
         self.n_weights = sum(t.size for t in subject.tensors if not t.buffer)
         self.few = self.n_weights <= FEW
-        self.deltas: Mapping[str, Floats] = opened.joined
         self._sayings = Sayings(opened, subject, frame)
 
     def __len__(self) -> int:
@@ -147,9 +146,9 @@ class Walk:
         names = list(found)
         for step in done:
             if step.phase == "backward":
-                found[step.stage][step.units] = self.deltas[step.stage][step.units]
+                found[step.stage][step.units] = self.opened.joined[step.stage][step.units]
                 for name in names[names.index(step.stage) + 1 :]:
-                    found[name] = self.deltas[name]
+                    found[name] = self.opened.joined[name]
         return found
 
     def _phases(self, at: int) -> tuple[Phase, ...]:

@@ -91,30 +91,26 @@ def _nothing(here: Here) -> str:
     return ""
 
 
-def _no_training(here: Here) -> str:
-    if here.recorded:
-        return "a recording is shown, nothing is trained"
-    return "" if here.trains else "this window only shows, it does not train"
+def _unless(true: Callable[[Here], object], words: str) -> Reason:
+    return lambda here: "" if true(here) else words
+
+
+def _recorded(words: str) -> Reason:
+    """Of what no recording does."""
+    return _unless(lambda here: not here.recorded, words)
+
+
+def _first(*reasons: Reason) -> Reason:
+    """The first of several that holds."""
+    return lambda here: next(filter(None, (reason(here) for reason in reasons)), "")
 
 
 def _no_micro_steps(here: Here) -> str:
     return here.subject.source.lacks("micro") if here.recorded else _no_training(here)
 
 
-def _no_samples(here: Here) -> str:
-    return "a recording holds the sum over the batch, not its samples" if here.recorded else _no_training(here)
-
-
 def _no_playing(here: Here) -> str:
     return "" if here.recorded else _no_training(here)
-
-
-def _no_past(here: Here) -> str:
-    return "" if here.subject.source.can.go else "the past of these numbers is not kept"
-
-
-def _no_steps(here: Here) -> str:
-    return "" if here.trains or here.subject.source.can.go else "this window only shows, it does not train"
 
 
 def _no_gradients(here: Here) -> str:
@@ -133,10 +129,6 @@ def _no_updates(here: Here) -> str:
     return here.subject.source.lacks("update") if here.subject.source.learns else "plain numbers are not trained"
 
 
-def _no_ratio(here: Here) -> str:
-    return _no_updates(here) or here.subject.source.lacks("update/value")
-
-
 def _no_update_yet(here: Here) -> str:
     return "" if here.moved else f"no update yet{_first_step(here)}"
 
@@ -145,68 +137,42 @@ def _first_step(here: Here) -> str:
     return ": before the first step there is none" if here.recorded else ": take a step"
 
 
-def _no_moments(here: Here) -> str:
-    if here.recorded:
-        return "what the optimiser keeps was not recorded"
-    return _no_updates(here) or ("" if here.subject.source.moments else "the optimiser here keeps nothing of a weight")
-
-
-def _no_host(here: Here) -> str:
-    return "" if here.host else "there is no window"
-
-
-def _no_table(here: Here) -> str:
-    return _no_host(here) if here.subject.table is not None else "no table is learnt here"
-
-
-def _nothing_to_open(here: Here) -> str:
-    if here.recorded:
-        return "a recording is shown, it takes no picture and no weights"
-    if not here.subject.source.can.predict:
-        return "no picture and no weights can be opened here"
-    return _no_host(here)
-
-
-def no_edits(here: Here) -> str:
-    """Why weights cannot be changed by hand."""
-    if here.recorded:
-        return "a recording is looked at, not changed"
-    return "" if here.subject.source.can.edit else "these numbers are looked at, not touched"
-
-
-def _no_layers(here: Here) -> str:
-    return "" if here.layers > 1 else "the cubes here stand in one piece"
-
-
-def _no_word(here: Here) -> str:
-    there = any(isinstance(panel, WordBoard) for panel in here.subject.panels)
-    return "" if there else "no word is read here"
-
-
-def _no_swatch(here: Here) -> str:
-    if here.recorded:
-        return "the way of this sample was recorded, of no other"
-    return "" if here.subject.sample.colours else "no sample is a colour here"
-
-
-def _no_selection(here: Here) -> str:
-    return no_edits(here) or _nothing_selected(here)
-
-
-def _no_search(here: Here) -> str:
-    return _no_past(here) or _nothing_selected(here)
-
-
-def _no_inspector(here: Here) -> str:
-    return "a click on a cube tells its numbers in both" if here.subject.source.of else ""
-
-
-def _no_layer_table(here: Here) -> str:
-    return _no_gradients(here) or ("layers train, their difference does not" if here.subject.source.of else "")
-
-
-def _nothing_selected(here: Here) -> str:
-    return _no_inspector(here) or ("" if here.selected else "click a cube first")
+NO_PAST = "the past of these numbers is not kept"
+_SHOWS = "this window only shows, it does not train"
+_no_training = _first(_recorded("a recording is shown, nothing is trained"), _unless(lambda here: here.trains, _SHOWS))
+_no_samples = _first(_recorded("a recording holds the sum over the batch, not its samples"), _no_training)
+_no_past = _unless(lambda here: here.subject.source.can.go, NO_PAST)
+_no_steps = _unless(lambda here: here.trains or here.subject.source.can.go, _SHOWS)
+_no_ratio = _first(_no_updates, lambda here: here.subject.source.lacks("update/value"))
+_no_moments = _first(
+    _recorded("what the optimiser keeps was not recorded"),
+    _no_updates,
+    _unless(lambda here: here.subject.source.moments, "the optimiser here keeps nothing of a weight"),
+)
+_no_host = _unless(lambda here: here.host, "there is no window")
+_no_table = _first(_unless(lambda here: here.subject.table is not None, "no table is learnt here"), _no_host)
+_nothing_to_open = _first(
+    _recorded("a recording is shown, it takes no picture and no weights"),
+    _unless(lambda here: here.subject.source.can.predict, "no picture and no weights can be opened here"),
+    _no_host,
+)
+no_edits = _first(
+    _recorded("a recording is looked at, not changed"),
+    _unless(lambda here: here.subject.source.can.edit, "these numbers are looked at, not touched"),
+)
+_no_layers = _unless(lambda here: here.layers > 1, "the cubes here stand in one piece")
+_no_word = _unless(lambda here: any(isinstance(p, WordBoard) for p in here.subject.panels), "no word is read here")
+_no_swatch = _first(
+    _recorded("the way of this sample was recorded, of no other"),
+    _unless(lambda here: here.subject.sample.colours, "no sample is a colour here"),
+)
+_no_inspector = _unless(lambda here: not here.subject.source.of, "a click on a cube tells its numbers in both")
+_no_layer_table = _first(
+    _no_gradients, _unless(lambda here: not here.subject.source.of, "layers train, their difference does not")
+)
+_nothing_selected = _first(_no_inspector, _unless(lambda here: here.selected, "click a cube first"))
+_no_selection = _first(no_edits, _nothing_selected)
+_no_search = _first(_no_past, _nothing_selected)
 
 
 # ---- what can be done

@@ -176,17 +176,13 @@ class Desk(Driving):
 
     def typed(self, item: Item, text: str) -> None:
         """What was typed for a control."""
-        viewer, control = self._viewer, item.control
-        try:
-            if isinstance(control, Slider):
-                edit = control.change(control.taken(number_of(text, item.name, whole=control.whole)), self.reader())
-            else:
-                edit = control.change(number_of(text, item.name, whole=True), self.reader())
+        control = item.control
+        with self._viewer.saying():
+            number: object = number_of(text, item.name, whole=not isinstance(control, Slider) or control.whole)
+            edit = control.change(control.taken(number) if isinstance(control, Slider) else number, self.reader())
             if edit is not None:
-                viewer.change(edit)
-        except ScalarvizError as error:
-            viewer.say(str(error))
-        viewer.refresh()
+                self._viewer.change(edit)
+        self._viewer.refresh()
 
 
 _GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")

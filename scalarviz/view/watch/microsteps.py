@@ -125,11 +125,22 @@ class MicroSteps:
     def _enter_before(self) -> None:
         """Open the step before, at its end."""
 
-    def _open(self, at: int) -> None:
+    def _walk(self, frame: Frame) -> Walk | None:
+        """The step after a frame, opened; None where it cannot be, which is said."""
+        return None
+
+    def _open(self, at: int, *, runs: bool = True) -> None:
         """Open the step that follows at a micro-step; -1 is the last one."""
+        walk = self._walk(self._look())
+        if walk is None:
+            self.leave()
+        else:
+            self.walk = walk
+            self._show(min(at, len(walk)) if at > 0 else len(walk), runs=runs and at > 0)
 
     def _reopen(self) -> None:
         """The same step with the numbers that are wanted now."""
+        MicroSteps._open(self, self.at, runs=False)
 
     # ---- time
 
@@ -256,7 +267,7 @@ class RunSteps(MicroSteps):
 
     # ---- opening
 
-    def _open(self, at: int) -> None:
+    def _open(self, at: int, *, runs: bool = True) -> None:
         self._wanted = at
         self._try()
 
@@ -288,7 +299,6 @@ class RunSteps(MicroSteps):
         self._adds_then = False
 
     def _walk(self, frame: Frame) -> Walk | None:
-        """The coming step of a frame, opened; None where it cannot be, which is said."""
         subject, run = self._view.bench.subject, self._worker.run
         can, target = not self._lacks(trial=True), subject.target
         trial = self.trial and can
@@ -305,14 +315,6 @@ class RunSteps(MicroSteps):
         if found is None or found.step != frame.step + 1:
             return None
         return Walk(found, subject, frame, lambda: opened(alone=not trial))
-
-    def _reopen(self) -> None:
-        walk = self._walk(self._look())
-        if walk is None:
-            self.leave()
-        else:
-            self.walk = walk
-            self._show(min(self.at, len(walk)), runs=False)
 
     # ---- time
 
@@ -441,21 +443,15 @@ class RecordedSteps(MicroSteps):
             self.walk = None
             self._open(-1)
 
-    def _open(self, at: int, *, runs: bool = True) -> None:
-        source, frame = self._source, self._look()
+    def _walk(self, frame: Frame) -> Walk | None:
+        source = self._source
         self._view.follow(frame)
         alone = self.trial if self.trial in source.sides() else not self.trial
         try:
-            self.walk = Walk(source.opened(alone=alone), self._view.bench.subject, frame)
+            return Walk(source.opened(alone=alone), self._view.bench.subject, frame)
         except ScalarvizError as error:
-            self.leave()
             self._view.say(str(error))
-            return
-        count = len(self.walk)
-        self._show(count if at < 0 else min(at, count), runs=runs and at > 0)
-
-    def _reopen(self) -> None:
-        self._open(self.at, runs=False)
+            return None
 
     def pass_time(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether an opened step plays, so that the recording may not."""

@@ -13,7 +13,7 @@ from ...errors import SLOWER, DivergedError, ScalarvizError, StateError
 from ...run.sources.played import Played
 from ..ink.sketch import Does
 from ..screen.time_bar import BRANCH, GO
-from .actions import action_of
+from .actions import NO_PAST, action_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame, Past
@@ -29,7 +29,6 @@ SLOW = 0.3
 """Seconds on the way after which it is said how far it is."""
 REST = 0.15
 """Seconds without a movement of the hand after which the step itself is shown, not one near it."""
-NO_PAST = "the past of these numbers is not kept"
 
 
 class SourceGuide:

@@ -270,7 +270,7 @@ class Viewer(Hosted):
         self.touches += 1
         pressed = normalised(name, text, ctrl=ctrl)
         shifted = find(normalised(name, text, ctrl=ctrl, shift=True)) if shift else None
-        with self._saying():
+        with self.saying():
             if not ctrl and self._typed(pressed, text, shift=shift):
                 self.refresh()
                 return True
@@ -281,7 +281,7 @@ class Viewer(Hosted):
                 self.refresh()
             return False
         self._show_pressed(action, pressed, shifted=shift and (action is shifted or action.values is not None))
-        with self._saying():
+        with self.saying():
             self.send(action.name, action.value_of(pressed, shift=shift))
         return True
 
@@ -301,7 +301,7 @@ class Viewer(Hosted):
             self._pressed_until = self.clock + PRESSED_SECONDS
 
     @contextmanager
-    def _saying(self) -> Iterator[None]:
+    def saying(self) -> Iterator[None]:
         """What a key or a hand asked for and cannot be done is said in the picture: nobody is there to catch it."""
         try:
             yield
@@ -370,17 +370,17 @@ class Viewer(Hosted):
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
         """A button went down, perhaps with Shift held."""
         self.touches += 1
-        with self._saying():
+        with self.saying():
             self.pointer.press(at, button, shift=shift, ctrl=ctrl)
 
     def move(self, at: Point) -> None:
         """The pointer is at `at`."""
-        with self._saying():
+        with self.saying():
             self.pointer.move(at)
 
     def release(self, at: Point) -> None:
         """The button went up."""
-        with self._saying():
+        with self.saying():
             self.pointer.release(at)
 
     def leave(self) -> None:
@@ -390,7 +390,7 @@ class Viewer(Hosted):
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
         """The wheel turned by `notches` across and up."""
         self.touches += 1
-        with self._saying():
+        with self.saying():
             self.pointer.scroll(at, notches, shift=shift)
 
 
