@@ -143,15 +143,10 @@ class Atlas:
         with np.errstate(over="ignore", invalid="ignore"):
             suspicious = not np.isfinite(np.sum(block))
         if suspicious or key in self._any_seen:
-            self._mark(span, block)
-
-    def _mark(self, span: slice, block: NDArray[np.generic]) -> None:
-        numbers = block.astype(np.float64, copy=False)
-        marks = np.where(np.isnan(numbers), NAN, 0) + np.where(numbers == np.inf, POS_INF, 0)
-        marks = (marks + np.where(numbers == -np.inf, NEG_INF, 0)).astype(np.uint8)
-        self._seen[span] = marks
-        self.flags_changed = True
-        (self._any_seen.add if marks.any() else self._any_seen.discard)((span.start, span.stop))
+            exact = block.astype(np.float64, copy=False)
+            marks = np.select([np.isnan(exact), exact == np.inf, exact == -np.inf], [NAN, POS_INF, NEG_INF])
+            self._seen[span], self.flags_changed = marks, True
+            (self._any_seen.add if marks.any() else self._any_seen.discard)(key)
 
 
 # ---- How large each cube is.

@@ -109,10 +109,9 @@ class SlabVisual:
         """
         count = self.atlas.parameters
         for weight, marked in ((FROZEN, frozen), (NOT_COMPUTED, not_computed)):
-            block = None if marked is None else np.asarray(marked, bool).reshape(-1)
-            if block is not None and block.size < count:
-                raise InputError(f"slab.set_flags: {block.size} flags for {count} values; give one for each")
-            self.atlas.set_flags(slice(0, count), weight, None if block is None else block[:count])
+            if marked is not None and np.size(marked) < count:
+                raise InputError(f"slab.set_flags: {np.size(marked)} flags for {count} values; give one for each")
+            self.atlas.set_flags(slice(0, count), weight, None if marked is None else np.ravel(marked)[:count])
         self._mark_rows(DEAD, dead or {})
 
     def set_rows_missing(self, missing: Mapping[str, ArrayLike]) -> None:

@@ -87,7 +87,8 @@ def beside_pointer(
     at: tuple[float, float], size: tuple[float, float], name: str, value: str, more: Sequence[str]
 ) -> Box:
     """Where the name and the value of a cube stand: inside the picture whatever corner the pointer is in."""
-    width = max([_label_line(name, value), *(measure(line, LABEL) for line in more)]) + 20
+    first = measure(name, LABEL, True) + _APART + measure(value, LABEL)
+    width = max([first, *(measure(line, LABEL) for line in more)]) + 20
     height = 12 + 18.0 * (1 + len(more))
     x, y = at[0] + 16, at[1] + 18
     if x + width > size[0] - 4:
@@ -95,10 +96,6 @@ def beside_pointer(
     if y + height > size[1] - 4:
         y = max(4.0, at[1] - 10 - height)
     return round(x), round(y), round(width), round(height)
-
-
-def _label_line(name: str, value: str) -> float:
-    return measure(name, LABEL, True) + _APART + measure(value, LABEL)
 
 
 def pointer_label(

@@ -89,13 +89,10 @@ class Painter:
             parts = [(s.triangles if s.over == over else None, s.top_triangles if over else None) for s in sketches]
             shapes = [part for two in parts for part in two if part is not None]
             batch.fill(np.concatenate(shapes) if shapes else np.empty((0, VERTEX), np.float32))
-        self._quads = {s: self._text_of(s) for s in sketches}
+        known = self._quads
+        self._quads = {s: known[s] if s in known else self._atlas.quads(s.texts, self.scale) for s in sketches}
         quads = list(self._quads.values())
         self._glyphs.fill(np.concatenate(quads) if quads else np.empty((0, 8), np.float32))
-
-    def _text_of(self, sketch: Sketch) -> Float:
-        known = self._quads.get(sketch)
-        return known if known is not None else self._atlas.quads(sketch.texts, self.scale)
 
     def _draw_shapes(self, batch: Batch) -> None:
         batch.program["u_size"], batch.program["u_scale"] = self.size, self.scale

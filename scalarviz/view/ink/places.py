@@ -256,7 +256,12 @@ def _block(wanted: Sequence[Wanted], width: float, height: float, room: float) -
     if not left and (beside is None or not _fits([], beside, width, height, room)):
         return {}
     own = _block_height(left, beside)
-    return _place_block(left, beside, width, height - MARGIN - own, own)
+    y = height - MARGIN - own
+    panels = stacked([replace(panel, most=0.0) for panel in left], (MARGIN, y), COLUMN, _SPACE)
+    if beside is not None:
+        x = MARGIN + (COLUMN + GAP if left else 0)
+        panels[beside.name] = (x, y, width - MARGIN - x, own)
+    return panels
 
 
 def _chosen(wanted: Sequence[Wanted], names: set[str]) -> list[Wanted]:
@@ -272,16 +277,6 @@ def _fits(left: Sequence[Wanted], beside: Wanted | None, width: float, height: f
     """Whether the scene above keeps enough."""
     need = 2 * MARGIN + (COLUMN if left else 0) + (200 if beside else 0) + (GAP if left and beside else 0)
     return width >= need and room - _block_height(left, beside) - GAP >= max(_SCENE_LEAST[1], 0.36 * height)
-
-
-def _place_block(
-    left: Sequence[Wanted], beside: Wanted | None, width: float, y: float, height: float
-) -> dict[str, Box]:
-    panels = stacked([replace(panel, most=0.0) for panel in left], (MARGIN, y), COLUMN, _SPACE)
-    if beside is not None:
-        x = MARGIN + (COLUMN + GAP if left else 0)
-        panels[beside.name] = (x, y, width - MARGIN - x, height)
-    return panels
 
 
 # ---- Panels over the scene: in its upper right corner, above the cubes, or beside a stage or a unit.

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...run.core.frame import Tensor
-from ...run.scene.scene import Column, Plan, Room
+from ...run.scene.scene import Column, Placed, Plan, Room
 from ..ink.sketch import Box
 from .arrangement import (
     ACROSS,
@@ -56,15 +56,12 @@ _HIGH = float(-(DOWN @ _UP))
 _FACE = -FLOW * HALF
 
 
-@dataclass(frozen=True, slots=True)
 class _Part:
     """A plate of the plan: rows and columns as drawn."""
 
-    tensor: Tensor
-    title: str
-    turned: bool
-    rows: int
-    columns: int
+    def __init__(self, tensor: Tensor, placed: Placed) -> None:
+        self.tensor, self.placed = tensor, placed
+        self.rows, self.columns = tensor.shape[::-1] if placed.turned else tensor.shape
 
 
 @dataclass(slots=True)
@@ -106,12 +103,9 @@ def planned(tensors: Sequence[Tensor], plan: Plan, size: Size, box: Rect) -> Lay
 
 
 def _slot(group: int, column: Column, known: Mapping[str, Tensor]) -> _Slot:
-    slot = _Slot(group, [], column if isinstance(column, Room) else None)
-    for placed in () if isinstance(column, Room) else column:
-        tensor = known[placed.tensor]
-        rows, columns = tensor.shape[::-1] if placed.turned else tensor.shape
-        slot.parts.append(_Part(tensor, placed.title, placed.turned, rows, columns))
-    return slot
+    if isinstance(column, Room):
+        return _Slot(group, [], column)
+    return _Slot(group, [_Part(known[placed.tensor], placed) for placed in column], None)
 
 
 def _width(slot: _Slot, scale: float) -> float:
@@ -178,7 +172,7 @@ def _plate(part: _Part, slot: _Slot, number: int, scale: float, place: Floats) -
     face = np.array([_FACE @ _RIGHT, -(_FACE @ _UP)])
     across = (x - face[0]) / _WIDE + 0.5
     down = (y - face[1] - (across - 0.5) * _SLOPE) / _HIGH + 0.5
-    axes = OUTPUTS_ACROSS if part.turned else OUTPUTS_DOWN
+    axes = OUTPUTS_ACROSS if part.placed.turned else OUTPUTS_DOWN
     return plate_for(part.tensor, "weight", across * ACROSS + down * DOWN, axes, HALF)
 
 
@@ -196,7 +190,7 @@ def _blueprint(plan: Plan, slots: Sequence[_Slot], inner: Rect, anchors: Floats,
         free = slots[k + 1].x if k + 1 < len(slots) else inner[2]
         for part, box in zip(slot.parts, slot.boxes, strict=False):
             wide = free - box[0] - 4.0
-            captions.append(Title(part.title, box[0], box[1] - NAME, wide, tensor=part.tensor.name))
+            captions.append(Title(part.placed.title, box[0], box[1] - NAME, wide, tensor=part.tensor.name))
     rooms = {slot.room.name: slot.boxes[0] for slot in slots if slot.room}
     wires = [wire for own in groups for wire in _inside(own)]
     if not plan.stream:
