@@ -44,6 +44,9 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         super().__init__(panel, ground)
         self._learnt: tuple[object, Points] | None = None  # data and its points
         self._named: tuple[Axis, Axis] | None = None
+        across, up = (axis if isinstance(axis, str) else axis.name for axis in (panel.across, panel.up))
+        self._over = f"{up} over {across}"
+        self._title = panel.title or self._over
 
     # ---- what it looks like
 
@@ -98,25 +101,14 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         share = np.sign(targets) * np.maximum(np.abs(targets) / most, _FAINTEST)
         return np.asarray(signed_shades(share[:, None], (-1.0, 1.0), self.ground.theme)[:, 0] / 255.0, np.float64)
 
-    @property
-    def _names(self) -> tuple[str, str]:
-        across, up = (axis if isinstance(axis, str) else axis.name for axis in (self.panel.across, self.panel.up))
-        return across, up
-
-    @property
-    def _title(self) -> str:
-        across, up = self._names
-        return self.panel.title or f"{up} over {across}"
-
     def _say(self, sketch: Sketch, box: Box, points: Points) -> None:
         """The title, names of the axes, and what is hollow; or how many there are of which these are some."""
         x, y, width, height = box
-        across, up = self._names
         right = x + width
         if points.back.any():
             right = kind_of_points(sketch, right, y + 14, "test", self.ground.theme, hollow=True)
             right = kind_of_points(sketch, right, y + 14, "train", self.ground.theme)
-        note = f"{up} over {across}" if self.panel.title else ""
+        note = self._over if self.panel.title else ""
         note = f"{DRAWN:,} of {len(points.x):,}" if len(points.x) > DRAWN else note
         title_of(sketch, (x, y, right - x, height), self.ground.theme, shortened(self._title, right - x), note)
 

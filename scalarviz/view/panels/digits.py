@@ -328,7 +328,7 @@ class PadDrawer(Drawer[DigitPad]):
 
     def drag(self, at: Point, by: Point, button: str) -> bool:
         """The stroke goes on; off the sheet it waits."""
-        self._activate(at)
+        self.hover(at)
         place = self.sheet.place(at)
         if self._last is not None and place is not None:
             self._stroke(place)
@@ -339,9 +339,6 @@ class PadDrawer(Drawer[DigitPad]):
 
     def hover(self, at: Point | None) -> bool:
         """The sheet lights up and takes keys."""
-        return self._activate(at)
-
-    def _activate(self, at: Point | None) -> bool:
         active = at is not None and self.sheet.place(at) is not None
         changed = active != self.sheet.active
         self.sheet.active = active

@@ -49,14 +49,6 @@ def to_bytes(picture: Pixels) -> NDArray[np.uint8]:
     return np.asarray(np.rint(displayed(picture) * 255.0), np.uint8)
 
 
-def picture_boxes(box: Box, aspect: float) -> list[Box]:
-    """Three boxes of `aspect` (width / height) side by side under their titles, as large as fit."""
-    x, y, width, height = box
-    cell = (width - 2 * _GAP) / 3
-    wide = min(cell, (height - 21) * aspect)
-    return [(round(x + k * (cell + _GAP)), y + 21.0, round(wide), round(wide / aspect)) for k in range(3)]
-
-
 class PixelsDrawer(Drawer[P]):
     """Pictures of the same size, drawn as spots called ``"pixels"``, of which a pixel can be pointed at."""
 
@@ -145,12 +137,14 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         (high, wide), theme, sketch = self.size, self.ground.theme, Sketch()
         made = to_bytes(moment.predict(self._source.reshape(-1, 3)).reshape(high, wide, -1))
-        places = picture_boxes(box, wide / high)
+        (x, y, _, height), cell = box, (box[2] - 2 * _GAP) / 3  # side by side under their titles, as large as fit
+        own = min(cell, (height - 21) * wide / high)
+        places = [(round(x + k * (cell + _GAP)), y + 21.0, round(own), round(own * high / wide)) for k in range(3)]
         names = (self._label, "network", "target")
         for place, title in zip(places, names, strict=True):
             mine = title == "network"
-            if measure(title, LABEL, mine) <= (box[2] - 2 * _GAP) / 3:
-                sketch.text(place[0], box[1] + 14, title, LABEL, theme.text1 if mine else theme.text2, bold=mine)
+            if measure(title, LABEL, mine) <= cell:
+                sketch.text(place[0], y + 14, title, LABEL, theme.text1 if mine else theme.text2, bold=mine)
         return self.put(sketch, places, (self._shown[0], made, self._shown[1]), names)
 
     def says(self, moment: Moment, pixel: tuple[int, int]) -> tuple[str, str, list[str]]:
