@@ -42,16 +42,16 @@ def columns_of(items: Sequence[Item]) -> dict[Item, int]:
 
 
 def placed(items: Sequence[Item]) -> tuple[list[list[Stop]], dict[Item, list[Stop]]]:
-    """The stops of each column, from top to bottom, and the stop of each item with the lanes that begin there.
+    """The stops of each column from top to bottom; of each item its stop, and the lanes that begin there.
 
     Their order is that of the operands first, then by the medians of the neighbours.
     """
     column = columns_of(items)
-    last = dict(column)
+    end = {item: own + 1 for item, own in column.items()}
     for item in items:
         for operand in item.operands:
-            last[operand] = max(last[operand], column[item] - 1)
-    ways = {item: [Stop(item, k, lane=k > column[item]) for k in range(column[item], last[item] + 1)] for item in items}
+            end[operand] = max(end[operand], column[item])
+    ways = {item: [Stop(item, k, lane=k > own) for k in range(own, end[item])] for item, own in column.items()}
     joined = [pair for way in ways.values() for pair in pairwise(way)]
     joined += [(ways[operand][column[item] - column[operand] - 1], ways[item][0])
                for item in items for operand in dict.fromkeys(item.operands)]  # fmt: skip
@@ -279,7 +279,8 @@ class _Plan:
 
     def _towards(self, column: Sequence[Stop], near: Callable[[Stop], Sequence[Stop]], stiff: float = STIFF) -> None:
         """Move a column towards the medians of the neighbours of its stops."""
-        self._stand(column, [median([self.found[o] for o in near(stop)], self.found[stop]) for stop in column], stiff)
+        found = self.found
+        self._stand(column, [median([found[other] for other in near(stop)], found[stop]) for stop in column], stiff)
 
     def _straighten(self) -> None:
         """Bring the lanes of an edge to one height, the median of theirs; items stay near where they are."""

@@ -365,13 +365,13 @@ def named(x: Any, name: str, levels: int = 40) -> Any:
 def unchanged(module: Module) -> Iterator[None]:
     """Evaluate instead of train, and put back modes and what each part remembers of its last call."""
     parts = [part for _, part in module.named_modules()]
-    kept = [(vars(part), vars(part).get("training"), part._books.inputs, part._books.outputs) for part in parts]
+    kept = [(vars(part).get("training"), part._books.inputs, part._books.outputs) for part in parts]
     module.eval()
     try:
         yield
     finally:
-        for part, (own, training, given, made) in zip(parts, kept, strict=True):
-            own["training"] = training
+        for part, (training, given, made) in zip(parts, kept, strict=True):
+            vars(part)["training"] = training
             if training is None:  # that of its class
-                del own["training"]
+                del vars(part)["training"]
             part._books.inputs, part._books.outputs = given, made
