@@ -255,9 +255,12 @@ def test_a_window_that_is_given_something_else_closes_the_former_and_hands_all_t
 def test_a_display_that_goes_is_said_or_lets_the_owner_save(live, saves):
     window, saved = live.window, []
     window.on_lost = (lambda: saved.append("saved")) if saves else None
+    live.view.playback.play()
+    live.until(lambda: live.view.run.steps > 3)
     window._rescue()  # what the watch of the display does in its thread
     assert live.told == ([] if saves else ["the display went away; the window is closed"])  # who saves says the rest
     assert (window.closed, window.display_lost, saved) == (True, True, ["saved"] * saves)
+    assert not any(thread.name == "scalarviz-training" for thread in threading.enumerate())
     watch = DisplayWatch(window.application.native, lambda: None)
     assert [watch.first(), watch.first()] == [True, False]  # it is dealt with once
     # called from a method in Python, Qt shows a picture with the interpreter's lock held: nobody sees the loss then

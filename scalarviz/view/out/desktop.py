@@ -254,9 +254,7 @@ class Window:
     def _tick(self, event: Any = None) -> None:
         now = time.perf_counter()
         seconds, self._last = now - self._last, now
-        if self.closed:
-            return
-        if self._check_display():
+        if self.closed or self._check_display():
             return
         self.canvas.set_current()
         for call in self._calls:

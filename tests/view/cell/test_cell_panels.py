@@ -37,11 +37,13 @@ def sent(page, name):
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
 def test_they_are_those_of_the_window_in_each_theme_and_density(cell, watch, scene, theme):
-    page = watch(cell(scene), theme="light" if theme == "dark" else "dark", density=1).stepped(20)
+    other = "light" if theme == "dark" else "dark"
+    grounds = {name: np.frombuffer(bytes.fromhex(get_theme(name).background[1:]), np.uint8) for name in (theme, other)}
+    page = watch(cell(scene), theme=other, density=1).stepped(20)
     page.wait(lambda p: steps(p) == {"pictures": 20, "colours": 20})
+    assert np.abs(pixels(page)[0, 0] - grounds[other]).max() <= 1
     page.say(kind="look", theme=theme, density=1)
-    ground = np.frombuffer(bytes.fromhex(get_theme(theme).background[1:]), np.uint8)
-    page.wait(lambda p: np.abs(pixels(p)[0, 0] - ground).max() <= 1)
+    page.wait(lambda p: np.abs(pixels(p)[0, 0] - grounds[theme]).max() <= 1)
     assert page.shown.still.theme == theme
     picture, (x, y, wide, high) = pixels(page), PHOTO
     # but for the window's ground, which glows a little
