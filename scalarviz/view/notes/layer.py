@@ -27,7 +27,6 @@ from ..ink.theme import Theme
 from ..shown.subject import Sample
 from ..space.arrangement import Layout, Project
 from ..space.camera import Floats
-from ..space.plate import Plate
 from .placer import Name, Placer, back_edge, column_names, row_names, write
 
 Marks = NDArray[np.bool_]
@@ -90,16 +89,17 @@ class FewFlow:
         self._sums, self._last = linear.name, stages[-1]
         self._weight = layout.plate(linear.weight.name)
         self._bias = layout.plate(linear.bias.name) if linear.bias is not None else None
-        self._chips = self._chip_places()
+        self.inputs = self._chip_places()  # middles (N, 2) of their chips; None where they have no room
         self._tips = self._anchors = self._row_anchors()
         self._at = WIDE
         self._columns = self._fitting_columns()
         self._below = True  # whether swatches and loss have their place below the last row
         if moved:
             self._leave_out_hidden()
+        self.plates, self.rows = (self._weight, self._bias), Rows(self._anchors, self._at, self._columns)
         self._swatch_at = self._swatch_place()
         self._names = self._row_names(layout.trays_on(project))
-        if self._chips is None:
+        if self.inputs is None:
             self._names += column_names(self._weight, sample.inputs, project, box[1] - 12, self._free)
         self._names += self._bias_name()
 
@@ -109,21 +109,6 @@ class FewFlow:
         self.static = self._boxes()
 
     # places
-
-    @property
-    def rows(self) -> Rows:
-        """The places of the outputs' chips."""
-        return Rows(self._anchors, self._at, self._columns)
-
-    @property
-    def inputs(self) -> Floats | None:
-        """Middles (N, 2) of the inputs' chips; None where they have no room."""
-        return self._chips
-
-    @property
-    def plates(self) -> tuple[Plate, Plate | None]:
-        """Weights and biases."""
-        return self._weight, self._bias
 
     @property
     def swatch(self) -> Box | None:
@@ -151,10 +136,10 @@ class FewFlow:
 
     def _leave_out_hidden(self) -> None:
         """Chips that would lie on cubes: all inputs or none, all rows or none."""
-        if self._chips is not None:
+        if self.inputs is not None:
             wide = self._input_style[0] - 8
-            if not all(self._free((x - wide / 2, y - 25, wide, CHIP[1] + 6)) for x, y in self._chips):
-                self._chips = None
+            if not all(self._free((x - wide / 2, y - 25, wide, CHIP[1] + 6)) for x, y in self.inputs):
+                self.inputs = None
         if self._columns:
             anchors = level(self._tips, self._placer, self._end, CHIP[1])
             if anchors is None:
@@ -215,10 +200,10 @@ class FewFlow:
 
     def _swatch_place(self) -> tuple[float, float] | None:
         """Top left of the input's swatch, left of the first chip; None where there is no room."""
-        if self._chips is None or not self._sample.colours or len(self._chips) != 3:
+        if self.inputs is None or not self._sample.colours or len(self.inputs) != 3:
             return None
-        x = self._chips[0, 0] - CHIP[0] / 2 - 25 - _SWATCH
-        y = self._chips[0, 1] - 13
+        x = self.inputs[0, 0] - CHIP[0] / 2 - 25 - _SWATCH
+        y = self.inputs[0, 1] - 13
         free = x > 4 and self._free((x + 3, y - 13, _SWATCH - 6, _SWATCH + 10))
         return (float(round(x)), float(round(y))) if free else None
 
@@ -233,8 +218,8 @@ class FewFlow:
     def _boxes(self) -> Sketch:
         sketch = Sketch()
         write(sketch, self._names, self._theme)
-        if self._chips is not None:
-            self._input_boxes(sketch, self._chips)
+        if self.inputs is not None:
+            self._input_boxes(sketch, self.inputs)
         if self._columns:
             for tip, anchor in zip(self._tips, self._anchors, strict=True):
                 if tuple(tip) != tuple(anchor):
@@ -291,13 +276,13 @@ class FewFlow:
         rows = self._anchors if self._columns else ()
         if "input" not in frame.activations:  # a dash on each chip: the rows of the sample were not recorded
             places = [(x + column, y) for x, y in rows for column in (at.sum, at.output)]
-            for x, y in [*places, *(() if self._chips is None else self._chips)]:
+            for x, y in [*places, *(() if self.inputs is None else self.inputs)]:
                 sketch.text(x, y + 5.5, "\N{EN DASH}", CHANNEL, theme.text3, anchor="middle")
             return sketch
         inputs, sums = frame.activations["input"], frame.activations[self._sums]
         outputs = frame.activations[self._last.name]
-        if self._chips is not None:
-            for k, ((x, y), value) in enumerate(zip(self._chips, inputs, strict=False)):
+        if self.inputs is not None:
+            for k, ((x, y), value) in enumerate(zip(self.inputs, inputs, strict=False)):
                 size = self._input_style[1]
                 sketch.number(x, y + 0.36 * size, value, Bound("input", k), size, theme.text1)
             if self._swatch_at is not None:

@@ -73,7 +73,7 @@ class Scenery:
         elif layout.spots:
             column = box[0] + box[2] < layout.size[0] - 200  # that is where a map of the output stands
             arrow = panels and column and any(isinstance(panel, PlaneMap) for panel in subject.panels)
-            told = any(isinstance(panel, Features) for panel in subject.panels)  # says what the first layer reads
+            told = any(isinstance(panel, Features) for panel in subject.panels)  # names what is read
             reads = () if told else subject.sample.inputs
             self._labels = TurnLabels(layout, subject.stages, reads, project, box, arrow)
         elif not single:
@@ -97,8 +97,8 @@ class Scenery:
         decades, self._quantity = quantity != "weight", quantity
         if decades not in self._forms:
             self._forms[decades] = self._form(decades=decades)
-        self._values, self._theme = self._forms[decades], theme
-        self._values.theme = theme
+        self.values, self._theme = self._forms[decades], theme  # where the numbers shown stand
+        self.values.theme = theme
         if self._trouble is not None:
             self._trouble.theme = theme
         self.static: list[Sketch] = []
@@ -115,11 +115,6 @@ class Scenery:
         self.flow.outcome = shown
         self.change(self._theme, self._quantity)
         return True
-
-    @property
-    def values(self) -> CubeValues:
-        """Where the numbers of the quantity shown stand."""
-        return self._values
 
     @property
     def reserved(self) -> list[Box]:
@@ -144,9 +139,9 @@ class Scenery:
         small: Small | None = None,
     ) -> list[Sketch]:
         """The numbers on the cubes: weights but for those to `skip` (P,), and rows of activations."""
-        if not self._values.size:  # too many of them, or too small
+        if not self.values.size:  # too many of them, or too small
             return []
-        return [self._values.sketch(frame, colouring, skip, small), self._values.rows(frame, activations)]
+        return [self.values.sketch(frame, colouring, skip, small), self.values.rows(frame, activations)]
 
     def around(
         self,

@@ -60,26 +60,11 @@ Point = tuple[float, float]
 
 @dataclass(slots=True, eq=False)
 class Ground:
-    """What all drawers of one picture share.
+    """What all drawers of one picture share."""
 
-    Attributes
-    ----------
-    subject : Subject
-        What is shown; its source is asked and, by a hand, edited.
-    theme : Theme
-    hints : bool
-        Whether there is a hand: a window, which also must not wait for what is dear.
-    extent : float or None
-        V of the colours that weights have as cubes: a panel that colours weights gives them the same.
-    pointed : int or None
-        Flat index of the number under the pointer, or of the selected one.
-    writes : bool
-        Whether the words of the picture are written in this frame: what a panel says of its step waits for that.
-    """
-
-    subject: Subject
+    subject: Subject  # what is shown; its source is asked and, by a hand, edited
     theme: Theme
-    hints: bool = False
+    hints: bool = False  # whether there is a hand: a window, which also must not wait for what is dear
     probes: int = 0  # changes of the subject's probe by a hand: activations from before are of another sample
     choices: int = 0  # how many of them chose a sample that was there already
     # what samples (N, n_inputs) are to become by now; at first they were `plain`
@@ -87,13 +72,13 @@ class Ground:
     again: Callable[[], tuple[ArrayLike, ArrayLike | None]] | None = None  # the sample that is drawn, as it is now
     notes: list[str] = field(default_factory=list)  # lines for the console, to be told and taken out
     ahead: Ahead | None = None  # what the coming steps will be, where that is known
-    extent: float | None = None
-    pointed: int | None = None
-    writes: bool = True
+    extent: float | None = None  # V of the colours that weights have as cubes
+    pointed: int | None = None  # flat index of the number under the pointer, or of the selected one
+    writes: bool = True  # whether the picture writes its words in this frame: those of a panel wait for it
     failures: dict[str, str] = field(default_factory=dict)  # what was said last of functions of the scene that raise
 
     def failed(self, what: str, error: Exception) -> str:
-        """What a scene's own function raised, in words; the console is told once, and which line was reached."""
+        """What a scene's own function raised, in words; the console is told once, and the line."""
         said, (*_, last) = words_of(error), extract_tb(error.__traceback__)
         if self.failures.get(what) != said:
             self.notes.append(f"{what}: {said} ({last.filename}, line {last.lineno})")

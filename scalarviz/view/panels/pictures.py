@@ -137,7 +137,7 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         (high, wide), theme, sketch = self.size, self.ground.theme, Sketch()
         made = to_bytes(moment.predict(self._source.reshape(-1, 3)).reshape(high, wide, -1))
-        (x, y, _, height), cell = box, (box[2] - 2 * _GAP) / 3  # side by side under their titles, as large as fit
+        (x, y, _, height), cell = box, (box[2] - 2 * _GAP) / 3
         own = min(cell, (height - 21) * wide / high)
         places = [(round(x + k * (cell + _GAP)), y + 21.0, round(own), round(own * high / wide)) for k in range(3)]
         names = (self._label, "network", "target")

@@ -105,7 +105,7 @@ _HANDS = ("press", "drag", "release", "click", "shift_click", "double_click", "z
 
 
 def _guarded(drawer: type[Drawer[Any]]) -> type[Drawer[Any]]:
-    """A user's drawer that takes no window down: what raises is told once, and the answer is that of `Drawer`.
+    """A user's drawer that takes no window down: what raises is told once; `Drawer` answers instead.
 
     What a hand asked for and scalarviz refused is said in the picture, as for drawers of its own.
     """
