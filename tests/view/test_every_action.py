@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from kit.benches import middle
+from scalarviz.run import travel
 from scalarviz.view.ink.sketch import Box
 from scalarviz.view.watch import questions
 from scalarviz.view.watch.actions import ACTIONS, BY_NAME
@@ -53,9 +54,13 @@ def after(way, picture: str = "selected"):
     scene = loaded.build(loaded.options(engine="numpy", dtype="float64", threads=1, hidden=(2,), batch=4))
     opening = picture == "opening"
     scene.run.step(0 if opening else make.DONE)
-    # how soon the inspector asks again, and how much, hangs on how long an answer took
-    timeless = patch.multiple(questions, AT_REST=0.0, SHARE=0.0, QUICK=float("inf"))
-    with timeless, make.viewer(scene, (1280, 720), playing=opening, wait=None if opening else 0.0) as view:
+    # how soon and how much the inspector asks, and whether steps are done again for it, hangs on how long that takes
+    asks = patch.multiple(questions, AT_REST=0.0, SHARE=0.0, QUICK=float("inf"))
+    with (
+        asks,
+        patch.object(travel, "SECONDS", 1e9),
+        make.viewer(scene, (1280, 720), playing=opening, wait=None if opening else 0.0) as view,
+    ):
         make.settle(view)
         for what in PICTURES[picture]:
             view.bench.select(what) if isinstance(what, int) else view.send(what)
