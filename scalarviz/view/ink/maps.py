@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
+from math import isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -169,7 +170,7 @@ def displayed(colours: ArrayLike) -> NDArray[np.float32]:
 
 def hexed(colour: ArrayLike) -> str:
     """``#eb942e``, of three numbers in 0..1; what is outside is clipped; NaN is no colour."""
-    numbers = np.asarray(colour, float)[:3]
-    if not np.isfinite(numbers).all():
+    numbers = [float(part) for part in np.asarray(colour, float)[:3]]
+    if not all(map(isfinite, numbers)):
         return "no colour"
-    return "#" + "".join(f"{round(255 * float(part)):02x}" for part in np.clip(numbers, 0.0, 1.0))
+    return "#" + "".join(f"{round(255 * min(max(part, 0.0), 1.0)):02x}" for part in numbers)

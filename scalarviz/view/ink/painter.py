@@ -86,9 +86,8 @@ class Painter:
         if self._atlas.full:
             self._atlas, self._atlas_version, self._quads = GlyphAtlas(), -1, {}
         for batch, over in ((self._shapes, False), (self._over, True)):
-            parts = [(s.triangles if s.over == over else None, s.top_triangles if over else None) for s in sketches]
-            shapes = [part for two in parts for part in two if part is not None]
-            batch.fill(np.concatenate(shapes) if shapes else np.empty((0, VERTEX), np.float32))
+            shapes = [s.top_triangles if over else s.triangles for s in sketches if over or not s.over]
+            batch.fill(np.concatenate([np.empty((0, VERTEX), np.float32), *shapes]))
         known = self._quads
         self._quads = {s: known[s] if s in known else self._atlas.quads(s.texts, self.scale) for s in sketches}
         quads = list(self._quads.values())

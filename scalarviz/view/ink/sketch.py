@@ -321,8 +321,8 @@ class Sketch:
 
     def __init__(self, *, over: bool = False, cut: bool = True) -> None:
         self.over, self.cut = over, cut
-        self.shapes: list[Shape] = []
         self.tops: list[Shape] = []  # over the pictures in any case
+        self.shapes: list[Shape] = self.tops if over else []
         self.texts: list[TextItem] = []
         self.images: list[ImageItem] = []
         self.points: list[PointsItem] = []

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .figure import Figure
+from .maps import hexed
 from .sketch import (
     Box,
     Cells,
@@ -88,8 +89,7 @@ def _painted(sketches: Sequence[Sketch], colours: _Colours, name: str) -> Iterat
     yield from (_image(item.rect, item.pixels, item.linear) for part in sketches for item in part.images)
     for number, item in enumerate(item for part in sketches for item in part.small):
         yield from _sprites(item, f"{name}{number}")
-    over = (shape for part in sketches for shape in ((*part.shapes, *part.tops) if part.over else part.tops))
-    yield from (_record(shape, colours) for shape in over)
+    yield from (_record(shape, colours) for part in sketches for shape in part.tops)
     for ball in (ball for part in sketches for ball in part.points):
         yield from _discs(ball)
     yield from (_letters(text, colours) for part in sketches for text in part.texts)
@@ -166,23 +166,18 @@ class _Colours:
         """`` fill="#..."``, how opaque it is, and its class."""
         if colour is None:
             return f' {kind}="none"'
-        said, alpha = hexed(colour), rgba(colour)[3]
+        said, alpha = hexed(rgba(colour)), rgba(colour)[3]
         name = self._of.get(id(record), {}).get(said)
         faint = f' {kind}-opacity="{_number(alpha)}"' if alpha < 1 else ""
         return f' {kind}="{said}"{faint}' + (f' class="{kind[0]}{name}"' if name else "")
 
 
-def hexed(colour: Colour) -> str:
-    """As ``#rrggbb``."""
-    return "#" + "".join(f"{round(255 * min(max(part, 0.0), 1.0)):02x}" for part in rgba(colour)[:3])
-
-
 def _colours_of(record: Record) -> Sequence[str]:
     if isinstance(record, Rect):
-        return [hexed(colour) for colour in (record.fill, record.stroke) if colour is not None]
+        return [hexed(rgba(colour)) for colour in (record.fill, record.stroke) if colour is not None]
     if isinstance(record, Cells):
         return []
-    return [hexed(record.fill if isinstance(record, Polygon) else record.colour)]
+    return [hexed(rgba(record.fill if isinstance(record, Polygon) else record.colour))]
 
 
 def _record(record: Record, colours: _Colours) -> str:

@@ -18,7 +18,7 @@ from ..ink.places import CHANNEL, LABEL
 from ..ink.sketch import Anchor, Box, Sketch
 from ..ink.text import measure, short
 from ..ink.theme import Theme
-from ..space.arrangement import Blueprint, Layout, Project, Title, Wire
+from ..space.arrangement import Blueprint, Caption, Layout, Project, Wire
 from ..space.camera import Floats
 from ..space.plate import Grid, Plate
 from .placer import LIGHTLY, Name, Placer, column_names, row_names, write
@@ -378,7 +378,7 @@ class PlanLabels(Labels):
         if note is not None and fits and self._inside(note[0], note[1] - 12, note[2], 14):
             sketch.text(note[0], note[1], self.sheet.words, LABEL, theme.text3)
         for name in self._captions():
-            sketch.text(name.x, name.y + 17, name.text, CHANNEL, theme.text1, bold=True)
+            sketch.text(name.x, name.y + 17, name.title, CHANNEL, theme.text1, bold=True)
         return sketch
 
     def ranges(self, extents: Mapping[str, float], theme: Theme, bound: str = "±") -> Sketch:
@@ -391,7 +391,7 @@ class PlanLabels(Labels):
             sketch.text(name.x, name.y + 33, line, LABEL, theme.text2)
         return sketch
 
-    def _captions(self) -> list[Title]:
+    def _captions(self) -> list[Caption]:
         return [c for c in self.sheet.captions if self._inside(c.x, c.y, c.width, 36)]
 
     def _inside(self, x: float, y: float, width: float, height: float) -> bool:

@@ -351,7 +351,7 @@ def _plan(subject: Subject, sheet: Blueprint, turned: set[str]) -> dict[str, Any
     shapes = drawn_shapes(labelled(subject), turned)
     return {
         "headings": [{"text": h.text, "count": h.count, "x": h.x, "y": h.y, "width": h.width} for h in sheet.headings],
-        "captions": [{"tensor": c.tensor, "title": c.text, "shape": shapes[c.tensor], "x": c.x, "y": c.y,
+        "captions": [{"tensor": c.tensor, "title": c.title, "shape": shapes[c.tensor], "x": c.x, "y": c.y,
                       "width": c.width} for c in sheet.captions],
         "wires": [{"points": np.round(wire.points, 2).tolist(), "arrow": wire.arrow} for wire in sheet.wires],
         "pluses": [list(plus) for plus in sheet.pluses],

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -149,15 +149,25 @@ def fitted(plates: Sequence[Plate], size: Size, box: Rect, azimuth: float, eleva
 
 
 @dataclass(frozen=True, slots=True)
-class Title:
-    """That of a group, on a rule so long, or that of a plate, whose two lines may be so long."""
+class Heading:
+    """The title of a group: left edge and length of its rule, and the rule's height."""
 
     text: str
+    count: int
     x: float
     y: float
     width: float
-    count: int = 0  # how many weights a group has
-    tensor: str = ""  # whose plate it is
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """The name of a plate: where its two lines begin, and the width that they may take."""
+
+    tensor: str
+    title: str
+    x: float
+    y: float
+    width: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,8 +182,8 @@ class Wire:
 class Blueprint:
     """Titles of groups, names of plates, rooms and lines, in pixels of the camera that was fitted."""
 
-    headings: tuple[Title, ...]  # of groups
-    captions: tuple[Title, ...]  # of plates
+    headings: tuple[Heading, ...]
+    captions: tuple[Caption, ...]
     wires: tuple[Wire, ...]
     rooms: Mapping[str, Box]
     anchors: Floats  # points of the world (3, 3) and where they are on screen (3, 2)
@@ -205,13 +215,9 @@ class Blueprint:
         def box(x: float, y: float, wide: float, high: float) -> Box:
             return (*at(x, y), size * wide, size * high)
 
-        def titles(given: Sequence[Title]) -> tuple[Title, ...]:
-            places = [box(title.x, title.y, title.width, 0.0) for title in given]
-            return tuple(replace(t, x=x, y=y, width=w) for t, (x, y, w, _) in zip(given, places, strict=True))
-
         return Blueprint(
-            titles(self.headings),
-            titles(self.captions),
+            tuple(Heading(h.text, h.count, *at(h.x, h.y), size * h.width) for h in self.headings),
+            tuple(Caption(c.tensor, c.title, *at(c.x, c.y), size * c.width) for c in self.captions),
             tuple(Wire(size * wire.points + shift, wire.arrow) for wire in self.wires),
             {name: box(*room) for name, room in self.rooms.items()},
             self.anchors,

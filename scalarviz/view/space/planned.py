@@ -23,8 +23,9 @@ from .arrangement import (
     OUTPUTS_ACROSS,
     OUTPUTS_DOWN,
     Blueprint,
+    Caption,
+    Heading,
     Layout,
-    Title,
     Wire,
     laid,
     plate_for,
@@ -185,12 +186,11 @@ def _blueprint(plan: Plan, slots: Sequence[_Slot], inner: Rect, anchors: Floats,
     for group, own in zip(plan.groups, groups, strict=True):
         count = sum(part.tensor.size for slot in own for part in slot.parts)
         wide = own[-1].x + own[-1].width - own[0].x
-        headings.append(Title(group.title, own[0].x, inner[1], wide, count))
+        headings.append(Heading(group.title, count, own[0].x, inner[1], wide))
     for k, slot in enumerate(slots):
         free = slots[k + 1].x if k + 1 < len(slots) else inner[2]
         for part, box in zip(slot.parts, slot.boxes, strict=False):
-            wide = free - box[0] - 4.0
-            captions.append(Title(part.placed.title, box[0], box[1] - NAME, wide, tensor=part.tensor.name))
+            captions.append(Caption(part.tensor.name, part.placed.title, box[0], box[1] - NAME, free - box[0] - 4.0))
     rooms = {slot.room.name: slot.boxes[0] for slot in slots if slot.room}
     wires = [wire for own in groups for wire in _inside(own)]
     if not plan.stream:
