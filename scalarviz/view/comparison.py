@@ -152,14 +152,13 @@ class Comparison:
     def _legends(self, frame: Compared) -> list[Sketch]:
         """That of the two, and that of the difference, each with the marks that its cubes have."""
         bench, found = self._bench, list[Sketch]()
-        density = bench.size[0] / bench.camera.size[0]
         for box, views, one, most in zip(self.columns.legends, (bench.views[:2], bench.views[2:]),
                                          (frame.both[0], frame), (LEGEND, np.inf), strict=True):  # fmt: skip
             x, y, wide, high = box
-            own = min(wide, most)
-            names = [name for view in views for name in marks_on(view.slab, views[0].colouring, bench.camera, density)]
+            own, of = min(wide, most), views[0].colouring
+            marks = {name: 0 for view in views for name in marks_on(view.slab, of, bench.camera, bench.density)}
             found.append(views[0].strip.legend((x, y, own, high), one))
-            found.append(marks_line((x, y + high + 3.0, own, 0.0), bench.theme, list(dict.fromkeys(names))))
+            found.append(marks_line((x, y + high + 3.0, own, 0.0), bench.theme, tuple(marks)))
         return found
 
     # ---- the cube that is looked into

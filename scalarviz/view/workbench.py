@@ -430,7 +430,7 @@ class Workbench:
         if self.compared is not None:
             return self.compared.texts(frame, pace_text)
         inside, sketches = self.inside, self.inside.texts()
-        marks = marks_on(self.slab, self.colouring, self.camera, self._density)
+        marks = marks_on(self.slab, self.colouring, self.camera, self.density)
         if self.places.legend is not None and self.spread:
             sketches += self.strip.foot(self.places.legend, frame, marks)
         elif self.places.strip is not None and inside.told is None:
@@ -502,7 +502,7 @@ class Workbench:
         return self.places.scale * self._supersample
 
     @property
-    def _density(self) -> float:
+    def density(self) -> float:
         """Device pixels per pixel of the camera."""
         return self.size[0] / self.camera.size[0]
 
@@ -577,7 +577,7 @@ class Workbench:
 
     def _hit(self, at: Point) -> Hit | None:
         """The cube under a point in logical pixels."""
-        return self._picker.pick(self.camera, self._to_camera(at), self._density, self.slab.shares)
+        return self._picker.pick(self.camera, self._to_camera(at), self.density, self.slab.shares)
 
     def hover(self, at: Point | None) -> bool:
         """The pointer is over a point in device pixels (None: gone); returns whether the picture changes."""

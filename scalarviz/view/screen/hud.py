@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from ...mistakes.engines import HARMLESS
 from ...run.core.frame import Frame, Tensor
@@ -167,12 +168,8 @@ def _fitting(width: float, table: Sequence[tuple[str, str]]) -> list[tuple[str, 
     wide = [measure(key, LABEL, True) + 5 + measure(action, LABEL) for key, action in table]
     if not wide or sum(wide) + 16 * (len(wide) - 1) <= width:
         return list(table)
-    found, room = list[tuple[str, str]](), width - wide[-1]
-    for one, needed in zip(table[:-1], wide, strict=False):
-        room -= needed + 16
-        if room < 0:
-            break
-        found.append(one)
+    ends = accumulate(own + 16 for own in wide[:-1])
+    found = [one for one, end in zip(table, ends, strict=False) if end + wide[-1] <= width]
     return [*found, *(table[-1:] if wide[-1] <= width else ())]
 
 

@@ -139,10 +139,8 @@ class Selection:
         if not spans:
             return None
         count = sum(span[1] for span in spans)
-        main = index if index not in self else self.main
-        if main == index and index in self:  # what was touched last is gone
-            main = spans[0][0]
-        return Selection(main, spans, f"{count:,} weights")
+        left = spans[0][0] if index == self.main else self.main  # what was touched last may be gone
+        return Selection(left if index in self else index, spans, f"{count:,} weights")
 
 
 def joined(spans: Sequence[tuple[int, int]]) -> Spans:

@@ -12,7 +12,7 @@ from ...run.core.frame import Curve, Frame, Past
 from ..ink.axes import spaced
 from ..ink.overlay import beside_pointer, pointer_label
 from ..ink.places import LABEL, RAIL
-from ..ink.sketch import Box, Does, Point, Sketch, Spot, meet, spot_at
+from ..ink.sketch import Box, Does, Kept, Point, Sketch, Spot, meet, spot_at
 from ..ink.text import loss_text, measure
 from ..ink.theme import Theme
 from ..ink.widgets import button, draw_sign
@@ -87,14 +87,14 @@ class TimeBar:
         self._clear: tuple[Box, ...] = ()
         self._tips: dict[str, str] = {}
         self._plan: _Plan | None = None
-        self._known: tuple[object, ...] = ()
-        self._drawn: tuple[tuple[object, ...], list[Sketch]] | None = None
+        self._planned, self._drawn = Kept[_Plan](), Kept[list[Sketch]]()
+        self._sketches: list[Sketch] = []
         self._step = 0
         self._pointer: Point | None = None
 
     def place(self, box: Box | None, clear: Sequence[Box] = ()) -> None:
         """Where it stands from now on; what stands beside the pointer is kept off the boxes `clear`."""
-        self.box, self._plan, self._drawn, self._clear = box, None, None, tuple(clear)
+        self.box, self._plan, self._sketches, self._clear = box, None, [], tuple(clear)
         self._tips.clear()
 
     # ---- what it looks like
@@ -103,21 +103,16 @@ class TimeBar:
         """The bar for a frame; without `writes` it may stay as it was a moment ago while time goes on."""
         past = frame.past
         if self.box is None or past is None or not (past.newest > past.first or len(past.branches) > 1):
-            self._plan = self._drawn = None
+            self._plan, self._sketches = None, []
             return []
-        if self._drawn is not None and self.running and not writes:
-            return self._drawn[1]
-        known = (*_known(past), self.ahead, id(self.other))
-        if self._plan is None or known != self._known:
-            self._plan = _planned(past, self.box, self.ahead, self.other)
-            self._known, self._drawn = known, None
-        self._step = frame.step
-        spot = self._over
-        over = "" if spot is None else spot.name
-        now = (frame.step, self.running, over, self.theme.name, self.step_loss)
-        if self._drawn is None or self._drawn[0] != now:
-            self._drawn = now, [self._sketch(self._plan, self.box, over), self._cursor(self._plan, self.box[1])]
-        return self._drawn[1]
+        if self._sketches and self.running and not writes:
+            return self._sketches
+        box, self._step, spot = self.box, frame.step, self._over
+        known, over = (*_known(past), self.ahead, id(self.other), box), "" if spot is None else spot.name
+        plan = self._plan = self._planned.of(known, lambda: _planned(past, box, self.ahead, self.other))
+        now = (known, frame.step, self.running, over, self.theme.name, self.step_loss)
+        self._sketches = self._drawn.of(now, lambda: [self._sketch(plan, box, over), self._cursor(plan, box[1])])
+        return self._sketches
 
     def _sketch(self, plan: _Plan, box: Box, over: str) -> Sketch:
         sketch, theme, scale = Sketch(), self.theme, plan.scale
@@ -206,7 +201,7 @@ class TimeBar:
     @property
     def spots(self) -> Sequence[Spot]:
         """What answers to a pointer now."""
-        return self._drawn[1][0].spots if self._drawn is not None else ()
+        return self._sketches[0].spots if self._sketches else ()
 
     @property
     def _over(self) -> Spot | None:
