@@ -178,8 +178,9 @@ class Desk(Driving):
         """What was typed for a control."""
         control = item.control
         with self._viewer.saying():
-            number: object = number_of(text, item.name, whole=not isinstance(control, Slider) or control.whole)
-            edit = control.change(control.taken(number) if isinstance(control, Slider) else number, self.reader())
+            slider = control if isinstance(control, Slider) else None
+            number: object = number_of(text, item.name, whole=slider is None or slider.whole)
+            edit = control.change(number if slider is None else slider.taken(number), self.reader())
             if edit is not None:
                 self._viewer.change(edit)
         self._viewer.refresh()

@@ -37,8 +37,8 @@ SUM_SECONDS = 6.0
 class MicroSteps:
     """The walk of one view: `walk` is the opened step, `at` the micro-step shown, from 1.
 
-    `trial` tells whether a step with the probe alone is wanted; else it is the real one. This one is of a view that
-    has no steps to be opened.
+    `trial` tells whether a step with the probe alone is wanted; else it is the real one.
+    This one is of a view that has no steps to be opened.
     """
 
     opens = ""  # what the key of the next micro-step does

@@ -62,7 +62,7 @@ class Telling:
             self._tell(self._opening)
 
     def pass_time(self, seconds: float) -> None:
-        """`seconds` have passed: the lines go on; the run begins where nobody has touched anything for a while."""
+        """`seconds` have passed: the lines go on; the run begins where nobody has touched anything lately."""
         playback, frame = self._view.playback, self._view.worker.latest
         self._clock += seconds
         if self._begun is None and (playback.running or frame.step != self._first):
@@ -84,7 +84,7 @@ class Telling:
         view, bench = self._view, self._view.bench
         if self._wait is None or view.worker.error is not None:
             return False
-        something = bench.help or bench.selected is not None or bench.inside.told is not None or bench.side.typing
+        something = bench.help or bench.selected is not None or bench.inside.told or bench.side.typing
         untouched, self._touches = view.touches == self._touches, view.touches
         self._waited = self._waited + seconds if view.pointer.free and untouched and not something else 0.0
         return self._waited >= self._wait
