@@ -219,7 +219,7 @@ run = sv.Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.05), data=(X, 
 run.step(50)
 print(run.engine.name, run.history.loss[-1] < run.history.loss[0] / 2)
 from scalarviz.run.questions.ranges import extent
-from scalarviz.view.cubes.shader import vertex
+from scalarviz.view.glsl import read
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.space.layout import layout_for
@@ -227,7 +227,7 @@ layout = layout_for(run.tensors, run.stages, (1280, 720), (0, 0, 900, 600))
 theme = get_theme("dark")
 corners = layout.camera.project(layout.plates[0].corners)
 colour = get_map("weight", theme).bytes(np.array([1.0]))
-print(len(layout.plates) > 1, corners.shape, colour.shape, "gl_Position" in vertex())
+print(len(layout.plates) > 1, corners.shape, colour.shape, "gl_Position" in read("cubes_vertex"))
 for attempt in (lambda: sv.render(run), lambda: sv.show(run, block=False), lambda: run.change(engine="numba")):
     try:
         attempt()

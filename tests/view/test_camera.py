@@ -58,9 +58,14 @@ def test_the_axes_are_a_turntables_and_only_perspective_makes_far_things_small()
 
 
 BAD = {
-    "no points": (np.zeros((0, 3)),), "nan": ([[np.nan, 0, 0]],), "inf": ([[np.inf, 0, 0]],), "2-D": (BOX[:, :2],),
-    "no width": (BOX, (0, 10)), "no rectangle": (BOX, SIZE, (5, 5, 5, 9)), "eye inside": (BOX, SIZE, None, 0.5),
-}  # fmt: skip
+    "no points": (np.zeros((0, 3)),),
+    "nan": ([[np.nan, 0, 0]],),
+    "inf": ([[np.inf, 0, 0]],),
+    "2-D": (BOX[:, :2],),
+    "no width": (BOX, (0, 10)),
+    "no rectangle": (BOX, SIZE, (5, 5, 5, 9)),
+    "eye inside": (BOX, SIZE, None, 0.5),
+}
 
 
 def fitted(points, size=SIZE, rect=None, distance=None):

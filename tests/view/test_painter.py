@@ -51,11 +51,13 @@ def test_a_rectangle_covers_its_pixels_a_border_lies_inside_and_later_shapes_ble
 @pytest.mark.parametrize("scale", [1.0, 2.0])
 @pytest.mark.parametrize(
     ("area", "edge", "build"),
-    [(np.pi * 15.3**2, 0, lambda s: s.disc(31.2, 23.7, 15.3, WHITE)),
-     (3.0 * np.hypot(40, 25), 0, lambda s: s.line((10, 10), (50, 35), WHITE, 3.0)),
-     (40 * 30 - (4 - np.pi) * 36, 0, lambda s: s.rect(12, 9, 40, 30, fill=WHITE, radius=6)),
-     (0.5 * 33 * 21, 97, lambda s: s.polygon([(10, 10), (43, 10), (20, 31)], WHITE))],
-)  # fmt: skip
+    [
+        (np.pi * 15.3**2, 0, lambda s: s.disc(31.2, 23.7, 15.3, WHITE)),
+        (3.0 * np.hypot(40, 25), 0, lambda s: s.line((10, 10), (50, 35), WHITE, 3.0)),
+        (40 * 30 - (4 - np.pi) * 36, 0, lambda s: s.rect(12, 9, 40, 30, fill=WHITE, radius=6)),
+        (0.5 * 33 * 21, 97, lambda s: s.polygon([(10, 10), (43, 10), (20, 31)], WHITE)),
+    ],
+)
 def test_areas_agree_with_geometry(area, edge, build, scale):
     """A polygon's edge is smoothed inwards only: half a device pixel along its outline."""
     painted = paint(build, scale=scale)[:, :, 0].sum() / 255 / scale**2

@@ -108,8 +108,10 @@ def test_the_picked_cube_is_the_drawn_one(name, sizing):
 def test_of_a_million_cubes_the_picked_one_is_drawn_and_below_a_pixel_the_cell_in_the_middle_is_meant():
     layout, rng = whole(LAYOUTS["many"], SIZE), np.random.default_rng(5)
     pose = pose_of(layout.camera, layout.bounds.mean(axis=0))
-    closer = [Pose(pose.azimuth, pose.elevation, pose.centre, pose.place, pose.scale * zoom, pose.eye)
-              for zoom in (5.0, 12.0, 40.0)]  # fmt: skip
+    closer = [
+        Pose(pose.azimuth, pose.elevation, pose.centre, pose.place, pose.scale * zoom, pose.eye)
+        for zoom in (5.0, 12.0, 40.0)
+    ]
     cameras = [camera_of(one, SIZE, layout.outline) for one in closer]
     assert [walks(layout, camera) for camera in (*cameras, layout.camera)] == [True, True, True, False]
     wrong, hits = disagreements(layout, cameras, rng, 150)

@@ -29,9 +29,11 @@ from scalarviz.view.space.layout import layout_for
 pytestmark = pytest.mark.gl
 SIZE = (1280, 720)
 PARTS = {
-    "few": chain(3, 3), "chain": chain(2, 3, 1), "mlp": chain(3, 16, 16, 3),
+    "few": chain(3, 3),
+    "chain": chain(2, 3, 1),
+    "mlp": chain(3, 16, 16, 3),
     "arrays": arrays((6, 5, 3, 3), (37,), (9, 11)),
-}  # fmt: skip
+}
 
 
 def slab_of(layout, theme="dark"):
@@ -164,8 +166,16 @@ def test_what_does_not_fit_is_refused_and_values_beyond_float32_are_clipped_not_
 
 # ---- Marks
 
-MARKS = {"plain": 0.5, "nan": np.nan, "+inf": np.inf, "-inf": -np.inf, "clipped +": 3.0, "clipped -": -3.0,
-         "frozen": 0.5, "not computed": 0.5}  # fmt: skip
+MARKS = {
+    "plain": 0.5,
+    "nan": np.nan,
+    "+inf": np.inf,
+    "-inf": -np.inf,
+    "clipped +": 3.0,
+    "clipped -": -3.0,
+    "frozen": 0.5,
+    "not computed": 0.5,
+}
 
 
 def marked(visual, elements):
@@ -303,8 +313,11 @@ def faces(flat, sizing, range_=1.0, **flags):
 def test_the_area_of_a_face_is_the_number_beside_the_range(range_):
     flat = np.array([2.0, 1.0, 0.5, 0.1, -2.0, -1.0, -0.5, 1e-3, 0.0, 3.0, -9.0, 1.5])
     flat = np.abs(flat) if range_.scale == "log" else flat
-    place = {"linear": np.abs(flat) / 2, "symlog": np.log1p(80 * np.abs(flat) / 2) / np.log(81),
-             "log": 1 + np.log10(np.maximum(flat, 1e-4) / 2) / np.log10(2e4)}[range_.scale]  # fmt: skip
+    place = {
+        "linear": np.abs(flat) / 2,
+        "symlog": np.log1p(80 * np.abs(flat) / 2) / np.log(81),
+        "log": 1 + np.log10(np.maximum(flat, 1e-4) / 2) / np.log10(2e4),
+    }[range_.scale]
     found = faces(flat, Sizing(True), range_)
     wanted = np.maximum(np.sqrt(np.clip(place, 0, 1)), LEAST)
     np.testing.assert_allclose(np.sqrt(found / found.max()), wanted, atol=0.04)
@@ -407,8 +420,12 @@ def test_a_block_has_the_mean_of_its_cubes(rows, cols, block, seed):
 
 
 ROW, COL = np.indices((1000, 1000))
-PATTERNS = {"columns": (-1.0) ** COL, "rows": (-1.0) ** ROW, "checker": (-1.0) ** (ROW + COL),
-            "thirds": np.where(COL % 3, -1.0, 1.0)}  # fmt: skip
+PATTERNS = {
+    "columns": (-1.0) ** COL,
+    "rows": (-1.0) ** ROW,
+    "checker": (-1.0) ** (ROW + COL),
+    "thirds": np.where(COL % 3, -1.0, 1.0),
+}
 
 
 @pytest.mark.parametrize("size", [(200, 112), (320, 180), (640, 360)])

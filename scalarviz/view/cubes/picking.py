@@ -165,7 +165,8 @@ def _walk(
     ya, yb = (edge - p[1]) * iy, (slab.rows - edge - p[1]) * iy
     t = max(min(xa, xb), min(ya, yb), z_in, start)
     end = min(max(xa, xb), max(ya, yb), z_out)
-    if t > end or t > best or end <= near:  # or the far side of its box, on which it is drawn, is before the near plane
+    # beside its box, behind another cube, or the far side of its box, on which it is drawn, is before the near plane
+    if t > end or (t > best and not mean) or end <= near:
         return inf, -1
     t = max(z_in, start) if mean else t
     col = min(max(floor(p[0] + d[0] * t), 0), slab.cols - 1)
