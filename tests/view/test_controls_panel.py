@@ -188,6 +188,16 @@ def test_it_slides_in_is_drawn_when_it_changes_and_says_what_a_control_does_when
     assert made.label((1280, 720)) == []
 
 
+@pytest.mark.parametrize("width", [400.0, 160.0])
+def test_buttons_stand_below_the_words_that_leave_them_no_room(width):
+    seed = Row("buttons", (button("copy as command"),), "seed", "4,294,967,295")
+    made = panel(seed, slider(), box=(0, 0, width, 300))
+    (said,) = [one for one in made.sketch().texts if one.text.startswith("4,")]
+    box = made.spot("copy as command").box
+    assert box[0] >= said.left + said.width or box[1] >= said.y
+    assert box[1] + box[3] <= made.spot("rate").box[1]
+
+
 # ---- the pointer
 
 
