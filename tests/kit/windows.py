@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,17 @@ class Hand:
         self.until(lambda: not (worker.moving or travels._asked or travels.goal is not None), tick=0.01)
         return self.settled(3, 0.01)
 
+    def rest(self, until: Callable[[], object] = lambda: True) -> Any:
+        """The frame that is shown once all that was asked for is drawn, and `until` is true."""
+        self.view.worker.settle()
+        for _ in range(300):
+            if self.view.tick(0.05):
+                self.view.mark_frame()
+            elif until():
+                return self.view.shown
+            time.sleep(0.001)
+        raise AssertionError("it never came to rest")
+
     def do(self, name: str, value: int | None = None) -> Any:
         assert self.view.send(name, value), self.view.notice()
         return self.arrived()
@@ -110,16 +121,17 @@ class Hand:
 
     def press(self, at: tuple[float, float], button: str = "left") -> Any:
         """A click and all that it asks for: the frame after it."""
-        self.click(at, button=button)
-        return self.settled()
+        self.view.press(at, button)
+        self.view.release(at)
+        return self.rest()
 
     def double(self, at: tuple[float, float]) -> None:
         self.click(at)
         self.click(at)
         self.settled()
 
-    def drag(self, start: tuple[float, float], *ways: tuple[float, float]) -> None:
-        self.view.press(start)
+    def drag(self, start: tuple[float, float], *ways: tuple[float, float], button: str = "left") -> None:
+        self.view.press(start, button)
         for dx, dy in ways:
             self.view.move((start[0] + dx, start[1] + dy))
             self.view.tick(0.02)
@@ -159,8 +171,8 @@ def live_hand(scene: Scene | None = None, size: Any = (1280, 720), **options: An
     with offscreen():
         hand = Hand(Unseen(lambda wanted: LiveView(shown, wanted, **options), size))
         hand.view.tick(0.0)
-        yield hand
-        hand.view.close()
+        with closing(hand.view):
+            yield hand
 
 
 @contextmanager
@@ -169,8 +181,8 @@ def mirror_hand(thing: Any, size: tuple[int, int] = (1280, 720)) -> Iterator[Han
     with offscreen():
         hand = Hand(Unseen(lambda wanted: Mirror(subject_of(thing), wanted), size))
         hand.view.tick(0.1)
-        yield hand
-        hand.view.close()
+        with closing(hand.view):
+            yield hand
 
 
 def until(host: Unseen, true: Callable[[], object], seconds: float = 60.0, tick: float = 1 / 30) -> None:

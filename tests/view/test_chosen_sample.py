@@ -9,7 +9,7 @@ import scalarviz as sv
 from kit.benches import middle, said, said_above
 from kit.commands import make_scene
 from kit.networks import mlp
-from kit.windows import Window
+from kit.windows import live_hand
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run.edits import AddSamples, SetTargets
@@ -40,8 +40,8 @@ def colours(*hidden):
 
 @pytest.fixture(params=[(), (16, 16)], ids=["single", "deep"])
 def view(request):
-    with Window(colours(*request.param)) as window:
-        window.send("step")
+    with live_hand(colours(*request.param)) as window:
+        window.do("step")
         yield window.view
 
 
@@ -202,8 +202,8 @@ def test_a_digit_of_the_board_lies_on_the_sheet():
     run = sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.5), (digits, labels), engine="numpy")
     panels = (DigitBoard(digits, labels, (4, 4)), DigitPad((4, 4)), LossCurve())
     scene = Scene("d", run, digits[0], labels[:1], output_names=tuple("0123456789"), panels=panels)
-    with Window(scene) as window:
-        window.send("step")
+    with live_hand(scene) as window:
+        window.do("step")
         view, board, sheet = window.view, window.drawer(DigitBoard), window.drawer(DigitPad).sheet
         for number in (3, 17):
             x, y, _ = map(float, board._place[number])
@@ -213,21 +213,24 @@ def test_a_digit_of_the_board_lies_on_the_sheet():
             assert np.array_equal(sheet.picture, board.inputs[found])
             assert (sheet.label, sheet.drawn) == (board.labels[found], False)
             assert f"is {board.labels[found]}" in said(view.bench)
-            window.move((x, y))
+            view.move(window.at((x, y)))
+            window.rest()
             assert {f"a {board.labels[found]}", "click: show its way"} <= set(said_above(view.bench))
 
 
 def test_a_digit_that_is_drawn_is_read_at_once_and_keys_below_the_pointer_teach_it():
     scene = make_scene("digits", seed=3)
     scene.run.step(400)
-    with Window(scene) as window:
+    with live_hand(scene) as window:
         run, pad, view = window.run, window.drawer(DigitPad).sheet, window.view
 
         def stroke(*places, button="left"):
             x, y, width, height = pad.box
             points = [(x + (column + 0.5) * width / 8, y + (row + 0.5) * height / 8) for column, row in places]
-            window.press(points[0], button, points[-1])
-            window.move(points[-1])
+            start, end = map(window.at, (points[0], points[-1]))
+            window.drag(start, (end[0] - start[0], end[1] - start[1]), button=button)
+            view.move(end)
+            window.rest()
 
         before, camera, count = pad.pixels.copy(), window.bench.camera, len(run.samples()[0])
         stroke((4, 3), (4, 4), button="right")  # erases
@@ -243,7 +246,8 @@ def test_a_digit_that_is_drawn_is_read_at_once_and_keys_below_the_pointer_teach_
         np.testing.assert_array_equal(view.frame().activations["input"], pad.pixels.ravel())
         assert {"read as 1", "your drawing"} <= set(said(window.bench))
         assert window.bench.camera is camera  # the drag turned nothing
-        window.move((10.0, 300.0))
+        view.move(window.at((10.0, 300.0)))
+        window.rest()
         view.key("3", "3")  # not below the pointer
         view.key("Backspace")
         window.rest()
@@ -258,7 +262,7 @@ def test_a_digit_that_is_drawn_is_read_at_once_and_keys_below_the_pointer_teach_
         window.rest()
         inputs, targets = run.samples()
         np.testing.assert_array_equal(inputs[-1], drawn.astype(np.float32))
-        assert (len(inputs), targets[-1], pad.truth) == (count + 1, 8, "is 8")
+        assert (len(inputs), targets[-1], pad.label) == (count + 1, 8, 8)
         (done,) = view.worker.log
         assert isinstance(done.edit, AddSamples)
         for _ in range(2):

@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from kit.benches import words
-from kit.windows import Window
+from kit.windows import Hand
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.controls import Slider
 from scalarviz.run.edits import Change, SetBatchSize, SetOptimizer
 from scalarviz.run.panels import LossCurve
 from scalarviz.view.ink.widgets import track_of
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.unseen import Unseen
+from scalarviz.view.watch.live import LiveView
 
 pytestmark = pytest.mark.gl
 X = np.random.default_rng(0).random((64, 3))
@@ -27,13 +30,15 @@ def made(lr=0.5, *parts, **others):
     return Scene("t", run, panels=(LossCurve("64 samples"),), **others)
 
 
-class Desk(Window):
+class Desk(Hand):
     """A window, its panel of controls, and a hand on that."""
 
     def __init__(self, scene, size=(1280, 720), *, steps=0, **options):
-        super().__init__(scene, size, **options)
+        super().__init__(Unseen(lambda size: LiveView(scene, size, playing=False, **options), size))
+        self.scene = scene
+        self.rest()
         if steps:
-            self.send("step", steps)
+            self.do("step", steps)
 
     def open(self):
         self.key("p")
@@ -60,13 +65,12 @@ class Desk(Window):
         return self.item(name).value
 
     def spot(self, name, value=""):
-        x, y, wide, high = next(spot.box for spot in self.panel.spots if spot.does == (name, value))
-        return x + wide / 2, y + high / 2
+        return self.middle(next(spot.box for spot in self.panel.spots if spot.does == (name, value)))
 
     def notch(self, name, value):
         """Where a slider has a value."""
         left, right, y = track_of(self.panel.spot(name).box)
-        return left + (right - left) * self.item(name).control.share(value), y
+        return self.at((left + (right - left) * self.item(name).control.share(value), y))
 
     def key(self, *names, **held):
         for name in names:
@@ -81,7 +85,7 @@ class Desk(Window):
 
     def hold(self, *points):
         """A drag that goes on."""
-        start, *others = [tuple(side * self.bench.scale for side in point) for point in points]
+        start, *others = points
         self.view.move(start)
         self.view.press(start)
         for point in others:
@@ -104,9 +108,11 @@ def opening():
         made.append(Desk(*parts, **options))
         return made[-1]
 
-    yield begin
-    for desk in made:
-        desk.__exit__()
+    with offscreen():
+        yield begin
+        for desk in made:
+            desk.view.close()
+            desk.run.close()
 
 
 @pytest.fixture
@@ -150,7 +156,7 @@ def test_by_control_by_key_and_by_edit_is_the_same(desk, do):
     plain.step(3)
     plain.do(SetBatchSize(1) if desk.run.batch_size == 1 else SetOptimizer({"lr": 1.0}))
     assert [entry.what for entry in plain.log] == desk.log
-    desk.send("step", 5)
+    desk.do("step", 5)
     plain.step(5)
     assert plain.values.tobytes() == desk.run.values.tobytes()
 
@@ -190,7 +196,7 @@ def test_buttons_are_actions_the_pace_is_that_of_its_keys_and_another_seed_bring
     assert desk.log == []  # it is no edit
     desk.click("reseed")
     desk.view.playback.pause()
-    desk.send("first")
+    desk.do("first")
     other = made().run
     other.restart(seed=1)
     assert desk.run.values.tobytes() == other.values.tobytes()
@@ -221,10 +227,10 @@ def test_a_drag_while_it_trains_is_one_edit_that_is_undone_at_once(desk):
 
 def test_a_value_belongs_to_the_step_that_is_shown_and_an_edit_there_begins_a_branch(desk):
     desk.key("Up")
-    desk.send("step", 4)
+    desk.do("step", 4)
     assert desk.open().value(RATE) == 1.0
     for _ in range(6):
-        desk.send("back")
+        desk.do("back")
     assert desk.view.shown.step == 1
     assert desk.value(RATE) == 0.5
     desk.slide(RATE, 0.01)
@@ -234,7 +240,7 @@ def test_a_value_belongs_to_the_step_that_is_shown_and_an_edit_there_begins_a_br
 
 def test_a_rate_that_flies_apart_pauses_and_offers_the_last_good_step(opening):
     desk = opening(made(50.0, nn.Linear(3, 3, seed=1)), (640, 360)).open()
-    desk.send("step", 400)
+    desk.do("step", 400)
     desk.rest()
     message = desk.view.message()
     good = re.search(r"diverged at step .*lr is .*click here to go back to step (\d+), the last good one", message)
@@ -242,10 +248,12 @@ def test_a_rate_that_flies_apart_pauses_and_offers_the_last_good_step(opening):
     layer = next(s for layer in desk.bench.overlays for s in layer if any("diverged" in word for word in words([s])))
     assert " ".join(word for word in words([layer]) if word != "!") == message
     assert max(*layer.triangles[:, 0], *(text.left + text.width for text in layer.texts)) <= desk.panel.box[0]
-    desk.press((layer.texts[1].x + 20, layer.texts[1].y))
+    desk.press(desk.at((layer.texts[1].x + 20, layer.texts[1].y)))
+    desk.arrived()
     assert (desk.view.shown.step, desk.view.message()) == (int(good[1]), "")
-    desk.edit(SetOptimizer({"lr": 0.01}))
-    desk.send("step", 5)
+    desk.bench.subject.source.edit(SetOptimizer({"lr": 0.01}))
+    desk.rest()
+    desk.do("step", 5)
     assert desk.run.history.loss[-1] < desk.run.history.loss[-5]
 
 
@@ -322,7 +330,7 @@ def test_a_click_on_nothing_closes_it_and_one_on_a_cube_does_not(desk):
     assert bench.selected is not None
     desk.press(NOTHING)  # what was selected is let go of first
     assert bench.selected is None
-    desk.press(NOTHING, to=(NOTHING[0] + 60, NOTHING[1]))  # it is turned
+    desk.drag(NOTHING, (60, 0))  # it is turned
     desk.press(NOTHING, "right")
     assert desk.panel.open
     desk.press(NOTHING)

@@ -11,7 +11,7 @@ from scalarviz.scenes import uinn
 
 import scalarviz as sv
 from kit.benches import bench_of, said, words
-from kit.windows import Window
+from kit.windows import live_hand
 from scalarviz import nn, optim
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import GradientTree
@@ -98,9 +98,9 @@ def test_a_step_says_its_norms_and_the_loss_of_the_weights_that_are_named_beside
 def test_the_gradients_come_in_two_passes(made):
     """In a step opened with one sample: by outputs from the last to the first, then leaves, outer products."""
     passes = {3: [], 4: []}
-    with Window(made(seed=1), steps=20) as window:
+    with live_hand(made(seed=1), steps=20) as window:
         for _ in range(20):
-            window.send("micro_next")
+            window.do("micro_next")
             told = window.bench.inside.told
             if told is None or told.phase not in passes:
                 continue
@@ -123,7 +123,7 @@ def test_the_gradients_come_in_two_passes(made):
 def test_while_samples_are_added_up_the_tree_says_how_many_its_leaf_holds(made):
     """The derivatives by the outputs are whole by then; the leaf on its way holds the outer products so far."""
     notes = set()
-    with Window(made(dtype="float32"), steps=20) as window:
+    with live_hand(made(dtype="float32"), steps=20) as window:
         view, host = window.view, window.host
         for name in ("micro_next", "whose", "add_samples"):
             view.send(name)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from kit.benches import again, bench_of, middle, overlap, pixels_of, said, said_anywhere, texts
 from kit.refusals import refusals
-from kit.windows import COLOURS, Window, live_hand, make_colour_run, make_colour_scene, mirror_hand
+from kit.windows import COLOURS, live_hand, make_colour_run, make_colour_scene, mirror_hand
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
 from scalarviz.run.panels import Beside, ColourCube, DigitBoard, DigitPad, Image, LossCurve, Panel, Pictures, Table
@@ -301,16 +301,17 @@ def test_a_panel_beside_a_unit_moves_with_the_cubes_and_keeps_touches_from_them(
 
 def test_panels_without_room_are_counted_and_a_click_brings_them(run):
     many = [Table(f"table {k}", [("a",)] * 8) for k in range(7)]
-    with Window(sv.Scene("s", run, panels=[*many, LossCurve()])) as made:
+    with live_hand(sv.Scene("s", run, panels=[*many, LossCurve()])) as made:
         seen, pages = set(), 0
         while len(seen) < 7:
-            names = {text for text in made.words if text.startswith("table ")}
+            words = set(made.words())
+            names = {text for text in words if text.startswith("table ")}
             assert 1 <= len(names) < 7
-            assert {f"+{7 - len(names)} panels (click)", "loss"} <= set(made.words)
+            assert {f"+{7 - len(names)} panels (click)", "loss"} <= words
             assert names - seen, "a page that shows nothing new"
             seen |= names
             x, y, _, height = made.bench.places.more
-            made.press((x + 20, y + height / 2))
+            made.press(made.at((x + 20, y + height / 2)))
             pages += 1
     assert pages < 7
 
@@ -373,19 +374,21 @@ Failing = type(
 
 def test_a_drawer_of_which_all_raises_takes_no_window_down_and_the_console_is_told_once(run, bars):
     sv.view.register_panel(Bar, Failing)
-    with Window(sv.Scene("s", run, panels=(Bar(0.5), LossCurve()))) as made:
-        on = middle(made.bench.places.panels["panel"])
-        assert {"panel: ZeroDivisionError: oh", "loss"} <= set(made.words)
-        made.move(on)
-        for to in (None, (on[0] + 30, on[1])):
-            made.press(on, to=to)
-        made.view.press(on, shift=True)
-        made.view.release(on)
-        made.move(on)
+    with live_hand(sv.Scene("s", run, panels=(Bar(0.5), LossCurve()))) as made:
+        on = made.middle(made.bench.places.panels["panel"])
+        assert {"panel: ZeroDivisionError: oh", "loss"} <= set(made.words())
+        made.view.move(on)
+        made.press(on)
+        made.drag(on, (30, 0))
+        made.rest()
+        made.click(on, shift=True)
+        made.view.move(on)
+        made.rest()
         made.view.key("F9", "")
         for action in ("escape", "fit", "step"):
-            made.send(action)
-        assert {"panel: ZeroDivisionError: oh", "loss"} <= set(made.words)
+            made.view.send(action)
+            made.rest()
+        assert {"panel: ZeroDivisionError: oh", "loss"} <= set(made.words())
     told = [
         re.match(r"Failing\.(\w+): ZeroDivisionError: oh \(.*test_scene_panels", line)[1] for line in made.host.told
     ]

@@ -9,7 +9,7 @@ import pytest
 
 import scalarviz as sv
 from kit.benches import MINUS, again, bench_of, pixels_of, said_above, said_anywhere, texts
-from kit.windows import Window
+from kit.windows import live_hand
 from scalarviz import nn, optim
 from scalarviz.run.panels import ColourCube, LossCurve
 from scalarviz.run.panels import TestCurve as Curve
@@ -139,8 +139,9 @@ def test_what_is_of_now_is_of_the_weights_and_the_rate_of_now(scene):
 
 
 def test_a_window_draws_again_when_only_the_moment_changed(scene):
-    with Window(scene, (640, 360)) as made:
+    with live_hand(scene, (640, 360)) as made:
+        made.rest()
         assert not made.view.tick(0.1)
         made.view.worker.edit(lambda run: run.set_targets(np.zeros((64, 3))), "targets")
         made.rest()
-        assert any(BEFORE in w for w in made.words)
+        assert any(BEFORE in w for w in made.words())
