@@ -12,14 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scalarviz as sv
-from kit.benches import middle, text_boxes, words
+from kit.benches import box_of, middle, overlap, words
 from kit.networks import mlp
 from scalarviz import nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.controls import Button, Reader, Segments, Slider, Switch
 from scalarviz.run.source import RunSource
 from scalarviz.view.ink.places import LEAST, Wanted, arrange, at_the_edge, beside_cubes, narrowed, over_column
-from scalarviz.view.ink.sketch import meet
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import track_of
 from scalarviz.view.screen.control_rows import MAGNET, Item, Row, row_of
@@ -131,9 +130,9 @@ def test_what_acts_at_once_is_above_the_rule_what_starts_anew_below_it_and_tab_c
     for _ in names(rows):
         made.key("Tab")
         assert made.spot(made.focus) is not None
-        boxes = [its for its, _ in text_boxes(made.sketch())]
-        assert not any(meet(one, other, -1.0) for one, other in combinations(boxes, 2))
-        assert all(box[0] + 4 <= x < x + wide <= box[0] + box[2] - 4 for x, _, wide, _ in boxes)
+        boxes = [box_of(text) for text in made.sketch().texts]
+        assert not any(overlap(one, other, 1.0) for one, other in combinations(boxes, 2))
+        assert all(box[0] + 4 <= left < right <= box[0] + box[2] - 4 for left, _, right, _ in boxes)
         seen |= {*words([made.sketch()])}
     assert {row.label for row in rows if row.look != "tools"} - {""} <= seen
 

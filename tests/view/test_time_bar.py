@@ -11,14 +11,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kit.benches import assert_readable, middle, text_boxes, words
+from kit.benches import assert_readable, box_of, middle, overlap, texts, words
 from kit.commands import make_scene
 from scalarviz.run.core.frame import Branch, Curve, Flag, Past
 from scalarviz.run.edits import SetOptimizer
 from scalarviz.run.edits.base import Applied
 from scalarviz.run.source import Can, RunSource
 from scalarviz.view.ink.places import LABEL, Wanted, arrange
-from scalarviz.view.ink.sketch import meet
 from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
@@ -243,15 +242,15 @@ def test_nothing_beside_the_pointer_lies_on_a_legend_or_a_panel(size):
         bench = Workbench(scene, size, keys=(("Space", "run"),))
         bench.update(bench.subject.frame())
         x, y, wide, high = bench.bar.box
-        boxes = [box for box, _ in text_boxes(*(sketch for sketch in bench.sketches if not sketch.spots))]
-        boxes = [box for box in boxes if not meet(box, bench.bar.box) and box[1] < bench.places.keys - 20]
+        boxes = [box_of(text) for text in texts(sketch for sketch in bench.sketches if not sketch.spots)]
+        bar = x, y, x + wide, y + high
+        boxes = [box for box in boxes if not overlap(box, bar) and box[1] < bench.places.keys - 20]
         for place in np.arange(x + 2.0, x + wide, 7.0).tolist():
             bench.bar.hover((place, y + min(high - 12, 30)))
             for label in bench.bar.label(bench.places.size)[-1:]:
-                own = np.array([box for box, text in text_boxes(label) if text])
-                left, top = own[:, :2].min(0) - (10, 6)
-                right, end = (own[:, :2] + own[:, 2:]).max(0) + np.array((10, 6))
-                assert not [box for box in boxes if meet((left, top, right - left, end - top), box)], place
+                own = np.array([box_of(text) for text in label.texts if text.text]) + np.array((-10, -6, 10, 6))
+                around = *own[:, :2].min(0), *own[:, 2:].max(0)
+                assert not [box for box in boxes if overlap(around, box)], place
 
 
 @pytest.mark.gl

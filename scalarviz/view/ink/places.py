@@ -146,14 +146,14 @@ def arrange(
             panels = small
         left, right, bottom = _beside(panels, width, height, high > wide, aside=aside)
     inner = (right if column or aside else width) - 2 * MARGIN
-    strip_top = bottom - below
+    strip_top, foremost = bottom - below, min((box[0] for box in panels.values()), default=MARGIN)
     return Places(
         (width, height), scale, scene=(float(left), top, right - left, max(strip_top - top - 8, 1.0)),
         hud=(MARGIN, 16, width - 2 * MARGIN if aside else inner, 36 if presenter else 52) if hud else None,
         strip=(MARGIN, strip_top + 8, inner, strip_high) if strip else None, panels=panels,
         keys=bottom - 4 if keys else None,
         left_out=tuple(w.name for w in wanted if w.name not in panels),
-        more=(min((box[0] for box in panels.values()), default=MARGIN), height - MARGIN + 2, COLUMN, MARGIN - 6),
+        more=(foremost, height - MARGIN + 2, min(COLUMN, width - MARGIN - foremost), MARGIN - 6),
         legend=(width - MARGIN - COLUMN, height - MARGIN - LEGENDS, COLUMN, LEGENDS) if spread else None,
         time=(MARGIN, strip_top + (strip_high + 16 if strip else 8), inner, bar) if bar else None,
     )  # fmt: skip

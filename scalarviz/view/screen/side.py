@@ -460,10 +460,11 @@ class Column:
         """How many panels have no room, and how to see them."""
         if not self._left_out or self._more is None or (self._ground.theme.presenter and not self._ground.hints):
             return []
-        sketch, count, (x, y, _, height) = Sketch(), len(self._left_out), self._more
+        sketch, count, (x, y, wide, height) = Sketch(), len(self._left_out), self._more
         none, turns = count == len(self.names), self._ground.hints and count < len(self.names)
         after = " in a larger picture" if none else " (click)" if turns else ""
-        line = f"+{count} panel{'s' if count > 1 else ''}{after}"
+        short = f"+{count} panel{'s' if count > 1 else ''}"
+        line = short + after if measure(short + after, LABEL) <= wide else short
         sketch.text(x, y + height - 4, line, LABEL, self._ground.theme.text3)
         if turns:
             sketch.spot((x, y, measure(line, LABEL), height), MORE)

@@ -358,6 +358,7 @@ def test_a_cell_is_closed_while_others_call_it(cell, watch, scene):
 def test_watched_and_touched_training_has_the_bits_of_the_same_edits_unwatched(cell, watch, name, engine, seed):
     scene, alone = make_scene(name, engine=engine), make_scene(name, engine=engine).run
     page, rng = watch(cell(scene, hide=("panels",))), np.random.default_rng(seed)
+    page.wait(lambda p: p.frames)
 
     def at_rest(play):
         play.viewer.worker.settle()
