@@ -1,4 +1,16 @@
-"""Pictures: cubes, panels, films. Loaded when it is first used; drawing needs vispy, geometry and colours do not."""
+"""Pictures: cubes, panels, films. Loaded when it is first used; drawing needs vispy, geometry and colours do not.
+
+`workbench` is one picture of a scene: it asks everything below for its part of the list, and `cube_view` for the cubes.
+`arrangement` decides which parts stand, `ink.places` how large they are. Users call `show`, `render`, `film` and
+`picture`.
+
+* `shown`: what is looked at. `space`: where cubes stand and from where they are seen. `cubes`: from number to pixel.
+* `notes`: texts around the cubes. `screen`: HUD, legend, column of panels, controls, time bar, inspector.
+* `panels`: one kind of panel each. `micro`: an opened step. `graph`: the picture of a graph of Values.
+* `ink`: texts, shapes, colours, axes, widgets and boxes, and what paints them. `glsl`: the shaders.
+* `watch`: time, keys and pointer. `out`: windows, films, files. `walls`: many pictures in one window.
+* `page` and `cell`: the picture in a browser, of a recording and of a run that trains in a notebook.
+"""
 
 from ..collecting import collection_paused
 

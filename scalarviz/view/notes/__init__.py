@@ -1,7 +1,8 @@
 """What stands around the cubes: inputs, sums, activations, outputs, names and the lines between them.
 
-Open `scenery` first: it decides which of these a layout gets, and says what they are called. `placer` decides
-where each text stands. `labels` are the names of plates and rows of activations, `layer` a single layer with
-its chips and formulas, `values` the numbers on cubes, `notices` what is wrong with a layer and what cubes
-were called by hand.
+Open `scenery` first: it decides which of these a layout gets, and says what they are called. Whoever has
+a text offers places for it, the best first, and `placer` picks one that is free: `labels` for the names of plates and
+rows of activations, `layer` for a single layer with its chips and formulas, `notices` for what is wrong with a layer
+and what cubes were called by hand. `values` are the numbers on cubes, which stand in the middle of their faces. A
+scene's own plan brings its places along (`space.planned`). In a browser `page/js/labels.js` does the same.
 """

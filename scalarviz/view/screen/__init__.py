@@ -1,7 +1,9 @@
 """What stands on the screen beside the cubes: HUD, legend, side column, controls, time bar and inspector.
 
-* `hud`: the corner with the scene's name, step and loss. `strip`: the legend below the cubes. `story`: its captions.
-* `side` places the panels of a scene, in the column and over the cubes.
+`ink.places` gives all of them their boxes.
+
+* `hud`: step, loss and settings above the cubes, and the line of keys. `strip`: the legend below. `story`: captions.
+* `side`: the panels of a scene in the boxes that they get, and the line that says how many have no room.
 * `controls`: the panel of controls, which knows what is open, focused and held. `control_rows` are controls at one
   moment, laid out and painted. Which there are, and what they do to a run, says `watch.driving`.
 * `time_bar`: where a run has been, what was changed there, and where it can go; `time_curve` is its losses.
