@@ -26,9 +26,8 @@ from ..screen.hud import mistake_words, state_of
 from ..watch.actions import ACTIONS
 from ..watch.live import LiveView
 from ..watch.mirror import Mirror
-from .asked import ALLOWED, Asked, covered
+from .asked import ALLOWED, Asked, CellControls, covered
 from .channel import RATE, Channel, pace_of
-from .controls import CellControls
 from .panels import CellPanels
 
 if TYPE_CHECKING:
