@@ -8,7 +8,7 @@ connection can send anything. All of them end in an action of `view.watch.action
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...checks import flag, integer, one_of, text
@@ -22,7 +22,6 @@ from ..watch.driving import COMMAND, Driving
 from ..watch.live import LiveView
 
 if TYPE_CHECKING:
-    from ...run.core.frame import Frame
     from ...run.scene.scene import Scene
     from ..screen.control_rows import Item, Row
     from ..watch.viewer import Viewer
@@ -230,33 +229,23 @@ class CellControls(Driving):
     def __init__(self, viewer: LiveView, scene: Scene, hide: Collection[str] = ()) -> None:
         super().__init__(viewer, scene, {*hide, COMMAND})  # its browser has no clipboard of ours
         self.tools = tuple(name for name in TOOLS if name not in self._hidden)  # actions that are buttons, in order
-        self._rows: list[Row] = []
 
-    # ---- what is shown
+    @property
+    def _now(self) -> list[Row]:
+        """Those of now, but for the buttons."""
+        return [row for row in self.shown(self._viewer.shown) if row.look != "tools"]
 
-    def written(self, frame: Frame) -> list[dict[str, object]]:
-        """The rows of a moment, ready for JSON."""
-        self._rows = [row for row in self.shown(frame) if row.look != "tools"]
-        return [_row(row) for row in self._rows]
+    @property
+    def written(self) -> list[dict[str, object]]:
+        """They, ready for JSON."""
+        return [_row(row) for row in self._now]
 
-    # ---- what is asked for
-
-    def ask(self, name: object, value: object, *, held: bool = False) -> None:
-        """Set a control by its name; what one hand does until :meth:`let_go` is one edit.
-
-        Raises
-        ------
-        UnknownNameError
-            There is no such control in this cell.
-        ScalarvizError
-            It does not take the value, or the run does not take the edit.
-        """
-        items = list(_items(self._rows))
+    def ask(self, name: str, value: object, *, held: bool = False) -> None:
+        """Set a control by its name; what one hand does until :meth:`let_go` is one edit."""
+        items = [item for row in self._now for item in (*row.items, *row.middles, row.typed) if item is not None]
         item = next((one for one in items if one.name == name), None)
         if item is None:
-            raise UnknownNameError(
-                f"no control {str(name)[:60]!r} here; there are {listing(one.name for one in items)}"
-            )
+            raise UnknownNameError(f"no control {name!r} here; there are {listing(one.name for one in items)}")
         self.set(item, None if isinstance(item.control, Button) else _given(item.control, value), held=held)
 
 
@@ -274,14 +263,6 @@ def _given(control: object, value: object) -> object:
     if isinstance(control, Segments) and isinstance(value, float) and value.is_integer():
         return int(value) if int(value) in control.choices else value
     return value
-
-
-def _items(rows: list[Row]) -> Iterator[Item]:
-    for row in rows:
-        yield from row.items
-        yield from row.middles
-        if row.typed is not None:
-            yield row.typed
 
 
 def _row(row: Row) -> dict[str, object]:
