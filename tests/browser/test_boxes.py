@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from scalarviz.run.questions.ranges import KNEE, Range
+from scalarviz.view import glsl
 from scalarviz.view.cubes.atlas import Atlas
-from scalarviz.view.cubes.shader import Variant, fragment, indices, vertex, vertices
+from scalarviz.view.cubes.shader import Variant, fragment, indices, vertices
 from scalarviz.view.cubes.slab import COLOURS, SAMPLES, block_means
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.theme import DARK
@@ -102,7 +103,7 @@ def test_the_page_puts_every_shader_together_as_the_window_does(scripts):
         "([document, variants]) => [document.glsl.vertex, ...variants.map((variant) => fragmentOf(document, variant))]",
         [document, asked],
     )
-    assert found[0] == es300(vertex(), "vertex")
+    assert found[0] == es300(glsl.read("cubes_vertex"), "vertex")
     for got, variant in zip(found[1:], asked, strict=True):
         wanted = es300(fragment(Variant(**variant), knee=KNEE, table=COLOURS), "fragment")
         assert sorted(got.splitlines()) == sorted(wanted.splitlines()), variant

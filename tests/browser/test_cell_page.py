@@ -284,7 +284,7 @@ def test_keys_do_what_they_do_in_the_window_and_none_while_a_number_is_typed(bri
     live.pump(lambda: live.step == 10)
     page.keyboard.press("g")
     live.pump(lambda: live.eval("el.scalarviz.player.quantity") == "gradient")
-    gradient = live.shown.session.call(lambda play: play.viewer.shown.gradient)
+    gradient = live.shown.call(lambda play: play.viewer.shown.gradient)
     drawn = np.array(live.eval("Array.from(el.scalarviz.player.frame.texels.gradient)"), np.float32)
     assert np.array_equal(drawn[:12], gradient.astype(np.float32))
     assert page.get_attribute(".tools .show_gradients", "aria-pressed") == "true"
@@ -304,7 +304,7 @@ def test_maps_sizes_and_what_the_optimiser_keeps(bridge):
     page.locator(".scalarviz-cell").focus()
     page.keyboard.press("m")
     live.pump(lambda: live.eval("el.scalarviz.player.quantity === 'exp_avg' && el.scalarviz.frame.known.update"))
-    state = live.shown.session.call(lambda play: play.viewer.shown.state["exp_avg"])
+    state = live.shown.call(lambda play: play.viewer.shown.state["exp_avg"])
     assert state.any()
     numbers = state.astype(np.float32).tolist()
     live.pump(lambda: live.eval("Array.from(el.scalarviz.player.shown.numbers)")[: len(numbers)] == numbers)
@@ -326,13 +326,13 @@ def test_a_hand_draws_on_a_panel(bridge):
     live.pump(lambda: page.locator(".panels img").count() == 2)
     pad = page.locator(".panels img").nth(1)
     live.pump(lambda: pad.evaluate("e => e.complete && e.naturalWidth > 0"))
-    before = live.shown.session.call(lambda play: play.viewer.bench.subject.probe.copy())
+    before = live.shown.call(lambda play: play.viewer.bench.subject.probe.copy())
     pad.hover(position={"x": 30, "y": 60})
     page.mouse.down()
     box = pad.bounding_box()
     page.mouse.move(box["x"] + 60, box["y"] + 70)
     page.mouse.up()
-    live.pump(lambda: live.shown.session.call(lambda play: (play.viewer.bench.subject.probe != before).any()))
+    live.pump(lambda: live.shown.call(lambda play: (play.viewer.bench.subject.probe != before).any()))
 
 
 def test_what_the_browser_does_by_itself(bridge):

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from scalarviz.errors import InputError, UnknownNameError
+from scalarviz.errors import UnknownNameError
 from scalarviz.run.questions.ranges import KNEE
 from scalarviz.view import glsl
-from scalarviz.view.cubes.shader import Variant, fragment, vertex
+from scalarviz.view.cubes.shader import Variant, fragment
 from scalarviz.view.cubes.slab import COLOURS, SAMPLES
-from scalarviz.view.page.scripts import HEADS, RULES, es300, pair, stripped, translated
+from scalarviz.view.page.scripts import HEADS, es300, stripped, translated
 
 COMPILE = """programs => {
     const gl = document.createElement("canvas").getContext("webgl2");
@@ -30,6 +30,10 @@ COMPILE = """programs => {
         return said;
     });
 }"""
+
+
+def pair(vertex, fragment):
+    return es300(vertex, "vertex"), es300(fragment, "fragment")
 
 
 def compiled(page, programs):
@@ -51,7 +55,7 @@ def variants():
 
 
 def test_every_variant_of_the_cubes_is_compiled_and_linked(page):
-    programs = [pair(vertex(), fragment(variant, knee=KNEE, table=COLOURS)) for variant in variants()]
+    programs = [pair(glsl.read("cubes_vertex"), fragment(variant, knee=KNEE, table=COLOURS)) for variant in variants()]
     assert len(programs) == 8 * (3 * (2 + SAMPLES) + 1)
     assert len(set(programs)) == len(programs)
     assert compiled(page, programs) == []
@@ -74,7 +78,7 @@ def glsl_files():
 
 def test_every_file_is_ascii_and_read_by_somebody():
     """What is no comment must be ASCII in ES 3.00; a file that nobody reads would be a shader that nobody tests."""
-    texts = [vertex(), *(fragment(v, knee=KNEE, table=COLOURS) for v in variants())]
+    texts = [glsl.read("cubes_vertex"), *(fragment(v, knee=KNEE, table=COLOURS) for v in variants())]
     texts += [text for name in glsl.PROGRAMS for text in glsl.program(name)]
     for path in glsl_files():
         text = path.read_text(encoding="utf-8")
@@ -92,41 +96,11 @@ def test_only_the_words_of_the_rules_differ():
                for a, b in changed)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["gl_FragData[0] = c;", "vec4 c = texture2DLod(s, p, 0.0);", "vec4 c = texture1D(s, p);", "x = gl_TexCoord[0];",
-     "#version 110", "attribute vec3 a;", "c = shadow2D(s, p);", "gl_FrontColor = c;", "x = gl_NormalMatrix * n;"],
-)  # fmt: skip
-def test_a_word_without_a_rule_is_refused(line):
-    with pytest.raises(InputError, match="has no rule in a fragment shader"):
-        es300(f"void main() {{ }}\n{line}\n", "fragment")
-
-
-def test_a_vertex_shader_has_no_colour_to_write():
-    with pytest.raises(InputError, match="gl_FragColor"):
-        es300("void main() { gl_FragColor = vec4(1.0); }", "vertex")
-
-
 def test_words_in_comments_and_in_other_words_are_left_alone():
     text = "// texture2D and varying\nfloat varying_1 = my_texture2D(); /* gl_FragData */ int x;\n"
     assert translated(text, "fragment") == "float varying_1 = my_texture2D(); int x;\n"
 
 
-@pytest.mark.parametrize("function", [translated, es300])
-def test_another_kind_is_refused(function):
-    with pytest.raises(UnknownNameError, match="allowed: vertex, fragment"):
-        function("void main() {}", "geometry")
-
-
 def test_an_unknown_program_is_named():
     with pytest.raises(UnknownNameError, match="'glitter' is not known; allowed: tray, flow"):
         glsl.program("glitter")
-
-
-@pytest.mark.parametrize(("kind", "rule"), [(kind, k) for kind in RULES for k in range(len(RULES[kind]))])
-def test_each_rule_is_needed(monkeypatch, kind, rule):
-    text = vertex() if kind == "vertex" else fragment(Variant(), knee=KNEE, table=COLOURS)
-    assert es300(text, kind).startswith("#version 300 es\n")
-    monkeypatch.setitem(RULES, kind, [kept for k, kept in enumerate(RULES[kind]) if k != rule])
-    with pytest.raises(InputError, match="has no rule"):
-        es300(text, kind)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 RATE = 30.0  # frames a second, at most
@@ -25,6 +25,9 @@ def pace_of(size: int) -> float:
     return min(RATE, BUDGET / max(1, size))
 
 
+_ANYTHING = object()
+
+
 @dataclass(slots=True)
 class _Place:
     """One place that looks: the frames it has drawn, when it was heard last, and what it knows of the parts."""
@@ -32,15 +35,11 @@ class _Place:
     drawn: int
     heard: float
     known: dict[str, object] = field(default_factory=dict)
-    certain: bool = True  # else what is not in `known` may be anything there
+    else_known: object = None  # what it has of all other parts: nothing, or perhaps anything
 
     def forget(self) -> None:
         """Something was lost, or may have been: it is told everything anew."""
-        self.known, self.certain = {}, False
-
-    def lacks(self, parts: Mapping[str, object], name: str, part: object) -> bool:
-        """Whether it has another one than `part`, as soon as it has those `parts`."""
-        return parts.get(name) != part if name in parts or self.certain else True
+        self.known, self.else_known = {}, _ANYTHING
 
 
 class Channel:
@@ -163,9 +162,9 @@ class Channel:
             for place in self._places.values():
                 if not any(place is one for one in attentive):
                     place.forget()
-            told = [(place, self._told(place)) for place in attentive]
+            told = [(self._told(place), place.else_known) for place in attentive]
             new = {name: part for name, part in parts.items()
-                   if any(place.lacks(one, name, part) for place, one in told)}  # fmt: skip
+                   if any(known.get(name, other) != part for known, other in told)}  # fmt: skip
             self.sent += 1
             number, self._last = self.sent, self._clock()
             self._kept[number] = new

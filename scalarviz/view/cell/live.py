@@ -33,7 +33,7 @@ from ..drawing import Drawing, graph_of
 from ..ink.places import check_size
 from ..page.pictures import Output, image_tag
 from ..page.scripts import joined, read
-from .controls import names_of
+from .asked import names_of
 from .pictures import PLACE
 from .saved import Still
 from .shown import Shown

@@ -1,6 +1,6 @@
 """`CellPanels`: pictures of the scene's panels, for a page that draws the cubes itself.
 
-The panels are those of the viewer's own bench, as the window's column has them, drawn in the thread of the session. A
+The panels are those of the viewer's own bench, as the window's column has them, drawn in its thread. A
 picture is drawn only when every place has answered the last one, a few times a second at most, and goes only where it
 is another one. So none is ever queued, and a scene without panels sends nothing.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .channel import Channel
 
 PAUSE = 0.3  # seconds between two drawings, at least
-SHARE = 0.15  # of the session's time that drawing takes, where it takes long
+SHARE = 0.15  # of that thread's time that drawing takes, where it takes long
 LONGEST = 1.5  # seconds between two drawings, however long they take
 DENSEST = 2.0  # device pixels of one pixel, at most
 

@@ -16,7 +16,7 @@ from ...run.scene.scene import SIDES
 from ..out.offscreen import offscreen
 from ..page.pictures import encoded
 from ..watch.actions import find, normalised
-from .asked import ALLOWED, covered
+from .asked import ALLOWED, covered, finite
 from .play import Play
 
 if TYPE_CHECKING:
@@ -116,6 +116,4 @@ class PicturePlay(Play):
 
 def _number(given: object, least: float, most: float) -> float:
     """A finite number of an event, brought within what it can be."""
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
-        raise InputError("an event of the page has no number where there should be one")
-    return min(max(float(given), least), most)
+    return min(max(finite(given, "an event: a number"), least), most)

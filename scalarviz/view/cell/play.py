@@ -26,9 +26,8 @@ from ..screen.hud import mistake_words, state_of
 from ..watch.actions import ACTIONS
 from ..watch.live import LiveView
 from ..watch.mirror import Mirror
-from .asked import ALLOWED, Asked, covered
+from .asked import ALLOWED, Asked, CellControls, covered
 from .channel import RATE, Channel, pace_of
-from .controls import CellControls
 from .panels import CellPanels
 
 if TYPE_CHECKING:
@@ -202,7 +201,7 @@ class Play:
             else {"headline": story.headline, "sentence": story.sentence},
             "quantity": bench.colouring.quantity if inside is None else inside.quantity, "showing": showing(bench),
             "why_not": {name: why for name, why in why_not.items() if why and name not in self._left_out},
-            "controls": [] if self._controls is None else self._controls.written(viewer.shown),
+            "controls": [] if self._controls is None else self._controls.written,
             "breaks": None if live is None or self._controls is None or "pause when" in self._left_out
             else live.breaks.listed,
             "tools": [] if self._controls is None else list(self._controls.tools),

@@ -1,4 +1,4 @@
-"""`Shown`: what stands behind one live cell: session, channel and still. Knows no notebook and no widget."""
+"""`Shown`: what stands behind one live cell: a thread, a channel and a still. Knows no notebook and no widget."""
 
 from __future__ import annotations
 
@@ -35,10 +35,24 @@ AWAY = 300.0  # seconds after which pictures that nobody sees are let go of
 STEPS, DURATION = 3000, 20.0
 """Where a run pauses for the first time, and the seconds that it takes to get there."""
 PLACES = ("ready", "drawn", "here", "gone")  # what a place may say of itself
+ASLEEP = 60.0  # seconds without a word from anybody after which a cell that stands still lets go of its thread
+LEFT = 5.0
+"""Seconds after the last place has said that it is gone: whoever loads the page again comes back in that time."""
+QUEUE = 256  # messages that wait, at most; of more the oldest are dropped
+BETWEEN = 3 * TICK
+"""Seconds between two looks at what is shown while no frame may be sent: nobody would see what comes of the others."""
+STOPS = 10.0  # seconds that a close waits for the thread
+
+_taking = threading.Lock()
+_open: weakref.WeakSet[Shown] = weakref.WeakSet()
+_by_run: weakref.WeakKeyDictionary[Any, weakref.ref[Shown]] = weakref.WeakKeyDictionary()
 
 
 class Shown:
     """One cell: what ``sv.live`` was given, in a picture of `size` pixels, sent as numbers or as `pictures`.
+
+    One thread owns its viewer: it gives it time, does what the browser asks, and offers frames. A run is trained by one
+    cell at a time, the last one.
 
     Attributes
     ----------
@@ -48,6 +62,12 @@ class Shown:
         What the browser is told once.
     watched : Watched or None
         What another library trains, where that is shown.
+    closed : bool
+        Whether it was closed for good; else it only sleeps where it has no thread.
+    left : float
+        Seconds after the last place was gone until its thread ends.
+    error : str
+        What ended it, or kept it from beginning.
     """
 
     def __init__(
@@ -69,20 +89,21 @@ class Shown:
                                          "keys": keys_of(self.hide)}  # fmt: skip
         self.channel = Channel(self._send)
         self._pictures, self._looked = pictures, 0.0
-        run = None if self.scene is None else self.scene.run
-        self.session = Session(self._play, self.channel, run, self._kept)
-        if pictures:  # its page is as much gone where it was scrolled away
-            self.session.left = AWAY
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._waiting: deque[object] = deque(maxlen=QUEUE)
+        self._calls: deque[AskedCall] = deque()
+        self._thread: threading.Thread | None = None
+        self._ends = self.closed = False
+        self.left, self.error = (
+            AWAY if pictures else LEFT,
+            "",
+        )  # pictures' page is as much gone where it was scrolled away
 
     def _send(self, content: dict[str, object], buffers: list[bytes]) -> None:
         self.post(content, buffers)
 
-    @property
-    def closed(self) -> bool:
-        """Whether it was closed for good."""
-        return self.session.closed
-
-    def _play(self) -> Play:
+    def _made(self) -> Play:
         if self._pictures:
             return PicturePlay(self._viewer, self.size, self.hide)
         cubes = self.size[0], max(self.size[1] - HEAD, SIDES[0])
@@ -116,7 +137,7 @@ class Shown:
         if kind == "drawn":
             if isinstance(said.get("number"), int):
                 self.channel.answered(place, said["number"])
-                self.session.wake()
+                self._wake.set()
         elif kind == "here":
             self.channel.here(place)
         elif kind == "gone":
@@ -128,15 +149,14 @@ class Shown:
                 self.still.theme = "dark" if said.get("theme") == "dark" else "light"
             if kind == "ready":
                 self.channel.ready(place)
-            self.session.begin()
-            if kind != "ready":
-                self.session.put(said)
-            elif "theme" in said:
-                self.session.put({**said, "kind": "look"})
+            self.begin()
+            if kind != "ready" or "theme" in said:
+                self._waiting.append({**said, "kind": "look"} if kind == "ready" else said)
+                self._wake.set()
 
     def act(self, name: str, value: int | None = None) -> None:
         """Do an action, and wait until it is done."""
-        self.session.call(lambda play: play.do({"kind": "do", "name": name, "value": value}))
+        self.call(lambda play: play.do({"kind": "do", "name": name, "value": value}))
 
     def update(
         self, params: object = None, grads: object = None, *,
@@ -147,7 +167,7 @@ class Shown:
             raise StateError("update: this cell is closed; run it again")
         if self.watched is not None:
             if self.watched.update(params, grads, loss=loss, step=step, lr=lr):
-                self.session.wake()
+                self._wake.set()
             return
         if params is not None or grads is not None:
             raise InputError("update: got params or grads, but what is shown is read in place; try update(loss=loss)")
@@ -160,58 +180,9 @@ class Shown:
         now = time.monotonic()
         if self.watched is not None:
             self.watched.look_at_rest()
-        if self.session.alive and self.scene is None and not (rarely and now - self._looked < 1.0 / RATE):
+        if self.alive and self.scene is None and not (rarely and now - self._looked < 1.0 / RATE):
             self._looked = now
-            self.session.call(lambda play: play.look())
-
-    def close(self) -> None:
-        """End it."""
-        self.session.close()
-
-
-# ---- `Session`: one thread that owns a viewer for a cell: it gives it time, does what the browser asks, offers frames.
-
-ASLEEP = 60.0  # seconds without a word from anybody after which a cell that stands still lets go of its thread
-LEFT = 5.0
-"""Seconds after the last place has said that it is gone: whoever loads the page again comes back in that time."""
-QUEUE = 256  # messages that wait, at most; of more the oldest are dropped
-BETWEEN = 3 * TICK
-"""Seconds between two looks at what is shown while no frame may be sent: nobody would see what comes of the others."""
-STOPS = 10.0  # seconds that a close waits for the thread
-
-_taking = threading.Lock()
-_open: weakref.WeakSet[Session] = weakref.WeakSet()
-_by_run: weakref.WeakKeyDictionary[Any, weakref.ref[Session]] = weakref.WeakKeyDictionary()
-
-
-class Session:
-    """The life of one cell.
-
-    What is shown and asked (`play.Play`) is made and used in its thread, where ``kept(play)`` is called when the
-    picture of the saved notebook is to be renewed. A `run` is trained by one cell at a time, the last one.
-
-    Attributes
-    ----------
-    closed : bool
-        Whether it was closed for good; else it only sleeps where it has no thread.
-    left : float or None
-        Seconds after the last place was gone until its thread ends; None: the usual ones.
-    error : str
-        What ended it, or kept it from beginning.
-    """
-
-    def __init__(
-        self, make: Callable[[], Play], channel: Channel, run: object | None, kept: Callable[[Play], object]
-    ) -> None:
-        self._make, self.channel, self._run, self._keep = make, channel, run, kept
-        self._lock = threading.Lock()
-        self._wake = threading.Event()
-        self._waiting: deque[object] = deque(maxlen=QUEUE)
-        self._calls: deque[AskedCall] = deque()
-        self._thread: threading.Thread | None = None
-        self._ends = self.closed = False
-        self.left: float | None = None
-        self.error = ""
+            self.call(lambda play: play.look())
 
     # ---- from other threads
 
@@ -233,17 +204,8 @@ class Session:
             _open.add(self)
             self._thread.start()
 
-    def put(self, asked: object) -> None:
-        """A message came: it is done soon, in its order."""
-        self._waiting.append(asked)
-        self._wake.set()
-
-    def wake(self) -> None:
-        """Something happened that may let a frame go."""
-        self._wake.set()
-
     def call(self, function: Callable[[Play], Any], timeout: float = STOPS) -> Any:
-        """What ``function(play)`` returns or raises, called in the session's thread; begins it if need be."""
+        """What ``function(play)`` returns or raises, called in its thread; begins it if need be."""
         if threading.current_thread() is self._thread:
             raise StateError("a cell cannot wait for itself")
         self.begin()
@@ -273,7 +235,7 @@ class Session:
     def _loop(self, former: threading.Thread | None) -> None:
         try:
             self._take_over(former)
-            self._play = self._make()
+            self._play = self._made()
         except Exception as error:  # it is said in the cell: nobody is there to catch it
             self.error = str(error) or type(error).__name__
             self.channel.tell({"kind": "trouble", "why": self.error})
@@ -288,7 +250,7 @@ class Session:
         finally:
             self._ends = True
             with suppress(Exception), self._play.drawing:  # the run has to be let go
-                self._keep(self._play)
+                self._kept(self._play)
             try:
                 self._play.close()
             except ScalarvizError as error:
@@ -300,11 +262,11 @@ class Session:
         """Wait for the thread before this one; another cell that trains the same run stops."""
         if former is not None:
             former.join(STOPS)
-        if self._run is not None:
+        if self.scene is not None:
             with _taking:
-                before = _by_run.get(self._run)
+                before = _by_run.get(self.scene.run)
                 other = None if before is None else before()
-                _by_run[self._run] = weakref.ref(self)
+                _by_run[self.scene.run] = weakref.ref(self)
             if other is not None and other is not self:
                 other.close(why="shown by another cell now")
 
@@ -326,9 +288,9 @@ class Session:
                 if self.channel.free:
                     play.offer(self.channel)
                 if play.keeps(now):
-                    self._keep(play)
-            silent, left = self.channel.silent, LEFT if self.left is None else self.left
-            nobody = silent > left if not self.channel.places else silent > ASLEEP and not play.moves
+                    self._kept(play)
+            silent = self.channel.silent
+            nobody = silent > self.left if not self.channel.places else silent > ASLEEP and not play.moves
             self._ends |= nobody
 
     def _refuse(self) -> None:
@@ -343,8 +305,8 @@ class Session:
 @atexit.register
 def close_all() -> None:
     """End every cell: a kernel that is restarted leaves no thread in the middle of something."""
-    for session in list(_open):
+    for shown in list(_open):
         try:
-            session.close(2.0)
+            shown.close(2.0)
         except StateError:  # from now on the kernel's socket is closed by another thread
-            session.channel.mute()
+            shown.channel.mute()

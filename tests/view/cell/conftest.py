@@ -62,7 +62,7 @@ class Page:
 
     def ask(self, function):
         """What ``function(play)`` returns in the cell's thread."""
-        return self.shown.session.call(function)
+        return self.shown.call(function)
 
     def settle(self):
         """All that was asked for is done."""
@@ -99,7 +99,7 @@ def cell():
 
     yield make
     for shown in opened:
-        shown.session.close(60.0)  # a machine may be slow
+        shown.close(60.0)  # a machine may be slow
     deadline = time.monotonic() + 5
     while (left := set(threading.enumerate()) - before) and time.monotonic() < deadline:
         time.sleep(0.01)

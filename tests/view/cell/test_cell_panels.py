@@ -108,7 +108,7 @@ def test_a_hand_draws_on_a_panel_as_in_the_window(cell, watch):
     for what, at in ways:
         page.say(kind="panel", name="probe", what=what, at=list(at), button="left")
     drawn = page.ask(lambda play: play.viewer.bench.subject.probe)
-    assert np.array_equal(drawn, window.session.call(in_the_window))
+    assert np.array_equal(drawn, window.call(in_the_window))
     assert not np.array_equal(drawn, make_scene("digits").probe)
     page.wait(lambda p: p.known["panel probe"] != before)
     run = page.ask(lambda play: play.viewer.run)

@@ -19,7 +19,7 @@ class Screen:
     """jupyter_rfb's side: it shows pictures and says so."""
 
     def __init__(self, shown):
-        self.shown, self.pictures, self.ask = shown, [], shown.session.call
+        self.shown, self.pictures, self.ask = shown, [], shown.call
         shown.post = self._take
         shown.hear({"kind": "ready", "place": "pictures"})
         self.wait(lambda: self.pictures)
@@ -82,7 +82,7 @@ def test_hostile_events_do_nothing(screen, scene):
     for event in HOSTILE:
         screen.shown.hear(event)
     assert screen.ask(lambda play: play.viewer.playback.speed) == speed  # hide=("pace",)
-    assert not screen.shown.session.error
+    assert not screen.shown.error
     assert (scene.run.steps, len(scene.run.log)) == (0, 0)
     assert np.array_equal(scene.run.values, values)
 

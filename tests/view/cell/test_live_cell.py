@@ -209,7 +209,7 @@ def test_what_python_does_is_done_or_its_reason_is_said(cell, watch, scene):
         page.settle()
         assert trouble == "", name
         quiet |= set() if notice else {name}
-    assert not page.shown.session.error
+    assert not page.shown.error
     assert {"cooler", "warmer", "show_moment"}.isdisjoint(quiet)  # SGD keeps nothing, and no words are read here
     assert {"freeze", "toggle_sizes", "next_map", "hide_more", "undo"} <= quiet
     for name in (*NOT_HERE, *OWN):
@@ -256,7 +256,7 @@ def test_hostile_messages_do_nothing_but_say_why(cell, watch, scene):
         assert (why and "Traceback" not in why) or said in LATER, said
         assert len(why) < 600
     page.settle()
-    assert not shown.session.error
+    assert not shown.error
     assert (scene.run.steps, scene.run.lr, len(scene.run.log)) == (2, 0.5, log)
     assert np.array_equal(scene.run.values, values)
     page.wait(lambda p: p.known["notice"])
@@ -268,11 +268,11 @@ def test_a_flood_of_messages_is_forgotten_from_its_beginning_and_places_without_
         for kind in ("ready", "drawn", "gone"):
             shown.hear({"kind": kind, "place": place, "number": 1})
     assert shown.channel.places == 0
-    assert not shown.session.alive
+    assert not shown.alive
     page = watch(shown)
     page.wait(lambda p: p.step == 0)
     for _ in range(20_000):
-        shown.session.put({"kind": "release"})
+        shown.hear({"kind": "release"})
     page.stepped(1)  # the last 256 are done before it
 
 
@@ -325,7 +325,7 @@ def test_with_nobody_there_it_sleeps_until_somebody_comes(cell, watch, scene, mo
         page.do("toggle_run")
         page.wait(lambda p: p.step > 2)
         page.say(kind="gone")
-    until(lambda: not page.shown.session.alive)
+    until(lambda: not page.shown.alive)
     assert scene.run._store.gate is None
     page.say(kind="ready")
     page.stepped(2, scene.run.steps + 2)

@@ -25,7 +25,7 @@ export function trackShare({ least, most, log }, value) {
 /** One slider with its name and number. */
 export class CellSlider {
   /**
-   * @param {object} item As view/cell/controls.py writes it.
+   * @param {object} item As view/cell/asked.py writes it.
    * @param {object} cell The LiveCell.
    */
   constructor(item, cell) {
