@@ -23,6 +23,7 @@ from ..watch.live import LiveView
 
 if TYPE_CHECKING:
     from ...run.scene.scene import Scene
+    from ..panels.drawer import Point
     from ..screen.control_rows import Item, Row
     from ..watch.viewer import Viewer
     from .panels import CellPanels
@@ -94,7 +95,6 @@ HIDES = {"select": "inspector", "set": "inspector", "go": "timeline", "branch": 
          "panel": "panels"}  # fmt: skip
 """What a kind of message belongs to: left out, it does nothing."""
 KINDS = ("do", "control", "release", "look", *HIDES)
-FAR = 1e4  # pixels from a panel that a hand is heard of
 
 
 class Asked:
@@ -105,7 +105,7 @@ class Asked:
         panels: CellPanels | None = None,
     ) -> None:  # fmt: skip
         self._viewer, self._controls, self._hidden, self._panels = viewer, controls, covered(hidden), panels
-        self._held = False  # whether a hand is on a panel
+        self._touch = PanelTouch(viewer)
 
     def take(self, asked: object) -> str:
         """Do what a message asks for; returns why it was not done."""
@@ -151,7 +151,7 @@ class Asked:
             case "branch":
                 viewer.travels.switch(integer("branch: number", asked.get("number"), 0))
             case "panel":
-                self._panel(asked)
+                self._touch.take(asked)
             case "look":
                 theme, dense = one_of(asked.get("theme"), THEMES, "look: the theme"), asked.get("density")
                 dense = finite(dense, "look: density")
@@ -179,34 +179,6 @@ class Asked:
         if name in self._hidden:
             raise InputError(f"{name}: this cell leaves it out (hide=)")
 
-    def _panel(self, asked: dict[str, Any]) -> None:
-        """A hand on the picture of a panel does what it does on the panel in the window, where it pressed first.
-
-        ``{"name", "what", "at", "button", "shift"}``; a key, for the panel that takes it: ``{"what", "key"}``.
-        """
-        what, viewer = one_of(asked.get("what"), ("press", "move", "release", "key"), "panel: what"), self._viewer
-        drawers = {name: one for name, one in viewer.bench.side.drawers.items() if one.box is not None}
-        if what == "key":
-            keys = tuple(dict.fromkeys(key for one in drawers.values() for key in one.keys))
-            key = one_of(asked.get("key"), keys, "panel: key")
-            viewer.touches += any(one.key(key, key if len(key) == 1 else "") for one in drawers.values())
-            return
-        name, at = asked.get("name"), asked.get("at")
-        box = drawers[name].box if isinstance(name, str) and name in drawers else None
-        if box is None:
-            raise UnknownNameError(f"panel: no panel {shown(name)} in this cell; there are {listing(drawers)}")
-        if not (isinstance(at, list) and len(at) == 2 and all(type(x) in (int, float) for x in at)):
-            raise TypeMismatchError(f"panel: at must be two numbers, got {shown(at)}")
-        if not all(-FAR <= x <= FAR for x in at):
-            raise InputError(f"panel: at is {shown(at)}; allowed: pixels from {-FAR:g} to {FAR:g}")
-        point, shift = (box[0] + at[0] - AIR, box[1] + at[1] - AIR), flag(asked.get("shift", False), "panel: shift")
-        if what == "press":
-            button = one_of(asked.get("button"), ("left", "right"), "panel: the button")
-            viewer.press(point, button, shift=shift)
-        elif self._held:
-            viewer.move(point) if what == "move" else viewer.release(point)
-        self._held = what == "press" or (self._held and what == "move")
-
 
 def finite(value: object, what: str) -> float:
     """A number of a message that is one."""
@@ -215,6 +187,71 @@ def finite(value: object, what: str) -> float:
     if not abs(value) <= sys.float_info.max:  # an int may be larger than any float
         raise InputError(f"{what} is {shown(value)}; allowed: a finite number")
     return float(value)
+
+
+# ---- `PanelTouch`: a hand on the picture of a panel does what it does on the panel in the window: click, draw, drag.
+
+STILL = 4.0  # pixels that a hand may move in a click
+FAR = 1e4  # pixels from a panel that a hand is heard of
+
+
+class PanelTouch:
+    """The one hand that is on the panels of a cell."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        self._viewer = viewer
+        self._button: str | None = None
+        self._from = self._last = (0.0, 0.0)
+        self._taken = self._moved = False
+
+    def take(self, asked: dict[str, Any]) -> None:
+        """Press, move or release: ``{"name", "what", "at", "button", "shift"}``; a key: ``{"what", "key"}``."""
+        what = one_of(asked.get("what"), ("press", "move", "release", "key"), "panel: what")
+        if self._key(asked.get("key")) if what == "key" else self._pointer(what, self._point(asked), asked):
+            self._viewer.touches += 1
+            self._viewer.refresh()
+
+    def _pointer(self, what: str, point: Point, asked: dict[str, Any]) -> bool:
+        side = self._viewer.bench.side
+        if what == "press":
+            self._button = one_of(asked.get("button"), ("left", "right"), "panel: the button")
+            self._from, self._last, self._moved = point, point, False
+            self._taken = side.press(point, self._button)
+        elif self._button is None:
+            return False
+        elif what == "move":
+            x, y = self._last
+            self._moved |= abs(point[0] - self._from[0]) + abs(point[1] - self._from[1]) >= STILL
+            if self._moved or self._taken:
+                self._last = point
+                side.drag(point, (point[0] - x, point[1] - y), self._button)
+        else:
+            shift, button, self._button = flag(asked.get("shift", False), "panel: shift"), self._button, None
+            if self._taken:
+                side.release(point)
+            elif not self._moved and button == "left":
+                side.click(self._from, shift=shift)
+        return True
+
+    def _key(self, given: object) -> bool:
+        """A key, for the panel on which the hand was last: the others take none."""
+        drawers = [one for one in self._viewer.bench.side.drawers.values() if one.box is not None]
+        name = one_of(given, tuple(dict.fromkeys(key for one in drawers for key in one.keys)), "panel: key")
+        return any(one.key(name, name if len(name) == 1 else "") for one in drawers)
+
+    def _point(self, asked: dict[str, Any]) -> Point:
+        """Where it is, in the bench's picture."""
+        drawers = {name: one for name, one in self._viewer.bench.side.drawers.items() if one.box is not None}
+        name, at = asked.get("name"), asked.get("at")
+        drawer = drawers.get(name) if isinstance(name, str) else None
+        if drawer is None or drawer.box is None:
+            raise UnknownNameError(f"panel: no panel {shown(name)} in this cell; there are {listing(drawers)}")
+        if not (isinstance(at, list) and len(at) == 2 and all(type(x) in (int, float) for x in at)):
+            raise TypeMismatchError(f"panel: at must be two numbers, got {shown(at)}")
+        if not all(-FAR <= x <= FAR for x in at):
+            raise InputError(f"panel: at is {shown(at)}; allowed: pixels from {-FAR:g} to {FAR:g}")
+        x, y, *_ = drawer.box
+        return x + at[0] - AIR, y + at[1] - AIR
 
 
 # ---- `CellControls`: the controls of a scene as rows for elements of the browser, and what a hand sets with them. They

@@ -118,3 +118,27 @@ def test_a_hand_draws_on_a_panel_as_in_the_window(cell, watch):
     assert len(run.samples()[0]) == count + 1
     page.say(kind="panel", what="key", key="Backspace")
     assert not page.ask(lambda play: play.viewer.bench.subject.probe).any()
+
+
+def test_a_hand_on_a_panel_is_not_on_what_a_window_has_over_it(cell, watch, monkeypatch):
+    """The inspector of a window stands over the column; in a cell it is a card elsewhere."""
+    page = watch(cell(make_scene("digits")))
+    page.wait(lambda p: p.known.get("panels"))
+    page.say(kind="select", index=5)
+    page.wait(lambda p: p.known.get("inspector"))
+
+    def pressed(play):
+        bench, taken = play.viewer.bench, []
+        drawer = bench.side.drawers["digits"]
+        monkeypatch.setattr(drawer, "click", taken.append)
+        x, y, wide, high = drawer.box
+        over = [spot.box for spot in bench.touch.inspector.spots if spot.box[1] < y + high]
+        for left, top, right, low in over:
+            at = [left + right / 2 - x + AIR, top + low / 2 - y + AIR]
+            for what in ("press", "release"):
+                play.do({"kind": "panel", "name": "digits", "what": what, "at": at, "button": "left"})
+        return len(over), len(taken), bench.selected
+
+    over, taken, selected = page.ask(pressed)
+    assert over == taken > 3
+    assert selected == 5
