@@ -131,7 +131,7 @@ def test_a_hand_on_a_panel_is_not_on_what_a_window_has_over_it(cell, watch, monk
         bench, taken = play.viewer.bench, []
         drawer = bench.side.drawers["digits"]
         monkeypatch.setattr(drawer, "click", taken.append)
-        x, y, wide, high = drawer.box
+        x, y, _, high = drawer.box
         over = [spot.box for spot in bench.touch.inspector.spots if spot.box[1] < y + high]
         for left, top, right, low in over:
             at = [left + right / 2 - x + AIR, top + low / 2 - y + AIR]
