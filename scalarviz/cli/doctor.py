@@ -117,18 +117,14 @@ def _films() -> tuple[bool, str]:
 
 
 def _window() -> tuple[bool, str]:
-    from ..view.out.display import BINDINGS, application, has_display, no_window, qt_core
+    from ..view.out.display import WindowProbe, has_display
 
     if not has_display():
         return False, "no display (DISPLAY and WAYLAND_DISPLAY are not set); film and picture are drawn without one"
-    if reason := no_window():
+    probe = WindowProbe()
+    if reason := probe.reason():
         return False, reason
-    try:
-        platform = application().native.platformName()
-    except MissingDependencyError as error:
-        return False, str(error)
-    binding = qt_core().__name__.partition(".")[0]
-    return True, f"{binding} {version(BINDINGS[binding])} on {platform}"
+    return True, f"{probe.binding} {version(probe.package)} on {probe.platform()}"
 
 
 def _example() -> tuple[bool, str]:

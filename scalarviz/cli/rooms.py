@@ -37,11 +37,13 @@ def wants_wall() -> bool:
 
 def open_wall(help_instead: Callable[[], int]) -> int:
     """Show the wall until its window is closed; returns the exit code. Where no window can be opened, the help."""
-    from ..view.out.display import no_window
-    from ..view.walls.wall import WALL
+    from ..view.out.display import WindowProbe
+
+    probe = WindowProbe()
+    from ..view.walls.wall import WALL  # while Qt is tried out
 
     found = rooms()
-    if reason := no_window():
+    if reason := probe.reason():
         code = help_instead()
         say(f"scalarviz: no window of all scenes: {reason}")
         return code
@@ -60,12 +62,14 @@ def open_tour(options: Any) -> int:
     """Show the tour, then the wall, until the window is closed; returns the exit code."""
     if not has_window():
         return fail("the tour needs a window, and there is no display (DISPLAY and WAYLAND_DISPLAY are not set)")
+    from ..view.out.display import WindowProbe
+
+    probe = WindowProbe()
     from ..view.ink.theme import presenting
-    from ..view.out.display import no_window
     from ..view.walls.wall import TOUR
 
     found = rooms(presenting(options.theme, options.presenter))
-    if reason := no_window():
+    if reason := probe.reason():
         return fail(f"the tour needs a window: {reason}")
     say("scalarviz: Space or Right leads on, Left back, Escape ends the tour on the wall of all scenes")
     return walk(found, found.tour, TOUR)

@@ -23,7 +23,7 @@ from .console import Progress, fail, number_of, say, tell
 from .pictures import Outputs, check_heard, check_look, check_moment, plan_outputs
 from .recording import Taken, check_recording
 from .stop import Stop
-from .window import train_in_window, wants_window
+from .window import InWindow, wants_window
 
 if TYPE_CHECKING:
     from ..run.run import Run
@@ -42,12 +42,14 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     check_heard(options)
     check_look(options)
     check_recording(options)
-    window = wants_window(options)
-    outputs = None if window else plan_outputs(loaded.name, options)
+    window = InWindow(options) if wants_window(options) else None
+    outputs = plan_outputs(loaded.name, options) if window is None else None
     scene = built(loaded, options)
     options = settled(scene, options)
     set_breakpoints(scene.run, options.break_on)
     check_moment(options, scene.run.steps)
+    if window is not None:
+        window.options = options
     with Stop() as stop, Taken(scene, options, stop) as taken:
         training = Training(loaded, scene, options, stop, taken, outputs)
         for line in [*scene.notes, _engine_line(loaded.name, scene, options.threads)]:
@@ -90,10 +92,10 @@ class Training:
         self.written: list[Path] = []
         self.failures: list[str] = []
 
-    def train_and_write(self, window: bool) -> int:
+    def train_and_write(self, window: InWindow | None) -> int:
         """Train in the window, or without one where there is none; write what was asked for; the exit code."""
         try:
-            error = self._in_window() if window else self._without_window()
+            error = self._without_window() if window is None else self._in_window(window)
         except MissingDependencyError as missing:  # of the window
             say(f"{self.scene.name}: a film and a picture instead of a window: {missing}")
             error = self._without_window()
@@ -104,7 +106,7 @@ class Training:
         self._report()
         if self.stop:
             say(f"scalarviz: {self.stop.word}{'; the files were written' if self.written else ''}")
-        at = None if window else self.scene.run.stopped_by
+        at = None if window is not None else self.scene.run.stopped_by
         if at is not None:
             say(f"{self.scene.name}: stopped by {at}")
         for line in self.failures:
@@ -121,10 +123,14 @@ class Training:
         say(f"scalarviz: {self.stop.word} again; nothing {'else ' if self.written else ''}was written")
         return self.stop.code
 
-    def _in_window(self) -> Exception | None:
+    def _in_window(self, window: InWindow) -> Exception | None:
         """Train in a window; returns what stopped the training. MissingDependencyError if there can be no window."""
-        start = time.perf_counter()
-        error = train_in_window(self.scene, self.options, self.stop, self._stopped_by)
+        reason, start = window.refusal(), time.perf_counter()
+        if self.stop:  # Ctrl-C in a terminal ends the process that was to find out, too
+            return None
+        if reason:
+            raise MissingDependencyError(reason)
+        error = window.train(self.scene, self.stop, self._stopped_by)
         self.seconds = time.perf_counter() - start
         return error
 

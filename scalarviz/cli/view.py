@@ -165,9 +165,9 @@ def _write(options: Any, path: Path, build: SceneBuild | None) -> None:
 
 
 def _runs_window(options: Any, build: SceneBuild | None) -> int:
-    from ..view.out.display import no_window
+    from ..view.out.display import WindowProbe
 
-    reason = no_window() if has_window() else "there is no display"
+    reason = WindowProbe().reason() if has_window() else "there is no display"
     if reason:
         name = options.file.stem
         return fail(f"{options.file}: no window: {reason}; try --out {name}.png, or --out {name}.html for a report")

@@ -36,9 +36,9 @@ def show_file(
     name: str, source: Any, options: Any, stop: Stop, *, keys: str = "", instead: str, **more: Any
 ) -> Handle | bool:
     """Show what a file holds until the window is closed; False (and a line that says why) if there can be none."""
-    from ..view.out.display import no_window
+    from ..view.out.display import WindowProbe
 
-    reason = no_window()
+    reason = WindowProbe().reason()
     if stop:
         return True
     if not reason:
@@ -66,30 +66,39 @@ def _show(name: str, source: Any, options: Any, **more: Any) -> Handle:
     )
 
 
-def train_in_window(scene: Scene, options: Any, stop: Stop, rescue: Callable[[Exception], object]) -> Exception | None:
-    """Show the scene until the window is closed; returns what stopped the training, if something did.
+class InWindow:
+    """A run that trains in a window. Make it early: Qt is tried out in another process meanwhile."""
 
-    `rescue` saves and says what happened where the process has to end with its display. MissingDependencyError: there
-    can be no window, and nothing was trained.
-    """
-    from ..view.out.display import no_window
+    def __init__(self, options: Any) -> None:
+        from ..view.out.display import WindowProbe
 
-    if stop:
-        return None
-    if reason := no_window():
-        raise MissingDependencyError(reason)
-    with stop.beside_a_window():
-        say(f"{scene.name}: Space begins and pauses, ? shows the keys, Ctrl+Q closes the window")
-        handle = _show(
-            scene.name, scene, options, steps=options.steps, duration=options.duration, paused=options.paused,
-            on_lost=lambda: rescue(StateError(GONE)),
-        )  # fmt: skip
-    with stop.whole():
-        error = _taken_back(scene.run, handle)
-    _say_newest(scene, handle)
-    if error is None and not stop and (handle.display_lost or not handle.closed):
-        return StateError(GONE)
-    return error
+        self.options, self._probe = options, WindowProbe()
+
+    def refusal(self) -> str:
+        """Why no window can be opened, in one line that says what to install; empty if it can."""
+        return self._probe.reason()
+
+    def train(self, scene: Scene, stop: Stop, rescue: Callable[[Exception], object]) -> Exception | None:
+        """Show the scene until the window is closed; returns what stopped the training, if something did.
+
+        `rescue` saves and says what happened where the process has to end with its display. MissingDependencyError:
+        there is no window after all (no OpenGL), and nothing was trained.
+        """
+        if stop:
+            return None
+        with stop.beside_a_window():
+            options = self.options
+            say(f"{scene.name}: Space begins and pauses, ? shows the keys, Ctrl+Q closes the window")
+            handle = _show(
+                scene.name, scene, options, steps=options.steps, duration=options.duration, paused=options.paused,
+                on_lost=lambda: rescue(StateError(GONE)),
+            )  # fmt: skip
+        with stop.whole():
+            error = _taken_back(scene.run, handle)
+        _say_newest(scene, handle)
+        if error is None and not stop and (handle.display_lost or not handle.closed):
+            return StateError(GONE)
+        return error
 
 
 def _say_newest(scene: Scene, handle: Handle) -> None:

@@ -134,22 +134,23 @@ def film_of_training(
     first, last = run.steps, run.steps + steps
     known = None if steady else rehearse(run, steps, stopped=stopped)
     stops = pace(steps, duration, fps, known, steady=steady)
-    paces = steps_a_frame(stops, fps)
+    paces, ended = steps_a_frame(stops, fps), False
     with Reel(paths, painter, fps) as reel:
 
         def frames() -> Iterator[int]:
+            nonlocal ended
             for number, stop in enumerate(stops):
                 yield first + int(stop)
-                ended = stop == stops[-1]  # then every number is that of a still
+                ended = bool(stop == stops[-1])  # then every number is that of a still
                 words = f"at the end  ·  {run.engine}" if ended else _pace_text(run, float(paces[number]), fps)
-                if not reel.add(words, exact=bool(ended)):
+                if not reel.add(words, exact=ended):
                     break
             if run.steps < last:  # a film that failed ends no training
                 yield last
 
         yield reel, frames()
-        if not reel.frames:  # interrupted in the first frame: a film shows at least how it stands
-            reel.add(str(run.engine))
+        if not ended:  # stopped on the way: a film ends with how it stands
+            reel.add(str(run.engine), exact=True)
 
 
 def frames_of_record(source: Played, stops: NDArray[np.int64], reel: Reel) -> Iterator[int]:

@@ -19,17 +19,21 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import scalarviz as sv
+from kit.commands import make_scene
 from kit.runs import bits, make_run
 from kit.windows import serve
 from scalarviz import nn, optim
 from scalarviz.errors import DivergedError, InputError, MissingDependencyError
 from scalarviz.run import Scene
+from scalarviz.view.film import Painter, film_of_training
+from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out import files, taking
 from scalarviz.view.out.desktop import Window
 from scalarviz.view.out.files import MOST_FPS, Film, Gif, film_of, whole_mp4
 from scalarviz.view.out.taking import Recorder, Taking
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.pace import FPS, pace
+from scalarviz.view.workbench import Workbench
 
 imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
 COLOURS = [(200, 40, 40), (40, 200, 40), (40, 40, 200), (250, 250, 250)]
@@ -373,3 +377,19 @@ def test_frames_are_what_the_window_shows_but_for_controls_and_what_it_says_of_t
     undrawn = make_run()
     undrawn.step(run.steps)
     assert bits(undrawn) == bits(run)
+
+
+def test_a_film_of_a_run_that_stops_on_the_way_ends_with_how_it_stands(tmp_path):
+    """Its last picture is that of a still, however far the run came."""
+    scene = make_scene("neuron")
+    film = tmp_path / "film.mp4"
+    painter = Painter(partial(Workbench, scene), (320, 180), DARK)
+    with film_of_training(scene.run, 40, [film], painter, 10, 1.0) as (_, stops):
+        for stop in stops:
+            scene.run.step(stop - scene.run.steps)
+            if scene.run.steps >= 20:
+                scene.run.step(3)
+                break
+    *_, last = imageio_ffmpeg.read_frames(str(film))
+    still = painter.picture(str(scene.run.engine), None)
+    assert np.abs(np.frombuffer(last, np.uint8).astype(int) - still.ravel()).mean() < 2.0

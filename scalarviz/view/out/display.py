@@ -7,19 +7,18 @@ import ctypes.util
 import os
 import select
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from functools import cache
-from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ...errors import MissingDependencyError
 
-BINDINGS = {"PySide6": "PySide6-Essentials", "PyQt6": "PyQt6"}
-"""Python's bindings of Qt and the packages that they come in."""
+QT = ("pyside6", "pyqt6")
 WITHOUT = (
     "Without one: sv.render(x) draws a picture, sv.Recording(...).save_html(path) writes a run as a page, "
     "sv.live(x) is a notebook's cell; sv.show(x, block=False, required=False) lets a loop go on without a window"
@@ -40,7 +39,7 @@ def has_display() -> bool:
 
 
 def no_display() -> str:
-    """Why no desktop answers, as a clause; empty if one does.
+    """Why a window cannot be opened here, as a clause; empty if a desktop answers.
 
     Qt ends the whole process where none does, and where it has to draw OpenGL without one.
     """
@@ -53,7 +52,7 @@ def no_display() -> str:
     named = {name: os.environ.get(name, "") for name in asked}
     if any(value and asked[name](value) for name, value in named.items()):
         return ""
-    return " and ".join(f"{n}={v} does not answer{_CHECK}" if v else f"{n} is not set" for n, v in named.items())
+    return " and ".join(f"{n}={v} does not answer" if v else f"{n} is not set" for n, v in named.items())
 
 
 def _x_answers(name: str) -> bool:
@@ -76,55 +75,51 @@ def _wayland_answers(name: str) -> bool:
 
 _DESKTOPS = (("xcb", "DISPLAY", _x_answers), ("wayland", "WAYLAND_DISPLAY", _wayland_answers))
 """How Qt calls them, the variables that name them, and who asks them."""
-_CHECK = " (check its permission: xhost, XAUTHORITY)"
 
 
-def no_window() -> str:
-    """Why no window can be opened here, in one line that says what to do; empty if it can.
+def without_library(missing: str) -> str:
+    """What to do about a Qt that does not start for a library of the system."""
+    library = f" ({missing})" if missing else ""
+    hint = f"Debian, Ubuntu: apt-get install {LIBRARIES}" if sys.platform.startswith("linux") else INSTALL
+    return f"Qt is installed but does not start{library}; {hint}"
+
+
+def check_window() -> None:
+    """Raise MissingDependencyError, which says what to install, unless windows can be opened.
 
     Qt's part for X is loaded here, because Qt ends the whole process where a library of the system is missing.
     """
-    if why := no_display():
-        return why
-    if not (bindings := _bindings()):
-        return INSTALL
-    if sys.platform.startswith("linux") and not os.environ.get("WAYLAND_DISPLAY"):
-        try:
-            for plugin in Path(bindings[0].origin or "").parent.glob("Qt*/plugins/platforms/libqxcb.so"):
-                ctypes.CDLL(str(plugin))
-        except OSError as error:
-            return _without_library(error)
-    return ""
-
-
-def _bindings() -> list[ModuleSpec]:
-    """Those that are installed."""
-    return [spec for spec in map(find_spec, BINDINGS) if spec is not None]
-
-
-def _without_library(missing: object) -> str:
-    hint = f"Debian, Ubuntu: apt-get install {LIBRARIES}" if sys.platform.startswith("linux") else INSTALL
-    return f"Qt is installed but does not start ({missing}); {hint}"
+    bindings = [spec for spec in map(find_spec, ("PySide6", "PyQt6")) if spec is not None]
+    if not bindings:
+        raise MissingDependencyError(INSTALL)
+    if not sys.platform.startswith("linux") or os.environ.get("WAYLAND_DISPLAY"):
+        return
+    try:
+        for plugin in Path(bindings[0].origin or "").parent.glob("Qt*/plugins/platforms/libqxcb.so"):
+            ctypes.CDLL(str(plugin))
+    except OSError as error:
+        raise MissingDependencyError(without_library(str(error))) from None
 
 
 def application() -> Any:
-    """The vispy application on Qt; MissingDependencyError, which says what to do, where no window can be opened."""
-    if why := no_window():
-        raise MissingDependencyError(f"a window needs a display: {why}. {WITHOUT}" if no_display() else why)
+    """The vispy application on Qt."""
+    if why := no_display():
+        raise MissingDependencyError(f"a window needs a display: {why}. {WITHOUT}")
+    check_window()
     # pictures drawn offscreen use EGL; a thread cannot switch between EGL's contexts and GLX's, so Qt uses EGL too
     os.environ.setdefault("QT_XCB_GL_INTEGRATION", "xcb_egl")
     from vispy import app
 
     reasons = []
-    for binding in _bindings():
+    for backend in QT:
         try:
-            found = app.Application(binding.name.lower())
+            found = app.Application(backend)
             found.create()
             _leave_painting_to_qt()
             return found
         except Exception as error:  # whatever the binding's loader raises: the other one may work
-            reasons.append(f"{binding.name}: {error}".splitlines()[0])
-    raise MissingDependencyError(_without_library(reasons[0]))
+            reasons.append(f"{backend}: {error}".splitlines()[0])
+    raise MissingDependencyError(f"{INSTALL} ({reasons[0]})")
 
 
 def _leave_painting_to_qt() -> None:
@@ -147,12 +142,6 @@ def qt_core() -> Any:
     return _qt.QtCore
 
 
-def _of_x(native_application: Any, name: str) -> Any:
-    """A function of Qt's interface to X; None where it has none."""
-    ask = getattr(native_application, "nativeInterface", None)
-    return getattr(ask(), name, None) if ask is not None else None
-
-
 _stay = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda display, data: None)
 
 
@@ -161,7 +150,8 @@ def survive_lost_display(native_application: Any) -> None:
 
     Without libX11 1.7 or later nothing changes: the process ends with Xlib's own words.
     """
-    display = _of_x(native_application, "display")
+    ask: Any = getattr(native_application, "nativeInterface", None)
+    display: Any = getattr(ask(), "display", None) if ask is not None else None
     if display is None:
         return
     try:
@@ -198,7 +188,8 @@ def hung_up(descriptor: int) -> bool:
 def connection_lost(native_application: Any) -> bool:
     """Whether the X server behind a Qt application has gone; Qt itself would paint into nothing for ever."""
     try:
-        connection = _of_x(native_application, "connection")
+        ask: Any = getattr(native_application, "nativeInterface", None)
+        connection: Any = getattr(ask(), "connection", None) if ask is not None else None
         library = _xcb() if connection is not None else None
         if library is None:
             return False
@@ -207,6 +198,67 @@ def connection_lost(native_application: Any) -> bool:
         )
     except RuntimeError:  # the application ended while another thread looked at it: nobody waits for it any more
         return False
+
+
+# ---- Whether windows can be opened here, found out by another process.
+
+BINDINGS = {"PySide6": "PySide6-Essentials", "PyQt6": "PyQt6"}
+"""Python's bindings of Qt and the packages that they come in."""
+SECONDS = 20.0
+_CODE = "from {binding}.QtGui import QGuiApplication as A; a = A([]); print(a.platformName())"
+
+
+class WindowProbe:
+    """Starts Qt in another process; :meth:`reason` says how that went."""
+
+    def __init__(self) -> None:
+        self.binding = next((name for name in BINDINGS if find_spec(name)), "")
+        self.package = BINDINGS.get(self.binding, "")
+        self._process: subprocess.Popen[str] | None = None
+        self._outcome = INSTALL, ""
+        if self.binding:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _CODE.format(binding=self.binding)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                env={**os.environ, "QT_DEBUG_PLUGINS": "0", "QT_FATAL_WARNINGS": "0"},
+            )
+
+    def reason(self) -> str:
+        """Why no window can be opened, in one line with what to install; empty if it can."""
+        return self._answer()[0]
+
+    def platform(self) -> str:
+        """Qt's name of the window system, as ``xcb``; empty if it does not start."""
+        return self._answer()[1]
+
+    def _answer(self) -> tuple[str, str]:
+        if self._process is None:
+            return self._outcome
+        process, self._process = self._process, None
+        try:
+            out, err = process.communicate(timeout=SECONDS)
+            self._outcome = ("", out.strip()) if process.returncode == 0 else (_explained(err), "")
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            self._outcome = f"Qt did not start within {SECONDS:g} s", ""
+        return self._outcome
+
+
+def _explained(said: str) -> str:
+    """One line out of what a Qt that does not start has to say."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    display = next((line for line in lines if "could not connect to display" in line.lower()), "")
+    if display:
+        return (
+            f"{display.partition('qt.qpa.xcb: ')[2] or display}; check DISPLAY and its permission (xhost, XAUTHORITY)"
+        )
+    missing = next((line.split("ImportError: ")[-1] for line in lines if "cannot open shared object" in line), "")
+    return without_library(missing)
 
 
 # ---- `DisplayWatch`: what is done once, whoever notices first, when the display of a window has gone.

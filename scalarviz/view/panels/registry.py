@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from inspect import isfunction
 from typing import Any
 
 from ...errors import ScalarvizError, TypeMismatchError, listing
@@ -133,9 +134,14 @@ def _guarded(drawer: type[Drawer[Any]]) -> type[Drawer[Any]]:
         try:
             found = drawer.__getattribute__(self, name)
         except Exception as error:  # of a property
-            failed(self, name, error)
-            own = getattr(Drawer, name)
-            return own.__get__(self) if isinstance(own, property) else own
+            own, raised = vars(Drawer)[name], error
+            if not isfunction(own):
+                failed(self, name, error)
+                return own.__get__(self) if isinstance(own, property) else own
+
+            def found(*given: Any) -> Any:
+                raise raised
+
         return partial(call, self, name, found) if callable(found) else found
 
     return type(drawer.__name__, (drawer,), {"__getattribute__": get})
