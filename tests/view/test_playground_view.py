@@ -212,7 +212,10 @@ def test_a_point_that_a_hand_chose_comes_back_with_its_data_and_leaves_with_its_
 
 
 def test_the_accuracy_stays_in_the_head_while_its_curve_has_no_room(hand):
-    """Of the weights that are shown, counted by hand."""
+    """Of the weights that are shown, counted by hand; else it stands over the curve, too."""
+    hand.do("step")
+    written = hand.words()
+    assert any(text.startswith("test accuracy ") for text in written)  # in one text, while the head has two
     hand.do("toggle_controls")
     for steps in (1, 40):
         hand.do("step", steps)
