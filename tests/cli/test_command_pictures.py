@@ -44,9 +44,9 @@ def shown(monkeypatch):
     reel_of = pkgutil.resolve_name("scalarviz.view.film:Reel")
     add, found = reel_of.add, []
 
-    def noted(reel, pace_text):
+    def noted(reel, pace_text, **how):
         found.append((reel._painter._bench.subject.source.run.steps, pace_text))
-        return add(reel, pace_text)
+        return add(reel, pace_text, **how)
 
     monkeypatch.setattr(reel_of, "add", noted)
     return found
@@ -76,8 +76,9 @@ def test_films_and_pictures_are_of_one_run_that_nobody_draws(cli, tmp_path, show
         "a.mp4", "b.gif", "new", "new/c.png", "d.jpg", "blind.safetensors", "seen.safetensors"
     }  # fmt: skip
     assert weights_in("seen.safetensors") == weights_in("blind.safetensors")
-    (pace,) = {words for _, words in shown}
+    (pace,), (end,) = ({words for step, words in shown if (step == 8) == ended} for ended in (False, True))
     assert pace.startswith("pace 0.4")
+    assert end.startswith("at the end")
     frames = frames_of("a.mp4")
     assert len(frames) == 20
     assert not np.array_equal(frames[0], frames[-1])
