@@ -102,9 +102,9 @@ def test_of_a_single_layer_columns_and_rows_have_their_names(page, tmp_path):
     pair = files[0].compare(files[1])
     assert pair.stages == ()
     opened(page, pair.save_html(tmp_path / "names.html"), "#step=5")
-    got = page.evaluate("""() => scalarviz.player.players.map(({ overlay: { labels } }) =>
-        [labels.columns.map(one => one.text), labels.units.map(one => one.text)])""")
-    assert got == [[["r", "g", "b"], ["to r", "to g", "to b"]]] * 3
+    got = page.evaluate("""() => scalarviz.player.players.map(({ overlay: { around } }) =>
+        around.placed.flatMap(([{ texts }]) => texts.map(text => text[2])))""")
+    assert [{"r", "g", "b", "to r", "to g", "to b"} <= set(words) for words in got] == [True] * 3
     with offscreen():
         bench = Workbench(pair, (1280, 720))
         bench.update(pair.frame())

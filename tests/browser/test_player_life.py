@@ -151,6 +151,6 @@ def test_names_are_text_and_nothing_else(scripts):
     pages.page.wait_for_function("player.hovered !== null")
     pages.page.wait_for_timeout(50)
     assert pages.page.evaluate("[window.taken, document.querySelectorAll('*').length]") == [None, before]
-    assert pages.page.evaluate("player.overlay.labels.names.every((one) => Number.isFinite(one.x))")
+    assert pages.page.evaluate("player.overlay.around.placed.every(([, move]) => move([0, 0]).every(Number.isFinite))")
     names = pages.page.evaluate("player.document.tensors.map((tensor) => parameterName(player.document, tensor.start))")
     assert names == [f"{nasty}[0][0]", "__proto__[0]", "constructor[0]"]

@@ -10,13 +10,14 @@ import pytest
 import scalarviz as sv
 from scalarviz.view.cubes.scale import ActivationScale, Coloring
 from scalarviz.view.ink import text
+from scalarviz.view.ink.sketch import meet
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.notes.scenery import Scenery, is_single
 from scalarviz.view.page.document import laid_out
 from scalarviz.view.panels.wording import said_of
 from scalarviz.view.screen.strip import Strip
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.space.camera import camera_of, pose_of
+from scalarviz.view.space.camera import pose_of
 
 from .players import SIZE, Pages, scene
 
@@ -34,16 +35,15 @@ WHAT = {
 }
 
 
-def written(subject, frame, size, camera=None, quantity="weight"):
+def written(subject, frame, size, quantity="weight"):
     """Texts of the window's scenery with places, sizes and ends, sorted."""
     laid = laid_out(subject, size, DARK)
-    eye = camera or laid.layout.camera
     colouring = Coloring(subject.tensors, DARK, quantity, moments=lambda: subject.source.moments)
     rows = ActivationScale(subject.stages, DARK, sheet=subject.sample.sheet)
     colouring.update(frame, None)
     rows.update(frame, None)
-    scenery, whole = (Scenery(subject, laid.layout, DARK, lambda xyz: eye.project(xyz) / laid.ratio, laid.places.scene,
-                              panels=panels, quantity=quantity, moved=camera) for panels in (False, True))  # fmt: skip
+    scenery, whole = (Scenery(subject, laid.layout, DARK, laid.project, laid.places.scene,
+                              panels=panels, quantity=quantity) for panels in (False, True))  # fmt: skip
     sketches = [*scenery.static, *scenery.cubes(frame, colouring, rows)]
     sketches += (scenery if laid.layout.blueprint else whole).around(frame, colouring, subject.probe_loss(frame))
     return sorted([item.text, item.x, item.y, item.size, item.anchor] for sketch in sketches for item in sketch.texts)
@@ -55,7 +55,7 @@ def read(pages, frame, subject):
     pages.page.evaluate("(loss) => { player.frame.sample_loss = loss; }", loss)
     found = pages.page.evaluate("""() => { const found = [], { ink } = player.overlay, write = ink.text;
         ink.text = (x, y, text, size, colour, how) => text && found.push([text, x, y, size, how?.end ?? "left"]);
-        player.overlay.placed = {}; player.overlay.former = null; player.draw(); ink.text = write; return found; }""")
+        player.overlay.placed = {}; player.draw(); ink.text = write; return found; }""")
     return sorted(found)
 
 
@@ -91,25 +91,49 @@ def test_they_are_the_windows_at_its_places(scripts, subjects):
 
 
 def test_they_move_with_their_cubes(scripts, subjects):
-    """From random cameras, zoomed in and out, they stand where the window has them, and are left out where it does."""
+    """From random cameras each is as far from its point as in the list, or on its other side; none hides a cube."""
     pages = Pages(scripts)
     pages.page.evaluate("window.player = { dispose() {} }")
-    rng = np.random.default_rng(3)
+    rng, seen = np.random.default_rng(3), 0
     for name, subject in subjects.items():
         frame = subject.frame()
         layout = laid_out(subject, LARGE, DARK).layout
-        points = np.concatenate([plate.corners for plate in layout.plates] + list(layout.trays))
         home = pose_of(layout.camera, layout.bounds.mean(axis=0))
         pages.again(subject, LARGE, legends="none", density=0.1)
         pages.show(frame)
         for _ in range(4):
-            azimuth, elevation = home.azimuth + rng.uniform(-80, 80), rng.uniform(5, 80)
             place, scale = home.place + rng.uniform(-60, 60, 2), home.scale * rng.uniform(0.6, 1.3)
-            pose = replace(home, azimuth=azimuth, elevation=elevation, place=place, scale=scale)
-            told = {"az": azimuth, "el": elevation, "place": place.tolist(), "scale": scale}
-            pages.page.evaluate("(pose) => { player.pose = pose; }", told)
-            camera = camera_of(pose, layout.size, points)
-            agree(read(pages, frame, subject), written(subject, frame, LARGE, camera), (name, told))
+            pose = {"az": home.azimuth + rng.uniform(-80, 80), "el": rng.uniform(5, 80), "scale": scale}
+            pose["place"] = place.tolist()
+            placed = pages.page.evaluate(PLACED, pose)
+            seen += len(placed)
+            for one in placed:
+                (x, y), (ax, ay), (left, top), (bx, by) = one["here"], one["at"], one["listed"], one["home"]
+                apart, before = np.array([x - ax, y - ay]), np.array([left - bx, top - by])
+                assert np.abs(apart) == pytest.approx(np.abs(before), abs=0.2), (name, pose, one)
+                assert not one["covered"], (name, pose, one)
+            for k, one in enumerate(placed):
+                assert not any(meet(one["box"], other["box"]) for other in placed[:k]), (name, pose, one)
+    assert seen > 50
+
+
+PLACED = """(pose) => {
+    player.pose = pose;
+    player.draw();
+    const { around } = player.overlay, { view } = around, middle = ([x, y, wide, high]) => [x + wide / 2, y + high / 2];
+    const boxOf = ({ texts }, move) => {
+        const [x, y, text, size, , bold, end] = texts[0], wide = around.measure(text, size, bold);
+        const [left, foot] = move([x - { left: 0, middle: 0.5, right: 1 }[end] * wide, y]);
+        return [left, foot - 0.7 * size, wide, 0.7 * size];
+    };
+    return around.placed.filter(([{ at, texts }]) => Array.isArray(at) && texts.length === 1).map(([group, move]) => {
+        const box = boxOf(group, move), [x, y, wide, high] = box;
+        const points = [[x, y], [x + wide, y], middle(box), [x, y + high], [x + wide, y + high]];
+        return { box, here: middle(box), at: project(view.camera, group.at).slice(0, 2), text: group.texts[0][2],
+            listed: middle(boxOf(group, (point) => point)), home: project(view.listed, group.at).slice(0, 2),
+            covered: points.some((point) => pickCube(around.document.plates, view.camera, point)) };
+    });
+}"""
 
 
 def test_legends_are_the_windows(scripts, subjects):
@@ -195,7 +219,7 @@ def test_the_selected_cube_says_its_name_and_its_numbers(scripts, subjects):
 
 KINDS = {
     "numberText": text.number, "shortText": text.short, "exponentText": text.exponent, "figureText": text.figure,
-    "chipText": text.chip_text, "lossText": text.loss_text, "rateText": text.rate_text,
+    "chipText": text.chip_text, "deltaText": text.delta_text, "lossText": text.loss_text, "rateText": text.rate_text,
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from scalarviz.view.ink.sketch import Box, Rect, Sketch, TextItem, meet, rgba
-from scalarviz.view.ink.text import CAP_HEIGHT, WRITTEN
+from scalarviz.view.ink.text import CAP_HEIGHT
 from tests.frozen import make
 
 SIZES = [(1280, 720), (640, 360), (390, 844), (1920, 1080), (720, 720), (400, 400), (300, 1000), (2000, 500)]
@@ -129,11 +129,20 @@ def test_every_text_can_be_read_and_is_true(view):
                 wrong.append(f"{size}: {line!r} is {of}")
         frame, shows = view.bench._frame, view.bench.colouring
         for text in (text for text in texts if text.bound is not None):
-            here = {"step": [frame.step], shows.quantity: shows.shows.numbers(frame)}
+            here = {
+                "step": [frame.step],
+                shows.quantity: shows.shows.numbers(frame),
+                "loss": [view.bench.inside.loss(frame)],
+            }
+            here |= {name: [most] for name, most in shows.extents().items()} | {
+                "target": view.bench.subject.sample.wanted
+            }
+            if (told := view.bench.inside.told) is not None and view.bench.scenery.flow is not None:
+                here["delta"] = told.deltas[next(s.name for s in view.bench.subject.stages if s.weight is not None)]
             rows = [here | dict(one.activations) for one in (frame, view.bench.inside.rows(frame))]  # or their deltas
             known = [one[text.bound.name] for one in rows if text.bound.name in one]
-            wanted = [WRITTEN[text.bound.form](float(row[text.bound.index])) for row in known]
-            if text.text not in wanted:
+            wanted = [text.bound.text(float(row[text.bound.index])) for row in known]
+            if text.text not in (*wanted, text.bound.before.rstrip()):
                 wrong.append(f"{size}: {text.text!r} is {text.bound}, which is {wanted!r} at this moment")
         wrong += [f"{size}: {text.text!r}, the picture is of {frame.step}" for text in texts
                   if (said := re.fullmatch(r"(?:paused at )?step ([\d,]+)", text.text))

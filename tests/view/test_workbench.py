@@ -18,7 +18,7 @@ from scalarviz.view.ink.overlay import help_pages, help_panel, wrapped
 from scalarviz.view.ink.text import measure, number
 from scalarviz.view.ink.theme import DARK, LIGHT
 from scalarviz.view.ink.theme import rgb as colour
-from scalarviz.view.notes.layer import loss_line
+from scalarviz.view.notes.layer import loss_words
 from scalarviz.view.panels.colour_cube import HINT, hexed
 from scalarviz.view.shown.subject import Sample, subject_of
 from scalarviz.view.space.camera import between, camera_of, pose_of, turned
@@ -67,7 +67,8 @@ def test_every_number_is_that_of_the_frame(single):
     loss = np.mean((outputs - single.probe_target) ** 2)
     assert {*map(signed, sums), *(f"{n:.2f}" for n in [*outputs, *single.probe_target])} <= set(words)
     assert f"loss of this colour {loss:.4f}" in words
-    assert loss_line(Sample((), (), colours=True), 2.9e-5) == "loss of this colour 2.9e−5"  # never a rounded 0.0000
+    said = Bound("loss", form="loss", before=loss_words(Sample((), (), colours=True)))
+    assert said.text(2.9e-5) == "loss of this colour 2.9e−5"  # never a rounded 0.0000
 
 
 @pytest.mark.parametrize("hidden", [(1,), (4, 4)])

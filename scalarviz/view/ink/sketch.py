@@ -6,10 +6,10 @@ nobody changes: OpenGL (`painter`) and SVG (`svg`) paint the same ones. Each ask
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import ceil
+from math import ceil, inf
 from typing import Generic, Literal, TypeVar
 
 import numpy as np
@@ -72,6 +72,7 @@ class Rect:
     stroke: Colour | None = None
     border: float = 1.0
     radius: float = 0.0
+    bound: str = ""  # the row of activations, or the target, whose numbers are the colour of the fill
 
     def box(self) -> tuple[float, ...]:
         """As a box."""
@@ -210,9 +211,15 @@ def _vertices(boxes: Sequence[Float]) -> Float:
 class Bound:
     """Which number of the moment a text shows: a painter can write the next one there without a new layout."""
 
-    name: str  # "step", a quantity of the weights, or a row of activations
+    name: str  # "step", "loss", "target", a quantity of the weights, a row of activations, or a tensor for its range
     index: int = 0
     form: str = "chip"  # how it is written: a key of `text.WRITTEN`
+    before: str = ""  # words in front of it
+    within: float = inf  # pixels: where both have no room, the words stand alone
+
+    def text(self, value: float) -> str:
+        """The words and the number."""
+        return f"{self.before}{WRITTEN[self.form](value)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +279,9 @@ class SpritesItem:
 Made = TypeVar("Made")
 Does = tuple[str, str | int]
 """What a click does: a name, and of what."""
+Stand = tuple[float, float, float] | Literal["picture", "plan"] | None
+"""The point of the world that a part of a list belongs to, and moves with under another camera; the picture: it stays
+where it is; the plan: it moves with the flat part of one; None: it is true for one camera alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +338,18 @@ class Sketch:
         self.points: list[PointsItem] = []
         self.small: list[SpritesItem] = []
         self.spots: list[Spot] = []
+        self._stands: list[tuple[int, int, Stand]] = [(0, 0, None)]
         self._triangles: dict[bool, tuple[int, Float]] = {}
+
+    def stand(self, at: Stand) -> None:
+        """Shapes and texts from now on belong to a point of the world; see `Stand`."""
+        self._stands.append((len(self.shapes), len(self.texts), at))
+
+    def groups(self) -> Iterator[tuple[Stand, list[Shape], list[TextItem]]]:
+        """Shapes and texts by what they belong to."""
+        ends = [*self._stands[1:], (len(self.shapes), len(self.texts), None)]
+        for (shape, text, at), (last_shape, last_text, _) in zip(self._stands, ends, strict=True):
+            yield at, self.shapes[shape:last_shape], self.texts[text:last_text]
 
     @property
     def triangles(self) -> Float:
@@ -367,9 +388,10 @@ class Sketch:
         stroke: Colour | None = None,
         border: float = 1.0,
         radius: float = 0.0,
+        bound: str = "",
     ) -> None:
-        """A rectangle, rounded by `radius`; the border lies inside it."""
-        self.shapes.append(Rect(x, y, width, height, fill, stroke, border, radius))
+        """A rectangle, rounded by `radius`; the border lies inside it. `bound`: whose numbers are the fill."""
+        self.shapes.append(Rect(x, y, width, height, fill, stroke, border, radius, bound))
 
     def cells(self, boxes: ArrayLike, fills: ArrayLike, radius: float = 0.0) -> None:
         """Many filled rectangles (N, 4) in colours of their own (N, 3); of an infinite radius: discs."""
@@ -444,7 +466,9 @@ class Sketch:
         anchor: Anchor = "middle",
     ) -> None:  # fmt: skip
         """A number of the moment; `bound` says which it is, and how it is written."""
-        text = WRITTEN[bound.form](float(value))
+        text = bound.text(float(value))
+        if measure(text, size, bold) > bound.within:
+            text = bound.before.rstrip()
         self.texts.append(TextItem(float(x), float(y), text, size, rgba(colour), bold, anchor, bound))
 
     def spot(self, box: Box, name: str, value: str | int = "", *, words: str = "", tip: str = "") -> None:

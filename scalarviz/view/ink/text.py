@@ -246,6 +246,14 @@ def _on_cube(value: float, *, signed: bool, decades: bool) -> str:
     return (exponent if decades and np.isfinite(value) else chip_text)(value, signed=signed)
 
 
+def delta_text(value: float) -> str:
+    """A delta or a gradient as it stands on a chip: four decimals, or its exponent where they would say nothing."""
+    size = abs(value)
+    if size == 0 or not np.isfinite(size):
+        return number(value, 4)
+    return number(value, 4, signed=True) if 0.001 <= size < 10 else exponent(value, signed=True)
+
+
 WRITTEN: dict[str, Callable[[float], str]] = {
     "count": lambda value: f"{value:,.0f}",
     "chip": chip_text,
@@ -254,6 +262,11 @@ WRITTEN: dict[str, Callable[[float], str]] = {
     "signed cube": partial(_on_cube, signed=True, decades=False),
     "decades": partial(_on_cube, signed=False, decades=True),
     "signed decades": partial(_on_cube, signed=True, decades=True),
+    "target": lambda value: "?" if np.isnan(value) else chip_text(value),
+    "loss": loss_text,
+    "delta": delta_text,
+    "range ±": lambda most: f"±{short(most)}" if most else "all 0",
+    "range ≤\N{THIN SPACE}": lambda most: f"≤\N{THIN SPACE}{short(most)}" if most else "all 0",
 }
 """How a number of the moment is written, by the name that a `Bound` gives."""
 

@@ -16,7 +16,7 @@ from ..ink.maps import displayed, get_map
 from ..ink.overlay import wrapped
 from ..ink.places import GAP, LABEL, TITLE, Places
 from ..ink.sketch import Box, Sketch
-from ..ink.text import measure, number, short
+from ..ink.text import delta_text, measure, number, short
 from ..ink.theme import Theme, mixed
 from ..notes.scenery import Scenery
 from ..screen.controls import ControlsPanel
@@ -24,7 +24,6 @@ from ..screen.side import SidePanels
 from ..screen.strip import Strip
 from ..shown.subject import Subject
 from ..space.layout import Layout
-from .saying import delta_text
 from .told import Layer, Output, Spread, Told
 from .walk import BINS
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..cubes.scale import Coloring
 from ..ink.maps import text_colour
 from ..ink.places import CHANNEL, LABEL
-from ..ink.sketch import Box, Sketch
+from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, mixed
 from ..notes.layer import CHIP, FewFlow, Rows
@@ -18,7 +18,6 @@ from ..notes.values import CubeValues, colours_at, face_room
 from ..space.arrangement import Project
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
-from .saying import delta_text
 from .told import Face, Pulse
 
 Floats = NDArray[np.floating]
@@ -103,6 +102,7 @@ def _bare(text: str) -> str:
 DOWN, HIGH = 34.0, 26.0
 """From the middle of a row's chips to that of its delta, and how high that is; less where rows are close."""
 _LEAST = 16.0
+_WIDEST = "−0.0088"  # of deltas
 
 
 def delta_boxes(rows: Rows, scene: Box) -> list[Box] | None:
@@ -133,14 +133,22 @@ def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, m
         middle = y + high / 2
         sketch.line((turn, ay + CHIP[1] / 2), (turn, middle), theme.pulse, 1.4)
         sketch.arrow((turn, middle), (x + wide, middle), theme.pulse, 1.4)
-        fill = mixed(theme.gradient[3], theme.panel, 0.3)
-        sketch.rect(x, y, wide, high, radius=6, fill=fill, stroke=theme.pulse, border=1.6)
-        words = f"{'mean δ' if mean else 'δ'} {delta_text(float(delta))}"
-        size = CHANNEL if measure(words, CHANNEL, True) <= wide - 8 and high >= 22 else LABEL
-        if measure(words, size, True) > wide - 6:
-            words = words.removeprefix("mean ")
-        sketch.text(x + wide / 2, y + high / 2 + 5.2, words, size, theme.text1, bold=True, anchor="middle")
+        sketch.rect(x, y, wide, high, radius=6, fill=chip_colour(theme), stroke=theme.pulse, border=1.6)
+        before, size = _delta_form("mean δ " if mean else "δ ", wide, high)
+        said = Bound("delta", row, "delta", before)
+        sketch.number(x + wide / 2, y + high / 2 + 5.2, float(delta), said, size, theme.text1)
     return sketch
+
+
+def chip_colour(theme: Theme) -> tuple[float, float, float]:
+    """What a delta stands on."""
+    return mixed(theme.gradient[3], theme.panel, 0.3)
+
+
+def _delta_form(before: str, wide: float, high: float) -> tuple[str, float]:
+    """The words before a delta and the size of both, so that the widest one has room."""
+    size = CHANNEL if measure(f"{before}{_WIDEST}", CHANNEL, True) <= wide - 8 and high >= 22 else LABEL
+    return (before if measure(f"{before}{_WIDEST}", size, True) <= wide - 6 else "δ "), size
 
 
 def tails(boxes: list[Box], theme: Theme, ends: Floats, *, mean: bool) -> Sketch:

@@ -14,7 +14,7 @@ from ...run.opened.micro import DIFFERENCE, MicroStep, counted
 from ...run.opened.rule import MINUS, Line, digits_of, digits_that_give
 from ...run.sources.recording.recorded_step import Walked
 from ..ink.equation import Printed, decimals, descent, neuron, product, rounds_to
-from ..ink.text import chip_text, exponent, figure, loss_text, number
+from ..ink.text import chip_text, delta_text, exponent, figure, loss_text, number
 from ..notes.layer import SYMBOLS
 from ..panels.wording import noun
 from ..screen.selection import who
@@ -253,14 +253,6 @@ def _plain(values: NDArray[np.floating]) -> tuple[str, ...]:
 
 
 # ---- Numbers as texts: on cubes in two lines, in formulas so that they are true as printed.
-
-
-def delta_text(value: float) -> str:
-    """A delta or a gradient as it stands on a chip: four decimals, or its exponent where they would say nothing."""
-    size = abs(value)
-    if size == 0 or not np.isfinite(size):
-        return number(value, 4)
-    return number(value, 4, signed=True) if 0.001 <= size < 10 else exponent(value, signed=True)
 
 
 def face_of_product(weight: float, x: float) -> Face:

@@ -16,11 +16,11 @@ from ...run.opened.micro import PHASES, MicroStep
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded_step import Walked
-from ..ink.text import loss_text
+from ..ink.text import delta_text, loss_text
 from ..panels.wording import noun
 from ..shown.subject import Subject
 from ..space.layout import FEW
-from .saying import Sayings, delta_text, face_of_gradient, face_of_product, face_of_update
+from .saying import Sayings, face_of_gradient, face_of_product, face_of_update
 from .told import (
     BACKWARD,
     FORWARD,

@@ -15,13 +15,13 @@ import numpy as np
 
 from ...run.core.frame import Stage
 from ..ink.places import CHANNEL, LABEL
-from ..ink.sketch import Anchor, Box, Sketch
-from ..ink.text import measure, short
+from ..ink.sketch import Anchor, Bound, Box, Sketch
+from ..ink.text import measure
 from ..ink.theme import Theme
 from ..space.arrangement import Blueprint, Caption, Layout, Project, Wire
 from ..space.camera import Floats
 from ..space.plate import Grid, Plate
-from .placer import LIGHTLY, Name, Placer, column_names, row_names, write
+from .placer import LIGHTLY, Name, Placer, column_names, point, row_names, write
 
 _LINE = 19.0
 _BETWEEN = 6.0  # least air between two names in a line: "tanh6.weight" is none
@@ -63,11 +63,6 @@ def shape_text(plate: Plate, shape: tuple[int, ...]) -> str:
     return "×".join(f"{n:,}" for n in shape) + fold
 
 
-def range_text(extents: Mapping[str, float], name: str, bound: str) -> str:
-    """``±0.85``: `bound` and the range of a tensor; ``all 0`` of one without any other number."""
-    return f"{bound}{short(extents[name])}" if extents[name] else "all 0"
-
-
 def _around(points: Floats, width: float, height: float) -> list[tuple[float, float]]:
     """Places for a text beside projected corners: above, below and beside both ends, nearest and nicest first.
 
@@ -95,6 +90,11 @@ def _above(points: Floats, width: float, height: float) -> list[tuple[float, flo
     low, high = points.min(axis=0), points.max(axis=0)
     starts = (low[0] - 2, high[0] - width + 2, (low[0] + high[0] - width) / 2)
     return [(float(x), float(low[1] - height - gap)) for gap in _FAR for x in starts]
+
+
+def _corner(plate: Plate, hull: Floats, spot: tuple[float, float]) -> tuple[float, float, float]:
+    """The corner of a plate that is seen nearest to a place."""
+    return point(plate.corners[np.hypot(*(hull - spot).T).argmin()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +151,12 @@ class FlowLabels(Labels):
             if plate.kind != "activation" and plate.name in shapes:
                 shape = shape_text(plate, shapes[plate.name])
                 shape += " · not trained" if shape and plate.name in untrained else ""
-                self._place_plate(plate.name, (titles or {}).get(plate.name, plate.name), shape, hull)
+                self._place_plate(plate, (titles or {}).get(plate.name, plate.name), shape, hull)
         for plate, hull in zip(layout.plates, hulls, strict=True):
             if plate.kind == "activation" and plate.name in kinds:
                 names = tuple((units or {}).get(plate.name, ()))
                 beside = self._place_units(plate, names, layout)
-                self._place_row(plate.name, kinds[plate.name], hull, () if beside else names)
+                self._place_row(plate, kinds[plate.name], hull, () if beside else names)
 
     def names(self, theme: Theme) -> Sketch:
         """Titles, and names of rows and of single cubes."""
@@ -168,10 +168,15 @@ class FlowLabels(Labels):
         """The lines below the titles; none in a hall."""
         sketch = Sketch()
         for label in () if theme.presenter else self.plates:
-            span = f"   {range_text(extents, label.name, bound)}" if label.ranged and label.name in extents else ""
-            if label.shape:
-                line = replace(label.title, text=label.shape + span, y=label.title.y + _LINE, size=LABEL, bold=False)
-                write(sketch, [replace(line, tone=2)], theme)
+            at = label.title
+            if label.shape and label.ranged and label.name in extents:
+                sketch.stand(at.at)
+                said = Bound(label.name, form=f"range {bound}", before=f"{label.shape}   ")
+                sketch.number(at.x, at.y + _LINE, extents[label.name], said, LABEL, theme.text2, bold=False,
+                              anchor=at.anchor)  # fmt: skip
+            elif label.shape:
+                line = replace(at, text=label.shape, y=at.y + _LINE, size=LABEL, bold=False, tone=2)
+                write(sketch, [line], theme)
         return sketch
 
     def free_place(self, width: float, height: float, before: Box | None = None) -> Box | None:
@@ -190,8 +195,9 @@ class FlowLabels(Labels):
         self.chosen[key] = found
         return places[found]
 
-    def _place_plate(self, name: str, title: str, second: str, hull: Floats) -> None:
+    def _place_plate(self, plate: Plate, title: str, second: str, hull: Floats) -> None:
         # The widest text the second line can become: places must not depend on the numbers.
+        name = plate.name
         widest = measure(f"{second}   ±8.8e\N{MINUS SIGN}88", LABEL) if second else 0.0
         own = measure(title, CHANNEL, True)
         two = 2 * _LINE if second else _LINE
@@ -203,7 +209,7 @@ class FlowLabels(Labels):
                 if spot is not None:
                     anchor = ends[self.chosen[key] % len(ends)]
                     x = spot[0] + width * {"left": 0.0, "middle": 0.5, "right": 1.0}[anchor]
-                    at = Name(title, x, spot[1] + 14, CHANNEL, anchor, True, 1)
+                    at = Name(title, x, spot[1] + 14, CHANNEL, anchor, True, 1, _corner(plate, hull, spot))
                     self.plates.append(PlateLabel(name, at, text, width >= widest))
                     return
 
@@ -221,7 +227,7 @@ class FlowLabels(Labels):
                 return True
         return False
 
-    def _place_row(self, name: str, text: str, points: Floats, units: Sequence[str]) -> None:
+    def _place_row(self, plate: Plate, text: str, points: Floats, units: Sequence[str]) -> None:
         line = ", ".join(units)
         if measure(line, LABEL) > _UNITS:  # of many the first and the last
             line = f"{units[0]} \N{HORIZONTAL ELLIPSIS} {units[-1]}"
@@ -230,11 +236,11 @@ class FlowLabels(Labels):
             own, behind = measure(text, LABEL), measure(more, LABEL)
             places = _around(points, own + behind, _LINE)
             near = [places[k] for k in (1, 3, 5, 8, 0, 2, 4, 7, 6)]
-            key = f"row {name}" if more == after else f"row {name} alone"
+            key = f"row {plate.name}" if more == after else f"row {plate.name} alone"
             spot = self._best(key, near + places[9:], (own + behind, _LINE))
             if spot is not None:
-                x, y = spot[0], spot[1] + 14
-                self._names += [Name(text, x, y, tone=3), Name(more, x + own, y)]
+                x, y, at = spot[0], spot[1] + 14, _corner(plate, points, spot)
+                self._names += [Name(text, x, y, tone=3, at=at), Name(more, x + own, y, at=at)]
                 return
 
 
@@ -333,10 +339,12 @@ def _bias_places(plate: Plate, project: Project) -> list[Name]:
     faces = [project(plate.cell_corners(k)[4:]) for k in (0, plate.size - 1)]
     if _across(plate):  # its cubes stand side by side: left of the first, right of the last
         (left, y), (right, other) = ((face[:, 0], float(face[:, 1].mean()) + 5.0) for face in faces)
-        return [Name("bias", float(left.min()) - _ASIDE, y, CHANNEL, "right", True),
-                Name("bias", float(right.max()) + _ASIDE, other, CHANNEL, "left", True)]  # fmt: skip
+        ends = (point(plate.cell_corners(k).mean(axis=0)) for k in (0, plate.size - 1))
+        return [Name("bias", float(left.min()) - _ASIDE, y, CHANNEL, "right", True, at=next(ends)),
+                Name("bias", float(right.max()) + _ASIDE, other, CHANNEL, "left", True, at=next(ends))]  # fmt: skip
     face = min(faces, key=lambda face: float(face[:, 1].mean()))
-    return [Name("bias", float(face[:, 0].mean()), float(face[:, 1].min()) - _OVER, CHANNEL, "middle", True)]
+    at = point(plate.bounds.mean(axis=0))
+    return [Name("bias", float(face[:, 0].mean()), float(face[:, 1].min()) - _OVER, CHANNEL, "middle", True, at=at)]
 
 
 # ---- A scene's own plan.
@@ -359,6 +367,7 @@ class PlanLabels(Labels):
     def names(self, theme: Theme) -> Sketch:
         """The words that stay from frame to frame, and the wires."""
         sketch = Sketch()
+        sketch.stand("plan")
         for wire in self.sheet.wires:
             self._wire(sketch, wire, theme)
         for x, y in self.sheet.pluses:
@@ -384,11 +393,14 @@ class PlanLabels(Labels):
     def ranges(self, extents: Mapping[str, float], theme: Theme, bound: str = "±") -> Sketch:
         """The lines below the titles, as far as they have room."""
         sketch = Sketch()
+        sketch.stand("plan")
         for name in self._captions():
-            shape = self._shapes[name.tensor]
-            span = f" {range_text(extents, name.tensor, bound)}" if name.tensor in extents else ""
-            line = next((text for text in (shape + span, shape) if measure(text, LABEL) <= name.width), "")
-            sketch.text(name.x, name.y + 33, line, LABEL, theme.text2)
+            at, shape = (name.x, name.y + 33), self._shapes[name.tensor]
+            if measure(shape, LABEL) <= name.width and name.tensor in extents:
+                said = Bound(name.tensor, form=f"range {bound}", before=f"{shape} ", within=name.width)
+                sketch.number(*at, extents[name.tensor], said, LABEL, theme.text2, bold=False, anchor="left")
+            elif measure(shape, LABEL) <= name.width:
+                sketch.text(*at, shape, LABEL, theme.text2)
         return sketch
 
     def _captions(self) -> list[Caption]:

@@ -9,11 +9,11 @@ where the scene is free.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...run.core.frame import Frame, Stage
 from ...scalar.kernel import kernel
@@ -21,13 +21,13 @@ from ...scalar.ops import TABLE
 from ..ink.equation import Term, neuron, one_line
 from ..ink.maps import displayed
 from ..ink.places import CHANNEL, LABEL
-from ..ink.sketch import Bound, Box, Sketch, meet
-from ..ink.text import chip_text, loss_text, measure
+from ..ink.sketch import Bound, Box, Sketch, Stand, meet
+from ..ink.text import measure
 from ..ink.theme import Theme
 from ..shown.subject import Sample
 from ..space.arrangement import Layout, Project
 from ..space.camera import Floats
-from .placer import Name, Placer, back_edge, column_names, row_names, write
+from .placer import Name, Placer, back_edge, column_names, point, row_names, write
 
 Marks = NDArray[np.bool_]
 
@@ -89,6 +89,10 @@ class FewFlow:
         self._sums, self._last = linear.name, stages[-1]
         self._weight = layout.plate(linear.weight.name)
         self._bias = layout.plate(linear.bias.name) if linear.bias is not None else None
+        end, wide = self._bias or self._weight, self._weight.shape[1]
+        # the cubes that each row of chips and each input belong to
+        self.stands: list[Stand] = [point(end.cell_corners(i, end.shape[1] - 1)[-1]) for i in range(end.shape[0])]
+        self._reads: list[Stand] = [point(back_edge(self._weight, j)) for j in range(wide)]
         self.inputs = self._chip_places()  # middles (N, 2) of their chips; None where they have no room
         self._tips = self._anchors = self._row_anchors()
         self._at = WIDE
@@ -102,6 +106,11 @@ class FewFlow:
         if self.inputs is None:
             self._names += column_names(self._weight, sample.inputs, project, box[1] - 12, self._free)
         self._names += self._bias_name()
+
+    @property
+    def _below_stand(self) -> Stand:
+        """What swatches and loss below the last row belong to."""
+        return self.stands[int(np.argmax(self._anchors[:, 1]))]
 
     def change(self, theme: Theme) -> None:
         """Another look: the same boxes and lines in the same places."""
@@ -147,7 +156,7 @@ class FewFlow:
             else:
                 self._anchors = anchors
         if self._columns:
-            (x, y), wide = self._lowest, measure(loss_line(self._sample, 0.0), LABEL)
+            (x, y), wide = self._lowest, measure(f"{loss_words(self._sample)}0.0000", LABEL)
             self._below = self._free((x + self._end - wide + 3, y + 33, wide - 6, 64))
 
     @property
@@ -185,7 +194,7 @@ class FewFlow:
         if self._bias is None:
             return []
         x, y = (float(c) for c in self._project([back_edge(self._bias, 0)])[0])
-        name = Name("bias", x, y - 10, CHANNEL, "middle", True)
+        name = Name("bias", x, y - 10, CHANNEL, "middle", True, at=point(back_edge(self._bias, 0)))
         there = y - 26 > self._box[1] - 12 and self._free((x - 13, y - 20, 26, 10))
         return [name] if there and not any(meet(name.box, other.box) for other in self._names) else []
 
@@ -221,12 +230,14 @@ class FewFlow:
         if self.inputs is not None:
             self._input_boxes(sketch, self.inputs)
         if self._columns:
-            for tip, anchor in zip(self._tips, self._anchors, strict=True):
+            for row, (tip, anchor) in enumerate(zip(self._tips, self._anchors, strict=True)):
+                sketch.stand(self.stands[row])
                 if tuple(tip) != tuple(anchor):
                     sketch.line(tip, anchor, self._theme.flow, 1.4)
                 self._row_boxes(sketch, anchor, first=anchor[1] == self._anchors[:, 1].min())
             if self._swatches:
                 x, y = self._lowest
+                sketch.stand(self._below_stand)
                 for at in (self._at.output, self._at.target)[: len(self._columns) - 1]:
                     sketch.line((x + at, y + CHIP[1] / 2), (x + at, y + 36), self._theme.flow, 1.4)
         return sketch
@@ -235,17 +246,22 @@ class FewFlow:
         theme, high, (wide, _, boxed) = self._theme, CHIP[1], self._input_style
         start = self._swatch_at
         if start is not None:
+            sketch.stand(self._reads[0])
             sketch.line((start[0] + _SWATCH, start[1] + 18), (chips[0, 0] - wide / 2, chips[0, 1] + 1), theme.flow, 1.2)
             sketch.text(start[0] + _SWATCH / 2, start[1] - 9, "input", LABEL, theme.text2, anchor="middle")
-        for (x, y), name in zip(chips, self._sample.inputs, strict=False):
+        for k, ((x, y), name) in enumerate(zip(chips, self._sample.inputs, strict=False)):
+            sketch.stand(self._reads[k])
             if boxed:
                 _chip(sketch, theme, x, y, wide, strong=True)
             sketch.text(x, y - high / 2 - (7 if boxed else 1), name, CHANNEL, theme.text2, bold=True, anchor="middle")
         if boxed:
             backs = self._project([back_edge(self._weight, j) for j in range(len(chips))])
             aside, below = np.array([wide / 2, 0.0]), np.array([0.0, high / 2])
+            sketch.stand(None)
             sketch.lines(chips[:-1] + aside, chips[1:] - aside, theme.flow, 1.2)
-            sketch.lines(chips + below, backs, theme.flow, 1.4)
+            for k, (chip, back) in enumerate(zip(chips, backs, strict=True)):
+                sketch.stand(self._reads[k])
+                sketch.line(chip + below, back, theme.flow, 1.4)
 
     def _row_boxes(self, sketch: Sketch, anchor: Floats, *, first: bool) -> None:
         theme, (x, y), at = self._theme, anchor, self._at
@@ -284,18 +300,23 @@ class FewFlow:
         if self.inputs is not None:
             for k, ((x, y), value) in enumerate(zip(self.inputs, inputs, strict=False)):
                 size = self._input_style[1]
+                sketch.stand(self._reads[k])
                 sketch.number(x, y + 0.36 * size, value, Bound("input", k), size, theme.text1)
             if self._swatch_at is not None:
-                _swatch(sketch, theme, (*self._swatch_at, _SWATCH, _SWATCH), inputs)
+                sketch.stand(self._reads[0])
+                _swatch(sketch, theme, (*self._swatch_at, _SWATCH, _SWATCH), inputs, "input")
         for row, (x, y) in enumerate(rows):
+            sketch.stand(self.stands[row])
             if reached is None or reached[self._sums][row]:
                 bound = Bound(self._sums, row, "signed chip")
                 sketch.number(x + at.sum, y + 5.5, sums[row], bound, CHANNEL, theme.text1)
             if reached is None or reached[self._last.name][row]:
                 sketch.number(x + at.output, y + 5.5, outputs[row], Bound(self._last.name, row), CHANNEL, theme.text1)
             if self._target is not None:
-                _number(sketch, theme, x + at.target, y, wanted_text(self._target[row]), strong=False)
+                said = Bound("target", row, "target")
+                sketch.number(x + at.target, y + 5.5, self._target[row], said, CHANNEL, theme.text2, bold=False)
         if self.outcome and self._columns:
+            sketch.stand(self._below_stand)
             self._outcome(sketch, outputs, loss)
         return sketch
 
@@ -308,19 +329,27 @@ class FewFlow:
         x, y = self._lowest
         at, below = self._at, y + CHIP[1] / 2
         if self._swatches:
-            for middle, colour in ((at.output, outputs), (at.target, self._target)):
-                if colour is not None and np.isfinite(colour).all():
-                    _swatch(
-                        sketch, self._theme, (round(x + middle - at.width / 2), round(y + 36), at.width, 40), colour
-                    )
+            for middle, colour, bound in ((at.output, outputs, self._last.name), (at.target, self._target, "target")):
+                if colour is not None:
+                    box = (round(x + middle - at.width / 2), round(y + 36), at.width, 40)
+                    _swatch(sketch, self._theme, box, colour, bound)
             below = y + 76
         if loss is None or not self._below:
             return
-        ways = ([loss_line(self._sample, loss)], short_lines(self._sample, loss))  # beside the cubes, not on them
-        lines: Sequence[str] = next((w for w in ways if max(measure(line, LABEL) for line in w) <= self._end), ())
-        for line, text in enumerate(lines):
-            if (down := below + 20 + 18 * line) < self._box[1] + self._box[3] + 8:
-                sketch.text(x + self._end, down, text, LABEL, self._theme.text1, anchor="right")
+        whole, short = loss_words(self._sample), "sample loss "
+        label = [] if self._sample.label is None else [f"wanted {self._sample.outputs[self._sample.label]}"]
+        for before, above in ((whole, []), (short, label)):  # beside the cubes, not on them
+            said = Bound("loss", form="loss", before=before)
+            if max(measure(line, LABEL) for line in (said.text(loss), *above)) <= self._end:
+                for line, text in enumerate([*above, ""]):
+                    if (down := below + 20 + 18 * line) >= self._box[1] + self._box[3] + 8:
+                        break
+                    where = (x + self._end, down)
+                    if text:
+                        sketch.text(*where, text, LABEL, self._theme.text1, anchor="right")
+                    else:
+                        sketch.number(*where, loss, said, LABEL, self._theme.text1, bold=False, anchor="right")
+                return
 
 
 def _chip(sketch: Sketch, theme: Theme, x: float, y: float, wide: float, *, strong: bool) -> None:
@@ -329,14 +358,10 @@ def _chip(sketch: Sketch, theme: Theme, x: float, y: float, wide: float, *, stro
     sketch.rect(left, top, wide, CHIP[1], radius=6, fill=theme.panel, stroke=stroke)
 
 
-def _number(sketch: Sketch, theme: Theme, x: float, y: float, text: str, *, strong: bool = True) -> None:
-    """On a chip."""
-    colour = theme.text1 if strong else theme.text2
-    sketch.text(x, y + 5.5, text, CHANNEL, colour, bold=strong, anchor="middle")
-
-
-def _swatch(sketch: Sketch, theme: Theme, box: Box, colour: ArrayLike) -> None:
-    sketch.rect(*box, radius=5, fill=displayed(colour), stroke=theme.flow)
+def _swatch(sketch: Sketch, theme: Theme, box: Box, colour: NDArray[np.floating], bound: str) -> None:
+    """The colour of a row of three numbers; nothing of one that nobody knows."""
+    if np.isfinite(colour).all():
+        sketch.rect(*box, radius=5, fill=displayed(colour), stroke=theme.flow, bound=bound)
 
 
 def level(tips: Floats, placer: Placer, reach: float, height: float) -> Floats | None:
@@ -375,21 +400,10 @@ def _between(tip: Floats, anchor: Floats) -> Floats:
     return np.asarray(tip + np.arange(26.0, length, 8.0)[:, None] / max(length, 1e-9) * (anchor - tip))
 
 
-def wanted_text(value: float) -> str:
-    """A number of the target; what nobody knows is a question mark."""
-    return "?" if np.isnan(value) else chip_text(value)
-
-
-def loss_line(sample: Sample, loss: float) -> str:
-    """The loss of the one sample that is drawn, after the class that is wanted where the target is one."""
+def loss_words(sample: Sample) -> str:
+    """What stands before the loss of the one sample that is drawn: the wanted class, where the target is one."""
     wanted = f"wanted {sample.outputs[sample.label]} \N{MIDDLE DOT} " if sample.label is not None else ""
-    return f"{wanted}loss of this {'colour' if sample.colours else 'sample'} {loss_text(loss)}"
-
-
-def short_lines(sample: Sample, loss: float) -> list[str]:
-    """The same where there is no room for one line."""
-    wanted = [] if sample.label is None else [f"wanted {sample.outputs[sample.label]}"]
-    return [*wanted, f"sample loss {loss_text(loss)}"]
+    return f"{wanted}loss of this {'colour' if sample.colours else 'sample'} "
 
 
 # ---- What becomes of the one sample in a deeper network: input, output and target side by side, and its own loss.
@@ -407,7 +421,7 @@ def outcome_size(sample: Sample) -> tuple[float, float] | None:
         return 2 * _SIDE + _ARROW + _APART, 20 + _SIDE + 24
     count = len(sample.outputs)
     rows = 1 if sample.wanted is None else 2
-    wide = max(50 + count * (_WIDE + 6), measure(loss_line(sample, 8.8888), LABEL))
+    wide = max(50 + count * (_WIDE + 6), measure(f"{loss_words(sample)}8.8888", LABEL))
     return (wide, 38 + 34 * rows) if 0 < count <= MOST else None
 
 
@@ -422,21 +436,24 @@ def outcome(box: Box, theme: Theme, sample: Sample, frame: Frame, last: Stage, l
     if "input" not in frame.activations:
         return sketch
     output = frame.activations[last.name]
+    sketch.stand("picture")
     if sample.colours and sample.wanted is not None:
-        _swatches(sketch, box, theme, (frame.activations["input"], output, sample.wanted))
+        rows = {"input": frame.activations["input"], last.name: output, "target": sample.wanted}
+        _swatches(sketch, box, theme, rows)
     else:
-        _chips(sketch, box, theme, sample, output, sample.called(last))
+        _chips(sketch, box, theme, sample, output, last)
     if loss is not None:
-        sketch.text(box[0] + box[2], box[1] + box[3] - 4, loss_line(sample, loss), LABEL, theme.text1, anchor="right")
+        said, at = Bound("loss", form="loss", before=loss_words(sample)), (box[0] + box[2], box[1] + box[3] - 4)
+        sketch.number(*at, loss, said, LABEL, theme.text1, bold=False, anchor="right")
     return sketch
 
 
-def _swatches(sketch: Sketch, box: Box, theme: Theme, colours: tuple[NDArray[np.floating], ...]) -> None:
+def _swatches(sketch: Sketch, box: Box, theme: Theme, rows: Mapping[str, NDArray[np.floating]]) -> None:
     x, y, _, _ = input_swatch(box)
     places = (x, x + _SIDE + _ARROW, x + _SIDE + _ARROW + _APART)
-    for at, name, colour in zip(places, ("input", "output", "target"), colours, strict=True):
+    for at, name, (bound, colour) in zip(places, ("input", "output", "target"), rows.items(), strict=True):
         fill = displayed(colour) if np.isfinite(colour).all() else None
-        sketch.rect(at, y, _SIDE, _SIDE, radius=5, fill=fill, stroke=theme.flow)
+        sketch.rect(at, y, _SIDE, _SIDE, radius=5, fill=fill, stroke=theme.flow, bound=bound)
         if fill is None and name == "target":
             sketch.text(at + _SIDE / 2, y + _SIDE / 2 + 6, "?", CHANNEL, theme.text2, anchor="middle")
         sketch.text(at + _SIDE / 2, y - 7, name, LABEL, theme.text2, anchor="middle")
@@ -444,15 +461,16 @@ def _swatches(sketch: Sketch, box: Box, theme: Theme, colours: tuple[NDArray[np.
     sketch.arrow((x + _SIDE + 4, middle), (places[1] - 4, middle), theme.flow, 1.4)
 
 
-def _chips(sketch: Sketch, box: Box, theme: Theme, sample: Sample, output: NDArray[np.floating], called: str) -> None:
+def _chips(sketch: Sketch, box: Box, theme: Theme, sample: Sample, output: NDArray[np.floating], last: Stage) -> None:
     x, y = box[0] + box[2] - len(sample.outputs) * (_WIDE + 6) + 6 + _WIDE / 2, box[1] + 20 + CHIP[1] / 2
-    rows = [(called, output)] if sample.wanted is None else [(called, output), ("target", sample.wanted)]
-    for row, (title, values) in enumerate(rows):
+    rows = [(sample.called(last), output, Bound(last.name))]
+    rows += [] if sample.wanted is None else [("target", sample.wanted, Bound("target", form="target"))]
+    for row, (title, values, bound) in enumerate(rows):
         sketch.text(x - _WIDE / 2 - 10, y + 34 * row + 5, title, LABEL, theme.text2, anchor="right")
         for k, value in enumerate(values):
-            at, text = (x + k * (_WIDE + 6), y + 34 * row), wanted_text(value) if row else chip_text(value)
+            at, colour = (x + k * (_WIDE + 6), y + 34 * row), theme.text2 if row else theme.text1
             _chip(sketch, theme, *at, _WIDE, strong=not row)
-            _number(sketch, theme, *at, text, strong=not row)
+            sketch.number(at[0], at[1] + 5.5, value, replace(bound, index=k), CHANNEL, colour, bold=not row)
     for k, name in enumerate(sample.outputs if len(sample.outputs) > 1 else ()):
         sketch.text(x + k * (_WIDE + 6), y - CHIP[1] / 2 - 7, name, LABEL, theme.text2, anchor="middle")
 

@@ -9,14 +9,14 @@ that of the row in front.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import inf
 
 import numpy as np
 
 from ..ink.places import CHANNEL, LABEL
-from ..ink.sketch import Anchor, Box, Sketch, meet
+from ..ink.sketch import Anchor, Box, Sketch, Stand, meet
 from ..ink.text import CAP_HEIGHT, measure
 from ..ink.theme import Theme
 from ..space.arrangement import Project
@@ -43,6 +43,7 @@ class Name:
     anchor: Anchor = "left"
     bold: bool = False
     tone: int = 2
+    at: Stand = None  # what it belongs to
 
     @property
     def box(self) -> Box:
@@ -55,6 +56,7 @@ def write(sketch: Sketch, names: Iterable[Name], theme: Theme) -> None:
     """Put names into a sketch."""
     tones = (theme.text1, theme.text2, theme.text3)
     for name in names:
+        sketch.stand(name.at)
         sketch.text(name.x, name.y, name.text, name.size, tones[name.tone - 1], bold=name.bold, anchor=name.anchor)
 
 
@@ -208,7 +210,8 @@ def row_names(
     def tried() -> Iterator[Way]:
         for size, further, upright in product((CHANNEL, LABEL), _FURTHER, (False, True)):
             rows = zip(edges + further * ways, ways, names, strict=True)
-            forms.append([_beside(edge, way, size, name, tray, upright) for edge, way, name in rows])
+            beside = [_beside(edge, way, size, name, tray, upright) for edge, way, name in rows]
+            forms.append([replace(name, at=point(plate.cell_centre(k, column))) for k, name in enumerate(beside)])
             yield [(x - 2, y - 2, wide + 4, high + 4) for x, y, wide, high in (name.box for name in forms[-1])]
 
     found = placer.place(tried(), most=0.5, fits=lambda boxes: _fit(boxes, faces))
@@ -222,7 +225,8 @@ def column_names(
     if plate.grid.folded or len(names) != plate.shape[1]:
         return []
     backs = project([back_edge(plate, j) for j in range(len(names))])
-    placed = [Name(name, x, y - 7, LABEL, "middle", True) for name, (x, y) in zip(names, backs.tolist(), strict=True)]
+    placed = [Name(name, x, y - 7, LABEL, "middle", True, at=point(back_edge(plate, k)))
+              for k, (name, (x, y)) in enumerate(zip(names, backs.tolist(), strict=True))]  # fmt: skip
     widths = [name.box[2] for name in placed]
     middles = zip(widths, widths[1:], np.abs(np.diff(backs[:, 0])), strict=False)
     apart = all((a + b) / 2 + 5 < step for a, b, step in middles)
@@ -230,6 +234,12 @@ def column_names(
         return []
     boxes = [(n.x - wide / 2, n.y - 11.0, wide, 12.0) for n, wide in zip(placed, widths, strict=True)]
     return placed if all(map(free, boxes)) else []
+
+
+def point(xyz: Floats) -> tuple[float, float, float]:
+    """A point of the world as `Sketch.stand` takes it."""
+    x, y, z = np.asarray(xyz, float).tolist()
+    return x, y, z
 
 
 def back_edge(plate: Plate, column: int) -> Floats:

@@ -29,9 +29,8 @@ from ..ink.maps import get_map, hexed
 from ..ink.places import Places, arrange, check_size
 from ..ink.text import ADVANCES, LETTERS, UNKNOWN, measure
 from ..ink.theme import THEMES, Theme, get_theme
-from ..notes.labels import drawn_shapes, shape_text
-from ..notes.layer import SYMBOLS, outcome_size
-from ..notes.scenery import cubes_box, is_single, labelled, row_words, side_words, titles_in, turned_in, unit_words
+from ..notes.layer import SYMBOLS
+from ..notes.scenery import cubes_box, is_single
 from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
 from ..space.arrangement import TRAY_MARGIN, Blueprint
@@ -39,6 +38,7 @@ from ..space.camera import pose_of
 from ..space.layout import FEW, Layout, layout_for
 from ..space.lying import Turns
 from ..space.plate import Plate
+from .around import around_of, colours_of
 from .scripts import programs
 
 VERSION = 1
@@ -77,14 +77,13 @@ def document_of(
         "size": list(layout.size),
         **_cubes(layout),
         **_network(shown),
-        "words": words_of(shown, layout),
+        "words": words_of(shown, laid, look),
         "rect": list(layout.rect),
         "scene": list(laid.places.scene),
         "pose": {"az": pose.azimuth, "el": pose.elevation, "centre": pose.centre.tolist(),
                  "place": pose.place.tolist(), "scale": pose.scale,
                  "eye": None if pose.eye is None else pose.eye.tolist()},
-        "themes": {name: {**{c: getattr(theme, c) for c in OF_A_THEME}, "shading": asdict(theme.shading)}
-                   for name, theme in THEMES.items()},
+        "themes": {name: {**colours_of(theme), "shading": asdict(theme.shading)} for name, theme in THEMES.items()},
         "maps": {name: map_of(name) for name in dict.fromkeys([*(one.cmap for one in OWN.values()), "activation"])},
         "quantities": [quantity_spec(one) for one in OWN.values()],
         "knee": KNEE,
@@ -243,12 +242,6 @@ def laid_out(
 
 # ---- Colours, maps and quantities, for a page to choose from.
 
-OF_A_THEME = (
-    "background", "glow", "past", "panel", "tray", "border", "text1", "text2", "text3", "flow", "grid", "selection",
-    "pulse", "ink", "paper",
-)  # fmt: skip
-"""Colours, one by one; its maps stand apart."""
-
 
 def map_of(name: str) -> dict[str, dict[str, Any]]:
     """A colour map by theme: the colours that it is made from, or its table of bytes (257, 3)."""
@@ -266,31 +259,24 @@ def quantity_spec(one: Quantity) -> dict[str, Any]:
             "range": [RATIO.low, RATIO.high] if one.name == "update/value" else None}  # fmt: skip
 
 
-# ---- Words around the cubes. The camera decides where they stand: the browser finds out (labels.js, layer.js).
+# ---- Words around the cubes.
 
 
-def words_of(subject: Subject, layout: Layout) -> dict[str, Any]:
-    """Names of all that has a label, what a single layer reads and gives, the flat part of a plan."""
-    single, sheet = is_single(subject, layout), layout.blueprint
+def words_of(subject: Subject, laid: Laid, theme: Theme) -> dict[str, Any]:
+    """What is written around the cubes, the layer whose formulas stand below, the flat part of a plan."""
+    layout, wanted = laid.layout, subject.sample.wanted
     regular, bold = ([round(1000 * ADVANCES[one][letter]) for letter in LETTERS] for one in (False, True))
-    sides = [
-        {"plate": index, "columns": list(said[0]), "rows": list(said[1])}
-        for index, plate in enumerate(layout.plates)
-        if (said := side_words(subject).get(plate.name))
-    ]
     return {
         "advances": {"letters": LETTERS, "regular": regular, "bold": bold, "unknown": [UNKNOWN[False], UNKNOWN[True]]},
-        "single": _single(subject, layout) if single else None,
-        "outcome": None if single else _outcome(subject),
-        "plan": None if sheet is None or subject.plan is None else _plan(subject, sheet, turned_in(subject.plan)),
-        "plates": _plates(subject, layout),
-        "rows": _rows(subject, layout),
-        **({"sides": sides} if sides else {}),
-    }  # fmt: skip
+        "around": around_of(subject, layout, theme, laid.project, laid.places.scene),
+        "target": None if wanted is None else [None if np.isnan(x) else float(x) for x in wanted],
+        "single": _single(subject, layout) if is_single(subject, layout) else None,
+        "plan": None if layout.blueprint is None else _plan(layout.blueprint),
+    }
 
 
 def _single(subject: Subject, layout: Layout) -> dict[str, Any]:
-    """One layer: its stages, and the sample whose way is drawn."""
+    """One layer and its stages."""
     stages = subject.stages
     linear, last = next(s for s in stages if s.weight is not None), stages[-1]
     assert linear.weight is not None  # of a layer
@@ -303,62 +289,16 @@ def _single(subject: Subject, layout: Layout) -> dict[str, Any]:
         "last": last.name,
         "kind": last.kind if written else None,
         "symbol": SYMBOLS.get(last.kind, "" if last.kind == "linear" else last.kind),
-        **_wanted(subject),
     }
 
 
-def _wanted(subject: Subject) -> dict[str, Any]:
-    """The last row's name, and what it should become."""
-    sample = subject.sample
-    wanted = None if sample.wanted is None else [None if np.isnan(x) else float(x) for x in sample.wanted]
+def _plan(sheet: Blueprint) -> dict[str, Any]:
+    """In pixels of the camera that the plates were laid out for."""
     return {
-        "called": sample.called(subject.stages[-1]),
-        "wanted": wanted,
-        "label": None if sample.label is None else sample.outputs[sample.label],
-        "colours": sample.colours,
-    }
-
-
-def _outcome(subject: Subject) -> dict[str, Any] | None:
-    """What becomes of the one sample of a deeper network, and how much room that takes."""
-    size = outcome_size(subject.sample) if subject.stages else None
-    return None if size is None else {"size": list(size), "last": subject.stages[-1].name, **_wanted(subject)}
-
-
-def _plates(subject: Subject, layout: Layout) -> list[dict[str, Any]]:
-    """Titles and shapes of the plates that have a label."""
-    shapes, titles = labelled(subject), titles_in(subject.plan)
-    untrained = {tensor.name for tensor in subject.tensors if tensor.buffer}
-    found = []
-    for index, plate in enumerate(layout.plates):
-        if plate.kind != "activation" and plate.name in shapes:
-            text = shape_text(plate, shapes[plate.name])
-            text += " · not trained" if text and plate.name in untrained else ""
-            found.append({"plate": index, "title": titles.get(plate.name, plate.name), "shape": text})
-    return found
-
-
-def _rows(subject: Subject, layout: Layout) -> list[dict[str, Any]]:
-    """What rows of activations are called, and their numbers, where those have names."""
-    names, units = row_words(subject), unit_words(subject)
-    return [{"plate": index, "text": names[plate.name], "names": list(units.get(plate.name, ()))}
-            for index, plate in enumerate(layout.plates)
-            if plate.kind == "activation" and plate.name in names]  # fmt: skip
-
-
-def _plan(subject: Subject, sheet: Blueprint, turned: set[str]) -> dict[str, Any]:
-    """In pixels of the camera that the plates were laid out for; shapes as they are drawn."""
-    shapes = drawn_shapes(labelled(subject), turned)
-    return {
-        "headings": [{"text": h.text, "count": h.count, "x": h.x, "y": h.y, "width": h.width} for h in sheet.headings],
-        "captions": [{"tensor": c.tensor, "title": c.title, "shape": shapes[c.tensor], "x": c.x, "y": c.y,
-                      "width": c.width} for c in sheet.captions],
-        "wires": [{"points": np.round(wire.points, 2).tolist(), "arrow": wire.arrow} for wire in sheet.wires],
-        "pluses": [list(plus) for plus in sheet.pluses],
         "rooms": {name: list(box) for name, box in sheet.rooms.items()},
         "rows": [list(box) for box in sheet.rows],
         "note": None if sheet.note is None else list(sheet.note),
         "words": sheet.words,
         "anchors": sheet.anchors.tolist(),
         "places": sheet.places.tolist(),
-    }  # fmt: skip
+    }

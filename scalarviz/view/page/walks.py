@@ -15,10 +15,7 @@ from ...run.core.frame import Frame
 from ...run.opened.micro import PHASES, MicroStep
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded_step import RecordedStep
-from ..ink.maps import hexed
 from ..ink.text import loss_text
-from ..ink.theme import THEMES, mixed
-from ..micro.saying import delta_text
 from ..micro.told import Formula
 from ..micro.walk import Walk
 from ..shown.subject import Subject
@@ -59,7 +56,7 @@ def walks_of(
                     continue
                 if (plan := _plan(walk, opened, lengths)) not in plans:
                     plans.append(plan)
-                walks.append({"frame": number, **_told(walk, opened, plans.index(plan), document["words"]["single"])})
+                walks.append({"frame": number, **_told(walk, opened, plans.index(plan))})
                 rows.append(_numbers(walk, opened, lengths, count))
                 given = given or _inputs(frame)
     finally:
@@ -69,7 +66,6 @@ def walks_of(
     order = sorted(range(len(walks)), key=lambda k: not walks[k]["alone"])  # each side changes slowly
     said = {
         "plans": plans, "walks": [walks[k] for k in order], "rows": lengths, "of": len(there), "input": given,
-        "chip": {name: hexed(mixed(theme.gradient[3], theme.panel, 0.3)) for name, theme in THEMES.items()},
     }  # fmt: skip
     return said, np.stack([rows[k] for k in order])
 
@@ -82,18 +78,17 @@ def _numbers(walk: Walk, opened: RecordedStep, lengths: Lengths, count: int) -> 
         return np.concatenate([np.ravel(part) for part in parts]).astype(np.float32)
 
 
-def _told(walk: Walk, opened: RecordedStep, plan: int, single: Mapping[str, Any] | None) -> dict[str, Any]:
+def _told(walk: Walk, opened: RecordedStep, plan: int) -> dict[str, Any]:
     first, last, own = walk.told(1), walk.told(len(walk)), walk.own_loss
     lines = []
     for at in range(1, len(walk) + 1):
         sentence, face = walk.line(at)
         lines.append([sentence.name, sentence.meaning, [_formula(f) for f in sentence.formulas[:2]], face])
-    sums = opened.joined[single["sums"]] if single else ()  # of a single layer: their deltas stand under its outputs
     return {
         "alone": opened.trial, "lr": json_number(opened.lr), "plan": plan, "step": opened.step,
         "loss": loss_text(opened.loss), "own": None if own is None else loss_text(own), "samples": first.samples,
         "mean": last.mean, "about": first.headline.split("  \N{MIDDLE DOT}  ")[-1],
-        "lines": lines, "table": last.table, "deltas": [delta_text(float(x)) for x in sums],
+        "lines": lines, "table": last.table,
     }  # fmt: skip
 
 

@@ -85,7 +85,7 @@ export class LetteredPage {
     const frame = page.run.head.places?.[page.frame] ?? page.frame;
     if (this.read?.frame !== frame) this.read = new ReadAt(told, rowOf(this.tables.parts, frame), rowOf(this.tables.likely, frame), frame);
     this.places = [];
-    const seen = Boolean(overlay.labels?.seen);
+    const seen = Boolean(overlay.around?.plan?.seen);
     if (this.read.finite && seen) {
       const among = new LettersAmong(overlay, this.read, this.chosen, page.theme);
       among.draw();

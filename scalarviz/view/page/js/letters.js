@@ -80,7 +80,7 @@ export class LettersAmong {
   constructor(overlay, read, chosen, look) {
     const { view, document, ink } = overlay;
     Object.assign(this, { overlay, read, chosen, ink, theme: ink.theme, light: look !== "dark", places: [] });
-    this.sheet = overlay.labels;
+    this.sheet = overlay.around.plan;
     this.window = [0, 0, view.width, overlay.foot];
     this.colours = tableOf(document.maps.weight[look], MAP_COLOURS);
     this.greys = Uint8Array.from({ length: 3 * GREYS_STEPS }, (_, k) => greyByte(Math.floor(k / 3) / (GREYS_STEPS - 1), this.light));

@@ -37,13 +37,19 @@ function checkedDocument(own, base) {
     demand(isList(plate.cells, 2) && plate.cells.every(side => isCount(side, MOST_TEXELS)), wrong);
     demand(plate.cells[0] * plate.cells[1] <= 4 * MOST_TEXELS && [plate.origin, ...plate.axes].flat().every(Number.isFinite), wrong);
   }
-  const room = document.words.outcome?.size ?? [0, 0];
-  demand(isList(room, 2) && room.every(side => isCount(Math.ceil(side), 4096)), wrong);
+  demand(isList(document.words.around, 2000) && document.words.around.every(isGroup), wrong);
   for (const tensor of tensors) {
     demand(typeof tensor.name === "string" && tensor.name.length <= 400 && isList(tensor.shape, 16), wrong);
     demand(tensor.shape.every(side => isCount(side, MOST_TEXELS)) && isCount(tensor.start, MOST_TEXELS), wrong);
   }
   return document;
+}
+
+// What stands around the cubes: records of numbers and short texts. They are painted, and become no part of the page.
+function isGroup(group) {
+  const isRecord = (record) => isList(record, 20) && record.flat(3).length <= 4000 && record.flat(3).every((one) => !one || typeof one !== "object");
+  return group && typeof group === "object" && [group.shapes, group.texts].every((list) => isList(list, 2000) && list.every(isRecord)) &&
+    group.texts.every((text) => typeof text[2] === "string" && text[2].length <= 400);
 }
 
 // What is said of each frame: parts of how it is trained, and whose its gradients and updates are.

@@ -64,6 +64,13 @@ export function chipText(value, signed = false) {
   return numberText(value, size < 9.995 ? 2 : Math.max(0, 2 - (size < 99.95 ? 1 : 2)), signed);
 }
 
+/** A delta on its chip: four decimals, or its exponent where they would say nothing. */
+export function deltaText(value) {
+  const size = Math.abs(value);
+  if (size === 0 || !Number.isFinite(size)) return numberText(value, 4);
+  return size >= 1e-3 && size < 10 ? numberText(value, 4, true) : exponentText(value, 1, true);
+}
+
 /** Four decimals while they say something, then five, then the exponent form; a dash before the first step. */
 export function lossText(loss) {
   if (Number.isNaN(loss)) return "\u2013";

@@ -1,20 +1,15 @@
 // What is written over the cubes: their numbers, marks around the selected and the hovered one, the pointer's label.
 
-import { slabCorners } from "./boxes.js";
-import { project } from "./camera.js";
+import { Around } from "./around.js";
 import { cardWidth, drawCard } from "./card.js";
 import { drawFormulas, formulasOf } from "./formulas.js";
 import { Ink } from "./ink.js";
-import { Labels } from "./labels.js";
-import { LayerFlow } from "./layer.js";
 import { LEGEND_GAP, LEGEND_WIDE, drawLegends } from "./legend.js";
-import { drawOutcome } from "./outcome.js";
 import { bracketsOf, outlineOf } from "./outline.js";
 import { pickCube } from "./picking.js";
-import { PlanLabels } from "./plan.js";
 import { shareOf, unitOf } from "./ranges.js";
 import { drawTip } from "./tip.js";
-import { ValuePlaces, beforeEye, drawValues } from "./values.js";
+import { ValuePlaces, drawValues } from "./values.js";
 
 /** Everything flat over the cubes of one document. */
 export class Overlay {
@@ -35,7 +30,7 @@ export class Overlay {
     this.shown = shown;
     this.places = null;
     this.density = 1; // device pixels of a logical one: it decides how cubes are drawn
-    this.labels = this.flow = this.former = this.outcomeAt = null;
+    this.around = null;
     this.placed = {};
     this.own = null; // looks given by hand, with `shareOf`, `colourOf` and `draw`
     this.sizing = { byValue: false, threshold: 0 };
@@ -92,7 +87,7 @@ export class Overlay {
     ink.begin(view.width, view.height, view.type * Math.max(1, window.devicePixelRatio || 1), theme);
     if (!frame) return;
     this.#place();
-    this.#around(frame);
+    this.around.draw(ink, this.shown, frame);
     if (view.strip && this.legends !== "none") this.#foot(frame, tables, chosen, detailed, history);
     const small = this.shares && { shares: this.shares, camera: view.camera, picked: (at) => this.pick(at) };
     const colourOf = (index, element) => this.colourOf(index, element, tables);
@@ -109,7 +104,7 @@ export class Overlay {
 
   // Everything keeps its place while camera and kind of quantity stay.
   #place() {
-    const { camera, moved, box } = this.view;
+    const { camera } = this.view;
     const decades = this.shown.quantity.name !== "weight";
     const same = this.placed.camera === camera;
     if (same && this.placed.decades === decades) return;
@@ -117,27 +112,12 @@ export class Overlay {
     const among = [0, 0, this.view.width, this.foot];
     this.places = new ValuePlaces(this.document, camera, this.view, decades, (at) => this.#largest(at), among);
     if (same) return;
-    const { words, plates } = this.document;
-    const outcomeBefore = moved ? this.outcomeAt : null;
-    this.flow = this.labels = this.outcomeAt = null;
-    if (!plates.every((plate) => beforeEye(camera, slabCorners(plate)))) return; // among the cubes nothing has a place
-    const there = (xyz) => project(camera, xyz).slice(0, 2);
-    if (words.single) this.flow = new LayerFlow(this.document, there, box, this.ink.measure, moved);
-    else if (words.plan) this.labels = this.#planned(there);
-    else this.labels = this.former = new Labels(this.document, there, box, this.ink.measure, moved ? this.former : null);
-    if (words.outcome) this.outcomeAt = this.labels?.freePlace?.(words.outcome.size, outcomeBefore) ?? null;
+    this.around = new Around(this.document, this.view, this.ink.measure, (at) => this.#largest(at), this.foot);
   }
 
   // What would be there if all cubes were as large as can be.
   #largest(at) {
     return pickCube(this.document.plates, this.view.camera, at);
-  }
-
-  // A plan seen from elsewhere has the names of any picture.
-  #planned(there) {
-    const { width, height, box } = this.view;
-    const plan = new PlanLabels(this.document, there, [0, 0, width, height], this.ink.measure);
-    return plan.seen ? plan : new Labels(this.document, there, box, this.ink.measure);
   }
 
   // Legends below the cubes; the left is the selected cube's, where nothing else stands there.
@@ -155,14 +135,6 @@ export class Overlay {
       drawFormulas(this.ink, [x, y, room, this.view.strip[3]], formulas);
     }
     if (card) drawCard(this.ink, [x, y - 8, card], this.shown, frame, chosen, history);
-  }
-
-  // Names and numbers beside the cubes.
-  #around(frame) {
-    this.flow?.draw(this.ink, frame);
-    const magnitudes = this.shown.quantity.scale === "log";
-    this.labels?.draw(this.ink, this.shown.extents, magnitudes ? "\u2264\u2009" : "\u00b1");
-    if (this.outcomeAt && !frame.reached) drawOutcome(this.ink, this.outcomeAt, this.document, (name) => this.shown.rowOf(frame, name), frame);
   }
 
   #outline({ plate, element }, theme) {

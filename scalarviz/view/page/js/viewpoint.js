@@ -5,6 +5,7 @@ import { cameraOf } from "./camera.js";
 import { wayBack } from "./leash.js";
 import { between, parallelPose, perspectivePose, shifted, sizeOf, turned, zoomed } from "./orbit.js";
 
+const SMALLEST_TYPE = 0.6;
 const GLIDE_SECONDS = 0.3; // of the way back to the view that shows everything
 const SMALLEST_SIZE = 0.2; // of the fitted size: the picture is never smaller
 const STEEPEST = 89; // degrees: the eye never goes over the pole
@@ -29,12 +30,12 @@ export class Viewpoint {
   }
 
   /**
-   * The canvas has so many CSS pixels. Everything here counts in logical ones: a canvas that is larger than the document
-   * in both directions has larger type and larger cubes, as the window has; in a smaller one type keeps its size.
+   * The canvas has so many CSS pixels. Everything here counts in logical ones: in a canvas of another size the whole
+   * picture is larger or smaller, down to where its words can no longer be read.
    */
   resize(width, height) {
     const [wide, high] = this.document.size;
-    this.type = Math.max(1, Math.min(width / wide, height / high));
+    this.type = Math.max(SMALLEST_TYPE, Math.min(width / wide, height / high));
     [this.width, this.height] = [Math.max(1, width) / this.type, Math.max(1, height) / this.type];
     this.seen = null;
     const [x, y, across, down] = this.document.scene;
@@ -72,6 +73,11 @@ export class Viewpoint {
   toDocument(at) {
     const [there, here] = this.#middles();
     return at.map((x, k) => there[k] + (x - here[k]) / this.fitted);
+  }
+
+  /** The camera that the document's words were laid out for, in its own pixels. */
+  get listed() {
+    return cameraOf(this.home, this.document.size, this.points);
   }
 
   /** The camera, in logical pixels; the same object while nothing moves. */

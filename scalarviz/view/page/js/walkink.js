@@ -1,4 +1,4 @@
-// What stands on the cubes of an opened step, and the deltas under its outputs; as view/micro/on_cubes.py.
+// What stands on the cubes of an opened step; as view/micro/on_cubes.py.
 
 import { pointOf } from "./boxes.js";
 import { project } from "./camera.js";
@@ -9,7 +9,6 @@ const ABOVE_SIZE = 13, BELOW_SIZES = [17, 16, 15, 14, 13];
 const TWO_LINES = 44; // pixels of a face from top to bottom that hold two lines
 const FACE_AIR = 6, FACE_CLOSE = 3;
 const FACES_UP_TO = 64; // weights that have faces
-const DELTA_DOWN = 34, DELTA_HIGH = 26, DELTA_LEAST = 16;
 
 /** Width and height that a text may have on the main faces of a plate. */
 function roomOn(plate, camera) {
@@ -74,7 +73,6 @@ export function inkOf(walk, at, quantity) {
     covers: overlay => new Set(agrees() ? facesOn(overlay, walk, at).flatMap(([plate, , own]) => [...own.keys()].map(k => plate.texel + k)) : []),
     above: (overlay, colourOf) => {
       if (agrees()) for (const one of facesOn(overlay, walk, at)) writeFaces(overlay, one, colourOf);
-      if (overlay.flow && walk.phaseAt(at) >= PHASE.backward) drawDeltas(overlay, walk, at);
     },
   };
 }
@@ -90,25 +88,4 @@ function writeFaces({ ink, view, places }, [plate, index, own, [two, size, bold]
       ink.text(x, y + 15, below, size, colour, { bold: true, end: "middle" });
     } else ink.text(x, y + 0.357 * size, bareFace(below), size, colour, { bold, end: "middle" });
   }
-}
-
-/** Deltas as chips under the outputs of a single layer, each with the line by which it came back from the output. */
-function drawDeltas({ flow, ink }, walk, at) {
-  if (!flow.columns || flow.columns.length < 2) return;
-  const { theme } = ink, levels = flow.anchors.map(([, y]) => y).sort((a, b) => a - b);
-  const apart = Math.min(...levels.slice(1).map((y, k) => y - levels[k]), levels.length > 1 ? Infinity : 2 * DELTA_DOWN);
-  const high = Math.min(DELTA_HIGH, apart - 28 - 7), down = apart >= 2 * DELTA_DOWN ? DELTA_DOWN : 16 + high / 2;
-  if (high < DELTA_LEAST || levels.at(-1) + down + high / 2 > flow.box[1] + flow.box[3] + 60) return;
-  const name = flow.told.sums, deltas = walk.deltasAt(at).get(name), texts = walk.told.deltas, mean = walk.told.mean;
-  flow.anchors.forEach(([ax, ay], row) => {
-    if (Number.isNaN(deltas[row])) return;
-    const left = ax + 12 + (mean ? 0 : 14), turn = ax + flow.at.output, y = ay + down - high / 2, wide = turn - 14 - ax - 12 - (mean ? 0 : 14);
-    ink.path([[turn, ay + 14], [turn, ay + down]], theme.pulse, 1.4);
-    ink.arrow([turn, ay + down], [left + wide, ay + down], theme.pulse, 1.4);
-    ink.box(left, y, wide, high, { radius: 6, fill: theme.chip ?? theme.panel, stroke: theme.pulse, border: 1.6 });
-    let words = `${mean ? "mean \u03b4" : "\u03b4"} ${texts[row]}`;
-    const size = ink.measure(words, 15, true) <= wide - 8 && high >= 22 ? 15 : 13;
-    if (ink.measure(words, size, true) > wide - 6) words = words.replace("mean ", "");
-    ink.text(left + wide / 2, ay + down + 5.2, words, size, theme.text1, { bold: true, end: "middle" });
-  });
 }

@@ -16,7 +16,6 @@ export const PHASE = { zero: 0, forward: 1, loss: 2, backward: 3, gradients: 4, 
  */
 export async function readWalks(textOf, run) {
   const said = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("walks")))));
-  for (const [look, chip] of Object.entries(said.chip)) run.document.themes[look].chip = chip;
   return new Walks(said, await walkTable(textOf, said, run), run);
 }
 
@@ -159,6 +158,8 @@ export class RecordedWalk {
     const { gradient: errors, ...others } = frame.errors ?? {};
     const shown = { ...frame, texels: { ...frame.texels, weight, gradient: this.gradient }, errors: { ...others, gradient: null }, flags,
       rows: { ...frame.rows, ...rows }, reached, hides, step: this.told.step, sample_loss: null, about: [this.told.samples, frame.about?.[1]] };
+    const { single } = document.words; // of one layer deltas stand below its outputs
+    if (single && this.phaseAt(at) >= PHASE.backward) shown.deltas = { row: this.deltasAt(at).get(single.sums), mean: this.told.mean };
     return backward ? { ...shown, rowMap: "gradient", rowRange: rangeOfDeltas(backward) } : shown;
   }
 

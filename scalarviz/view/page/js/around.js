@@ -1,0 +1,144 @@
+// Words, chips and lines around the cubes: the window's list, as view/page/around.py has it. Its numbers are those of the
+// frame that is shown. From another camera each group moves with the point of the world that it belongs to, and one that
+// would lie on a cube or on another group is left out.
+
+import { slabCorners } from "./boxes.js";
+import { project } from "./camera.js";
+import { chipText, deltaText, lossText, shortText } from "./numbers.js";
+import { Plan } from "./plan.js";
+import { sureChip } from "./rounded.js";
+import { beforeEye } from "./values.js";
+
+const GROUPS_APART = 3; // pixels between two groups that were moved
+
+/** The list of one document, seen by one camera. */
+export class Around {
+  /**
+   * @param {object} document of `document_of`
+   * @param {Viewpoint} view
+   * @param {(text: string, size: number, bold?: boolean) => number} measure
+   * @param {(at: number[]) => object | null} pick the cube that is drawn at a point
+   * @param {number} foot down to where cubes are drawn
+   */
+  constructor(document, view, measure, pick, foot) {
+    Object.assign(this, { document, view, measure, pick, foot });
+    const { words, plates } = document, { camera } = view;
+    this.plan = words.plan && new Plan(words.plan, camera);
+    this.placed = [];
+    if (!plates.every((plate) => beforeEye(camera, slabCorners(plate)))) return; // among the cubes nothing has a place
+    const aside = Boolean(this.plan && !this.plan.seen); // a plan that is not seen as it was laid out: labels of plates
+    this.moved = aside || view.turned || Math.abs(view.fitted - 1) > 1e-9;
+    this.taken = [];
+    for (const group of words.around.filter((one) => Boolean(one.turned) === aside)) {
+      const move = this.#moveOf(group);
+      if (move) this.#place(group, move);
+    }
+  }
+
+  // At its place; names that have no room there stand on another side of their point.
+  #place(group, move) {
+    const box = this.moved && group.at !== "plan" ? this.#boxOf(group, move) : null;
+    if (!box) return this.placed.push([group, move]);
+    const alone = group.shapes.length > 0 || !Array.isArray(group.at), at = alone ? box : project(this.view.camera, group.at);
+    const away = [0, 1].map((k) => 2 * (at[k] - box[k]) - box[k + 2]);
+    const sides = alone ? [[0, 0]] : [[0, 0], [away[0], 0], [0, away[1]], away];
+    for (const [dx, dy] of sides) {
+      const there = [box[0] + dx, box[1] + dy, box[2], box[3]];
+      if (this.#covered(there) || this.taken.some((other) => groupsMeet(there, other))) continue;
+      this.taken.push(there);
+      return this.placed.push([group, (point) => move(point).map((x, k) => x + (k ? dy : dx))]);
+    }
+    return null;
+  }
+
+  // Where a point of the list stands now; null for what is true for the list's own camera alone.
+  #moveOf({ at }) {
+    const { view } = this;
+    if (at === "plan") return ([x, y]) => this.plan.at(x, y);
+    const [here, home] = this.moved && Array.isArray(at) ? [project(view.camera, at), project(view.listed, at)] : [view.toCanvas([0, 0]), [0, 0]];
+    return this.moved && !at ? null : ([x, y]) => [x + here[0] - home[0], y + here[1] - home[1]];
+  }
+
+  // The box of a group's texts and boxes.
+  #boxOf({ shapes, texts }, move) {
+    const corners = shapes.filter(([kind]) => kind === "rect").flatMap(([, x, y, wide, high]) => [move([x, y]), move([x + wide, y + high])]);
+    for (const [x, y, text, size, , bold, end] of texts) {
+      const wide = this.measure(text, size, bold), left = x - { left: 0, middle: 0.5, right: 1 }[end] * wide;
+      corners.push(move([left, y - 0.75 * size]), move([left + wide, y]));
+    }
+    if (!corners.length) return null;
+    const [low, high] = [Math.min, Math.max].map((most) => [0, 1].map((k) => most(...corners.map((corner) => corner[k]))));
+    return [...low, high[0] - low[0], high[1] - low[1]];
+  }
+
+  // Whether a cube lies below a box, or a part of it is outside of the picture.
+  #covered([x, y, wide, high]) {
+    if (x < 0 || y < 0 || x + wide > this.view.width || y + high > this.foot) return true;
+    const across = Math.max(2, Math.ceil(wide / 16)), down = Math.max(1, Math.ceil(high / 10));
+    for (let i = 0; i <= across; i++) {
+      for (let j = 0; j <= down; j++) if (this.pick([x + (i * wide) / across, y + (j * high) / down])) return true;
+    }
+    return false;
+  }
+
+  /**
+   * Paint it.
+   * @param {Ink} ink
+   * @param {Shown} shown
+   * @param {{rows?: object, wanted?: number[], sample_loss?: number, reached?: object,
+   *   deltas?: {row: Float32Array, mean: boolean}}} frame `deltas`: of a single layer, inside of a step
+   */
+  draw(ink, shown, frame) {
+    const { words, stages } = this.document, last = stages.at(-1)?.name;
+    this.row = (name) => (name === "target" ? frame.wanted ?? words.target : shown.rowOf(frame, name));
+    const whole = frame.reached?.[last]?.every(Boolean) !== false;
+    for (const [{ at, delta, mean, shapes, texts }, move] of this.placed) {
+      const come = delta === undefined || (frame.deltas?.mean === mean && !Number.isNaN(frame.deltas.row[delta]));
+      if (!come || (at === "picture" && !whole)) continue;
+      for (const shape of shapes) this.#shape(ink, move, shape, whole);
+      for (const [x, y, text, size, colour, bold, end, bound] of texts) {
+        const said = bound ? this.#written(bound, size, bold, shown, frame) : text;
+        ink.text(...move([x, y]), said, size, ink.theme[colour] ?? colour, { bold: Boolean(bold), end });
+      }
+    }
+  }
+
+  #shape(ink, move, [kind, ...said], whole) {
+    const colour = (name) => name && (ink.theme[name] ?? name);
+    if (kind === "rect") {
+      const [x, y, wide, high, fill, stroke, border, radius, bound] = said;
+      const own = bound ? (whole ? swatchColour(this.row(fill)) : null) : colour(fill);
+      ink.box(...move([x, y]), wide, high, { fill: own, stroke: colour(stroke), border, radius });
+    } else if (kind === "polygon") ink.shape(said[0].map(move), colour(said[1]));
+    else if (kind === "path") ink.path(said[0].map(move), colour(said[1]), said[2]);
+    else for (const [x, y, to, down] of said[0]) ink.path([move([x, y]), move([to, down])], colour(said[1]), said[2]);
+  }
+
+  // A number of the frame after its words; nothing of one that is still to come.
+  #written([name, index, form, before, within], size, bold, shown, { sample_loss: loss, reached, deltas, rowErrors }) {
+    const [kind, bound] = form.split(" ");
+    if (kind === "loss") return loss === undefined || loss === null ? "" : before + lossText(loss);
+    if (kind === "delta") return before + deltaText(deltas.row[index]);
+    if (kind === "range") {
+      const extent = shown.extents[name], sign = shown.quantity.scale === "log" ? "\u2264\u2009" : bound;
+      const text = extent === undefined ? before.trimEnd() : before + (extent ? sign + shortText(extent) : "all 0");
+      return within !== null && this.measure(text, size, bold) > within ? before.trimEnd() : text;
+    }
+    const row = this.row(name);
+    if (kind === "target") return Number.isNaN(row?.[index] ?? NaN) ? "?" : chipText(row[index]);
+    if (reached?.[name] && !reached[name][index]) return "";
+    return row ? sureChip(row[index], rowErrors?.[name]?.[index], kind === "signed") : "\u2013";
+  }
+}
+
+/** Red, green and blue (0..1), or one grey, as a colour of the browser; null where nobody knows it. */
+function swatchColour(row) {
+  const colour = row ? [...row] : [];
+  if (!colour.length || !colour.every((part) => part !== null && Number.isFinite(part))) return null;
+  const parts = colour.length === 1 ? [colour[0], colour[0], colour[0]] : colour;
+  return `rgb(${parts.map((part) => Math.round(255 * Math.min(Math.max(part, 0), 1))).join(", ")})`;
+}
+
+function groupsMeet(one, other) {
+  return [0, 1].every((k) => one[k] < other[k] + other[k + 2] + GROUPS_APART && other[k] < one[k] + one[k + 2] + GROUPS_APART);
+}
