@@ -129,14 +129,9 @@ def test_every_text_can_be_read_and_is_true(view):
                 wrong.append(f"{size}: {line!r} is {of}")
         frame, shows = view.bench._frame, view.bench.colouring
         for text in (text for text in texts if text.bound is not None):
-            here = {
-                "step": [frame.step],
-                shows.quantity: shows.shows.numbers(frame),
-                "loss": [view.bench.inside.loss(frame)],
-            }
-            here |= {name: [most] for name, most in shows.extents().items()} | {
-                "target": view.bench.subject.sample.wanted
-            }
+            here = {"step": [frame.step], shows.quantity: shows.shows.numbers(frame)}
+            here |= {name: [most] for name, most in shows.extents().items()}
+            here |= {"loss": [view.bench.inside.loss(frame)], "target": view.bench.subject.sample.wanted}
             if (told := view.bench.inside.told) is not None and view.bench.scenery.flow is not None:
                 here["delta"] = told.deltas[next(s.name for s in view.bench.subject.stages if s.weight is not None)]
             rows = [here | dict(one.activations) for one in (frame, view.bench.inside.rows(frame))]  # or their deltas

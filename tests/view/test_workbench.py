@@ -15,6 +15,7 @@ from scalarviz.errors import UnknownNameError
 from scalarviz.run.core.gather import weight_name
 from scalarviz.run.panels import ColourCube, LossCurve, Pictures
 from scalarviz.view.ink.overlay import help_pages, help_panel, wrapped
+from scalarviz.view.ink.sketch import Bound
 from scalarviz.view.ink.text import measure, number
 from scalarviz.view.ink.theme import DARK, LIGHT
 from scalarviz.view.ink.theme import rgb as colour
@@ -67,8 +68,8 @@ def test_every_number_is_that_of_the_frame(single):
     loss = np.mean((outputs - single.probe_target) ** 2)
     assert {*map(signed, sums), *(f"{n:.2f}" for n in [*outputs, *single.probe_target])} <= set(words)
     assert f"loss of this colour {loss:.4f}" in words
-    said = Bound("loss", form="loss", before=loss_words(Sample((), (), colours=True)))
-    assert said.text(2.9e-5) == "loss of this colour 2.9e−5"  # never a rounded 0.0000
+    line = Bound("loss", form="loss", before=loss_words(Sample((), (), colours=True)))
+    assert line.text(2.9e-5) == "loss of this colour 2.9e−5"  # never a rounded 0.0000
 
 
 @pytest.mark.parametrize("hidden", [(1,), (4, 4)])
