@@ -323,9 +323,9 @@ def test_maps_sizes_and_what_the_optimiser_keeps(bridge):
 def test_a_hand_draws_on_a_panel(bridge):
     live = bridge("digits")
     page = live.page
-    live.pump(lambda: page.locator(".panels img").count() == 2)
-    pad = page.locator(".panels img").nth(1)
-    live.pump(lambda: pad.evaluate("e => e.complete && e.naturalWidth > 0"))
+    live.pump(lambda: page.locator(".panels canvas").count() == 2)
+    pad = page.locator(".panels canvas").nth(1)
+    live.pump(lambda: pad.get_attribute("aria-label"))
     before = live.shown.call(lambda play: play.viewer.bench.subject.probe.copy())
     pad.hover(position={"x": 30, "y": 60})
     page.mouse.down()

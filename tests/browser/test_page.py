@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +13,14 @@ from PIL import Image
 from scalarviz.scenes import rgb, uinn
 
 import scalarviz as sv
+from kit.commands import make_scene
 from scalarviz.run.edits.base import Applied
 from scalarviz.run.source import RunSource
 from scalarviz.run.sources.recording.contents import Picture
+from scalarviz.view.ink.listed import changes, records_of
 from scalarviz.view.ink.text import loss_text
+from scalarviz.view.page.document import document_of
+from scalarviz.view.page.pictures import panel_pictures
 from scalarviz.view.page.recorded import html_of
 
 from . import players
@@ -346,23 +351,62 @@ def test_a_branch_can_be_chosen_with_its_frames(page, tmp_path):
         assert choice.input_value() == "0"
 
 
-def test_pictures_of_panels_have_the_look_of_the_page(page, tmp_path, memory):
-    file = io.BytesIO()
-    Image.new("RGB", (8, 6), "white").save(file, "WEBP", lossless=True)
-    white = file.getvalue()
-    file = io.BytesIO()
-    Image.new("RGB", (8, 6), "black").save(file, "WEBP", lossless=True)
-    dark = [Picture("task", step, 8, 6, file.getvalue()) for step in (0, 100, 300)]
-    light = [Picture("task", step, 8, 6, white) for step in (0, 200)]
-    both, one = tmp_path / "both.html", tmp_path / "one.html"
-    both.write_text(html_of(memory, dark, others=light), encoding="utf-8")
-    one.write_text(html_of(memory, dark), encoding="utf-8")
-    opened(page, both, "#frame=20")
-    caption, picture = page.locator("#pictures figcaption"), page.locator("#pictures img")
-    seen = [caption.inner_text(), picture.get_attribute("src")]
-    page.keyboard.press("l")
-    after = [caption.inner_text(), picture.get_attribute("src")]
-    assert [seen[0], after[0]] == ["step 100", "step 200"]
-    assert [base64.b64decode(one[1].partition(",")[2]) for one in (seen, after)] == [file.getvalue(), white]
-    opened(page, one, "#frame=20&theme=light")
-    assert caption.inner_text() == "step 100"
+def listed(picture):
+    return records_of(picture.image, (picture.width, picture.height))
+
+
+SHOWN = """([records, others, document]) => {
+    const canvas = window.document.createElement("canvas"), listing = new Listing(canvas, document.words.advances);
+    const list = changedList(records, others);
+    listing.show(list, document.themes.light, "a panel");
+    return new Promise(done => setTimeout(() => done([canvas.toDataURL(), canvas.getAttribute("aria-label")]), 300));
+}"""
+
+
+@pytest.mark.parametrize("name", ["rgb", "xor", "playground", "digits", "expression", "neuron", "uinn"])
+def test_a_panel_is_painted_as_the_window_paints_it(scripts, name):
+    """From its list, in the other look than the one that the list was made in."""
+    scene = make_scene(name)
+    scene.run.step(3)
+    frame, page = scene.run.frame(scene.probe), scripts("list.js")
+    dark, light = (panel_pictures(scene, [0], lambda k: frame, theme) for theme in ("dark", "light"))
+    document = document_of(scene, theme="light")
+    window = sv.render(scene, (1280, 720), theme="light").astype(int)
+    assert [one.panel for one in dark] == [one.panel for one in light]
+    for first, second in zip(dark, light, strict=True):
+        records, wanted = listed(first), listed(second)
+        url, said = page.evaluate(SHOWN, [records, changes(records, wanted), document])
+        assert all(text[3] in said for text in wanted if text[0] == "text")
+        picture = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2])))).astype(int)
+        (_, x, y, *_), ground = wanted[0], window[2, 2]
+        alpha = picture[..., 3:] / 255
+        mine = picture[..., :3] * alpha + ground * (1 - alpha)
+        left, top = max(math.ceil(x), 0), max(math.ceil(y), 0)
+        theirs = window[top : top + mine.shape[0], left : left + mine.shape[1]]
+        mine = mine[: theirs.shape[0], : theirs.shape[1]]
+        apart = np.abs(mine - theirs).max(axis=2)
+        # letters are another font's, and edges are smoothed in another way
+        assert (apart > 40).mean() < 0.1, (first.panel, (apart > 40).mean())
+        assert (np.abs(theirs - ground).max(axis=2) > 20).any()
+
+
+def test_panels_have_the_look_of_the_page_and_pictures_of_older_files_stay(page, tmp_path, memory):
+    def image(colour):
+        file = io.BytesIO()
+        Image.new("RGB", (8, 6), colour).save(file, "WEBP", lossless=True)
+        return file.getvalue()
+
+    dark = [Picture("task", step, 8, 6, image("black")) for step in (0, 100, 300)]
+    light = [Picture("task", step, 8, 6, image("white")) for step in (0, 100)]
+    path = tmp_path / "both.html"
+    path.write_text(html_of(memory, dark, others=light), encoding="utf-8")
+    opened(page, path, "#frame=20")
+    caption = page.locator("#pictures figcaption")
+    looks = [0, 255]
+    if page.evaluate("document.documentElement.dataset.theme") == "light":
+        looks.reverse()
+    for wanted in looks:
+        page.wait_for_timeout(200)
+        got = page.locator("#pictures canvas").evaluate("e => [...e.getContext('2d').getImageData(3, 3, 1, 1).data]")
+        assert (caption.inner_text(), got[:3]) == ("step 100", [wanted] * 3)
+        page.keyboard.press("l")

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ..panels.drawer import Point
     from ..screen.control_rows import Item, Row
     from ..watch.viewer import Viewer
-    from .panels import CellPanels
 
 OWN = {
     "fit": "fit the camera", "toggle_theme": "light or dark", "refit_range": "fit the range of the colours anew",
@@ -100,11 +99,8 @@ KINDS = ("do", "control", "release", "look", *HIDES)
 class Asked:
     """Does what comes from the browser, in the thread that owns the viewer; a cell does not offer `hidden`."""
 
-    def __init__(
-        self, viewer: Viewer, controls: CellControls | None, hidden: Collection[str] = (),
-        panels: CellPanels | None = None,
-    ) -> None:  # fmt: skip
-        self._viewer, self._controls, self._hidden, self._panels = viewer, controls, covered(hidden), panels
+    def __init__(self, viewer: Viewer, controls: CellControls | None, hidden: Collection[str] = ()) -> None:
+        self._viewer, self._controls, self._hidden = viewer, controls, covered(hidden)
         self._touch = PanelTouch(viewer)
 
     def take(self, asked: object) -> str:
@@ -153,10 +149,7 @@ class Asked:
             case "panel":
                 self._touch.take(asked)
             case "look":
-                theme, dense = one_of(asked.get("theme"), THEMES, "look: the theme"), asked.get("density")
-                dense = finite(dense, "look: density")
-                if self._panels is not None:
-                    self._panels.take(dense)
+                theme = one_of(asked.get("theme"), THEMES, "look: the theme")
                 if theme != viewer.bench.theme.name:
                     viewer.bench.set_look(theme=theme)
             case "release" if self._controls is not None:

@@ -328,8 +328,8 @@ export default () => {
     render(place) {
       const hidden = document.head.appendChild(document.createElement("style"));
       hidden.textContent = `.${place.model.get("about").still} { display: none !important; }`;  // while this lives
-      const end = made.render(place), density = window.devicePixelRatio || 1;
-      const endTheme = watchTheme(theme => place.model.send({ kind: "look", place: "pictures", theme, density }));
+      const end = made.render(place);
+      const endTheme = watchTheme(theme => place.model.send({ kind: "look", place: "pictures", theme }));
       return () => { endTheme(); hidden.remove(); end?.(); };
     },
   };

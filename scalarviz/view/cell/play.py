@@ -83,7 +83,7 @@ class Play:
         self._live = live
         self._controls = None if live is None or not controls else CellControls(live, live.scene, hide)
         self._panels = None if "panels" in self._hide else CellPanels(viewer.bench)
-        self.asked = Asked(viewer, self._controls, hide, self._panels)
+        self.asked = Asked(viewer, self._controls, hide)
         self._size, self._title = size, title
         self._document: tuple[object, dict[int, OwnLook], dict[str, object]] | None = None
         self._worn = LOOKS.version

@@ -111,3 +111,8 @@ def rgb(colour: str) -> tuple[float, float, float]:
 def mixed(colour: str, ground: str, share: float) -> tuple[float, float, float]:
     """`share` of a colour over a ground, as three floats in 0..1."""
     return tuple(share * a + (1.0 - share) * b for a, b in zip(rgb(colour), rgb(ground), strict=True))  # type: ignore[return-value]
+
+
+def chip_colour(theme: Theme) -> tuple[float, float, float]:
+    """What a delta stands on."""
+    return mixed(theme.gradient[3], theme.panel, 0.3)

@@ -12,7 +12,7 @@ from ..ink.maps import text_colour
 from ..ink.places import CHANNEL, LABEL
 from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import measure
-from ..ink.theme import Theme, mixed
+from ..ink.theme import Theme, chip_colour, mixed
 from ..notes.layer import CHIP, FewFlow, Rows
 from ..notes.values import CubeValues, colours_at, face_room
 from ..space.arrangement import Project
@@ -138,11 +138,6 @@ def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, m
         said = Bound("delta", row, "delta", before)
         sketch.number(x + wide / 2, y + high / 2 + 5.2, float(delta), said, size, theme.text1)
     return sketch
-
-
-def chip_colour(theme: Theme) -> tuple[float, float, float]:
-    """What a delta stands on."""
-    return mixed(theme.gradient[3], theme.panel, 0.3)
 
 
 def _delta_form(before: str, wide: float, high: float) -> tuple[str, float]:

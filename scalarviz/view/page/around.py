@@ -14,26 +14,16 @@ import numpy as np
 
 from ...run.core.frame import Frame
 from ..cubes.scale import Coloring
-from ..ink.maps import hexed
-from ..ink.sketch import Box, Colour, Lines, Path, Polygon, Rect, Shape, Sketch, Stand, TextItem, rgba
+from ..ink.listed import Listed
+from ..ink.sketch import Box, Sketch, Stand, TextItem
 from ..ink.theme import Theme
-from ..micro.on_cubes import chip_colour, delta_boxes, delta_chips
+from ..micro.on_cubes import delta_boxes, delta_chips
 from ..notes.scenery import Scenery
 from ..shown.subject import Subject
 from ..space.arrangement import Project
 from ..space.layout import Layout
 
-OF_A_THEME = (
-    "background", "glow", "past", "panel", "tray", "border", "text1", "text2", "text3", "flow", "grid", "selection",
-    "pulse", "ink", "paper",
-)  # fmt: skip
-"""Colours that a browser has by their names; maps stand apart."""
 Group = dict[str, Any]
-
-
-def colours_of(theme: Theme) -> dict[str, Any]:
-    """The colours of a look by their names; ``chip`` lies below a delta."""
-    return {**{name: getattr(theme, name) for name in OF_A_THEME}, "chip": hexed(chip_colour(theme))}
 
 
 def around_of(subject: Subject, layout: Layout, theme: Theme, project: Project, box: Box) -> list[Group]:
@@ -77,7 +67,7 @@ class _Groups:
 
     def __init__(self, theme: Theme) -> None:
         self.groups: dict[object, Group] = {}
-        self._names = {hexed(rgba(colour)): name for name, colour in colours_of(theme).items()}
+        self._listed = Listed(theme)
 
     def add(self, sketches: Iterable[Sketch], whose: Stand = None, **more: object) -> None:
         """All records of some sketches; `whose` they are where they do not say it."""
@@ -85,41 +75,14 @@ class _Groups:
             for own, shapes, texts in sketch.groups():
                 if shapes or texts:
                     at = own or whose
-                    group = self.groups.setdefault(
-                        (at, *more.items()),
-                        {"at": list(at) if isinstance(at, tuple) else at, **more, "shapes": [], "texts": []},
-                    )
-                    group["shapes"] += [self._shape(shape) for shape in shapes]
-                    group["texts"] += [self._text(text) for text in texts]
-
-    def _colour(self, colour: Colour | None) -> str | None:
-        if colour is None:
-            return None
-        said = hexed(rgba(colour))
-        return self._names.get(said, said)
-
-    def _shape(self, shape: Shape) -> list[Any]:
-        match shape:
-            case Rect(x, y, wide, high, fill, stroke, border, radius, bound):
-                colours = bound or self._colour(fill), self._colour(stroke)
-                return ["rect", *_short(x, y, wide, high), *colours, border, radius, int(bool(bound))]
-            case Lines(starts, ends, colour, width):
-                ways = np.concatenate([starts, ends], axis=1)
-                return ["lines", [_short(*way) for way in ways.tolist()], self._colour(colour), width]
-            case Path(points, colour, width):
-                return ["path", [_short(*point) for point in points.tolist()], self._colour(colour), width]
-            case Polygon(points, fill):
-                return ["polygon", [_short(*point) for point in points.tolist()], self._colour(fill)]
-        raise AssertionError(shape)  # nothing around cubes is drawn with cells and curves
+                    empty = {"at": list(at) if isinstance(at, tuple) else at, **more, "shapes": [], "texts": []}
+                    group = self.groups.setdefault((at, *more.items()), empty)
+                    group["shapes"] += map(self._listed.shape, shapes)
+                    group["texts"] += map(self._text, texts)
 
     def _text(self, text: TextItem) -> list[Any]:
-        record = [*_short(text.x, text.y), text.text, text.size, self._colour(text.colour), int(text.bold), text.anchor]
+        record = self._listed.text(text)
         if (bound := text.bound) is None:
             return record
         within = bound.within if np.isfinite(bound.within) else None
         return [*record, [bound.name, bound.index, bound.form, bound.before, within]]
-
-
-def _short(*numbers: float) -> list[float]:
-    """Tenths of a pixel."""
-    return [round(float(number), 1) for number in numbers]

@@ -25,6 +25,7 @@ from ..cubes.own import LOOKS, OwnLook
 from ..cubes.scale import OWN, RATIO, Quantity, rows_of
 from ..cubes.shader import front_sides, upright
 from ..cubes.slab import COLOURS, DENSE_ALPHA, DENSE_WIDTH, DETAIL_PIXELS, FLOW_ALPHA, FLOW_WIDTH, RIM
+from ..ink.listed import colours_of
 from ..ink.maps import get_map, hexed
 from ..ink.places import Places, arrange, check_size
 from ..ink.text import ADVANCES, LETTERS, UNKNOWN, measure
@@ -38,7 +39,7 @@ from ..space.camera import pose_of
 from ..space.layout import FEW, Layout, layout_for
 from ..space.lying import Turns
 from ..space.plate import Plate
-from .around import around_of, colours_of
+from .around import around_of
 from .scripts import programs
 
 VERSION = 1

@@ -1,4 +1,4 @@
-"""Pictures as bytes: the output of a notebook's cell, the last frame of a page, and panels at frames of a recording.
+"""Pictures: the output of a notebook's cell, the last frame of a page, and lists of panels at frames of a recording.
 
 Panels are drawn after the training, never while it runs: by their own drawers where the window's column has them, from
 the recorded values through the network of the scene, which answers at the values of any frame.
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from io import BytesIO
 
 import numpy as np
@@ -22,10 +21,9 @@ from ...run.questions.ranges import extent
 from ...run.scene.scene import Scene
 from ...run.sources.recording.contents import Picture
 from ..ink.axes import evenly
-from ..ink.gl import Viewport, gloo
-from ..ink.painter import Painter
+from ..ink.listed import Listed, Record, short, stored
 from ..ink.places import arrange
-from ..ink.sketch import Box, Sketch
+from ..ink.sketch import Box
 from ..ink.theme import Theme, get_theme
 from ..out.offscreen import available, offscreen
 from ..panels.image import AIR
@@ -123,102 +121,46 @@ def image_tag(data: bytes, kind: str, words: str, *, name: str = "", width: int 
 
 # ---- Panels.
 
-MOST = 24  # pictures of a panel
-ROOM = 400_000  # bytes that all pictures of a page take, as base64
+MOST = 60  # moments of a panel
+ROOM = 200_000  # bytes of all panels of a page
 WINDOW = (1280, 720)  # pixels of the window whose column it is
-SCALES = (2, 1)  # pixels of a picture for one of the window's, as far as there is room
-LOSSY = (90, 75)  # qualities where pictures that are true in each pixel have no room
-
-Part = tuple[str, int, Pixels]  # panel, step and pixels of a picture
 
 
 def panel_pictures(
     scene: Scene, frames: Sequence[int], frame: Callable[[int], Frame], theme: str | Theme = "dark", room: int = ROOM
 ) -> list[Picture]:
-    """Pictures of the panels in the column, by panel and step, without the loss curve, which a time bar has.
+    """The lists of the panels in the column, by panel and step, without the loss curve, which a time bar has.
 
-    Of at most `MOST` frames of the scene's recording, whose numbers are `frames`. Where they would take more than
-    `room` bytes as base64, they are drawn smaller, then compressed with loss, and in the end there are fewer. One that
-    looks as the one before it is left out, and a panel that is empty at every step.
+    Of at most `MOST` frames of the scene's recording, whose numbers are `frames`; of fewer where they would take more
+    than `room` bytes. A list that is the same as the one before it is left out, and a panel that is always empty.
     """
-    look, frames = get_theme(theme), chosen(frames, MOST)
-    drawn: list[Part] = []
-    for scale in SCALES:
-        drawn = _drawn(scene, frames, frame, look, scale)
-        if (found := _fitting(drawn, room, _lossless)) is not None:
-            return found
-    while drawn:
-        for quality in LOSSY:
-            if (found := _fitting(drawn, room, partial(encoded, kind="WEBP", quality=quality, method=4))) is not None:
-                return found
-        steps = sorted({step for _, step, _ in drawn})
+    subject, look = subject_of(scene), get_theme(theme)
+    side, listed = SidePanels(subject, look), Listed(look)
+    side.lodge()
+    boxes = {name: box for name, box in arrange(WINDOW, side.column.wanted()).panels.items()
+             if not isinstance(side.drawers[name].panel, LossCurve)}  # fmt: skip
+    side.place(boxes)
+    found: list[Picture] = []
+    before: dict[str, list[Record]] = {}
+    for k in chosen(frames, MOST) if boxes else ():
+        now = frame(k)
+        side.ground.extent = extent(now.values)
+        side.update(now)
+        for name, box in boxes.items():
+            records = [["box", *short(around(box))], *listed.of(side.drawn(name))]
+            if records != before.get(name):
+                found.append(Picture(name, now.step, math.ceil(box[2] + 2 * AIR), math.ceil(box[3] + 2 * AIR),
+                                     stored(records)))  # fmt: skip
+                before[name] = records
+    full = {name for name, records in before.items() if len(records) > 1}  # a sheet that waits for a hand is empty
+    found = sorted((one for one in found if one.panel in full), key=lambda one: (boxes[one.panel][1], one.step))
+    while sum(len(one.image) for one in found) > room:
+        steps = sorted({one.step for one in found})
         kept = set(chosen(steps, len(steps) // 2)) if len(steps) > 2 else set()
-        drawn = [one for one in drawn if one[1] in kept]
-    return []
-
-
-def _fitting(parts: Sequence[Part], room: int, how: Callable[[Pixels], bytes]) -> list[Picture] | None:
-    """All of them encoded, None where they have no room; told soon."""
-    found, taken = dict[int, Picture](), 0
-    for k in sorted(range(len(parts)), key=lambda k: -k % 5):  # some of everywhere first: they say what all will take
-        name, step, pixels = parts[k]
-        found[k] = Picture(name, step, pixels.shape[1], pixels.shape[0], how(pixels))
-        taken += 4 * -(-len(found[k].image) // 3)
-        if taken > room or (len(found) >= 5 and taken * len(parts) > 1.3 * room * len(found)):
-            return None
-    return [found[k] for k in range(len(parts))]
-
-
-def _drawn(scene: Scene, frames: Sequence[int], frame: Callable[[int], Frame], theme: Theme, scale: int) -> list[Part]:
-    """Name, step and pixels of each picture that is new."""
-    subject = subject_of(scene)
-    with offscreen():
-        side = SidePanels(subject, theme)
-        side.lodge()
-        boxes = {name: box for name, box in arrange(WINDOW, side.column.wanted()).panels.items()
-                 if not isinstance(side.drawers[name].panel, LossCurve)}  # fmt: skip
-        if not boxes:
-            return []
-        painter = Painter(WINDOW, scale)
-        side.place(boxes)
-        found: list[Part] = []
-        before: dict[str, Pixels] = {}
-        for k in frames:
-            now = frame(k)
-            side.ground.extent = extent(now.values)
-            for name, part in cut_panels(painter, side.update(now), boxes, theme).items():
-                if name not in before or not np.array_equal(part, before[name]):
-                    found.append((name, now.step, part))
-                    before[name] = part
-    seen = {name for name, _, part in found if (part != part[0, 0]).any()}  # a sheet that waits for a hand is empty
-    return sorted((one for one in found if one[0] in seen), key=lambda one: (boxes[one[0]][1], one[1]))  # from the top
-
-
-def cut_panels(
-    painter: Painter, sketches: Sequence[Sketch], boxes: Mapping[str, Box], theme: Theme
-) -> dict[str, Pixels]:
-    """The panels in their boxes with the air around them, out of one picture of the part where they stand."""
-    dense, (wide, high) = painter.scale, painter.size
-    left, top = (math.floor(min(box[k] for box in boxes.values())) - AIR for k in (0, 1))
-    right, foot = (math.ceil(max(box[k] + box[k + 2] for box in boxes.values())) + AIR for k in (0, 1))
-
-    def draw(_: Viewport) -> None:
-        x, y, *size = (round(part * dense) for part in (-left, foot - high, wide, high))
-        gloo.set_viewport(x, y, *size)
-        painter.background(theme.background, theme.background)
-        painter.draw(sketches)
-
-    picture = offscreen().render(draw, (round((right - left) * dense), round((foot - top) * dense)))
-    found = {}
-    for name, box in boxes.items():
-        x, y = (round((part - AIR) * dense) for part in (box[0] - left, box[1] - top))
-        wide, high = (round((part + 2 * AIR) * dense) for part in box[2:])
-        found[name] = np.ascontiguousarray(picture[y : y + high, x : x + wide])
+        found = [one for one in found if one.step in kept]
     return found
 
 
-def _lossless(pixels: Pixels) -> bytes:
-    """WebP or PNG, whichever is shorter: each pixel is as it was drawn."""
-    return min(
-        encoded(pixels, "WEBP", lossless=True, quality=40, method=2), encoded(pixels, "PNG", optimize=True), key=len
-    )
+def around(box: Box) -> Box:
+    """The box of a panel with the air around it."""
+    return box[0] - AIR, box[1] - AIR, box[2] + 2 * AIR, box[3] + 2 * AIR

@@ -19,6 +19,7 @@ from ...run.sources.played import RecordedSource
 from ...run.sources.recording.contents import Picture
 from ...run.sources.recording.file import check_apart
 from ...run.sources.recording.recorded import Recorded
+from ..ink.listed import Record, changes, records_of
 from ..ink.places import check_size
 from ..ink.text import loss_text
 from ..ink.theme import get_theme
@@ -26,7 +27,7 @@ from ..panels.word import WordDrawer
 from ..shown.subject import Subject, subject_of
 from .document import document_of
 from .ofscene import OfScene, of_scene
-from .pack import EXACT, dense_text, led_updates, packed_text, squeezed, text_of
+from .pack import EXACT, dense_text, led_updates, packed_text, squeezed
 from .page import Float32, about_of, gathered, keys_of, shell, upright
 from .pictures import chosen, still_of
 from .walks import walk_parts, walks_of
@@ -96,7 +97,7 @@ def html_of(
     head = {
         "document": document, "upright": upright(document, laid(size=UPRIGHT)), **told,
         "keys": keys_of({*quantities, *(("micro",) if walks else ())}), "about": about_of(subject, title, program),
-        **said_of(past), "left": left_aside(past), "pictures": films(pictures), "others": films(others),
+        **said_of(past), "left": left_aside(past), "pictures": films(pictures, others),
     }  # fmt: skip
     if lines:
         head |= _branched(told, lines, len(shown))
@@ -148,16 +149,20 @@ def _led(name: str, tables: dict[str, Float32], told: dict[str, Any]) -> Float32
     return led_updates(values[:, :count], gradients, told["steps"], [float(rate) for rate in told["lr"]])
 
 
-def films(pictures: Sequence[Picture]) -> list[dict[str, Any]]:
-    """Pictures by panel: their size, the steps that they are of, going up, and data URIs."""
-    found: dict[tuple[str, int, int], dict[str, Any]] = {}
+def films(pictures: Sequence[Picture], others: Sequence[Picture]) -> list[dict[str, Any]]:
+    """Lists by panel: their steps, going up, what changes from each to the next, and what in the other look."""
+    found: dict[str, dict[str, Any]]
+    found = {one.panel: {"name": one.panel, "steps": [], "lists": [], "other": []} for one in pictures}
+    looks = {(one.panel, one.step): one for one in others}
+    before: dict[str, list[Record]] = {}
     for one in sorted(pictures, key=lambda one: one.step):
-        empty = {"name": one.panel, "width": one.width, "height": one.height, "steps": [], "data": []}
-        film = found.setdefault((one.panel, one.width, one.height), empty)
+        film, other = found[one.panel], looks.get((one.panel, one.step), one)
+        records = records_of(one.image, (one.width, one.height))
         film["steps"].append(one.step)
-        film["data"].append(f"data:image/{one.kind};base64,{text_of(one.image)}")
-    order = list(dict.fromkeys(one.panel for one in pictures))
-    return sorted(found.values(), key=lambda film: order.index(film["name"]))
+        film["lists"].append(changes(before.get(one.panel), records))
+        film["other"].append(changes(records, records_of(other.image, (other.width, other.height))))
+        before[one.panel] = records
+    return list(found.values())
 
 
 def write_html(path: StrPath, recordings: Iterable[Path], make: Callable[[], str], every: int | None = None) -> Path:

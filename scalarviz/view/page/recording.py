@@ -16,7 +16,7 @@ from ...run.sources.recording.contents import Picture, write_pictures
 from ..ink.theme import get_theme
 from .comparison import Comparison, names_of
 from .link import link_of
-from .pictures import ROOM, can_draw, panel_pictures
+from .pictures import panel_pictures
 from .recorded import html_of, write_html
 
 
@@ -159,13 +159,13 @@ class Recording(recording.Recording):
     ) -> Path:
         """Write what is recorded so far as one HTML file; see :meth:`Recorded.save_html`.
 
-        Pictures of the scene's panels are drawn for it in both looks, where something can draw here.
+        The scene's panels are drawn for it in both looks.
         """
         with closing(self.read()) as record:
 
             def make() -> str:
                 other = "dark" if get_theme(theme).name == "light" else "light"
-                pictures, others = (self._drawn(record, one, ROOM // 2) for one in (theme, other))
+                pictures, others = (self._drawn(record, one) for one in (theme, other))
                 return html_of(record, pictures or record.pictures, theme=theme, size=size, title=title, frames=frames,
                                others=others, scene=self.subject)  # fmt: skip
 
@@ -177,14 +177,14 @@ class Recording(recording.Recording):
             assert isinstance(record, Recorded)  # see `reader`
             return record.save_link(player, theme=theme, title=title)
 
-    def _drawn(self, record: recording.Recorded, theme: str = "dark", room: int = ROOM) -> list[Picture]:
+    def _drawn(self, record: recording.Recorded, theme: str = "dark") -> list[Picture]:
         """Pictures of the panels of the scene that is recorded, at frames of the network that it has now."""
         scene = self.subject
-        if not isinstance(scene, Scene) or not scene.panels or not can_draw():
+        if not isinstance(scene, Scene) or not scene.panels:
             return []
         now = [(tensor.name, tensor.shape) for tensor in scene.run.tensors]
         fitting = [k for k in range(len(record)) if [(t.name, t.shape) for t in record.shapes(k).tensors] == now]
-        return panel_pictures(scene, fitting, record.frame, theme, room)
+        return panel_pictures(scene, fitting, record.frame, theme)
 
 
 def load_recording(path: StrPath) -> Recorded:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError
 from ...run.panels import Image, RecordedPictures
 from ...run.source import Moment
+from ..ink.listed import records_of, sketches_of
 from ..ink.places import COLUMN, LABEL
 from ..ink.sketch import Box, Kept, Sketch
 from .drawer import Drawer, Ground, cut, sentence, title_of
@@ -47,14 +47,14 @@ class ImageDrawer(Drawer[Image]):
         title_of(sketch, box, self.ground.theme, self.panel.title, self._asked.age or self.panel.note)
         if made is None:
             return [sketch, sentence((x, y + _TOP, width, height - _TOP), self.ground.theme, error)]
-        fitted = fitting((x, y + _TOP, width, height - _TOP), made)
+        fitted = fitting((x, y + _TOP, width, height - _TOP), (made.shape[1], made.shape[0]))
         sketch.image(fitted, made, linear=self.panel.smooth or fitted[2] < made.shape[1])
         return [sketch]
 
 
-def fitting(box: Box, pixels: NDArray[np.uint8]) -> Box:
+def fitting(box: Box, size: tuple[int, int]) -> Box:
     """A picture at the left top of a box, as large as it fits."""
-    high, wide = pixels.shape[:2]
+    wide, high = size
     scale = min(box[2] / wide, box[3] / high)
     return box[0], box[1], max(round(wide * scale), 1), max(round(high * scale), 1)
 
@@ -131,7 +131,7 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
         first = panel.pictures[0]
         high = (COLUMN + 2 * AIR) * first.height / first.width - 2 * AIR
         self.height = min(max(high, 8.0), 2.0 * COLUMN) + _LINE
-        self._decoded = Kept[NDArray[np.uint8] | None]()
+        self._read = Kept[list[Sketch] | None]()
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         x, y, width, height = box
@@ -140,25 +140,12 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
             first = self.panel.pictures[0].step
             return [sentence(box, theme, f"{self.panel.title}: recorded from step {first:,} on")]
         picture = self.panel.pictures[number]
-        pixels = self._decoded.of(number, lambda: _decoded(picture.image))
-        if pixels is None:
+        size = picture.width, picture.height
+        place = fitting((x - AIR, y - AIR, width + 2 * AIR, height - _LINE + 2 * AIR), size)
+        read = self._read.of((number, place, theme), lambda: sketches_of(records_of(picture.image, size), theme, place))
+        if read is None:
             return [sentence(box, theme, f"{self.panel.title}: its picture in the file cannot be read")]
-        place = fitting((x - AIR, y - AIR, width + 2 * AIR, height - _LINE + 2 * AIR), pixels)
-        sketch.image(place, pixels, linear=True)
         said = f"{self.panel.title}, as recorded at step {picture.step:,}"
         ink = theme.text2 if picture.step != moment.step else theme.text3
         sketch.text(x, y + place[3] - 2 * AIR + 16, cut(said, width), LABEL, ink)
-        return [sketch]
-
-
-def _decoded(image: bytes) -> NDArray[np.uint8] | None:
-    """Pixels (H, W, 3) of what somebody else's file calls a picture."""
-    from PIL import Image
-
-    try:
-        with Image.open(io.BytesIO(image), formats=("PNG", "WEBP")) as picture:
-            if not 0 < picture.width * picture.height <= MOST_PIXELS:
-                return None
-            return np.asarray(picture.convert("RGB"))
-    except Exception:  # whatever a decoder says of bytes that are no picture
-        return None
+        return [*read, sketch]

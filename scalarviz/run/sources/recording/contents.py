@@ -25,13 +25,13 @@ from .taken import About, read_about
 MOST_PICTURES = 10_000
 MOST_BYTES = 32 << 20
 MOST_SIDE = 16_384
-KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"RIFF": "webp"}
-"""How an image begins, and what it is."""
+KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"RIFF": "webp", b"\x78\xda": "list"}
+"""How an image begins, and what it is; a list is JSON, deflated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture of one panel at the step of a frame; `image` is a PNG or WebP of width x height pixels."""
+    """A panel at the step of a frame; `image` is its list, or a PNG or WebP of width x height pixels."""
 
     panel: str
     step: int
@@ -41,7 +41,7 @@ class Picture:
 
     @property
     def kind(self) -> str:
-        """``"png"`` or ``"webp"``."""
+        """``"list"``, ``"png"`` or ``"webp"``."""
         return kind_of(self.image)
 
 

@@ -4,6 +4,7 @@
 
 import { slabCorners } from "./boxes.js";
 import { project } from "./camera.js";
+import { pairsOf } from "./list.js";
 import { chipText, deltaText, lossText, shortText } from "./numbers.js";
 import { Plan } from "./plan.js";
 import { sureChip } from "./rounded.js";
@@ -109,9 +110,12 @@ export class Around {
       const [x, y, wide, high, fill, stroke, border, radius, bound] = said;
       const own = bound ? (whole ? swatchColour(this.row(fill)) : null) : colour(fill);
       ink.box(...move([x, y]), wide, high, { fill: own, stroke: colour(stroke), border, radius });
-    } else if (kind === "polygon") ink.shape(said[0].map(move), colour(said[1]));
-    else if (kind === "path") ink.path(said[0].map(move), colour(said[1]), said[2]);
-    else for (const [x, y, to, down] of said[0]) ink.path([move([x, y]), move([to, down])], colour(said[1]), said[2]);
+      return;
+    }
+    const points = pairsOf(said[0]).map(move);
+    if (kind === "polygon") ink.shape(points, colour(said[1]));
+    else if (kind === "path") ink.path(points, colour(said[1]), said[2]);
+    else for (let k = 0; k < points.length; k += 2) ink.path(points.slice(k, k + 2), colour(said[1]), said[2]);
   }
 
   // A number of the frame after its words; nothing of one that is still to come.

@@ -51,7 +51,7 @@ export class LiveCell {
 
   /** That somebody looks, and how. */
   get greeting() {
-    return { kind: "ready", theme: this.theme, density: window.devicePixelRatio || 1 };
+    return { kind: "ready", theme: this.theme };
   }
 
   /** Do an action of the table, or what is the browser's own. */
@@ -281,9 +281,10 @@ export class LiveCell {
 
   /** Another theme: the notebook's, or what a hand wants. */
   light(theme) {
-    if (theme !== this.theme && this.heard) this.say({ kind: "look", theme, density: this.greeting.density });
+    if (theme !== this.theme && this.heard) this.say({ kind: "look", theme });
     this.theme = theme;
     if (this.player) this.player.theme = theme;
+    this.panels?.paint();
     this.paint();
   }
 

@@ -1,13 +1,14 @@
-// The scene's panels in a live cell: pictures that Python draws now and then, beside the cubes or below them.
+// The scene's panels in a live cell: lists that Python sends, painted beside the cubes or below them.
 
 import { element } from "./panels.js";
+import { Listing } from "./list.js";
 import { countText } from "./numbers.js";
 
 const BROADEST = 400;   // pixels; a panel that is broader stands below the cubes, across all of the cell
 
 const HAND = 25;        // milliseconds between two places of a hand that are told
 
-/** Pictures of the panels; each stays until another one comes, and says of which step it is where that is not shown. */
+/** The panels; each stays until another list comes, and says of which step it is where that is not shown. */
 export class CellPanels {
   /**
    * @param {HTMLElement} root Beside the cubes, where there is room.
@@ -21,51 +22,51 @@ export class CellPanels {
 
   /**
    * Take over what came with a frame.
-   * @param {object} parts As view/cell/panels.py writes them: "panels", and the pictures by "panel NAME".
+   * @param {object} parts As view/cell/panels.py writes them: "panels", and the lists by "panel NAME".
    */
   take(parts) {
-    if ("panels" in parts) this.stand(parts.panels ?? []);
-    for (const [name, one] of this.made) {
-      const address = parts[`panel ${name}`];
-      if (address) one.picture.src = address;
-    }
+    if ("panels" in parts) this.stand(parts.panels ?? [], name => parts[`panel ${name}`] ?? this.made.get(name)?.records);
+    for (const [name, one] of this.made) one.records = parts[`panel ${name}`] ?? one.records;
+    this.paint();
   }
 
-  stand(told) {
+  stand(told, listOf) {
     this.told = told;
     if (told.map(one => one.name).join("\n") !== [...this.made.keys()].join("\n")) {
-      this.made = new Map(told.map(one => [one.name, this.figure(one.name)]));
-      const [root, broad] = [[], []];
-      for (const { name, size } of told) (size?.[0] > BROADEST ? broad : root).push(this.made.get(name).figure);
-      this.root.replaceChildren(...root);
-      this.broad.replaceChildren(...broad);
-      [this.root.hidden, this.broad.hidden] = [!root.length, !broad.length];
-    }
-    for (const { name, step, size, why } of told) {
-      const { figure, picture } = this.made.get(name), of = typeof step === "number" ? ` at step ${countText(step)}` : "";
-      picture.hidden = !size;
-      if (size) [picture.width, picture.height] = size;
-      picture.alt = `${name}${of}`;
-      figure.dataset.why = why ? `${name}: ${why}` : "";
+      this.made = new Map(told.map(one => [one.name, this.figure(one.name, listOf(one.name))]));
+      const wide = ({ records }) => records?.[0][3] > BROADEST, all = [...this.made.values()];
+      for (const [root, some] of [[this.root, all.filter(one => !wide(one))], [this.broad, all.filter(wide)]]) {
+        root.replaceChildren(...some.map(one => one.figure));
+        root.hidden = !some.length;
+      }
     }
     this.date(this.step);
+  }
+
+  /** Every list in the look of now. */
+  paint() {
+    const { document, theme } = this.cell;
+    for (const { name, step } of document ? this.told ?? [] : []) {
+      const { listing, records } = this.made.get(name), of = typeof step === "number" ? ` at step ${countText(step)}` : "";
+      if (records) listing.show(records, document.themes[theme], `${name}${of}`);
+    }
   }
 
   /** The cubes show a step. */
   date(step) {
     this.step = step;
     for (const one of this.told ?? []) {
-      const { caption, figure } = this.made.get(one.name), old = typeof one.step === "number" && one.step !== step;
-      const words = figure.dataset.why || (old ? `step ${countText(one.step)}` : "");
+      const { caption } = this.made.get(one.name), old = typeof one.step === "number" && one.step !== step;
+      const words = old ? `step ${countText(one.step)}` : "";
       if (caption.textContent !== words) caption.textContent = words;
     }
   }
 
-  figure(name) {
-    const figure = element("figure"), picture = figure.appendChild(element("img"));
-    picture.draggable = false;
-    this.touch(name, picture);
-    return { figure, picture, caption: figure.appendChild(element("figcaption")) };
+  figure(name, records) {
+    const figure = element("figure"), canvas = figure.appendChild(element("canvas"));
+    this.touch(name, canvas);
+    const listing = new Listing(canvas, this.cell.document.words.advances);
+    return { figure, listing, records, caption: figure.appendChild(element("figcaption")) };
   }
 
   /** Keys that a panel takes after a hand was on one; returns whether this one was for a panel. */
@@ -80,7 +81,7 @@ export class CellPanels {
   touch(name, picture) {
     let told = 0, held = false;
     const say = (what, event) => {
-      const { left, top, width } = picture.getBoundingClientRect(), scale = picture.width ? Number(picture.getAttribute("width")) / width : 1;
+      const { left, top, width } = picture.getBoundingClientRect(), scale = this.made.get(name).records[0][3] / width;
       const at = [(event.clientX - left) * scale, (event.clientY - top) * scale];
       this.cell.say({ kind: "panel", name, what, at, button: event.button === 2 ? "right" : "left", shift: event.shiftKey });
       told = performance.now();

@@ -92,13 +92,13 @@ export class Ink {
   }
 
   /** Straight lines through points. */
-  path(points, colour, width, { closed = false } = {}) {
+  path(points, colour, width, { closed = false, cap = "round" } = {}) {
     const path = this.context;
     path.beginPath();
     points.forEach(([x, y], k) => (k ? path.lineTo(x, y) : path.moveTo(x, y)));
     if (closed) path.closePath();
     path.lineJoin = "round";
-    path.lineCap = "round";
+    path.lineCap = cap;
     path.strokeStyle = colour;
     path.lineWidth = width;
     path.stroke();

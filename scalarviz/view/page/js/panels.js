@@ -1,6 +1,7 @@
-// What stands beside the cubes: pictures of the scene's panels, the card of one number, and a table of all of them.
+// What stands beside the cubes: the scene's panels, the card of one number, and a table of all of them.
 
 import { drawHistory } from "./curve.js";
+import { Listing, changedList } from "./list.js";
 import { countText } from "./numbers.js";
 import { sureText } from "./rounded.js";
 
@@ -17,22 +18,22 @@ export function element(tag, name = "", text = "") {
   return made;
 }
 
-/** Pictures of panels, drawn at some of the steps; between two the one before stands, and says of which step it is. */
+/** Lists of panels at some of the steps; between two the one before stands, and says of which step it is. */
 export class PanelPictures {
   /**
    * @param {HTMLElement} root
-   * @param {{steps: number[], document: {theme: string}, pictures: object[], others: object[]}} run Panels with `name`,
-   *   `steps`, which go up, `data`, `width` and `height`; the others are the same in the other look.
+   * @param {{steps: number[], document: object, pictures: object[]}} run Panels with `name`, `steps`, which go
+   *   up, `lists`: the first one, then changes; and `other`: what changes of each in the other look.
    */
   constructor(root, run) {
     this.run = run;
     this.shown = run.pictures.map(panel => {
-      const figure = root.appendChild(element("figure", "panel"));
-      const picture = figure.appendChild(element("img"));
-      picture.width = panel.width;
-      picture.height = panel.height;
-      const caption = figure.appendChild(element("figcaption"));
-      return { films: [panel, run.others.find(other => other.name === panel.name) ?? panel], picture, caption, now: "" };
+      let last = null;
+      const { steps } = panel, lists = panel.lists.map(changes => (last = changedList(last, changes)));
+      const others = panel.other.map((changes, k) => changedList(lists[k], changes));
+      const figure = root.appendChild(element("figure", "panel")), canvas = figure.appendChild(element("canvas"));
+      const listing = new Listing(canvas, run.document.words.advances), caption = figure.appendChild(element("figcaption"));
+      return { name: panel.name, steps, looks: [lists, others], listing, caption };
     });
   }
 
@@ -40,14 +41,12 @@ export class PanelPictures {
   show(frame, theme) {
     const now = this.run.steps[frame], known = Math.min(now, this.run.until);   // later ones are of another branch
     for (const one of this.shown) {
-      const panel = one.films[Number(theme !== this.run.document.theme)];
-      const place = Math.max(panel.steps.findLastIndex(step => step <= known), 0), step = panel.steps[place];
+      const lists = one.looks[Number(theme !== this.run.document.theme)];
+      const place = Math.max(one.steps.findLastIndex(step => step <= known), 0), step = one.steps[place];
       const words = `step ${countText(step)}`;
       one.caption.textContent = words;
       one.caption.classList.toggle("old", step !== now);
-      if (one.now === panel.data[place]) continue;
-      one.now = one.picture.src = panel.data[place];
-      one.picture.alt = `${panel.name} at ${words}`;
+      one.listing.show(lists[place], this.run.document.themes[theme], `${one.name} at ${words}`);
     }
   }
 }

@@ -58,7 +58,6 @@ export class RecordedRun {
     this.about = head.about;
     this.said = head.said;
     this.pictures = head.pictures;
-    this.others = head.others ?? [];   // in the other look
     this.keys = head.keys;
     this.frames = this.steps.length;
   }
