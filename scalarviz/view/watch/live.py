@@ -28,7 +28,6 @@ from ..workbench import Workbench
 from .actions import Here, bottom_line
 from .breaks import Breaks
 from .desk import Desk
-from .microsteps import RunSteps
 from .playback import Playback
 from .telling import Telling
 from .travels import stopped_by
@@ -83,7 +82,6 @@ class LiveView(Viewer):
 
     trains = True
     playback: Playback
-    micro: RunSteps
 
     def __init__(
         self,
@@ -107,9 +105,7 @@ class LiveView(Viewer):
         self.worker.start()
         self._compiling = None if at_once else self.worker.ask(self._compile)
         self._asked = self.worker.request()
-        super().__init__(
-            bench, Playback(self.worker, steps, duration, rehearsal, scene.steps_a_frame), worker=self.worker
-        )
+        super().__init__(bench, Playback(self.worker, steps, duration, rehearsal, scene.steps_a_frame))
         if rehearsal is not None:
             bench.side.ground.ahead = Ahead.of(rehearsal, self.worker.latest)
         self._frames, self._steps = Rate(), Rate()
@@ -120,7 +116,6 @@ class LiveView(Viewer):
         self._lesson: Lesson | None = None
         self._told: set[str] = set()  # news of recordings
         self.left_at: int | None = None  # where it stood when it was closed, if that was in the past
-        self._walks(RunSteps(self, self.worker, self.playback, self.now))
         self.breaks, self.desk = Breaks(self, self.worker), Desk(self, scene)
         self.handlers |= self.breaks.handlers | self.desk.handlers | {
             "raise_rate": lambda: self._scale_rate(2.0), "lower_rate": lambda: self._scale_rate(0.5),

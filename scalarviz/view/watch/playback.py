@@ -6,11 +6,16 @@ is filled with what there is to see, or grows from one step a frame where that i
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ScalarvizError
+from ...errors import ScalarvizError, StateError
 from ...run.core.frame import Past
+from ...run.looking import AskedCall
+from ...run.run import Run
+from ...run.source import Source
 from ...run.sources.played import Played, Rehearsal
 from ...run.worker import Worker
 from .pace import DURATION, pace
@@ -30,13 +35,45 @@ def speed_text(speed: float) -> str:
     return f"{speed:g}x" if speed >= 1 else f"1/{1 / speed:g}x"
 
 
+class Guide:
+    """A source that goes at once, while one waits, asked as a worker is."""
+
+    journey = error = stopped = None
+    moving = busy = False
+    remark = ""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def travel(self, step: int, *, nearest: bool = False) -> None:
+        """Go there."""
+        first, newest = self.source.span
+        self.source.to(min(max(step, first), newest))
+
+    def give_up(self) -> None:
+        """It has arrived."""
+
+    def ask(self, function: Callable[[Run], object]) -> AskedCall:
+        """Nobody trains here."""
+        raise StateError(f"{self.source.what} is only looked at here")
+
+
 class Pacing:
-    """Whether time goes on, and how fast. This one stands still; `Playback` and `Replaying` go on."""
+    """Whether time goes on, and how fast; `guide` goes to other steps, and is asked.
 
-    most = len(SPEEDS) - 1
-    limit: int | None = None  # the step at which it waits, where there is one
+    A recording plays, and all of it takes `duration` seconds. There is always a limit to its speed: what is left out is
+    not seen. What somebody else changes stands still.
+    """
 
-    def __init__(self) -> None:
+    most = len(SPEEDS) - 2
+    loop: tuple[int, int] | None = None  # first and last step of what is played round and round
+
+    def __init__(self, guide: Guide | Worker, duration: float = DURATION) -> None:
+        source = guide.source if isinstance(guide, Guide) else None
+        self.guide, self._duration = guide, duration
+        self._played = source if isinstance(source, Played) else None
+        self._past: Past | None = None
+        self._table: NDArray[np.int64] = np.zeros(2, np.int64)  # the place, or the step, of each frame
         self.running = False
         self._speed = SPEEDS.index(1.0)
         self._time = 0.0
@@ -52,6 +89,16 @@ class Pacing:
         return self._speed == 0
 
     @property
+    def here(self) -> int:
+        """The step where it stands."""
+        return 0 if self._played is None else int(self._played.steps[self._played.place])
+
+    @property
+    def at_end(self) -> bool:
+        """Whether it stands at the last step to which it plays."""
+        return self._played is None or self._played.place == len(self._played.steps) - 1
+
+    @property
     def aim(self) -> int | None:
         """The step that was asked for by hand and is not reached yet."""
         return None
@@ -61,14 +108,19 @@ class Pacing:
         self._speed = max(0, min(self.most, self._speed + by)) if by else SPEEDS.index(1.0)
 
     def toggle(self) -> None:
-        """Go on if paused, pause if running."""
+        """Go on if paused, a recording that stands at its last step from the first; pause if running."""
         if self.running:
             self.pause()
-        else:
-            self.play()
+            return
+        if self._played is not None and self.at_end:
+            self._played.stand(0)
+        self.play()
 
     def play(self) -> None:
         """Go on from here."""
+        self._follow()
+        self.running = not self.at_end
+        self.resume_here()
 
     def pause(self) -> None:
         """Stand still."""
@@ -81,11 +133,15 @@ class Pacing:
     def again(self) -> None:
         """It begins anew, and pauses where it first did."""
 
-    def resume_here(self) -> None:
-        """Set the clock to the step where it stands."""
+    def reach(self, step: int) -> None:
+        """Go on to `step`, or the first recorded one after it, and no further."""
+        if self._played is not None:
+            self._played.stand(int(np.searchsorted(self._played.steps, step)))
 
-    def tick(self, seconds: float) -> None:
-        """`seconds` have passed on the viewer's clock."""
+    def resume_here(self) -> None:
+        """Set the clock to the first moment at which the frame is shown that is shown now."""
+        if self._played is not None:
+            self._time = float(np.searchsorted(self._table, self._played.place)) / RATE
 
     def hold(self) -> None:
         """Wait, without a pause, until :meth:`release`: a hand holds a weight."""
@@ -93,8 +149,35 @@ class Pacing:
     def release(self) -> None:
         """Go on after :meth:`hold`."""
 
+    def tick(self, seconds: float) -> None:
+        """`seconds` have passed on the viewer's clock: the frame that should be shown now is."""
+        if not self.running or self._played is None:
+            return
+        self._follow()
+        self._time += min(seconds, _LONGEST_TICK) * self.speed
+        self._played.stand(int(np.interp(self._time * RATE, np.arange(len(self._table)), self._table) + 1e-6))
+        self.running = not self.at_end
+
+    def text(self) -> str:
+        """How fast it goes, for the HUD."""
+        at_end = self.at_end and self._played is not None and len(self._played.steps) > 1
+        return self._with_speed("plays" if self.running else "at the end" if at_end else "paused")
+
     def _with_speed(self, words: str) -> str:
         return words if self.speed == 1 else f"{words}, speed {speed_text(self.speed)}"
+
+    def _follow(self) -> None:
+        """Spread the frames of another branch, or of one that has grown, anew, from where it is."""
+        played = self._played
+        if played is None or played.past is self._past:
+            return
+        self._past = played.past
+        try:
+            seen = played.seen()
+        except ScalarvizError:  # a frame cannot be read: who shows it says so
+            seen = None
+        self._table = pace(len(played.steps) - 1, self._duration, RATE, seen, rest=0.0)
+        self.resume_here()
 
 
 class Playback(Pacing):
@@ -104,6 +187,8 @@ class Playback(Pacing):
     what there is to see where a `rehearsal` says that; or it does `steady` steps a frame after the first two seconds.
     """
 
+    most = len(SPEEDS) - 1
+
     def __init__(
         self,
         worker: Worker,
@@ -112,13 +197,23 @@ class Playback(Pacing):
         rehearsal: Rehearsal | None = None,
         steady: int | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(worker)
         self.worker, self._held, self._steps = worker, False, steps
-        self._first = self._target = worker.run.steps
+        self._first = self._target = self.here
         self.end = self._first + steps
         self._former: int | None = None  # the end before `play_to`
         self._table = pace(steps, duration, RATE, rehearsal, rest=0.0, steady=steady)
         self._last_rate = steady or max(1, int(self._table[-1] - self._table[-2]))
+
+    @property
+    def here(self) -> int:
+        """The step where the run stands."""
+        return self.worker.run.steps
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the run has come to where it pauses."""
+        return self.here >= self.end
 
     def change_speed(self, by: int) -> None:
         """Go `by` places up or down in `SPEEDS`; 0 is back to normal."""
@@ -127,7 +222,7 @@ class Playback(Pacing):
 
     def play(self) -> None:
         """Go on from here; past the end without one."""
-        if self.worker.run.steps >= self.end:
+        if self.at_end:
             self.end = NO_LIMIT
         self.running = True
         self.worker.resume()
@@ -166,10 +261,15 @@ class Playback(Pacing):
         """The run begins anew, and pauses where it first did."""
         self.end, self._former = self._first + self._steps, None
 
+    def reach(self, step: int) -> None:
+        """Let the worker do the steps up to `step`, also those after a breakpoint."""
+        self.worker.resume()
+        self.worker.train_to(step)
+
     def _stand(self) -> None:
         """Time stands still; the step that it would have come to is nobody's aim any more."""
         self.running = False
-        self._target = self.worker.run.steps
+        self._target = self.here
 
     def hold(self) -> None:
         """Wait at the next boundary of a step, without a pause: a hand holds a weight."""
@@ -188,9 +288,9 @@ class Playback(Pacing):
         if self.running:
             self.pause()
         if self.worker.stopped is not None:
-            self._target = self.worker.run.steps
+            self._target = self.here
         self.worker.resume()
-        self._target = (self._target if on_the_way else max(self._target, self.worker.run.steps)) + count
+        self._target = (self._target if on_the_way else max(self._target, self.here)) + count
         self.worker.train_to(self._target)
 
     def tick(self, seconds: float) -> None:
@@ -199,7 +299,7 @@ class Playback(Pacing):
             self._stand()
         if not self.running or self._held:
             return
-        if self.worker.run.steps >= self.end:
+        if self.at_end:
             self.pause()
             return
         if self.speed == float("inf"):
@@ -207,8 +307,8 @@ class Playback(Pacing):
         else:
             self._time += min(seconds, _LONGEST_TICK) * self.speed
             self._target = max(self._target, min(self.end, int(self._paced(self._time) + 1e-6)))
-        if self.limit is not None:
-            self._target = min(self._target, self.limit)
+        if self.loop is not None:
+            self._target = min(self._target, self.loop[1])
         self.worker.train_to(self._target)
 
     def text(self) -> str:
@@ -216,7 +316,7 @@ class Playback(Pacing):
         if self.worker.error is not None:
             return "stopped"
         if not self.running:
-            paused = "paused at the end" if self.worker.run.steps >= self.end else "paused"
+            paused = "paused at the end" if self.at_end else "paused"
             return self._with_speed("paused at a breakpoint" if self.worker.stopped is not None else paused)
         if self.speed == float("inf"):
             return "pace full"
@@ -239,75 +339,11 @@ class Playback(Pacing):
 
     def resume_here(self) -> None:
         """Set the clock to the step where the run stands: what could not be kept up with is not made good."""
-        done = self.worker.run.steps - self._first
+        done = self.here - self._first
         last = len(self._table) - 1
         if done <= self._table[-1]:
             # the last frame that shows this step, so that no time is waited twice
             self._time = float(np.searchsorted(self._table, done, side="right") - 1) / RATE
         else:
             self._time = (last + (done - int(self._table[-1])) / self._last_rate) / RATE
-        self._target = self.worker.run.steps
-
-
-class Replaying(Pacing):
-    """Play, pause and speed of one recording, of which all takes `duration` seconds.
-
-    There is always a limit to its speed: what is left out is not seen.
-    """
-
-    most = len(SPEEDS) - 2
-
-    def __init__(self, source: Played, duration: float = DURATION) -> None:
-        super().__init__()
-        self._source, self._duration = source, duration
-        self._past: Past | None = None
-        self._table: NDArray[np.int64] = np.zeros(2, np.int64)
-
-    @property
-    def _last(self) -> int:
-        return len(self._source.steps) - 1
-
-    def toggle(self) -> None:
-        """Play, from the first step where it stands at the last one, or pause."""
-        if not self.running and self._source.place == self._last:
-            self._source.stand(0)
-        super().toggle()
-
-    def play(self) -> None:
-        """Go on from here."""
-        self._follow()
-        self.running = self._source.place < self._last
-        self.resume_here()
-
-    def resume_here(self) -> None:
-        """Set the clock to the first moment at which the frame is shown that is shown now."""
-        self._time = float(np.searchsorted(self._table, self._source.place)) / RATE
-
-    def tick(self, seconds: float) -> None:
-        """`seconds` have passed: the frame that should be shown now is."""
-        if not self.running:
-            return
-        self._follow()
-        self._time += min(seconds, _LONGEST_TICK) * self.speed
-        place = int(np.interp(self._time * RATE, np.arange(len(self._table)), self._table) + 1e-6)
-        if self.limit is not None:
-            place = min(place, int(np.searchsorted(self._source.steps, self.limit)))
-        self._source.stand(place)
-        self.running = self._source.place < self._last
-
-    def text(self) -> str:
-        """How fast it goes, for the HUD."""
-        at_end = self._source.place == self._last and self._last > 0
-        return self._with_speed("plays" if self.running else "at the end" if at_end else "paused")
-
-    def _follow(self) -> None:
-        """Spread the frames of another branch, or of one that has grown, anew, from where it is."""
-        past = self._source.past
-        if past is not self._past:
-            self._past = past
-            try:
-                seen = self._source.seen()
-            except ScalarvizError:  # a frame cannot be read: who shows it says so
-                seen = None
-            self._table = pace(self._last, self._duration, RATE, seen, rest=0.0)
-            self.resume_here()
+        self._target = self.here

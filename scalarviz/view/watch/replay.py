@@ -11,9 +11,8 @@ from ...errors import ScalarvizError
 from ...run.sources.played import Played, RecordedSource
 from ...run.sources.recorded_pair import NAMES, RecordedPair
 from ...run.sources.recording.recorded import Following
-from .microsteps import RecordedSteps
 from .pace import DURATION
-from .playback import Replaying
+from .playback import Guide, Pacing
 from .viewer import Viewer
 
 if TYPE_CHECKING:
@@ -41,24 +40,20 @@ class Replay(Viewer):
     It plays by itself after `wait` seconds without a touch; None: not before the Space key lets it.
     """
 
-    playback: Replaying
-
     def __init__(self, bench: Workbench, *, duration: float = DURATION, wait: float | None = None) -> None:
         source = bench.subject.source
         assert isinstance(source, Played)  # who makes it sees to that
         self._source, self._wait = source, wait
-        super().__init__(bench, Replaying(source, duration))
         self._shown_at: tuple[object, int] | None = None
         self._last: Frame | None = None
         self._trouble = ""
+        super().__init__(bench, Pacing(Guide(source), duration))
         self._written: list[_Written] = []
         halves = zip(NAMES, source.pair, strict=True) if isinstance(source, RecordedPair) else [("", source)]
         for which, (name, one) in enumerate(halves):
             if isinstance(one, RecordedSource) and one.record.growing:
                 grow = partial(source.grow, which) if isinstance(source, RecordedPair) else one.grow
                 self._written.append(_Written(name, one, Following(one.record), grow))
-        if isinstance(source, RecordedSource):
-            self._walks(RecordedSteps(self, source, self.playback, self.now))
         if wait == 0:
             self.playback.play()
 

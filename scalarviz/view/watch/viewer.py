@@ -28,15 +28,14 @@ from .host import TICK, Host, Hosted, Point
 from .looks import Looks
 from .microsteps import MicroSteps
 from .opening import PICTURES, TITLE, WEIGHTS, open_files, paste
-from .playback import Pacing, speed_text
+from .playback import Guide, Pacing, speed_text
 from .pointer import Pointer
 from .questions import Asking
 from .selected import SelectedWeights
-from .travels import SourceGuide, Travels
+from .travels import Travels
 
 if TYPE_CHECKING:
     from ...run.edits import Edit
-    from ...run.worker import Worker
 
 
 NOTICE_SECONDS = 4.0
@@ -48,40 +47,33 @@ PRESSED_SECONDS = 1.6
 class Viewer(Hosted):
     """Keys, pointer and redrawing around one workbench. Use it with the workbench's GL context current.
 
-    Its `playback` lets time go on; a `worker` is one that trains what is shown. `handlers` say how each action is done,
-    `clock` counts seconds, and `touches` keys, buttons and turns of the wheel.
+    Its `playback` lets time go on. `handlers` say how each action is done, `clock` counts seconds, and `touches` keys,
+    buttons and turns of the wheel.
     """
 
     trains = False
     """Whether it trains what it shows."""
     playback: Pacing
-    micro: MicroSteps
 
-    def __init__(self, bench: Workbench, playback: Pacing | None = None, worker: Worker | None = None) -> None:
+    def __init__(self, bench: Workbench, playback: Pacing | None = None) -> None:
         self.bench, self._dirty = bench, True
         self._shown: Frame | None = None
         bench.bar.told = lambda name: told(name, self.here(in_general=True))
         bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
-        self.playback = Pacing() if playback is None else playback
+        self.playback = playback or Pacing(Guide(bench.subject.source))
         self.pointer, self.selected, self.asking = Pointer(self), SelectedWeights(self), Asking(self)
-        look = self.now if worker is None else lambda: worker.latest
-        self.travels = Travels(self, look, worker or SourceGuide(bench.subject.source), self.playback)
+        self.travels, self.micro = Travels(self), MicroSteps(self)
         self.desk: Desk | None = None  # what a panel of controls asks for, where there is one
         self.touches, self._notice, self._wrong = 0, "", ""
         self._notice_until = self._pressed_until = 0.0
         self.handlers: dict[str, Callable[..., object]] = {
-            **Looks(self).handlers, **self.selected.handlers, **self.travels.handlers, **self.asks,
+            **Looks(self).handlers, **self.selected.handlers, **self.travels.handlers,
+            **self.micro.handlers, **self.asks,
             "toggle_run": self.toggle_run, "step": self.step, "slower": partial(self._change_speed, -1),
             "faster": partial(self._change_speed, +1), "normal_speed": partial(self._change_speed, 0),
             "toggle_help": self.toggle_help, "escape": self.escape, "paste": partial(paste, self),
             "open": self._ask_file,
         }  # fmt: skip
-        self._walks(MicroSteps(self, self.playback, self.now))
-
-    def _walks(self, micro: MicroSteps) -> None:
-        """Let keys lead into steps."""
-        self.micro = micro
-        self.handlers |= micro.handlers
 
     # ---- what a subclass says
 
