@@ -1,8 +1,8 @@
 """`Viewer`: a picture that is watched and touched. Knows no window system: it is told keys, pointer and time.
 
 A `Host` (a window, a canvas that nobody sees) gives it time, tells it what happens and draws when it says so. What a
-user can do is an action of the table in `actions`, told by its name, or a pointer event. Where the numbers come from is
-the business of the subclasses: `LiveView` trains a run, `Mirror` follows what somebody else changes, `Replay` plays.
+user can do is an action of the table in `actions`, told by its name, or a pointer event. A recording plays; what
+somebody else changes (a hand-written loop, ``w.step()``, a run stepped by hand) is followed; a `LiveView` trains a run.
 """
 
 from __future__ import annotations
@@ -19,15 +19,19 @@ import numpy as np
 from ...errors import InputError, ScalarvizError
 from ...run.core.frame import Frame
 from ...run.edits import SetWeights
+from ...run.sources.played import Played
 from ..ink.overlay import help_pages
 from ..screen.hud import mistake_words
+from ..shown.subject import LOOP_CURVE, subject_of
 from ..workbench import Workbench
-from .actions import Action, Here, action_of, find, help_lines, normalised, told
+from .actions import Action, Here, action_of, bottom_line, find, help_lines, normalised, told
 from .desk import Desk
+from .growing import Growing
 from .host import TICK, Host, Hosted, Point
 from .looks import Looks
 from .microsteps import MicroSteps
 from .opening import PICTURES, TITLE, WEIGHTS, open_files, paste
+from .pace import DURATION
 from .playback import Guide, Pacing, speed_text
 from .pointer import Pointer
 from .questions import Asking
@@ -36,6 +40,8 @@ from .travels import Travels
 
 if TYPE_CHECKING:
     from ...run.edits import Edit
+    from ...run.looking import FrameRequest
+    from ..ink.theme import Theme
 
 
 NOTICE_SECONDS = 4.0
@@ -44,25 +50,48 @@ PRESSED_SECONDS = 1.6
 """How long a hall sees which key was pressed."""
 
 
+def bench_of(x: object, size: tuple[int, int], theme: str | Theme = "dark", cmap: str | None = None) -> Workbench:
+    """A workbench with a line of keys, and a time bar where there is a past."""
+    subject = subject_of(x)
+    return Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject, trains=False)), text_hz=10.0)
+
+
 class Viewer(Hosted):
     """Keys, pointer and redrawing around one workbench. Use it with the workbench's GL context current.
 
-    Its `playback` lets time go on. `handlers` say how each action is done, `clock` counts seconds, and `touches` keys,
-    buttons and turns of the wheel.
+    Its `playback` lets time go on. All of a recording takes `duration` seconds; it plays by itself after `wait` seconds
+    without a touch, None: not before the Space key lets it. `handlers` say how each action is done, `clock` counts
+    seconds, and `touches` keys, buttons and turns of the wheel.
     """
 
     trains = False
     """Whether it trains what it shows."""
     playback: Pacing
 
-    def __init__(self, bench: Workbench, playback: Pacing | None = None) -> None:
+    def __init__(
+        self,
+        bench: Workbench,
+        playback: Pacing | None = None,
+        *,
+        duration: float = DURATION,
+        wait: float | None = None,
+    ) -> None:
         self.bench, self._dirty = bench, True
+        source = self._source = bench.subject.source
+        self._request: FrameRequest | None = None  # of what another thread may train
+        self._at: tuple[object, int] | None = None  # where a recording stood when its frame was read
+        self._last: Frame | None = None
+        self._trouble = ""
+        self._wait = wait
+        self._tells = source.recorded or source.facts is not None or LOOP_CURVE in bench.subject.panels
+        self._room = self._wants_room()
         self._shown: Frame | None = None
         bench.bar.told = lambda name: told(name, self.here(in_general=True))
         bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
-        self.playback = playback or Pacing(Guide(bench.subject.source))
+        self.playback = playback or Pacing(Guide(source), duration)
         self.pointer, self.selected, self.asking = Pointer(self), SelectedWeights(self), Asking(self)
         self.travels, self.micro = Travels(self), MicroSteps(self)
+        self.growing = Growing(self)
         self.desk: Desk | None = None  # what a panel of controls asks for, where there is one
         self.touches, self._notice, self._wrong = 0, "", ""
         self._notice_until = self._pressed_until = 0.0
@@ -74,25 +103,67 @@ class Viewer(Hosted):
             "toggle_help": self.toggle_help, "escape": self.escape, "paste": partial(paste, self),
             "open": self._ask_file,
         }  # fmt: skip
+        if wait == 0:
+            self.playback.play()
 
-    # ---- what a subclass says
+    # ---- numbers
 
     def now(self) -> Frame:
-        """The numbers as they are now."""
-        raise TypeError(f"{type(self).__name__} must say where its numbers come from")
+        """The numbers as they are, or were recorded; where another thread trains, the last that it has given."""
+        source = self._source
+        if isinstance(source, Played):
+            return self._recorded(source)
+        before = request = self._request
+        if request is None or request.done:
+            request = self.bench.subject.request_frame(state=self.bench.colouring.shows.state)
+        self._request = None if request.done else request
+        come = next((asked for asked in (request, before) if asked is not None and asked.done), None)
+        if come is not None or self._last is None:
+            self._last = (come or request).result()
+        return self._last
+
+    def _recorded(self, source: Played) -> Frame:
+        at = (source.past, source.place)
+        if self._last is None or self._at != at:
+            self._at = at
+            try:
+                self._last, self._trouble = source.frame(), ""
+            except ScalarvizError as error:  # the file was cut or changed meanwhile
+                if self._last is None:
+                    raise
+                self._trouble = str(error)
+                self.playback.stand(None)
+        return self._last
+
+    def _wants_room(self) -> tuple[bool, bool, bool]:
+        """For what: steps that are counted, losses that are told, a past that one can go to."""
+        return self._source.counted, self._tells, self._source.can.go
+
+    def _make_room(self) -> None:
+        """Room for step, loss and time, as soon as a loop of the user's own counts or tells them."""
+        if not self._tells and len(self._source.curve.step):
+            self._tells = True
+            self.bench.side.add(LOOP_CURVE)
+        if self._room != (room := self._wants_room()):
+            self._room = room
+            self.resize(self.bench.size)
 
     def pace(self, frame: Frame) -> list[str]:
         """What the HUD's second line says of the moment of `frame`: meanwhile a worker may have gone on."""
-        return []
+        source, facts = self._source, self._source.facts
+        engine = "" if facts is None else facts.engine
+        if isinstance(source, Played):
+            return ["recording", self.playback.text(), self.growing.words, source.spread, engine]
+        return [self.travels.words(frame), engine]
 
     def message(self) -> str:
-        """What went wrong, empty if nothing did."""
-        return ""
+        """What went wrong, empty if nothing did: then the picture may be that of another step."""
+        return f"step {self.playback.here:,} cannot be read: {self._trouble}" if self._trouble else ""
 
     @property
     def rests(self) -> bool:
-        """Whether nothing trains or travels: there is time to look closer."""
-        return True
+        """Whether nothing plays, trains or travels: there is time to look closer."""
+        return not self.playback.running
 
     def frame(self) -> Frame:
         """The numbers as they are to be shown: inside a step as far as that has come."""
@@ -113,14 +184,15 @@ class Viewer(Hosted):
 
     def change(self, edit: Edit, gesture: str = "") -> None:
         """Do an edit; those of one gesture that leave nothing of each other are one."""
-        self.bench.subject.source.edit(edit, gesture=gesture)
+        self._source.edit(edit, gesture=gesture)
 
     def close(self) -> None:
         """Let go of what is shown."""
+        self.growing.close()
 
     def load(self, path: Path) -> str:
         """Go on from the weights in a file; returns what was done."""
-        return f"weights of step {self.bench.subject.source.load(path):,}"
+        return f"weights of step {self._source.load(path):,}"
 
     # ---- time
 
@@ -134,6 +206,11 @@ class Viewer(Hosted):
             self.playback.tick(seconds)
         if self.playback.running != running:  # at its end: said, although no cube changes any more
             self.refresh()
+        self.growing.pass_time()
+        if self._wait is not None and (self.touches or self.clock >= self._wait):
+            self._wait = None
+            if not self.touches and self.playback.here == self._source.span[0]:
+                self.playback.play()
 
     def attach(self, host: Host) -> None:
         """Appear in `host`: from now on it gives time, and does what is asked."""
@@ -167,6 +244,7 @@ class Viewer(Hosted):
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
+        self._make_room()
         self.advance(seconds)
         self.bench.bar.running = self.playback.running
         told = self.bench.side.ground.notes
