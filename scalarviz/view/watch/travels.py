@@ -146,11 +146,6 @@ class Travels:
 
     # ---- the time bar
 
-    def press(self, target: Does) -> None:
-        """A hand came down on the bar."""
-        if target[0] == GO:
-            self.drag(int(target[1]))
-
     def drag(self, step: int) -> None:
         """The hand is over a step: one near it is shown at once, itself as soon as the hand rests."""
         if step != self._dragged:
