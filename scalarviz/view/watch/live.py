@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ScalarvizError
 from ...run.core.frame import Frame, Units
 from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
 from ...run.engines import full_speed, ready
@@ -103,11 +101,13 @@ class LiveView(Viewer):
         self._full_speed = full_speed(self.run) if at_once else math.nan
         rehearsal = rehearse(self.run, steps, REHEARSAL_SECONDS, speed=self._full_speed)
         self.worker.start()
-        self._compiling = None if at_once else self.worker.ask(self._compile)
-        self._asked = self.worker.request()
         super().__init__(bench, Playback(self.worker, steps, duration, rehearsal, scene.steps_a_frame))
         if rehearsal is not None:
             bench.side.ground.ahead = Ahead.of(rehearsal, self.worker.latest)
+        self._compiling = not at_once
+        if self._compiling:
+            self.ask(self._compile, self._compiled, lambda error: self._compiled(math.nan))
+        self._asked = self.worker.request()
         self._frames, self._steps = Rate(), Rate()
         self._raw: Frame | None = None
         self._with_rows: Frame | None = None
@@ -142,13 +142,6 @@ class LiveView(Viewer):
         self._tell_recordings()
         self._tell_lesson()
         self._telling.pass_time(seconds)
-        if self._compiling is not None and self._compiling.done():
-            with suppress(ScalarvizError):  # the training meets the same trouble, and says so
-                self._full_speed = self._compiling.result()
-            self._compiling = None
-            if self.playback.running:
-                self.playback.resume_here()  # it is to be watched, not to leap
-            self.refresh()
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
@@ -208,6 +201,12 @@ class LiveView(Viewer):
         """In the training thread: what the first step needs. Returns how fast the engine is then."""
         run.prepare(lambda: self._closing)
         return full_speed(run)
+
+    def _compiled(self, speed: float) -> None:
+        """NaN: it cannot be; the training meets the same trouble, and says so."""
+        self._compiling, self._full_speed = False, speed
+        if self.playback.running:
+            self.playback.resume_here()  # it is to be watched, not to leap
 
     def pace(self, frame: Frame) -> list[str]:
         """Pace, steps a second (shown and possible; at rest what is possible), frames a second, engine."""

@@ -6,15 +6,11 @@ is filled with what there is to see, or grows from one step a frame where that i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ScalarvizError, StateError
+from ...errors import ScalarvizError
 from ...run.core.frame import Past
-from ...run.looking import AskedCall
-from ...run.run import Run
 from ...run.source import Source
 from ...run.sources.played import Played, Rehearsal
 from ...run.worker import Worker
@@ -52,10 +48,6 @@ class Guide:
 
     def give_up(self) -> None:
         """It has arrived."""
-
-    def ask(self, function: Callable[[Run], object]) -> AskedCall:
-        """Nobody trains here."""
-        raise StateError(f"{self.source.what} is only looked at here")
 
 
 class Pacing:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...errors import SLOWER, DivergedError, ScalarvizError, StateError
+from ...errors import SLOWER, DivergedError, StateError
 from ...run.sources.played import Played
 from ..ink.sketch import Does
 from ..screen.time_bar import BRANCH, GO
@@ -18,7 +18,6 @@ from .playback import Guide
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame, Past
-    from ...run.looking import AskedCall
     from ...run.run import Run
     from .viewer import Viewer
 
@@ -44,7 +43,7 @@ class Travels:
         self._dragged: int | None = None  # the step under the hand
         self._rests_at = 0.0
         self._remarked = ""
-        self._asked: list[tuple[AskedCall, Callable[[Any], str]]] = []
+        self._asked = 0  # things that the run is to do, and has not done yet
         self.handlers: dict[str, Callable[..., object]] = {
             "back": self.back, "first": self.first, "newest": self.newest, "restart": self.restart,
             "undo": self.undo, "redo": self.redo, "name_moment": self.name_moment, "toggle_loop": self.toggle_loop,
@@ -228,8 +227,22 @@ class Travels:
         if stands:
             self._playback.stand(None)
             self.goal, self._plays_then = None, False
-        self._asked.append((self._guide.ask(function), says))
+        if not self._viewer.trains:
+            raise StateError(f"{self._source.what} is only looked at here")
+        self._asked += 1
+        self._viewer.ask(function, lambda found: self._tell(says(found)), self._refused)
         self._viewer.refresh()
+
+    def _refused(self, error: Exception) -> None:
+        self._tell(str(error))
+        self._plays_then = False
+
+    def _tell(self, words: str) -> None:
+        self._watch_branches()
+        self._asked -= 1
+        self._viewer.say(words)
+        if not self._playback.running:
+            self._playback.stand(None)  # what follows counts from where it stands now
 
     # ---- time
 
@@ -247,25 +260,11 @@ class Travels:
             self._viewer.say(f"on the way to step {self.goal:,}: {part}  ·  Escape gives it up", 0.25)
             self._viewer.refresh()
         self._watch_branches()
-        done = [entry for entry in self._asked if entry[0].done()]
-        self._asked = [entry for entry in self._asked if entry not in done]
-        for asked, says in done:
-            self._tell(asked, says)
         if not self._guide.moving and not self._asked and self._dragged is None:
             self._arrived()
         loop = self._playback.loop
         if loop is not None and self._playback.running and self._look().step >= loop[1]:
             self.go(loop[0], plays_then=True)
-
-    def _tell(self, asked: AskedCall, says: Callable[[Any], str]) -> None:
-        try:
-            self._viewer.say(says(asked.result()))
-        except ScalarvizError as error:
-            self._viewer.say(str(error))
-            self._plays_then = False
-        if not self._playback.running:
-            self._playback.stand(None)  # what follows counts from where it stands now
-        self._viewer.refresh()
 
     def _watch_branches(self) -> None:
         """An edit in the past begins a branch, which is said; what was asked for here says so itself."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,7 +40,8 @@ from .travels import Travels
 
 if TYPE_CHECKING:
     from ...run.edits import Edit
-    from ...run.looking import FrameRequest
+    from ...run.looking import AskedCall, FrameRequest
+    from ...run.run import Run
     from ..ink.theme import Theme
 
 
@@ -83,6 +84,7 @@ class Viewer(Hosted):
         self._last: Frame | None = None
         self._trouble = ""
         self._wait = wait
+        self._waiting: list[tuple[AskedCall, Callable[[Any], object], Callable[[Exception], object]]] = []
         self._tells = source.recorded or source.facts is not None or LOOP_CURVE in bench.subject.panels
         self._room = self._wants_room()
         self._shown: Frame | None = None
@@ -190,6 +192,29 @@ class Viewer(Hosted):
         """Let go of what is shown."""
         self.growing.close()
 
+    def ask(
+        self,
+        function: Callable[[Run], object],
+        then: Callable[[Any], object],
+        failed: Callable[[Exception], object] | None = None,
+    ) -> None:
+        """Call a function with the run between two steps; later `then` gets the answer, or `failed` the error."""
+        self._waiting.append((self._source.ask(function), then, failed or (lambda error: self.say(str(error)))))
+        self._take_answers()
+
+    def _take_answers(self) -> None:
+        """Hand on what has come."""
+        done = [one for one in self._waiting if one[0].done()]
+        self._waiting = [one for one in self._waiting if one not in done]
+        for asked, then, failed in done:
+            try:
+                found = asked.result()
+            except (ScalarvizError, MemoryError) as error:
+                failed(error)
+            else:
+                then(found)
+            self.refresh()
+
     def load(self, path: Path) -> str:
         """Go on from the weights in a file; returns what was done."""
         return f"weights of step {self._source.load(path):,}"
@@ -199,6 +224,7 @@ class Viewer(Hosted):
     def advance(self, seconds: float) -> None:
         """`seconds` have passed, seen or not: what is shown goes on at its pace."""
         self.clock += seconds
+        self._take_answers()
         self.pointer.pass_time(self.clock)
         self.travels.pass_time()
         running = self.playback.running
@@ -260,7 +286,7 @@ class Viewer(Hosted):
         if touch.pressed is not None and self.clock >= self._pressed_until:
             touch.pressed, self._dirty = None, True
         self.selected.pass_time()
-        self._dirty |= self.asking.pass_time(seconds, frame)
+        self.asking.pass_time(seconds, frame)
         self._dirty |= self.desk is not None and self.desk.pass_time(seconds, frame)
         self._dirty |= self.bench.moving or said != (touch.message, touch.notice) or differs(self._shown, frame)
         if not self._dirty:
