@@ -77,9 +77,24 @@ class WeightsSource(Source):
         return Frame(loop.step, loop.loss, loop.lr, values, self._gathered("grad"), self._update, computed, frozen,
                      curve=loop.curve(), edited=self._edited)  # fmt: skip
 
-    def values(self) -> Float:
-        """The weights, a copy."""
-        return np.asarray(self._gathered("data"), float)
+    @property
+    def n_weights(self) -> int:
+        """How many numbers there are."""
+        return len(self.values())
+
+    def values(self, start: int = 0, count: int | None = None) -> Float:
+        """The weights, or `count` of them, a copy."""
+        return np.asarray(self._gathered("data"), float)[start : None if count is None else start + count]
+
+    def put_weights(self, start: int, numbers: NDArray[Any]) -> None:
+        """Set some of them."""
+        for index, number in enumerate(numbers, start):
+            self._weight(index).data = float(number)
+
+    def put_frozen(self, start: int, flags: NDArray[np.bool_]) -> None:
+        """Freeze or free some of them."""
+        for index, flag in enumerate(flags, start):
+            self._weight(index).frozen = bool(flag)
 
     def place_of(self, store: Store, index: int) -> int | None:
         """Where a number of a store lies among the parts, one after the other."""
@@ -100,7 +115,7 @@ class WeightsSource(Source):
         """Change the objects themselves: values and flags; StateError: any other edit."""
         if not isinstance(edit, SetWeights | AddToWeights | ScaleWeights | SetFrozen | Together):
             raise self._cannot(f"do {type(edit).__name__}")
-        hands: Any = _WeightHands(self)
+        hands: Any = self  # what edits of weights need, as `scalarviz.run.edits.base.Hands` has it
         edit.check(hands)
         self._look(self.values())
         edit.resolved(hands).apply(hands)
@@ -113,28 +128,6 @@ class WeightsSource(Source):
                 return part.weight(index) if isinstance(part, Block) else part
             index -= size
         raise InputError(f"there is no weight {index} behind the last one")
-
-
-class _WeightHands:
-    """What edits of weights need of them; see :class:`scalarviz.run.edits.base.Hands`."""
-
-    def __init__(self, source: WeightsSource) -> None:
-        self._source = source
-
-    @property
-    def n_weights(self) -> int:
-        return len(self._source.values())
-
-    def values(self, start: int, count: int) -> Float:
-        return self._source.values()[start : start + count]
-
-    def put_weights(self, start: int, numbers: NDArray[Any]) -> None:
-        for index, number in enumerate(numbers, start):
-            self._source._weight(index).data = float(number)
-
-    def put_frozen(self, start: int, flags: NDArray[np.bool_]) -> None:
-        for index, flag in enumerate(flags, start):
-            self._source._weight(index).frozen = bool(flag)
 
 
 def _flags(part: Any) -> tuple[NDArray[Any], NDArray[Any]]:

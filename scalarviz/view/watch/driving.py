@@ -251,13 +251,12 @@ class Driving:
 
     def _seed(self, reader: Reader, copied: Sequence[Item]) -> Row:
         """Which first weights, and a way to others; beside it the button that copies the command."""
-        seed, travels = seed_shown(reader.frame), self._viewer.travels
+        seed = seed_shown(reader.frame)
         flag = "--weights-seed" if hasattr(reader.options, "weights_seed") else ""  # --seed is that of the samples too
 
         def begin(value: float | None, reader: Reader) -> None:
             """Another seed: the next one, or the one that is typed."""
-            if travels is not None:
-                travels.restart(seed + 1 if value is None else int(value))
+            self._viewer.travels.restart(seed + 1 if value is None else int(value))
 
         button = Item(Button("reseed", flag, _SEED, change=begin))
         number = Slider("seed", flag, _SEED, least=0, most=2**32, whole=True, value=lambda reader: seed, change=begin)

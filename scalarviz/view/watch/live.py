@@ -276,8 +276,10 @@ class LiveView(Viewer):
         self.worker.do(edit, gesture=gesture)
         taught = isinstance(edit, AddSamples | SetTargets)
         if taught and (not self.playback.running or self._lesson is not None):
-            self._lesson = Lesson(edit, self.bench.subject, self.worker.latest.step)
-            self.playback.play_to(self._lesson.last)
+            end = self.playback.end if self._lesson is None else self._lesson.end
+            self._lesson = Lesson(edit, self.bench.subject, self.worker.latest.step, end)
+            self.playback.end = self._lesson.last
+            self.playback.play()
             self.say(self._lesson.begins())
 
     def _tell_lesson(self) -> None:
@@ -290,7 +292,9 @@ class LiveView(Viewer):
         if not said and (self.playback.running or late):
             return
         self._lesson = None
-        self.playback.end_as_before()
+        self.playback.pause()
+        if self.playback.end == lesson.last:  # and it was not begun anew meanwhile
+            self.playback.end = lesson.end
         self.refresh()
         if said:
             self.say(said, LESSON_SECONDS)
@@ -369,10 +373,13 @@ LEAST, MOST = 30, 500
 
 
 class Lesson:
-    """What a hand has taught to a run that stood; it stops when that is learnt, at `last` at the latest."""
+    """What a hand has taught to a run that stood; it stops when that is learnt, at `last` at the latest.
 
-    def __init__(self, edit: Edit, subject: Subject, start: int) -> None:
-        self._subject, self._start, self.last = subject, start, start + MOST
+    `end` is the step to which the run would go without it.
+    """
+
+    def __init__(self, edit: Edit, subject: Subject, start: int, end: int) -> None:
+        self._subject, self._start, self.last, self.end = subject, start, start + MOST, end
         self._classes = _classes(edit, subject)
         self._samples = edit.inputs if isinstance(edit, AddSamples) else np.zeros(0)
         names = subject.sample.outputs  # what the samples should be read as; empty where no class was taught

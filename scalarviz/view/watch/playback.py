@@ -118,8 +118,8 @@ class Pacing:
         """Stand still."""
         self.running = False
 
-    def stand(self, step: int | None) -> None:
-        """Stand still; it goes on from `step` (None: from where it stands then)."""
+    def stand(self, step: int) -> None:
+        """Stand still; it goes on from `step`."""
         self.pause()
 
     def again(self) -> None:
@@ -175,8 +175,9 @@ class Pacing:
 class Playback(Pacing):
     """Run, pause, single steps and speed of one worker.
 
-    It pauses `steps` from now, and goes on without an end after that. The paced run takes `duration` seconds, spread by
-    what there is to see where a `rehearsal` says that; or it does `steady` steps a frame after the first two seconds.
+    It pauses at `end`, `steps` from now, and goes on without one after that. The paced run takes `duration` seconds,
+    spread by what there is to see where a `rehearsal` says that; or it does `steady` steps a frame after the first two
+    seconds.
     """
 
     most = len(SPEEDS) - 1
@@ -193,7 +194,6 @@ class Playback(Pacing):
         self.worker, self._held, self._steps = worker, False, steps
         self._first = self._target = self.here
         self.end = self._first + steps
-        self._former: int | None = None  # the end before `play_to`
         self._table = pace(steps, duration, RATE, rehearsal, rest=0.0, steady=steady)
         self._last_rate = steady or max(1, int(self._table[-1] - self._table[-2]))
 
@@ -220,19 +220,6 @@ class Playback(Pacing):
         self.worker.resume()
         self.resume_here()
 
-    def play_to(self, step: int) -> None:
-        """Go on from here to `step`, whatever the end is; see :meth:`end_as_before`."""
-        if self._former is None:
-            self._former = self.end
-        self.end = step
-        self.play()
-
-    def end_as_before(self) -> None:
-        """Stop; the end is again the one from before :meth:`play_to`."""
-        self.pause()
-        if self._former is not None:
-            self.end, self._former = self._former, None
-
     def pause(self) -> None:
         """Stop at the next boundary of a step."""
         self._stand()
@@ -243,15 +230,14 @@ class Playback(Pacing):
         """The step that was asked for by hand and is not reached yet."""
         return self._target if not self.running and self.worker.busy else None
 
-    def stand(self, step: int | None) -> None:
-        """Time stands still: it goes on from `step` (None: from where the run stands then)."""
+    def stand(self, step: int) -> None:
+        """Time stands still: it goes on from `step`."""
         self.pause()
-        if step is not None:
-            self._target = step
+        self._target = step
 
     def again(self) -> None:
         """The run begins anew, and pauses where it first did."""
-        self.end, self._former = self._first + self._steps, None
+        self.end = self._first + self._steps
 
     def reach(self, step: int) -> None:
         """Let the worker do the steps up to `step`, also those after a breakpoint."""

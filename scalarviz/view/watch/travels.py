@@ -169,7 +169,7 @@ class Travels:
         if branch is None:
             return
         if isinstance(self._source, Played):
-            self._playback.stand(None)
+            self._playback.pause()
             self._source.switch(number)
             self._viewer.say(f"another branch, to step {self._source.span[1]:,}")
             self._viewer.refresh()
@@ -225,7 +225,7 @@ class Travels:
     def _ask(self, function: Callable[[Run], object], says: Callable[[Any], str], *, stands: bool = True) -> None:
         """Let the run do something, and say it when it is done; time stands still."""
         if stands:
-            self._playback.stand(None)
+            self._playback.pause()
             self.goal, self._plays_then = None, False
         if not self._viewer.trains:
             raise StateError(f"{self._source.what} is only looked at here")
@@ -242,7 +242,7 @@ class Travels:
         self._asked -= 1
         self._viewer.say(words)
         if not self._playback.running:
-            self._playback.stand(None)  # what follows counts from where it stands now
+            self._playback.pause()  # what follows counts from where it stands now
 
     # ---- time
 

@@ -134,7 +134,7 @@ class Viewer(Hosted):
                 if self._last is None:
                     raise
                 self._trouble = str(error)
-                self.playback.stand(None)
+                self.playback.pause()
         return self._last
 
     def _wants_room(self) -> tuple[bool, bool, bool]:
