@@ -200,7 +200,8 @@ class Viewer(Hosted):
     ) -> None:
         """Call a function with the run between two steps; later `then` gets the answer, or `failed` the error."""
         self._waiting.append((self._source.ask(function), then, failed or (lambda error: self.say(str(error)))))
-        self._take_answers()
+        if not self.trains:  # else it comes between two looks, never while somebody asks
+            self._take_answers()
 
     def _take_answers(self) -> None:
         """Hand on what has come."""
