@@ -79,7 +79,6 @@ class LiveView(Viewer):
     """
 
     trains = True
-    playback: Playback
 
     def __init__(
         self,

@@ -38,7 +38,7 @@ class MicroSteps:
     """
 
     def __init__(self, view: Viewer) -> None:
-        self._view, self._playback, self._guide = view, view.playback, view.playback.guide
+        self._view, self._playback, self._guide = view, view.playback, view.playback.worker
         self._recorded = view.bench.subject.source.recorded
         self.walk: Walk | None = None
         self.at, self.trial = 0, True
@@ -172,8 +172,10 @@ class MicroSteps:
         return True
 
     def _do(self, walk: Walk) -> None:
+        past = walk.frame.past
         self._awaited = walk.opened.step
-        self._playback.reach(walk.opened.step)
+        self._guide.resume()
+        self._guide.train_to(walk.opened.step if past is None else past.beside(walk.frame.step, 1))
 
     def leave(self) -> bool:
         """Close the opened step, and one that was about to open; returns whether there was one. The run stays."""
@@ -277,7 +279,7 @@ class MicroSteps:
         if self.walk is None and self._wanted is None:
             if self._playback.at_end or not sides(self._view.bench.subject):
                 return False
-            self._playback.reach(self._playback.here)  # no further for now
+            self._guide.pause()
             self._open(1)
         elif self.walk is not None and self._awaited is None and self._goes_on(self.walk):
             self._do(self.walk)

@@ -7,7 +7,6 @@ is filled with what there is to see, or grows from one step a frame where that i
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ScalarvizError
 from ...run.core.frame import Past
@@ -32,7 +31,7 @@ def speed_text(speed: float) -> str:
 
 
 class Guide:
-    """A source that goes at once, while one waits, asked as a worker is."""
+    """A source that goes at once, while one waits, asked as a worker is; nothing trains there."""
 
     journey = error = stopped = None
     moving = busy = False
@@ -40,35 +39,69 @@ class Guide:
 
     def __init__(self, source: Source) -> None:
         self.source = source
+        self.played = source if isinstance(source, Played) else None
+
+    @property
+    def here(self) -> int:
+        """The step of a record where it stands."""
+        return 0 if self.played is None else int(self.played.steps[self.played.place])
 
     def travel(self, step: int, *, nearest: bool = False) -> None:
         """Go there."""
         first, newest = self.source.span
         self.source.to(min(max(step, first), newest))
 
-    def give_up(self) -> None:
-        """It has arrived."""
+    def train_to(self, step: int) -> None:
+        """Stand at the last recorded step up to this one."""
+        if self.played is not None:
+            self.played.stand(int(np.searchsorted(self.played.steps, step, side="right")) - 1)
+
+    def pause(self) -> None:
+        """It stands."""
+
+    give_up = resume = pause
 
 
-class Pacing:
-    """Whether time goes on, and how fast; `guide` goes to other steps, and is asked.
+class Playback:
+    """Run, pause, single steps and speed of one worker, or of a recording; what somebody else changes stands still.
 
-    A recording plays, and all of it takes `duration` seconds. There is always a limit to its speed: what is left out is
-    not seen. What somebody else changes stands still.
+    A run pauses at `end`, `steps` from now, and goes on without one after that. These steps, or all of a recording,
+    take `duration` seconds, spread by what there is to see where a `rehearsal`, or the recording, says that; or a run
+    does `steady` steps a frame after the first two seconds.
     """
 
-    most = len(SPEEDS) - 2
     loop: tuple[int, int] | None = None  # first and last step of what is played round and round
 
-    def __init__(self, guide: Guide | Worker, duration: float = DURATION) -> None:
-        source = guide.source if isinstance(guide, Guide) else None
-        self.guide, self._duration = guide, duration
-        self._played = source if isinstance(source, Played) else None
-        self._past: Past | None = None
-        self._table: NDArray[np.int64] = np.zeros(2, np.int64)  # the place, or the step, of each frame
-        self.running = False
+    def __init__(
+        self,
+        worker: Worker | Guide,
+        steps: int = 0,
+        duration: float = DURATION,
+        rehearsal: Rehearsal | None = None,
+        steady: int | None = None,
+    ) -> None:
+        self.worker, self._steps, self._duration = worker, steps, duration
+        self._played = worker.played if isinstance(worker, Guide) else None
+        self._past: Past | None = None  # of a recording, the one whose steps are spread
+        self.running = self._held = False
         self._speed = SPEEDS.index(1.0)
         self._time = 0.0
+        self._first = self._target = self.here
+        self.end = self._first + steps
+        self._table = pace(steps, duration, RATE, rehearsal, rest=0.0, steady=steady)
+        self._last_rate = steady or max(1, int(self._table[-1] - self._table[-2]))
+
+    # ---- where it is, and how fast
+
+    @property
+    def here(self) -> int:
+        """The step where it stands."""
+        return self.worker.here if isinstance(self.worker, Guide) else self.worker.run.steps
+
+    @property
+    def at_end(self) -> bool:
+        """Whether it has come to where it pauses."""
+        return self.here >= (self.end if self._played is None else int(self._played.steps[-1]))
 
     @property
     def speed(self) -> float:
@@ -81,23 +114,20 @@ class Pacing:
         return self._speed == 0
 
     @property
-    def here(self) -> int:
-        """The step where it stands."""
-        return 0 if self._played is None else int(self._played.steps[self._played.place])
-
-    @property
-    def at_end(self) -> bool:
-        """Whether it stands at the last step to which it plays."""
-        return self._played is None or self._played.place == len(self._played.steps) - 1
-
-    @property
     def aim(self) -> int | None:
         """The step that was asked for by hand and is not reached yet."""
-        return None
+        return self._target if not self.running and self.worker.busy else None
 
     def change_speed(self, by: int) -> None:
-        """Go `by` places up or down in `SPEEDS`; 0 is back to normal."""
-        self._speed = max(0, min(self.most, self._speed + by)) if by else SPEEDS.index(1.0)
+        """Go `by` places up or down in `SPEEDS`; 0 is back to normal.
+
+        There is always a limit to the speed of a recording: what is left out is not seen.
+        """
+        most = len(SPEEDS) - (1 if self._played is None else 2)
+        self._speed = max(0, min(most, self._speed + by)) if by else SPEEDS.index(1.0)
+        self.resume_here()
+
+    # ---- on and off
 
     def toggle(self) -> None:
         """Go on if paused, a recording that stands at its last step from the first; pause if running."""
@@ -109,114 +139,11 @@ class Pacing:
         self.play()
 
     def play(self) -> None:
-        """Go on from here."""
+        """Go on from here; a run past its end without one."""
         self._follow()
-        self.running = not self.at_end
-        self.resume_here()
-
-    def pause(self) -> None:
-        """Stand still."""
-        self.running = False
-
-    def stand(self, step: int) -> None:
-        """Stand still; it goes on from `step`."""
-        self.pause()
-
-    def again(self) -> None:
-        """It begins anew, and pauses where it first did."""
-
-    def reach(self, step: int) -> None:
-        """Go on to `step`, or the first recorded one after it, and no further."""
-        if self._played is not None:
-            self._played.stand(int(np.searchsorted(self._played.steps, step)))
-
-    def resume_here(self) -> None:
-        """Set the clock to the first moment at which the frame is shown that is shown now."""
-        if self._played is not None:
-            self._time = float(np.searchsorted(self._table, self._played.place)) / RATE
-
-    def hold(self) -> None:
-        """Wait, without a pause, until :meth:`release`: a hand holds a weight."""
-
-    def release(self) -> None:
-        """Go on after :meth:`hold`."""
-
-    def tick(self, seconds: float) -> None:
-        """`seconds` have passed on the viewer's clock: the frame that should be shown now is."""
-        if not self.running or self._played is None:
-            return
-        self._follow()
-        self._time += min(seconds, _LONGEST_TICK) * self.speed
-        self._played.stand(int(np.interp(self._time * RATE, np.arange(len(self._table)), self._table) + 1e-6))
-        self.running = not self.at_end
-
-    def text(self) -> str:
-        """How fast it goes, for the HUD."""
-        at_end = self.at_end and self._played is not None and len(self._played.steps) > 1
-        return self._with_speed("plays" if self.running else "at the end" if at_end else "paused")
-
-    def _with_speed(self, words: str) -> str:
-        return words if self.speed == 1 else f"{words}, speed {speed_text(self.speed)}"
-
-    def _follow(self) -> None:
-        """Spread the frames of another branch, or of one that has grown, anew, from where it is."""
-        played = self._played
-        if played is None or played.past is self._past:
-            return
-        self._past = played.past
-        try:
-            seen = played.seen()
-        except ScalarvizError:  # a frame cannot be read: who shows it says so
-            seen = None
-        self._table = pace(len(played.steps) - 1, self._duration, RATE, seen, rest=0.0)
-        self.resume_here()
-
-
-class Playback(Pacing):
-    """Run, pause, single steps and speed of one worker.
-
-    It pauses at `end`, `steps` from now, and goes on without one after that. The paced run takes `duration` seconds,
-    spread by what there is to see where a `rehearsal` says that; or it does `steady` steps a frame after the first two
-    seconds.
-    """
-
-    most = len(SPEEDS) - 1
-
-    def __init__(
-        self,
-        worker: Worker,
-        steps: int,
-        duration: float = DURATION,
-        rehearsal: Rehearsal | None = None,
-        steady: int | None = None,
-    ) -> None:
-        super().__init__(worker)
-        self.worker, self._held, self._steps = worker, False, steps
-        self._first = self._target = self.here
-        self.end = self._first + steps
-        self._table = pace(steps, duration, RATE, rehearsal, rest=0.0, steady=steady)
-        self._last_rate = steady or max(1, int(self._table[-1] - self._table[-2]))
-
-    @property
-    def here(self) -> int:
-        """The step where the run stands."""
-        return self.worker.run.steps
-
-    @property
-    def at_end(self) -> bool:
-        """Whether the run has come to where it pauses."""
-        return self.here >= self.end
-
-    def change_speed(self, by: int) -> None:
-        """Go `by` places up or down in `SPEEDS`; 0 is back to normal."""
-        super().change_speed(by)
-        self.resume_here()
-
-    def play(self) -> None:
-        """Go on from here; past the end without one."""
-        if self.at_end:
+        if self.at_end and not isinstance(self.worker, Guide):
             self.end = NO_LIMIT
-        self.running = True
+        self.running = not self.at_end
         self.worker.resume()
         self.resume_here()
 
@@ -224,11 +151,6 @@ class Playback(Pacing):
         """Stop at the next boundary of a step."""
         self._stand()
         self.worker.pause()
-
-    @property
-    def aim(self) -> int | None:
-        """The step that was asked for by hand and is not reached yet."""
-        return self._target if not self.running and self.worker.busy else None
 
     def stand(self, step: int) -> None:
         """Time stands still: it goes on from `step`."""
@@ -238,11 +160,6 @@ class Playback(Pacing):
     def again(self) -> None:
         """The run begins anew, and pauses where it first did."""
         self.end = self._first + self._steps
-
-    def reach(self, step: int) -> None:
-        """Let the worker do the steps up to `step`, also those after a breakpoint."""
-        self.worker.resume()
-        self.worker.train_to(step)
 
     def _stand(self) -> None:
         """Time stands still; the step that it would have come to is nobody's aim any more."""
@@ -272,11 +189,12 @@ class Playback(Pacing):
         self.worker.train_to(self._target)
 
     def tick(self, seconds: float) -> None:
-        """`seconds` have passed on the viewer's clock: let the worker train to where it should be now."""
+        """`seconds` have passed on the viewer's clock: it goes to where it should be now."""
         if self.running and (self.worker.error is not None or self.worker.stopped is not None):
             self._stand()
         if not self.running or self._held:
             return
+        self._follow()
         if self.at_end:
             self.pause()
             return
@@ -291,6 +209,9 @@ class Playback(Pacing):
 
     def text(self) -> str:
         """How fast it goes, for the HUD."""
+        if self._played is not None:
+            at_end = self.at_end and len(self._played.steps) > 1
+            return self._with_speed("plays" if self.running else "at the end" if at_end else "paused")
         if self.worker.error is not None:
             return "stopped"
         if not self.running:
@@ -307,6 +228,23 @@ class Playback(Pacing):
             return f"pace {rate:.2g} steps a frame"
         return f"pace {rate:,.0f} step{'s' if round(rate) > 1 else ''} a frame"
 
+    def _with_speed(self, words: str) -> str:
+        return words if self.speed == 1 else f"{words}, speed {speed_text(self.speed)}"
+
+    def _follow(self) -> None:
+        """Spread the frames of another branch, or of one that has grown, anew, from where it is."""
+        played = self._played
+        if played is None or played.past is self._past:
+            return
+        self._past = played.past
+        try:
+            seen = played.seen()
+        except ScalarvizError:  # a frame cannot be read: who shows it says so
+            seen = None
+        self._first, self.end = played.span
+        self._table = played.steps[pace(len(played.steps) - 1, self._duration, RATE, seen, rest=0.0)] - self._first
+        self.resume_here()
+
     def _paced(self, seconds: float) -> float:
         """Absolute step, with a fraction, at a time of the paced run; after its end at the last rate."""
         position = seconds * RATE
@@ -316,12 +254,13 @@ class Playback(Pacing):
         return self._first + float(self._table[-1]) + (position - last) * self._last_rate
 
     def resume_here(self) -> None:
-        """Set the clock to the step where the run stands: what could not be kept up with is not made good."""
+        """Set the clock to the step where it stands: what could not be kept up with is not made good."""
         done = self.here - self._first
         last = len(self._table) - 1
         if done <= self._table[-1]:
-            # the last frame that shows this step, so that no time is waited twice
-            self._time = float(np.searchsorted(self._table, done, side="right") - 1) / RATE
+            # the last frame that shows this step, so that no time is waited twice; what is recorded is seen for its time
+            after = np.searchsorted(self._table, done, side="right") - 1
+            self._time = float(after if self._played is None else np.searchsorted(self._table, done)) / RATE
         else:
             self._time = (last + (done - int(self._table[-1])) / self._last_rate) / RATE
         self._target = self.here

@@ -32,7 +32,7 @@ class Travels:
     """Where a viewer goes: a way stops its playback, and `goal` is the step that it is on the way to."""
 
     def __init__(self, viewer: Viewer) -> None:
-        guide = viewer.playback.guide
+        guide = viewer.playback.worker
         self._viewer, self._playback, self._guide = viewer, viewer.playback, guide
         self._look: Callable[[], Frame] = viewer.now if isinstance(guide, Guide) else lambda: guide.latest
         self._source = viewer.bench.subject.source

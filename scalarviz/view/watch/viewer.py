@@ -32,7 +32,7 @@ from .looks import Looks
 from .microsteps import MicroSteps
 from .opening import PICTURES, TITLE, WEIGHTS, open_files, paste
 from .pace import DURATION
-from .playback import Guide, Pacing, speed_text
+from .playback import Guide, Playback, speed_text
 from .pointer import Pointer
 from .questions import Asking
 from .selected import SelectedWeights
@@ -67,12 +67,11 @@ class Viewer(Hosted):
 
     trains = False
     """Whether it trains what it shows."""
-    playback: Pacing
 
     def __init__(
         self,
         bench: Workbench,
-        playback: Pacing | None = None,
+        playback: Playback | None = None,
         *,
         duration: float = DURATION,
         wait: float | None = None,
@@ -90,7 +89,7 @@ class Viewer(Hosted):
         self._shown: Frame | None = None
         bench.bar.told = lambda name: told(name, self.here(in_general=True))
         bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
-        self.playback = playback or Pacing(Guide(source), duration)
+        self.playback = playback or Playback(Guide(source), duration=duration)
         self.pointer, self.selected, self.asking = Pointer(self), SelectedWeights(self), Asking(self)
         self.travels, self.micro = Travels(self), MicroSteps(self)
         self.growing = Growing(self)
