@@ -228,19 +228,6 @@ class LiveView(Viewer):
 
     # ---- keys
 
-    def toggle_run(self) -> None:
-        """Run or pause; a step that was opened by hand is done first, and a way to another one ends there."""
-        if self.travels.play_there():
-            return
-        if not (self.playback.running or self.playback.slowest):
-            self.micro.leave()
-        self.playback.toggle()
-
-    def step(self, count: int = 1) -> None:
-        """Training steps by hand, or those that were done before; inside a step the rest of it."""
-        if not self.micro.finish():
-            self.playback.step(count, on_the_way=self.travels.goal is not None)
-
     def _type_value(self) -> None:
         """Keys are digits of the selected value; an opened step, whose column has no place for them, closes."""
         self.micro.leave()

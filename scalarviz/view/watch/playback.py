@@ -258,7 +258,7 @@ class Playback:
         done = self.here - self._first
         last = len(self._table) - 1
         if done <= self._table[-1]:
-            # the last frame that shows this step, so that no time is waited twice; what is recorded is seen for its time
+            # of a run the last frame that shows this step, so that no time is waited twice
             after = np.searchsorted(self._table, done, side="right") - 1
             self._time = float(after if self._played is None else np.searchsorted(self._table, done)) / RATE
         else:

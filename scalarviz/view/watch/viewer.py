@@ -437,12 +437,20 @@ class Viewer(Hosted):
     # ---- time, by hand
 
     def toggle_run(self) -> None:
-        """Go on or pause."""
+        """Go on or pause; a step that was opened by hand closes first, and a way to another one ends there."""
+        if self.travels.play_there():
+            return
+        if not (self.playback.running or self.playback.slowest):
+            self.micro.leave()
         self.playback.toggle()
 
     def step(self, count: int = 1) -> None:
-        """Steps that were done before; inside a step the rest of it."""
-        if not (self.micro.finish() or self.travels.forward(count)):
+        """Training steps by hand, or those that were done before; inside a step the rest of it."""
+        if self.micro.finish():
+            return
+        if self.trains:
+            self.playback.step(count, on_the_way=self.travels.goal is not None)
+        elif not self.travels.forward(count):
             self.travels.newest()
 
     def _change_speed(self, by: int) -> None:
