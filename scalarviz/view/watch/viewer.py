@@ -270,7 +270,8 @@ class Viewer(Hosted):
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
-        self._make_room()
+        if not self.trains:
+            self._make_room()
         self.advance(seconds)
         self.bench.bar.running = self.playback.running
         told = self.bench.side.ground.notes
