@@ -84,7 +84,7 @@ class Viewer(Hosted):
         self._trouble = ""
         self._wait = wait
         self._waiting: list[tuple[AskedCall, Callable[[Any], object], Callable[[Exception], object]]] = []
-        self._tells = source.recorded or source.facts is not None or LOOP_CURVE in bench.subject.panels
+        self._tells = source.facts is not None or LOOP_CURVE in bench.subject.panels
         self._room = self._wants_room()
         self._shown: Frame | None = None
         bench.bar.told = lambda name: told(name, self.here(in_general=True))
@@ -224,7 +224,8 @@ class Viewer(Hosted):
     def advance(self, seconds: float) -> None:
         """`seconds` have passed, seen or not: what is shown goes on at its pace."""
         self.clock += seconds
-        self._take_answers()
+        if self._waiting:
+            self._take_answers()
         self.pointer.pass_time(self.clock)
         self.travels.pass_time()
         running = self.playback.running
@@ -270,7 +271,7 @@ class Viewer(Hosted):
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
-        if not self.trains:
+        if not (self.trains or self._source.recorded):
             self._make_room()
         self.advance(seconds)
         self.bench.bar.running = self.playback.running
