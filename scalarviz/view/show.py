@@ -24,8 +24,7 @@ from .shown.subject import Subject, subject_of
 from .walls.runs import check_plain
 from .watch.host import Guest
 from .watch.live import LiveView
-from .watch.telling import WAIT
-from .watch.viewer import Viewer, bench_of
+from .watch.viewer import WAIT, Viewer, bench_of
 
 
 class Handle:

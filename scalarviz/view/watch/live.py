@@ -100,7 +100,8 @@ class LiveView(Viewer):
         self._full_speed = full_speed(self.run) if at_once else math.nan
         rehearsal = rehearse(self.run, steps, REHEARSAL_SECONDS, speed=self._full_speed)
         self.worker.start()
-        super().__init__(bench, Playback(self.worker, steps, duration, rehearsal, scene.steps_a_frame))
+        paced = Playback(self.worker, steps, duration, rehearsal, scene.steps_a_frame)
+        super().__init__(bench, paced, wait=wait if playing else None)
         if rehearsal is not None:
             bench.side.ground.ahead = Ahead.of(rehearsal, self.worker.latest)
         self._compiling = not at_once
@@ -120,9 +121,7 @@ class LiveView(Viewer):
             "raise_rate": lambda: self._scale_rate(2.0), "lower_rate": lambda: self._scale_rate(0.5),
             "type_value": self._type_value,
         }  # fmt: skip
-        self._telling = Telling(self, scene, self.run.steps + steps, wait if playing else 0.0)
-        if playing and wait == 0:
-            self.playback.play()
+        self._telling = Telling(self, scene, self.run.steps + steps, opens=playing and wait != 0)
 
     def close(self) -> None:
         """Stop training, at the newest step; the run is free again."""

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from ..ink.theme import Theme
 
 
+WAIT = 4.0
+"""Seconds without a touch after which a window begins by itself; whoever touches it has them again."""
+_LONGEST_TICK = 0.25  # a window that takes a while to come up has not waited meanwhile
 NOTICE_SECONDS = 4.0
 """How long a notice stays."""
 PRESSED_SECONDS = 1.6
@@ -60,9 +63,9 @@ def bench_of(x: object, size: tuple[int, int], theme: str | Theme = "dark", cmap
 class Viewer(Hosted):
     """Keys, pointer and redrawing around one workbench. Use it with the workbench's GL context current.
 
-    Its `playback` lets time go on. All of a recording takes `duration` seconds; it plays by itself after `wait` seconds
-    without a touch, None: not before the Space key lets it. `handlers` say how each action is done, `clock` counts
-    seconds, and `touches` keys, buttons and turns of the wheel.
+    Its `playback` lets time go on. All of a recording takes `duration` seconds. Time begins by itself after `wait`
+    seconds without a touch, None: not before the Space key lets it. `handlers` say how each action is done, `clock`
+    counts seconds, and `touches` keys, buttons and turns of the wheel.
     """
 
     trains = False
@@ -82,7 +85,7 @@ class Viewer(Hosted):
         self._at: tuple[object, int] | None = None  # where a recording stood when its frame was read
         self._last: Frame | None = None
         self._trouble = ""
-        self._wait = wait
+        self._wait, self._waited, self._touched = wait, 0.0, 0
         self._waiting: list[tuple[AskedCall, Callable[[Any], object], Callable[[Exception], object]]] = []
         self._tells = source.facts is not None or LOOP_CURVE in bench.subject.panels
         self._room = self._wants_room()
@@ -90,6 +93,7 @@ class Viewer(Hosted):
         bench.bar.told = lambda name: told(name, self.here(in_general=True))
         bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
         self.playback = playback or Playback(Guide(source), duration=duration)
+        self._first = self.playback.here
         self.pointer, self.selected, self.asking = Pointer(self), SelectedWeights(self), Asking(self)
         self.travels, self.micro = Travels(self), MicroSteps(self)
         self.growing = Growing(self)
@@ -234,10 +238,20 @@ class Viewer(Hosted):
         if self.playback.running != running:  # at its end: said, although no cube changes any more
             self.refresh()
         self.growing.pass_time()
-        if self._wait is not None and (self.touches or self.clock >= self._wait):
+        self._begin(min(seconds, _LONGEST_TICK))
+
+    def _begin(self, seconds: float) -> None:
+        """It plays by itself when nothing has been touched for a while, and nothing is open, since it appeared."""
+        bench, playback = self.bench, self.playback
+        if self._wait is None or playback.running or playback.here != self._first:
             self._wait = None
-            if not self.touches and self.playback.here == self._source.span[0]:
-                self.playback.play()
+            return
+        something = bench.help or bench.selected is not None or bench.inside.told or bench.side.typing
+        untouched, self._touched = self.touches == self._touched, self.touches
+        free = self.pointer.free and untouched and not something and playback.worker.error is None
+        self._waited = self._waited + seconds if free else 0.0
+        if self._waited >= self._wait:
+            playback.play()
 
     def attach(self, host: Host) -> None:
         """Appear in `host`: from now on it gives time, and does what is asked."""
