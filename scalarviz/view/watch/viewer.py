@@ -87,8 +87,7 @@ class Viewer(Hosted):
         self._trouble = ""
         self._wait, self._waited, self._touched = wait, 0.0, 0
         self._waiting: list[tuple[AskedCall, Callable[[Any], object], Callable[[Exception], object]]] = []
-        self._tells = source.facts is not None or LOOP_CURVE in bench.subject.panels
-        self._room = self._wants_room()
+        self._room = source.counted, source.facts is not None or LOOP_CURVE in bench.subject.panels, source.can.go
         self._shown: Frame | None = None
         bench.bar.told = lambda name: told(name, self.here(in_general=True))
         bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
@@ -140,17 +139,14 @@ class Viewer(Hosted):
                 self.playback.pause()
         return self._last
 
-    def _wants_room(self) -> tuple[bool, bool, bool]:
-        """For what: steps that are counted, losses that are told, a past that one can go to."""
-        return self._source.counted, self._tells, self._source.can.go
-
     def _make_room(self) -> None:
         """Room for step, loss and time, as soon as a loop of the user's own counts or tells them."""
-        if not self._tells and len(self._source.curve.step):
-            self._tells = True
-            self.bench.side.add(LOOP_CURVE)
-        if self._room != (room := self._wants_room()):
+        source, tells = self._source, self._room[1]
+        room = source.counted, tells or len(source.curve.step) > 0, source.can.go
+        if room != self._room:
             self._room = room
+            if room[1] and not tells:
+                self.bench.side.add(LOOP_CURVE)
             self.resize(self.bench.size)
 
     def pace(self, frame: Frame) -> list[str]:
