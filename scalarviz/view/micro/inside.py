@@ -18,8 +18,7 @@ from ..ink.sketch import Box, Point, Sketch, Spot, holds, spot_at
 from ..notes.values import Small
 from ..panels.wording import noun
 from ..screen.hud import HudState
-from .below import RIBBON, SENTENCE, ribbon, sentence
-from .column import SWITCH, below_switch, switch
+from .around import RIBBON, SENTENCE, SWITCH, below_switch, ribbon, sentence, switch
 from .on_cubes import SECONDS, Faces, Ways, delta_boxes, delta_chips, pulse, tails
 from .told import BACKWARD, FORWARD, GRADIENTS, UPDATE, Told
 

@@ -119,7 +119,7 @@ class Viewer(Hosted):
             return self._recorded(source)
         before = request = self._request
         if request is None or request.done:
-            request = self.bench.subject.request_frame(state=self.bench.colouring.shows.state)
+            request = source.request_frame(self.bench.subject.probe, state=self.bench.colouring.shows.state)
         self._request = None if request.done else request
         come = next((asked for asked in (request, before) if asked is not None and asked.done), None)
         if come is not None or self._last is None:
