@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 WAIT = 4.0
 """Seconds without a touch after which a window begins by itself; whoever touches it has them again."""
 _LONGEST_TICK = 0.25  # a window that takes a while to come up has not waited meanwhile
-NOTICE_SECONDS = 4.0
-"""How long a notice stays."""
 PRESSED_SECONDS = 1.6
 """How long a hall sees which key was pressed."""
 
@@ -70,6 +68,7 @@ class Viewer(Hosted):
 
     trains = False
     """Whether it trains what it shows."""
+    stays = 4.0
 
     def __init__(
         self,
@@ -79,7 +78,7 @@ class Viewer(Hosted):
         duration: float = DURATION,
         wait: float | None = None,
     ) -> None:
-        self.bench, self._dirty = bench, True
+        self.bench = bench
         source = self._source = bench.subject.source
         self._request: FrameRequest | None = None  # of what another thread may train
         self._at: tuple[object, int] | None = None  # where a recording stood when its frame was read
@@ -97,8 +96,7 @@ class Viewer(Hosted):
         self.travels, self.micro = Travels(self), MicroSteps(self)
         self.growing = Growing(self)
         self.desk: Desk | None = None  # what a panel of controls asks for, where there is one
-        self.touches, self._notice, self._wrong = 0, "", ""
-        self._notice_until = self._pressed_until = 0.0
+        self.touches, self._wrong, self._pressed_until = 0, "", 0.0
         self.handlers: dict[str, Callable[..., object]] = {
             **Looks(self).handlers, **self.selected.handlers, **self.travels.handlers,
             **self.micro.handlers, **self.asks,
@@ -223,7 +221,7 @@ class Viewer(Hosted):
 
     def advance(self, seconds: float) -> None:
         """`seconds` have passed, seen or not: what is shown goes on at its pace."""
-        self.clock += seconds
+        self.pass_time(seconds)
         if self._waiting:
             self._take_answers()
         self.pointer.pass_time(self.clock)
@@ -271,13 +269,9 @@ class Viewer(Hosted):
         if self.host is not None:
             self.host.tell(line)
 
-    def say(self, line: str, seconds: float = NOTICE_SECONDS) -> None:
-        """Show a line of news for a while."""
-        self._notice, self._notice_until = line, self.clock + seconds
-
     def notice(self) -> str:
         """The news, for as long as they are to be shown."""
-        return self._notice if self.clock < self._notice_until else ""
+        return self._notice
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
