@@ -315,7 +315,7 @@ def told_of(subject: Subject, frame: Frame, number: Any, *, whole_batch: bool = 
 
 
 def sides(subject: Subject) -> frozenset[bool]:
-    """Of which steps there are micro-steps: of that with the sample alone that is drawn (True), of the real one."""
+    """Of which steps there are micro-steps: that with the drawn sample alone (True), the real one."""
     if isinstance(subject.source, RecordedSource):
         return subject.source.sides()
     alone = subject.probe is not None and subject.target is not None

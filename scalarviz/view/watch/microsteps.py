@@ -71,7 +71,7 @@ class MicroSteps:
             self.finish()
 
     def back(self) -> None:
-        """The micro-step before; at the first one, the end of the step before, or where its breakpoint became true."""
+        """The micro-step before; at the first, the end of the step before, or where its breakpoint came true."""
         self._by_hand()
         if self.walk is not None and self._added is not None:
             self._show(self.at)
@@ -178,7 +178,7 @@ class MicroSteps:
         self._guide.train_to(walk.opened.step if past is None else past.beside(walk.frame.step, 1))
 
     def leave(self) -> bool:
-        """Close the opened step, and one that was about to open; returns whether there was one. The run stays."""
+        """Close the opened step, and one about to open; returns whether there was one. The run stays."""
         there = self.walk is not None or self._wanted is not None
         self.walk = self._added = self._wanted = self._awaited = None
         self._view.bench.inside.show(None)
@@ -188,7 +188,7 @@ class MicroSteps:
     # ---- opening
 
     def _open(self, at: int) -> None:
-        """Open the step that follows at a micro-step as soon as the run rests; -1 is the last one, or the cause."""
+        """Open the step that follows at a micro-step once the run rests; -1 is the last one, or the cause."""
         self._wanted = at
         self._try()
 
@@ -275,7 +275,7 @@ class MicroSteps:
             self._show(self.at, runs=False)
 
     def _play(self) -> bool:
-        """Slow motion: micro-step by micro-step, and at the end the step itself; whether there is one to walk in."""
+        """Slow motion: micro-step by micro-step, then the step itself; whether there is one to walk in."""
         if self.walk is None and self._wanted is None:
             if self._playback.at_end or not sides(self._view.bench.subject):
                 return False

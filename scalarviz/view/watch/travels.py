@@ -177,7 +177,7 @@ class Travels:
             self._ask(lambda run: run.switch(number), lambda _: f"another branch, of {branch.newest:,} steps")
 
     def restart(self, seed: int | None = None) -> None:
-        """Begin anew from the first weights, or those of another seed; it plays if it did, or had come to its end."""
+        """Begin anew, perhaps with the weights of another seed; it plays if it did, or had come to its end."""
         playback = self._playback
         plays, playback.loop = playback.running or playback.at_end, None
         playback.again()

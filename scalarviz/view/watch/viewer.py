@@ -86,7 +86,8 @@ class Viewer(Hosted):
         self._trouble = ""
         self._wait, self._waited, self._touched = wait, 0.0, 0
         self._waiting: list[tuple[AskedCall, Callable[[Any], object], Callable[[Exception], object]]] = []
-        self._room = source.counted, source.facts is not None or LOOP_CURVE in bench.subject.panels, source.can.go
+        tells = source.facts is not None or LOOP_CURVE in bench.subject.panels
+        self._room = source.counted, tells, source.can.go
         self._shown: Frame | None = None
         bench.bar.told = lambda name: told(name, self.here(in_general=True))
         bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
@@ -111,7 +112,7 @@ class Viewer(Hosted):
     # ---- numbers
 
     def now(self) -> Frame:
-        """The numbers as they are, or were recorded; where another thread trains, the last that it has given."""
+        """The numbers as they are, or were recorded; of another thread the last that it has given."""
         source = self._source
         if isinstance(source, Played):
             return self._recorded(source)
@@ -195,8 +196,9 @@ class Viewer(Hosted):
         then: Callable[[Any], object],
         failed: Callable[[Exception], object] | None = None,
     ) -> None:
-        """Call a function with the run between two steps; later `then` gets the answer, or `failed` the error."""
-        self._waiting.append((self._source.ask(function), then, failed or (lambda error: self.say(str(error)))))
+        """Call a function with the run between two steps; `then` gets the answer, or `failed` the error."""
+        said = failed or (lambda error: self.say(str(error)))
+        self._waiting.append((self._source.ask(function), then, said))
         if not self.trains:  # else it comes between two looks, never while somebody asks
             self._take_answers()
 
@@ -235,7 +237,7 @@ class Viewer(Hosted):
         self._begin(min(seconds, _LONGEST_TICK))
 
     def _begin(self, seconds: float) -> None:
-        """It plays by itself when nothing has been touched for a while, and nothing is open, since it appeared."""
+        """It plays by itself when nothing has been touched for a while, and nothing is open."""
         bench, playback = self.bench, self.playback
         if self._wait is None or playback.running or playback.here != self._first:
             self._wait = None
@@ -443,7 +445,7 @@ class Viewer(Hosted):
     # ---- time, by hand
 
     def toggle_run(self) -> None:
-        """Go on or pause; a step that was opened by hand closes first, and a way to another one ends there."""
+        """Go on or pause; a step opened by hand closes first, and a way to another one ends there."""
         if self.travels.play_there():
             return
         if not (self.playback.running or self.playback.slowest):
