@@ -20,7 +20,7 @@ RATE = 60
 
 SPEEDS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, float("inf"))
 NO_LIMIT = 1 << 62
-_LONGEST_TICK = 0.25  # a hidden or stalled window does not jump ahead
+LONGEST_TICK = 0.25  # a hidden or stalled window does not jump ahead
 
 
 def speed_text(speed: float) -> str:
@@ -201,7 +201,7 @@ class Playback:
         if self.speed == float("inf"):
             self._target = self.end
         else:
-            self._time += min(seconds, _LONGEST_TICK) * self.speed
+            self._time += min(seconds, LONGEST_TICK) * self.speed
             self._target = max(self._target, min(self.end, int(self._paced(self._time) + 1e-6)))
         if self.loop is not None:
             self._target = min(self._target, self.loop[1])

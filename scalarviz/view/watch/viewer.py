@@ -32,7 +32,7 @@ from .looks import Looks
 from .microsteps import MicroSteps
 from .opening import PICTURES, TITLE, WEIGHTS, open_files, paste
 from .pace import DURATION
-from .playback import Guide, Playback, speed_text
+from .playback import LONGEST_TICK, Guide, Playback, speed_text
 from .pointer import Pointer
 from .questions import Asking
 from .selected import SelectedWeights
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 WAIT = 4.0
 """Seconds without a touch after which a window begins by itself; whoever touches it has them again."""
-_LONGEST_TICK = 0.25  # a window that takes a while to come up has not waited meanwhile
 PRESSED_SECONDS = 1.6
 """How long a hall sees which key was pressed."""
 
@@ -234,7 +233,7 @@ class Viewer(Hosted):
         if self.playback.running != running:  # at its end: said, although no cube changes any more
             self.refresh()
         self.growing.pass_time()
-        self._begin(min(seconds, _LONGEST_TICK))
+        self._begin(min(seconds, LONGEST_TICK))  # one that takes a while to come up has not waited meanwhile
 
     def _begin(self, seconds: float) -> None:
         """It plays by itself when nothing has been touched for a while, and nothing is open."""
