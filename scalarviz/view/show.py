@@ -22,14 +22,9 @@ from .ink.theme import Theme, presenting
 from .out.desktop import Window
 from .shown.subject import Subject, subject_of
 from .walls.runs import check_plain
-from .watch.actions import Here, bottom_line
 from .watch.host import Guest
 from .watch.live import LiveView
-from .watch.mirror import Mirror
-from .watch.replay import Replay
-from .watch.telling import WAIT
-from .watch.viewer import Viewer
-from .workbench import Workbench
+from .watch.viewer import WAIT, Viewer, bench_of
 
 
 class Handle:
@@ -248,12 +243,6 @@ def show(
     return handle
 
 
-def bench_of(x: object, size: tuple[int, int], theme: str | Theme = "dark", cmap: str | None = None) -> Workbench:
-    """A workbench with a line of keys, and a time bar where there is a past."""
-    subject = subject_of(x)
-    return Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject, trains=False)), text_hz=10.0)
-
-
 def _viewer(
     x: object, size: tuple[int, int], steps: int, duration: float, theme: Theme, cmap: str | None, paused: bool
 ) -> Viewer:
@@ -263,10 +252,7 @@ def _viewer(
         scene = x if isinstance(x, Scene) else Scene("run", x)
         return LiveView(scene, size, steps=steps, duration=duration, theme=theme, cmap=cmap, wait=wait)
     source = RecordedSource(x) if isinstance(x, Recorded) else x
-    bench = bench_of(source, size, theme, cmap)
-    if isinstance(source, Played):
-        return Replay(bench, duration=duration, wait=wait)
-    return Mirror(bench.subject, size, bench=bench)
+    return Viewer(bench_of(source, size, theme, cmap), duration=duration, wait=wait)
 
 
 def _name(x: object) -> str:

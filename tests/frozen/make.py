@@ -53,8 +53,7 @@ from scalarviz.view.walls import run_report as report
 from scalarviz.view.walls import run_wall
 from scalarviz.view.walls.runs import runs_of
 from scalarviz.view.watch import actions, live
-from scalarviz.view.watch.mirror import Mirror
-from scalarviz.view.watch.replay import Replay
+from scalarviz.view.watch.viewer import Viewer
 
 HERE = Path(__file__).parent
 COMMAND = "python tests/frozen/make.py"
@@ -525,14 +524,14 @@ def other_picture(folder: Path, name: str, size: tuple[int, int]) -> list[Record
     if name == "network":
         return records(sv.draw(nn.Sequential(nn.Linear(3, 2, seed=1), nn.Tanh()), [0.1, 0.2, 0.3], theme="dark").svg)
     if name == "arrays":
-        view: Any = Mirror(subject_of({"a": np.linspace(-1, 1, 12).reshape(3, 4), "b": np.array([0.5, np.nan])}), size)
+        view: Any = Viewer(bench_of({"a": np.linspace(-1, 1, 12).reshape(3, 4), "b": np.array([0.5, np.nan])}, size))
         settle(view)
         return records(view)
     with sv.load_recording(recording) as first, first.on(first.branches[0]) as second:
         if name == "page":
             return records(first.save_html(folder / "page.html", title="frozen").read_text("utf-8"))
         pair = RecordedPair(RecordedSource(first), RecordedSource(second), ("now", "before"))
-        view = Replay(bench_of(pair if name == "compare" else RecordedSource(first), size))
+        view = Viewer(bench_of(pair if name == "compare" else RecordedSource(first), size))
         for what in ("first", "step", *("micro_next",) * (7 * name.endswith("inside"))):
             view.send(what)
             settle(view)

@@ -155,7 +155,7 @@ def controls_of(scene: sv.Scene) -> dict[str, Any]:
     travels = SimpleNamespace(restart=lambda seed: scene.run.restart(seed=seed))
     driving = Driving(SimpleNamespace(playback=SimpleNamespace(speed=1.0), travels=travels), scene)
     rows = driving.rows(reader_of(scene))
-    assert driving.troubles == []
+    assert not driving.troubles
     return {item.name: item.control for row in rows for item in row.items if row.look != "tools"}
 
 

@@ -14,9 +14,8 @@ from scalarviz.run import Scene
 from scalarviz.run.panels import ColourCube, LossCurve
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.out.unseen import Unseen
-from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.watch.mirror import Mirror
+from scalarviz.view.watch.viewer import Viewer, bench_of
 from scalarviz.view.workbench import Workbench
 
 from .benches import face_of, middle, said_above, said_anywhere
@@ -179,7 +178,7 @@ def live_hand(scene: Scene | None = None, size: Any = (1280, 720), **options: An
 def mirror_hand(thing: Any, size: tuple[int, int] = (1280, 720)) -> Iterator[Hand]:
     """A hand on what somebody else changes."""
     with offscreen():
-        hand = Hand(Unseen(lambda wanted: Mirror(subject_of(thing), wanted), size))
+        hand = Hand(Unseen(lambda wanted: Viewer(bench_of(thing, wanted)), size))
         hand.view.tick(0.1)
         with closing(hand.view):
             yield hand

@@ -15,7 +15,7 @@ from scalarviz.run.sources.recording import recorded
 from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.show import bench_of
 from scalarviz.view.watch.actions import ACTIONS
-from scalarviz.view.watch.replay import Replay
+from scalarviz.view.watch.viewer import Viewer
 
 ALL = {"gradients": True, "updates": True, "activations": True}
 
@@ -27,7 +27,7 @@ class Window:
 
     def __init__(self, *read, size=(1280, 720), **options):
         (self.source,) = [one if hasattr(one, "pair") else RecordedSource(one) for one in read]
-        self.host = Unseen(lambda size: Replay(bench_of(self.source, size), **options), size)
+        self.host = Unseen(lambda size: Viewer(bench_of(self.source, size), **options), size)
         self.view, self.pass_time, self.close = self.host.view, self.host.pass_time, self.host.close_soon
         self.size = size
         self.pass_time()

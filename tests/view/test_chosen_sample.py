@@ -19,7 +19,7 @@ from scalarviz.view.ink.text import chip_text, loss_text
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.colour_cube import hexed
 from scalarviz.view.shown.subject import scene_subject, subject_of
-from scalarviz.view.watch.mirror import Mirror
+from scalarviz.view.watch.viewer import Viewer, bench_of
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
@@ -157,7 +157,7 @@ def test_what_was_taught_and_undone_is_wanted_no_more(view):
 
 def test_a_followed_run_follows_the_choice_and_what_nobody_knows_is_a_question_mark():
     with offscreen():
-        view = Mirror(subject_of(colours()), SIZE)
+        view = Viewer(bench_of(colours(), SIZE))
         view.tick(0.02)
         at, colour = disc(view, "source", -1)
         click(view, at)

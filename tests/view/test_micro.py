@@ -24,7 +24,7 @@ from scalarviz.run import Scene
 from scalarviz.run.edits import Change
 from scalarviz.run.panels import ColourCube, LossCurve
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.micro.column import histogram
+from scalarviz.view.micro.around import histogram
 from scalarviz.view.micro.saying import face_of_product, of_product
 from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS, UPDATE
 from scalarviz.view.micro.walk import spread_of, told_of

@@ -20,7 +20,7 @@ from scalarviz.view.panels.histogram import BINS, counted
 from scalarviz.view.show import bench_of as made_bench
 from scalarviz.view.shown.subject import Subject
 from scalarviz.view.walls.stored import MOST_NUMBERS, stored_numbers, stored_subject
-from scalarviz.view.watch.mirror import Mirror
+from scalarviz.view.watch.viewer import Viewer
 
 SIZE, make = (960, 540), helper.make_node
 SHAPES = {"fc2.weight": (3, 8), "fc2.bias": (3,), "conv.weight": (4, 1, 3, 3), "fc1.weight": (8, 36), "fc1.bias": (8,)}
@@ -137,9 +137,9 @@ def test_counts_are_numpys(numbers):
             assert any(said in line for line in of.lines)
 
 
-def shown(subject, **options):
+def shown(subject):
     """Such numbers in a window, which is drawn."""
-    view = Mirror(subject, SIZE, **options)
+    view = Viewer(made_bench(subject, SIZE))
     view.tick(0.1)
     return view
 
@@ -167,7 +167,7 @@ def test_the_histogram_is_of_what_the_pointer_is_over(net, arrays):
     changes = Subject(Watched(stored_numbers(net)), panels=(Histogram(),))
     everything = {"all numbers", f"{sum(a.size for a in arrays.values()):,} numbers", *arrays}
     with offscreen():
-        views = [shown(subject), shown(changes, bench=made_bench(changes, SIZE))]
+        views = [shown(subject), shown(changes)]
         bench, found = views[0].bench, []
         for name, here, away in ((None, everything, "288 numbers"), ("fc1.weight", {"288 numbers"}, "all numbers")):
             for view in views:
@@ -198,7 +198,7 @@ def test_two_files_and_their_difference(net, weights, arrays):
         wanted = other[tensor.name].astype(float) - arrays[tensor.name]
         assert np.allclose(tensor.of(frame.values), wanted, atol=1e-7)
     with offscreen():
-        view = shown(subject, bench=made_bench(subject, SIZE))
+        view = shown(subject)
         picture(view)
     assert {"359 numbers in 5 tensors", "361 numbers in 6 tensors"} <= set(said(view.bench))
     assert not any("step" in word for word in said(view.bench))

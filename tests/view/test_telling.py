@@ -19,7 +19,8 @@ from scalarviz.view.ink.text import loss_text
 from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.screen.story import Cap, Told
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.watch.telling import BREATHING, FADE, REST, WAIT, learnt
+from scalarviz.view.watch.telling import BREATHING, FADE, REST, learnt
+from scalarviz.view.watch.viewer import WAIT
 
 from .test_every_picture import ink, meet
 

@@ -162,7 +162,8 @@ def test_undo_says_what_and_redo_returns_and_a_restart_begins_anew_and_can_be_un
     assert hand.view.notice() == "undone: lr = 1; the 7 steps after it stay as a branch"
     assert stands(hand, 30)
     hand.do("redo")
-    hand.do("restart")
+    assert (hand.do("restart").step, hand.view.playback.running) == (0, False)  # it was paused, and stays so
+    hand.view.send("toggle_run")
     hand.until(lambda: hand.run.steps >= 3, tick=0.05)
     hand.do("toggle_run")
     newest = hand.do("first").past.newest
@@ -191,7 +192,7 @@ def test_named_moments_are_played_round_and_round(hand):
     hand.until(twice, tick=0.1)
     assert {*seen} <= {*range(10, 17)}
     hand.do("toggle_loop")
-    assert hand.view.travels.loop is None
+    assert hand.view.playback.loop is None
     hand.do("toggle_run")
     hand.do("first")
     hand.do("step", 10)

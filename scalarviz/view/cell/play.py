@@ -1,6 +1,6 @@
 """`Play`: what one cell shows and lets be done, without threads and without a notebook.
 
-It wraps a viewer: a `LiveView`, which trains, or a `Mirror` of what the user's own cells change. What it offers to a
+It wraps a viewer: a `LiveView`, which trains, or one that follows what the user's own cells change. What it offers to a
 `Channel` is one moment: the numbers of a frame and all that is said beside them.
 """
 
@@ -25,7 +25,7 @@ from ..screen.account import factors, ledger_of, written
 from ..screen.hud import mistake_words, state_of
 from ..watch.actions import ACTIONS
 from ..watch.live import LiveView
-from ..watch.mirror import Mirror
+from ..watch.viewer import Viewer
 from .asked import ALLOWED, Asked, CellControls, covered
 from .channel import RATE, Channel, pace_of
 from .panels import CellPanels
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from ...run.edits import Edit
     from ..micro.inside import Inside
     from ..screen.account import Account
-    from ..watch.viewer import Viewer
     from ..workbench import Workbench
 
 KEPT = 30.0  # seconds between two pictures for the saved notebook, while something moves
@@ -45,8 +44,8 @@ RESTED = 1.0
 CURVE = 0.5  # seconds between two curves of all losses, while it trains
 
 
-class Snapshot(Mirror):
-    """A `Mirror` whose numbers stay until :meth:`look`.
+class Snapshot(Viewer):
+    """A viewer whose numbers stay until :meth:`look`.
 
     Whoever trains by hand does so in another thread; read in the middle of a step, half of the numbers would be of the
     step before.

@@ -22,8 +22,7 @@ from ...run.sources.watched import Pace, Watched
 from ..shown.subject import Subject, subject_of
 from ..watch.host import TICK
 from ..watch.live import LiveView
-from ..watch.mirror import Mirror
-from ..watch.viewer import Viewer
+from ..watch.viewer import Viewer, bench_of
 from .asked import keys_of
 from .channel import RATE, Channel
 from .pictures import PicturePlay
@@ -111,7 +110,8 @@ class Shown:
 
     def _viewer(self, size: tuple[int, int]) -> Viewer:
         if self.scene is None:
-            return Snapshot(self.subject, size) if self.watched is None else Mirror(self.subject, size)
+            bench = bench_of(self.subject, size)
+            return Snapshot(bench) if self.watched is None else Viewer(bench)
         scene = replace(self.scene, hide=(*self.scene.hide, *self.hide))
         return LiveView(scene, size, steps=STEPS, duration=DURATION, wait=None)
 

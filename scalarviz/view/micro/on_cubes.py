@@ -311,11 +311,7 @@ class Ways:
         first = int(np.argmin(np.hypot(*(corners - start).T)))
         last = int(np.argmin(np.hypot(*(corners - end).T)))
         step = 1 if (last - first) % 4 <= 2 else -1
-        found = [corners[first]]
-        while first != last:
-            first = (first + step) % 4
-            found.append(corners[first])
-        return found
+        return [corners[(first + step * k) % 4] for k in range((last - first) * step % 4 + 1)]
 
 
 def pulse(path: ArrayLike, share: float, theme: Theme, *, back: bool) -> Sketch:

@@ -306,7 +306,7 @@ def told_of(subject: Subject, frame: Frame, number: Any, *, whole_batch: bool = 
     FileFormatError where a recording has no micro-steps, InputError where the subject is no run or there is no such
     micro-step.
     """
-    walk = Walk(_opened(subject, whole_batch=whole_batch), subject, frame)
+    walk = Walk(opened(subject, alone=not whole_batch and True in sides(subject)), subject, frame)
     at = number if isinstance(number, int) and not isinstance(number, bool) else 0
     at += len(walk) + 1 if at < 0 else 0
     if not 1 <= at <= len(walk):
@@ -314,12 +314,20 @@ def told_of(subject: Subject, frame: Frame, number: Any, *, whole_batch: bool = 
     return walk.told(at)
 
 
-def _opened(subject: Subject, *, whole_batch: bool) -> Walked:
+def sides(subject: Subject) -> frozenset[bool]:
+    """Of which steps there are micro-steps: that with the drawn sample alone (True), the real one."""
+    if isinstance(subject.source, RecordedSource):
+        return subject.source.sides()
+    alone = subject.probe is not None and subject.target is not None
+    return frozenset([False, alone] if isinstance(subject.source, RunSource) else [])
+
+
+def opened(subject: Subject, *, alone: bool) -> Walked:
     """The coming step of a run, or the one after the frame of a recording where it stands."""
     source, target = subject.source, subject.target
     if isinstance(source, RecordedSource):
-        return source.opened(alone=not whole_batch and True in source.sides())
+        return source.opened(alone=alone)
     if not isinstance(source, RunSource):
         raise InputError(f"inside: {source.what} has no steps to be opened; give a Run, a Scene or a recording")
-    alone = None if whole_batch or subject.probe is None or target is None else (subject.probe, target)
-    return source.run.open(sample=alone)
+    sample = None if subject.probe is None or target is None else (subject.probe, target)
+    return source.run.open(sample=sample if alone else None)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...checks import integer
 from ...errors import InputError
-from ...run.checks import LAST_STEP
 from ...run.core.frame import Curve, Frame, Role, Tensor
 from ...run.core.graph import grouped
 from ...run.edits import AddToWeights, Edit, ScaleWeights, SetFrozen, SetWeights, Together
 from ...run.source import Can, Source
-from ...run.sources.watched import told_number
+from ...run.sources.watched import Counted
 from ...scalar import Block
 from ...scalar.store import Store
 
 Float = NDArray[np.floating]
-LIMIT = 5_000
-"""Points of the curve; above, every second one is dropped."""
 
 
 class WeightsSource(Source):
@@ -38,41 +33,24 @@ class WeightsSource(Source):
         self._tensors = tensors_of({name: data for name, part in parts.items() if (data := np.asarray(part.data)).size})
         if not self._tensors:
             raise InputError("nothing to draw: got no numbers; allowed: at least one Weight or Parameter")
-        self._step, self._loss, self._lr = 0, math.nan, math.nan
-        self._counted = self._edited = False
+        self._loop, self._edited = Counted(), False
         self._values: Float | None = None
         self._update: Float | None = None
-        self._points: list[tuple[int, float, float]] = []
-        self._curve: Curve | None = None
 
     @property
     def counted(self) -> bool:
         """Whether there was a step yet, or something was told."""
-        return self._counted or self._step > 0
+        return self._loop.calls > 0 or self._loop.step > 0
 
     @property
     def curve(self) -> Curve:
         """Step, loss and learning rate of every step of which a loss was told."""
-        if self._curve is None:
-            steps, losses, rates = zip(*self._points, strict=True) if self._points else ((), (), ())
-            self._curve = Curve(np.array(steps, np.int64), np.array(losses, float), np.array(rates, float))
-        return self._curve
+        return self._loop.curve()
 
     def tell(self, *, step: object = None, loss: object = None, lr: object = None) -> None:
         """Take over what the loop says of its last step; of what is refused nothing is taken over."""
         self._look(self.values())
-        at = self._step if step is None else min(integer("step", step, 0), LAST_STEP)
-        new, rate = (told_number(name, told) for name, told in (("loss", loss), ("lr", lr)))
-        self._step, self._counted = at, True
-        self._loss, self._lr = self._loss if new is None else new, self._lr if rate is None else rate
-        if new is None or at == 0:
-            return
-        while self._points and self._points[-1][0] >= at:  # a loop that began again
-            self._points.pop()
-        self._points.append((at, self._loss, self._lr))
-        if len(self._points) > LIMIT:
-            self._points = self._points[:-1:2] + self._points[-1:]
-        self._curve = None
+        self._loop.tell(said=True, step=step, loss=loss, lr=lr, seen=True)
 
     def _look(self, values: Float) -> None:
         """The numbers as they are now, which are kept: a change since the last look is a step."""
@@ -81,7 +59,7 @@ class WeightsSource(Source):
         elif not np.array_equal(self._values, values, equal_nan=True):
             self._update = values - self._values
             self._values, self._edited = values, False
-            self._step += 1
+            self._loop.looked(changed=True, told=False)
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -95,12 +73,28 @@ class WeightsSource(Source):
         values = self.values()
         self._look(values)
         assert self._update is not None  # known since the first look
-        return Frame(self._step, self._loss, self._lr, values, self._gathered("grad"), self._update, computed, frozen,
-                     curve=self.curve, edited=self._edited)  # fmt: skip
+        loop = self._loop
+        return Frame(loop.step, loop.loss, loop.lr, values, self._gathered("grad"), self._update, computed, frozen,
+                     curve=loop.curve(), edited=self._edited)  # fmt: skip
 
-    def values(self) -> Float:
-        """The weights, a copy."""
-        return np.asarray(self._gathered("data"), float)
+    @property
+    def n_weights(self) -> int:
+        """How many numbers there are."""
+        return len(self.values())
+
+    def values(self, start: int = 0, count: int | None = None) -> Float:
+        """The weights, or `count` of them, a copy."""
+        return np.asarray(self._gathered("data"), float)[start : None if count is None else start + count]
+
+    def put_weights(self, start: int, numbers: NDArray[Any]) -> None:
+        """Set some of them."""
+        for index, number in enumerate(numbers, start):
+            self._weight(index).data = float(number)
+
+    def put_frozen(self, start: int, flags: NDArray[np.bool_]) -> None:
+        """Freeze or free some of them."""
+        for index, flag in enumerate(flags, start):
+            self._weight(index).frozen = bool(flag)
 
     def place_of(self, store: Store, index: int) -> int | None:
         """Where a number of a store lies among the parts, one after the other."""
@@ -121,7 +115,7 @@ class WeightsSource(Source):
         """Change the objects themselves: values and flags; StateError: any other edit."""
         if not isinstance(edit, SetWeights | AddToWeights | ScaleWeights | SetFrozen | Together):
             raise self._cannot(f"do {type(edit).__name__}")
-        hands: Any = _WeightHands(self)
+        hands: Any = self  # what edits of weights need, as `scalarviz.run.edits.base.Hands` has it
         edit.check(hands)
         self._look(self.values())
         edit.resolved(hands).apply(hands)
@@ -134,28 +128,6 @@ class WeightsSource(Source):
                 return part.weight(index) if isinstance(part, Block) else part
             index -= size
         raise InputError(f"there is no weight {index} behind the last one")
-
-
-class _WeightHands:
-    """What edits of weights need of them; see :class:`scalarviz.run.edits.base.Hands`."""
-
-    def __init__(self, source: WeightsSource) -> None:
-        self._source = source
-
-    @property
-    def n_weights(self) -> int:
-        return len(self._source.values())
-
-    def values(self, start: int, count: int) -> Float:
-        return self._source.values()[start : start + count]
-
-    def put_weights(self, start: int, numbers: NDArray[Any]) -> None:
-        for index, number in enumerate(numbers, start):
-            self._source._weight(index).data = float(number)
-
-    def put_frozen(self, start: int, flags: NDArray[np.bool_]) -> None:
-        for index, flag in enumerate(flags, start):
-            self._source._weight(index).frozen = bool(flag)
 
 
 def _flags(part: Any) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -18,7 +18,6 @@ from ...errors import InputError, TypeMismatchError
 from ...io import CsvTable
 from ...run.core.frame import Frame, Stage, Tensor
 from ...run.edits import Edit
-from ...run.looking import FrameRequest
 from ...run.panels import CurveFit, LossCurve, Panel, PlaneMap, RecordedPictures
 from ...run.run import Run
 from ...run.scene.scene import Plan, Scene
@@ -127,10 +126,6 @@ class Subject:
     def frame(self, *, state: bool = False) -> Frame:
         """The numbers as they are now, with the activations of the sample; with `state` the optimiser's too."""
         return self.source.frame(self.probe, state=state)
-
-    def request_frame(self, *, state: bool = False) -> FrameRequest:
-        """The same without waiting; see :meth:`Source.request_frame`."""
-        return self.source.request_frame(self.probe, state=state)
 
     def probe_loss(self, frame: Frame) -> float | None:
         """The loss of the probe sample alone at the values of a frame; None where it has no target."""

@@ -28,7 +28,7 @@ from ..watch.actions import WALL as ACTIONS
 from ..watch.actions import action_of
 from ..watch.live import LiveSource, LiveView
 from ..watch.pace import pace
-from ..watch.telling import WAIT
+from ..watch.viewer import WAIT
 from ..workbench import Workbench
 from .door import Building, Door, Made, Opened, Station, Way
 from .tiles import LINE, Face, Look, Tiled, grid_of, is_small, scale_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...errors import ScalarvizError
@@ -11,7 +11,6 @@ from ...run.callbacks import condition_name, holds
 from ...run.questions.expression import brief
 
 if TYPE_CHECKING:
-    from ...run.looking import AskedCall
     from ...run.questions.breakpoints import Breakpoint, Stop
     from ...run.worker import Worker
     from .viewer import Viewer
@@ -33,7 +32,7 @@ class Breaks:
         self._told: Stop | None = None
         self._refused = ""
         self._offered = False  # what is typed was put there, so letters replace it
-        self._asked: tuple[str, AskedCall] | None = None  # what was said of a new one, and whether it is true already
+        self._new = ""  # what was said of a new one, of which it is asked whether it is true already
         self.typed: str | None = None
         self.handlers: dict[str, Callable[..., None]] = {"break_on": self.open}
 
@@ -41,11 +40,10 @@ class Breaks:
 
     def pass_time(self) -> None:
         """What stopped the training is said once; the weight in question is selected, where none is."""
-        self._say_whether_true()
         stop = self._worker.stopped
         if stop is self._told:
             return
-        self._told, self._asked = stop, None
+        self._told, self._new = stop, ""
         self._view.refresh()
         if stop is not None:
             if stop.weights and self._view.bench.selected is None:
@@ -127,18 +125,15 @@ class Breaks:
         cost = "" if point.condition.of_losses else "; the engine does one step a call"
         said = f"breakpoint {point.number}: pauses when {point.text}{cost}"
         if not point.condition.expression.looks_back:
-            self._asked = said, self._worker.ask(lambda run: holds(run, text))
+            self._new = said
+            # it fails where the model is changed meanwhile, or the run closed
+            self._view.ask(lambda run: holds(run, text), partial(self._say_whether_true, said), lambda error: None)
         return said
 
-    def _say_whether_true(self) -> None:
+    def _say_whether_true(self, said: str, true: bool) -> None:
         """A condition that is true already pauses the run when it becomes true again."""
-        if self._asked is None or not self._asked[1].done():
-            return
-        (said, asked), self._asked = self._asked, None
-        with suppress(ScalarvizError):  # the model was changed meanwhile, or the run closed
-            if asked.result():
-                self._view.say(f"{said}; it is true now, so it waits until it is again", SET_SECONDS)
-                self._view.refresh()
+        if true and said == self._new:
+            self._view.say(f"{said}; it is true now, so it waits until it is again", SET_SECONDS)
 
     def _switched(self, text: str) -> str:
         points = self._worker.run.breakpoints

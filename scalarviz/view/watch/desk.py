@@ -31,7 +31,6 @@ class Desk(Driving):
         super().__init__(viewer, scene)
         self.panel = viewer.bench.controls
         self.panel.closes = action_of("toggle_controls").keys[0]
-        self._pressed = False
         self.handlers: dict[str, Callable[..., None]] = {"toggle_controls": self.toggle}
 
     # ---- open and closed
@@ -100,7 +99,6 @@ class Desk(Driving):
         """A button went down; whether it is the panel's until it goes up."""
         if not (self.open and self.owns(at)):
             return False
-        self._pressed = True
         item = self.panel.number_at(at)
         if button == "left" and item is not None and self._viewer.pointer.again(("typed", item.name)):
             self.type(item)
@@ -108,23 +106,17 @@ class Desk(Driving):
             self._do(self.panel.press(at))
         return True
 
-    def drag(self, at: Point) -> bool:
-        """The pointer moved; whether the panel holds it."""
-        if self._pressed:
-            self._do(self.panel.drag(at))
-            if self.panel.carries:
-                self._viewer.refresh()
-        return self._pressed
+    def drag(self, at: Point) -> None:
+        """The pointer moved while the panel has it."""
+        self._do(self.panel.drag(at))
+        if self.hover(at) or self.panel.carries:
+            self._viewer.refresh()
 
-    def release(self, at: Point) -> bool:
-        """The button went up; whether it was the panel's."""
-        if not self._pressed:
-            return False
-        self._pressed = False
+    def release(self, at: Point) -> None:
+        """The button of the panel went up."""
         wish = self.panel.release(at)
         self.let_go()
         self._do(wish)
-        return True
 
     def scroll(self, at: Point, notches: float) -> bool:
         """The wheel turned; whether that was over the panel, or over what stands in it."""

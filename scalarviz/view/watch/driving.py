@@ -69,8 +69,8 @@ class Driving:
 
     def __init__(self, viewer: LiveView, scene: Scene, hide: Collection[str] = ()) -> None:
         self._viewer, self._scene = viewer, scene
-        self._hidden, self._told = {*scene.hide, *hide}, set[str]()
-        self.troubles: list[str] = []  # what functions of the scene raised, each once
+        self._hidden = {*scene.hide, *hide}
+        self.troubles = set[str]()  # what functions of the scene raised
         self._command = None if scene.command is None else self._asking(scene.command, "the command")
         self._controls = tuple(self._guarded(control) for control in scene.controls)
         self._tools = Row("tools", tuple(self._tool(*tool) for tool in _TOOLS))
@@ -97,16 +97,17 @@ class Driving:
         return replace(control, value=self._asking(value, control.label), change=changed)
 
     def _asking(self, function: Callable[[Reader], Any], what: str) -> Callable[[Reader], Any]:
-        """The same function; where it raises there is nothing, and `troubles` get a line, once."""
+        """The same function; where it raises there is nothing, which is said once."""
 
         def asked(reader: Reader) -> Any:
             try:
                 return function(reader)
             except Exception as error:  # the scene's own
                 line = f"{what}: {words_of(error)}"
-                if line not in self._told:
-                    self._told.add(line)
-                    self.troubles.append(line)
+                if line not in self.troubles:
+                    self.troubles.add(line)
+                    self._viewer.say(line)
+                    self._viewer.tell(line)
                 return None
 
         return asked
@@ -119,15 +120,10 @@ class Driving:
         return Reader(viewer.shown if frame is None else frame, viewer.bench.subject.source, self._scene.options)
 
     def shown(self, frame: Frame) -> list[Row]:
-        """The rows of a frame, with what a hand has set until a frame has it. Troubles are said."""
+        """The rows of a frame, with what a hand has set until a frame has it."""
         now = self._viewer.clock
         self._wanted = {name: kept for name, kept in self._wanted.items() if kept[1] > now}
-        rows = self.rows(self.reader(frame))
-        for line in self.troubles:
-            self._viewer.say(line)
-            self._viewer.tell(line)
-        self.troubles.clear()
-        return rows
+        return self.rows(self.reader(frame))
 
     def rows(self, reader: Reader) -> list[Row]:
         """The rows of a moment: what acts at once, then a rule, then what begins anew."""
@@ -251,13 +247,12 @@ class Driving:
 
     def _seed(self, reader: Reader, copied: Sequence[Item]) -> Row:
         """Which first weights, and a way to others; beside it the button that copies the command."""
-        seed, travels = seed_shown(reader.frame), self._viewer.travels
+        seed = seed_shown(reader.frame)
         flag = "--weights-seed" if hasattr(reader.options, "weights_seed") else ""  # --seed is that of the samples too
 
         def begin(value: float | None, reader: Reader) -> None:
             """Another seed: the next one, or the one that is typed."""
-            if travels is not None:
-                travels.restart(seed + 1 if value is None else int(value))
+            self._viewer.travels.restart(seed + 1 if value is None else int(value))
 
         button = Item(Button("reseed", flag, _SEED, change=begin))
         number = Slider("seed", flag, _SEED, least=0, most=2**32, whole=True, value=lambda reader: seed, change=begin)

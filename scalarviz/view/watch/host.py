@@ -129,7 +129,10 @@ class Hosted:
     """A guest that asks its host for what a window can do; without a host nothing happens."""
 
     host: Host | None = None
-    clock = _escape_until = 0.0
+    clock = _escape_until = _notice_until = 0.0
+    stays = NOTICE_SECONDS
+    """How long a line of news stands."""
+    _notice, _dirty = "", True
     way_out: Callable[[], None] | None = None
     """Where Escape leads when nothing is open; None: its second press closes the window."""
 
@@ -149,9 +152,15 @@ class Hosted:
     def _close(self) -> None:
         self._ask(lambda host: host.close_soon())
 
-    def say(self, line: str, seconds: float) -> None:
-        """Show a line of news for a while."""
-        raise NotImplementedError
+    def say(self, line: str, seconds: float = 0.0) -> None:
+        """Show a line of news for a while, or for so long."""
+        self._notice, self._notice_until, self._dirty = line, self.clock + (seconds or self.stays), True
+
+    def pass_time(self, seconds: float) -> None:
+        """News go when they have stood long enough."""
+        self.clock += seconds
+        if self._notice and self.clock >= self._notice_until:
+            self._notice, self._dirty = "", True
 
     def _leave_window(self) -> None:
         """Escape where nothing is open: leave full screen, take the way out, or close at the second press."""
@@ -179,9 +188,7 @@ class Room(Hosted, ABC):
     def __init__(self, actions: Sequence[Action], own: Mapping[str, Does]) -> None:
         shared = {"escape": self._escape, "toggle_help": self._toggle_help, "toggle_theme": self.toggle_theme}
         self._actions, self._does = actions, keys_of(self, actions, {**own, **shared})
-        self._notice, self._until = "", 0.0
         self._help = 0
-        self._dirty = True
 
     # ---- what a room has of its own
 
@@ -204,21 +211,11 @@ class Room(Hosted, ABC):
 
     # ---- time
 
-    def pass_time(self, seconds: float) -> None:
-        """News go when they have stood long enough."""
-        self.clock += seconds
-        if self._notice and self.clock >= self._until:
-            self._notice, self._dirty = "", True
-
     def repaint(self) -> None:
         """Let the host paint what has changed."""
         if self._dirty and self.host is not None:
             self._dirty = False
             self.host.repaint()
-
-    def say(self, line: str, seconds: float = NOTICE_SECONDS) -> None:
-        """Show a line of news for a while."""
-        self._notice, self._until, self._dirty = line, self.clock + seconds, True
 
     def for_file(self) -> AbstractContextManager[bool]:
         """While the block runs the picture is one for stills and films; gives whether that is another one."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ScalarvizError
 from ...run.core.frame import Frame, Units
 from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
 from ...run.engines import full_speed, ready
@@ -28,7 +26,6 @@ from ..workbench import Workbench
 from .actions import Here, bottom_line
 from .breaks import Breaks
 from .desk import Desk
-from .microsteps import RunSteps
 from .playback import Playback
 from .telling import Telling
 from .travels import stopped_by
@@ -82,8 +79,6 @@ class LiveView(Viewer):
     """
 
     trains = True
-    playback: Playback
-    micro: RunSteps
 
     def __init__(
         self,
@@ -105,13 +100,14 @@ class LiveView(Viewer):
         self._full_speed = full_speed(self.run) if at_once else math.nan
         rehearsal = rehearse(self.run, steps, REHEARSAL_SECONDS, speed=self._full_speed)
         self.worker.start()
-        self._compiling = None if at_once else self.worker.ask(self._compile)
-        self._asked = self.worker.request()
-        super().__init__(
-            bench, Playback(self.worker, steps, duration, rehearsal, scene.steps_a_frame), worker=self.worker
-        )
+        paced = Playback(self.worker, steps, duration, rehearsal, scene.steps_a_frame)
+        super().__init__(bench, paced, wait=wait if playing else None)
         if rehearsal is not None:
             bench.side.ground.ahead = Ahead.of(rehearsal, self.worker.latest)
+        self._compiling = not at_once
+        if self._compiling:
+            self.ask(self._compile, self._compiled, lambda error: self._compiled(math.nan))
+        self._asked = self.worker.request()
         self._frames, self._steps = Rate(), Rate()
         self._raw: Frame | None = None
         self._with_rows: Frame | None = None
@@ -120,15 +116,12 @@ class LiveView(Viewer):
         self._lesson: Lesson | None = None
         self._told: set[str] = set()  # news of recordings
         self.left_at: int | None = None  # where it stood when it was closed, if that was in the past
-        self._walks(RunSteps(self, self.worker, self.playback, self.now))
         self.breaks, self.desk = Breaks(self, self.worker), Desk(self, scene)
         self.handlers |= self.breaks.handlers | self.desk.handlers | {
             "raise_rate": lambda: self._scale_rate(2.0), "lower_rate": lambda: self._scale_rate(0.5),
             "type_value": self._type_value,
         }  # fmt: skip
-        self._telling = Telling(self, scene, self.run.steps + steps, wait if playing else 0.0)
-        if playing and wait == 0:
-            self.playback.play()
+        self._telling = Telling(self, scene, self.run.steps + steps, opens=playing and wait != 0)
 
     def close(self) -> None:
         """Stop training, at the newest step; the run is free again."""
@@ -147,13 +140,6 @@ class LiveView(Viewer):
         self._tell_recordings()
         self._tell_lesson()
         self._telling.pass_time(seconds)
-        if self._compiling is not None and self._compiling.done():
-            with suppress(ScalarvizError):  # the training meets the same trouble, and says so
-                self._full_speed = self._compiling.result()
-            self._compiling = None
-            if self.playback.running:
-                self.playback.resume_here()  # it is to be watched, not to leap
-            self.refresh()
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
@@ -214,6 +200,12 @@ class LiveView(Viewer):
         run.prepare(lambda: self._closing)
         return full_speed(run)
 
+    def _compiled(self, speed: float) -> None:
+        """NaN: it cannot be; the training meets the same trouble, and says so."""
+        self._compiling, self._full_speed = False, speed
+        if self.playback.running:
+            self.playback.resume_here()  # it is to be watched, not to leap
+
     def pace(self, frame: Frame) -> list[str]:
         """Pace, steps a second (shown and possible; at rest what is possible), frames a second, engine."""
         parts = [self.playback.text(), COMPILING if self._compiling else f"up to {self._full_speed:,.0f} steps/s"]
@@ -234,19 +226,6 @@ class LiveView(Viewer):
         return [*parts, str(self.run.engine)]
 
     # ---- keys
-
-    def toggle_run(self) -> None:
-        """Run or pause; a step that was opened by hand is done first, and a way to another one ends there."""
-        if self.travels.play_there():
-            return
-        if not (self.playback.running or self.playback.slowest):
-            self.micro.leave()
-        self.playback.toggle()
-
-    def step(self, count: int = 1) -> None:
-        """Training steps by hand, or those that were done before; inside a step the rest of it."""
-        if not self.micro.finish():
-            self.playback.step(count, on_the_way=self.travels.goal is not None)
 
     def _type_value(self) -> None:
         """Keys are digits of the selected value; an opened step, whose column has no place for them, closes."""
@@ -282,8 +261,10 @@ class LiveView(Viewer):
         self.worker.do(edit, gesture=gesture)
         taught = isinstance(edit, AddSamples | SetTargets)
         if taught and (not self.playback.running or self._lesson is not None):
-            self._lesson = Lesson(edit, self.bench.subject, self.worker.latest.step)
-            self.playback.play_to(self._lesson.last)
+            end = self.playback.end if self._lesson is None else self._lesson.end
+            self._lesson = Lesson(edit, self.bench.subject, self.worker.latest.step, end)
+            self.playback.end = self._lesson.last
+            self.playback.play()
             self.say(self._lesson.begins())
 
     def _tell_lesson(self) -> None:
@@ -296,7 +277,9 @@ class LiveView(Viewer):
         if not said and (self.playback.running or late):
             return
         self._lesson = None
-        self.playback.end_as_before()
+        self.playback.pause()
+        if self.playback.end == lesson.last:  # and it was not begun anew meanwhile
+            self.playback.end = lesson.end
         self.refresh()
         if said:
             self.say(said, LESSON_SECONDS)
@@ -375,10 +358,13 @@ LEAST, MOST = 30, 500
 
 
 class Lesson:
-    """What a hand has taught to a run that stood; it stops when that is learnt, at `last` at the latest."""
+    """What a hand has taught to a run that stood; it stops when that is learnt, at `last` at the latest.
 
-    def __init__(self, edit: Edit, subject: Subject, start: int) -> None:
-        self._subject, self._start, self.last = subject, start, start + MOST
+    `end` is the step to which the run would go without it.
+    """
+
+    def __init__(self, edit: Edit, subject: Subject, start: int, end: int) -> None:
+        self._subject, self._start, self.last, self.end = subject, start, start + MOST, end
         self._classes = _classes(edit, subject)
         self._samples = edit.inputs if isinstance(edit, AddSamples) else np.zeros(0)
         names = subject.sample.outputs  # what the samples should be read as; empty where no class was taught

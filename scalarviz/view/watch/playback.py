@@ -7,10 +7,10 @@ is filled with what there is to see, or grows from one step a frame where that i
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ScalarvizError
 from ...run.core.frame import Past
+from ...run.source import Source
 from ...run.sources.played import Played, Rehearsal
 from ...run.worker import Worker
 from .pace import DURATION, pace
@@ -20,7 +20,7 @@ RATE = 60
 
 SPEEDS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, float("inf"))
 NO_LIMIT = 1 << 62
-_LONGEST_TICK = 0.25  # a hidden or stalled window does not jump ahead
+LONGEST_TICK = 0.25  # a hidden or stalled window does not jump ahead
 
 
 def speed_text(speed: float) -> str:
@@ -30,16 +30,78 @@ def speed_text(speed: float) -> str:
     return f"{speed:g}x" if speed >= 1 else f"1/{1 / speed:g}x"
 
 
-class Pacing:
-    """Whether time goes on, and how fast. This one stands still; `Playback` and `Replaying` go on."""
+class Guide:
+    """A source that goes at once, while one waits, asked as a worker is; nothing trains there."""
 
-    most = len(SPEEDS) - 1
-    limit: int | None = None  # the step at which it waits, where there is one
+    journey = error = stopped = None
+    moving = busy = False
+    remark = ""
 
-    def __init__(self) -> None:
-        self.running = False
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.played = source if isinstance(source, Played) else None
+
+    @property
+    def here(self) -> int:
+        """The step of a record where it stands."""
+        return 0 if self.played is None else int(self.played.steps[self.played.place])
+
+    def travel(self, step: int, *, nearest: bool = False) -> None:
+        """Go there."""
+        first, newest = self.source.span
+        self.source.to(min(max(step, first), newest))
+
+    def train_to(self, step: int) -> None:
+        """Stand at the last recorded step up to this one."""
+        if self.played is not None:
+            self.played.stand(int(np.searchsorted(self.played.steps, step, side="right")) - 1)
+
+    def pause(self) -> None:
+        """It stands."""
+
+    give_up = resume = pause
+
+
+class Playback:
+    """Run, pause, single steps and speed of one worker, or of a recording; what somebody else changes stands still.
+
+    A run pauses at `end`, `steps` from now, and goes on without one after that. These steps, or all of a recording,
+    take `duration` seconds, spread by what there is to see where a `rehearsal`, or the recording, says that; or a run
+    does `steady` steps a frame after the first two seconds.
+    """
+
+    loop: tuple[int, int] | None = None  # first and last step of what is played round and round
+
+    def __init__(
+        self,
+        worker: Worker | Guide,
+        steps: int = 0,
+        duration: float = DURATION,
+        rehearsal: Rehearsal | None = None,
+        steady: int | None = None,
+    ) -> None:
+        self.worker, self._steps, self._duration = worker, steps, duration
+        self._played = worker.played if isinstance(worker, Guide) else None
+        self._past: Past | None = None  # of a recording, the one whose steps are spread
+        self.running = self._held = False
         self._speed = SPEEDS.index(1.0)
         self._time = 0.0
+        self._first = self._target = self.here
+        self.end = self._first + steps
+        self._table = pace(steps, duration, RATE, rehearsal, rest=0.0, steady=steady)
+        self._last_rate = steady or max(1, int(self._table[-1] - self._table[-2]))
+
+    # ---- where it is, and how fast
+
+    @property
+    def here(self) -> int:
+        """The step where it stands."""
+        return self.worker.here if isinstance(self.worker, Guide) else self.worker.run.steps
+
+    @property
+    def at_end(self) -> bool:
+        """Whether it has come to where it pauses."""
+        return self.here >= (self.end if self._played is None else int(self._played.steps[-1]))
 
     @property
     def speed(self) -> float:
@@ -54,122 +116,55 @@ class Pacing:
     @property
     def aim(self) -> int | None:
         """The step that was asked for by hand and is not reached yet."""
-        return None
+        return self._target if not self.running and self.worker.busy else None
 
     def change_speed(self, by: int) -> None:
-        """Go `by` places up or down in `SPEEDS`; 0 is back to normal."""
-        self._speed = max(0, min(self.most, self._speed + by)) if by else SPEEDS.index(1.0)
+        """Go `by` places up or down in `SPEEDS`; 0 is back to normal.
+
+        There is always a limit to the speed of a recording: what is left out is not seen.
+        """
+        most = len(SPEEDS) - (1 if self._played is None else 2)
+        self._speed = max(0, min(most, self._speed + by)) if by else SPEEDS.index(1.0)
+        self.resume_here()
+
+    # ---- on and off
 
     def toggle(self) -> None:
-        """Go on if paused, pause if running."""
+        """Go on if paused, a recording that stands at its last step from the first; pause if running."""
         if self.running:
             self.pause()
-        else:
-            self.play()
-
-    def play(self) -> None:
-        """Go on from here."""
-
-    def pause(self) -> None:
-        """Stand still."""
-        self.running = False
-
-    def stand(self, step: int | None) -> None:
-        """Stand still; it goes on from `step` (None: from where it stands then)."""
-        self.pause()
-
-    def again(self) -> None:
-        """It begins anew, and pauses where it first did."""
-
-    def resume_here(self) -> None:
-        """Set the clock to the step where it stands."""
-
-    def tick(self, seconds: float) -> None:
-        """`seconds` have passed on the viewer's clock."""
-
-    def hold(self) -> None:
-        """Wait, without a pause, until :meth:`release`: a hand holds a weight."""
-
-    def release(self) -> None:
-        """Go on after :meth:`hold`."""
-
-    def _with_speed(self, words: str) -> str:
-        return words if self.speed == 1 else f"{words}, speed {speed_text(self.speed)}"
-
-
-class Playback(Pacing):
-    """Run, pause, single steps and speed of one worker.
-
-    It pauses `steps` from now, and goes on without an end after that. The paced run takes `duration` seconds, spread by
-    what there is to see where a `rehearsal` says that; or it does `steady` steps a frame after the first two seconds.
-    """
-
-    def __init__(
-        self,
-        worker: Worker,
-        steps: int,
-        duration: float = DURATION,
-        rehearsal: Rehearsal | None = None,
-        steady: int | None = None,
-    ) -> None:
-        super().__init__()
-        self.worker, self._held, self._steps = worker, False, steps
-        self._first = self._target = worker.run.steps
-        self.end = self._first + steps
-        self._former: int | None = None  # the end before `play_to`
-        self._table = pace(steps, duration, RATE, rehearsal, rest=0.0, steady=steady)
-        self._last_rate = steady or max(1, int(self._table[-1] - self._table[-2]))
-
-    def change_speed(self, by: int) -> None:
-        """Go `by` places up or down in `SPEEDS`; 0 is back to normal."""
-        super().change_speed(by)
-        self.resume_here()
-
-    def play(self) -> None:
-        """Go on from here; past the end without one."""
-        if self.worker.run.steps >= self.end:
-            self.end = NO_LIMIT
-        self.running = True
-        self.worker.resume()
-        self.resume_here()
-
-    def play_to(self, step: int) -> None:
-        """Go on from here to `step`, whatever the end is; see :meth:`end_as_before`."""
-        if self._former is None:
-            self._former = self.end
-        self.end = step
+            return
+        if self._played is not None and self.at_end:
+            self._played.stand(0)
         self.play()
 
-    def end_as_before(self) -> None:
-        """Stop; the end is again the one from before :meth:`play_to`."""
-        self.pause()
-        if self._former is not None:
-            self.end, self._former = self._former, None
+    def play(self) -> None:
+        """Go on from here; a run past its end without one."""
+        self._follow()
+        if self.at_end and not isinstance(self.worker, Guide):
+            self.end = NO_LIMIT
+        self.running = not self.at_end
+        self.worker.resume()
+        self.resume_here()
 
     def pause(self) -> None:
         """Stop at the next boundary of a step."""
         self._stand()
         self.worker.pause()
 
-    @property
-    def aim(self) -> int | None:
-        """The step that was asked for by hand and is not reached yet."""
-        return self._target if not self.running and self.worker.busy else None
-
-    def stand(self, step: int | None) -> None:
-        """Time stands still: it goes on from `step` (None: from where the run stands then)."""
+    def stand(self, step: int) -> None:
+        """Time stands still: it goes on from `step`."""
         self.pause()
-        if step is not None:
-            self._target = step
+        self._target = step
 
     def again(self) -> None:
         """The run begins anew, and pauses where it first did."""
-        self.end, self._former = self._first + self._steps, None
+        self.end = self._first + self._steps
 
     def _stand(self) -> None:
         """Time stands still; the step that it would have come to is nobody's aim any more."""
         self.running = False
-        self._target = self.worker.run.steps
+        self._target = self.here
 
     def hold(self) -> None:
         """Wait at the next boundary of a step, without a pause: a hand holds a weight."""
@@ -188,35 +183,39 @@ class Playback(Pacing):
         if self.running:
             self.pause()
         if self.worker.stopped is not None:
-            self._target = self.worker.run.steps
+            self._target = self.here
         self.worker.resume()
-        self._target = (self._target if on_the_way else max(self._target, self.worker.run.steps)) + count
+        self._target = (self._target if on_the_way else max(self._target, self.here)) + count
         self.worker.train_to(self._target)
 
     def tick(self, seconds: float) -> None:
-        """`seconds` have passed on the viewer's clock: let the worker train to where it should be now."""
+        """`seconds` have passed on the viewer's clock: it goes to where it should be now."""
         if self.running and (self.worker.error is not None or self.worker.stopped is not None):
             self._stand()
         if not self.running or self._held:
             return
-        if self.worker.run.steps >= self.end:
+        self._follow()
+        if self.at_end:
             self.pause()
             return
         if self.speed == float("inf"):
             self._target = self.end
         else:
-            self._time += min(seconds, _LONGEST_TICK) * self.speed
+            self._time += min(seconds, LONGEST_TICK) * self.speed
             self._target = max(self._target, min(self.end, int(self._paced(self._time) + 1e-6)))
-        if self.limit is not None:
-            self._target = min(self._target, self.limit)
+        if self.loop is not None:
+            self._target = min(self._target, self.loop[1])
         self.worker.train_to(self._target)
 
     def text(self) -> str:
         """How fast it goes, for the HUD."""
+        if self._played is not None:
+            at_end = self.at_end and len(self._played.steps) > 1
+            return self._with_speed("plays" if self.running else "at the end" if at_end else "paused")
         if self.worker.error is not None:
             return "stopped"
         if not self.running:
-            paused = "paused at the end" if self.worker.run.steps >= self.end else "paused"
+            paused = "paused at the end" if self.at_end else "paused"
             return self._with_speed("paused at a breakpoint" if self.worker.stopped is not None else paused)
         if self.speed == float("inf"):
             return "pace full"
@@ -229,6 +228,23 @@ class Playback(Pacing):
             return f"pace {rate:.2g} steps a frame"
         return f"pace {rate:,.0f} step{'s' if round(rate) > 1 else ''} a frame"
 
+    def _with_speed(self, words: str) -> str:
+        return words if self.speed == 1 else f"{words}, speed {speed_text(self.speed)}"
+
+    def _follow(self) -> None:
+        """Spread the frames of another branch, or of one that has grown, anew, from where it is."""
+        played = self._played
+        if played is None or played.past is self._past:
+            return
+        self._past = played.past
+        try:
+            seen = played.seen()
+        except ScalarvizError:  # a frame cannot be read: who shows it says so
+            seen = None
+        self._first, self.end = played.span
+        self._table = played.steps[pace(len(played.steps) - 1, self._duration, RATE, seen, rest=0.0)] - self._first
+        self.resume_here()
+
     def _paced(self, seconds: float) -> float:
         """Absolute step, with a fraction, at a time of the paced run; after its end at the last rate."""
         position = seconds * RATE
@@ -238,76 +254,13 @@ class Playback(Pacing):
         return self._first + float(self._table[-1]) + (position - last) * self._last_rate
 
     def resume_here(self) -> None:
-        """Set the clock to the step where the run stands: what could not be kept up with is not made good."""
-        done = self.worker.run.steps - self._first
+        """Set the clock to the step where it stands: what could not be kept up with is not made good."""
+        done = self.here - self._first
         last = len(self._table) - 1
         if done <= self._table[-1]:
-            # the last frame that shows this step, so that no time is waited twice
-            self._time = float(np.searchsorted(self._table, done, side="right") - 1) / RATE
+            # of a run the last frame that shows this step, so that no time is waited twice
+            after = np.searchsorted(self._table, done, side="right") - 1
+            self._time = float(after if self._played is None else np.searchsorted(self._table, done)) / RATE
         else:
             self._time = (last + (done - int(self._table[-1])) / self._last_rate) / RATE
-        self._target = self.worker.run.steps
-
-
-class Replaying(Pacing):
-    """Play, pause and speed of one recording, of which all takes `duration` seconds.
-
-    There is always a limit to its speed: what is left out is not seen.
-    """
-
-    most = len(SPEEDS) - 2
-
-    def __init__(self, source: Played, duration: float = DURATION) -> None:
-        super().__init__()
-        self._source, self._duration = source, duration
-        self._past: Past | None = None
-        self._table: NDArray[np.int64] = np.zeros(2, np.int64)
-
-    @property
-    def _last(self) -> int:
-        return len(self._source.steps) - 1
-
-    def toggle(self) -> None:
-        """Play, from the first step where it stands at the last one, or pause."""
-        if not self.running and self._source.place == self._last:
-            self._source.stand(0)
-        super().toggle()
-
-    def play(self) -> None:
-        """Go on from here."""
-        self._follow()
-        self.running = self._source.place < self._last
-        self.resume_here()
-
-    def resume_here(self) -> None:
-        """Set the clock to the first moment at which the frame is shown that is shown now."""
-        self._time = float(np.searchsorted(self._table, self._source.place)) / RATE
-
-    def tick(self, seconds: float) -> None:
-        """`seconds` have passed: the frame that should be shown now is."""
-        if not self.running:
-            return
-        self._follow()
-        self._time += min(seconds, _LONGEST_TICK) * self.speed
-        place = int(np.interp(self._time * RATE, np.arange(len(self._table)), self._table) + 1e-6)
-        if self.limit is not None:
-            place = min(place, int(np.searchsorted(self._source.steps, self.limit)))
-        self._source.stand(place)
-        self.running = self._source.place < self._last
-
-    def text(self) -> str:
-        """How fast it goes, for the HUD."""
-        at_end = self._source.place == self._last and self._last > 0
-        return self._with_speed("plays" if self.running else "at the end" if at_end else "paused")
-
-    def _follow(self) -> None:
-        """Spread the frames of another branch, or of one that has grown, anew, from where it is."""
-        past = self._source.past
-        if past is not self._past:
-            self._past = past
-            try:
-                seen = self._source.seen()
-            except ScalarvizError:  # a frame cannot be read: who shows it says so
-                seen = None
-            self._table = pace(self._last, self._duration, RATE, seen, rest=0.0)
-            self.resume_here()
+        self._target = self.here

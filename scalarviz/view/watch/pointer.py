@@ -44,7 +44,7 @@ class Press:
     button: str
     shift: bool
     ctrl: bool
-    on: Literal["picture", "list of keys", "time bar", "number", "panel"] = "picture"
+    on: Literal["picture", "list of keys", "controls", "time bar", "number", "panel"] = "picture"
     target: Does = _NOTHING  # of the time bar
     dragged: bool = False
 
@@ -83,39 +83,60 @@ class Pointer:
     # ---- the pointer
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
-        """A button went down, perhaps with Shift or Ctrl."""
-        viewer, bench, before = self._viewer, self._viewer.bench, self._press
-        if before is not None and before.on == "time bar":  # another button changes nothing
-            return
-        self.let_go()
-        point, press = bench.to_logical(at), Press(at, button, shift, ctrl)
+        """A button went down; while the time bar or the controls are held, another one changes nothing."""
+        if self._press is None or self._press.on not in ("time bar", "controls"):
+            self.let_go()
+            self._press = self._taken(Press(at, button, shift, ctrl))
+
+    def _taken(self, press: Press) -> Press:
+        """The same, with what it is on: of what lies over each other, the first that takes it."""
+        viewer, bench, point = self._viewer, self._viewer.bench, self._viewer.bench.to_logical(press.at)
         if bench.help:  # nothing of what lies below the list of keys is touched
             press.on = "list of keys"
-        elif viewer.desk is not None and viewer.desk.press(point, button):
+        elif viewer.desk is not None and viewer.desk.press(point, press.button):
+            press.on = "controls"
             viewer.refresh()
-            return
         elif bench.bar.covers(point):
             press.on, press.target = "time bar", bench.bar.target(point) or _NOTHING
-            viewer.travels.press(press.target)
-        elif button == "left" and bench.selected is not None and bench.touch.number_at(point):
+            if press.target[0] == GO:
+                viewer.travels.drag(int(press.target[1]))
+        elif press.button == "left" and bench.selected is not None and bench.touch.number_at(point):
             press.on = "number"
-        elif bench.side.press(point, button):
+        elif bench.side.press(point, press.button):
             press.on = "panel"
             viewer.refresh()
-        self._press = press
+        return press
 
     def move(self, at: Point) -> None:
         """The pointer is at `at`: a drag belongs to what it began on; without a button it hovers."""
         viewer, bench, press = self._viewer, self._viewer.bench, self._press
-        if self._over_controls(bench.to_logical(at)):
-            return
+        point, desk = bench.to_logical(at), viewer.desk
         if press is None or press.on == "list of keys":
-            if bench.hover(None if bench.help else at):
+            shown = None if bench.help else point
+            mine = shown is not None and desk is not None and desk.owns(shown)  # nothing else is pointed at then
+            changed = desk is not None and desk.hover(shown)
+            if bench.hover(None if mine or bench.help else at) or changed:
                 viewer.refresh()
-            return
-        if press.on == "time bar":
+        elif press.on == "controls" and desk is not None:
+            desk.drag(point)
+        elif press.on == "time bar":
             self._along_bar(at, press.target)
-            return
+        else:
+            self._drag(at, press)
+
+    def _along_bar(self, at: Point, begun: Does) -> None:
+        """The cursor of time is dragged; a button of the bar is not."""
+        viewer = self._viewer
+        if begun[0] == GO:
+            target = viewer.bench.bar.target(viewer.bench.to_logical(at), held=True)
+            if target is not None:
+                viewer.travels.drag(int(target[1]))
+        if viewer.bench.hover(at):
+            viewer.refresh()
+
+    def _drag(self, at: Point, press: Press) -> None:
+        """A number, a panel or the scene is dragged, once the hand has moved far enough for that."""
+        viewer, bench = self._viewer, self._viewer.bench
         by = at[0] - press.at[0], at[1] - press.at[1]
         ratio = 1.0 if viewer.host is None else viewer.host.pixel_ratio
         if not (press.dragged or press.on == "panel") and abs(by[0]) + abs(by[1]) < _DRAG * ratio:
@@ -132,37 +153,17 @@ class Pointer:
             bench.pan(*by)
         viewer.refresh()
 
-    def _over_controls(self, point: Point) -> bool:
-        """Whether the pointer is over the panel of controls, or that holds it: then nothing else is pointed at."""
-        viewer, desk = self._viewer, self._viewer.desk
-        if desk is None or not desk.open or viewer.bench.help or self._press is not None:
-            return False
-        mine = desk.drag(point) or desk.owns(point)
-        if desk.hover(point) | (mine and viewer.bench.hover(None)):
-            viewer.refresh()
-        return mine
-
-    def _along_bar(self, at: Point, begun: Does) -> None:
-        """The cursor of time is dragged; a button of the bar is not."""
-        viewer = self._viewer
-        if begun[0] == GO:
-            target = viewer.bench.bar.target(viewer.bench.to_logical(at), held=True)
-            if target is not None:
-                viewer.travels.drag(int(target[1]))
-        if viewer.bench.hover(at):
-            viewer.refresh()
-
     def release(self, at: Point) -> None:
         """The button went up; without a drag it was a click. On the list of keys it closes that."""
-        viewer, bench = self._viewer, self._viewer.bench
-        point, desk, travels = bench.to_logical(at), viewer.desk, viewer.travels
+        viewer, bench, press = self._viewer, self._viewer.bench, self._press
+        point, desk, travels, self._press = bench.to_logical(at), viewer.desk, viewer.travels, None
         viewer.refresh()
-        if desk is not None and desk.release(point):
-            return
-        press, self._press = self._press, None
-        self.let_go()
         if press is None:
             return
+        if press.on == "controls" and desk is not None:
+            desk.release(point)
+            return
+        self.let_go()
         left = press.button == "left"
         if press.on == "time bar":
             travels.release(press.target if bench.bar.target(point) == press.target else _NOTHING)

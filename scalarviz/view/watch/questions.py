@@ -21,9 +21,7 @@ from ..screen.inspector import RecordKey, record_key
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
-    from ...run.looking import AskedCall
     from ...run.run import Run
-    from ...run.source import Source
     from ..screen.inspector import Inspector
     from .viewer import Viewer
 
@@ -51,44 +49,43 @@ class Asking:
     def __init__(self, viewer: Viewer) -> None:
         self._viewer, self._bench = viewer, viewer.bench
         viewer.bench.touch.asks = True
-        self._asked: tuple[Inspector, AskedCall] | None = None
+        self._asked = False  # whether an answer is still to come
         self._costs = {False: 0.0, True: 0.0}  # seconds that the last answer took, without and with "what if"
         self._rests, self._share = 0.0, SHARE
         self._refused: Inspector | None = None
         self._told: tuple[Inspector, RecordKey] | None = None
 
-    def pass_time(self, seconds: float, frame: Frame) -> bool:
-        """`seconds` have passed and `frame` is shown; returns whether there is news for the inspector."""
+    def pass_time(self, seconds: float, frame: Frame) -> None:
+        """`seconds` have passed and `frame` is shown."""
         self._rests -= seconds
         self._share = AT_REST if self._viewer.rests else SHARE
         inspector, source = self._bench.touch.inspector, self._bench.subject.source
-        news = self._take()
         if inspector is None or not inspector.single:
-            return news
+            return
         if not self._viewer.trains:  # such a source knows at once how a weight moved
-            news |= self._tell_record(inspector, frame)
-        if not source.can.open or inspector is self._refused:
-            return news
-        if self._asked is None and self._bench.touch.column(self._bench.places) is not None:
+            self._tell_record(inspector, frame)
+        if self._asked or not source.can.open or inspector is self._refused:
+            return
+        if self._bench.touch.column(self._bench.places) is not None:
             question = self._question(inspector, frame)
             if question is not None:
-                self._asked = inspector, source.ask(partial(_timed, question=question))
-                news |= self._take()
-        return news
+                self._asked = True
+                take, fail = partial(self._take, inspector), partial(self._fail, inspector)
+                self._viewer.ask(partial(_timed, question=question), take, fail)
 
-    def _tell_record(self, inspector: Inspector, frame: Frame) -> bool:
-        """Tell the inspector how its weight moved, once for each past; whether that is news."""
+    def _tell_record(self, inspector: Inspector, frame: Frame) -> None:
+        """Tell the inspector how its weight moved, once for each past."""
         key = record_key(frame)
         if key is None or (inspector, key) == self._told:
-            return False
+            return
         self._told = inspector, key
         try:
             record = self._bench.subject.source.weight_record(inspector.index)
         except ScalarvizError as error:
             self._viewer.say(str(error))
-            return False
+            return
         inspector.record = None if record is None else (key, record)
-        return True
+        self._viewer.refresh()
 
     def _question(self, inspector: Inspector, frame: Frame) -> Question | None:
         """What is to be asked now, if anything."""
@@ -110,23 +107,19 @@ class Asking:
             return lambda run: (key, weight_record(run, index))
         return None
 
-    def _take(self) -> bool:
-        """Take over an answer that has come."""
-        if self._asked is None or not self._asked[1].done():
-            return False
-        (inspector, asked), self._asked = self._asked, None
-        try:
-            seconds, found = asked.result()
-        except (ScalarvizError, MemoryError):  # the run was closed, another one has its weights, or it is too large
-            self._refused, inspector.account = inspector, None
-            return True
-        self._rests = max(LEAST, self._share * seconds)
+    def _take(self, inspector: Inspector, answer: tuple[float, Answer]) -> None:
+        """An answer has come."""
+        seconds, found = answer
+        self._asked, self._rests = False, max(LEAST, self._share * seconds)
         if isinstance(found, Account):
             self._costs[found.along is not None] = seconds
             inspector.account = found
         else:
             inspector.record = found
-        return inspector is self._bench.touch.inspector
+
+    def _fail(self, inspector: Inspector, error: Exception) -> None:
+        """The run was closed, another one has its weights, or it is too large."""
+        self._asked, self._refused, inspector.account = False, inspector, None
 
     def _holds(self, account: Account, frame: Frame) -> bool:
         """Whether an account is of the moment that is shown."""
@@ -136,46 +129,32 @@ class Asking:
 
 
 class SignSearch:
-    """Asks when a weight last changed its sign; `step` is the answer, once it is there and if it did."""
+    """Finds out for a viewer when a weight last changed its sign, and goes there."""
 
-    def __init__(self, source: Source, index: int, name: str) -> None:
-        self.step: int | None = None
-        self._index, self._name, self._share, self._given_up = index, name, 0.0, False
-        self._words = ""
-        self._asked = source.ask(self._find)
+    def __init__(self, viewer: Viewer, index: int, name: str) -> None:
+        self._viewer, self._index, self.name = viewer, index, name
+        self.share, self.ended, self._given_up = 0.0, False, False
+        viewer.ask(self._find, self._found, self._fail)
 
     def _find(self, run: Run) -> int | None:
         return run.find(f"sign({condition_name(run, self._index)}) changes", progress=self._goes_on)
 
     def _goes_on(self, share: float) -> bool:
-        self._share = share
+        self.share = share
         return not self._given_up
 
     def give_up(self) -> None:
         """No more is searched."""
         self._given_up = True
 
-    @property
-    def done(self) -> bool:
-        """Whether the answer is there; it is taken over."""
-        if not self._asked.done():
-            return False
-        if not self._words:
-            self._words = self._take()
-        return True
+    def _found(self, step: int | None) -> None:
+        self.ended = True
+        if step is not None:
+            self._viewer.say(f"{self.name} changed its sign at step {step:,}")
+            self._viewer.travels.go(step)
+        else:
+            self._viewer.say("given up" if self._given_up else f"{self.name} has not changed its sign before")
 
-    @property
-    def words(self) -> str:
-        """How far it is, or what was found."""
-        if not self.done:
-            return f"searching where {self._name} changed its sign: {100 * self._share:.0f} %; Escape gives up"
-        return self._words
-
-    def _take(self) -> str:
-        try:
-            self.step = self._asked.result()
-        except ScalarvizError as error:
-            return str(error)
-        if self.step is not None:
-            return f"{self._name} changed its sign at step {self.step:,}"
-        return "given up" if self._given_up else f"{self._name} has not changed its sign before"
+    def _fail(self, error: Exception) -> None:
+        self.ended = True
+        self._viewer.say(str(error))

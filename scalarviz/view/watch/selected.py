@@ -99,18 +99,16 @@ class SelectedWeights:
                 self._viewer.say(f"{name} changed its sign at step {step:,}, or since the recorded step before it")
                 self._viewer.travels.go(step)
         else:
-            self._search = SignSearch(source, inspector.index, inspector.who.name)
+            self._search = SignSearch(self._viewer, inspector.index, inspector.who.name)
 
     def pass_time(self) -> None:
-        """A search goes on, or has come to an end."""
+        """How far a search is."""
         search = self._search
-        if search is None:
+        if search is None or search.ended:
+            self._search = None
             return
-        self._viewer.say(search.words)
-        if search.done:
-            self._search, step = None, search.step
-            if step is not None:
-                self._viewer.travels.go(step)
+        share = f"{100 * search.share:.0f} %"
+        self._viewer.say(f"searching where {search.name} changed its sign: {share}; Escape gives up")
         self._viewer.refresh()
 
     def give_up(self) -> bool:

@@ -1,8 +1,4 @@
-"""`Telling`: when a window speaks in large lines: before the first step, until it begins, and after the last one.
-
-A window begins by itself when nothing has been touched for a while; whoever touches it has that while again, and
-as long as something is open (the list of keys, an inspector) nothing begins.
-"""
+"""`Telling`: when a window speaks in large lines: before the first step, until it begins, and after the last one."""
 
 from __future__ import annotations
 
@@ -23,8 +19,6 @@ from .actions import BY_NAME, GESTURES, Here
 if TYPE_CHECKING:
     from .live import LiveView
 
-WAIT = 4.0
-"""Seconds without a touch after which a window begins by itself."""
 FADE, REST = 0.3, 0.5
 """Seconds in which lines fade, and after the last step until they come."""
 BREATH, LEVELS = 2.0, 24
@@ -32,22 +26,19 @@ BREATH, LEVELS = 2.0, 24
 BREATHING = 60.0
 """Seconds after which it rests: a window in which nothing happens draws nothing."""
 Answer = TypeVar("Answer")
-_LONGEST_TICK = 0.25  # a window that takes a while to come up has not waited meanwhile
 
 
 class Telling:
     """The large lines of one window, which pauses at the step `last`.
 
-    It begins after so many seconds without a touch as it `wait`s; 0: nothing is said before; None: never by itself.
+    With `opens` it speaks before the first one too.
     """
 
-    def __init__(self, view: LiveView, scene: Scene, last: int, wait: float | None) -> None:
+    def __init__(self, view: LiveView, scene: Scene, last: int, *, opens: bool) -> None:
         self._view, self._story, self._source = view, scene.told, view.bench.subject.source
         self._first, self._last = scene.run.steps, last
         self._whole = (self._source.whole_loss(),) if scene.whole_loss else ()
-        self._wait = wait
-        self._waited = self._clock = 0.0
-        self._touches = 0
+        self._clock = 0.0
         self._begun: float | None = None  # the clock when it began
         self._stood: tuple[Frame, float] | None = None  # the frame at the end, and since when
         here = Here(view.bench.subject)
@@ -56,20 +47,18 @@ class Telling:
         self._opened_with: Frame | None = None  # the frame of which the opening speaks
         self._ending: Told | None = None
         self._end_caps = ending_caps(here)
-        if wait == 0:  # nothing is waited for: there is nothing to be read before
-            self._begun = -FADE
-        else:
+        if opens:
             self._tell(self._opening)
+        else:  # nothing is waited for: there is nothing to be read before
+            self._begun = -FADE
 
     def pass_time(self, seconds: float) -> None:
-        """`seconds` have passed: the lines go on; the run begins where nobody has touched anything lately."""
-        playback, frame = self._view.playback, self._view.worker.latest
+        """`seconds` have passed: the lines go on."""
+        frame = self._view.worker.latest
         self._clock += seconds
-        if self._begun is None and (playback.running or frame.step != self._first):
+        if self._begun is None and (self._view.playback.running or frame.step != self._first):
             self._begun = self._clock
         if self._begun is None:
-            if self._due(min(seconds, _LONGEST_TICK)):
-                playback.play()
             self._keep_true(frame)
         ended = self._ended(frame)
         self._tell(self._opened() or ended)
@@ -79,15 +68,6 @@ class Telling:
         if told != story.told:
             story.tell(told)
             self._view.refresh()
-
-    def _due(self, seconds: float) -> bool:
-        view, bench = self._view, self._view.bench
-        if self._wait is None or view.worker.error is not None:
-            return False
-        something = bench.help or bench.selected is not None or bench.inside.told or bench.side.typing
-        untouched, self._touches = view.touches == self._touches, view.touches
-        self._waited = self._waited + seconds if view.pointer.free and untouched and not something else 0.0
-        return self._waited >= self._wait
 
     def _keep_true(self, frame: Frame) -> None:
         """What a hand changes before the first step the opening says too."""

@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...errors import SLOWER, DivergedError, ScalarvizError, StateError
+from ...errors import SLOWER, DivergedError, StateError
 from ...run.sources.played import Played
 from ..ink.sketch import Does
 from ..screen.time_bar import BRANCH, GO
 from .actions import NO_PAST, action_of
+from .playback import Guide
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame, Past
-    from ...run.looking import AskedCall
     from ...run.run import Run
-    from ...run.source import Source
-    from ...run.worker import Worker
-    from .playback import Pacing
     from .viewer import Viewer
 
 
@@ -31,49 +28,22 @@ REST = 0.15
 """Seconds without a movement of the hand after which the step itself is shown, not one near it."""
 
 
-class SourceGuide:
-    """A source that goes at once, while one waits, asked as a worker is."""
-
-    journey = error = None
-    moving = False
-    remark = ""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-
-    def travel(self, step: int, *, nearest: bool = False) -> None:
-        """Go there."""
-        first, newest = self._source.span
-        self._source.to(min(max(step, first), newest))
-
-    def give_up(self) -> None:
-        """It has arrived."""
-
-    def ask(self, function: Callable[[Run], object]) -> AskedCall:
-        """Nobody trains here."""
-        raise StateError(f"{self._source.what} is only looked at here")
-
-
 class Travels:
-    """Where a viewer goes: `look` gives the last frame there is, and a way stops the `playback`.
+    """Where a viewer goes: a way stops its playback, and `goal` is the step that it is on the way to."""
 
-    `goal` is the step that it is on the way to, `loop` are the first and last step of what is played round and round.
-    """
-
-    def __init__(
-        self, viewer: Viewer, look: Callable[[], Frame], guide: Worker | SourceGuide, playback: Pacing
-    ) -> None:
-        self._viewer, self._look, self._guide, self._playback = viewer, look, guide, playback
+    def __init__(self, viewer: Viewer) -> None:
+        guide = viewer.playback.worker
+        self._viewer, self._playback, self._guide = viewer, viewer.playback, guide
+        self._look: Callable[[], Frame] = viewer.now if isinstance(guide, Guide) else lambda: guide.latest
         self._source = viewer.bench.subject.source
         self._branch: int | None = None
         self.goal: int | None = None
-        self.loop: tuple[int, int] | None = None
         self._plays_then = False
         self._set_out = 0.0
         self._dragged: int | None = None  # the step under the hand
         self._rests_at = 0.0
         self._remarked = ""
-        self._asked: list[tuple[AskedCall, Callable[[Any], str]]] = []
+        self._asked = 0  # things that the run is to do, and has not done yet
         self.handlers: dict[str, Callable[..., object]] = {
             "back": self.back, "first": self.first, "newest": self.newest, "restart": self.restart,
             "undo": self.undo, "redo": self.redo, "name_moment": self.name_moment, "toggle_loop": self.toggle_loop,
@@ -153,7 +123,7 @@ class Travels:
     def newest(self) -> None:
         """To the newest step; where time went on, it goes on there."""
         newest = self.past.newest
-        self._end_loop()
+        self._playback.loop = None
         if self.here < newest:
             self.go(newest, plays_then=self._playback.running)
         elif not self._playback.running:
@@ -174,11 +144,6 @@ class Travels:
             self.go(good)
 
     # ---- the time bar
-
-    def press(self, target: Does) -> None:
-        """A hand came down on the bar."""
-        if target[0] == GO:
-            self.drag(int(target[1]))
 
     def drag(self, step: int) -> None:
         """The hand is over a step: one near it is shown at once, itself as soon as the hand rests."""
@@ -204,7 +169,7 @@ class Travels:
         if branch is None:
             return
         if isinstance(self._source, Played):
-            self._playback.stand(None)
+            self._playback.pause()
             self._source.switch(number)
             self._viewer.say(f"another branch, to step {self._source.span[1]:,}")
             self._viewer.refresh()
@@ -212,13 +177,14 @@ class Travels:
             self._ask(lambda run: run.switch(number), lambda _: f"another branch, of {branch.newest:,} steps")
 
     def restart(self, seed: int | None = None) -> None:
-        """Begin anew from the first weights, or from those of another seed, and play."""
-        self._end_loop()
-        self._playback.again()
+        """Begin anew, perhaps with the weights of another seed; it plays if it did, or had come to its end."""
+        playback = self._playback
+        plays, playback.loop = playback.running or playback.at_end, None
+        playback.again()
         with_seed = "" if seed is None else f" with the first weights of seed {seed}"
         said = f"begun anew{with_seed}; what was learnt stays as a branch"
         self._ask(lambda run: run.restart(seed), lambda _: said)
-        self._plays_then = True
+        self._plays_then = plays
 
     def undo(self) -> None:
         """Go to the moment before the last edit."""
@@ -243,8 +209,8 @@ class Travels:
     def toggle_loop(self) -> None:
         """Play round and round between two flags, or no longer."""
         flags, playback = self.past.flags, self._playback
-        if self.loop is not None:
-            self._end_loop()
+        if playback.loop is not None:
+            playback.loop = None
             self._viewer.say("plays on")
             return
         if len(flags) < 2:
@@ -252,21 +218,31 @@ class Travels:
             return
         after = next((n for n, flag in enumerate(flags) if flag.step > self.here), len(flags) - 1)
         first, last = flags[max(after, 1) - 1], flags[max(after, 1)]
-        self.loop = playback.limit = None
+        playback.loop = first.step, last.step
         self.go(first.step, plays_then=True)
-        self.loop, playback.limit = (first.step, last.step), last.step
         self._viewer.say(f"plays round from {first.name} to {last.name}; Shift+N ends it")
-
-    def _end_loop(self) -> None:
-        self.loop = self._playback.limit = None
 
     def _ask(self, function: Callable[[Run], object], says: Callable[[Any], str], *, stands: bool = True) -> None:
         """Let the run do something, and say it when it is done; time stands still."""
         if stands:
-            self._playback.stand(None)
+            self._playback.pause()
             self.goal, self._plays_then = None, False
-        self._asked.append((self._guide.ask(function), says))
+        if not self._viewer.trains:
+            raise StateError(f"{self._source.what} is only looked at here")
+        self._asked += 1
+        self._viewer.ask(function, lambda found: self._tell(says(found)), self._refused)
         self._viewer.refresh()
+
+    def _refused(self, error: Exception) -> None:
+        self._tell(str(error))
+        self._plays_then = False
+
+    def _tell(self, words: str) -> None:
+        self._watch_branches()
+        self._asked -= 1
+        self._viewer.say(words)
+        if not self._playback.running:
+            self._playback.pause()  # what follows counts from where it stands now
 
     # ---- time
 
@@ -284,26 +260,11 @@ class Travels:
             self._viewer.say(f"on the way to step {self.goal:,}: {part}  ·  Escape gives it up", 0.25)
             self._viewer.refresh()
         self._watch_branches()
-        done = [entry for entry in self._asked if entry[0].done()]
-        self._asked = [entry for entry in self._asked if entry not in done]
-        for asked, says in done:
-            self._tell(asked, says)
         if not self._guide.moving and not self._asked and self._dragged is None:
             self._arrived()
-        if self.loop is not None and self._playback.running:
-            first, last = self.loop
-            if self._look().step >= last:
-                self.go(first, plays_then=True)
-
-    def _tell(self, asked: AskedCall, says: Callable[[Any], str]) -> None:
-        try:
-            self._viewer.say(says(asked.result()))
-        except ScalarvizError as error:
-            self._viewer.say(str(error))
-            self._plays_then = False
-        if not self._playback.running:
-            self._playback.stand(None)  # what follows counts from where it stands now
-        self._viewer.refresh()
+        loop = self._playback.loop
+        if loop is not None and self._playback.running and self._look().step >= loop[1]:
+            self.go(loop[0], plays_then=True)
 
     def _watch_branches(self) -> None:
         """An edit in the past begins a branch, which is said; what was asked for here says so itself."""

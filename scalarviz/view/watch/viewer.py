@@ -1,8 +1,8 @@
 """`Viewer`: a picture that is watched and touched. Knows no window system: it is told keys, pointer and time.
 
 A `Host` (a window, a canvas that nobody sees) gives it time, tells it what happens and draws when it says so. What a
-user can do is an action of the table in `actions`, told by its name, or a pointer event. Where the numbers come from is
-the business of the subclasses: `LiveView` trains a run, `Mirror` follows what somebody else changes, `Replay` plays.
+user can do is an action of the table in `actions`, told by its name, or a pointer event. A recording plays; what
+somebody else changes (a hand-written loop, ``w.step()``, a run stepped by hand) is followed; a `LiveView` trains a run.
 """
 
 from __future__ import annotations
@@ -12,95 +12,157 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import InputError, ScalarvizError
 from ...run.core.frame import Frame
 from ...run.edits import SetWeights
+from ...run.sources.played import Played
 from ..ink.overlay import help_pages
 from ..screen.hud import mistake_words
+from ..shown.subject import LOOP_CURVE, subject_of
 from ..workbench import Workbench
-from .actions import Action, Here, action_of, find, help_lines, normalised, told
+from .actions import Action, Here, action_of, bottom_line, find, help_lines, normalised, told
 from .desk import Desk
+from .growing import Growing
 from .host import TICK, Host, Hosted, Point
 from .looks import Looks
 from .microsteps import MicroSteps
 from .opening import PICTURES, TITLE, WEIGHTS, open_files, paste
-from .playback import Pacing, speed_text
+from .pace import DURATION
+from .playback import LONGEST_TICK, Guide, Playback, speed_text
 from .pointer import Pointer
 from .questions import Asking
 from .selected import SelectedWeights
-from .travels import SourceGuide, Travels
+from .travels import Travels
 
 if TYPE_CHECKING:
     from ...run.edits import Edit
-    from ...run.worker import Worker
+    from ...run.looking import AskedCall, FrameRequest
+    from ...run.run import Run
+    from ..ink.theme import Theme
 
 
-NOTICE_SECONDS = 4.0
-"""How long a notice stays."""
+WAIT = 4.0
+"""Seconds without a touch after which a window begins by itself; whoever touches it has them again."""
 PRESSED_SECONDS = 1.6
 """How long a hall sees which key was pressed."""
+
+
+def bench_of(x: object, size: tuple[int, int], theme: str | Theme = "dark", cmap: str | None = None) -> Workbench:
+    """A workbench with a line of keys, and a time bar where there is a past."""
+    subject = subject_of(x)
+    return Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject, trains=False)), text_hz=10.0)
 
 
 class Viewer(Hosted):
     """Keys, pointer and redrawing around one workbench. Use it with the workbench's GL context current.
 
-    Its `playback` lets time go on; a `worker` is one that trains what is shown. `handlers` say how each action is done,
-    `clock` counts seconds, and `touches` keys, buttons and turns of the wheel.
+    Its `playback` lets time go on. All of a recording takes `duration` seconds. Time begins by itself after `wait`
+    seconds without a touch, None: not before the Space key lets it. `handlers` say how each action is done, `clock`
+    counts seconds, and `touches` keys, buttons and turns of the wheel.
     """
 
     trains = False
     """Whether it trains what it shows."""
-    playback: Pacing
-    micro: MicroSteps
+    stays = 4.0
 
-    def __init__(self, bench: Workbench, playback: Pacing | None = None, worker: Worker | None = None) -> None:
-        self.bench, self._dirty = bench, True
+    def __init__(
+        self,
+        bench: Workbench,
+        playback: Playback | None = None,
+        *,
+        duration: float = DURATION,
+        wait: float | None = None,
+    ) -> None:
+        self.bench = bench
+        source = self._source = bench.subject.source
+        self._request: FrameRequest | None = None  # of what another thread may train
+        self._at: tuple[object, int] | None = None  # where a recording stood when its frame was read
+        self._last: Frame | None = None
+        self._trouble = ""
+        self._wait, self._waited, self._touched = wait, 0.0, 0
+        self._waiting: list[tuple[AskedCall, Callable[[Any], object], Callable[[Exception], object]]] = []
+        tells = source.facts is not None or LOOP_CURVE in bench.subject.panels
+        self._room = source.counted, tells, source.can.go
         self._shown: Frame | None = None
         bench.bar.told = lambda name: told(name, self.here(in_general=True))
         bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
-        self.playback = Pacing() if playback is None else playback
+        self.playback = playback or Playback(Guide(source), duration=duration)
+        self._first = self.playback.here
         self.pointer, self.selected, self.asking = Pointer(self), SelectedWeights(self), Asking(self)
-        look = self.now if worker is None else lambda: worker.latest
-        self.travels = Travels(self, look, worker or SourceGuide(bench.subject.source), self.playback)
+        self.travels, self.micro = Travels(self), MicroSteps(self)
+        self.growing = Growing(self)
         self.desk: Desk | None = None  # what a panel of controls asks for, where there is one
-        self.touches, self._notice, self._wrong = 0, "", ""
-        self._notice_until = self._pressed_until = 0.0
+        self.touches, self._wrong, self._pressed_until = 0, "", 0.0
         self.handlers: dict[str, Callable[..., object]] = {
-            **Looks(self).handlers, **self.selected.handlers, **self.travels.handlers, **self.asks,
+            **Looks(self).handlers, **self.selected.handlers, **self.travels.handlers,
+            **self.micro.handlers, **self.asks,
             "toggle_run": self.toggle_run, "step": self.step, "slower": partial(self._change_speed, -1),
             "faster": partial(self._change_speed, +1), "normal_speed": partial(self._change_speed, 0),
             "toggle_help": self.toggle_help, "escape": self.escape, "paste": partial(paste, self),
             "open": self._ask_file,
         }  # fmt: skip
-        self._walks(MicroSteps(self, self.playback, self.now))
+        if wait == 0:
+            self.playback.play()
 
-    def _walks(self, micro: MicroSteps) -> None:
-        """Let keys lead into steps."""
-        self.micro = micro
-        self.handlers |= micro.handlers
-
-    # ---- what a subclass says
+    # ---- numbers
 
     def now(self) -> Frame:
-        """The numbers as they are now."""
-        raise TypeError(f"{type(self).__name__} must say where its numbers come from")
+        """The numbers as they are, or were recorded; of another thread the last that it has given."""
+        source = self._source
+        if isinstance(source, Played):
+            return self._recorded(source)
+        before = request = self._request
+        if request is None or request.done:
+            request = source.request_frame(self.bench.subject.probe, state=self.bench.colouring.shows.state)
+        self._request = None if request.done else request
+        come = next((asked for asked in (request, before) if asked is not None and asked.done), None)
+        if come is not None or self._last is None:
+            self._last = (come or request).result()
+        return self._last
+
+    def _recorded(self, source: Played) -> Frame:
+        at = (source.past, source.place)
+        if self._last is None or self._at != at:
+            self._at = at
+            try:
+                self._last, self._trouble = source.frame(), ""
+            except ScalarvizError as error:  # the file was cut or changed meanwhile
+                if self._last is None:
+                    raise
+                self._trouble = str(error)
+                self.playback.pause()
+        return self._last
+
+    def _make_room(self) -> None:
+        """Room for step, loss and time, as soon as a loop of the user's own counts or tells them."""
+        source, tells = self._source, self._room[1]
+        room = source.counted, tells or len(source.curve.step) > 0, source.can.go
+        if room != self._room:
+            self._room = room
+            if room[1] and not tells:
+                self.bench.side.add(LOOP_CURVE)
+            self.resize(self.bench.size)
 
     def pace(self, frame: Frame) -> list[str]:
         """What the HUD's second line says of the moment of `frame`: meanwhile a worker may have gone on."""
-        return []
+        source, facts = self._source, self._source.facts
+        engine = "" if facts is None else facts.engine
+        if isinstance(source, Played):
+            return ["recording", self.playback.text(), self.growing.words, source.spread, engine]
+        return [self.travels.words(frame), engine]
 
     def message(self) -> str:
-        """What went wrong, empty if nothing did."""
-        return ""
+        """What went wrong, empty if nothing did: then the picture may be that of another step."""
+        return f"step {self.playback.here:,} cannot be read: {self._trouble}" if self._trouble else ""
 
     @property
     def rests(self) -> bool:
-        """Whether nothing trains or travels: there is time to look closer."""
-        return True
+        """Whether nothing plays, trains or travels: there is time to look closer."""
+        return not self.playback.running
 
     def frame(self) -> Frame:
         """The numbers as they are to be shown: inside a step as far as that has come."""
@@ -121,20 +183,48 @@ class Viewer(Hosted):
 
     def change(self, edit: Edit, gesture: str = "") -> None:
         """Do an edit; those of one gesture that leave nothing of each other are one."""
-        self.bench.subject.source.edit(edit, gesture=gesture)
+        self._source.edit(edit, gesture=gesture)
 
     def close(self) -> None:
         """Let go of what is shown."""
+        self.growing.close()
+
+    def ask(
+        self,
+        function: Callable[[Run], object],
+        then: Callable[[Any], object],
+        failed: Callable[[Exception], object] | None = None,
+    ) -> None:
+        """Call a function with the run between two steps; `then` gets the answer, or `failed` the error."""
+        said = failed or (lambda error: self.say(str(error)))
+        self._waiting.append((self._source.ask(function), then, said))
+        if not self.trains:  # else it comes between two looks, never while somebody asks
+            self._take_answers()
+
+    def _take_answers(self) -> None:
+        """Hand on what has come."""
+        done = [one for one in self._waiting if one[0].done()]
+        self._waiting = [one for one in self._waiting if one not in done]
+        for asked, then, failed in done:
+            try:
+                found = asked.result()
+            except (ScalarvizError, MemoryError) as error:
+                failed(error)
+            else:
+                then(found)
+            self.refresh()
 
     def load(self, path: Path) -> str:
         """Go on from the weights in a file; returns what was done."""
-        return f"weights of step {self.bench.subject.source.load(path):,}"
+        return f"weights of step {self._source.load(path):,}"
 
     # ---- time
 
     def advance(self, seconds: float) -> None:
         """`seconds` have passed, seen or not: what is shown goes on at its pace."""
-        self.clock += seconds
+        self.pass_time(seconds)
+        if self._waiting:
+            self._take_answers()
         self.pointer.pass_time(self.clock)
         self.travels.pass_time()
         running = self.playback.running
@@ -142,6 +232,21 @@ class Viewer(Hosted):
             self.playback.tick(seconds)
         if self.playback.running != running:  # at its end: said, although no cube changes any more
             self.refresh()
+        self.growing.pass_time()
+        self._begin(min(seconds, LONGEST_TICK))  # one that takes a while to come up has not waited meanwhile
+
+    def _begin(self, seconds: float) -> None:
+        """It plays by itself when nothing has been touched for a while, and nothing is open."""
+        bench, playback = self.bench, self.playback
+        if self._wait is None or playback.running or playback.here != self._first:
+            self._wait = None
+            return
+        something = bench.help or bench.selected is not None or bench.inside.told or bench.side.typing
+        untouched, self._touched = self.touches == self._touched, self.touches
+        free = self.pointer.free and untouched and not something and playback.worker.error is None
+        self._waited = self._waited + seconds if free else 0.0
+        if self._waited >= self._wait:
+            playback.play()
 
     def attach(self, host: Host) -> None:
         """Appear in `host`: from now on it gives time, and does what is asked."""
@@ -165,16 +270,14 @@ class Viewer(Hosted):
         if self.host is not None:
             self.host.tell(line)
 
-    def say(self, line: str, seconds: float = NOTICE_SECONDS) -> None:
-        """Show a line of news for a while."""
-        self._notice, self._notice_until = line, self.clock + seconds
-
     def notice(self) -> str:
         """The news, for as long as they are to be shown."""
-        return self._notice if self.clock < self._notice_until else ""
+        return self._notice
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
+        if not (self.trains or self._source.recorded):
+            self._make_room()
         self.advance(seconds)
         self.bench.bar.running = self.playback.running
         told = self.bench.side.ground.notes
@@ -190,7 +293,7 @@ class Viewer(Hosted):
         if touch.pressed is not None and self.clock >= self._pressed_until:
             touch.pressed, self._dirty = None, True
         self.selected.pass_time()
-        self._dirty |= self.asking.pass_time(seconds, frame)
+        self.asking.pass_time(seconds, frame)
         self._dirty |= self.desk is not None and self.desk.pass_time(seconds, frame)
         self._dirty |= self.bench.moving or said != (touch.message, touch.notice) or differs(self._shown, frame)
         if not self._dirty:
@@ -341,12 +444,20 @@ class Viewer(Hosted):
     # ---- time, by hand
 
     def toggle_run(self) -> None:
-        """Go on or pause."""
+        """Go on or pause; a step opened by hand closes first, and a way to another one ends there."""
+        if self.travels.play_there():
+            return
+        if not (self.playback.running or self.playback.slowest):
+            self.micro.leave()
         self.playback.toggle()
 
     def step(self, count: int = 1) -> None:
-        """Steps that were done before; inside a step the rest of it."""
-        if not (self.micro.finish() or self.travels.forward(count)):
+        """Training steps by hand, or those that were done before; inside a step the rest of it."""
+        if self.micro.finish():
+            return
+        if self.trains:
+            self.playback.step(count, on_the_way=self.travels.goal is not None)
+        elif not self.travels.forward(count):
             self.travels.newest()
 
     def _change_speed(self, by: int) -> None:
