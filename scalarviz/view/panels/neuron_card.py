@@ -19,8 +19,8 @@ from ..ink.theme import Theme
 from ..shown.subject import Subject
 from ..space.chain import chain_of
 from .drawer import Ground, Setting, cut
+from .grid import fractions, places
 from .plane import boundary_sketch
-from .plane_work import PlaneWork
 
 # ---- Units of the hidden layers of a chain: their names and their weights.
 
@@ -80,12 +80,11 @@ def card(
     x, y = place[0], place[1]
     sketch = Sketch()
     sketch.rect(*place, fill=theme.panel, stroke=theme.flow, radius=6)
-    work = PlaneWork(panel.across, panel.up, panel.inputs, CELLS, live=False)
-    work.update(moment, lambda m, samples: m.rows(samples, layer.row)[layer.row][:, unit : unit + 1])
-    assert work.rows is not None
+    samples = panel.inputs(places(panel.across, panel.up, *[fractions(CELLS)] * 2))
+    numbers = moment.rows(samples, layer.row)[layer.row][:, unit].reshape(CELLS, CELLS)
     picture = (x + PAD, y + PAD, SIDE, SIDE)
-    sketch.image(picture, signed_shades(work.rows[..., 0], (-largest, largest), theme))
-    starts, ends = ((pieces + 0.5) / CELLS for pieces in zero_lines(work.rows[..., 0]))
+    sketch.image(picture, signed_shades(numbers, (-largest, largest), theme))
+    starts, ends = ((pieces + 0.5) / CELLS for pieces in zero_lines(numbers))
     line = boundary_sketch(picture, (starts, ends), theme)
     line.rect(x + PAD - 1, y + PAD - 1, SIDE + 2, SIDE + 2, stroke=theme.flow, radius=3)
     made = moment.frame.activations.get(layer.row)

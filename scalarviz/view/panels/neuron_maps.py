@@ -19,10 +19,12 @@ from ..ink.text import measure, number, short
 from ..ink.theme import Theme
 from ..ink.widgets import button, plus
 from .drawer import Drawer, Ground, Point, Setting
+from .grid import Float, Grid, places, tile_cells, tiled
 from .neuron_card import Hidden, card, hidden_of
-from .plane_work import PlaneWork, tile_cells, tiled
+from .plane import BUDGET
 
-LEVELS = (10, 14, 20, 28, 40)
+LADDER = (10, 14, 20, 28, 40)
+"""Cells of a map in each direction, from coarse to fine."""
 BOUNDED = {"tanh": 1.0, "sigmoid": 1.0}
 """The largest output of units of these kinds."""
 
@@ -44,7 +46,6 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         self._places: NeuronPlaces | None = None
         self._marked = Kept[Sketch]()
         self._largest = 1.0
-        self._moment: Moment | None = None
         self._over: Unit | None = None
         self._layer: int | None = None  # whose buttons are shown
         if panel.change is not None:
@@ -53,18 +54,18 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         self._begin()
 
     def _begin(self) -> None:
-        """Layers, and `work`: the outputs of all hidden units, one after the other, of the network as it is now."""
-        subject, panel = self.ground.subject, self.panel
+        """Layers, and `grid`: the outputs of all hidden units, one after the other, of the network as it is now."""
+        subject = self.ground.subject
         self._of, self._places = (subject.tensors, subject.stages), None
         self.layers = hidden_of(subject)
-        self.work = PlaneWork(panel.across, panel.up, panel.inputs, None, self.ground.hints, LEVELS)
+        self.grid = Grid(self.ground.hints, LADDER, BUDGET)
         self._pixels: NDArray[np.uint8] | None = None
         self._painted: Theme | None = None
 
     @property
     def moving(self) -> bool:
-        """Whether the maps are of a frame before."""
-        return not self._error and self._moment is not None and bool(self.layers) and self.work.late(self._moment)
+        """Whether the maps become finer."""
+        return not self._error and self.grid.unfinished
 
     @property
     def scale(self) -> LegendScale | None:
@@ -83,11 +84,16 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         """Work out what there is time for."""
         if self._of != (self.ground.subject.tensors, self.ground.subject.stages):
             self._begin()
-        self._moment = moment
         if not self.layers or not moment.source.can.predict:
             return
+
+        def ask(down: Float, across: Float) -> Float:
+            names, panel = [layer.row for layer in self.layers], self.panel
+            rows = moment.rows(panel.inputs(places(panel.across, panel.up, down, across)), *names)
+            return np.concatenate([rows[name] for name in names], axis=1)
+
         try:
-            changed = self.work.whole(moment, self._ask)
+            changed = self.grid.update(moment.frame, seconds, (LADDER[-1], LADDER[-1]), ask)
         except Exception as error:  # the scene's own function: maps go, the console is told, the picture goes on
             self._error, self._pixels = self.ground.failed("maps of neurons", error), None
             return
@@ -95,17 +101,11 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         if changed or self._pixels is None or self._painted is not self.ground.theme:
             start = time.perf_counter()
             self._paint()
-            self.work.spent(time.perf_counter() - start)
-
-    def _ask(self, moment: Moment, samples: NDArray[np.floating]) -> NDArray[np.floating]:
-        """The outputs of all units (N, units) for samples."""
-        names = [layer.row for layer in self.layers]
-        rows = moment.rows(samples, *names)
-        return np.concatenate([rows[name] for name in names], axis=1)
+            self.grid.spent(time.perf_counter() - start)
 
     def _paint(self) -> None:
         """All maps side by side in one picture."""
-        rows, self._painted = self.work.rows, self.ground.theme
+        rows, self._painted = self.grid.numbers, self.ground.theme
         assert rows is not None
         self._largest = self._span(rows)
         self._pixels = tiled(
@@ -128,11 +128,11 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
             self._places = NeuronPlaces(self.layers, setting)
         places = self._places
         self.boxes = {} if self._pixels is None else places.boxes
-        if self._pixels is None or self.work.rows is None:
+        if self._pixels is None or self.grid.numbers is None:
             return ()
         picture = Sketch()
         if places.drawn:
-            cells = tile_cells(np.array([*places.drawn.values()]), self.work.rows.shape[2], len(self.work.rows))
+            cells = tile_cells(np.array([*places.drawn.values()]), self.grid.numbers.shape[2], len(self.grid.numbers))
             picture.sprites([self.boxes[unit] for unit in places.drawn], cells, self._pixels, linear=True)
         at = self._sample()
         key = (places, self.ground.theme, self._over, at)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from math import prod
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,118 +14,17 @@ from ..ink.places import ABOUT, COLUMN, LABEL
 from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from .drawer import Ground, Headline, title_of
-from .pace import SETTLE
+from .grid import Grid, fractions, reduced
 from .pictures import PixelsDrawer, thumbnail, to_bytes
 
-# ---- `Easel`: paints a picture at as many of its pixels as the time allows, and at all of them once there is time.
-
 Pixels = NDArray[np.floating]
-Predict = Callable[[NDArray[np.float32]], NDArray[np.floating]]
-"""Colours (N, 3) of places (N, 2)."""
 
-BUDGET = 0.008
-"""Seconds that painting may take of a frame, a quarter of the thirtieth of a second."""
-AT_REST, FEWEST = 0.016, 2048
-"""The same while a frame stands: nothing else is to be drawn. So many pixels at least, or it would never be done."""
 LADDER = (12, 16, 24, 32, 48, 64, 80, 96, 128, 160, 192, 224, 256, 304)
 """Pixels of the longer side while somebody waits."""
+BUDGET = 0.008
+"""Seconds that painting may take of a frame, a quarter of the thirtieth of a second."""
 FILM, STILL = 160, 608
 """Pixels of the longer side in a film and in a picture: always the same, so that both can be made again."""
-_BEGIN = LADDER.index(48)
-_AIR = 0.75  # share of the budget that a finer picture must fit into, so that it does not flicker
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Painted:
-    """What a network makes of some pixels of a picture, evenly spread; `psnr` is of these."""
-
-    colours: Pixels
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    psnr: float
-    whole: bool  # whether they are all
-
-
-class Easel:
-    """Paints one picture again and again."""
-
-    def __init__(self, live: bool) -> None:
-        self._live, self._place = live, _BEGIN
-        self._cost = 0.0  # seconds a pixel
-        self._shown: object = None
-        self._wanted: Pixels | None = None
-        self._still = 0.0
-        self._done: list[Pixels] = []  # rows of the whole picture that are painted already
-        self.painted: Painted | None = None
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether there is more to paint of the frame that is shown."""
-        return self._live and self.painted is not None and not self.painted.whole
-
-    def paint(self, frame: object, seconds: float | None, wanted: Pixels, predict: Predict) -> Painted:
-        """Paint what is `wanted` at a frame, or go on where both are those of last time.
-
-        `seconds` have passed since the last call; None: nobody waits.
-        """
-        if self.painted is None or frame is not self._shown or wanted is not self._wanted:
-            self._shown, self._wanted, self._still, self._done = frame, wanted, 0.0, []
-            self.painted = self._begun(seconds, wanted, predict)
-        elif self.unfinished:
-            self._still += seconds or 0.0
-            if self._still >= SETTLE:
-                self._go_on(wanted, predict)
-        return self.painted
-
-    def _begun(self, seconds: float | None, wanted: Pixels, predict: Predict) -> Painted:
-        """Some of the pixels: as many as can be waited for."""
-        longest = LADDER[self._place] if self._live else STILL if seconds is None else FILM
-        size, start = (wanted.shape[0], wanted.shape[1]), time.perf_counter()
-        rows, columns = (_spread(n, k) for n, k in zip(size, _reduced(size, longest), strict=True))
-        made = _compared(_colours(predict, rows, columns, size), rows, columns, wanted)
-        if self._live:
-            cost = (time.perf_counter() - start) / made.colours[..., 0].size
-            self._cost = cost if not self._cost else 0.7 * self._cost + 0.3 * cost
-            now, *finer = (self._cost * prod(_reduced(size, longest)) for longest in LADDER[self._place :][:2])
-            if now > BUDGET:
-                self._place = max(0, self._place - 1)
-            elif finer and finer[0] < _AIR * BUDGET:
-                self._place += 1
-        return made
-
-    def _go_on(self, wanted: Pixels, predict: Predict) -> None:
-        """More rows of the whole picture, as many as the time of a frame allows."""
-        high, wide = wanted.shape[:2]
-        begun = sum(map(len, self._done))
-        count = max(1, max(FEWEST, int(AT_REST / max(self._cost, 1e-9))) // wide)
-        rows, columns = np.arange(begun, min(high, begun + count)), np.arange(wide)
-        self._done.append(_colours(predict, rows, columns, (high, wide)))
-        if rows[-1] + 1 == high:
-            self.painted = _compared(np.concatenate(self._done), np.arange(high), columns, wanted)
-            self._done = []
-
-
-def _compared(made: Pixels, rows: NDArray[np.int64], columns: NDArray[np.int64], wanted: Pixels) -> Painted:
-    near = psnr(np.clip(made, 0, 1), wanted[np.ix_(rows, columns)])
-    return Painted(made, rows, columns, near, made.shape[:2] == wanted.shape[:2])
-
-
-def _spread(count: int, some: int) -> NDArray[np.int64]:
-    """`some` of `count` pixels in a row, evenly spread."""
-    return ((np.arange(some) + 0.5) * count / some).astype(np.int64)
-
-
-def _reduced(size: tuple[int, int], longest: int) -> tuple[int, int]:
-    """Rows and columns of a picture of `size` with so many pixels along its longer side, never more than it has."""
-    share = min(1.0, longest / max(size))
-    return max(1, round(size[0] * share)), max(1, round(size[1] * share))
-
-
-def _colours(predict: Predict, rows: NDArray[np.int64], columns: NDArray[np.int64], size: tuple[int, int]) -> Pixels:
-    """What is made of these pixels, shape (len(rows), len(columns), 3); NaN is black."""
-    y, x = (((at + 0.5) / n).astype(np.float32) for at, n in zip((rows, columns), size, strict=True))
-    places = np.stack([np.tile(x, len(y)), np.repeat(y, len(x))], axis=1)
-    return np.nan_to_num(predict(places)).reshape(len(rows), len(columns), -1)
 
 
 TITLE = 21.0
@@ -186,7 +82,7 @@ def _sides(wide: float, aspect: float) -> tuple[int, int]:
 
 
 class PaintingDrawer(PixelsDrawer[Painting]):
-    """Asks an easel for the network's picture, and compares it with the target at the same pixels."""
+    """Asks a grid for the network's picture, and compares it with the target at the same pixels."""
 
     name, sample = "painting", 2
     needs = ("predict",)
@@ -197,13 +93,12 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         super().__init__(panel, ground)
         self.height = easel_height(panel.size[1] / panel.size[0])
         self.least = min(self.height, _SMALL)
-        self._easel = Easel(ground.hints)
+        self.grid = Grid(ground.hints, LADDER, BUDGET)
         self._wanted: Pixels | None = None
         self._target = np.zeros((1, 1, 3), np.uint8)
-        self._shown: Painted | None = None
         self._images = (self._target,) * 3
         self.size = panel.size
-        self._note = ""
+        self._psnr, self._note = float("nan"), ""
 
     def look(self, moment: Moment, seconds: float | None) -> None:
         """Which picture is to be painted at a moment, and the pixels of it that are."""
@@ -212,18 +107,29 @@ class PaintingDrawer(PixelsDrawer[Painting]):
             self._wanted, self._target = wanted, to_bytes(thumbnail(wanted, SHOWN))
             self.size = wanted.shape[0], wanted.shape[1]
             self._aim()
-        made = self._easel.paint(moment.frame, seconds, wanted, moment.predict)
-        if made is not self._shown:
-            self._shown = made
-            error = made.colours - wanted[np.ix_(made.rows, made.columns)]
-            self._images = to_bytes(made.colours), self._target, to_bytes(0.5 + self.panel.gain * error)
+
+        def ask(down: Pixels, across: Pixels) -> Pixels:
+            y, x = ((at + 0.5) / n for at, n in zip(self._pixels(down, across), self.size, strict=True))
+            places = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(np.float32)
+            return np.asarray(np.nan_to_num(moment.predict(places)))
+
+        longest = max(self.size) if self.ground.hints else STILL if seconds is None else FILM
+        if self.grid.update(moment.frame, seconds, reduced(self.size, longest), ask):
+            made = self.grid.numbers
+            assert made is not None
+            near = wanted[np.ix_(*self._pixels(*(fractions(count) for count in made.shape[:2])))]
+            error, self._psnr = made - near, psnr(np.clip(made, 0, 1), near)
+            self._images = to_bytes(made), self._target, to_bytes(0.5 + self.panel.gain * error)
+
+    def _pixels(self, down: Pixels, across: Pixels) -> list[NDArray[np.int64]]:
+        """Rows and columns of the pixels at fractions of the way, which may stand at the edge between two."""
+        return [(part * n + 1e-9).astype(np.int64) for part, n in zip((down, across), self.size, strict=True)]
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         sketch, theme, (high, wide) = Sketch(), self.ground.theme, self.size
-        assert self._shown is not None
         places = large, small, last = easel_boxes(box, wide / high)
         if self.ground.writes or not self._note:
-            self._note = self._noted(moment, _counted(self._shown, high * wide), large[2])
+            self._note = self._noted(moment, self._counted(), large[2])
         title_of(sketch, (large[0], box[1], large[2], TITLE), theme, "network", self._note)
         end, gain = box[0] + box[2], f"error × {self.panel.gain:g}"
         ends = (last[0] - GAP if last[1] == small[1] else end), end
@@ -231,6 +137,13 @@ class PaintingDrawer(PixelsDrawer[Painting]):
             said = next((title for title in titles if measure(title, LABEL) <= end - place[0]), "")
             sketch.text(place[0], place[1] - 7, said, LABEL, theme.text2)
         return self.put(sketch, places, self._images, ("network", "target", "error"))
+
+    def _counted(self) -> str:
+        made, (high, wide) = self.grid.numbers, self.size
+        count = 0 if made is None else made[..., 0].size
+        if count == high * wide:
+            return f"all {count:,} pixels" if count > 1 else "1 pixel"
+        return f"at {count:,} pixels"
 
     def _noted(self, moment: Moment, counted: str, width: float) -> str:
         """The epoch and how many pixels are painted; where that does not fit the epoch alone."""
@@ -243,13 +156,12 @@ class PaintingDrawer(PixelsDrawer[Painting]):
 
     @property
     def moving(self) -> bool:
-        return self._easel.unfinished
+        return self.grid.unfinished
 
     @property
     def headline(self) -> Headline | None:
         """How near the network has come, at the pixels that are painted of the frame shown."""
-        made = self._shown
-        return None if made is None or not np.isfinite(made.psnr) else Headline("psnr", f"{made.psnr:.1f} dB")
+        return Headline("psnr", f"{self._psnr:.1f} dB") if np.isfinite(self._psnr) else None
 
     # ---- hands
 
@@ -290,9 +202,3 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         place = subject.probe.ravel().copy()
         subject.choose(place, self._wanted_at(place))
         self.ground.probes += 1
-
-
-def _counted(made: Painted, all_of_them: int) -> str:
-    if made.whole:
-        return f"all {all_of_them:,} pixels" if all_of_them > 1 else "1 pixel"
-    return f"at {len(made.rows) * len(made.columns):,} pixels"
