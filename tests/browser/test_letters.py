@@ -25,8 +25,8 @@ from scalarviz.view.page.document import document_of, laid_out
 from scalarviz.view.page.ofscene import of_scene
 from scalarviz.view.page.recorded import html_of
 from scalarviz.view.panels.drawer import Setting
-from scalarviz.view.panels.word_scene import Read, WordState, percent
-from scalarviz.view.panels.word_scene import scene as drawn_among
+from scalarviz.view.panels.word import Read, WordState, percent
+from scalarviz.view.panels.word import scene as drawn_among
 from scalarviz.view.shown.subject import subject_of
 
 from .players import opened, scene

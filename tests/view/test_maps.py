@@ -23,7 +23,7 @@ from scalarviz.view.ink.maps import class_colours, get_map, signed_shades
 from scalarviz.view.ink.sketch import Cells
 from scalarviz.view.ink.theme import DARK, LIGHT, rgb
 from scalarviz.view.panels.grid import fractions, places
-from scalarviz.view.panels.neuron_card import hidden_of
+from scalarviz.view.panels.neuron_maps import hidden_of
 from scalarviz.view.panels.plane import BACK, HARD, SHARE, TEST, shades
 from scalarviz.view.space.chain import chain_of
 from scalarviz.view.space.layout import layout_for

@@ -19,7 +19,7 @@ from scalarviz.run.panels import Painting, psnr
 from scalarviz.view.ink.places import COLUMN
 from scalarviz.view.panels import grid as grids
 from scalarviz.view.panels.grid import Grid
-from scalarviz.view.panels.painting import BUDGET, FILM, LADDER, STILL, easel_boxes, easel_height
+from scalarviz.view.panels.image import BUDGET, FILM, LADDER, STILL, easel_boxes, easel_height
 
 WANTED = np.random.default_rng(8).random((30, 40, 3)).astype(np.float32)
 Y, X = np.mgrid[:30, :40]

@@ -13,7 +13,7 @@ from kit.windows import live_hand
 from scalarviz.run import Moment
 from scalarviz.run.panels import WordBoard
 from scalarviz.view.ink.maps import get_map
-from scalarviz.view.panels.word_scene import greys
+from scalarviz.view.panels.word import greys
 
 pytestmark = pytest.mark.gl
 

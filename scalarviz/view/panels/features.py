@@ -21,7 +21,7 @@ from ..space.chain import chain_of
 from ..space.plate import Plate
 from .drawer import Drawer, Ground, Point, Setting, cut
 from .grid import fractions, places, tile_cells, tiled
-from .neuron_card import rows_of
+from .neuron_maps import rows_of
 
 CELLS = 24
 PITCH, SIDE = 60.0, 46.0

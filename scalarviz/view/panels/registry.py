@@ -15,20 +15,18 @@ from ...run.panels import Panel
 from ..cubes.scale import LegendScale
 from ..ink.sketch import Sketch
 from .colour_cube import ColourCubeDrawer
-from .curve_fit import CurveFitDrawer
 from .digits import BoardDrawer, PadDrawer
 from .drawer import Drawer, Ground, Headline, sentence
 from .features import FeaturesDrawer
 from .graph import GraphDrawer
 from .histogram import HistogramDrawer
-from .image import ImageDrawer, RecordedPicturesDrawer
+from .image import ImageDrawer, PaintingDrawer, PicturesDrawer, RecordedPicturesDrawer
 from .loop import LoopDrawer
 from .loss import LossDrawer
 from .loss_over import LossOverDrawer
 from .neuron_maps import NeuronMapsDrawer
-from .painting import PaintingDrawer
-from .pictures import PicturesDrawer
 from .plane import PlaneDrawer
+from .points import CurveFitDrawer
 from .table import TableDrawer
 from .tree import TreeDrawer
 from .word import WordDrawer
