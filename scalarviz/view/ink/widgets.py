@@ -123,10 +123,8 @@ class Toggle:
 
     def draw(self, sketch: Sketch, right: float, baseline: float, theme: Theme) -> None:
         """Ending at `right`, its word on a baseline."""
-        self.box = (right - self.width, baseline - 13.0, self.width, 18.0)
-        if self.word:
-            sketch.text(self.box[0], baseline, self.word, LABEL, theme.text1 if self.over else theme.text2)
-        knob(sketch, right - WIDE, baseline - 12.5, theme, on=self.on, over=self.over)
+        self.box = (right - self.width, baseline - 13.5, self.width, 18.0)
+        switch(sketch, self.box, theme, self.word, on=self.on, over=self.over)
 
     def at(self, point: tuple[float, float]) -> bool:
         """Whether a point is on it."""

@@ -267,7 +267,6 @@ class LossDrawer(Drawer[LossCurve]):
         self.switch = Toggle("log", on=True)  # whether the axis is logarithmic, where it can be: what was clicked last
         self.axes: Axes | None = None  # the plot as it was drawn last: steps across
         self._measured: list[_Measured] = []
-        self._at: tuple[object, object] = None, None  # values and data with which the last one was measured
         self._pace = Pace(ground.hints, _PAUSE if self._tests_accuracy else 0.0)
         self._words: tuple[float, str, bool] | None = None  # step at the end of the axis, accuracy, is it old?
         self._words_late = False
@@ -278,7 +277,7 @@ class LossDrawer(Drawer[LossCurve]):
     def keep(self, other: Drawer[Any]) -> None:
         """How the axis is divided, what has been measured, and of which batch the scene's label speaks."""
         if isinstance(other, LossDrawer):
-            self.switch, self._measured, self._at = other.switch, other._measured, other._at
+            self.switch, self._measured = other.switch, other._measured
             self._pace, self._batch = other._pace, other._batch
 
     @property
@@ -327,7 +326,8 @@ class LossDrawer(Drawer[LossCurve]):
     @property
     def moving(self) -> bool:
         """Whether the accuracy is older than the cubes, or the words than the curve."""
-        return self._words_late or (self._pace.late or self._pace.old if self._tests_accuracy else self._waits)
+        old = self._pace.old if self._tests_accuracy else False
+        return self._words_late or old or (self._pace.late and (self._tests_accuracy or self._grows(self._step)))
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Measure what is due, and draw both curves."""
@@ -407,9 +407,8 @@ class LossDrawer(Drawer[LossCurve]):
         frame = moment.frame
         begun = int(frame.curve.step[0]) - 1 if len(frame.curve.step) else frame.step  # of what was loaded
         kept = self._measured = [one for one in self._measured if begun <= one.step <= frame.step]
-        grown, due = self._grows(frame.step), self._pace.due(frame.values, seconds)
-        anew = not test.accuracy and not grown and kept[-1].step == frame.step and self._edited(frame)
-        if not (due if test.accuracy else anew or (grown and due)):
+        grown, due = self._grows(frame.step), self._pace.due(frame, seconds)
+        if not due or not (test.accuracy or grown or kept[-1].step == frame.step):
             return
         begun_at = perf_counter()
         if not grown:  # the number is that of this frame; the curve gets no denser
@@ -417,18 +416,11 @@ class LossDrawer(Drawer[LossCurve]):
         inputs, targets = test.of(moment)
         if len(inputs):  # else nothing is held back
             kept.append(_Measured(frame.step, moment.evaluate(inputs, targets), test.share(moment)))
-            self._at = frame.values, frame.data
         self._pace.did(0.0 if test.accuracy else perf_counter() - begun_at)
 
     def _grows(self, step: int) -> bool:
         kept = self._measured  # of the dashed curve, which gets a point where it is long enough since the last
         return not kept or step - kept[-1].step >= max(1.0, step * _SHARE)
-
-    @property
-    def _waits(self) -> bool:
-        # a point of the dashed curve waits for its share of the time
-        tests = self.panel.test is not None and self.ground.subject.source.can.predict
-        return tests and self._pace.late and self._grows(self._step)
 
     def _look_back(self, test: TestCurve | HeldBack, moment: Moment) -> None:
         """The losses of the steps before, of who knows; not where one had to wait for it."""
@@ -440,8 +432,3 @@ class LossDrawer(Drawer[LossCurve]):
         with suppress(StateError):  # others have changed the data since: what was cannot be done again
             found = known(moment.source, lambda run: looked_back(run, lost, _BEFORE, moment.frame.step)) or {}
             self._measured += [_Measured(step, loss, None) for step, loss in found.items()]
-
-    def _edited(self, frame: Frame) -> bool:
-        """Whether the last loss was measured before weights or data were changed."""
-        values, data = self._at
-        return data is not frame.data or not np.array_equal(np.asarray(values), frame.values)

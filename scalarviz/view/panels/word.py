@@ -43,14 +43,6 @@ class WordState:
         return self.letters[number] if number < len(self.letters) else "end"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Read:
-    """A word, and how it was read."""
-
-    word: str
-    reading: Reading
-
-
 # ---- What stands in the column and among the cubes: keys, bars of what may follow, who looks at whom.
 
 LIKELIEST = 5
@@ -66,13 +58,13 @@ def key(sketch: Sketch, box: Box, theme: Theme, name: str, size: float, *, here:
 
 
 def bars(
-    sketch: Sketch, at: Point, most: float, theme: Theme, state: WordState, read: Read, place: int, line: float,
+    sketch: Sketch, at: Point, most: float, theme: Theme, state: WordState, read: Reading, place: int, line: float,
     unit: str = "",
 ) -> None:  # fmt: skip
     """What may follow a letter, the likeliest first, as bars of at most so many pixels; bright: what does follow."""
     x, y = at
-    likely = read.reading.likely[place]
-    follows = state.letters.index(read.word[place]) if place < len(read.word) else len(state.letters)
+    likely = read.likely[place]
+    follows = state.letters.index(state.word[place]) if place < len(state.word) else len(state.letters)
     order = np.argsort(likely, kind="stable")[::-1][:LIKELIEST].tolist()
     if follows not in order:
         order[-1] = follows  # with its own figure, in the last place
@@ -118,19 +110,19 @@ _CELL, _WIDEST = 110.0, 150.0
 """Least and most pixels of one letter's bars."""
 
 
-def following(box: Box, theme: Theme, state: WordState, read: Read, *, age: str, hints: bool) -> Sketch:
+def following(box: Box, theme: Theme, state: WordState, read: Reading, *, age: str, hints: bool) -> Sketch:
     """All of it; letters and the field answer to a click."""
     sketch, (x, y, width, _) = Sketch(), box
     _title(sketch, box, theme, state, age, hints)
-    tokens = (BEGINNING, *read.word)
+    tokens = (BEGINNING, *state.word)
     count = max(1, min(len(tokens), int(width / _CELL)))
     first = min(max(state.chosen - count // 2, 0), len(tokens) - count)
     pitch = min(width / count, _WIDEST)
     for k in range(first, first + count):
         left, wide = x + (k - first) * pitch, _KEY if k else 38.0
-        here = k == min(state.chosen, len(read.word))
+        here = k == state.chosen
         key(sketch, (left, y + _TOP + 2, wide, _KEY), theme, tokens[k], 17, here=here)
-        most = (pitch - wide - 34 - 30) / max(float(read.reading.likely.max()), 1e-9)  # all the room
+        most = (pitch - wide - 34 - 30) / max(float(read.likely.max()), 1e-9)  # all the room
         bars(sketch, (left + wide + 34, y + _TOP), most, theme, state, read, k, _LINE)
         sketch.spot((left, y + _TOP, pitch, LIKELIEST * _LINE), "letter", k, words=tokens[k])
     return sketch
@@ -168,28 +160,27 @@ _BAR, _STEPS = (44.0, 7.0), 22  # of a small legend, and its colours
 _APART = 14.0  # least pixels between names of bars
 
 
-def scene(setting: Setting, sheet: Blueprint, theme: Theme, state: WordState, read: Read) -> list[Sketch]:
+def scene(setting: Setting, sheet: Blueprint, theme: Theme, state: WordState, read: Reading) -> list[Sketch]:
     """All parts that have their room."""
     sketch, rooms = Sketch(), sheet.rooms
-    chosen = min(state.chosen, len(read.word))
     if "attention" in rooms and setting.holds(rooms["attention"]):
-        _attention(sketch, rooms["attention"], theme, read, chosen)
-    if read.reading.stream:
-        _stream(sketch, setting, sheet, theme, read, chosen)
-    if read.reading.hidden is not None and "hidden" in rooms:
-        _hidden(sketch, setting, rooms["hidden"], theme, read.reading.hidden, chosen)
+        _attention(sketch, rooms["attention"], theme, state, read)
+    if read.stream:
+        _stream(sketch, setting, sheet, theme, read, state.chosen)
+    if read.hidden is not None and "hidden" in rooms:
+        _hidden(sketch, setting, rooms["hidden"], theme, read.hidden, state.chosen)
     frames = Sketch()
-    for tensor, rows in read.reading.uses:
+    for tensor, rows in read.uses:
         if tensor in setting.plates:
-            _frame(frames, setting, setting.plates[tensor], rows[chosen], theme)
-    if read.reading.uses and "next" in rooms:
-        _next(sketch, setting, rooms["next"], theme, state, read, chosen)
+            _frame(frames, setting, setting.plates[tensor], rows[state.chosen], theme)
+    if read.uses and "next" in rooms:
+        _next(sketch, setting, rooms["next"], theme, state, read)
     return [sketch, frames]
 
 
-def _attention(sketch: Sketch, room: Box, theme: Theme, read: Read, chosen: int) -> None:
+def _attention(sketch: Sketch, room: Box, theme: Theme, state: WordState, read: Reading) -> None:
     """A triangle a head, with letters beside it and below it as far as there is room."""
-    heads, count, _ = read.reading.attention.shape
+    heads, count, _ = read.attention.shape
     columns = 1 if heads <= 4 else 2
     lines = -(-heads // columns)
     x, y, width, height = room[0], room[1], room[2] / columns, room[3] / lines
@@ -201,19 +192,19 @@ def _attention(sketch: Sketch, room: Box, theme: Theme, read: Read, chosen: int)
     margin = 14 if named else 0
     _bar(sketch, (room[0] + margin, room[1] - 8), theme, "0", "1", None)
     sketch.text(room[0] + margin, room[1] - 25, "looks at", LABEL, theme.text2)
-    for h, shares in enumerate(read.reading.attention):
+    for h, shares in enumerate(read.attention):
         left, top = x + (h % columns) * width + margin, y + (h // columns) * height
-        for k, name in enumerate(("\N{BULLET}", *read.word)) if named else ():
-            ink, bold = (theme.text1, True) if k == chosen else (theme.text2, False)
+        for k, name in enumerate(("\N{BULLET}", *state.word)) if named else ():
+            ink, bold = (theme.text1, True) if k == state.chosen else (theme.text2, False)
             sketch.text(left - 7, top + (k + 0.5) * cell + 4, name, _TICK, ink, bold=bold, anchor="middle")
             if foot:
                 base = top + count * cell + 10
                 sketch.text(left + (k + 0.5) * cell, base, name, _TICK, theme.text3, anchor="middle")
-        triangle(sketch, (left, top), cell, theme, shares, chosen)
+        triangle(sketch, (left, top), cell, theme, shares, state.chosen)
         title = f"head {h + 1}"
         if 2 * cell + 6 + measure(title, LABEL) <= width - margin:
             sketch.text(left - margin + width - 4, top + 10, title, LABEL, theme.text3, anchor="right")
-        for k, name in enumerate((BEGINNING, *read.word)):
+        for k, name in enumerate((BEGINNING, *state.word)):
             sketch.spot((left - 14, top + k * cell, (k + 1) * cell + 14, cell), "letter", k, words=name)
 
 
@@ -240,9 +231,9 @@ def _cells(sketch: Sketch, box: Box, numbers: Float, most: float, cmap: Colormap
     sketch.cells(np.stack([left, top, *size], axis=1), cmap(np.clip(numbers.ravel() / max(most, 1e-30), -1, 1)))
 
 
-def _stream(sketch: Sketch, setting: Setting, sheet: Blueprint, theme: Theme, read: Read, chosen: int) -> None:
+def _stream(sketch: Sketch, setting: Setting, sheet: Blueprint, theme: Theme, read: Reading, chosen: int) -> None:
     """The numbers of each letter, a row each, where they are on their way; one scale for all of them."""
-    stream, cmap = read.reading.stream, get_map("weight", theme)
+    stream, cmap = read.stream, get_map("weight", theme)
     most = max(float(np.abs(numbers).max()) for numbers in stream)
     shown = stream if len(stream) == len(sheet.rows) else stream[:1] + stream[-2:]
     for box, numbers in zip(sheet.rows, shown, strict=False):
@@ -307,10 +298,10 @@ def _frame(sketch: Sketch, setting: Setting, plate: Plate, row: int, theme: Them
         sketch.polyline(np.concatenate([corners, corners[:1]]), theme.selection, 1.8)
 
 
-def _next(sketch: Sketch, setting: Setting, room: Box, theme: Theme, state: WordState, read: Read, chosen: int) -> None:
+def _next(sketch: Sketch, setting: Setting, room: Box, theme: Theme, state: WordState, read: Reading) -> None:
     """The likeliest letters go on the rows of the head that say them."""
-    plate = setting.plates.get(read.reading.uses[-1][0])
-    likely = read.reading.likely[chosen]
+    plate = setting.plates.get(read.uses[-1][0])
+    likely = read.likely[state.chosen]
     if plate is None or plate.shape[0] != len(likely) or not setting.holds(room):
         return
     left, most, taken = room[0] + 4, max(room[2] - 40.0, 6.0), list[float]()
@@ -416,23 +407,23 @@ _MAPS = 72.0
 HEIGHT = TOP + KEY + AIR + _MAPS + AIR + LINE * (1 + LIKELIEST) + AIR + TOP + 2 * LINE
 
 
-def whole(box: Box, theme: Theme, state: WordState, read: Read, words: Sequence[str], temperature: float) -> Sketch:
+def whole(box: Box, theme: Theme, state: WordState, read: Reading, words: Sequence[str], temperature: float) -> Sketch:
     """All four parts, below the title; title and letters answer to a click."""
     sketch, (x, top, width, _) = Sketch(), box
-    sketch.spot((x, top, width, TOP), "field", words=read.word)
-    y, tokens, chosen = top + TOP, (BEGINNING, *read.word), min(state.chosen, len(read.word))
-    pitch = min(30.0, (width - 40) / max(len(read.word), 1))
+    sketch.spot((x, top, width, TOP), "field", words=state.word)
+    y, tokens, chosen = top + TOP, (BEGINNING, *state.word), state.chosen
+    pitch = min(30.0, (width - 40) / max(len(state.word), 1))
     for k, name in enumerate(tokens):
         left, wide = (x + 42 + pitch * (k - 1), pitch - 3) if k else (x, 38.0)
         key(sketch, (left, y, wide, KEY), theme, name, LABEL, here=k == chosen)
         sketch.spot((left, y, wide + 3, KEY), "letter", k, words=name)
     y += KEY + AIR
-    attention = read.reading.attention
+    attention = read.attention
     side = min(_MAPS, (width - 8 * (len(attention) - 1)) / len(attention))
     for h, shares in enumerate(attention):
         triangle(sketch, (x + h * (side + 8), y), side / len(tokens), theme, shares, chosen)
     y += _MAPS + AIR
-    before = read.word[chosen - 1] if chosen else "the beginning"
+    before = state.word[chosen - 1] if chosen else "the beginning"
     sketch.text(x, y + 13, f"after {before}", LABEL, theme.text2)
     sketch.text(x + width, y + 13, "bright: the letter that follows", LABEL, theme.text3, anchor="right")
     bars(sketch, (x + 38, y + LINE), width - 90, theme, state, read, chosen, LINE, " %")
@@ -470,7 +461,7 @@ class WordDrawer(Drawer[WordBoard]):
         self._fresh = True  # the next letter begins a word
         self._asked = Asked("word", ground)
         self._wanted = (panel.word, panel.temperature)
-        self._read: Read | None = None
+        self._read: Reading | None = None
         self._words: Sequence[str] = ()
         self._error, self._step = "", 0
 
@@ -483,7 +474,7 @@ class WordDrawer(Drawer[WordBoard]):
 
     def look(self, moment: Moment, seconds: float | None) -> None:
         """Let the network of the moment read the word and make up others."""
-        wanted = (self.state.word, self.temperature)
+        wanted, self.state.chosen = (self.state.word, self.temperature), min(self.state.chosen, len(self.state.word))
         if wanted != self._wanted:  # a key was pressed: what was made is of another word
             self._wanted, self._asked = wanted, Asked("word", self.ground)
         made, self._error = self._asked.ask(moment, seconds, lambda: self._make(moment))
@@ -494,13 +485,13 @@ class WordDrawer(Drawer[WordBoard]):
         if self._read is not None and self.setting is not None:
             self.names.look(moment, self.temperature, seconds)
 
-    def _make(self, moment: Moment) -> tuple[Read, Sequence[str]]:
+    def _make(self, moment: Moment) -> tuple[Reading, Sequence[str]]:
         panel = self.panel
         reading = panel.look(moment, self.state.word)
         if not all(np.isfinite(part).all() for part in (reading.likely, reading.attention, *reading.stream)):
             raise InputError("what it says is no longer finite")
         words = [panel.make(moment, self.temperature, k).word for k in range(2 * COLUMNS)] if not self.setting else []
-        return Read(self.state.word, reading), words
+        return reading, words
 
     def _answering(self, sketches: Sequence[Sketch]) -> Sequence[Sketch]:
         """The same, and their letters answer to a click."""
