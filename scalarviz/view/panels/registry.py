@@ -19,16 +19,14 @@ from .digits import BoardDrawer, PadDrawer
 from .drawer import Drawer, Ground, Headline, sentence
 from .features import FeaturesDrawer
 from .graph import GraphDrawer
-from .histogram import HistogramDrawer
 from .image import ImageDrawer, PaintingDrawer, PicturesDrawer, RecordedPicturesDrawer
-from .loop import LoopDrawer
 from .loss import LossDrawer
 from .loss_over import LossOverDrawer
 from .neuron_maps import NeuronMapsDrawer
+from .one_step import LoopDrawer, TreeDrawer
 from .plane import PlaneDrawer
 from .points import CurveFitDrawer
-from .table import TableDrawer
-from .tree import TreeDrawer
+from .table import HistogramDrawer, TableDrawer
 from .word import WordDrawer
 
 OWN: dict[type[Panel], type[Drawer[Any]]] = {
