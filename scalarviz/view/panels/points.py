@@ -15,7 +15,7 @@ from ..ink.axes import Axes, Floats, Scale, end_texts, evenly, gutter
 from ..ink.maps import signed_shades
 from ..ink.overlay import pointer_label
 from ..ink.places import ABOUT, LABEL
-from ..ink.sketch import Box, Sketch
+from ..ink.sketch import Box, Kept, Sketch
 from ..ink.text import measure, number
 from ..ink.theme import Theme
 from ..shown.subject import number_of
@@ -49,7 +49,7 @@ class PointsDrawer(Drawer[Plot]):
         self.axes: Axes | None = None  # as it was drawn last
         self.spots: Floats = np.zeros((0, 2))  # where each point is drawn; infinite where it is not
         self.seen: NDArray[np.bool_] = np.zeros(0, bool)  # of very many some of those inside
-        self._ringed: tuple[Points, NDArray[np.floating], int | None] | None = None
+        self._ringed = Kept[int | None]()
 
     def numbers(self, at: Point) -> Point | None:
         """The two numbers at a place of the picture; None beside the plot."""
@@ -89,9 +89,7 @@ class PointsDrawer(Drawer[Plot]):
         probe, points = self.ground.subject.probe, self._points
         if probe is None or points is None or not len(points.x):
             return None
-        if self._ringed is None or self._ringed[0] is not points or not np.array_equal(self._ringed[1], probe):
-            self._ringed = points, probe.copy(), number_of(self.samples(points), probe)
-        index = self._ringed[2]
+        index = self._ringed.of((points, probe.tobytes()), lambda: number_of(self.samples(points), probe))
         return None if index is None or not np.isfinite(self.spots[index]).all() else index
 
     def under(self, at: Point) -> int | None:
