@@ -67,37 +67,6 @@ LOW = 480.0
 _STEP = 20.0
 
 
-def card(
-    panel: NeuronMaps, moment: Moment, ground: Ground, layers: tuple[Hidden, Hidden | None], unit: int,
-    free: Sequence[Box], setting: Setting, size: tuple[float, float], largest: float,
-) -> Sequence[Sketch]:  # fmt: skip
-    """It stands in the upper right corner of the scene, or in another place where that would hide its neuron.
-
-    `layers` are that of the unit and the one before. The boxes in `free` (its small map, the buttons of its layer) stay
-    seen; `size` is that of the whole picture, `largest` the output that is wholly blue.
-    """
-    layer, theme = layers[0], ground.theme
-    lines = _weights(moment, ground, layers, unit, NAMED if size[1] >= LOW else FEW)
-    high = max(_CARD + 2 * _PAD, _PAD + 24 + _STEP * (len(lines) + 1.5))
-    place = _place(setting, size, (_WIDE, high), free)
-    for other in setting.taken:  # what lies below is covered as a whole, or not at all
-        place = _joined(place, other, free)
-    x, y = place[0], place[1]
-    sketch = Sketch()
-    sketch.rect(*place, fill=theme.panel, stroke=theme.flow, radius=6)
-    samples = panel.inputs(places(panel.across, panel.up, *[fractions(CELLS)] * 2))
-    numbers = moment.rows(samples, layer.row)[layer.row][:, unit].reshape(CELLS, CELLS)
-    picture = (x + _PAD, y + _PAD, _CARD, _CARD)
-    sketch.image(picture, signed_shades(numbers, (-largest, largest), theme))
-    starts, ends = ((pieces + 0.5) / CELLS for pieces in zero_lines(numbers))
-    line = boundary_sketch(picture, (starts, ends), theme)
-    line.rect(x + _PAD - 1, y + _PAD - 1, _CARD + 2, _CARD + 2, stroke=theme.flow, radius=3)
-    made = moment.frame.activations.get(layer.row)
-    now = None if made is None or unit >= len(made) else float(made[unit])  # of the sample whose way is drawn
-    _words(sketch, (x + 2 * _PAD + _CARD, y + _PAD), x + place[2] - _PAD, theme, layer, unit, lines, now)
-    return [sketch, line]
-
-
 def _place(setting: Setting, picture: tuple[float, float], size: tuple[float, float], free: Sequence[Box]) -> Box:
     """The upper right corner of the scene, or the next one that leaves `free` what has to be; or over the strip."""
     left, top, wide, high = setting.window
@@ -116,63 +85,12 @@ def _joined(place: Box, other: Box, free: Sequence[Box]) -> Box:
     return both if meet(place, other, 8.0) and not any(meet(both, box, 4.0) for box in free) else place
 
 
-def _weights(
-    moment: Moment, ground: Ground, layers: tuple[Hidden, Hidden | None], unit: int, most: int
-) -> list[tuple[float | None, str]]:
-    """The weights that lead into a unit with what each is multiplied by, the largest of many; at last its bias."""
-    layer, before = layers
-    row = moment.tensor(layer.weight.name)[unit]
-    names = _names(moment, ground, before, len(row))
-    order = np.arange(len(row)) if len(row) <= most + 1 else np.sort(np.argsort(-np.abs(row), kind="stable")[:most])
-    lines: list[tuple[float | None, str]] = [(float(row[k]), f"· {names[k]}") for k in order]
-    if len(order) < len(row):
-        lines.append((None, f"and {len(row) - len(order)} smaller"))
-    if layer.bias is not None:
-        lines.append((float(moment.tensor(layer.bias.name)[unit]), "bias"))
-    return lines
-
-
-def _names(moment: Moment, ground: Ground, before: Hidden | None, count: int) -> list[str]:
-    """What the weights of a unit are multiplied by: units of the layer before, or what the network gets."""
-    if before is not None:
-        return [before.name(k) for k in range(count)]
-    features = next((panel for panel in ground.subject.panels if isinstance(panel, Features)), None)
-    if features is not None:
-        rows = rows_of(features, moment)
-        found = {row: name for name, row in zip(features.names, rows, strict=False) if row is not None}
-        return [found.get(k, f"input {k}") for k in range(count)]
-    given = ground.subject.sample.inputs
-    return list(given) if len(given) == count else [f"input {k}" for k in range(count)]
-
-
 def rows_of(features: Features, moment: Moment) -> list[int | None]:
     """For each feature the number of its row of cubes in the first layer; None where it has none."""
     if features.rows is not None:
         return list(features.rows(moment))
     on = features.on(moment)
     return [sum(map(bool, on[:k])) if there else None for k, there in enumerate(on)]
-
-
-def _words(
-    sketch: Sketch, at: tuple[float, float], right: float, theme: Theme, layer: Hidden, unit: int,
-    lines: Sequence[tuple[float | None, str]], now: float | None,
-) -> None:  # fmt: skip
-    """Name, what it is of, and the weights, each in the colour of its sign."""
-    x, y = at
-    sketch.text(x, y + 15, layer.name(unit), CHANNEL, theme.text1, bold=True)
-    if now is not None:
-        sketch.text(right, y + 15, f"sample {number(now, 2, signed=True)}", LABEL, theme.text2, anchor="right")
-    of = "sum of" if layer.kind == "linear" else f"{layer.kind} of"
-    sketch.text(x, y + 15 + _STEP, of, LABEL, theme.text2)
-    base, edge = y + 15 + 2 * _STEP, x + 62.0
-    for value, word in lines:
-        if value is None:
-            sketch.text(x, base, word, LABEL, theme.text3)
-        else:
-            ink = theme.weight[4] if value > 0 else theme.weight[0] if value < 0 else theme.text2
-            sketch.text(edge, base, chip_text(value, signed=True), LABEL, ink, bold=True, anchor="right")
-            sketch.text(edge + 8, base, cut(word, right - edge - 8), LABEL, theme.text2)
-        base += _STEP
 
 
 # ---- The drawer of small maps beside neurons: each one's output over the plane.
@@ -370,15 +288,80 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         sketch = _drawn(self.buttons(self._layer), self.pointer, self.ground.theme)
         box = None if self._over is None else self.boxes.get(self._over)
         if self._over is not None and box is not None and self.setting is not None:
-            index, unit = self._over
-            layers = self.layers[index], self.layers[index - 1] if index else None
             free = [box, *(spot.box for spot in sketch.spots)]
-            found += card(self.panel, moment, self.ground, layers, unit, free, self.setting, size, self._largest)
+            found += self._card(moment, self.setting, self._over, free, size)
         over = spot_at(sketch.spots, self.pointer)
         if over is not None and over.tip and self.pointer is not None:
             more = [f"hidden layers: {over.value or 'none'}"]
             return [*found, sketch, pointer_label(self.pointer, size, over.tip, "", more, self.ground.theme)]
         return [*found, sketch] if sketch.spots else found
+
+    # ---- the card of a unit
+
+    def _card(self, moment: Moment, setting: Setting, of: Unit, free: Sequence[Box], size: Point) -> list[Sketch]:
+        """It stands in the upper right corner of the scene, or in another place where that would hide its neuron.
+
+        The boxes in `free` (its small map, the buttons of its layer) stay seen; `size` is that of the whole picture.
+        """
+        (index, unit), theme, panel = of, self.ground.theme, self.panel
+        layer, lines = self.layers[index], self._weights(moment, of, NAMED if size[1] >= LOW else FEW)
+        high = max(_CARD + 2 * _PAD, _PAD + 24 + _STEP * (len(lines) + 1.5))
+        place = _place(setting, size, (_WIDE, high), free)
+        for other in setting.taken:  # what lies below is covered as a whole, or not at all
+            place = _joined(place, other, free)
+        x, y = place[0], place[1]
+        sketch = Sketch()
+        sketch.rect(*place, fill=theme.panel, stroke=theme.flow, radius=6)
+        samples = panel.inputs(places(panel.across, panel.up, *[fractions(CELLS)] * 2))
+        numbers = moment.rows(samples, layer.row)[layer.row][:, unit].reshape(CELLS, CELLS)
+        picture = (x + _PAD, y + _PAD, _CARD, _CARD)
+        sketch.image(picture, signed_shades(numbers, (-self._largest, self._largest), theme))
+        starts, ends = ((pieces + 0.5) / CELLS for pieces in zero_lines(numbers))
+        line = boundary_sketch(picture, (starts, ends), theme)
+        line.rect(x + _PAD - 1, y + _PAD - 1, _CARD + 2, _CARD + 2, stroke=theme.flow, radius=3)
+
+        x, base, right = x + 2 * _PAD + _CARD, y + _PAD + 15, x + place[2] - _PAD  # its name, what it is of, weights
+        sketch.text(x, base, layer.name(unit), CHANNEL, theme.text1, bold=True)
+        made = moment.frame.activations.get(layer.row)
+        if made is not None and unit < len(made):  # of the sample whose way is drawn
+            said = f"sample {number(float(made[unit]), 2, signed=True)}"
+            sketch.text(right, base, said, LABEL, theme.text2, anchor="right")
+        kind = "sum of" if layer.kind == "linear" else f"{layer.kind} of"
+        sketch.text(x, base + _STEP, kind, LABEL, theme.text2)
+        for row, (value, word) in enumerate(lines, 2):
+            if value is None:
+                sketch.text(x, base + _STEP * row, word, LABEL, theme.text3)
+                continue
+            ink, edge = theme.weight[4] if value > 0 else theme.weight[0] if value < 0 else theme.text2, x + 62.0
+            shown = chip_text(value, signed=True)
+            sketch.text(edge, base + _STEP * row, shown, LABEL, ink, bold=True, anchor="right")
+            sketch.text(edge + 8, base + _STEP * row, cut(word, right - edge - 8), LABEL, theme.text2)
+        return [sketch, line]
+
+    def _weights(self, moment: Moment, of: Unit, most: int) -> list[tuple[float | None, str]]:
+        """The weights that lead into a unit with what each is multiplied by, the largest of many; at last its bias."""
+        layer, (index, unit) = self.layers[of[0]], of
+        row = moment.tensor(layer.weight.name)[unit]
+        names, count = self._names(moment, index, len(row)), len(row)
+        order = np.arange(count) if count <= most + 1 else np.sort(np.argsort(-np.abs(row), kind="stable")[:most])
+        lines: list[tuple[float | None, str]] = [(float(row[k]), f"· {names[k]}") for k in order]
+        if len(order) < count:
+            lines.append((None, f"and {count - len(order)} smaller"))
+        if layer.bias is not None:
+            lines.append((float(moment.tensor(layer.bias.name)[unit]), "bias"))
+        return lines
+
+    def _names(self, moment: Moment, index: int, count: int) -> Sequence[str]:
+        """What the weights of a layer are multiplied by: units of the one before, or what the network gets."""
+        if index:
+            return [self.layers[index - 1].name(k) for k in range(count)]
+        subject, plain = self.ground.subject, [f"input {k}" for k in range(count)]
+        features = next((panel for panel in subject.panels if isinstance(panel, Features)), None)
+        if features is not None:
+            rows = rows_of(features, moment)
+            found = {row: name for name, row in zip(features.names, rows, strict=False) if row is not None}
+            return [found.get(k, plain[k]) for k in range(count)]
+        return subject.sample.inputs if len(subject.sample.inputs) == count else plain
 
 
 def rounded_up(value: float) -> float:
