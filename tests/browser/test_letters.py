@@ -25,8 +25,8 @@ from scalarviz.view.page.document import document_of, laid_out
 from scalarviz.view.page.ofscene import of_scene
 from scalarviz.view.page.recorded import html_of
 from scalarviz.view.panels.drawer import Setting
-from scalarviz.view.panels.word_scene import Read, WordState, percent
-from scalarviz.view.panels.word_scene import scene as drawn_among
+from scalarviz.view.panels.word import WordState, percent
+from scalarviz.view.panels.word import scene as drawn_among
 from scalarviz.view.shown.subject import subject_of
 
 from .players import opened, scene
@@ -71,7 +71,7 @@ def window(one, frame, size, chosen):
     setting = Setting(layout.blueprint, plates, laid.project, (0.0, 0.0, wide, high), (0.0, high, 0.0, 0.0))
     panel, reading = read_at(one, frame)
     state = WordState(panel.letters, panel.word, chosen)
-    sketches = drawn_among(setting, layout.blueprint, DARK, state, Read(panel.word, reading))
+    sketches = drawn_among(setting, layout.blueprint, DARK, state, reading)
     for sketch in sketches:
         sketch.texts.clear()
     black, white = (painted(sketches, size, colour) for colour in ("#000000", "#ffffff"))

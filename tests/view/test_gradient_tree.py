@@ -20,7 +20,7 @@ from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.ink.text import loss_text, short
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.panels.tree import PASSES, deltas_of, draw_cells, fits, reduced, rows_of
+from scalarviz.view.panels.one_step import PASSES, deltas_of, draw_cells, fits, reduced, rows_of
 
 pytestmark = pytest.mark.gl
 

@@ -24,9 +24,9 @@ from scalarviz.view.ink.places import LABEL
 from scalarviz.view.ink.sketch import Lines, Path, Rect, meet
 from scalarviz.view.ink.text import loss_text
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.ink.widgets import AxisSwitch
+from scalarviz.view.ink.widgets import Toggle
 from scalarviz.view.out.offscreen import render
-from scalarviz.view.panels.loss import SHARE, Line, averaged, loss_panel, thin_out
+from scalarviz.view.panels.loss import FEW, SHARE, Line, averaged, loss_panel, thin_out
 from scalarviz.view.panels.wording import BEFORE
 from scalarviz.view.shown.ahead import Ahead
 from scalarviz.view.watch import live
@@ -70,13 +70,12 @@ def test_a_thinned_curve_keeps_means_extremes_and_its_ends():
 
 @pytest.mark.gl
 def test_the_curve_passes_where_the_axis_says():
-    steps, switch = np.arange(1, 161), AxisSwitch()
+    steps = np.arange(1, 161)
     losses = 0.1 * np.exp(-steps / 60)
-    sketch = loss_panel((20, 10, 304, 280), DARK, [Line("batch", steps, losses)], switch=switch)
+    sketch, axes = loss_panel((20, 10, 304, 280), DARK, [Line("batch", steps, losses)])
     picture = render(lambda _: Painter((360, 300)).draw([sketch]), (360, 300)).astype(int)
     for step in (20, 80, 140):
-        x, y = (int(v) for v in switch.axes.point(step, losses[step - 1]))
-        assert switch.step(switch.axes.point(step, losses[step - 1])) == step
+        x, y = (int(v) for v in axes.point(step, losses[step - 1]))
         assert picture[y - 1 : y + 2, x - 1 : x + 2].max() > 200
         assert picture[y + 8 : y + 14, x].max() < 100
 
@@ -84,28 +83,47 @@ def test_the_curve_passes_where_the_axis_says():
 def test_what_is_averaged_is_seen_behind_the_mean_and_nothing_is_a_frame():
     noise = np.where(STEPS[:200] % 2, 0.5, 1.5)
     for noisy in (True, False):
-        shapes = loss_panel(BOX, DARK, [Line("b", STEPS[:200], noise, noisy=noisy)]).shapes
+        shapes = loss_panel(BOX, DARK, [Line("b", STEPS[:200], noise, noisy=noisy)])[0].shapes
         assert sum(isinstance(shape, Path) and len(shape.points) == 200 for shape in shapes) == 1 + noisy
     for losses in ([], [np.nan]):
-        assert "no step yet" in words([loss_panel(BOX, DARK, [Line("b", np.arange(len(losses)), np.array(losses))])])
+        assert "no step yet" in words(loss_panel(BOX, DARK, [Line("b", np.arange(len(losses)), np.array(losses))])[:1])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("count", [1, 2])
 def test_no_curve_and_no_gridline_goes_through_a_name(shape, count):
-    switch, losses = AxisSwitch(), SHAPES[shape]
+    losses = SHAPES[shape]
     curves = [Line("1,024 colours", STEPS, losses), Line("the photo", STEPS, 0.9 * losses, dashed=True)][:count]
-    sketch = loss_panel(BOX, DARK, curves, switch=switch)
+    sketch, axes = loss_panel(BOX, DARK, curves)
     grounds = [s for s in sketch.shapes if isinstance(s, Rect) and s.fill == DARK.background and s.height < 60]
     assert bool(dashes([sketch])) == (count == 2)
     for curve in curves:
         name = next(text for text in sketch.texts if text.text == curve.label)
-        places = switch.axes.points(across := np.linspace(0, 299, 3000), np.interp(across, STEPS, curve.losses))
+        places = axes.points(across := np.linspace(0, 299, 3000), np.interp(across, STEPS, curve.losses))
         beside = (places[:, 0] > name.x - 32) & (places[:, 0] < name.x + name.width)
         assert not (beside & (np.abs(places[:, 1] - name.y + 5) < 8)).any()
         own = name.x, name.y - 10, name.width, 10
         (ground,) = [s for s in grounds if meet((s.x, s.y, s.width, s.height), own)]
         assert sketch.shapes.index(ground) > 0  # over the gridlines, which come first
+
+
+@pytest.mark.parametrize("count", [2, 5, FEW - 1, FEW])
+def test_a_curve_of_few_points_is_no_broken_line_and_a_name_lies_below_every_curve(count):
+    steps, losses = np.arange(count), np.resize([1.0, 1e-3], count)  # up and down: no corner is free
+    curves = [Line("own", steps, losses), Line("the other set", steps, 0.5 * losses, dashed=True)]
+    for many in ([curves[0]], curves):
+        sketch, _ = loss_panel(BOX, DARK, many)
+        (ground,) = [k for k, s in enumerate(sketch.shapes) if isinstance(s, Rect) and s.fill == DARK.background]
+        assert all(k > ground for k, s in enumerate(sketch.shapes) if isinstance(s, Path))
+    assert bool(dashes([sketch])) == (count >= FEW)
+
+
+def test_a_name_stands_in_the_middle_where_curves_go_through_all_corners():
+    sketch, axes = loss_panel(BOX, DARK, [Line("high", STEPS[:3], np.full(3, 0.13)),
+                                          Line("low", STEPS[:3], np.full(3, 0.042), dashed=True)])  # fmt: skip
+    (ground,) = [s for s in sketch.shapes if isinstance(s, Rect) and s.fill == DARK.background]
+    for loss in (0.13, 0.042):
+        assert not ground.y <= axes.point(1, loss)[1] <= ground.y + ground.height
 
 
 @pytest.fixture
@@ -120,9 +138,9 @@ def test_a_click_on_the_word_switches_the_axis_and_back_and_it_stays_so(hand):
     x, y, _, height = hand.drawer(LossCurve).switch.box
     for place in ((x - 4, y + 4), (x + 4, y + height + 4)):
         hand.press(hand.at(place))
-        assert (hand.drawer(LossCurve).switch.axes.up.log, "log" in hand.words()) == (True, True)
+        assert (hand.drawer(LossCurve).axes.up.log, "log" in hand.words()) == (True, True)
     hand.press(hand.middle(hand.drawer(LossCurve).switch.box))
-    assert not hand.drawer(LossCurve).switch.axes.up.log
+    assert not hand.drawer(LossCurve).axes.up.log
     hand.view.resize((960, 540))
     hand.do("toggle_theme")
     assert {"linear", "log"}.intersection(hand.words()) == {"linear"}
@@ -134,8 +152,8 @@ def test_a_click_on_the_word_switches_the_axis_and_back_and_it_stays_so(hand):
 @pytest.mark.parametrize(("losses", "free"), [([0.5, 0.1], True), ([0.5, -0.1], False), ([0.0, 0.0], False)])
 def test_where_there_is_no_hand_or_no_logarithm_there_is_no_switch(losses, free):
     for touched in (False, True):
-        switch = AxisSwitch(touched=touched)
-        loss_panel(BOX, DARK, [Line("b", np.array([1, 2]), np.array(losses))], switch=switch)
+        switch = Toggle("log", on=True)
+        loss_panel(BOX, DARK, [Line("b", np.array([1, 2]), np.array(losses))], switch=switch, touched=touched)
         assert (switch.box is not None) == (free and touched)
 
 
@@ -144,12 +162,12 @@ def test_with_the_steps_ahead_nothing_rescales(linear):
     losses = 0.2 * np.exp(-np.arange(1000) / 150)
     ahead, first = Ahead(0, 1000, float(losses.min()), float(losses.max()), float(losses[0]), np.zeros(2)), None
     for done in (1, 10, 300, 1000):
-        switch = AxisSwitch(linear=linear)
-        sketch = loss_panel(BOX, DARK, [Line("b", np.arange(1, done + 1), losses[:done])], switch=switch, ahead=ahead)
-        first = first or switch.axes
-        assert switch.axes == first
+        switch, line = Toggle("log", on=not linear), Line("b", np.arange(1, done + 1), losses[:done])
+        sketch, axes = loss_panel(BOX, DARK, [line], switch=switch, ahead=ahead)
+        first = first or axes
+        assert axes == first
         assert {"0", "1,000"} <= set(words([sketch]))
-    beyond = loss_panel(BOX, DARK, [Line("b", np.arange(1, 2001), np.full(2000, 0.1))], ahead=ahead)
+    beyond = loss_panel(BOX, DARK, [Line("b", np.arange(1, 2001), np.full(2000, 0.1))], ahead=ahead)[0]
     assert "2,000" in words([beyond])
 
 

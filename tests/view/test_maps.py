@@ -22,9 +22,9 @@ from scalarviz.run.source import Moment, RunSource
 from scalarviz.view.ink.maps import class_colours, get_map, signed_shades
 from scalarviz.view.ink.sketch import Cells
 from scalarviz.view.ink.theme import DARK, LIGHT, rgb
-from scalarviz.view.panels.neuron_card import hidden_of
+from scalarviz.view.panels.grid import fractions, places
+from scalarviz.view.panels.neuron_maps import hidden_of
 from scalarviz.view.panels.plane import BACK, HARD, SHARE, TEST, shades
-from scalarviz.view.panels.plane_work import BUDGET, LEVELS, PlaneWork
 from scalarviz.view.space.chain import chain_of
 from scalarviz.view.space.layout import layout_for
 from scalarviz.view.space.lying import WAYS, Turns
@@ -149,7 +149,9 @@ def test_the_maps_are_of_the_frame_and_of_what_the_scene_makes_of_a_point_and_ch
         frame, values = bench.subject.frame(), one.values.copy()
         one.step()
         bench.update(frame, "", 1 / 30)
-        np.testing.assert_allclose(plane(bench).work.rows.ravel(), products(points) @ values[:3] + values[3], atol=1e-6)
+        np.testing.assert_allclose(
+            plane(bench).grid.numbers.ravel(), products(points) @ values[:3] + values[3], atol=1e-6
+        )
     other.step(6)
     np.testing.assert_array_equal(one.values, other.values)
 
@@ -161,14 +163,17 @@ def test_small_maps_follow_the_frame_and_change_nothing():
         frame = bench.subject.frame()
         scene.run.step()
         bench.update(frame, "", 1 / 30)
-        assert (maps(bench).moving, maps(bench).work.moment.frame) == (False, frame)
+        drawer = maps(bench)
+        row, half = drawer.layers[0].row, fractions(len(drawer.grid.numbers))[0]
+        rows = Moment(frame, bench.subject.source).rows(np.array([[-1.25 + 2.5 * half, 1 - 2 * half]]), row)[row][0]
+        np.testing.assert_allclose(drawer.grid.numbers[0, 0, : len(rows)], rows, atol=1e-6)
     np.testing.assert_array_equal(scene.run.values, scene_of(4, 3, steps=26).run.values)
 
 
 def test_outputs_without_a_bound_have_a_round_range_though_numbers_are_none():
     scene = scene_of(4, 3, activation=nn.ReLU)
     drawer = maps(bench_of(scene))
-    largest, said = float(np.abs(drawer.work.rows).max()), float(drawer.scale.labels[2][1])
+    largest, said = float(np.abs(drawer.grid.numbers).max()), float(drawer.scale.labels[2][1])
     assert largest <= said <= 2.5 * largest
     assert f"{said:.0e}"[0] in "125"
     scene.run.do(SetWeights(0, np.array([np.nan, 0.0, 1e30])))
@@ -190,9 +195,9 @@ def test_colours_of_nan_of_infinity_of_hard_answers_and_of_classes():
 
 def test_probabilities_are_those_of_softmax():
     scene = scene_of(panels=(replace(PLANE, classes=("left", "right"), cells=6),), classes=2)
-    work = plane(bench_of(scene)).work
-    raised = np.exp(scene.run.predict(work.points).astype(float))
-    np.testing.assert_allclose(work.rows.reshape(-1, 2), raised / raised.sum(axis=1, keepdims=True), rtol=1e-5)
+    found, panel = plane(bench_of(scene)).grid.numbers, scene.panels[0]
+    raised = np.exp(scene.run.predict(places(panel.across, panel.up, *[fractions(6)] * 2)).astype(float))
+    np.testing.assert_allclose(found.reshape(-1, 2), raised / raised.sum(axis=1, keepdims=True), rtol=1e-5)
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (720, 1080), (960, 640)])
@@ -201,63 +206,6 @@ def test_many_classes_can_be_read(size, classes):
     bench = bench_of(scene_of(panels=(replace(SHOWN, classes=classes),), classes=len(classes)), size, keys=KEYS)
     assert_readable(bench.side.drawn("plane"), size)
     assert {*classes, "train", "test", "\N{MINUS SIGN}1.25", "x  +1.25", "0", "50"} <= set(said_anywhere(bench))
-
-
-class Clock(RunSource):
-    """What asking for a sample takes."""
-
-    asked, now, cost = 0, 0.0, 1e-4  # twenty times as long as the smallest map may take
-
-    def ask(self, moment, samples):
-        self.now, self.asked = self.now + self.cost * len(samples), self.asked + len(samples)
-        return moment.predict(samples)
-
-    def moment(self, steps=1):
-        self.run.step(steps)
-        return Moment(self.frame(), self)
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    made = Clock(scene_of().run)
-    monkeypatch.setattr("scalarviz.view.panels.plane_work.perf_counter", lambda: made.now)
-    return made
-
-
-def test_a_frame_of_the_same_numbers_is_not_asked_again(clock):
-    work, first, again = PlaneWork(*AXES, lambda p: p, None, live=False), clock.moment(), clock.moment(0)
-    assert work.update(first, clock.ask)
-    assert work.late(other := clock.moment())
-    assert not work.update(again, clock.ask)
-    assert (clock.asked, work.moment) == (LEVELS[-1] ** 2, again)
-    assert work.update(other, clock.ask)
-    assert clock.asked == 2 * LEVELS[-1] ** 2
-
-
-def test_a_dear_network_is_asked_bit_by_bit_and_at_one_moment(clock):
-    first, second, third = (clock.moment() for _ in range(3))
-    work, calls, done = PlaneWork(*AXES, lambda p: p, 20, live=True), 0, False
-    work.whole(first, clock.ask)
-    while not done:
-        assert work.moment is first  # what is shown stays whole
-        began, calls = clock.now, calls + 1
-        done = work.update(second if calls == 1 else third, clock.ask)
-        assert clock.now - began <= 64 * clock.cost + BUDGET
-    assert calls > 3
-    assert work.moment is second
-    np.testing.assert_allclose(work.rows.reshape(-1, 1), second.predict(work.points), rtol=1e-6)
-
-
-def test_the_map_becomes_as_fine_as_there_is_time_and_never_for_a_moment_only(clock):
-    work, fewer = PlaneWork(*AXES, lambda p: p, None, live=True), max(n for n in LEVELS if n * n * 1e-6 <= BUDGET)
-    fine = LEVELS[-1]
-    for clock.cost, frames, cells in ((1e-8, 20, fine), (1e-5, 2, fine), (1e-8, 30, fine), (1e-6, 60, fewer)):
-        for _ in range(frames):
-            other = clock.moment()
-            while not work.update(other, clock.ask):
-                pass
-            work.spent(0.0)
-        assert work.cells == cells
 
 
 def test_pointing_at_a_map_shows_its_card_with_the_largest_weights():
@@ -282,7 +230,7 @@ def test_plus_and_minus_beside_a_layer_change_it():
             assert {"layer", button.tip, f"hidden layers: {', '.join(map(str, hidden))}"} <= set(hand.words())
             hand.press(hand.middle(button.box))
             assert [each.units for each in maps(hand.bench).layers] == list(hidden)
-            assert len(maps(hand.bench).boxes) == maps(hand.bench).work.rows.shape[2] == sum(hidden)
+            assert len(maps(hand.bench).boxes) == maps(hand.bench).grid.numbers.shape[2] == sum(hidden)
         hand.view.move((3.0, 3.0))
         assert "layer" not in hand.words()
     for hidden in ((65,), (1,) * 7):

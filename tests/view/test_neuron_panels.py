@@ -23,10 +23,9 @@ from scalarviz.view.ink.sketch import Lines, Path, Rect
 from scalarviz.view.ink.text import short
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.panels import loss_over
-from scalarviz.view.panels.curve_fit import around, inside
-from scalarviz.view.panels.loop import CALLS
 from scalarviz.view.panels.loss_over import Place, Standing
-from scalarviz.view.panels.points import DRAWN
+from scalarviz.view.panels.one_step import CALLS
+from scalarviz.view.panels.points import DRAWN, around, inside
 
 NUMBERS = st.floats(-50, 50)
 

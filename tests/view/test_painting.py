@@ -14,69 +14,73 @@ from kit.benches import bench_of, said, words
 from kit.refusals import refusals
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, ScalarvizError
-from scalarviz.run import Scene
+from scalarviz.run import Moment, Scene
 from scalarviz.run.panels import Painting, psnr
 from scalarviz.view.ink.places import COLUMN
-from scalarviz.view.panels import painting as easels
-from scalarviz.view.panels.painting import FILM, STILL, Easel, easel_boxes, easel_height
+from scalarviz.view.panels import grid as grids
+from scalarviz.view.panels.grid import Grid
+from scalarviz.view.panels.image import BUDGET, FILM, LADDER, STILL, easel_boxes, easel_height
 
 WANTED = np.random.default_rng(8).random((30, 40, 3)).astype(np.float32)
 Y, X = np.mgrid[:30, :40]
 PLACES = np.stack([(X + 0.5).ravel() / 40, (Y + 0.5).ravel() / 30], axis=1)
 
 
-def exact(places):
+def exact(down, across):
     """A network that has learnt `WANTED` by heart."""
-    return WANTED[(places[:, 1] * 30).astype(int), (places[:, 0] * 40).astype(int)]
+    return WANTED[np.ix_((down * 30).astype(int), (across * 40).astype(int))].reshape(-1, 3)
 
 
 @pytest.mark.parametrize(("seconds", "longest"), [(None, STILL), (1 / 30, FILM)])
 def test_films_and_stills_are_always_painted_at_the_same_pixels(seconds, longest):
+    big = np.zeros((900, 1200, 3), np.float32)
+    bench = bench_of(
+        Scene("painting", trained(), input_names=("x", "y"), panels=(Painting(lambda _: big, (900, 1200)),))
+    )
     for _ in range(2):
-        big = np.zeros((900, 1200, 3), np.float32)
-        made = Easel(live=False).paint(1, seconds, big, lambda places: np.zeros((len(places), 3)))
-        assert len(made.columns) == longest
-        assert abs(len(made.rows) / longest - 0.75) < 0.01
-    assert not made.whole
+        drawer = bench.side.drawers["painting"]
+        drawer.look(Moment(bench.subject.frame(), bench.subject.source), seconds)
+        assert drawer.grid.numbers.shape[1] == longest
+        assert abs(len(drawer.grid.numbers) / longest - 0.75) < 0.01
+        assert not drawer.moving
+        bench.subject.source.run.step()
 
 
-def test_at_rest_all_pixels_are_painted_and_a_new_frame_begins_anew(monkeypatch):
-    made = (easel := Easel(live=True)).paint(1, 0.1, np.tile(WANTED, (4, 4, 1)), lambda places: exact(places * 4 % 1))
-    assert (made.psnr > 100, made.whole, easel.unfinished) == (True, False, True)
-    assert len(np.unique(made.rows)) == len(made.rows) < 120
-    monkeypatch.setattr(easels, "LADDER", (8, 12))
-    monkeypatch.setattr(easels, "_BEGIN", 0)
-    easel, asked = Easel(live=True), []
+def test_at_rest_all_places_are_worked_out_and_a_new_frame_begins_anew():
+    grid, asked = Grid(True, (8, 12), BUDGET), []
 
-    def predict(places):
-        asked.append(len(places))
-        return exact(places)
+    def ask(down, across):
+        asked.append(len(down) * len(across))
+        return exact(down, across)
 
-    assert not easel.paint("one", 0.02, WANTED, predict).whole
-    made = next(made for _ in range(200) if (made := easel.paint("one", 0.02, WANTED, predict)).whole)
-    assert made.psnr == math.inf
-    np.testing.assert_array_equal(made.colours, WANTED)
+    assert grid.update("one", 0.02, (30, 40), ask)
+    assert (grid.numbers.shape, grid.unfinished) == ((6, 8, 3), True)
+    while grid.unfinished:
+        grid.update("one", 0.02, (30, 40), ask)
+    np.testing.assert_array_equal(grid.numbers, WANTED)
+    assert (sum(asked[1:]), grid.whole) == (1200, True)
     count = len(asked)
-    assert (sum(asked[1:]), easel.unfinished) == (1200, False)
-    assert easel.paint("one", 0.02, WANTED, predict) is made
+    assert not grid.update("one", 0.02, (30, 40), ask)
     assert len(asked) == count
-    for wanted in (WANTED, WANTED.copy()):
-        assert not easel.paint("two", 0.02, wanted, predict).whole
+    assert grid.update("two", 0.02, (30, 40), ask)
+    assert grid.unfinished
 
 
 @pytest.mark.parametrize(("cost", "way"), [(1e-3, -1), (1e-9, 1)])
-def test_a_dear_network_is_painted_at_fewer_pixels_a_quick_one_at_more(monkeypatch, cost, way):
+def test_a_dear_network_is_asked_at_fewer_places_a_quick_one_at_more(monkeypatch, cost, way):
     clock = [0.0]
-    monkeypatch.setattr(easels.time, "perf_counter", lambda: clock[0])
-    easel, big = Easel(live=True), np.zeros((500, 500, 3), np.float32)
+    monkeypatch.setattr(grids, "perf_counter", lambda: clock[0])
+    grid, sizes = Grid(True, LADDER, BUDGET), []
 
-    def predict(places):
-        clock[0] += cost * len(places)
-        return np.zeros((len(places), 3))
+    def ask(down, across):
+        clock[0] += cost * len(down) * len(across)
+        return np.zeros(len(down) * len(across))
 
-    sizes = [len(easel.paint(k, 0.03, big, predict).rows) for k in range(20)]
+    for k in range(20):
+        grid.update(k, 0.03, (500, 500), ask)
+        sizes.append(len(grid.numbers))
     assert (np.sign(np.diff(sizes)) * way >= 0).all()
-    assert sizes[-1] == (easels.LADDER[0] if way < 0 else easels.LADDER[-1])
+    assert sizes[-1] == (LADDER[0] if way < 0 else LADDER[-1])
 
 
 def test_the_ratio_is_the_definition():

@@ -18,7 +18,7 @@ from scalarviz.view.ink.text import loss_text, measure, rate_text
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import render
 from scalarviz.view.panels.drawer import Headline
-from scalarviz.view.panels.pictures import thumbnail, to_bytes
+from scalarviz.view.panels.image import thumbnail, to_bytes
 from scalarviz.view.screen.hud import HudState, fitted, hud
 from scalarviz.view.screen.hud import keys as key_line
 from scalarviz.view.screen.strip import bar_pixels, legend

@@ -13,7 +13,7 @@ from kit.windows import live_hand
 from scalarviz.run import Moment
 from scalarviz.run.panels import WordBoard
 from scalarviz.view.ink.maps import get_map
-from scalarviz.view.panels.word_scene import greys
+from scalarviz.view.panels.word import greys
 
 pytestmark = pytest.mark.gl
 
@@ -80,7 +80,7 @@ def test_turned_by_hand_it_shows_plates_alone_and_comes_back(bench):
 def test_drawn_pixels_are_the_numbers_of_the_run(scene, theme):
     """Attention by its shares, the relu strip and the stream by the rows of the run's own stages."""
     bench = shown(scene, theme=theme)
-    pixels, reading = pixels_of(bench) / 255, drawer_of(bench)._read.reading
+    pixels, reading = pixels_of(bench) / 255, drawer_of(bench)._read
     stages, at = [f"layers.0.{name} (7)" for name in ("up", "o", "down")], len("olivia")
     found = Moment(bench.subject.frame(), bench.subject.source).rows(scene.probe[None], *stages)
     up, attended, down = (found[stage][0] for stage in stages)
@@ -110,7 +110,7 @@ def test_all_of_it_is_of_the_frame_that_is_shown(build):
     bench = bench_of(made)
     for _ in range(3):
         made.run.step(1)
-        film, still = (drawer_of(one)._read.reading for one in (again(bench, 1 / 30), bench_of(made)))
+        film, still = (drawer_of(one)._read for one in (again(bench, 1 / 30), bench_of(made)))
         for part in ("stream", "likely", "attention"):
             np.testing.assert_array_equal(getattr(film, part), getattr(still, part))
 

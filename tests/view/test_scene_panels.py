@@ -362,6 +362,40 @@ def test_a_drawer_that_returns_no_list_of_sketches_says_so_in_its_place(bench, b
     assert any(line.startswith(f"bar: draw gave {type(given).__name__}, not") for line in found)
 
 
+NONSENSE = {
+    "beside_cubes": lambda self, width, height: None, "headline": 3, "height": None, "most": "tall",
+    "beside": "left", "spread": "wide", "name": None, "gestures": ("Click",), "needs": None, "scale": 1,
+    "marks": lambda self: None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NONSENSE)
+def test_a_hook_that_answers_nonsense_is_told_once_and_takes_no_window_down(run, bars, name):
+    sv.view.register_panel(Bar, type("Odd", (BarDrawer,), {name: NONSENSE[name]}))
+    with live_hand(sv.Scene("s", run, panels=(Bar(0.5), LossCurve()))) as made:
+        on = made.middle(made.bench.places.panels["panel" if name == "name" else "bar"])
+        made.view.move(on)
+        made.press(on)
+        made.view.key("F9", "")
+        made.view.send("fit")
+        made.rest()
+        assert "loss" in made.words()
+    assert [line.startswith(f"Odd.{name}: {name} gave ") for line in made.host.told] == [True]
+
+
+def test_a_drawer_that_cannot_be_made_says_so_once_and_in_its_place(run, bars):
+    def begin(self, panel, ground):
+        raise ValueError("no such bar")
+
+    sv.view.register_panel(Bar, type("Unmade", (BarDrawer,), {"__init__": begin}))
+    with live_hand(sv.Scene("s", run, panels=(Bar(0.5), LossCurve()))) as made:
+        made.view.move(made.middle(made.bench.places.panels["panel"]))
+        made.view.send("fit")
+        made.rest()
+        assert {"panel: ValueError: no such bar", "loss"} <= set(made.words())
+    assert [line.startswith("Unmade.__init__: ValueError: no such bar (") for line in made.host.told] == [True]
+
+
 def failing(self, *given):
     raise ZeroDivisionError("oh")
 

@@ -16,7 +16,7 @@ from scalarviz.run.questions.ranges import extent
 from scalarviz.run.sources.watched import Watched
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.panels.histogram import BINS, counted
+from scalarviz.view.panels.table import BINS, counted
 from scalarviz.view.show import bench_of as made_bench
 from scalarviz.view.shown.subject import Subject
 from scalarviz.view.walls.stored import MOST_NUMBERS, stored_numbers, stored_subject

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .axes import Axes, spaced
+from .axes import spaced
 from .places import LABEL, TITLE
 from .sketch import Box, Colour, Sketch, holds
 from .text import MINUS, measure
@@ -123,56 +123,12 @@ class Toggle:
 
     def draw(self, sketch: Sketch, right: float, baseline: float, theme: Theme) -> None:
         """Ending at `right`, its word on a baseline."""
-        self.box = (right - self.width, baseline - 13.0, self.width, 18.0)
-        if self.word:
-            sketch.text(self.box[0], baseline, self.word, LABEL, theme.text1 if self.over else theme.text2)
-        knob(sketch, right - WIDE, baseline - 12.5, theme, on=self.on, over=self.over)
+        self.box = (right - self.width, baseline - 13.5, self.width, 18.0)
+        switch(sketch, self.box, theme, self.word, on=self.on, over=self.over)
 
     def at(self, point: tuple[float, float]) -> bool:
         """Whether a point is on it."""
         return holds(self.box, point)
-
-
-_PAD, END = 7.0, 6.0
-"""Beside the word, and what a curve leaves at its right for the disc at its end."""
-
-
-@dataclass(slots=True)
-class AxisSwitch:
-    """The word beside a curve that says how its axis is divided, and by a click divides it otherwise."""
-
-    touched: bool = False  # whether there is a hand: without one it does not look like a switch
-    linear: bool = False  # whether linear is wished; else it is logarithmic where the numbers allow it
-    over: bool = False
-    box: Box | None = None  # None where a click would change nothing
-    axes: Axes | None = None  # the plot as it was drawn last: steps across
-
-    def draw(self, sketch: Sketch, right: float, baseline: float, theme: Theme, *, log: bool, free: bool) -> None:
-        """The word, ending at `right`: what the axis is; `free` says whether it could be the other."""
-        word = "log" if log else "linear"
-        if not (self.touched and free):
-            self.box = None
-            sketch.text(right, baseline, word, LABEL, theme.text3, anchor="right")
-            return
-        width = measure(word, LABEL) + 2 * _PAD
-        self.box = (right - width, baseline - 14.0, width, 20.0)
-        edge = theme.text2 if self.over else theme.flow
-        sketch.rect(*self.box, radius=5, fill=theme.panel, stroke=edge)
-        sketch.text(right - _PAD, baseline, word, LABEL, theme.text1 if self.over else theme.text2, anchor="right")
-
-    def at(self, point: tuple[float, float]) -> bool:
-        """Whether a point is on it."""
-        return holds(self.box, point)
-
-    def step(self, point: tuple[float, float]) -> int | None:
-        """The step under a point; None beside the plot."""
-        if self.axes is None:
-            return None
-        x, y, width, height = self.axes.box
-        if not holds((x - END, y, width + 2 * END, height + 20), point):
-            return None
-        share = min(max((point[0] - x) / width, 0.0), 1.0)
-        return round(self.axes.across.low + share * (self.axes.across.high - self.axes.across.low))
 
 
 # ---- A value on a track, and one of several

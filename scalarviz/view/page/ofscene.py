@@ -20,7 +20,7 @@ from ...run.scene.scene import Scene
 from ...run.source import Moment, Source
 from ..cubes.own import LOOKS, OwnLook
 from ..ink.theme import DARK
-from ..panels.word_scene import MOST
+from ..panels.word import MOST
 from ..panels.wording import test_loss, test_share
 from ..screen.side import SidePanels
 from ..shown.subject import subject_of

@@ -369,7 +369,6 @@ class Taught:
         self._lessons: list[_Lesson] = []
         self._seen: set[int] = set()  # numbers of those that a frame has shown: the others are on their way
         self._holds: list[int] = []
-        self._known: tuple[object, ...] = ()
 
     def add(self, edit: SetTargets, source: RGB, target: RGB) -> None:
         """One more, which has been asked for."""
@@ -380,13 +379,8 @@ class Taught:
         """Whether others hold at a frame than held before, or one has come to the data that was on its way."""
         if frame.past is None or not self._lessons:
             return False
-        done = [a for a in frame.past.edits if a.step <= frame.step and isinstance(a.edit, SetTargets)]
-        known = (len(self._lessons), *map(id, done))
-        if known == self._known:
-            return False
-        self._known = known
-        edits = [a.edit for a in done if isinstance(a.edit, SetTargets)]
-        there = {k for k, lesson in enumerate(self._lessons) if any(_same(edit, lesson.edit) for edit in edits)}
+        done = [a.edit for a in frame.past.edits if a.step <= frame.step and isinstance(a.edit, SetTargets)]
+        there = {k for k, lesson in enumerate(self._lessons) if any(_same(edit, lesson.edit) for edit in done)}
         arrived = there - self._seen
         self._seen |= there
         holds = [k for k in range(len(self._lessons)) if k in there or k not in self._seen]

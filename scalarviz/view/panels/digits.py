@@ -19,7 +19,7 @@ from ..ink.sketch import Box, Kept, Sketch, holds, rgba
 from ..ink.text import measure
 from ..ink.theme import Theme
 from .drawer import Drawer, Ground, Point
-from .pictures import averaged
+from .image import averaged
 
 TOP = 22.0
 """The line of the title."""

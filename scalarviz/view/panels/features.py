@@ -20,8 +20,8 @@ from ..space.arrangement import Project
 from ..space.chain import chain_of
 from ..space.plate import Plate
 from .drawer import Drawer, Ground, Point, Setting, cut
-from .neuron_card import rows_of
-from .plane_work import middles, tile_cells, tiled
+from .grid import fractions, places, tile_cells, tiled
+from .neuron_maps import rows_of
 
 CELLS = 24
 PITCH, SIDE = 60.0, 46.0
@@ -63,7 +63,7 @@ class FeaturesDrawer(Drawer[Features]):
             on = tuple(bool(flag) for flag in self.panel.on(moment))
             rows = rows_of(self.panel, moment)
             if self._values is None:
-                points = middles(self.panel.across, self.panel.up, CELLS)
+                points = places(self.panel.across, self.panel.up, *[fractions(CELLS)] * 2)
                 self._values = np.asarray(self.panel.values(points), float).reshape(CELLS, CELLS, count)
             if len(on) != count or len(rows) != count:
                 raise ValueError(f"there are {count} features, but {len(on)} on or off, {len(rows)} rows")

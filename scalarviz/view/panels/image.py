@@ -1,4 +1,4 @@
-"""The drawer of a picture that a user's function makes of every moment."""
+"""Pictures: before, network and target; what a user's function makes; what a network paints; what a recording holds."""
 
 from __future__ import annotations
 
@@ -10,18 +10,163 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
-from ...run.panels import Image, RecordedPictures
+from ...run.panels import Image, Painting, Pictures, RecordedPictures, psnr
 from ...run.source import Moment
 from ..ink.listed import records_of, sketches_of
-from ..ink.places import COLUMN, LABEL
-from ..ink.sketch import Box, Kept, Sketch
-from .drawer import Drawer, Ground, cut, sentence, title_of
+from ..ink.maps import displayed, hexed
+from ..ink.overlay import pointer_label
+from ..ink.places import ABOUT, COLUMN, LABEL
+from ..ink.sketch import Box, Kept, Sketch, Spot, spot_at
+from ..ink.text import measure
+from .drawer import Drawer, Ground, Headline, P, Point, cut, sentence, title_of
+from .grid import Grid, fractions, reduced
 from .pace import Pace, Written
-from .pictures import thumbnail, to_bytes
+
+SIDE = 96  # pixels that the network paints at most in each direction
+TITLE, GAP = 21.0, 8.0
+Pixels = NDArray[np.floating]
+
+
+def thumbnail(picture: Pixels, side: int = SIDE) -> NDArray[np.float32]:
+    """`picture` (H, W, 3) in 0..1, reduced to at most `side` pixels in each direction by averaging areas."""
+    array = np.asarray(picture, np.float32)
+    height, width = array.shape[:2]
+    shrink = max(height, width) / side
+    if shrink <= 1:
+        return array
+    size = (max(1, round(width / shrink)), max(1, round(height / shrink)))
+    return averaged(averaged(array, size[1], 0), size[0], 1)
+
+
+def averaged(array: Pixels, count: int, along: int) -> NDArray[np.float32]:
+    """Means of `count` stretches of equal length, fractions of a pixel included, along one direction."""
+    moved = np.moveaxis(array, along, 0)
+    total = np.concatenate([np.zeros_like(moved[:1], np.float64), np.cumsum(moved, axis=0, dtype=np.float64)])
+    cuts = np.linspace(0, len(moved), count + 1)
+    whole = np.minimum(cuts.astype(int), len(moved) - 1)
+    part = (cuts - whole).reshape(-1, *[1] * (moved.ndim - 1))
+    at = total[whole] + part * (total[whole + 1] - total[whole])
+    mean = np.diff(at, axis=0) / (len(moved) / count)
+    return np.asarray(np.moveaxis(mean, 0, along), np.float32)
+
+
+def to_bytes(picture: Pixels) -> NDArray[np.uint8]:
+    """Network output or picture in 0..1 as sRGB bytes."""
+    return np.asarray(np.rint(displayed(picture) * 255.0), np.uint8)
+
+
+class PixelsDrawer(Drawer[P]):
+    """Pictures of the same size, drawn as spots called ``"pixels"``, of which a pixel can be pointed at."""
+
+    sample = 3
+    """How many numbers the network gets of a pixel."""
+    size = (1, 1)
+    """Pixels of each picture: height and width."""
+    _spots: Sequence[Spot] = ()
+
+    def way(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
+        """The sample of a pixel and its target, as they are now."""
+        raise NotImplementedError
+
+    def says(self, moment: Moment, pixel: tuple[int, int]) -> tuple[str, str, list[str]]:
+        """What a pixel is, what it has become, and more lines."""
+        raise NotImplementedError
+
+    def put(
+        self, sketch: Sketch, places: Sequence[Box], images: Sequence[NDArray[np.uint8]], names: Sequence[str]
+    ) -> list[Sketch]:
+        """Pictures in their places, enlarged so that pixels of small ones stay seen."""
+        for place, image, name in zip(places, images, names, strict=True):
+            sketch.image(place, image, linear=image.shape[1] > 8)
+            sketch.spot(place, "pixels", words=name)
+        self._spots = sketch.spots
+        return [sketch]
+
+    # ---- hands
+
+    def under(self, at: Point) -> tuple[int, int] | None:
+        """Row and column of the pixel at a point, whichever of the pictures it is in; None beside them."""
+        spot = None if self.box is None else spot_at(self._spots, at)
+        if spot is None:
+            return None
+        (x, y, width, height), (high, wide) = spot.box, self.size
+        row, column = int((at[1] - y) / height * high), int((at[0] - x) / width * wide)
+        return min(row, high - 1), min(column, wide - 1)
+
+    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+        """What a pixel is, has become and is to become, and what a click would do."""
+        at = self.pointer
+        pixel = None if at is None else self.under(at)
+        if at is None or pixel is None:
+            return ()
+        name, value, more = self.says(moment, pixel)
+        more += ["click: show its way"] if self.ground.chooses(self.sample) else []
+        return [pointer_label(at, size, name, value, more, self.ground.theme)]
+
+    def click(self, at: Point) -> bool:
+        pixel = self.under(at)
+        if pixel is None or not self.ground.chooses(self.sample):
+            return False
+        self.ground.choose_by(lambda: self.way(pixel))
+        return True
+
+
+class PicturesDrawer(PixelsDrawer[Pictures]):
+    """The network paints the reduced source anew at every frame."""
+
+    name = "pictures"
+    height = 117.0
+    least = 84.0
+    needs = ("predict",)
+    choices = (("Click", "a pixel of a picture: show its way"),)
+
+    def __init__(self, panel: Pictures, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        self._label = panel.label
+        self._put(thumbnail(panel.source), thumbnail(panel.target))
+
+    def _put(self, source: Pixels, target: Pixels) -> None:
+        """Show these; both reduced."""
+        self._source, self._target = source, np.clip(target, 0.0, 1.0)
+        self._shown = to_bytes(self._source), to_bytes(self._target)
+        self.size = source.shape[0], source.shape[1]
+
+    def take(self, picture: NDArray[np.floating]) -> str:
+        """Show it before, after and as the target, where the scene says what another picture is to become."""
+        if self.panel.target_of is None:
+            return "what it is to become is not known here"
+        source = thumbnail(picture)
+        self._put(source, self.panel.target_of(source))
+        self._label, self.stale = "yours", True
+        return "shown before and after"
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        (high, wide), theme, sketch = self.size, self.ground.theme, Sketch()
+        made = to_bytes(moment.predict(self._source.reshape(-1, 3)).reshape(high, wide, -1))
+        (x, y, _, height), cell = box, (box[2] - 2 * GAP) / 3
+        own = min(cell, (height - 21) * wide / high)
+        places = [(round(x + k * (cell + GAP)), y + 21.0, round(own), round(own * high / wide)) for k in range(3)]
+        names = (self._label, "network", "target")
+        for place, title in zip(places, names, strict=True):
+            mine = title == "network"
+            if measure(title, LABEL, mine) <= cell:
+                sketch.text(place[0], y + 14, title, LABEL, theme.text1 if mine else theme.text2, bold=mine)
+        return self.put(sketch, places, (self._shown[0], made, self._shown[1]), names)
+
+    def says(self, moment: Moment, pixel: tuple[int, int]) -> tuple[str, str, list[str]]:
+        colour = self._source[pixel]
+        now = hexed(displayed(moment.predict(colour[None]))[0])
+        return hexed(colour), f"is now {now}", [f"wanted: {hexed(self._target[pixel])}"]
+
+    def way(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
+        sample, plain = self._source[pixel][None], self._target[pixel][None]
+        return sample, self.ground.wanted(sample, plain)
+
+
+# ---- Pictures that a user's function makes of every moment.
 
 LARGEST = 512
 """Pixels of a side that are shown; larger pictures are averaged down."""
-_TOP = 21.0
 Made = TypeVar("Made")
 
 
@@ -29,9 +174,9 @@ class ImageDrawer(Drawer[Image]):
     """Calls the function, checks what comes, and says in one line what is wrong with it."""
 
     name = "image"
-    height, most = 166.0, COLUMN + _TOP
-    overlay = (200.0, 200.0 + _TOP)
-    beside = (64.0, 64.0 + _TOP)
+    height, most = 166.0, COLUMN + TITLE
+    overlay = (200.0, 200.0 + TITLE)
+    beside = (64.0, 64.0 + TITLE)
 
     def __init__(self, panel: Image, ground: Ground) -> None:
         super().__init__(panel, ground)
@@ -46,8 +191,8 @@ class ImageDrawer(Drawer[Image]):
         sketch, (x, y, width, height) = Sketch(), box
         title_of(sketch, box, self.ground.theme, self.panel.title, self._asked.age or self.panel.note)
         if made is None:
-            return [sketch, sentence((x, y + _TOP, width, height - _TOP), self.ground.theme, error)]
-        fitted = fitting((x, y + _TOP, width, height - _TOP), (made.shape[1], made.shape[0]))
+            return [sketch, sentence((x, y + TITLE, width, height - TITLE), self.ground.theme, error)]
+        fitted = fitting((x, y + TITLE, width, height - TITLE), (made.shape[1], made.shape[0]))
         sketch.image(fitted, made, linear=self.panel.smooth or fitted[2] < made.shape[1])
         return [sketch]
 
@@ -115,8 +260,6 @@ def as_pixels(picture: ArrayLike) -> NDArray[np.uint8]:
 
 AIR = 4
 """Pixels of the window around a panel that belong to its picture: letters and discs may reach out of its box."""
-MOST_PIXELS = 16_000_000
-"""Of a picture; what claims to be larger is not decoded."""
 _LINE = 20.0
 
 
@@ -149,3 +292,189 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
         ink = theme.text2 if picture.step != moment.step else theme.text3
         sketch.text(x, y + place[3] - 2 * AIR + 16, cut(said, width), LABEL, ink)
         return [*read, sketch]
+
+
+# ---- A picture that a network paints: network large, target and error small.
+
+
+LADDER = (12, 16, 24, 32, 48, 64, 80, 96, 128, 160, 192, 224, 256, 304)
+"""Pixels of the longer side while somebody waits."""
+BUDGET = 0.008
+"""Seconds that painting may take of a frame, a quarter of the thirtieth of a second."""
+FILM, STILL = 160, 608
+"""Pixels of the longer side in a film and in a picture: always the same, so that both can be made again."""
+
+
+BETWEEN = 12.0
+WIDE = 1.2
+"""Aspect from which the small pictures stand below the large one; else they stand beside it."""
+TALLEST, LEAST = 260.0, 16.0
+"""Pixels of the large picture's height beside small ones at most, and of theirs at least."""
+_SMALL = 190.0  # height beside the controls
+Boxes = tuple[Box, Box, Box]
+"""Of network, target and error."""
+
+
+def easel_height(aspect: float, width: float = COLUMN) -> float:
+    """What pictures of `aspect` (width / height) need of a column, titles included."""
+    if aspect >= WIDE:
+        return 2 * TITLE + BETWEEN + (width + (width - GAP) / 2) / aspect
+    return TITLE + _tall(width, aspect)
+
+
+def easel_boxes(box: Box, aspect: float) -> Boxes:
+    """Where the three pictures stand in the box of a panel, so that the network's is as large as it can be."""
+    below, beside = _below(box, aspect), _beside(box, aspect)
+    if beside[1][3] < LEAST:  # there is no height for two small ones
+        return below if aspect >= WIDE else beside
+    return max(below, beside, key=lambda boxes: boxes[0][2])
+
+
+def _below(box: Box, aspect: float) -> Boxes:
+    x, y, width, height = box
+    half = (width - GAP) / 2
+    share = min(1.0, (height - 2 * TITLE - BETWEEN) * aspect / (width + half))
+    large, small = (_sides(wide * share, aspect) for wide in (width, half))
+    top = y + 2 * TITLE + BETWEEN + large[1]
+    return (x, y + TITLE, *large), (x, top, *small), (x + half + GAP, top, *small)
+
+
+def _beside(box: Box, aspect: float) -> Boxes:
+    x, y, width, height = box
+    tall = min(_tall(width, aspect), height - TITLE)
+    large = _sides(tall * aspect, aspect)
+    small = _sides((tall - BETWEEN - TITLE) / 2 * aspect, aspect)
+    left, below = x + large[0] + 2 * GAP, y + 2 * TITLE + BETWEEN + small[1]
+    return (x, y + TITLE, *large), (left, y + TITLE, *small), (left, below, *small)
+
+
+def _tall(width: float, aspect: float) -> float:
+    """The height at which a large picture and one of two beside it fill the width."""
+    return min(TALLEST, (width - 2 * GAP + (BETWEEN + TITLE) / 2 * aspect) / (1.5 * aspect))
+
+
+def _sides(wide: float, aspect: float) -> tuple[int, int]:
+    return max(1, round(wide)), max(1, round(wide / aspect))
+
+
+class PaintingDrawer(PixelsDrawer[Painting]):
+    """Asks a grid for the network's picture, and compares it with the target at the same pixels."""
+
+    name, sample = "painting", 2
+    needs = ("predict",)
+    worth = ABOUT
+    choices = (("Click", "a pixel of a painted picture: show its way"),)
+
+    def __init__(self, panel: Painting, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        self.height = easel_height(panel.size[1] / panel.size[0])
+        self.least = min(self.height, _SMALL)
+        self.grid = Grid(ground.hints, LADDER, BUDGET)
+        self._wanted: Pixels | None = None
+        self._target = np.zeros((1, 1, 3), np.uint8)
+        self._images = (self._target,) * 3
+        self.size = panel.size
+        self._psnr, self._note = float("nan"), ""
+
+    def look(self, moment: Moment, seconds: float | None) -> None:
+        """Which picture is to be painted at a moment, and the pixels of it that are."""
+        wanted = self.panel.wanted(moment)
+        if wanted is not self._wanted:
+            self._wanted, self._target = wanted, to_bytes(thumbnail(wanted, LARGEST))
+            self.size = wanted.shape[0], wanted.shape[1]
+            self._aim()
+
+        def ask(down: Pixels, across: Pixels) -> Pixels:
+            y, x = ((at + 0.5) / n for at, n in zip(self._pixels(down, across), self.size, strict=True))
+            places = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(np.float32)
+            return np.asarray(np.nan_to_num(moment.predict(places)))
+
+        longest = max(self.size) if self.ground.hints else STILL if seconds is None else FILM
+        if self.grid.update(moment.frame, seconds, reduced(self.size, longest), ask):
+            made = self.grid.numbers
+            assert made is not None
+            near = wanted[np.ix_(*self._pixels(*(fractions(count) for count in made.shape[:2])))]
+            error, self._psnr = made - near, psnr(np.clip(made, 0, 1), near)
+            self._images = to_bytes(made), self._target, to_bytes(0.5 + self.panel.gain * error)
+
+    def _pixels(self, down: Pixels, across: Pixels) -> list[NDArray[np.int64]]:
+        """Rows and columns of the pixels at fractions of the way, which may stand at the edge between two."""
+        return [(part * n + 1e-9).astype(np.int64) for part, n in zip((down, across), self.size, strict=True)]
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        sketch, theme, (high, wide) = Sketch(), self.ground.theme, self.size
+        places = large, small, last = easel_boxes(box, wide / high)
+        if self.ground.writes or not self._note:
+            self._note = self._noted(moment, self._counted(), large[2])
+        title_of(sketch, (large[0], box[1], large[2], TITLE), theme, "network", self._note)
+        end, gain = box[0] + box[2], f"error × {self.panel.gain:g}"
+        ends = (last[0] - GAP if last[1] == small[1] else end), end
+        for place, end, titles in zip((small, last), ends, (("target",), (f"{gain}, grey = 0", gain)), strict=True):
+            said = next((title for title in titles if measure(title, LABEL) <= end - place[0]), "")
+            sketch.text(place[0], place[1] - 7, said, LABEL, theme.text2)
+        return self.put(sketch, places, self._images, ("network", "target", "error"))
+
+    def _counted(self) -> str:
+        made, (high, wide) = self.grid.numbers, self.size
+        count = 0 if made is None else made[..., 0].size
+        if count == high * wide:
+            return f"all {count:,} pixels" if count > 1 else "1 pixel"
+        return f"at {count:,} pixels"
+
+    def _noted(self, moment: Moment, counted: str, width: float) -> str:
+        """The epoch and how many pixels are painted; where that does not fit the epoch alone."""
+        if self.panel.epochs is None:
+            return counted
+        number = self.panel.epochs(moment)
+        epoch = f"epoch {number:.1f}" if number < 100 else f"epoch {number:,.0f}"
+        both = f"{epoch}  ·  {counted}"
+        return both if measure("network", LABEL, True) + 12 + measure(both, LABEL) <= width else epoch
+
+    @property
+    def moving(self) -> bool:
+        return self.grid.unfinished
+
+    @property
+    def headline(self) -> Headline | None:
+        """How near the network has come, at the pixels that are painted of the frame shown."""
+        return Headline("psnr", f"{self._psnr:.1f} dB") if np.isfinite(self._psnr) else None
+
+    # ---- hands
+
+    def take(self, picture: Pixels) -> str | None:
+        if self.panel.other is None:
+            return None
+        self.ground.subject.source.edit(self.panel.other(picture))
+        return "it is painted from now on"
+
+    def says(self, moment: Moment, pixel: tuple[int, int]) -> tuple[str, str, list[str]]:
+        place = self._place(pixel)
+        wanted, made = self._wanted_at(place), moment.predict(place[None])[0]
+        off = ", ".join(f"{100 * e:+.0f}".replace("-", "−") for e in made - wanted)
+        name = f"row {pixel[0]:,}, column {pixel[1]:,}"
+        return name, f"is {hexed(displayed(made))}", [f"wanted: {hexed(wanted)}", f"off by {off} %"]
+
+    def way(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
+        place = self._place(pixel)
+        return place, self._wanted_at(place)
+
+    def _place(self, pixel: tuple[int, int]) -> NDArray[np.float32]:
+        """The middle of a pixel as the network is told it, shape (2,)."""
+        high, wide = self.size
+        return np.array([(pixel[1] + 0.5) / wide, (pixel[0] + 0.5) / high], np.float32)
+
+    def _wanted_at(self, place: NDArray[np.floating]) -> Pixels:
+        """The colour of the pixel at a place."""
+        assert self._wanted is not None
+        high, wide = self._wanted.shape[:2]
+        row, column = (min(int(part * n), n - 1) for part, n in ((place[1], high), (place[0], wide)))
+        return np.asarray(self._wanted[row, column])
+
+    def _aim(self) -> None:
+        """What is wanted of the sample whose way is drawn: it is another colour in another picture."""
+        subject = self.ground.subject
+        if subject.probe is None or subject.probe.size != 2 or subject.target is None or subject.target.size != 3:
+            return
+        place = subject.probe.ravel().copy()
+        subject.choose(place, self._wanted_at(place))
+        self.ground.probes += 1

@@ -19,10 +19,10 @@ from ...run.source import Moment
 from ...run.travel import looked_back
 from ..ink.axes import Axes, Scale, can_be_log, scale_of
 from ..ink.places import LABEL
-from ..ink.sketch import Box, Float, Sketch, dashes
+from ..ink.sketch import Box, Float, Sketch, dashes, holds
 from ..ink.text import measure
 from ..ink.theme import Theme
-from ..ink.widgets import END, AxisSwitch
+from ..ink.widgets import Toggle
 from ..shown.ahead import Ahead, holding
 from .drawer import Drawer, Ground, Headline, Point
 from .pace import Pace, known
@@ -32,6 +32,12 @@ Array = NDArray[np.floating]
 DASHES = 6.0, 4.0
 """Logical pixels on and off, of a curve of another data set."""
 _AXIS = 40  # room for the numbers on the left
+
+
+FEW = 12
+"""Points of such a curve from which on it is dashed: dashes through fewer look like a broken line."""
+END = 6.0
+"""What a curve leaves at its right for the disc at its end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +54,17 @@ class Line:
     dashed: bool = False
     noisy: bool = False
 
+    def draw(self, sketch: Sketch, path: Float | Sequence[Point], theme: Theme) -> None:
+        """As it is drawn in the plot and beside its name."""
+        if not self.dashed:
+            sketch.polyline(path, theme.text1, 2.0)
+        elif len(self.steps) < FEW:
+            sketch.polyline(path, theme.text2, 1.4)
+        else:  # over the other curve, which shows between the dashes: each has a little ground around it
+            pieces = dashes(np.asarray(path, np.float32), *DASHES)
+            sketch.lines(*pieces, theme.background, 5.0)
+            sketch.lines(*pieces, theme.text2, 1.8)
+
 
 def loss_panel(
     box: Box,
@@ -58,38 +75,44 @@ def loss_panel(
     *,
     note_old: bool = False,
     until: float | None = None,
-    switch: AxisSwitch | None = None,
+    switch: Toggle | None = None,
+    touched: bool = False,
     ahead: Ahead | None = None,
-) -> Sketch:
-    """Title with a note beside it, gridlines, curves, their names and the end point of the first.
+) -> tuple[Sketch, Axes | None]:
+    """Title with a note beside it, gridlines, curves, their names and the end point of the first; and its axes.
 
     `before` says of which moment that end is, where it is not that of the picture: then it is a dim ring. A note that
-    is old is dim too. `until` is the step that the axis says at its end, where words lag behind the curve. `switch` is
-    the word that says how the axis is divided; with `ahead` the axes hold the steps to come.
+    is old is dim too. `until` is the step that the axis says at its end, where words lag behind the curve. `switch`
+    says how the axis is divided, and is one where there is a hand (`touched`) and a choice. With `ahead` the axes hold
+    the steps to come.
     """
-    sketch, switch = Sketch(), switch or AxisSwitch()
+    sketch, switch = Sketch(), switch or Toggle("log", on=True)
     x, y, width, height = box
     plot = (x + _AXIS, y + 30.0, width - _AXIS, height - 30.0 - 22)
     reduced = [_reduced(c, int(plot[2])) for c in curves]
     coming = [] if ahead is None else [ahead.low, ahead.high]
     every = np.concatenate([coming, *(part for r in reduced for part in r[1:])])
+    up = scale_of(every, max(3, min(7, int(plot[3] // 42) + 1)), linear=not switch.on, height=plot[3])
+    switch.box, switch.word, free = None, "log" if up.log else "linear", touched and can_be_log(every)
     sketch.text(x, y + 14, "loss", LABEL, theme.text1, bold=True)
     reach = measure(note, LABEL) / 2 + 12  # over the middle of the curve, but clear of the title and of the switch
-    middle = min(x + _AXIS + plot[2] / 2, x + width - measure("linear", LABEL) - 14 * switch.touched - reach)
+    middle = min(x + _AXIS + plot[2] / 2, x + width - (switch.width if free else measure("linear", LABEL)) - reach)
     middle = max(middle, x + measure("loss", LABEL, True) + reach)
     sketch.text(middle, y + 14, note, LABEL, theme.text3 if note_old else theme.text1, anchor="middle")
     if not np.isfinite(every).any():
         sketch.text(x + width / 2, y + height / 2, "no step yet", LABEL, theme.text3, anchor="middle")
-        return sketch
-    up = scale_of(every, max(3, min(7, int(plot[3] // 42) + 1)), linear=switch.linear, height=plot[3])
+        return sketch, None
     ends = [float(r.steps[k]) for r in reduced if len(r.steps) for k in (0, -1)]
     first, last = min(ends, default=0.0), max(ends, default=0.0)
     said = last if until is None else min(last, until)
     if ahead is not None:
         first, last, said = (min(first, ahead.step), max(last, ahead.last), max(said, ahead.last))
-    switch.draw(sketch, x + width, y + 14, theme, log=up.log, free=can_be_log(every))
+    if free:
+        switch.draw(sketch, x + width, y + 14, theme)
+    else:
+        sketch.text(x + width, y + 14, switch.word, LABEL, theme.text3, anchor="right")
     across = Scale(first, max(last, first + 1.0))
-    axes = switch.axes = Axes((plot[0], plot[1], plot[2] - END, plot[3]), across, up)
+    axes = Axes((plot[0], plot[1], plot[2] - END, plot[3]), across, up)
     Axes(plot, across, up).rule(sketch, theme)
     foot = plot[1] + plot[3] + 18
     sketch.text(plot[0], foot, f"{first:,.0f}", LABEL, theme.text3, anchor="middle")
@@ -99,66 +122,64 @@ def loss_panel(
     if before and measure(ending, LABEL) + 90 <= plot[2]:  # between the numbers of the steps
         sketch.text(plot[0] + plot[2] / 2, foot, ending, LABEL, theme.text2, anchor="middle")
     pairs = sorted(zip(curves, reduced, strict=True), key=lambda pair: pair[0].dashed)
-    drawn = [(curve, _draw_curve(sketch, axes, theme, curve, data)) for curve, data in pairs if len(data.steps)]
-    for curve, (path, *_) in reversed(drawn):  # a disc at each end; for a dashed one a ring around it
-        across, down = path[-1].tolist()
-        if curve.dashed:
-            sketch.disc(across, down, 7.6, stroke=theme.background, border=3.4)
-            sketch.disc(across, down, 6.6, stroke=theme.text2, border=1.8)
-        elif before:
-            sketch.disc(across, down, 4.5, theme.background, stroke=theme.text3, border=1.6)
-        else:
-            sketch.disc(across, down, 4.5, theme.text1)
+    drawn = [(curve, _paths(axes, curve, data)) for curve, data in pairs if len(data.steps)]
     _names(sketch, plot, theme, curves, [path for _, paths in drawn for path in paths])
-    return sketch
+    for curve, (path, *beside) in drawn:
+        if len(beside) == 1:
+            sketch.polyline(beside[0], theme.flow, 1.0)
+        elif beside:
+            sketch.lines(beside[0], beside[1], theme.flow, 1.0)
+        curve.draw(sketch, path, theme)
+    for curve, (path, *_) in reversed(drawn):  # a disc at each end; for a dashed one a ring around it
+        at, down = path[-1].tolist()
+        if curve.dashed:
+            sketch.disc(at, down, 7.6, stroke=theme.background, border=3.4)
+            sketch.disc(at, down, 6.6, stroke=theme.text2, border=1.8)
+        elif before:
+            sketch.disc(at, down, 4.5, theme.background, stroke=theme.text3, border=1.6)
+        else:
+            sketch.disc(at, down, 4.5, theme.text1)
+    return sketch, axes
 
 
-def _draw_curve(sketch: Sketch, axes: Axes, theme: Theme, curve: Line, data: Reduced) -> list[Float]:
-    """Returns the points (N, 2) of its line, and of the ends of its spread where that is drawn."""
-
-    def points(losses: Array) -> Float:
-        return axes.points(data.steps, losses, within=True).astype(np.float32)
-
-    path, beside = points(data.line), list[Float]()
-    if curve.dashed:  # over the other curve, which shows between the dashes: each has a little ground around it
-        pieces = dashes(path, *DASHES)
-        sketch.lines(*pieces, theme.background, 5.0)
-        sketch.lines(*pieces, theme.text2, 1.8)
-        return [path]
-    if data.low is not data.high:  # the spread that the mean hides
-        beside = [points(data.low), points(data.high)]
-        sketch.lines(beside[0], beside[1], theme.flow, 1.0)
-    elif data.low is not data.line:  # every step has a place of its own
-        beside = [points(data.low)]
-        sketch.polyline(beside[0], theme.flow, 1.0)
-    sketch.polyline(path, theme.text1, 2.0)
-    return [path, *beside]
+def _paths(axes: Axes, curve: Line, data: Reduced) -> list[Float]:
+    """The points (N, 2) of its line, and both ends of the spread that its mean hides, or the losses of all steps."""
+    parts = [data.line]
+    if not curve.dashed and data.low is not data.high:
+        parts += [data.low, data.high]
+    elif not curve.dashed and data.low is not data.line:  # every step has a place of its own
+        parts += [data.low]
+    return [axes.points(data.steps, part, within=True).astype(np.float32) for part in parts]
 
 
 def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], paths: Sequence[Float]) -> None:
-    """In a corner through which no curve goes: top right, where a falling curve leaves room, if it can be."""
+    """Where no curve goes: top right, where a falling curve leaves room, or in another corner, or wherever it can be.
+
+    They are below the curves: where there is no such place, nothing of a curve is hidden.
+    """
     x, y, width, height = plot
     if height < 90 or not curves:
         return
     wide, high = 32.0 + max(measure(c.label, LABEL) for c in curves), 19.0 * len(curves)
     if wide + 8 > width:
         return
-    left, right, top, bottom = x + 8, x + width - 8 - wide, y + 6.0, y + height - high - 6
-    corners = [(right, top), (left, bottom), (left, top), (right, bottom)]
+    lefts, tops = np.linspace(x + width - 8 - wide, x + 8, 7), np.linspace(y + 6, y + height - high - 6, 7)
+    found = [(left, top) for left in lefts[[0, -1, *range(1, 6)]] for top in tops[[0, -1, *range(1, 6)]]]
+    corners = [found[k] for k in (0, 8, 7, 1)]
+    places = np.array([*corners, *found])
     pixels = np.arange(x, x + width)
     parts = [(pixels[:0], pixels[:0])]
-    for places, heights in (path.T for path in paths):
-        parts += [(places, heights), (pixels, np.interp(pixels, places, heights, np.nan, np.nan))]
+    for across, down in (path.T for path in paths):
+        parts += [(across, down), (pixels, np.interp(pixels, across, down, np.nan, np.nan))]
     across, down = (np.concatenate(some) for some in zip(*parts, strict=True))
-    lefts, tops = np.array(corners)[:, :, None].swapaxes(0, 1)
-    inside = (np.abs(across - lefts - wide / 2) <= wide / 2 + 5) & (np.abs(down - tops - high / 2) <= high / 2 + 5)
-    at, first = corners[int(inside.sum(axis=1).argmin())]
+    middles = places[:, :, None] + np.array([[wide / 2], [high / 2]])
+    inside = (np.abs(across - middles[:, 0]) <= wide / 2 + 5) & (np.abs(down - middles[:, 1]) <= high / 2 + 5)
+    at, first = places[int(inside.sum(axis=1).argmin())].tolist()
     sketch.rect(at - 4, first - 2, wide + 8, high + 4, fill=theme.background)  # no gridline strikes a name out
     for row, curve in enumerate(curves):
-        middle, line = first + 9.0 + 19 * row, (at, at + 24)
-        colour, thick, dash = (theme.text2, 1.8, DASHES) if curve.dashed else (theme.text1, 2.0, None)
-        sketch.polyline([(end, middle) for end in line], colour, thick, dash=dash)
-        sketch.text(at + 32, middle + 4.5, curve.label, LABEL, colour)
+        middle = first + 9.0 + 19 * row
+        curve.draw(sketch, [(at, middle), (at + 24, middle)], theme)
+        sketch.text(at + 32, middle + 4.5, curve.label, LABEL, theme.text2 if curve.dashed else theme.text1)
 
 
 # ---- What a noisy curve says: the mean of neighbouring steps, and how far the steps' own losses lie from it.
@@ -243,9 +264,9 @@ class LossDrawer(Drawer[LossCurve]):
 
     def __init__(self, panel: LossCurve, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self.switch = AxisSwitch(ground.hints)  # how the axis of the losses is divided: what was clicked last
+        self.switch = Toggle("log", on=True)  # whether the axis is logarithmic, where it can be: what was clicked last
+        self.axes: Axes | None = None  # the plot as it was drawn last: steps across
         self._measured: list[_Measured] = []
-        self._at: tuple[object, object] = None, None  # values and data with which the last one was measured
         self._pace = Pace(ground.hints, _PAUSE if self._tests_accuracy else 0.0)
         self._words: tuple[float, str, bool] | None = None  # step at the end of the axis, accuracy, is it old?
         self._words_late = False
@@ -256,7 +277,7 @@ class LossDrawer(Drawer[LossCurve]):
     def keep(self, other: Drawer[Any]) -> None:
         """How the axis is divided, what has been measured, and of which batch the scene's label speaks."""
         if isinstance(other, LossDrawer):
-            self.switch, self._measured, self._at = other.switch, other._measured, other._at
+            self.switch, self._measured = other.switch, other._measured
             self._pace, self._batch = other._pace, other._batch
 
     @property
@@ -305,7 +326,8 @@ class LossDrawer(Drawer[LossCurve]):
     @property
     def moving(self) -> bool:
         """Whether the accuracy is older than the cubes, or the words than the curve."""
-        return self._words_late or (self._pace.late or self._pace.old if self._tests_accuracy else self._waits)
+        old = self._pace.old if self._tests_accuracy else False
+        return self._words_late or old or (self._pace.late and (self._tests_accuracy or self._grows(self._step)))
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Measure what is due, and draw both curves."""
@@ -324,8 +346,11 @@ class LossDrawer(Drawer[LossCurve]):
             steps, losses = np.array(self.steps), np.array(self.losses)
             curves.append(Line(self.panel.test.label, steps, losses, dashed=True))
         before = BEFORE if frame.edited and len(frame.curve.step) else ""
-        return [loss_panel(box, self.ground.theme, curves, note, before, note_old=old, until=until,
-                           switch=self.switch, ahead=holding(ahead, frame))]  # fmt: skip
+        sketch, self.axes = loss_panel(
+            box, self.ground.theme, curves, note, before, note_old=old, until=until, switch=self.switch,
+            touched=self.ground.hints, ahead=holding(ahead, frame)
+        )  # fmt: skip
+        return [sketch]
 
     def _label(self, frame: Frame) -> str:
         """What a step's loss is of: what the scene says, or where a hand has changed the batch, so many samples."""
@@ -342,22 +367,30 @@ class LossDrawer(Drawer[LossCurve]):
             return ""
         note = f"{found.words} {found.value}"
         dated = f"{note} at step {self._measured[-1].step:,}"
-        room = box[2] - measure("loss", LABEL, True) - measure("linear", LABEL) - 2 * 12 - 14 * self.switch.touched
+        room = (
+            box[2]
+            - measure("loss", LABEL, True)
+            - (self.switch.width if self.ground.hints else measure("linear", LABEL))
+            - 2 * 12
+        )
         return dated if not found.fresh and measure(dated, LABEL) <= room else note
 
     # ---- hands
 
     def click(self, at: Point) -> bool:
-        """The word of the axis makes it the other one; the curve leads to the step under the pointer."""
-        source, step = self.ground.subject.source, self.switch.step(at)
+        """The switch divides the axis otherwise; the curve leads to the step under the pointer."""
+        source, axes = self.ground.subject.source, self.axes
         if self.switch.at(at):
-            self.switch.linear = not self.switch.linear
+            self.switch.on = not self.switch.on
             self.stale = True
             return True
-        if step is None or not (self.ground.hints and source.can.go):
+        if axes is None or not (self.ground.hints and source.can.go):
             return False
-        first, newest = source.span
-        source.to(min(max(step, first), newest))
+        x, y, width, height = axes.box
+        if not holds((x - END, y, width + 2 * END, height + 20), at):
+            return False
+        step = round(axes.across.number(min(max((at[0] - x) / width, 0.0), 1.0)))
+        source.to(min(max(step, source.span[0]), source.span[1]))
         return True
 
     def hover(self, at: Point | None) -> bool:
@@ -374,9 +407,8 @@ class LossDrawer(Drawer[LossCurve]):
         frame = moment.frame
         begun = int(frame.curve.step[0]) - 1 if len(frame.curve.step) else frame.step  # of what was loaded
         kept = self._measured = [one for one in self._measured if begun <= one.step <= frame.step]
-        grown, due = self._grows(frame.step), self._pace.due(frame.values, seconds)
-        anew = not test.accuracy and not grown and kept[-1].step == frame.step and self._edited(frame)
-        if not (due if test.accuracy else anew or (grown and due)):
+        grown, due = self._grows(frame.step), self._pace.due(frame, seconds)
+        if not due or not (test.accuracy or grown or kept[-1].step == frame.step):
             return
         begun_at = perf_counter()
         if not grown:  # the number is that of this frame; the curve gets no denser
@@ -384,18 +416,11 @@ class LossDrawer(Drawer[LossCurve]):
         inputs, targets = test.of(moment)
         if len(inputs):  # else nothing is held back
             kept.append(_Measured(frame.step, moment.evaluate(inputs, targets), test.share(moment)))
-            self._at = frame.values, frame.data
         self._pace.did(0.0 if test.accuracy else perf_counter() - begun_at)
 
     def _grows(self, step: int) -> bool:
         kept = self._measured  # of the dashed curve, which gets a point where it is long enough since the last
         return not kept or step - kept[-1].step >= max(1.0, step * _SHARE)
-
-    @property
-    def _waits(self) -> bool:
-        # a point of the dashed curve waits for its share of the time
-        tests = self.panel.test is not None and self.ground.subject.source.can.predict
-        return tests and self._pace.late and self._grows(self._step)
 
     def _look_back(self, test: TestCurve | HeldBack, moment: Moment) -> None:
         """The losses of the steps before, of who knows; not where one had to wait for it."""
@@ -407,8 +432,3 @@ class LossDrawer(Drawer[LossCurve]):
         with suppress(StateError):  # others have changed the data since: what was cannot be done again
             found = known(moment.source, lambda run: looked_back(run, lost, _BEFORE, moment.frame.step)) or {}
             self._measured += [_Measured(step, loss, None) for step, loss in found.items()]
-
-    def _edited(self, frame: Frame) -> bool:
-        """Whether the last loss was measured before weights or data were changed."""
-        values, data = self._at
-        return data is not frame.data or not np.array_equal(np.asarray(values), frame.values)

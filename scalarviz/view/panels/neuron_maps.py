@@ -1,28 +1,102 @@
-"""The drawer of small maps beside neurons: each one's output over the plane, and a card of the one pointed at."""
+"""Neurons over a plane: a small map beside each, and a card of the one pointed at, with the weights into it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.panels import NeuronMaps
+from ...run.core.frame import Tensor
+from ...run.panels import Features, NeuronMaps
 from ...run.source import Moment
 from ..cubes.scale import LegendScale
+from ..ink.axes import zero_lines
 from ..ink.maps import get_map, signed_shades
 from ..ink.overlay import pointer_label
-from ..ink.places import LABEL
-from ..ink.sketch import Box, Kept, Sketch, Spot, holds, spot_at
-from ..ink.text import measure, number, short
+from ..ink.places import CHANNEL, LABEL
+from ..ink.sketch import Box, Kept, Sketch, Spot, holds, meet, spot_at
+from ..ink.text import chip_text, measure, number, short
 from ..ink.theme import Theme
 from ..ink.widgets import button, plus
-from .drawer import Drawer, Ground, Point, Setting
-from .neuron_card import Hidden, card, hidden_of
-from .plane_work import PlaneWork, tile_cells, tiled
+from ..shown.subject import Subject
+from ..space.chain import chain_of
+from .drawer import Drawer, Ground, Point, Setting, cut
+from .grid import Float, Grid, fractions, places, tile_cells, tiled
+from .plane import BUDGET, boundary_sketch
 
-LEVELS = (10, 14, 20, 28, 40)
+# ---- Units of the hidden layers of a chain: their names and their weights.
+
+LETTERS = "hkmnpqrstuvw"
+"""The first letter of the units of each hidden layer."""
+
+
+class Hidden(NamedTuple):
+    """A hidden layer; `row` is the stage whose row it makes, `kind` of that stage."""
+
+    row: str
+    kind: str
+    weight: Tensor
+    bias: Tensor | None
+    units: int
+    letter: str
+
+    def name(self, unit: int) -> str:
+        """``h3``."""
+        return f"{self.letter}{unit + 1}"
+
+
+def hidden_of(subject: Subject) -> list[Hidden]:
+    """The hidden layers of a chain; empty where the network is none."""
+    kinds = {stage.name: stage.kind for stage in subject.stages}
+    chain = chain_of([t for t in subject.tensors if t.size and t.role != "count"], subject.stages)
+    return [
+        Hidden(layer.row, kinds[layer.row], layer.weight, layer.bias, layer.outputs, LETTERS[k % len(LETTERS)])
+        for k, layer in enumerate(chain[:-1])
+    ]
+
+
+CELLS = 44
+_CARD, _WIDE, _PAD = 110.0, 306.0, 14.0
+NAMED, FEW = 4, 1
+"""Weights that are named, in a low picture; of more, those that are largest."""
+LOW = 480.0
+"""Logical pixels below which a picture is low."""
+_STEP = 20.0
+
+
+def _place(setting: Setting, picture: tuple[float, float], size: tuple[float, float], free: Sequence[Box]) -> Box:
+    """The upper right corner of the scene, or the next one that leaves `free` what has to be; or over the strip."""
+    left, top, wide, high = setting.window
+    right, foot = left + wide - size[0] - 16, top + high - size[1] - 10
+    strip = min(top + high + 4, picture[1] - size[1] - 4)
+    corners = [(right, top + 10), (left + 16, top + 10), (right, foot), (left + 16, foot), (left + 16, strip)]
+    places = [(round(max(x, 4.0)), round(max(y, 4.0)), *size) for x, y in corners]
+    return min(places, key=lambda place: sum(meet(place, box, 4.0) for box in free))  # the first of the best
+
+
+def _joined(place: Box, other: Box, free: Sequence[Box]) -> Box:
+    """A box that covers both, where they meet and it does not lie on what is to be left free."""
+    left, top = min(place[0], other[0] - 12), min(place[1], other[1] - 8)
+    right = max(place[0] + place[2], other[0] + other[2] + 12)
+    both = (left, top, right - left, max(place[1] + place[3], other[1] + other[3] + 8) - top)
+    return both if meet(place, other, 8.0) and not any(meet(both, box, 4.0) for box in free) else place
+
+
+def rows_of(features: Features, moment: Moment) -> list[int | None]:
+    """For each feature the number of its row of cubes in the first layer; None where it has none."""
+    if features.rows is not None:
+        return list(features.rows(moment))
+    on = features.on(moment)
+    return [sum(map(bool, on[:k])) if there else None for k, there in enumerate(on)]
+
+
+# ---- The drawer of small maps beside neurons: each one's output over the plane.
+
+LADDER = (10, 14, 20, 28, 40)
+"""Cells of a map in each direction, from coarse to fine."""
 BOUNDED = {"tanh": 1.0, "sigmoid": 1.0}
 """The largest output of units of these kinds."""
 
@@ -44,7 +118,6 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         self._places: NeuronPlaces | None = None
         self._marked = Kept[Sketch]()
         self._largest = 1.0
-        self._moment: Moment | None = None
         self._over: Unit | None = None
         self._layer: int | None = None  # whose buttons are shown
         if panel.change is not None:
@@ -53,18 +126,18 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         self._begin()
 
     def _begin(self) -> None:
-        """Layers, and `work`: the outputs of all hidden units, one after the other, of the network as it is now."""
-        subject, panel = self.ground.subject, self.panel
+        """Layers, and `grid`: the outputs of all hidden units, one after the other, of the network as it is now."""
+        subject = self.ground.subject
         self._of, self._places = (subject.tensors, subject.stages), None
         self.layers = hidden_of(subject)
-        self.work = PlaneWork(panel.across, panel.up, panel.inputs, None, self.ground.hints, LEVELS)
+        self.grid = Grid(self.ground.hints, LADDER, BUDGET)
         self._pixels: NDArray[np.uint8] | None = None
         self._painted: Theme | None = None
 
     @property
     def moving(self) -> bool:
-        """Whether the maps are of a frame before."""
-        return not self._error and self._moment is not None and bool(self.layers) and self.work.late(self._moment)
+        """Whether the maps become finer."""
+        return not self._error and self.grid.unfinished
 
     @property
     def scale(self) -> LegendScale | None:
@@ -83,11 +156,16 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         """Work out what there is time for."""
         if self._of != (self.ground.subject.tensors, self.ground.subject.stages):
             self._begin()
-        self._moment = moment
         if not self.layers or not moment.source.can.predict:
             return
+
+        def ask(down: Float, across: Float) -> Float:
+            names, panel = [layer.row for layer in self.layers], self.panel
+            rows = moment.rows(panel.inputs(places(panel.across, panel.up, down, across)), *names)
+            return np.concatenate([rows[name] for name in names], axis=1)
+
         try:
-            changed = self.work.whole(moment, self._ask)
+            changed = self.grid.update(moment.frame, seconds, (LADDER[-1], LADDER[-1]), ask)
         except Exception as error:  # the scene's own function: maps go, the console is told, the picture goes on
             self._error, self._pixels = self.ground.failed("maps of neurons", error), None
             return
@@ -95,17 +173,11 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         if changed or self._pixels is None or self._painted is not self.ground.theme:
             start = time.perf_counter()
             self._paint()
-            self.work.spent(time.perf_counter() - start)
-
-    def _ask(self, moment: Moment, samples: NDArray[np.floating]) -> NDArray[np.floating]:
-        """The outputs of all units (N, units) for samples."""
-        names = [layer.row for layer in self.layers]
-        rows = moment.rows(samples, *names)
-        return np.concatenate([rows[name] for name in names], axis=1)
+            self.grid.spent(time.perf_counter() - start)
 
     def _paint(self) -> None:
         """All maps side by side in one picture."""
-        rows, self._painted = self.work.rows, self.ground.theme
+        rows, self._painted = self.grid.numbers, self.ground.theme
         assert rows is not None
         self._largest = self._span(rows)
         self._pixels = tiled(
@@ -128,11 +200,11 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
             self._places = NeuronPlaces(self.layers, setting)
         places = self._places
         self.boxes = {} if self._pixels is None else places.boxes
-        if self._pixels is None or self.work.rows is None:
+        if self._pixels is None or self.grid.numbers is None:
             return ()
         picture = Sketch()
         if places.drawn:
-            cells = tile_cells(np.array([*places.drawn.values()]), self.work.rows.shape[2], len(self.work.rows))
+            cells = tile_cells(np.array([*places.drawn.values()]), self.grid.numbers.shape[2], len(self.grid.numbers))
             picture.sprites([self.boxes[unit] for unit in places.drawn], cells, self._pixels, linear=True)
         at = self._sample()
         key = (places, self.ground.theme, self._over, at)
@@ -216,15 +288,80 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         sketch = _drawn(self.buttons(self._layer), self.pointer, self.ground.theme)
         box = None if self._over is None else self.boxes.get(self._over)
         if self._over is not None and box is not None and self.setting is not None:
-            index, unit = self._over
-            layers = self.layers[index], self.layers[index - 1] if index else None
             free = [box, *(spot.box for spot in sketch.spots)]
-            found += card(self.panel, moment, self.ground, layers, unit, free, self.setting, size, self._largest)
+            found += self._card(moment, self.setting, self._over, free, size)
         over = spot_at(sketch.spots, self.pointer)
         if over is not None and over.tip and self.pointer is not None:
             more = [f"hidden layers: {over.value or 'none'}"]
             return [*found, sketch, pointer_label(self.pointer, size, over.tip, "", more, self.ground.theme)]
         return [*found, sketch] if sketch.spots else found
+
+    # ---- the card of a unit
+
+    def _card(self, moment: Moment, setting: Setting, of: Unit, free: Sequence[Box], size: Point) -> list[Sketch]:
+        """It stands in the upper right corner of the scene, or in another place where that would hide its neuron.
+
+        The boxes in `free` (its small map, the buttons of its layer) stay seen; `size` is that of the whole picture.
+        """
+        (index, unit), theme, panel = of, self.ground.theme, self.panel
+        layer, lines = self.layers[index], self._weights(moment, of, NAMED if size[1] >= LOW else FEW)
+        high = max(_CARD + 2 * _PAD, _PAD + 24 + _STEP * (len(lines) + 1.5))
+        place = _place(setting, size, (_WIDE, high), free)
+        for other in setting.taken:  # what lies below is covered as a whole, or not at all
+            place = _joined(place, other, free)
+        x, y = place[0], place[1]
+        sketch = Sketch()
+        sketch.rect(*place, fill=theme.panel, stroke=theme.flow, radius=6)
+        samples = panel.inputs(places(panel.across, panel.up, *[fractions(CELLS)] * 2))
+        numbers = moment.rows(samples, layer.row)[layer.row][:, unit].reshape(CELLS, CELLS)
+        picture = (x + _PAD, y + _PAD, _CARD, _CARD)
+        sketch.image(picture, signed_shades(numbers, (-self._largest, self._largest), theme))
+        starts, ends = ((pieces + 0.5) / CELLS for pieces in zero_lines(numbers))
+        line = boundary_sketch(picture, (starts, ends), theme)
+        line.rect(x + _PAD - 1, y + _PAD - 1, _CARD + 2, _CARD + 2, stroke=theme.flow, radius=3)
+
+        x, base, right = x + 2 * _PAD + _CARD, y + _PAD + 15, x + place[2] - _PAD  # its name, what it is of, weights
+        sketch.text(x, base, layer.name(unit), CHANNEL, theme.text1, bold=True)
+        made = moment.frame.activations.get(layer.row)
+        if made is not None and unit < len(made):  # of the sample whose way is drawn
+            said = f"sample {number(float(made[unit]), 2, signed=True)}"
+            sketch.text(right, base, said, LABEL, theme.text2, anchor="right")
+        kind = "sum of" if layer.kind == "linear" else f"{layer.kind} of"
+        sketch.text(x, base + _STEP, kind, LABEL, theme.text2)
+        for row, (value, word) in enumerate(lines, 2):
+            if value is None:
+                sketch.text(x, base + _STEP * row, word, LABEL, theme.text3)
+                continue
+            ink, edge = theme.weight[4] if value > 0 else theme.weight[0] if value < 0 else theme.text2, x + 62.0
+            shown = chip_text(value, signed=True)
+            sketch.text(edge, base + _STEP * row, shown, LABEL, ink, bold=True, anchor="right")
+            sketch.text(edge + 8, base + _STEP * row, cut(word, right - edge - 8), LABEL, theme.text2)
+        return [sketch, line]
+
+    def _weights(self, moment: Moment, of: Unit, most: int) -> list[tuple[float | None, str]]:
+        """The weights that lead into a unit with what each is multiplied by, the largest of many; at last its bias."""
+        layer, (index, unit) = self.layers[of[0]], of
+        row = moment.tensor(layer.weight.name)[unit]
+        names, count = self._names(moment, index, len(row)), len(row)
+        order = np.arange(count) if count <= most + 1 else np.sort(np.argsort(-np.abs(row), kind="stable")[:most])
+        lines: list[tuple[float | None, str]] = [(float(row[k]), f"· {names[k]}") for k in order]
+        if len(order) < count:
+            lines.append((None, f"and {count - len(order)} smaller"))
+        if layer.bias is not None:
+            lines.append((float(moment.tensor(layer.bias.name)[unit]), "bias"))
+        return lines
+
+    def _names(self, moment: Moment, index: int, count: int) -> Sequence[str]:
+        """What the weights of a layer are multiplied by: units of the one before, or what the network gets."""
+        if index:
+            return [self.layers[index - 1].name(k) for k in range(count)]
+        subject, plain = self.ground.subject, [f"input {k}" for k in range(count)]
+        features = next((panel for panel in subject.panels if isinstance(panel, Features)), None)
+        if features is not None:
+            rows = rows_of(features, moment)
+            found = {row: name for name, row in zip(features.names, rows, strict=False) if row is not None}
+            return [found.get(k, plain[k]) for k in range(count)]
+        return subject.sample.inputs if len(subject.sample.inputs) == count else plain
 
 
 def rounded_up(value: float) -> float:

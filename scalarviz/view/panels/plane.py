@@ -20,9 +20,13 @@ from ..ink.text import measure, number, short
 from ..ink.theme import Theme
 from ..ink.widgets import Toggle
 from .drawer import Drawer, Ground, Point, cut, sentence
-from .plane_work import PlaneWork
+from .grid import Float, Grid, places
 from .points import PointsDrawer, axes_over, kind_of_points, shortened
 
+LADDER = (20, 28, 40, 56, 80, 112)
+"""Cells in each direction, from coarse to fine: each has twice as many as the one before."""
+BUDGET = 0.05 / 30
+"""Seconds of a frame in which a map is worked out and drawn: a twentieth, at 30 a second."""
 _LEAST = 232.0  # side of the smallest map in the column
 _SMALL = 140.0  # and beside the controls
 TEST, HARD = 0, 1  # places of the switches: points held back are shown, answers are drawn as if certain
@@ -47,13 +51,12 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         high = _TOP + _AXIS + _LINE * len(self._rows(COLUMN))
         self.height, self.most, self.overlay = _LEAST + high, COLUMN + high, (220.0, 220.0 + high)
         self.least = _SMALL + high
-        self.work = PlaneWork(panel.across, panel.up, panel.inputs, panel.cells, ground.hints)
+        self.grid = Grid(ground.hints, LADDER if panel.cells is None else (panel.cells,), BUDGET)
         self.toggles = Toggle("", on=True), Toggle("discretise")
         self.choices = (("Click", "a point of the map: show its way"),) if panel.points else ()
         self._map: Box = (0.0, 0.0, 8.0, 8.0)
         self._pixels: NDArray[np.uint8] | None = None
         self._line: Sketch | None = None
-        self._moment: Moment | None = None
         self._said = Kept[Sketch]()
         self._dots = Sketch()
         self._error = ""
@@ -65,8 +68,8 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
 
     @property
     def moving(self) -> bool:
-        """Whether the picture is of a frame before."""
-        return not self._error and self._moment is not None and self.work.late(self._moment)
+        """Whether the map becomes finer."""
+        return not self._error and self.grid.unfinished
 
     @property
     def _hands(self) -> tuple[Toggle, ...]:
@@ -86,10 +89,15 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """The network's answers at this moment, or what is wrong with the scene's own functions."""
-        self._moment = moment
+        panel, cells = self.panel, self.panel.cells or LADDER[-1]
+
+        def ask(down: Float, across: Float) -> Float:
+            samples = panel.inputs(places(panel.across, panel.up, down, across))
+            return answers(panel, moment, moment.predict(samples))
+
         try:
-            changed = self.work.whole(moment, lambda m, samples: answers(self.panel, m, m.predict(samples)))
-            points = None if self.panel.points is None else self.panel.points(moment)
+            changed = self.grid.update(moment.frame, seconds, (cells, cells), ask)
+            points = None if panel.points is None else panel.points(moment)
         except Exception as error:  # the scene's own: its place says so, and the picture goes on
             self._error = self.ground.failed(f"panel {self.panel.title!r}", error)
             return [sentence(box, self.ground.theme, self._error)]
@@ -98,7 +106,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         if changed or self._pixels is None or self._line is None:
             self._pixels, self._line = self._painted()
         if changed:
-            self.work.spent(time.perf_counter() - start)
+            self.grid.spent(time.perf_counter() - start)
         self._place(points)
         picture = Sketch()
         picture.image(self._map, self._pixels, linear=self.panel.cells is None and not self.toggles[HARD].on)
@@ -106,7 +114,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         return [picture, self._line, *shown, self._words(box)]
 
     def _painted(self) -> tuple[NDArray[np.uint8], Sketch]:
-        rows, theme, hard = self.work.rows, self.ground.theme, self.toggles[HARD].on
+        rows, theme, hard = self.grid.numbers, self.ground.theme, self.toggles[HARD].on
         assert rows is not None
         fine = hard and self.panel.cells is None  # its edge is the line, not that of a cell
         pixels = shades(self.panel, finer(rows, -(-COLUMN // len(rows))) if fine else rows, theme, hard=hard)
@@ -165,18 +173,17 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
 
     def _words(self, box: Box) -> Sketch:
         """Kept while they are the same."""
-        late, points, of = self.moving, self._points, self.work.moment
-        age = f"step {of.step:,}" if late and of is not None else ""
+        points = self._points
         back = np.ones(0, bool) if points is None else points.back[self.seen]
         train, test = not back.all(), bool(back.any())
-        key = (box, self.ground.theme, age, train, test, *((toggle.on, toggle.over) for toggle in self.toggles))
-        return self._said.of(key, lambda: self._written(box, age, train=train, test=test))
+        key = (box, self.ground.theme, train, test, *((toggle.on, toggle.over) for toggle in self.toggles))
+        return self._said.of(key, lambda: self._written(box, train=train, test=test))
 
-    def _written(self, box: Box, age: str, *, train: bool, test: bool) -> Sketch:
-        """All of them; `age` says which step the map is of, where that is not the one shown."""
+    def _written(self, box: Box, *, train: bool, test: bool) -> Sketch:
+        """All of them."""
         sketch, theme, (x, y, wide, high) = Sketch(), self.ground.theme, self._map
         self._title(sketch, box, train=train, test=test)
-        self._ends(sketch, age)
+        self._ends(sketch)
         self._legend(sketch, box)
         sketch.rect(x - 1, y - 1, wide + 2, high + 2, stroke=theme.border, radius=3)
         return sketch
@@ -195,19 +202,16 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
             right = kind_of_points(sketch, right, base, "train", theme)
         sketch.text(box[0], base, shortened(self.panel.title, right - box[0]), LABEL, theme.text1, bold=True)
 
-    def _ends(self, sketch: Sketch, age: str) -> None:
+    def _ends(self, sketch: Sketch) -> None:
         """The ends of x below, those of y at the left, or below too where they are the same."""
         assert self.axes is not None
-        (x, y, wide, high), theme, across, up = self._map, self.ground.theme, self.panel.across, self.panel.up
+        (x, y, _, _), theme, across, up = self._map, self.ground.theme, self.panel.across, self.panel.up
         (low, most), ends = ([_end(end, axis) for end in axis.ends] for axis in (across, up))
         name = f"{across.name}, {up.name}" if self._alike and across.name and up.name else across.name
         right = f"{name}  {most}" if name else most
         self.axes.ends(sketch, theme, (low, right), ("", "") if self._alike else ends, drop=14.0)
         if not self._alike:
             sketch.text(x - 7, y + 27, up.name, LABEL, theme.text3, anchor="right")
-        if age and measure(low, LABEL) + measure(age, LABEL) + measure(right, LABEL) + 2 * _AIR <= wide:
-            middle = x + (measure(low, LABEL) + wide - measure(right, LABEL)) / 2
-            sketch.text(middle, y + high + 14, age, LABEL, theme.text2, anchor="middle")
 
     def _legend(self, sketch: Sketch, box: Box) -> None:
         """A swatch and a name for each colour."""

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from inspect import isfunction
+from math import isfinite
+from numbers import Real
+from types import UnionType
 from typing import Any
 
 from ...errors import ScalarvizError, TypeMismatchError, listing
 from ...run import panels as kinds
 from ...run.panels import Panel
+from ..cubes.scale import LegendScale
 from ..ink.sketch import Sketch
 from .colour_cube import ColourCubeDrawer
-from .curve_fit import CurveFitDrawer
 from .digits import BoardDrawer, PadDrawer
-from .drawer import Drawer, Ground, sentence
+from .drawer import Drawer, Ground, Headline, sentence
 from .features import FeaturesDrawer
 from .graph import GraphDrawer
-from .histogram import HistogramDrawer
-from .image import ImageDrawer, RecordedPicturesDrawer
-from .loop import LoopDrawer
+from .image import ImageDrawer, PaintingDrawer, PicturesDrawer, RecordedPicturesDrawer
 from .loss import LossDrawer
 from .loss_over import LossOverDrawer
 from .neuron_maps import NeuronMapsDrawer
-from .painting import PaintingDrawer
-from .pictures import PicturesDrawer
+from .one_step import LoopDrawer, TreeDrawer
 from .plane import PlaneDrawer
-from .table import TableDrawer
-from .tree import TreeDrawer
+from .points import CurveFitDrawer
+from .table import HistogramDrawer, TableDrawer
 from .word import WordDrawer
 
 OWN: dict[type[Panel], type[Drawer[Any]]] = {
@@ -100,51 +99,86 @@ def register_panel(kind: type[Panel], drawer: type[Drawer[Any]]) -> None:
     _USERS[kind] = _guarded(drawer)
 
 
-_ASKED = frozenset(name for name in vars(Drawer) if not name.startswith("_"))
-_DRAWS = ("draw", "around", "below", "inside", "marks", "label")
+_ASKED = {name: own for name, own in vars(Drawer).items() if not name.startswith("_")}
 _HANDS = ("press", "drag", "release", "click", "shift_click", "double_click", "zoom", "key", "take")
 
 
-def _guarded(drawer: type[Drawer[Any]]) -> type[Drawer[Any]]:
-    """A user's drawer that takes no window down: what raises is told once; `Drawer` answers instead.
+def _are(found: Any, kind: type | UnionType, count: int | None = None) -> bool:
+    """Whether something is a list of such things, so many."""
+    several = isinstance(found, Sequence) and not isinstance(found, str) and all(isinstance(one, kind) for one in found)
+    return several and count in (None, len(found))
 
-    What a hand asked for and scalarviz refused is said in the picture, as for drawers of its own.
+
+def _is_number(found: Any) -> bool:
+    return isinstance(found, Real) and isfinite(found)
+
+
+Rule = tuple[str, Callable[[Any], bool]]
+_SKETCHES: Rule = "a list of Sketch", lambda found: _are(found, Sketch)
+_NUMBER: Rule = "a finite number", _is_number
+_PAIR: Rule = "two numbers", lambda found: _are(found, Real, 2) and all(map(_is_number, found))
+_TEXTS: Rule = "a tuple of texts", lambda found: _are(found, str)
+_LINES: Rule = "pairs of texts", lambda found: _are(found, Sequence) and all(_are(one, str, 2) for one in found)
+_RULES: dict[str, Rule] = {
+    **dict.fromkeys(("draw", "around", "below", "inside", "marks", "label"), _SKETCHES),
+    **dict.fromkeys(("height", "most", "least", "above", "within", "worth", "beside_cubes"), _NUMBER),
+    **dict.fromkeys(("gestures", "choices", "lessons"), _LINES),
+    "overlay": _PAIR,
+    "beside": ("two numbers, or None", lambda found: found is None or _PAIR[1](found)),
+    "spread": ("a finite number, or None", lambda found: found is None or _is_number(found)),
+    "needs": _TEXTS,
+    "keys": _TEXTS,
+    "name": ("a text", lambda found: isinstance(found, str)),
+    "take": ("a text, or None", lambda found: isinstance(found, str | None)),
+    "scale": ("a LegendScale, or None", lambda found: isinstance(found, LegendScale | None)),
+    "headline": ("a Headline of texts, or None",
+                 lambda found: found is None or (isinstance(found, Headline) and _are(found[:2], str))),
+}  # fmt: skip
+"""What the answers of a drawer must be; of the others any will do."""
+
+
+def _guarded(drawer: type[Drawer[Any]]) -> type[Drawer[Any]]:
+    """A user's drawer that takes no window down: what raises, or is nonsense, is told once; `Drawer` answers instead.
+
+    One that cannot even be made says so in its place. What a hand asked for and scalarviz refused is said in the
+    picture, as for drawers of its own.
     """
 
-    def failed(self: Drawer[Any], name: str, error: Exception) -> str:
-        return self.ground.failed(f"{drawer.__name__}.{name}", error)
-
-    def call(self: Drawer[Any], name: str, method: Callable[..., Any], *given: Any) -> Any:
+    def begin(self: Any, panel: Panel, ground: Ground) -> None:
+        Drawer.__init__(self, panel, ground)
         try:
-            found = method(*given)
-            if name in _DRAWS and not (isinstance(found, Sequence) and all(isinstance(one, Sketch) for one in found)):
-                raise TypeMismatchError(f"{name} gave {type(found).__name__}, not a list of Sketch")
-            return found
+            drawer.__init__(self, panel, ground)
         except Exception as error:
-            if name in _HANDS and isinstance(error, ScalarvizError):
-                raise
-            said = failed(self, name, error)
-            if name == "draw":
-                return [sentence(given[1], self.ground.theme, f"{self.name}: {said}")]
-            return getattr(Drawer, name)(self, *given)
+            self.unmade = error
 
-    def get(self: Drawer[Any], name: str) -> Any:
+    def get(self: Any, name: str) -> Any:
         if name not in _ASKED:
             return drawer.__getattribute__(self, name)
-        try:
-            found = drawer.__getattribute__(self, name)
-        except Exception as error:  # of a property
-            own, raised = vars(Drawer)[name], error
-            if not isfunction(own):
-                failed(self, name, error)
-                return own.__get__(self) if isinstance(own, property) else own
+        plain, unmade = _ASKED[name], vars(self).get("unmade")
 
-            def found(*given: Any) -> Any:
-                raise raised
+        def ask(*given: Any) -> Any:
+            try:
+                if unmade is not None:
+                    raise unmade
+                found = drawer.__getattribute__(self, name)
+                found = found(*given) if isfunction(plain) else found
+                wanted, right = _RULES.get(name, ("", None))
+                if right is not None and not right(found):
+                    raise TypeMismatchError(f"{name} gave {_word(type(found))}, not {wanted}")
+                return found
+            except Exception as error:
+                if name in _HANDS and isinstance(error, ScalarvizError) and error is not unmade:
+                    raise
+                said = self.ground.failed(f"{drawer.__name__}.{'__init__' if error is unmade else name}", error)
+            if name == "draw":
+                return [sentence(given[1], self.ground.theme, f"{self.name}: {said}")]
+            if isfunction(plain):
+                return plain(self, *given)
+            return plain.__get__(self) if isinstance(plain, property) else plain
 
-        return partial(call, self, name, found) if callable(found) else found
+        return ask if isfunction(plain) else ask()
 
-    return type(drawer.__name__, (drawer,), {"__getattribute__": get})
+    return type(drawer.__name__, (drawer,), {"__init__": begin, "__getattribute__": get})
 
 
 def drawer_of(panel: Panel, ground: Ground) -> Drawer[Any]:

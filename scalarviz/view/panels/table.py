@@ -1,18 +1,24 @@
-"""The drawer of a table of words."""
+"""Numbers in rows and in bars: a table of words, one of the layers, and a histogram."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ...run.core.frame import Frame
+import numpy as np
+from numpy.typing import NDArray
+
+from ...run.core.frame import Frame, Tensor
 from ...run.core.graph import FLAT
-from ...run.panels import Table, as_rows
+from ...run.panels import Histogram, Table, as_rows
 from ...run.questions.diagnosis import LayerRow, layer_rows
+from ...run.questions.ranges import extent
 from ...run.source import Moment
+from ..ink.axes import Axes, Scale
 from ..ink.overlay import wrapped
 from ..ink.places import LABEL, TITLE, Places
 from ..ink.sketch import Box, Point, Sketch
-from ..ink.text import measure, short
+from ..ink.text import MINUS, measure, short
 from ..ink.theme import Theme
 from ..shown.subject import Subject
 from .drawer import Drawer, Ground, cut, sentence, title_of
@@ -88,7 +94,7 @@ def _columns(rows: Sequence[Sequence[str]], width: float) -> list[tuple[float, f
 
 # ---- A table of the layers over the picture: gradient, update beside weights, dead units, all of one frame.
 
-_PAD, _LINE, _APART = 14.0, 19.0, 18.0
+_PAD, _APART = 14.0, 18.0
 _HEADS = ("layer", "weights", "|weights|", "|gradient|", "|update|", "update / weights", "units at rest")
 _ORDER = (0, 3, 5, 6, 1, 2, 4)  # which are the most important
 
@@ -129,25 +135,25 @@ def _drawn(rows: Sequence[LayerRow], said: Sequence[str], at: Point, room: Point
     inner = max(sum(wide[k] for k in columns) - _APART, measure("layers at step 1,000,000", TITLE, True))
     notes = [line for text in said for line in wrapped(text, inner)]
     high = room[1] - 2 * _PAD - 28
-    most = max(1, int((high - _LINE * (1 + len(notes))) / _LINE))
+    most = max(1, int((high - LINE * (1 + len(notes))) / LINE))
     more = len(rows) > most
     if more:
-        most = max(1, int(high / _LINE) - 2)
+        most = max(1, int(high / LINE) - 2)
         notes = [f"and {len(rows) - most:,} more"] if len(rows) > most else []
     shown = lines[: most + 1]
     sketch, (x, y) = Sketch(), at
-    tall = 2 * _PAD + 24 + _LINE * (len(shown) + len(notes))
+    tall = 2 * _PAD + 24 + LINE * (len(shown) + len(notes))
     sketch.rect(x, y, inner + 2 * _PAD, tall, radius=6, fill=theme.panel, stroke=theme.flow)
     x, y = x + _PAD, y + _PAD + 13
     sketch.text(x, y, f"layers at step {step:,}", TITLE, theme.text1, bold=True)
     for number, line in enumerate(shown):
-        left, base, ink = x, y + 24 + _LINE * number, theme.text1 if number else theme.text3
+        left, base, ink = x, y + 24 + LINE * number, theme.text1 if number else theme.text3
         for k in columns:
             end = left if k == 0 else left + wide[k] - _APART
             sketch.text(end, base, line[k], LABEL, ink, anchor="right" if k else "left")
             left += wide[k]
     for number, text in enumerate(notes, len(shown)):
-        base = y + 24 + _LINE * number
+        base = y + 24 + LINE * number
         sketch.text(x, base + (0 if more else 4), text, LABEL, theme.text3 if more else theme.text2)
     return sketch
 
@@ -177,3 +183,111 @@ def _said(rows: Sequence[LayerRow], frame: Frame, subject: Subject) -> list[str]
     if any(row.flat is not None for row in rows):
         said.append(f"flat: a slope below {FLAT:g} of its largest, mean over units and {of}")
     return said
+
+
+# ---- Numbers as bars: of one tensor or of all, and what they are in figures.
+
+BINS = 40
+_ABOVE, _BELOW = 26.0, 20.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """The numbers of one tensor, counted."""
+
+    counts: NDArray[np.int64]  # (BINS,) from `-reach` to `reach`; what lies beyond is in the outermost
+    reach: float
+    beyond: int  # how many lie beyond
+    lines: tuple[str, ...]  # mean and spread, least and most, zeros, what is no number
+
+
+def counted(numbers: NDArray[np.floating]) -> Counted:
+    """Count some numbers (N,), N at least 1."""
+    finite = np.isfinite(numbers)
+    whole = bool(finite.all())
+    real = numbers if whole else numbers[finite]
+    reach = extent(real)
+    clipped = np.clip(real, -reach, reach)
+    counts, _ = np.histogram(clipped / clipped.dtype.type(reach), BINS, (-1.0, 1.0))  # 2 * reach may be infinite
+    beyond = int(np.count_nonzero(clipped != real))
+    lines = []
+    if real.size:
+        with np.errstate(over="ignore", invalid="ignore"):  # squares of 1e300
+            mean, spread = float(real.mean(dtype=np.float64)), float(real.std(dtype=np.float64))
+        lines.append(f"mean {short(mean, signed=True)}  ·  deviation {short(spread)}")
+        lines.append(f"least {short(float(real.min()), signed=True)}  ·  most {short(float(real.max()), signed=True)}")
+    zeros = int(np.count_nonzero(real == 0.0))
+    if zeros:
+        lines.append(f"{zeros:,} zero{'' if zeros == 1 else 's'} ({_share(zeros, numbers.size)})")
+    if not whole:
+        lines.append(f"{numbers.size - real.size:,} NaN or infinite")
+    return Counted(counts, reach, beyond, tuple(lines))
+
+
+def _share(part: int, whole: int) -> str:
+    percent = 100 * part / whole
+    return f"{percent:.0f} %" if percent >= 10 or part == whole else f"{percent:.2g} %"
+
+
+class HistogramDrawer(Drawer[Histogram]):
+    """Of the tensor that the pointer is over; it answers as soon as that is another."""
+
+    name = "histogram"
+    height, most, least = 220.0, 300.0, 140.0
+
+    def __init__(self, panel: Histogram, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        self._counted: Counted | None = None
+        self._values: object = None
+        self._shown: str | None = None
+
+    @property
+    def moving(self) -> bool:
+        """Whether the pointer is over another tensor than the one that is drawn."""
+        return self._name != self._shown
+
+    @property
+    def _tensor(self) -> Tensor | None:
+        at = self.ground.pointed
+        if at is None:
+            return None
+        return next((t for t in self.ground.subject.tensors if t.start <= at < t.start + t.size), None)
+
+    @property
+    def _name(self) -> str:
+        tensor = self._tensor
+        return "" if tensor is None else tensor.name
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        """Of the tensor that is pointed at."""
+        tensor, name, values, found = self._tensor, self._name, moment.frame.values, self._counted
+        numbers = values if tensor is None else values[tensor.span]
+        if found is None or values is not self._values or name != self._shown:
+            found = counted(numbers)
+        self._counted, self._values, self._shown = found, values, name
+        return [histogram(box, self.ground.theme, name or self.panel.label, numbers.size, found)]
+
+
+def histogram(box: Box, theme: Theme, title: str, count: int, of: Counted) -> Sketch:
+    """Bars, negative and positive in the colours that weights have, ends, and lines below as far as there is room."""
+    sketch, (x, y, width, height) = Sketch(), box
+    title_of(sketch, box, theme, title, f"{count:,} number{'' if count == 1 else 's'}")
+    room = int(max(0.0, height - _ABOVE - _BELOW - 60.0) / LINE)
+    lines = of.lines[:room]
+    high, step, middle = height - _ABOVE - _BELOW - LINE * len(lines), width / BINS, x + width / 2
+    base, largest = y + _ABOVE + high, max(float(of.counts.max()), 1.0)
+    axes = Axes((x, y + _ABOVE, width, high), Scale(0.0, BINS), Scale(0.0, largest))
+    for k, (left, top) in enumerate(axes.points(np.arange(float(BINS)), of.counts.astype(float)).tolist()):
+        if of.counts[k]:
+            tall = max(1.0, base - top)
+            fill = theme.weight[1] if k < BINS // 2 else theme.weight[3]
+            sketch.rect(left, base - tall, step - 1.0, tall, fill=fill)
+    sketch.line((x, base), (x + width, base), theme.flow, 1.0)
+    sketch.line((middle, base), (middle, base + 4), theme.flow, 1.0)
+    axes.ends(sketch, theme, (MINUS + short(of.reach), "+" + short(of.reach)), drop=16.0)
+    sketch.text(middle, base + 16, "0", LABEL, theme.text3, anchor="middle")
+    if of.beyond:
+        sketch.text(x + width, y + _ABOVE + 4, f"{of.beyond:,} beyond", LABEL, theme.text3, anchor="right")
+    for k, line in enumerate(lines):
+        sketch.text(x, base + _BELOW + 14 + LINE * k, cut(line, width), LABEL, theme.text2)
+    return sketch

@@ -1,21 +1,405 @@
-"""Drawing a `WordBoard`: whole in the column, or in a planned picture among the cubes and in the strip, too."""
+"""Drawing a `WordBoard`, all of it of one reading, at the letter that is chosen.
+
+Who looks at whom, the stream, inner numbers, what comes next, frames, and words that are made up.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...run import Moment
-from ...run.panels import WordBoard
+from ...run.panels import Invented, Reading, WordBoard
+from ..ink.maps import Colormap, get_map
 from ..ink.places import LABEL
 from ..ink.sketch import Box, Sketch, Spot, spot_at
-from ..ink.theme import Theme
+from ..ink.text import measure, short
+from ..ink.theme import Theme, mixed
+from ..space.arrangement import Blueprint
+from ..space.plate import Plate
 from .drawer import Drawer, Ground, Point, Setting, cut, sentence, title_of
 from .image import Asked
-from .word_scene import BEGINNING, LIKELIEST, NewNames, Read, WordState, bars, key, scene, triangle
-from .word_scene import strip as word_strip
+
+BEGINNING = "start"
+Float = NDArray[np.floating]
+
+
+@dataclass(slots=True)
+class WordState:
+    """The word of one panel, and the letter of it that is looked at; 0 is the beginning."""
+
+    letters: str
+    word: str
+    chosen: int = 0
+    typing: bool = False
+    touched: bool = False  # whether a hand has used it since the last step: then it is to be seen
+
+    def name(self, number: int) -> str:
+        """What a number is called; the one behind the letters is the end."""
+        return self.letters[number] if number < len(self.letters) else "end"
+
+
+# ---- What stands in the column and among the cubes: keys, bars of what may follow, who looks at whom.
+
+LIKELIEST = 5
+
+
+def key(sketch: Sketch, box: Box, theme: Theme, name: str, size: float, *, here: bool) -> None:
+    """A letter of the word as a key; `here`: the one that is looked at."""
+    (x, y, wide, high), start = box, name == BEGINNING
+    fill, ink = (theme.text1, theme.background) if here else (theme.panel, theme.text1)
+    sketch.rect(*box, fill=fill, stroke=theme.flow, radius=4)
+    middle = x + wide / 2
+    sketch.text(middle, y + high / 2 + 5, name, LABEL if start else size, ink, bold=not start, anchor="middle")
+
+
+def bars(
+    sketch: Sketch, at: Point, most: float, theme: Theme, state: WordState, read: Reading, place: int, line: float,
+    unit: str = "",
+) -> None:  # fmt: skip
+    """What may follow a letter, the likeliest first, as bars of at most so many pixels; bright: what does follow."""
+    x, y = at
+    likely = read.likely[place]
+    follows = state.letters.index(state.word[place]) if place < len(state.word) else len(state.letters)
+    order = np.argsort(likely, kind="stable")[::-1][:LIKELIEST].tolist()
+    if follows not in order:
+        order[-1] = follows  # with its own figure, in the last place
+    for k, number in enumerate(order):
+        base, bright, share = y + line * k + 12, number == follows, float(likely[number])
+        ink, wide = theme.text1 if bright else theme.text3, max(most * share, 1.5)
+        sketch.text(x - 5, base, state.name(number), LABEL, ink, bold=bright, anchor="right")
+        sketch.rect(x, base - 9, wide, 9, fill=ink, radius=2)
+        sketch.text(x + wide + 4, base, f"{percent(share)}{unit}", LABEL, ink)
+
+
+def percent(share: float) -> str:
+    """``49``, ``<1``: a share in per cent without its sign."""
+    return "<1" if 0 < share < 0.005 else f"{100 * share:.0f}"
+
+
+DARKEST = 0.16
+"""Grey of a share of 0: the cells can be counted."""
+
+
+def greys(shares: Float, theme: Theme) -> Float:
+    """The greys (N, 3) of shares (N,) of attention."""
+    grey = DARKEST + (1 - DARKEST) * np.clip(shares, 0, 1)
+    grey = grey if theme.name == "dark" else 1.06 - grey
+    return np.repeat(np.asarray(grey)[:, None], 3, axis=1)
+
+
+def triangle(sketch: Sketch, at: Point, cell: float, theme: Theme, shares: Float, chosen: int) -> None:
+    """One head: rows look at columns, and a frame is around the row of the chosen letter."""
+    left, top = at
+    down, across = np.tril_indices(len(shares))
+    side = np.full((2, len(down)), cell - (1.0 if cell > 4 else 0.0))
+    boxes = np.stack([left + across * cell, top + down * cell, *side], axis=1)
+    sketch.cells(boxes, greys(shares[down, across], theme), 1.5 if cell > 8 else 0.0)
+    wide = (chosen + 1) * cell
+    sketch.rect(left - 2, top + chosen * cell - 2, wide + 3, cell + 3, stroke=theme.selection, border=1.4)
+
+
+# ---- The strip: the word as a field, and what comes next after each of its letters.
+
+_TOP, _LINE, _KEY = 22.0, 16.0, 30.0
+_CELL, _WIDEST = 110.0, 150.0
+"""Least and most pixels of one letter's bars."""
+
+
+def following(box: Box, theme: Theme, state: WordState, read: Reading, *, age: str, hints: bool) -> Sketch:
+    """All of it; letters and the field answer to a click."""
+    sketch, (x, y, width, _) = Sketch(), box
+    _title(sketch, box, theme, state, age, hints)
+    tokens = (BEGINNING, *state.word)
+    count = max(1, min(len(tokens), int(width / _CELL)))
+    first = min(max(state.chosen - count // 2, 0), len(tokens) - count)
+    pitch = min(width / count, _WIDEST)
+    for k in range(first, first + count):
+        left, wide = x + (k - first) * pitch, _KEY if k else 38.0
+        here = k == state.chosen
+        key(sketch, (left, y + _TOP + 2, wide, _KEY), theme, tokens[k], 17, here=here)
+        most = (pitch - wide - 34 - 30) / max(float(read.likely.max()), 1e-9)  # all the room
+        bars(sketch, (left + wide + 34, y + _TOP), most, theme, state, read, k, _LINE)
+        sketch.spot((left, y + _TOP, pitch, LIKELIEST * _LINE), "letter", k, words=tokens[k])
+    return sketch
+
+
+def _title(sketch: Sketch, box: Box, theme: Theme, state: WordState, age: str, hints: bool) -> None:
+    """What it is, the field, and how to use it."""
+    x, y, width, _ = box
+    sketch.text(x, y + 12, "what comes next", LABEL, theme.text1, bold=True)
+    left = x + measure("what comes next", LABEL, True) + 12
+    sketch.text(left, y + 12, "after each letter of", LABEL, theme.text3)
+    left += measure("after each letter of", LABEL) + 8
+    own = measure(state.word, LABEL, True)
+    field = (left, y - 4, max(own, 24.0) + 16, 22.0)
+    sketch.spot(field, "field", words=state.word)
+    if hints:
+        edge, border = (theme.text1, 1.6) if state.typing else (theme.flow, 1.0)
+        sketch.rect(*field, fill=theme.panel, stroke=edge, border=border, radius=4)
+    sketch.text(left + 8, y + 12, state.word, LABEL, theme.text1, bold=True)
+    if state.typing:
+        sketch.line((left + 9 + own, y), (left + 9 + own, y + 14), theme.text1, 1.4)
+    left += field[2] + 10
+    note = age or "bright: the letter that follows"
+    sketch.text(x + width, y + 12, note, LABEL, theme.text3, anchor="right")
+    hint = ("Enter keeps it, Escape leaves it" if state.typing else "click, or E: type a name") if hints else ""
+    if left + measure(hint, LABEL) + 16 <= x + width - measure(note, LABEL):
+        sketch.text(left, y + 12, hint, LABEL, theme.text2 if state.typing else theme.text3)
+
+
+# ---- Among the cubes.
+
+_TICK = 12.0  # type of the letters beside the maps
+_LARGEST, _LEGIBLE = 15.0, 8.5  # pixels of a cell of a map; from where on letters stand beside them
+_BAR, _STEPS = (44.0, 7.0), 22  # of a small legend, and its colours
+_APART = 14.0  # least pixels between names of bars
+
+
+def scene(setting: Setting, sheet: Blueprint, theme: Theme, state: WordState, read: Reading) -> list[Sketch]:
+    """All parts that have their room."""
+    sketch, rooms = Sketch(), sheet.rooms
+    if "attention" in rooms and setting.holds(rooms["attention"]):
+        _attention(sketch, rooms["attention"], theme, state, read)
+    if read.stream:
+        _stream(sketch, setting, sheet, theme, read, state.chosen)
+    if read.hidden is not None and "hidden" in rooms:
+        _hidden(sketch, setting, rooms["hidden"], theme, read.hidden, state.chosen)
+    frames = Sketch()
+    for tensor, rows in read.uses:
+        if tensor in setting.plates:
+            _frame(frames, setting, setting.plates[tensor], rows[state.chosen], theme)
+    if read.uses and "next" in rooms:
+        _next(sketch, setting, rooms["next"], theme, state, read)
+    return [sketch, frames]
+
+
+def _attention(sketch: Sketch, room: Box, theme: Theme, state: WordState, read: Reading) -> None:
+    """A triangle a head, with letters beside it and below it as far as there is room."""
+    heads, count, _ = read.attention.shape
+    columns = 1 if heads <= 4 else 2
+    lines = -(-heads // columns)
+    x, y, width, height = room[0], room[1], room[2] / columns, room[3] / lines
+    for named, foot, beside, below in ((1, 1, 22, 1.1), (1, 0, 22, 0.0), (0, 0, 8, 0.0)):
+        high = height - (8 if foot or not named else 6)
+        cell = min((width - beside) / count, high / (count + below), _LARGEST)
+        if cell >= _LEGIBLE:
+            break
+    margin = 14 if named else 0
+    _bar(sketch, (room[0] + margin, room[1] - 8), theme, "0", "1", None)
+    sketch.text(room[0] + margin, room[1] - 25, "looks at", LABEL, theme.text2)
+    for h, shares in enumerate(read.attention):
+        left, top = x + (h % columns) * width + margin, y + (h // columns) * height
+        for k, name in enumerate(("\N{BULLET}", *state.word)) if named else ():
+            ink, bold = (theme.text1, True) if k == state.chosen else (theme.text2, False)
+            sketch.text(left - 7, top + (k + 0.5) * cell + 4, name, _TICK, ink, bold=bold, anchor="middle")
+            if foot:
+                base = top + count * cell + 10
+                sketch.text(left + (k + 0.5) * cell, base, name, _TICK, theme.text3, anchor="middle")
+        triangle(sketch, (left, top), cell, theme, shares, state.chosen)
+        title = f"head {h + 1}"
+        if 2 * cell + 6 + measure(title, LABEL) <= width - margin:
+            sketch.text(left - margin + width - 4, top + 10, title, LABEL, theme.text3, anchor="right")
+        for k, name in enumerate((BEGINNING, *state.word)):
+            sketch.spot((left - 14, top + k * cell, (k + 1) * cell + 14, cell), "letter", k, words=name)
+
+
+def _bar(sketch: Sketch, at: tuple[float, float], theme: Theme, low: str, high: str, cmap: Colormap | None) -> float:
+    """A small legend on a baseline: its ends left and right of it; greys of attention without a map."""
+    (x, y), (wide, high_) = at, _BAR
+    sketch.text(x, y, low, LABEL, theme.text2)
+    x += measure(low, LABEL) + 5
+    steps = np.linspace(0, 1, _STEPS)
+    boxes = [(x + k * wide / _STEPS, y - 8, wide / _STEPS + 0.5, high_) for k in range(_STEPS)]
+    sketch.cells(boxes, greys(steps, theme) if cmap is None else cmap(2 * steps - 1))
+    sketch.text(x + wide + 5, y, high, LABEL, theme.text2)
+    return x + wide + 5 + measure(high, LABEL)
+
+
+def _cells(sketch: Sketch, box: Box, numbers: Float, most: float, cmap: Colormap) -> None:
+    """Signed numbers (rows, columns) as cells that fill a box."""
+    rows, columns = numbers.shape
+    wide, high = box[2] / columns, box[3] / rows
+    gap = 0.7 if min(wide, high) > 3 else 0.0
+    row, column = (part.ravel() for part in np.indices(numbers.shape))
+    left, top = box[0] + column * wide, box[1] + row * high
+    size = np.full_like(left, wide - gap), np.full_like(top, high - gap)
+    sketch.cells(np.stack([left, top, *size], axis=1), cmap(np.clip(numbers.ravel() / max(most, 1e-30), -1, 1)))
+
+
+def _stream(sketch: Sketch, setting: Setting, sheet: Blueprint, theme: Theme, read: Reading, chosen: int) -> None:
+    """The numbers of each letter, a row each, where they are on their way; one scale for all of them."""
+    stream, cmap = read.stream, get_map("weight", theme)
+    most = max(float(np.abs(numbers).max()) for numbers in stream)
+    shown = stream if len(stream) == len(sheet.rows) else stream[:1] + stream[-2:]
+    for box, numbers in zip(sheet.rows, shown, strict=False):
+        x, y, width, height = box
+        if not setting.holds(box):
+            continue
+        sketch.rect(x - 3, y - 3, width + 6, height + 6, fill=theme.background)
+        sketch.rect(x - 1, y - 1, width + 1.3, height + 1.3, fill=theme.grid)
+        _cells(sketch, box, numbers, most, cmap)
+        high = height / len(numbers)
+        sketch.rect(x - 2, y + chosen * high - 1.5, width + 3.5, high + 2.5, stroke=theme.selection, border=1.4)
+    if sheet.note is not None and sheet.rows:
+        last = sheet.rows[-1]
+        least, top = f"\N{MINUS SIGN}{short(most)}", f"+{short(most)}"
+        wide = measure(least, LABEL) + _BAR[0] + 10 + measure(top, LABEL)
+        places = [(last[0] + last[2] + 14, sheet.note[1])]
+        if not sheet.says_words(measure(sheet.words, LABEL)) and wide <= sheet.note[2]:
+            places.append(sheet.note[:2])
+        at = next((p for p in places if setting.holds((p[0], p[1] - 12, wide, 14))), None)
+        if at is not None:
+            _bar(sketch, at, theme, least, top, cmap)
+
+
+def _hidden(sketch: Sketch, setting: Setting, room: Box, theme: Theme, hidden: tuple[str, Float], chosen: int) -> None:
+    """The inner numbers of the chosen letter, each beside the row of weights that makes it."""
+    tensor, numbers = hidden
+    plate = setting.plates.get(tensor)
+    if plate is None or plate.grid.cells[0] != numbers.shape[1]:
+        return
+    row, wide = numbers[chosen], min(12.0, room[2] - 4)
+    first, last = (_edge(setting, plate, k)[1] for k in (0, plate.grid.cells[0] - 1))
+    step = (last - first) / max(len(row) - 1, 1)
+    box = (room[0] + 0.5 * (room[2] - wide), first - 0.5 * step, wide, last - first + step)
+    if not setting.holds(box):
+        return
+    most = float(np.abs(numbers).max())
+    sketch.rect(box[0] - 1, box[1] - 1, box[2] + 1.3, box[3] + 1.3, fill=theme.grid)
+    _cells(sketch, box, row[:, None], most, get_map("weight", theme))
+    middle = room[0] + 0.5 * room[2]
+    sketch.text(middle, box[1] + box[3] + 14, "relu", LABEL, theme.text2, anchor="middle")
+    sketch.text(middle, box[1] - 6, f"\N{LESS-THAN OR EQUAL TO}{short(most)}", LABEL, theme.text2, anchor="middle")
+
+
+def _row_corners(setting: Setting, plate: Plate, row: int) -> Float:
+    """The main face of a row as four points, in order."""
+    first, last = plate.cell_corners(row, 0)[4:], plate.cell_corners(row, plate.shape[1] - 1)[4:]
+    return setting.project(np.array([first[0], last[1], last[3], first[2]]))
+
+
+def _edge(setting: Setting, plate: Plate, row: int) -> Float:
+    """The middle of a row's right end."""
+    return np.asarray(_row_corners(setting, plate, row)[1:3].mean(axis=0))
+
+
+def _frame(sketch: Sketch, setting: Setting, plate: Plate, row: int, theme: Theme) -> None:
+    """A frame around a row."""
+    if not 0 <= row < plate.shape[0]:
+        return
+    corners = _row_corners(setting, plate, row)
+    corners = corners + 1.5 * np.sign(corners - corners.mean(axis=0))
+    if setting.holds((*corners.min(axis=0).tolist(), *np.ptp(corners, axis=0).tolist())):
+        sketch.polyline(np.concatenate([corners, corners[:1]]), theme.selection, 1.8)
+
+
+def _next(sketch: Sketch, setting: Setting, room: Box, theme: Theme, state: WordState, read: Reading) -> None:
+    """The likeliest letters go on the rows of the head that say them."""
+    plate = setting.plates.get(read.uses[-1][0])
+    likely = read.likely[state.chosen]
+    if plate is None or plate.shape[0] != len(likely) or not setting.holds(room):
+        return
+    left, most, taken = room[0] + 4, max(room[2] - 40.0, 6.0), list[float]()
+    top, bottom = _edge(setting, plate, 0)[1], _edge(setting, plate, plate.shape[0] - 1)[1]
+    sketch.polyline([(left, top), (left, bottom)], theme.flow, 1.2, dash=(3, 3))
+    for number in np.argsort(likely, kind="stable")[::-1].tolist()[:6]:
+        share, y = float(likely[number]), float(_edge(setting, plate, number)[1])
+        if share < 0.02 or any(abs(y - other) < _APART for other in taken):
+            continue
+        taken.append(y)
+        ink = theme.text1 if len(taken) == 1 else theme.text3
+        sketch.rect(left, y - 3, max(most * share, 2.0), 6, fill=ink)
+        text = f"{state.name(number)} {percent(share)}"
+        at = left + most * share + 5
+        if at + measure(text, LABEL, len(taken) == 1) > room[0] + room[2] + 22:
+            text = state.name(number)
+        sketch.text(at, y + 5, text, LABEL, ink, bold=len(taken) == 1)
+
+
+# ---- `NewNames`: words that a network makes up, one after another: each enters below the others, letter by letter.
+
+MOST = 5
+EVERY, LETTER = 2.0, 0.12
+"""Seconds from one word to the next, and from one letter to the next."""
+STANDS = 0.5
+"""Seconds after which a moment that stays is that of all words."""
+_SIZES = (30.0, 26.0, 22.0, 18.0)
+_NAMES_TOP = 26.0
+_DIM = 0.42  # of the text's colour: a letter of probability 0
+
+
+class NewNames:
+    """The list. In a still all of it is of the moment shown; else each word says of which step it is.
+
+    Once training pauses all of them are made anew, of that moment: the first ones, which a scene's own claim tells too.
+    """
+
+    def __init__(self, panel: WordBoard) -> None:
+        self._panel = panel
+        self._lines: list[tuple[Invented, int]] = []  # words, and the steps at which they were made
+        self._number, self._temperature = 0, 0.0
+        self._step = 0  # that is shown
+        self._since = 0.0  # seconds since the last one began to enter
+        self._stood = 0.0  # seconds for which that step has been shown
+
+    @property
+    def moving(self) -> bool:
+        """Whether letters are still to come, or words of the moment that is shown."""
+        coming = bool(self._lines) and self._letters < len(self._lines[-1][0].word)
+        return coming or any(step != self._step for _, step in self._lines)
+
+    @property
+    def words(self) -> list[str]:
+        """Those that are shown, as far as they are."""
+        made = [made.word for made, _ in self._lines]
+        return [*made[:-1], *(word[: self._letters] for word in made[-1:])]
+
+    @property
+    def _letters(self) -> int:
+        """How many letters of the last word are there."""
+        return int(self._since / LETTER) + 1
+
+    def look(self, moment: Moment, temperature: float, seconds: float | None) -> None:
+        """Time passes; None: all words are of this moment. A step back, or another temperature, begins anew."""
+        lines, late = self._lines, any(step != moment.step for _, step in self._lines)
+        self._stood = self._stood + (seconds or 0.0) if moment.step == self._step else 0.0
+        self._step = moment.step
+        anew = not lines or temperature != self._temperature or moment.step < lines[-1][1]
+        if seconds is None or anew or (late and self._stood >= STANDS):
+            self._temperature, self._number, self._since = temperature, MOST, 1e6
+            self._lines = [(self._panel.make(moment, temperature, k), moment.step) for k in range(MOST)]
+            return
+        self._since += seconds
+        if self._since >= EVERY and late:
+            self._lines = [*lines[1 - MOST :], (self._panel.make(moment, temperature, self._number), moment.step)]
+            self._number, self._since = self._number + 1, 0.0
+
+    def draw(self, box: Box, theme: Theme, step: int) -> Sketch:
+        """Title and words; the brighter a letter, the surer it was."""
+        sketch, (x, y, width, height) = Sketch(), box
+        title_of(sketch, box, theme, "new names", f"temperature {self._temperature:.1f} · brighter: surer")
+        pitch = (height - _NAMES_TOP) / MOST
+        size = next((s for s in _SIZES if 1.2 * s <= pitch), _SIZES[-1])
+        for k, ((made, of), so_far) in enumerate(zip(self._lines, self.words, strict=True)):
+            base, left, word = y + _NAMES_TOP + pitch * (k + 0.5) + 0.3 * size, x, so_far or "-"
+            note = f"step {of:,}" if of != step else ""
+            room = width - (measure(note, LABEL) + 12 if note else 0.0)
+            own = size * min(1.0, room / max(measure(word, size, True), 1.0))
+            for number, letter in enumerate(word):
+                surely = float(np.clip(made.likely[number], 0, 1)) if number < len(made.likely) else 0.0
+                ink = mixed(theme.text1, theme.background, _DIM + (1 - _DIM) * surely**0.5)
+                sketch.text(left, base, letter, own, ink, bold=True)
+                left += measure(letter, own, True)
+            sketch.text(x + width, base, note, LABEL, theme.text3, anchor="right")
+        return sketch
+
+
+# ---- The drawer: whole in the column, or in a planned picture among the cubes and in the strip, too.
 
 TOP, KEY, LINE, AIR = 22.0, 26.0, 17.0, 10.0
 COLUMNS = 3
@@ -23,23 +407,23 @@ _MAPS = 72.0
 HEIGHT = TOP + KEY + AIR + _MAPS + AIR + LINE * (1 + LIKELIEST) + AIR + TOP + 2 * LINE
 
 
-def whole(box: Box, theme: Theme, state: WordState, read: Read, words: Sequence[str], temperature: float) -> Sketch:
+def whole(box: Box, theme: Theme, state: WordState, read: Reading, words: Sequence[str], temperature: float) -> Sketch:
     """All four parts, below the title; title and letters answer to a click."""
     sketch, (x, top, width, _) = Sketch(), box
-    sketch.spot((x, top, width, TOP), "field", words=read.word)
-    y, tokens, chosen = top + TOP, (BEGINNING, *read.word), min(state.chosen, len(read.word))
-    pitch = min(30.0, (width - 40) / max(len(read.word), 1))
+    sketch.spot((x, top, width, TOP), "field", words=state.word)
+    y, tokens, chosen = top + TOP, (BEGINNING, *state.word), state.chosen
+    pitch = min(30.0, (width - 40) / max(len(state.word), 1))
     for k, name in enumerate(tokens):
         left, wide = (x + 42 + pitch * (k - 1), pitch - 3) if k else (x, 38.0)
         key(sketch, (left, y, wide, KEY), theme, name, LABEL, here=k == chosen)
         sketch.spot((left, y, wide + 3, KEY), "letter", k, words=name)
     y += KEY + AIR
-    attention = read.reading.attention
+    attention = read.attention
     side = min(_MAPS, (width - 8 * (len(attention) - 1)) / len(attention))
     for h, shares in enumerate(attention):
         triangle(sketch, (x + h * (side + 8), y), side / len(tokens), theme, shares, chosen)
     y += _MAPS + AIR
-    before = read.word[chosen - 1] if chosen else "the beginning"
+    before = state.word[chosen - 1] if chosen else "the beginning"
     sketch.text(x, y + 13, f"after {before}", LABEL, theme.text2)
     sketch.text(x + width, y + 13, "bright: the letter that follows", LABEL, theme.text3, anchor="right")
     bars(sketch, (x + 38, y + LINE), width - 90, theme, state, read, chosen, LINE, " %")
@@ -77,7 +461,7 @@ class WordDrawer(Drawer[WordBoard]):
         self._fresh = True  # the next letter begins a word
         self._asked = Asked("word", ground)
         self._wanted = (panel.word, panel.temperature)
-        self._read: Read | None = None
+        self._read: Reading | None = None
         self._words: Sequence[str] = ()
         self._error, self._step = "", 0
 
@@ -90,7 +474,7 @@ class WordDrawer(Drawer[WordBoard]):
 
     def look(self, moment: Moment, seconds: float | None) -> None:
         """Let the network of the moment read the word and make up others."""
-        wanted = (self.state.word, self.temperature)
+        wanted, self.state.chosen = (self.state.word, self.temperature), min(self.state.chosen, len(self.state.word))
         if wanted != self._wanted:  # a key was pressed: what was made is of another word
             self._wanted, self._asked = wanted, Asked("word", self.ground)
         made, self._error = self._asked.ask(moment, seconds, lambda: self._make(moment))
@@ -101,13 +485,13 @@ class WordDrawer(Drawer[WordBoard]):
         if self._read is not None and self.setting is not None:
             self.names.look(moment, self.temperature, seconds)
 
-    def _make(self, moment: Moment) -> tuple[Read, Sequence[str]]:
+    def _make(self, moment: Moment) -> tuple[Reading, Sequence[str]]:
         panel = self.panel
         reading = panel.look(moment, self.state.word)
         if not all(np.isfinite(part).all() for part in (reading.likely, reading.attention, *reading.stream)):
             raise InputError("what it says is no longer finite")
         words = [panel.make(moment, self.temperature, k).word for k in range(2 * COLUMNS)] if not self.setting else []
-        return Read(self.state.word, reading), words
+        return reading, words
 
     def _answering(self, sketches: Sequence[Sketch]) -> Sequence[Sketch]:
         """The same, and their letters answer to a click."""
@@ -137,7 +521,7 @@ class WordDrawer(Drawer[WordBoard]):
         ground, read = self.ground, self._read
         if read is None:
             return ()
-        sketch = word_strip(strip, ground.theme, self.state, read, age=self._asked.age, hints=ground.hints)
+        sketch = following(strip, ground.theme, self.state, read, age=self._asked.age, hints=ground.hints)
         return self._answering([sketch])
 
     # ---- hands
