@@ -16,7 +16,6 @@ from ..checks import text
 from ..run.core.frame import Frame
 from ..run.questions.ranges import extent
 from ..run.sources.recorded_pair import RecordedPair
-from .arrangement import Arrangement
 from .comparison import Comparison
 from .cube_view import CubeView
 from .cubes.atlas import ALL_ALIKE, Sizing
@@ -47,6 +46,7 @@ from .shown.subject import Probed, subject_of
 from .space.camera import Camera
 from .space.layout import Apart, Layout
 from .space.viewpoint import Viewpoint
+from .standing import Standing
 
 Point = tuple[float, float]
 
@@ -88,7 +88,7 @@ class Workbench:
 
     places: Places
     layout: Layout
-    _arrangement: Arrangement
+    _standing: Standing
     apart, page = Apart(), False
     layer_names: tuple[str, ...] = ()
 
@@ -201,13 +201,13 @@ class Workbench:
 
     def make_room(self) -> None:
         """The panel of controls opens or closes: where it stands over the side column, nothing else moves."""
-        before = self._arrangement.narrow
+        before = self._standing.narrow
         if before or column_of(self.places) is None:
             self.lay_out()
             return
-        self._arrangement.stand_controls()
-        self.places = self._arrangement.places
-        if self._arrangement.narrow:
+        self._standing.stand_controls()
+        self.places = self._standing.places
+        if self._standing.narrow:
             self.lay_out()
         self.place_side()
 
@@ -222,7 +222,7 @@ class Workbench:
     def _arrange(self) -> None:
         """Places of the panels, and of the plates in space."""
         self.size = (self._output[0] * self._supersample, self._output[1] * self._supersample)
-        found = self._arrangement = Arrangement(self, self._output)
+        found = self._standing = Standing(self, self._output)
         self.places, self.layout, self._ratio = found.places, found.layout, found.ratio
         self.spread, self.layer_names = found.spread, found.layer_names
         self.painter = Painter(self.places.size, self.scale)

@@ -1,4 +1,4 @@
-"""`Arrangement`: the places of one picture of one size: of its panels, and of the plates of its cubes in space."""
+"""`Standing`: which parts stand in a picture of one size, and where: panels, and the plates of its cubes in space."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BESIDE = 0.7
 """Of the room left of the cubes: an arrangement that does not expect anything there has margins of its own."""
 
 
-class Arrangement:
+class Standing:
     """Where everything stands. The panel of controls may open later, without that anything else moves."""
 
     places: Places
