@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,11 @@ from .ink.places import (
     SPREAD,
     STRIP,
     Places,
+    Wanted,
     arrange,
     at_the_edge,
-    beside_cubes,
     narrowed,
     over_column,
-    written_beside,
 )
 from .ink.sketch import Box
 from .notes.scenery import cubes_box
@@ -48,25 +48,23 @@ class Standing:
             self.spread = self.places.legend is not None and self.layout.blueprint is not None
         if not self.spread:  # with panels that stand beside the cubes its rooms would be empty
             self._lay(planned=bare)
-        self.stand_controls()
-
-    def stand_controls(self) -> None:
-        """The panel of controls over the side column; where there is none and cubes leave no room, the scene does."""
-        panel, places = self._bench.controls, self.places
-        if not panel.open or panel.hidden:
-            panel.place(None, ())
-            return
-        box = over_column(places, column_of(places))
-        if box is None:
-            corners = np.concatenate([plate.corners for plate in self.layout.plates])
-            box = beside_cubes(places, float((self.layout.camera.project(corners) / self.ratio)[:, 0].max()))
-            self.places = places if box is None else written_beside(places, box[0] - 8)
-        if box is None:
+        if not self.stand_controls():
             self.narrow = True
             self._lay(planned=False)
-            box = at_the_edge(places)
-        column = self._shown and column_of(places) is not None
-        panel.place(box, self._bench.side.column.smaller() if column else ())
+            bench.controls.place(at_the_edge(self.places), self._small)
+
+    @property
+    def _small(self) -> Sequence[Wanted]:
+        """The panels that want a place beside the controls."""
+        return self._bench.side.column.smaller() if self._shown else ()
+
+    def stand_controls(self) -> bool:
+        """Put the panel of controls over other panels, if it is open; whether the scene need not make room for it."""
+        panel, box = self._bench.controls, None
+        if is_open := panel.open and not panel.hidden:
+            box = over_column(self.places, column_of(self.places))
+        panel.place(box, self._small)
+        return box is not None or not is_open
 
     def _lay(self, *, planned: bool) -> None:
         """Places, and the layout in them: the scene's own plan, where it is `planned`."""

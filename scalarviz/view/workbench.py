@@ -41,7 +41,7 @@ from .screen.side import InputSwatch, SidePanels
 from .screen.story import StoryLines
 from .screen.strip import marks_on
 from .screen.time_bar import TimeBar
-from .screen.touch import Touch, View, column_of, uncovered
+from .screen.touch import Touch, View, uncovered
 from .shown.subject import Probed, subject_of
 from .space.camera import Camera
 from .space.layout import Apart, Layout
@@ -200,16 +200,11 @@ class Workbench:
             self.let_go()
 
     def make_room(self) -> None:
-        """The panel of controls opens or closes: where it stands over the side column, nothing else moves."""
-        before = self._standing.narrow
-        if before or column_of(self.places) is None:
+        """The panel of controls opens or closes: where it stands over other panels, nothing else moves."""
+        if self._standing.narrow or not self._standing.stand_controls():
             self.lay_out()
-            return
-        self._standing.stand_controls()
-        self.places = self._standing.places
-        if self._standing.narrow:
-            self.lay_out()
-        self.place_side()
+        else:
+            self.place_side()
 
     def lay_out(self) -> None:
         """Everything into its place anew, as for another size."""
@@ -236,7 +231,8 @@ class Workbench:
         """Panels in their places but for those below the inspector; none where an opened step has their column."""
         self.touch.column_taken = self.controls.open and not self.controls.hidden
         if self.controls.stands and not self.controls.hidden:
-            self.side.place(self.controls.side)
+            hidden = [name for name in self.side.column.names if name not in self.controls.side]
+            self.side.place(self.controls.side, hidden if self.panels_shown else (), self.controls.more, turns=False)
             return
         left_out = self.places.left_out if self.panels_shown else ()
         covered = self.touch.column(self.places) if self.panels_shown and not self.page else None

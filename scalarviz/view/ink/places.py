@@ -44,6 +44,7 @@ _SMALL_COLUMN_FROM = 450  # logical height of a picture in which all panels may 
 _SMALL_COLUMN_WIDE = 760  # and its width, but for a hall: narrower, sums and outputs beside the cubes say more
 _SPACE = 24  # between panels one above the other
 _SCENE_LEAST = (380, 240)
+_BESIDE_LEAST = 200  # width of a panel beside others in a block
 _COLUMN_FROM, _COLUMN_FROM_PRESENTER = 920, 800  # logical width of a picture that has a column
 
 
@@ -62,6 +63,11 @@ class Wanted:
     def grows(self) -> bool:
         """Whether it takes more than its height."""
         return self.most > self.height
+
+    @property
+    def rank(self) -> tuple[int, bool, int]:
+        """Where there is room for some only, the highest are kept: what a scene is about, then what is kept first."""
+        return self.worth if self.worth >= ABOUT else 0, self.first, self.worth
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,32 +215,21 @@ def _low_enough(bar: int, wanted: Sequence[Wanted], size: tuple[float, float], r
     return next(fitting, 0) if bar else 0
 
 
-def _column(box: Box, wanted: Sequence[Wanted]) -> dict[str, Box]:
-    """Panels one above the other, first come first served; those that grow share the rest.
-
-    What a scene is all about, and then those to be kept first have their room before.
-    """
-    x, y, width, height = box
-    kept, reserved, used = set[str](), 0.0, 0.0
-    about = _about(wanted)
-    for panel in (*filter(None, (about,)), *(w for w in wanted if w.first and w is not about)):
-        if reserved + panel.height <= height:
-            kept.add(panel.name)
-            reserved += panel.height + GAP
-    for panel in (w for w in wanted if not w.first and w is not about):
-        if used + panel.height + reserved <= height:
-            kept.add(panel.name)
-            used += panel.height + _SPACE
-    chosen = _chosen(wanted, kept)
-    rest = height - sum(w.height for w in chosen) - _SPACE * (len(chosen) - 1)
-    return stacked(chosen, (x, y), width, _SPACE, rest)
+def kept(wanted: Sequence[Wanted], room: float, gap: float) -> list[Wanted]:
+    """Those for which there is room one above the other, in the order in which they are wanted."""
+    found, rest = set[str](), room + gap
+    for panel in sorted(wanted, key=lambda panel: panel.rank, reverse=True):
+        if panel.height + gap <= rest:
+            found.add(panel.name)
+            rest -= panel.height + gap
+    return [panel for panel in wanted if panel.name in found]
 
 
-def stacked(
-    panels: Sequence[Wanted], at: tuple[float, float], width: float, gap: float, rest: float = 0.0
-) -> dict[str, Box]:
-    """Panels one above the other from a point on; those that grow share the `rest` of the room, as far as they do."""
-    (x, y), growing, found = at, sum(panel.grows for panel in panels), dict[str, Box]()
+def stacked(panels: Sequence[Wanted], box: Box, gap: float) -> dict[str, Box]:
+    """Panels one above the other from the top of a box on; those that grow share what is left of it."""
+    (x, y, width, height), found = box, dict[str, Box]()
+    rest = height + gap - sum(panel.height + gap for panel in panels)
+    growing = sum(panel.grows for panel in panels)
     for panel in panels:
         own = panel.height
         if panel.grows:
@@ -245,38 +240,32 @@ def stacked(
     return found
 
 
+def _column(box: Box, wanted: Sequence[Wanted]) -> dict[str, Box]:
+    return stacked(kept(wanted, box[3], _SPACE), box, _SPACE)
+
+
 def _block(wanted: Sequence[Wanted], width: float, height: float, room: float) -> dict[str, Box]:
-    """Panels at the bottom: one above the other on the left, the one to be kept first beside them."""
+    """Panels at the bottom: one above the other on the left, the one to be kept first beside them.
+
+    The scene above keeps enough of the `room`.
+    """
     beside = next((w for w in wanted if w.first), None)
-    kept: set[str] = set()
-    for panel in sorted((w for w in wanted if w is not beside), key=lambda w: -w.worth):
-        if _fits(_chosen(wanted, {*kept, panel.name}), beside, width, height, room):
-            kept.add(panel.name)
-    left = _chosen(wanted, kept)
-    if not left and (beside is None or not _fits([], beside, width, height, room)):
+    most = room - GAP - max(_SCENE_LEAST[1], 0.36 * height)
+    across, own = width - 2 * MARGIN, 0.0
+    if beside is not None:
+        across, own = across - _BESIDE_LEAST, beside.height + 16
+    if across < 0 or own > most:
         return {}
-    own = _block_height(left, beside)
+    fits = across >= (COLUMN if beside is None else COLUMN + GAP)
+    left = kept([w for w in wanted if w is not beside], most, _SPACE) if fits else []
+    high = sum(w.height + _SPACE for w in left) - _SPACE
+    own = max(own, high)
     y = height - MARGIN - own
-    panels = stacked([replace(panel, most=0.0) for panel in left], (MARGIN, y), COLUMN, _SPACE)
+    panels = stacked(left, (MARGIN, y, COLUMN, high), _SPACE)
     if beside is not None:
         x = MARGIN + (COLUMN + GAP if left else 0)
         panels[beside.name] = (x, y, width - MARGIN - x, own)
     return panels
-
-
-def _chosen(wanted: Sequence[Wanted], names: set[str]) -> list[Wanted]:
-    return [w for w in wanted if w.name in names]
-
-
-def _block_height(left: Sequence[Wanted], beside: Wanted | None) -> float:
-    own = sum(w.height for w in left) + _SPACE * max(len(left) - 1, 0)
-    return max(own, beside.height + 16 if beside else 0)
-
-
-def _fits(left: Sequence[Wanted], beside: Wanted | None, width: float, height: float, room: float) -> bool:
-    """Whether the scene above keeps enough."""
-    need = 2 * MARGIN + (COLUMN if left else 0) + (200 if beside else 0) + (GAP if left and beside else 0)
-    return width >= need and room - _block_height(left, beside) - GAP >= max(_SCENE_LEAST[1], 0.36 * height)
 
 
 # ---- Panels over the scene: in its upper right corner, above the cubes, or beside a stage or a unit.
@@ -291,12 +280,9 @@ _ABOVE, _CUBES = 0.6, 110.0  # of its height that those above the cubes may take
 def corner_boxes(sizes: Mapping[str, tuple[float, float]], scene: Box) -> dict[str, Box]:
     """One below the other in the upper right corner; those for which there is no room have none."""
     x, y, width, height = scene
-    found, top = dict[str, Box](), y + GROUND
-    for name, (wide, high) in sizes.items():
-        if wide <= _SHARE * width and top + high <= y + _SHARE_HIGH * height:
-            found[name] = (x + width - wide - 2 * GROUND, top, wide, high)
-            top += high + 3 * GROUND
-    return found
+    narrow = [Wanted(name, high) for name, (wide, high) in sizes.items() if wide <= _SHARE * width]
+    found = stacked(kept(narrow, _SHARE_HIGH * height - GROUND, 3 * GROUND), (x, y + GROUND, 0.0, 0.0), 3 * GROUND)
+    return {name: (x + width - sizes[name][0] - 2 * GROUND, top, *sizes[name]) for name, (_, top, *_) in found.items()}
 
 
 def top_boxes(heights: Mapping[str, float], scene: Box) -> tuple[dict[str, Box], Box]:
@@ -353,14 +339,6 @@ def over_column(places: Places, column: Box | None) -> Box | None:
     return (width - _EDGE - wide, top, wide, high) if high >= _BLOCK_LEAST else None
 
 
-def beside_cubes(places: Places, right: float) -> Box | None:
-    """At the right of the last cube, over chips and legends; None where that is too narrow."""
-    width, height = places.size
-    left = max(right + _AIR, width - _EDGE - _WIDE)
-    wide = width - _EDGE - left
-    return None if wide < LEAST else (left, _EDGE, wide, height - 2 * _EDGE)
-
-
 def at_the_edge(places: Places) -> Box:
     """At the right edge of a picture whose scene makes room for it."""
     width, height = places.size
@@ -373,15 +351,11 @@ def narrowed(places: Places) -> Places:
     """The same picture with all that stands beside the panel, the cubes too, in the room that it leaves."""
     limit = at_the_edge(places)[0] - _AIR
     x, y, wide, high = places.scene
-    scene = (min(x, 4.0), y, max(min(wide, limit - min(x, 4.0)), 1.0), high)
-    return replace(written_beside(places, limit), scene=scene, panels={})
-
-
-def written_beside(places: Places, limit: float) -> Places:
-    """The same picture with all words and legends left of `limit`; cubes stay where they are."""
 
     def cut(box: Box | None, least: float = 2 * MARGIN) -> Box | None:
         wide = 0.0 if box is None else min(box[2], limit - box[0])
         return None if box is None or wide < least else (box[0], box[1], wide, box[3])
 
-    return replace(places, hud=cut(places.hud), strip=cut(places.strip), time=cut(places.time, LEAST_TIME), limit=limit)
+    scene = (min(x, 4.0), y, max(min(wide, limit - min(x, 4.0)), 1.0), high)
+    return replace(places, scene=scene, panels={}, hud=cut(places.hud), strip=cut(places.strip),
+                   time=cut(places.time, LEAST_TIME), limit=limit)  # fmt: skip

@@ -102,9 +102,11 @@ class SidePanels:
         """Whether a panel of the column can draw among the cubes of a planned picture."""
         return any(self.drawers[name].spread is not None for name in self.column.names)
 
-    def place(self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None) -> None:
-        """Put the panels of the column into `boxes`; of those `left_out` a line at `more` tells."""
-        self.column.leave_out(left_out, more)
+    def place(
+        self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None, *, turns: bool = True
+    ) -> None:
+        """Put the panels of the column into `boxes`; of those `left_out` a line at `more` tells; see `Column`."""
+        self.column.leave_out(left_out, more, turns=turns)
         for name in self.column.names:
             self._put(name, boxes.get(name))
 
@@ -420,6 +422,7 @@ class Column:
         self._alone = ""  # the one on this page, where only one has room
         self._left_out: tuple[str, ...] = ()
         self._more: Box | None = None
+        self._turns = False
 
     def wanted(self, *, spread: bool = False) -> list[Wanted]:
         """What it is to hold, those of this page first; `spread`: those that can draw among the cubes do.
@@ -452,21 +455,22 @@ class Column:
         self.names, self._lodged = [*own, *names], tuple(names)
         return True
 
-    def leave_out(self, names: Sequence[str], more: Box | None) -> None:
-        """These have no room; `more` is the place of the line that says so."""
+    def leave_out(self, names: Sequence[str], more: Box | None, *, turns: bool) -> None:
+        """These have no room; `more` is the place of the line that says so, and `turns` whether a click changes it."""
         self._left_out, self._more = tuple(names), more
+        self._turns = turns and self._ground.hints and len(names) < len(self.names)
 
     def told(self) -> list[Sketch]:
         """How many panels have no room, and how to see them."""
         if not self._left_out or self._more is None or (self._ground.theme.presenter and not self._ground.hints):
             return []
         sketch, count, (x, y, wide, height) = Sketch(), len(self._left_out), self._more
-        none, turns = count == len(self.names), self._ground.hints and count < len(self.names)
-        after = " in a larger picture" if none else " (click)" if turns else ""
+        none = count == len(self.names)
+        after = " (click)" if self._turns else " in a larger picture" if none or self._ground.hints else ""
         short = f"+{count} panel{'s' if count > 1 else ''}"
         line = short + after if measure(short + after, LABEL) <= wide else short
         sketch.text(x, y + height - 4, line, LABEL, self._ground.theme.text3)
-        if turns:
+        if self._turns:
             sketch.spot((x, y, measure(line, LABEL), height), MORE)
         return [sketch]
 
