@@ -31,7 +31,7 @@ BLOCK = 184.0
 """Width of the five buttons."""
 _ACTIONS = ("first", "back", "toggle_run", "step", "newest")
 _PAD, _GAP, _HIGH = 12.0, 6.0, 28.0
-_ROW, _CLOSE = 11.0, 8.0  # from one rail to the next, with a curve above them and without
+_ROW = 8.0  # from one rail to the next: more would be taken from the curve above them
 _RING, _REACH = 4.5, 6.0  # of a ring, and how near to it a point is on it
 _WIDEST, _AIR = 170.0, 10.0  # of the words of a mark, and between two of them
 
@@ -64,11 +64,6 @@ class _Plan:
     losses: Losses | None
     limits: tuple[float, float]
     small: bool  # whether it is the rail alone
-
-    @property
-    def pitch(self) -> float:
-        """From one rail to the next."""
-        return _CLOSE if self.small else _ROW
 
 
 class TimeBar:
@@ -163,11 +158,13 @@ class TimeBar:
 
     def _rails(self, sketch: Sketch, plan: _Plan) -> None:
         theme, scale = self.theme, plan.scale
-        upright = [scale.at(self._step), *(scale.at(mark.step) for mark in plan.marks if mark.kind == "flag")]
+        upright = [self._step, *(mark.step for mark in plan.marks if mark.kind == "flag")]
+        taken = [(scale.at(step) - 12, scale.at(step)) for step in upright]
+        taken += [(scale.at(rail.newest), scale.at(rail.newest) + _RING) for rail in plan.rails]
         now = next((branch.number for branch in plan.past.branches if branch.current), 0)
         for rail in plan.rails:
             start, end = scale.at(rail.leaves), scale.at(rail.newest)
-            low, high = plan.rail - plan.pitch * rail.source, plan.rail - plan.pitch * rail.row
+            low, high = plan.rail - _ROW * rail.source, plan.rail - _ROW * rail.row
             sketch.spot((end - _REACH, high - _REACH, 2 * _REACH, 2 * _REACH), BRANCH, next_of(rail, now),
                         words=f"branches {[branch.number for branch in rail.branches]}")  # fmt: skip
             turn = np.linspace(0.0, 1.0, 9)
@@ -177,9 +174,10 @@ class TimeBar:
             sketch.polyline([*rise.tolist(), (end, high)], theme.flow, 2.0)
             sketch.disc(end, high, _RING, theme.panel, stroke=theme.text3, border=1.8)
             for words in () if plan.small else _left_words(rail, self.step_loss):
-                until = end + 14 + measure(words, LABEL)
-                if until <= scale.right and not any(end < x + 12 and x < until for x in upright):
+                begin, until = end + _RING + 1, end + 14 + measure(words, LABEL)
+                if until <= scale.right and not any(begin < last and first < until for first, last in taken):
                     sketch.text(end + 9, high + 4, words, LABEL, theme.text3)
+                    taken.append((end, until))
                     break
 
     def _cursor(self, plan: _Plan, top: float) -> Sketch:
@@ -316,7 +314,7 @@ def _planned(past: Past, box: Box, ahead: Ahead | None, other: Curve | None) -> 
     scale = StepScale(first, last, left, right)
     rail, losses = y + (25.0 if small else high - 26.0), None
     if not small:
-        bottom = rail - 11 - _ROW * max((r.row for r in found), default=0)
+        bottom = rail - (8 + _ROW * found[-1].row if found else 11)
         losses = losses_of((left, y + 10, right - left, bottom - y - 10), scale, past.curve, found, ahead, other)
     top = y + (10 if small else 14)
     buttons = _buttons(x + _PAD, top, past, chip=not small) if block else []
@@ -344,9 +342,9 @@ def _chip(sketch: Sketch, action: str, box: Box, words: str, theme: Theme) -> No
     sketch.polyline([(centre - 4 * way, bow[0, 1]), *bow.tolist(), (centre - 3 * way, bow[-1, 1])], theme.text1, 1.8)
     tip = centre - 8 * way, float(bow[0, 1])
     sketch.polygon([tip, (tip[0] + 6 * way, tip[1] - 4), (tip[0] + 6 * way, tip[1] + 4)], theme.text1)
-    if 40 + measure(action, LABEL, True) + measure(words, LABEL) <= wide - 9:  # else the arrow alone says which way
-        sketch.text(x + 30, middle + 5, action, LABEL, theme.text1, bold=True)
-    sketch.text(x + wide - 9, middle + 5, cut(words, wide - 39), LABEL, theme.text2, anchor="right")
+    sketch.text(x + 28, middle + 5, action, LABEL, theme.text1, bold=True)
+    room = wide - 42 - measure(action, LABEL, True)
+    sketch.text(x + wide - 7, middle + 5, cut(words, room), LABEL, theme.text2, anchor="right")
 
 
 # ---- What stands on and below the rail: edits with their words, named moments, ticks. Where two collide one is hidden.
