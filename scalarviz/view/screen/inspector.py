@@ -50,9 +50,7 @@ class ValueHistory:
         while self.steps and self.steps[-1] > step:
             self.steps.pop()
             self.values.pop()
-        if len(self.steps) > 1 and self.steps[-1] == step:
-            self.values[-1] = value
-        elif len(self.steps) > 1 and step - self.steps[-2] < self._every:
+        if len(self.steps) > 1 and (step == self.steps[-1] or step - self.steps[-2] < self._every):
             self.steps[-1], self.values[-1] = step, value  # the end always stands at the present step
         elif not self.steps or self.steps[-1] != step or self.values[-1] != value:
             self.steps.append(step)
@@ -132,9 +130,8 @@ class Inspector:
         self.hide()
 
     def hide(self) -> None:
-        """It is drawn nowhere: neither the panel, nor its value, nor what answers to a click."""
+        """It is drawn nowhere: neither the panel, nor what answers to a click."""
         self.box: Box | None = None
-        self.number: Box | None = None
         self.spots: list[Spot] = []
 
     def follow(self, frame: Frame) -> None:
@@ -172,20 +169,18 @@ class Inspector:
         *, low: bool = False, opened: bool = False,
     ) -> Sketch:  # fmt: skip
         """The panel in `box`, a column or `low`; `opened`: somebody gives it the account of the coming step."""
-        self.hide()
         x, y, width, height = self.box = box
+        air = 0.0 if not low else 16.0 if width >= 300 else 10.0
+        page = Page(x + air, y, width - 2 * air, theme, over)
+        self.spots = page.sketch.spots
         if low:
-            page = Page(x + (16.0 if width >= 300 else 10.0), y, width - 2 * (16.0 if width >= 300 else 10.0), theme)
             page.sketch.rect(*box, radius=6, fill=theme.panel, stroke=theme.border)
             draw = self._draw_low if self.single else self._draw_several_low
             draw(page, frame, explanation, box)
-            return page.sketch
-        page = Page(x, y, width, theme, over)
-        if self.single:
+        elif self.single:
             self._draw(page, frame, explanation, y + height, opened=opened)
         else:
             self._draw_several(page, frame)
-        self.spots = page.sketch.spots
         return page.sketch
 
     def _buttons(self, frame: Frame, *, opened: bool = False) -> list[list[tuple[str, str, str]]]:
@@ -205,8 +200,7 @@ class Inspector:
         page.head(self.who.name, self.who.meaning)
         draw_crumbs(page, self.parts, self.selection.kind)
         page.y += 20
-        self.number = draw_figures(page, page.width, 21.0, frame, self._subject, self.index, self.entry, ratio=opened)
-        page.spot(self.number, "type")
+        draw_figures(page, page.width, 21.0, frame, self._subject, self.index, self.entry, ratio=opened)
         page.y += 29
         rows = self._buttons(frame, opened=opened)
         lines = tuple(row for ways in explanation for row in wrapped(ways[0], page.width))
@@ -267,7 +261,7 @@ class Inspector:
         page.y = y + first + words
         if height >= LOW:
             wide = (x + 330 if curve else page.right) - page.x
-            self.number = draw_figures(page, wide, numbers, frame, self._subject, self.index, self.entry)
+            draw_figures(page, wide, numbers, frame, self._subject, self.index, self.entry)
         if curve:
             high = 28.0 if line == _TIGHT[-1] else 38.0
             draw_moved(page, (x + 346, y + first + 12, page.right - x - 346, high), moved)

@@ -96,7 +96,6 @@ class Touch:
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         self.hovered: int | None = None  # flat index of the weight under the pointer
-        self.on_number = False  # whether the pointer is over the inspector's value, which can be dragged
         self.pointer = (0.0, 0.0)  # logical pixels
         self.over: Does | None = None  # what a click at the pointer would do in the inspector
         self.inspector: Inspector | None = None
@@ -116,19 +115,18 @@ class Touch:
 
     def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0)) -> bool:
         """The pointer is over a weight or over none; returns whether the picture changes."""
-        before = self.hovered, self.pointer, self.on_number, self.over
+        before = self.hovered, self.pointer, self.over
         self.hovered = index
         spot = None if index is not None else self.spot_at(pointer)
-        self.over = None if spot is None else spot.does
-        self.on_number = index is None and self.number_at(pointer)
-        if index is not None or self.on_number:
+        if index is not None or self.number_at(pointer):
             self.pointer = pointer
-        return before != (self.hovered, self.pointer, self.on_number, self.over)
+        self.over = None if spot is None else spot.does
+        return before != (self.hovered, self.pointer, self.over)
 
     def number_at(self, point: tuple[float, float]) -> bool:
         """Whether the inspector's value stands at a point, and a drag would change it."""
-        number = None if self.inspector is None else self.inspector.number
-        return number is not None and self._subject.source.can.edit and holds(number, point)
+        spot = self.spot_at(point)
+        return spot is not None and spot.name == "type" and self._subject.source.can.edit
 
     def on_alarm(self, point: tuple[float, float]) -> bool:
         """Whether a point is on the banner that says what is wrong."""
@@ -188,8 +186,9 @@ class Touch:
         middle = []
         if self.hovered is not None:
             middle += self._hovered(self.hovered, written, view)
-        if self.on_number and self.inspector is not None and self.inspector.number is not None:
-            middle += _handle(self.inspector.number, self.pointer, view)
+        number = self.spot_at(self.pointer) if self.over is not None and self.over[0] == "type" else None
+        if number is not None and self._subject.source.can.edit:
+            middle += _handle(number.box, self.pointer, view)
         middle += side.label(frame, view.places.size)
         middle += self._banners(view)
         top = [help_panel(view.places.size, self.table, view.theme, self.help)] if self.help else []
@@ -212,7 +211,7 @@ class Touch:
         if box is None:
             inspector.hide()
             return [sketch]
-        return [sketch, inspector.sketch(box, view.theme, frame, self._explanation, low=True)]
+        return [sketch, inspector.sketch(box, view.theme, frame, self._explanation, self.over, low=True)]
 
     def column(self, places: Places) -> Box | None:
         """Where in the side column the inspector stands; None where nothing is selected or there is no column."""
