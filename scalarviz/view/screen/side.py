@@ -419,7 +419,7 @@ class Column:
         self.names = [name for name, drawer in drawers.items() if drawer.panel.place == "column"]  # in their order
         self._lodged: tuple[str, ...] = ()
         self._turned = False  # whether another page than the first is shown
-        self._alone = ""  # the one on this page, where only one has room
+        self._alone = False  # whether only one has room on a page
         self._left_out: tuple[str, ...] = ()
         self._more: Box | None = None
         self._turns = False
@@ -433,7 +433,7 @@ class Column:
         def wanted(name: str, d: Drawer[Any]) -> Wanted:
             worth = min(d.worth, ABOUT) if name in self._lodged else d.worth  # behind what is the column's own
             if self._turned:
-                worth = ABOUT if name == self._alone else 0
+                worth = ABOUT if self._alone and name == self.names[0] else 0
             return Wanted(name, (d.spread if spread else None) or d.height, d.most, worth, d.first, d.wide)
 
         return [wanted(name, self._drawers[name]) for name in self.names]
@@ -480,15 +480,9 @@ class Column:
 
     def turn_page(self) -> None:
         """Those without room come first, or each in turn where there is room for one; lay out again after it."""
-        self._turned = True
-        there = [name for name in self.names if name not in self._left_out]
-        if len(there) == 1 and self._left_out:
-            self._alone = self.names[(self.names.index(there[0]) + 1) % len(self.names)]
-            return
-        self._alone = ""
-        fixed = [name for name in self.names if not self._drawers[name].first]
-        order = [n for n in fixed if n in self._left_out] + [n for n in fixed if n not in self._left_out]
-        turned = iter(order)
+        self._turned, self._alone = True, len(self.names) - len(self._left_out) == 1
+        fixed = [name for name in self.names if self._alone or not self._drawers[name].first]
+        turned = iter(sorted(fixed, key=lambda name: name not in self._left_out))
         self.names = [next(turned) if name in fixed else name for name in self.names]
 
 
@@ -498,7 +492,6 @@ class InputSwatch:
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self.box: Box | None = None  # where it stands; None where it is not drawn
-        self._next = 0
         self._shown: tuple[int, int] | None = None  # number of the sample that it took, and which choice that was
         self._pointer: Point | None = None
 
@@ -512,9 +505,9 @@ class InputSwatch:
         facts = self._ground.subject.source.facts
         if not holds(self.box, at) or facts is None or not self._ground.chooses(3):
             return False
-        number = self._next % facts.samples
+        number = 0 if self._shown is None else (self._shown[0] + 1) % facts.samples
         self._ground.choose_by(lambda: self._ground.subject.source.sample(number))
-        self._next, self._shown = number + 1, (number, self._ground.choices)
+        self._shown = number, self._ground.choices
         return True
 
     def label(self, theme: Theme, size: tuple[float, float]) -> list[Sketch]:
@@ -529,10 +522,11 @@ class InputSwatch:
             return [sketch]
         x, y, width, height = self.box
         sketch.rect(x - 2, y - 2, width + 4, height + 4, radius=7, stroke=theme.selection, border=1.6)
-        known = self._shown is not None and self._shown[1] == self._ground.choices  # else it was chosen elsewhere
-        number, more, said = self._shown[0] if known and self._shown is not None else None, list[str](), ""
+        number, more, said = None, list[str](), ""
+        if self._shown is not None and self._shown[1] == self._ground.choices:  # else it was chosen elsewhere
+            number = self._shown[0]
         if facts is not None and chooses:
-            more.append(f"click: {'the next' if known else 'one'} of the {facts.samples:,} samples")
+            more.append(f"click: {'one' if number is None else 'the next'} of the {facts.samples:,} samples")
         elif source.recorded:
             more.append("the way of this sample was recorded, of no other")
         if facts is not None and number is not None:
