@@ -21,8 +21,18 @@ from scalarviz.view.ink.places import LABEL, Wanted, arrange
 from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.screen.time_bar import BRANCH, GO, Mark, TimeBar, labels
-from scalarviz.view.screen.time_curve import LONG, StepScale, next_of, rails, reduced
+from scalarviz.view.screen.time_bar import (
+    BRANCH,
+    GO,
+    LONG,
+    Mark,
+    StepScale,
+    TimeBar,
+    labels,
+    next_of,
+    rails,
+    reduced,
+)
 from scalarviz.view.shown.subject import scene_subject
 from scalarviz.view.workbench import Workbench
 
