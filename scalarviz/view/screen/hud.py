@@ -101,12 +101,14 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     beyond = f"of {state.newest:,}" if state.newest else ""
     large = [("step", f"{state.step:,}", beyond, True), ("loss", loss_text(state.loss), old or state.summed, not old)]
     large += [(found.words, found.value, "", found.fresh) for found in state.more]
-    wide = sum(measure(word, TITLE) + 8 + measure(value, BIG, True) + 26 for word, value, *_ in large)
-    shown = _quantity(sketch, right, baseline, theme, state.quantity, wide, x) if width >= 480 else right
-    end = x
+    end, limit = x, right
+    if named := width >= 480:
+        sketch.text(right, baseline, state.quantity, TITLE, theme.text1, bold=True, anchor="right")
+        limit -= measure(state.quantity, TITLE, True) + 8
+    begin = limit - measure("cubes show", TITLE) - 16 if named else limit
     for word, value, when, fresh in large:
         value_x = end + measure(word, TITLE) + 8
-        if value_x + measure(value, BIG, True) > shown:
+        if value_x + measure(value, BIG, True) > limit:
             break
         sketch.text(end, baseline, word, TITLE, theme.text3)
         if word == "step":
@@ -114,12 +116,15 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
         else:
             sketch.text(value_x, baseline, value, BIG, theme.text1 if fresh else theme.text3, bold=True)
         end = value_x + measure(value, BIG, True)
-        if when and end + 8 + measure(when, TITLE) <= shown:
+        if when and end + 8 + measure(when, TITLE) <= begin:
             sketch.text(end + 8, baseline, when, TITLE, theme.text3 if when is beyond else theme.text2)
             end += 8 + measure(when, TITLE)
         end += 26
+    if named and end - 26 <= begin:
+        sketch.text(limit, baseline, "cubes show", TITLE, theme.text3, anchor="right")
+        limit = begin
     parts = state.parts
-    while parts and end + measure(parts[0], TITLE) <= shown:
+    while parts and end + measure(parts[0], TITLE) <= limit:
         sketch.text(end, baseline, parts[0], TITLE, theme.text2)
         end += measure(parts.pop(0), TITLE) + 15
     if theme.presenter:
@@ -131,19 +136,6 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     below = "  ·  ".join([*(parts if width >= 480 else ()), *filter(None, (state.pace,))])
     sketch.text(x, y + 48, fitted(below, room), LABEL, theme.text3)
     return sketch
-
-
-def _quantity(
-    sketch: Sketch, right: float, baseline: float, theme: Theme, quantity: str, wide: float, left: float
-) -> float:
-    """Returns where the line's left part has to end; that is `wide`, and may need the room of two words."""
-    sketch.text(right, baseline, quantity, TITLE, theme.text1, bold=True, anchor="right")
-    right -= measure(quantity, TITLE, True) + 8
-    end = right - measure("cubes show", TITLE) - 16
-    if left + wide - 26 > end and left + wide - 26 <= right - 8:
-        return right - 8
-    sketch.text(right, baseline, "cubes show", TITLE, theme.text3, anchor="right")
-    return end
 
 
 def fitted(line: str, width: float, separator: str = "  ·  ") -> str:

@@ -267,22 +267,13 @@ class TimeBar:
         return [line, self._said(at, size, f"step {step:,}", loss, words[-6:])]
 
     def _said(self, at: Point, size: tuple[float, float], name: str, value: str, more: list[str]) -> Sketch:
-        """Above the bar, of which nothing is to be hidden, no further right than it; below it where a legend is above.
-
-        Where neither has room it stands above the legend.
-        """
-        left, top, wide, high = self.box or (0.0, 0.0, *size)
+        """Above the bar, of which nothing is to be hidden, no further right than it, and above a legend there."""
+        left, top, wide, _ = self.box or (0.0, 0.0, *size)
         room = min(left + wide + 4, size[0]), size[1]
         x, _, across, own = beside_pointer((at[0], 0.0), room, name, value, more)
-
-        def covered(y: float) -> list[Box]:
-            return [box for box in self._clear if meet(box, (x, y, across, own))]
-
-        above, below = top - 6 - own, top + high + 4
-        higher = min((box[1] for box in covered(above)), default=top) - 6 - own
-        tops = [above, *([below] if below + own <= size[1] - 4 else []), higher]
-        free = next((y for y in tops if not covered(y)), above)
-        return pointer_label((at[0], free - 18), room, name, value, more, self.theme)
+        hidden = [box for box in self._clear if meet(box, (x, top - 6 - own, across, own))]
+        top = min([top, *(box[1] for box in hidden)])
+        return pointer_label((at[0], top - 24 - own), room, name, value, more, self.theme)
 
 
 def loss_at(curve: Curve, step: int) -> str:
