@@ -37,7 +37,7 @@ from .panels.wording import changed_by_hand, newest_beyond, went
 from .screen.controls import ControlsPanel
 from .screen.hud import hud, keys, mistake_line, mistake_words, state_of
 from .screen.selection import Selection
-from .screen.side import InputSwatch, SidePanels
+from .screen.side import SidePanels
 from .screen.story import StoryLines
 from .screen.strip import marks_on
 from .screen.time_bar import TimeBar
@@ -113,7 +113,7 @@ class Workbench:
         self.text_pace = TextPace(text_hz)
         self.story = StoryLines(self.text_pace)
         self.side = SidePanels(self.subject, self.theme, hints=bool(keys))
-        self.swatch, self.layers = InputSwatch(self.side.ground), LayerTable()
+        self.layers = LayerTable()
         source = self.subject.source
         self.compared = Comparison(self, source) if isinstance(source, RecordedPair) else None
         self._make(quantity)
@@ -166,10 +166,9 @@ class Workbench:
         if called and (subject.tensors, subject.stages) == self._made_for:
             return False
         if subject is not self.subject:
-            self.subject, ahead = subject, self.side.ground.ahead
-            before, self.side = self.side, SidePanels(subject, self.theme, hints=bool(self.keys))
+            self.subject, before = subject, self.side
+            self.side = SidePanels(subject, self.theme, hints=bool(self.keys))
             self.side.keep(before)
-            self.side.ground.ahead, self.swatch = ahead, InputSwatch(self.side.ground)
         self._make(self.colouring.shows)
         self.touch.table, self.touch.asks, self.touch.help = touch.table, touch.asks, touch.help
         self.inside.forget()
@@ -262,7 +261,7 @@ class Workbench:
         self.scenery: Scenery = Scenery(self.subject, self.layout, self.theme, self.project, scene, moved=moved,
                                         panels=shown, quantity=quantity, before=before)  # fmt: skip
         self.scenery.show_outcome(self.inside.told is None)
-        self.swatch.box = self.scenery.swatch
+        self.side.swatch.box = self.scenery.swatch
         planned = self.spread and self.places.strip is not None
         among = self.side.among and shown and self.inside.told is None
         self.side.stand(self._setting(planned=True) if planned else None, self._setting() if among else None)
@@ -412,8 +411,7 @@ class Workbench:
                     self.sketches if self.slab.own else ())  # fmt: skip
         above = self.touch.layers(frame, seen, self.side)
         above[0] += self.inside.overlay(seconds) + (self.layers.sketches if explained else [])
-        above[1] += self.controls.label(self.places.size)
-        above[1] += [*self.swatch.label(self.theme, self.places.size), *self.bar.label(self.places.size)]
+        above[1] += [*self.controls.label(self.places.size), *self.bar.label(self.places.size)]
         panel = self.controls.sketch()
         if panel is not None:
             above.insert(1, [panel, *(self._moving if self.controls.stands else ())])
@@ -580,7 +578,7 @@ class Workbench:
         point = None if at is None else self.to_logical(at)
         index = None if at is None or point is None or self.side.covers(point) else self.pick(at)
         free = point if index is None else None
-        beside = self.side.hover(free) | self.bar.hover(point) | self.swatch.hover(free)
+        beside = self.side.hover(free) | self.bar.hover(point)
         changed = self.touch.hover(index, point or (0.0, 0.0)) or beside
         self._point()
         self._outdated |= changed
@@ -599,7 +597,7 @@ class Workbench:
             self.lay_out()
         elif not (inside or self.side.click(point, shift=shift) or self.side.covers(point)):
             index, before = self.pick(at), self.selected
-            if index is not None or not self.swatch.click(point):
+            if index is not None or not self.side.swatch.click(point):
                 self.select(index)
                 return index is not None or before is not None
         return True

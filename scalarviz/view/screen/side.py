@@ -43,7 +43,7 @@ class SidePanels:
         for panel in subject.panels:
             self._take(panel)
         self._check_places()
-        self.column = Column(self.drawers, self.ground)
+        self.column, self.swatch = Column(self.drawers, self.ground), InputSwatch(self.ground)
         self._above: dict[str, Box] = {}
         self._homeless: tuple[str, ...] = ()  # those without room above the cubes
         self._drawn: dict[str, Sequence[Sketch]] = {}
@@ -82,7 +82,7 @@ class SidePanels:
 
     def keep(self, before: SidePanels) -> None:
         """What hands have set at the same panels of a picture before, and what they have measured."""
-        self.ground.probes = before.ground.probes
+        self.ground.probes, self.ground.ahead = before.ground.probes, before.ground.ahead
         for name, drawer in self.drawers.items():
             if type(before.drawers.get(name)) is type(drawer):
                 drawer.keep(before.drawers[name])
@@ -294,9 +294,8 @@ class SidePanels:
 
     def label(self, frame: Frame, size: tuple[float, float]) -> list[Sketch]:
         """What stands beside the pointer."""
-        if self._over is None:
-            return []
-        return list(self.drawers[self._over].label(Moment(frame, self.ground.subject.source), size))
+        moment, found = Moment(frame, self.ground.subject.source), self.swatch.label(self.ground.theme, size)
+        return [*(() if self._over is None else self.drawers[self._over].label(moment, size)), *found]
 
     # ---- hands, in logical pixels
 
@@ -329,9 +328,9 @@ class SidePanels:
     def hover(self, point: Point | None) -> bool:
         """The pointer is over a point (None: gone, or over a cube); returns whether the picture changes."""
         name = None if point is None else self.at(point)
-        changed = False
+        changed = self.swatch.hover(point)
         if self._over is not None and self._over != name:
-            changed = self.drawers[self._over].hover(None)
+            changed |= self.drawers[self._over].hover(None)
         self._over = name
         return (name is not None and self.drawers[name].hover(point)) or changed
 

@@ -197,21 +197,20 @@ class Touch:
     def _selected(self, inspector: Inspector, frame: Frame, view: View) -> list[Sketch]:
         sketch = Sketch()
         parts = self._outline(inspector.selection, view)
-        column = self.column(view.places) if view.panels else None
-        box = inspector_box(view.places, bool(self._explanation)) if view.panels and column is None else None
+        box = column = self.column(view.places) if view.panels else None
+        if low := view.panels and column is None:
+            box = inspector_box(view.places, bool(self._explanation))
         if parts and _visible(np.concatenate(parts), view):
             for part in parts:
                 sketch.polyline(part, view.theme.selection, 2.6)
-            if box is not None and inspector.single:
+            if low and box is not None and inspector.single:
                 _leader(sketch, np.concatenate(parts), box, view)
-        if column is not None:
-            opened = self.asks and self._subject.source.can.open
-            lines = () if opened else self._explanation
-            return [sketch, inspector.sketch(column, view.theme, frame, lines, self.over, opened=opened)]
         if box is None:
             inspector.hide()
             return [sketch]
-        return [sketch, inspector.sketch(box, view.theme, frame, self._explanation, self.over, low=True)]
+        opened = not low and self.asks and self._subject.source.can.open
+        lines = () if opened else self._explanation
+        return [sketch, inspector.sketch(box, view.theme, frame, lines, self.over, low=low, opened=opened)]
 
     def column(self, places: Places) -> Box | None:
         """Where in the side column the inspector stands; None where nothing is selected or there is no column."""
