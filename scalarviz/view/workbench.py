@@ -2,6 +2,10 @@
 
 One `update` a frame takes over the numbers, one `draw` paints them. What did not change is neither built nor uploaded
 again. What is touched (a cube, a colour, the list of keys) is drawn in layers of its own above everything else.
+
+It is made of parts, which know nothing of each other: `views` are the cubes with their legends, `scenery` what is
+written around them, `side` the panels, `bar` time, `controls` what a hand sets, `story` the large lines, `inside` an
+opened step, `layers` the table of layers, and `touch` pointer, selection and messages. `places` has the box of each.
 """
 
 from __future__ import annotations
@@ -24,11 +28,23 @@ from .cubes.picking import Hit, Picker
 from .cubes.scale import Quantity, check_kept
 from .ink.gl import Viewport, gloo
 from .ink.painter import Painter
-from .ink.places import MARGIN, Places, check_size
+from .ink.places import (
+    MARGIN,
+    OPENED,
+    SPREAD,
+    STRIP,
+    Places,
+    arrange,
+    at_the_edge,
+    check_size,
+    narrowed,
+    over_column,
+    uncovered,
+)
 from .ink.sketch import Box, Sketch, holds
 from .ink.theme import Theme, get_theme, presenting
 from .micro.inside import Inside
-from .notes.scenery import Scenery, window_of
+from .notes.scenery import Scenery, cubes_box, window_of
 from .notes.values import Small
 from .panels.drawer import Setting
 from .panels.pace import TextPace
@@ -41,14 +57,15 @@ from .screen.side import SidePanels
 from .screen.story import StoryLines
 from .screen.strip import marks_on
 from .screen.time_bar import TimeBar
-from .screen.touch import Touch, View, uncovered
+from .screen.touch import Touch, View
 from .shown.subject import Probed, subject_of
 from .space.camera import Camera
-from .space.layout import Apart, Layout
+from .space.layout import Apart, Layout, layers_of, layout_for
 from .space.viewpoint import Viewpoint
-from .standing import Standing
 
 Point = tuple[float, float]
+_BESIDE = 0.7
+"""Of the room left of the cubes: an arrangement that does not expect anything there has margins of its own."""
 
 
 class Workbench:
@@ -88,7 +105,6 @@ class Workbench:
 
     places: Places
     layout: Layout
-    _standing: Standing
     apart, page = Apart(), False
     layer_names: tuple[str, ...] = ()
 
@@ -200,7 +216,7 @@ class Workbench:
 
     def make_room(self) -> None:
         """The panel of controls opens or closes: where it stands over other panels, nothing else moves."""
-        if self._standing.narrow or not self._standing.stand_controls():
+        if self._narrow or not self._stand_controls():
             self.lay_out()
         else:
             self.place_side()
@@ -216,15 +232,72 @@ class Workbench:
     def _arrange(self) -> None:
         """Places of the panels, and of the plates in space."""
         self.size = (self._output[0] * self._supersample, self._output[1] * self._supersample)
-        found = self._standing = Standing(self, self._output)
-        self.places, self.layout, self._ratio = found.places, found.layout, found.ratio
-        self.spread, self.layer_names = found.spread, found.layer_names
+        self.spread = self._narrow = False  # whether the scene makes room for the controls
+        bare = self.inside.told is not None or not self.panels_shown
+        if not bare and self.subject.plan is not None and self.side.spreads:
+            self.spread = True  # a panel draws among the cubes of the scene's own plan, and in the strip
+            self._lay(planned=True)
+            self.spread = self.places.legend is not None and self.layout.blueprint is not None
+        if not self.spread:  # with panels that stand beside the cubes its rooms would be empty
+            self._lay(planned=bare)
+        if not self._stand_controls():
+            self._narrow = True
+            self._lay(planned=False)
+            self._stand_controls()
         self.painter = Painter(self.places.size, self.scale)
         self._above: list[Painter] = []
         self.place_side()
         self._picker = Picker(self.layout)
         below = [] if self.places.strip is None else [self.places.strip]
         self.bar.place(self.places.time, [*below, *self.places.panels.values()])
+
+    def _stand_controls(self) -> bool:
+        """Put the panel of controls, if it is open, over other panels; whether the scene need not make room for it."""
+        panel, places, box = self.controls, self.places, None
+        wants = panel.open and not panel.hidden
+        if wants:
+            box = at_the_edge(places) if self._narrow else over_column(places)
+        panel.place(box, self.side.column.smaller() if self.panels_shown else ())
+        return box is not None or not wants
+
+    def _lay(self, *, planned: bool) -> None:
+        """Places, and the layout in them: the scene's own plan, where it is `planned`."""
+        side, subject, opened = self.side, self.subject, self.inside.told is not None
+        full = self.panels_shown and not opened
+        above = self._lay_panels(full=full)
+        if full and side.lodge():
+            above = self._lay_panels(full=full)
+        if above is not None:
+            self.places = replace(self.places, scene=above)
+        # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
+        camera_size = (round(self.places.size[0]), round(self.places.size[1]))
+        self._ratio = ratio = np.array(camera_size) / self.places.size
+        x, y, w, h = cubes_box(subject, self.places.scene)
+        rect = (x * ratio[0], y * ratio[1], (x + w) * ratio[0], (y + h) * ratio[1])
+        plan, turns = subject.plan if planned else None, side.turns(w, h, rows=not full)
+        whole = layout_for(subject.tensors, subject.stages, camera_size, rect, plan, turns)
+        if turns is not None and turns.left and not whole.turns:  # what stands left of the cubes takes room there
+            rest = (rect[0] + turns.left * ratio[0] * _BESIDE, *rect[1:])
+            whole = layout_for(subject.tensors, subject.stages, camera_size, rest, plan)
+        self.layer_names = layers_of(whole)
+        self.layout = whole if opened else self.apart.of(whole)
+
+    def _lay_panels(self, *, full: bool) -> Box | None:
+        """Places of all that is no cube; returns what panels above the cubes leave of their scene."""
+        shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
+        hands = shown and bool(self.keys)
+        self.places = arrange(self._output, self.side.column.wanted(spread=self.spread) if shown else (),
+                              hud=shown and source.counted, strip=shown,
+                              strip_high=SPREAD if self.spread else STRIP if self.inside.told is None else OPENED,
+                              keys=hands and not hall, time=full and hands and source.can.go,
+                              replayed=source.recorded, spread=self.spread, presenter=hall)  # fmt: skip
+        if self._narrow:
+            self.places = narrowed(self.places)
+        above = self.side.put_above(self.places.scene if full else None)
+        if self.compared is None:
+            return above
+        self.places = self.compared.place(self.places, shown)
+        return None
 
     def place_side(self) -> None:
         """Panels in their places but for those below the inspector; none where an opened step has their column."""

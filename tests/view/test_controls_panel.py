@@ -23,7 +23,6 @@ from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import track_of
 from scalarviz.view.screen.control_rows import MAGNET, Item, Row, row_of
 from scalarviz.view.screen.controls import HEAD, OPENS, RESTS, ControlsPanel, Wish, shared
-from scalarviz.view.screen.touch import column_of
 from scalarviz.view.watch.driving import Driving
 from scalarviz.view.watch.playback import SPEEDS
 
@@ -68,7 +67,7 @@ def cells(of, name):
 @given(st.integers(160, 1100), st.integers(160, 900))
 def test_without_a_column_it_lies_over_no_cube(wide, high):
     block = arrange((720, 1080), [Wanted("loss", 300, first=True)], keys=True)
-    below = over_column(block, column_of(block))
+    below = over_column(block)
     assert below[1] >= block.scene[1] + block.scene[3]
     places = arrange((wide, high))
     edge, kept = at_the_edge(places), narrowed(places)

@@ -313,6 +313,26 @@ def beside_box(ends: NDArray[np.float64], size: tuple[float, float], scene: Box,
     return None
 
 
+# ---- What may lie over the side column: the inspector, and the panel of controls.
+
+
+def column_of(places: Places) -> Box | None:
+    """The side column as far as panels stand in it; None in a picture without one."""
+    x, _, width, _ = places.scene
+    boxes = [box for box in places.panels.values() if box[0] >= x + width and box[2] == COLUMN]
+    if not boxes or len(boxes) < len(places.panels):
+        return None
+    top, bottom = min(box[1] for box in boxes), max(box[1] + box[3] for box in boxes)
+    return boxes[0][0], top, COLUMN, bottom - top
+
+
+def uncovered(places: Places, box: Box | None) -> dict[str, Box]:
+    """The panels that `box` leaves free."""
+    if box is None:
+        return places.panels
+    return {name: own for name, own in places.panels.items() if not meet(own, box)}
+
+
 # ---- Where the panel of controls stands: over the side column, so that no cube moves; without one where no cube is.
 
 LEAST = 280.0
@@ -324,9 +344,9 @@ _BLOCK_LEAST = 230.0
 _AIR = 8.0  # between the cubes and the panel
 
 
-def over_column(places: Places, column: Box | None) -> Box | None:
+def over_column(places: Places) -> Box | None:
     """Over the side column, or over the block of panels below an upright picture; None where there is neither."""
-    width, height = places.size
+    (width, height), column = places.size, column_of(places)
     if column is not None:
         return column[0] - _EDGE, _EDGE, _WIDE, height - 2 * _EDGE
     if not places.panels:

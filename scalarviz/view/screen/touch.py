@@ -15,8 +15,8 @@ from ..cubes.own import OwnLook
 from ..cubes.picking import Shares
 from ..cubes.scale import Quantity
 from ..ink.overlay import banner, help_panel, pointer_label, pressed_key
-from ..ink.places import COLUMN, GAP, Places
-from ..ink.sketch import Box, Does, Kept, Sketch, Spot, holds, meet, spot_at
+from ..ink.places import GAP, Places, column_of
+from ..ink.sketch import Box, Does, Kept, Sketch, Spot, holds, spot_at
 from ..ink.text import figure
 from ..ink.theme import Theme
 from ..notes.notices import own_labels
@@ -32,23 +32,6 @@ from .side import SidePanels
 from .strip import LEGEND, room_beside
 
 # ---- Where the inspector stands: in the side column where there is one, else below the cubes; and what it covers.
-
-
-def column_of(places: Places) -> Box | None:
-    """The side column as far as panels stand in it; None in a picture without one."""
-    x, _, width, _ = places.scene
-    boxes = [box for box in places.panels.values() if box[0] >= x + width and box[2] == COLUMN]
-    if not boxes or len(boxes) < len(places.panels):
-        return None
-    top, bottom = min(box[1] for box in boxes), max(box[1] + box[3] for box in boxes)
-    return boxes[0][0], top, COLUMN, bottom - top
-
-
-def uncovered(places: Places, box: Box | None) -> dict[str, Box]:
-    """The panels that `box` leaves free."""
-    if box is None:
-        return places.panels
-    return {name: own for name, own in places.panels.items() if not meet(own, box)}
 
 
 def inspector_box(places: Places, explained: bool) -> Box | None:
