@@ -99,6 +99,8 @@ class Workbench:
         How the plates are taken apart; :meth:`take_apart` changes it.
     layer_names : tuple of str
         The layers that may stand alone.
+    overlays : list of list of Sketch
+        What lies above the picture because of pointer and keys, lowest layer first.
     page : bool
         Whether a page draws the cubes and writes its own words: then only what panels show is drawn here.
     """
@@ -264,11 +266,9 @@ class Workbench:
         """Places, and the layout in them: the scene's own plan, where it is `planned`."""
         side, subject, opened = self.side, self.subject, self.inside.told is not None
         full = self.panels_shown and not opened
-        above = self._lay_panels(full=full)
+        self._lay_panels(full=full)
         if full and side.lodge():
-            above = self._lay_panels(full=full)
-        if above is not None:
-            self.places = replace(self.places, scene=above)
+            self._lay_panels(full=full)
         # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
         camera_size = (round(self.places.size[0]), round(self.places.size[1]))
         self._ratio = ratio = np.array(camera_size) / self.places.size
@@ -282,8 +282,8 @@ class Workbench:
         self.layer_names = layers_of(whole)
         self.layout = whole if opened else self.apart.of(whole)
 
-    def _lay_panels(self, *, full: bool) -> Box | None:
-        """Places of all that is no cube; returns what panels above the cubes leave of their scene."""
+    def _lay_panels(self, *, full: bool) -> None:
+        """Places of all that is no cube."""
         shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
         hands = shown and bool(self.keys)
         self.places = arrange(self._output, self.side.column.wanted(spread=self.spread) if shown else (),
@@ -294,10 +294,10 @@ class Workbench:
         if self._narrow:
             self.places = narrowed(self.places)
         above = self.side.put_above(self.places.scene if full else None)
-        if self.compared is None:
-            return above
-        self.places = self.compared.place(self.places, shown)
-        return None
+        if self.compared is not None:
+            self.places = self.compared.place(self.places, shown)
+        elif above is not None:
+            self.places = replace(self.places, scene=above)
 
     def place_side(self) -> None:
         """Panels in their places but for those below the inspector; none where an opened step has their column."""
@@ -322,7 +322,7 @@ class Workbench:
                        legends=last)  # fmt: skip
             view.strip.sizing = self.sizing
         self.slab, self.strip = self.views[-1].slab, self.views[-1].strip
-        self._numbers, self._moving, self._touched = list[Sketch](), list[Sketch](), list[list[Sketch]]()
+        self._numbers, self._moving, self.overlays = list[Sketch](), list[Sketch](), list[list[Sketch]]()
         self._time, self._on_cubes = list[Sketch](), list[Sketch]()
 
     def _place_scenery(self, before: Scenery | None) -> None:
@@ -490,7 +490,7 @@ class Workbench:
             above.insert(1, [panel, *(self._moving if self.controls.stands else ())])
             self._moving = [] if self.controls.stands else self._moving
         first = [self.side.floating(), [] if self.compared is None else self.compared.mark(frame, seen)]
-        self._touched = [part for part in first if part] + above
+        self.overlays = [part for part in first if part] + above
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
         """Words and numbers that are renewed at the pace of text."""
@@ -530,18 +530,13 @@ class Workbench:
         still = [*self.scenery.static, *self.story.sketches] if self.story.sketches else self._static
         return [*still, *self.side.spread_out(), *self._moving, *self._time, *self._on_cubes, *self._numbers]
 
-    @property
-    def overlays(self) -> list[list[Sketch]]:
-        """What lies above that because of pointer and keys, lowest layer first."""
-        return self._touched
-
     def draw(self, viewport: Viewport | None = None) -> None:
         """Paint the whole picture into the `viewport` of the bound framebuffer (default: `size` device pixels)."""
         if (self._outdated or self._view.stale) and self._frame is not None:
             self.update(self._frame, self._pace, 0.0)
         self.draw_below(viewport or self.size)
         self.painter.draw(self.sketches)
-        for index, layer in enumerate(self._touched):
+        for index, layer in enumerate(self.overlays):
             if layer:
                 while len(self._above) <= index:
                     self._above.append(Painter(self.places.size, self.scale))
