@@ -142,20 +142,25 @@ def arrange(
     spread = spread and column and strip
     bar = min(bar, RAIL) if spread else bar if column else _low_enough(bar, wanted, (width, height), room)
     below += bar + 2 if bar else 0  # the line of keys comes nearer to it
+    edge, left, right, bottom = width, 0.0, width, float(height - MARGIN)
     if column:
-        foot = LEGENDS + _SPACE if spread else 0.0
-        panels = _column((width - MARGIN - COLUMN, MARGIN, COLUMN, height - 2 * MARGIN - foot), wanted)
-        aside, (left, right, bottom) = False, (0.0, width - MARGIN - COLUMN - 16, float(height - MARGIN))
-    else:
-        panels = _block(wanted, width, height, height - top - below - MARGIN)
-        if aside := not panels and wide >= high and bool(small := _aside(wanted, width, height, top, presenter)):
-            panels = small
-        left, right, bottom = _beside(panels, width, height, high > wide, aside=aside)
-    inner = (right if column or aside else width) - 2 * MARGIN
-    strip_top, foremost = bottom - below, min((box[0] for box in panels.values()), default=MARGIN)
+        edge, foot = width - MARGIN - COLUMN, LEGENDS + _SPACE if spread else 0.0
+        panels = _column((edge, MARGIN, COLUMN, height - 2 * MARGIN - foot), wanted)
+    elif panels := _block(wanted, width, height, height - top - below - MARGIN):
+        bottom = min(box[1] for box in panels.values()) - GAP
+    elif wide >= high:
+        panels = _aside(wanted, width, height, top, presenter)
+        edge = min((box[0] for box in panels.values()), default=width)
+    foremost = min((box[0] for box in panels.values()), default=MARGIN)
+    if beside := edge < width:
+        right = edge - 16
+    elif high > wide and width >= 560:
+        left, right = MARGIN + 4.0, width - MARGIN + 4
+    inner = (right if beside else width) - 2 * MARGIN
+    strip_top = bottom - below
     return Places(
-        (width, height), scale, scene=(float(left), top, right - left, max(strip_top - top - 8, 1.0)),
-        hud=(MARGIN, 16, width - 2 * MARGIN if aside else inner, 36 if presenter else 52) if hud else None,
+        (width, height), scale, scene=(left, top, right - left, max(strip_top - top - 8, 1.0)),
+        hud=(MARGIN, 16, inner if column else width - 2 * MARGIN, 36 if presenter else 52) if hud else None,
         strip=(MARGIN, strip_top + 8, inner, strip_high) if strip else None, panels=panels,
         keys=bottom - 4 if keys else None,
         left_out=tuple(w.name for w in wanted if w.name not in panels),
@@ -165,16 +170,6 @@ def arrange(
     )  # fmt: skip
 
 
-def _beside(
-    panels: dict[str, Box], width: float, height: float, upright: bool, *, aside: bool
-) -> tuple[float, float, float]:
-    """Left, right and lower end of what the panels leave where they stand in no column."""
-    if aside:
-        return 0.0, min(box[0] for box in panels.values()) - 16, height - MARGIN
-    left, right = (MARGIN + 4, width - MARGIN + 4) if upright and width >= 560 else (0, width)
-    return left, right, min((box[1] - GAP for box in panels.values()), default=height - MARGIN)
-
-
 def _aside(wanted: Sequence[Wanted], width: float, height: float, top: float, presenter: bool) -> dict[str, Box]:
     """What a scene is all about, as high as the picture below the HUD; nothing where there is no room.
 
@@ -182,7 +177,8 @@ def _aside(wanted: Sequence[Wanted], width: float, height: float, top: float, pr
     """
     if width < _ASIDE_FROM[0] or height < _ASIDE_FROM[1]:
         return {}
-    about, high = _about(wanted), height - top - MARGIN
+    high = height - top - MARGIN
+    about = max((w for w in wanted if w.worth >= ABOUT), key=lambda w: w.worth, default=None)
     share = _ASIDE_WIDE if about is not None and about.wide else _ASIDE[1]
     own = max(_ASIDE[0], share * width)
     if about is not None:
@@ -190,11 +186,6 @@ def _aside(wanted: Sequence[Wanted], width: float, height: float, top: float, pr
     if height < _SMALL_COLUMN_FROM or (width < _SMALL_COLUMN_WIDE and not presenter):
         return {}
     return _column((width - MARGIN - own, float(top), own, high), wanted)
-
-
-def _about(wanted: Sequence[Wanted]) -> Wanted | None:
-    """What a scene is all about; the first of the worthiest."""
-    return max((w for w in wanted if w.worth >= ABOUT), key=lambda w: w.worth, default=None)
 
 
 def _bar_height(height: float, scene: float, *, instead: bool) -> tuple[int, int]:
