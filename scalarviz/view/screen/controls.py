@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 from ...run.controls import Button, Segments, Slider, Switch
@@ -128,19 +129,14 @@ class ControlsPanel:
     @property
     def _most_first(self) -> int:
         """The row that is the first one seen when the last one is seen whole."""
-        room = self._height + 0.5
-        for number in range(len(self._high) - 1, -1, -1):
-            room -= self._high[number]
-            if room < 0:
-                return number + 1
-        return 0
+        every = range(len(self._high))
+        return next((first for first in every if sum(self._high[first:]) <= self._height + 0.5), len(every))
 
     @property
     def _last(self) -> int:
         """One after the last row that is seen: whole ones only."""
-        room, last = self._height + 0.5, self._first
-        while last < len(self._high) and room >= self._high[last]:
-            room, last = room - self._high[last], last + 1
+        seen = accumulate(self._high[self._first :])
+        last = self._first + sum(high <= self._height + 0.5 for high in seen)
         if last > self._first and self._rows[last - 1].look == "rule":  # it parts nothing there
             last -= 1
         return last

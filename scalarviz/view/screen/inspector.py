@@ -17,7 +17,7 @@ from ..ink.sketch import Box, Does, Kept, Sketch, Spot
 from ..ink.text import figure, measure
 from ..ink.theme import Theme
 from ..ink.widgets import Entry
-from ..panels.wording import BEFORE, update_names
+from ..panels.wording import update_names
 from ..shown.subject import Subject
 from .account import Account, Explanation, Lines
 from .inspector_page import (
@@ -292,13 +292,11 @@ class Inspector:
         theme, sketch, selection = page.theme, page.sketch, self.selection
         page.head(selection.words, self._count)
         draw_crumbs(page, self.parts, selection.kind)
-        sums = self._sums(frame)
         page.y += 20
         step = (page.width - 56.0) / 3
-        for k, (name, numbers, older) in enumerate(sums):
+        for k, (name, numbers, older) in enumerate(self._sums(frame)):
             right, colour = page.x + 56 + (k + 1) * step, theme.text3 if older else theme.text1
-            note = f"{name}, {BEFORE}" if older and len(sums) == 1 else name
-            sketch.text(right, page.y, note, LABEL, theme.text3, anchor="right")
+            sketch.text(right, page.y, name, LABEL, theme.text3, anchor="right")
             for row, value in enumerate(numbers):
                 sketch.text(right, page.y + 21.0 * (row + 1), figure(value), LABEL, colour, anchor="right")
         for row, word in enumerate(_SUMS):
