@@ -32,11 +32,12 @@ GO, BRANCH = "go", "branch"
 NAMED = 6
 """Edits that have their words beside them at most: those nearest to the cursor."""
 DIAMOND = 6.0
+ROW = 8.0
+"""Logical pixels from one rail to the next: more would be taken from the curve above them."""
 BLOCK = 184.0
 """Width of the five buttons."""
 _ACTIONS = ("first", "back", "toggle_run", "step", "newest")
 _PAD, _GAP, _HIGH = 12.0, 6.0, 28.0
-_ROW = 8.0  # from one rail to the next: more would be taken from the curve above them
 _RING, _REACH = 4.5, 6.0  # of a ring, and how near to it a point is on it
 _WIDEST, _AIR = 170.0, 10.0  # of the words of a mark, and between two of them
 
@@ -108,7 +109,7 @@ class TimeBar:
         if self._sketches and self.running and not writes:
             return self._sketches
         box, self._step, spot = self.box, frame.step, self._over
-        known, over = (*_known(past), self.ahead, id(self.other), box), "" if spot is None else spot.name
+        known, over = (past, self.ahead, id(self.other), box), "" if spot is None else spot.name
         plan = self._plan = self._planned.of(known, lambda: _planned(past, box, self.ahead, self.other))
         now = (known, frame.step, self.running, over, self.theme.name, self.step_loss)
         self._sketches = self._drawn.of(now, lambda: [self._sketch(plan, box, over), self._cursor(plan, box[1])])
@@ -169,7 +170,7 @@ class TimeBar:
         now = next((branch.number for branch in plan.past.branches if branch.current), 0)
         for rail in plan.rails:
             start, end = scale.at(rail.leaves), scale.at(rail.newest)
-            low, high = plan.rail - _ROW * rail.source, plan.rail - _ROW * rail.row
+            low, high = plan.rail - ROW * rail.source, plan.rail - ROW * rail.row
             sketch.spot((end - _REACH, high - _REACH, 2 * _REACH, 2 * _REACH), BRANCH, next_of(rail, now),
                         words=f"branches {[branch.number for branch in rail.branches]}")  # fmt: skip
             turn = np.linspace(0.0, 1.0, 9)
@@ -292,13 +293,6 @@ def _left_words(rail: Rail, which: str) -> list[str]:
     return [*longest, said]
 
 
-def _known(past: Past) -> tuple[object, ...]:
-    """What tells one past from another."""
-    branches = tuple((b.number, b.newest, b.current) for b in past.branches)
-    last = past.edits[-1].what if past.edits else ""
-    return past.first, past.newest, len(past.edits), last, branches, past.flags, past.undo, past.redo
-
-
 def _planned(past: Past, box: Box, ahead: Ahead | None, other: Curve | None) -> _Plan:
     x, y, wide, high = box
     small = high <= RAIL
@@ -310,7 +304,7 @@ def _planned(past: Past, box: Box, ahead: Ahead | None, other: Curve | None) -> 
     scale = StepScale(first, last, left, right)
     rail, losses = y + (25.0 if small else high - 26.0), None
     if not small:
-        bottom = rail - (8 + _ROW * found[-1].row if found else 11)
+        bottom = rail - (8 + ROW * found[-1].row if found else 11)
         losses = losses_of((left, y + 10, right - left, bottom - y - 10), scale, past.curve, found, ahead, other)
     top = y + (10 if small else 14)
     buttons = _buttons(x + _PAD, top, past, chip=not small) if block else []
