@@ -87,9 +87,11 @@ class Item:
     def turned(self, way: int, by: int = 1) -> Any:
         """The value so many notches further on (1) or back (-1), or as far as they go; None where there is none."""
         notches, value, beyond = self.notches, self.value, list[Any]()
-        if isinstance(self.control, Segments):
-            place = notches.index(value) if value in notches else -1
-            beyond = [*notches[place + 1 :]] if way > 0 or place < 0 else [*notches[:place][::-1]]
+        if value not in notches and isinstance(self.control, Segments):
+            beyond = [notches[0]]
+        elif isinstance(self.control, Segments):
+            place = notches.index(value)
+            beyond = [*(notches[place + 1 :] if way > 0 else notches[:place][::-1])]
         elif isinstance(value, int | float):
             beyond = sorted((one for one in notches if (one - value) * way > 0), key=lambda one: one * way)
         return self.control.taken(beyond[min(by, len(beyond)) - 1]) if beyond else None

@@ -28,7 +28,6 @@ from .inspector_page import (
     draw_ledger,
     draw_moved,
     draw_plots,
-    draw_row,
     draw_rule,
 )
 from .selection import Selection, parts_of, tensor_of, who
@@ -236,9 +235,10 @@ class Inspector:
         else:
             if plan.state and account.pairs and not account.follows:
                 step = max(98.0, max(measure(word, LABEL) for word, _ in account.pairs) + 12)
-                page.y += 15
-                draw_row(page, step, account.pairs[: int(page.width // step)])
-                page.y += 27
+                for k, (word, value) in enumerate(account.pairs[: int(page.width // step)]):
+                    page.sketch.text(page.x + k * step, page.y + 15, word, LABEL, page.theme.text3)
+                    page.sketch.text(page.x + k * step, page.y + 34, value, LABEL, page.theme.text1)
+                page.y += 42
             if plan.terms and not account.follows:
                 page.rule(_GAP)
                 draw_ledger(page, account, self._subject, plan.terms)

@@ -213,13 +213,6 @@ def _columns(frame: Frame, subject: Subject, index: int, step: float) -> list[tu
     return found
 
 
-def draw_row(page: Page, step: float, pairs: Sequence[tuple[str, str]]) -> None:
-    """Words with a number below each, every `step` pixels."""
-    for k, (word, value) in enumerate(pairs):
-        page.sketch.text(page.x + k * step, page.y, word, LABEL, page.theme.text3)
-        page.sketch.text(page.x + k * step, page.y + 19, value, LABEL, page.theme.text1)
-
-
 # ---- The terms of the gradient: a sample, its factors, its bar and its product in each row.
 
 ROW = 20.0
