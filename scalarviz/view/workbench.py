@@ -99,7 +99,7 @@ class Workbench:
         How the plates are taken apart; :meth:`take_apart` changes it.
     layer_names : tuple of str
         The layers that may stand alone.
-    overlays : list of list of Sketch
+    overlays : sequence of list of Sketch
         What lies above the picture because of pointer and keys, lowest layer first.
     page : bool
         Whether a page draws the cubes and writes its own words: then only what panels show is drawn here.
@@ -109,6 +109,7 @@ class Workbench:
     layout: Layout
     apart, page = Apart(), False
     layer_names: tuple[str, ...] = ()
+    overlays: Sequence[list[Sketch]] = ()
 
     def __init__(
         self,
@@ -322,7 +323,7 @@ class Workbench:
                        legends=last)  # fmt: skip
             view.strip.sizing = self.sizing
         self.slab, self.strip = self.views[-1].slab, self.views[-1].strip
-        self._numbers, self._moving, self.overlays = list[Sketch](), list[Sketch](), list[list[Sketch]]()
+        self._numbers, self._moving, self.overlays = list[Sketch](), list[Sketch](), ()
         self._time, self._on_cubes = list[Sketch](), list[Sketch]()
 
     def _place_scenery(self, before: Scenery | None) -> None:
