@@ -2,6 +2,10 @@
 
 One `update` a frame takes over the numbers, one `draw` paints them. What did not change is neither built nor uploaded
 again. What is touched (a cube, a colour, the list of keys) is drawn in layers of its own above everything else.
+
+It is made of parts, which know nothing of each other: `views` are the cubes with their legends, `scenery` what is
+written around them, `side` the panels, `bar` time, `controls` what a hand sets, `story` the large lines, `inside` an
+opened step, `layers` the table of layers, and `touch` pointer, selection and messages. `places` has the box of each.
 """
 
 from __future__ import annotations
@@ -16,7 +20,6 @@ from ..checks import text
 from ..run.core.frame import Frame
 from ..run.questions.ranges import extent
 from ..run.sources.recorded_pair import RecordedPair
-from .arrangement import Arrangement
 from .comparison import Comparison
 from .cube_view import CubeView
 from .cubes.atlas import ALL_ALIKE, Sizing
@@ -25,11 +28,23 @@ from .cubes.picking import Hit, Picker
 from .cubes.scale import Quantity, check_kept
 from .ink.gl import Viewport, gloo
 from .ink.painter import Painter
-from .ink.places import MARGIN, Places, check_size
+from .ink.places import (
+    MARGIN,
+    OPENED,
+    SPREAD,
+    STRIP,
+    Places,
+    arrange,
+    at_the_edge,
+    check_size,
+    narrowed,
+    over_column,
+    uncovered,
+)
 from .ink.sketch import Box, Sketch, holds
 from .ink.theme import Theme, get_theme, presenting
 from .micro.inside import Inside
-from .notes.scenery import Scenery, window_of
+from .notes.scenery import Scenery, cubes_box, window_of
 from .notes.values import Small
 from .panels.drawer import Setting
 from .panels.pace import TextPace
@@ -38,17 +53,19 @@ from .panels.wording import changed_by_hand, newest_beyond, went
 from .screen.controls import ControlsPanel
 from .screen.hud import hud, keys, mistake_line, mistake_words, state_of
 from .screen.selection import Selection
-from .screen.side import InputSwatch, SidePanels
+from .screen.side import SidePanels
 from .screen.story import StoryLines
 from .screen.strip import marks_on
 from .screen.time_bar import TimeBar
-from .screen.touch import Touch, View, column_of, uncovered
+from .screen.touch import Touch, View
 from .shown.subject import Probed, subject_of
 from .space.camera import Camera
-from .space.layout import Apart, Layout
+from .space.layout import Apart, Layout, layers_of, layout_for
 from .space.viewpoint import Viewpoint
 
 Point = tuple[float, float]
+_BESIDE = 0.7
+"""Of the room left of the cubes: an arrangement that does not expect anything there has margins of its own."""
 
 
 class Workbench:
@@ -82,15 +99,17 @@ class Workbench:
         How the plates are taken apart; :meth:`take_apart` changes it.
     layer_names : tuple of str
         The layers that may stand alone.
+    overlays : sequence of list of Sketch
+        What lies above the picture because of pointer and keys, lowest layer first.
     page : bool
         Whether a page draws the cubes and writes its own words: then only what panels show is drawn here.
     """
 
     places: Places
     layout: Layout
-    _arrangement: Arrangement
     apart, page = Apart(), False
     layer_names: tuple[str, ...] = ()
+    overlays: Sequence[list[Sketch]] = ()
 
     def __init__(
         self,
@@ -113,7 +132,7 @@ class Workbench:
         self.text_pace = TextPace(text_hz)
         self.story = StoryLines(self.text_pace)
         self.side = SidePanels(self.subject, self.theme, hints=bool(keys))
-        self.swatch, self.layers = InputSwatch(self.side.ground), LayerTable()
+        self.layers = LayerTable()
         source = self.subject.source
         self.compared = Comparison(self, source) if isinstance(source, RecordedPair) else None
         self._make(quantity)
@@ -166,10 +185,9 @@ class Workbench:
         if called and (subject.tensors, subject.stages) == self._made_for:
             return False
         if subject is not self.subject:
-            self.subject, ahead = subject, self.side.ground.ahead
-            before, self.side = self.side, SidePanels(subject, self.theme, hints=bool(self.keys))
+            self.subject, before = subject, self.side
+            self.side = SidePanels(subject, self.theme, hints=bool(self.keys))
             self.side.keep(before)
-            self.side.ground.ahead, self.swatch = ahead, InputSwatch(self.side.ground)
         self._make(self.colouring.shows)
         self.touch.table, self.touch.asks, self.touch.help = touch.table, touch.asks, touch.help
         self.inside.forget()
@@ -200,16 +218,11 @@ class Workbench:
             self.let_go()
 
     def make_room(self) -> None:
-        """The panel of controls opens or closes: where it stands over the side column, nothing else moves."""
-        before = self._arrangement.narrow
-        if before or column_of(self.places) is None:
+        """The panel of controls opens or closes: where it stands over other panels, nothing else moves."""
+        if self._narrow or not self._stand_controls():
             self.lay_out()
-            return
-        self._arrangement.stand_controls()
-        self.places = self._arrangement.places
-        if self._arrangement.narrow:
-            self.lay_out()
-        self.place_side()
+        else:
+            self.place_side()
 
     def lay_out(self) -> None:
         """Everything into its place anew, as for another size."""
@@ -222,9 +235,18 @@ class Workbench:
     def _arrange(self) -> None:
         """Places of the panels, and of the plates in space."""
         self.size = (self._output[0] * self._supersample, self._output[1] * self._supersample)
-        found = self._arrangement = Arrangement(self, self._output)
-        self.places, self.layout, self._ratio = found.places, found.layout, found.ratio
-        self.spread, self.layer_names = found.spread, found.layer_names
+        self.spread = self._narrow = False  # whether the scene makes room for the controls
+        bare = self.inside.told is not None or not self.panels_shown
+        if not bare and self.subject.plan is not None and self.side.spreads:
+            self.spread = True  # a panel draws among the cubes of the scene's own plan, and in the strip
+            self._lay(planned=True)
+            self.spread = self.places.legend is not None and self.layout.blueprint is not None
+        if not self.spread:  # with panels that stand beside the cubes its rooms would be empty
+            self._lay(planned=bare)
+        if not self._stand_controls():
+            self._narrow = True
+            self._lay(planned=False)
+            self._stand_controls()
         self.painter = Painter(self.places.size, self.scale)
         self._above: list[Painter] = []
         self.place_side()
@@ -232,11 +254,58 @@ class Workbench:
         below = [] if self.places.strip is None else [self.places.strip]
         self.bar.place(self.places.time, [*below, *self.places.panels.values()])
 
+    def _stand_controls(self) -> bool:
+        """Put the panel of controls, if it is open, over other panels; whether the scene need not make room for it."""
+        panel, places, box = self.controls, self.places, None
+        wants = panel.open and not panel.hidden
+        if wants:
+            box = at_the_edge(places) if self._narrow else over_column(places)
+        panel.place(box, self.side.column.smaller() if self.panels_shown else ())
+        return box is not None or not wants
+
+    def _lay(self, *, planned: bool) -> None:
+        """Places, and the layout in them: the scene's own plan, where it is `planned`."""
+        side, subject, opened = self.side, self.subject, self.inside.told is not None
+        full = self.panels_shown and not opened
+        self._lay_panels(full=full)
+        if full and side.lodge():
+            self._lay_panels(full=full)
+        # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
+        camera_size = (round(self.places.size[0]), round(self.places.size[1]))
+        self._ratio = ratio = np.array(camera_size) / self.places.size
+        x, y, w, h = cubes_box(subject, self.places.scene)
+        rect = (x * ratio[0], y * ratio[1], (x + w) * ratio[0], (y + h) * ratio[1])
+        plan, turns = subject.plan if planned else None, side.turns(w, h, rows=not full)
+        whole = layout_for(subject.tensors, subject.stages, camera_size, rect, plan, turns)
+        if turns is not None and turns.left and not whole.turns:  # what stands left of the cubes takes room there
+            rest = (rect[0] + turns.left * ratio[0] * _BESIDE, *rect[1:])
+            whole = layout_for(subject.tensors, subject.stages, camera_size, rest, plan)
+        self.layer_names = layers_of(whole)
+        self.layout = whole if opened else self.apart.of(whole)
+
+    def _lay_panels(self, *, full: bool) -> None:
+        """Places of all that is no cube."""
+        shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
+        hands = shown and bool(self.keys)
+        self.places = arrange(self._output, self.side.column.wanted(spread=self.spread) if shown else (),
+                              hud=shown and source.counted, strip=shown,
+                              strip_high=SPREAD if self.spread else STRIP if self.inside.told is None else OPENED,
+                              keys=hands and not hall, time=full and hands and source.can.go,
+                              replayed=source.recorded, spread=self.spread, presenter=hall)  # fmt: skip
+        if self._narrow:
+            self.places = narrowed(self.places)
+        above = self.side.put_above(self.places.scene if full else None)
+        if self.compared is not None:
+            self.places = self.compared.place(self.places, shown)
+        elif above is not None:
+            self.places = replace(self.places, scene=above)
+
     def place_side(self) -> None:
         """Panels in their places but for those below the inspector; none where an opened step has their column."""
         self.touch.column_taken = self.controls.open and not self.controls.hidden
         if self.controls.stands and not self.controls.hidden:
-            self.side.place(self.controls.side)
+            hidden = [name for name in self.side.column.names if name not in self.controls.side]
+            self.side.place(self.controls.side, hidden if self.panels_shown else (), self.controls.more, turns=False)
             return
         left_out = self.places.left_out if self.panels_shown else ()
         covered = self.touch.column(self.places) if self.panels_shown and not self.page else None
@@ -254,7 +323,7 @@ class Workbench:
                        legends=last)  # fmt: skip
             view.strip.sizing = self.sizing
         self.slab, self.strip = self.views[-1].slab, self.views[-1].strip
-        self._numbers, self._moving, self._touched = list[Sketch](), list[Sketch](), list[list[Sketch]]()
+        self._numbers, self._moving, self.overlays = list[Sketch](), list[Sketch](), ()
         self._time, self._on_cubes = list[Sketch](), list[Sketch]()
 
     def _place_scenery(self, before: Scenery | None) -> None:
@@ -266,7 +335,7 @@ class Workbench:
         self.scenery: Scenery = Scenery(self.subject, self.layout, self.theme, self.project, scene, moved=moved,
                                         panels=shown, quantity=quantity, before=before)  # fmt: skip
         self.scenery.show_outcome(self.inside.told is None)
-        self.swatch.box = self.scenery.swatch
+        self.side.swatch.box = self.scenery.swatch
         planned = self.spread and self.places.strip is not None
         among = self.side.among and shown and self.inside.told is None
         self.side.stand(self._setting(planned=True) if planned else None, self._setting() if among else None)
@@ -416,14 +485,13 @@ class Workbench:
                     self.sketches if self.slab.own else ())  # fmt: skip
         above = self.touch.layers(frame, seen, self.side)
         above[0] += self.inside.overlay(seconds) + (self.layers.sketches if explained else [])
-        above[1] += self.controls.label(self.places.size)
-        above[1] += [*self.swatch.label(self.theme, self.places.size), *self.bar.label(self.places.size)]
+        above[1] += [*self.controls.label(self.places.size), *self.bar.label(self.places.size)]
         panel = self.controls.sketch()
         if panel is not None:
             above.insert(1, [panel, *(self._moving if self.controls.stands else ())])
             self._moving = [] if self.controls.stands else self._moving
         first = [self.side.floating(), [] if self.compared is None else self.compared.mark(frame, seen)]
-        self._touched = [part for part in first if part] + above
+        self.overlays = [part for part in first if part] + above
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
         """Words and numbers that are renewed at the pace of text."""
@@ -463,18 +531,13 @@ class Workbench:
         still = [*self.scenery.static, *self.story.sketches] if self.story.sketches else self._static
         return [*still, *self.side.spread_out(), *self._moving, *self._time, *self._on_cubes, *self._numbers]
 
-    @property
-    def overlays(self) -> list[list[Sketch]]:
-        """What lies above that because of pointer and keys, lowest layer first."""
-        return self._touched
-
     def draw(self, viewport: Viewport | None = None) -> None:
         """Paint the whole picture into the `viewport` of the bound framebuffer (default: `size` device pixels)."""
         if (self._outdated or self._view.stale) and self._frame is not None:
             self.update(self._frame, self._pace, 0.0)
         self.draw_below(viewport or self.size)
         self.painter.draw(self.sketches)
-        for index, layer in enumerate(self._touched):
+        for index, layer in enumerate(self.overlays):
             if layer:
                 while len(self._above) <= index:
                     self._above.append(Painter(self.places.size, self.scale))
@@ -584,7 +647,7 @@ class Workbench:
         point = None if at is None else self.to_logical(at)
         index = None if at is None or point is None or self.side.covers(point) else self.pick(at)
         free = point if index is None else None
-        beside = self.side.hover(free) | self.bar.hover(point) | self.swatch.hover(free)
+        beside = self.side.hover(free) | self.bar.hover(point)
         changed = self.touch.hover(index, point or (0.0, 0.0)) or beside
         self._point()
         self._outdated |= changed
@@ -603,7 +666,7 @@ class Workbench:
             self.lay_out()
         elif not (inside or self.side.click(point, shift=shift) or self.side.covers(point)):
             index, before = self.pick(at), self.selected
-            if index is not None or not self.swatch.click(point):
+            if index is not None or not self.side.swatch.click(point):
                 self.select(index)
                 return index is not None or before is not None
         return True

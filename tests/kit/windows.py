@@ -106,7 +106,7 @@ class Hand:
         return self.view.bench.touch.inspector
 
     def number(self) -> tuple[float, float]:
-        return self.middle(self.inspector.number)
+        return self.spot("type")
 
     def spot(self, name: str, value: Any = "") -> tuple[float, float]:
         return self.middle(next(spot.box for spot in self.inspector.spots if spot.does == (name, value)))

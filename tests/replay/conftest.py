@@ -13,6 +13,7 @@ from kit.runs import make_run
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.run.sources.recording import recorded
 from scalarviz.view.out.unseen import Unseen
+from scalarviz.view.screen.time_bar import ROW
 from scalarviz.view.show import bench_of
 from scalarviz.view.watch.actions import ACTIONS
 from scalarviz.view.watch.viewer import Viewer
@@ -75,7 +76,7 @@ class Window:
     def time_bar(self, step, row=0):
         """Where a step lies on the time bar."""
         plan = self.bench.bar._plan
-        return plan.scale.at(step), plan.rail - plan.pitch * row
+        return plan.scale.at(step), plan.rail - ROW * row
 
     def cube(self, row=1, column=1):
         """Where a cube of the first plate lies, and the index of its weight."""

@@ -18,12 +18,11 @@ from scalarviz import nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.controls import Button, Reader, Segments, Slider, Switch
 from scalarviz.run.source import RunSource
-from scalarviz.view.ink.places import LEAST, Wanted, arrange, at_the_edge, beside_cubes, narrowed, over_column
+from scalarviz.view.ink.places import COLUMN, LEAST, Wanted, arrange, at_the_edge, narrowed, over_column
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import track_of
 from scalarviz.view.screen.control_rows import MAGNET, Item, Row, row_of
 from scalarviz.view.screen.controls import HEAD, OPENS, RESTS, ControlsPanel, Wish, shared
-from scalarviz.view.screen.touch import column_of
 from scalarviz.view.watch.driving import Driving
 from scalarviz.view.watch.playback import SPEEDS
 
@@ -65,18 +64,16 @@ def cells(of, name):
 # ---- where it stands
 
 
-@given(st.integers(160, 1100), st.integers(160, 900), st.floats(0, 1))
-def test_without_a_column_it_lies_over_no_cube(wide, high, share):
+@given(st.integers(160, 1100), st.integers(160, 900))
+def test_without_a_column_it_lies_over_no_cube(wide, high):
     block = arrange((720, 1080), [Wanted("loss", 300, first=True)], keys=True)
-    below = over_column(block, column_of(block))
+    below = over_column(block)
     assert below[1] >= block.scene[1] + block.scene[3]
     places = arrange((wide, high))
-    right = share * places.size[0]
-    edge, kept, box = at_the_edge(places), narrowed(places), beside_cubes(places, right)
-    for one, size in ((below, block.size), (edge, places.size), (box or edge, places.size)):
+    edge, kept = at_the_edge(places), narrowed(places)
+    for one, size in ((below, block.size), (edge, places.size)):
         assert min(one) >= 0
         assert (one[0] + one[2] <= size[0]) & (one[1] + one[3] <= size[1])
-    assert box is None or (box[0] > right and box[2] >= LEAST)
     for part in (kept.scene, kept.hud, kept.strip, kept.time):
         assert part is None or part[0] + part[2] <= max(edge[0], 5.0)
 
@@ -84,7 +81,7 @@ def test_without_a_column_it_lies_over_no_cube(wide, high, share):
 @given(st.floats(100, 1200), st.floats(0, 1500), st.lists(st.floats(60, 300), max_size=4))
 def test_rows_and_panels_share_the_room(room, rows, heights):
     wanted = [Wanted(f"p{k}", own, own * 1.5) for k, own in enumerate(heights)]
-    high, boxes = shared((10.0, 50.0, 300.0, room), rows, wanted)
+    high, boxes = shared((10.0, 50.0, COLUMN, room), rows, wanted)
     assert 0 <= high <= min(rows, room) + 1e-6
     edges = [50 + high, *(edge for _, y, _, own in boxes.values() for edge in (y, y + own)), 50 + room + 1e-6]
     assert edges == sorted(edges)
@@ -267,6 +264,8 @@ def test_keys_do_what_the_pointer_does():
         assert made.focus == focus
         assert {key: made.key(key) for key in wishes} == {key: Wish(*wish) for key, wish in wishes.items()}
     assert made.key("W") is made.key("5") is False
+    unknown = segments(value="z")  # its first choice is what every key comes to
+    assert {unknown.turned(1), unknown.turned(-1), *map(unknown.turned_far, ("Home", "End", "PageUp"))} == {"a"}
     for name, focus in (("Right", "b"), ("Right", "c"), ("Left", "b"), ("End", "e"), ("Home", "a"), ("Up", "on")):
         assert made.key(name) is True
         assert made.focus == focus

@@ -253,6 +253,7 @@ def test_the_hud_tells_the_loss_of_all_samples_at_the_numbers_shown(scene, size)
     for count in (0, 1, 6):
         scene.run.step(count)
         assert told(again(bench)) == of_all(scene)
+        assert "sum of all 4 samples" in said_anywhere(bench)  # the curve is of single ones
         assert len({loss_text(float(loss)) for loss in scene.run.history.loss} - {told(bench)}) >= min(count, 1)
     before = told(bench)
     scene.run.do(SetWeights(0, np.array([2.5])))  # of the numbers shown after a change by hand too

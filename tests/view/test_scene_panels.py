@@ -316,6 +316,19 @@ def test_panels_without_room_are_counted_and_a_click_brings_them(run):
     assert pages < 7
 
 
+@pytest.mark.parametrize("size", [(1280, 720), (640, 360), (390, 844)])
+def test_panels_without_room_beside_the_controls_are_counted(run, size):
+    many = [Table(f"table {k}", [("a",)] * 8) for k in range(7)]
+    with live_hand(sv.Scene("s", run, panels=[*many, LossCurve()]), size=size) as made:
+        made.do("toggle_controls")
+        made.settled()  # it has slid in
+        hidden = sum(drawer.box is None for drawer in made.bench.side.drawers.values())
+        assert hidden >= 3
+        assert f"+{hidden} panels in a larger picture" in made.words()
+        made.do("toggle_panels")
+        assert not any(text.startswith("+") and "panel" in text for text in made.words())
+
+
 # kinds of one's own
 
 

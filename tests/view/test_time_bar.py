@@ -21,8 +21,18 @@ from scalarviz.view.ink.places import LABEL, Wanted, arrange
 from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.screen.time_bar import BRANCH, GO, Mark, TimeBar, labels
-from scalarviz.view.screen.time_curve import LONG, StepScale, next_of, rails, reduced
+from scalarviz.view.screen.time_bar import (
+    BRANCH,
+    GO,
+    LONG,
+    Mark,
+    StepScale,
+    TimeBar,
+    labels,
+    next_of,
+    rails,
+    reduced,
+)
 from scalarviz.view.shown.subject import scene_subject
 from scalarviz.view.workbench import Workbench
 
@@ -132,6 +142,15 @@ def test_what_was_left_leaves_the_straight_rail_where_that_of_now_begins_and_old
     assert sorted(seen[1:]) == sorted(b.number for b in folded.branches) == [0, 2, 3, 4, 5, 6]
 
 
+def test_branches_leave_the_curve_most_of_the_bar():
+    more = [Branch(n, 1, 1300 + n, 2400 + n, curve(1300, 2400)) for n in range(2, 5)]
+    for of, least in ((past(), 44.0), (past(FORK), 38.0), (past((*FORK, *more)), 30.0)):
+        bar, _ = bar_of(of)
+        assert bar._plan.losses.axes.box[3] >= least
+        written = [box_of(text) for text in texts(bar.update(at(412, of)))]
+        assert not any(overlap(one, other) for k, one in enumerate(written) for other in written[:k])
+
+
 # ---- what a point stands for
 
 
@@ -154,7 +173,8 @@ def test_a_point_of_the_rail_is_the_step_that_stands_there_and_an_edit_draws_it(
 def test_buttons_say_their_action_the_chip_what_it_undoes_and_a_ring_its_branch():
     bar, written = bar_of(past(FORK, undo="lr = 1.0"))
     assert {spot.name for spot in bar.spots} == {GO, "first", "back", "toggle_run", "step", "newest", "undo", BRANCH}
-    assert "lr = 1.0" in written
+    assert {"lr = 1.0", "undo"} <= {*written}
+    assert "undo" in bar_of(past(undo="0.weight[12][34] = 0.12345"))[1]
     assert any(text.startswith("left at 2,100, loss ") for text in written)
     for spot in bar.spots[1:]:
         assert bar.target(middle(spot.box)) == spot.does

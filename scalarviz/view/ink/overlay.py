@@ -123,8 +123,7 @@ class Page(NamedTuple):
 def help_pages(size: tuple[float, float], table: Sequence[tuple[str, str]]) -> list[Page]:
     """The table of keys as it has room in a picture of `size`: whole sentences, or their beginnings, on one page.
 
-    Where even those do not fit, the whole sentences stand on several; in a tiny picture their first words on one, the
-    last lines left out.
+    Where even those do not fit they stand on several; in a tiny picture each ends with the last word that has room.
     """
     short = [(key.partition(" or ")[0], _beginning(does)) for key, does in table]
     room = size[0] - 8 - 2 * _SIDE, size[1] - 8 - _HEAD
@@ -134,14 +133,13 @@ def help_pages(size: tuple[float, float], table: Sequence[tuple[str, str]]) -> l
                 fits = -(-len(lines) // columns) * step <= room[1] and sum(_widths(lines, columns)) <= room[0]
                 if fits:
                     return [Page(lines, columns, step)]
-    rows = int(room[1] / 18.0)
-    for columns in (2, 1) if rows >= _LEAST else ():
-        count = -(-len(table) // (rows * columns))
-        most = -(-len(table) // count)
-        pages = [Page(list(table[k : k + most]), columns, 18.0) for k in range(0, len(table), most)]
+    for lines, columns in ((list(table), 2), (list(table), 1), (short, 2), (short, 1)):
+        count = -(-len(lines) // max(columns, columns * int(room[1] / 18.0)))
+        most = -(-len(lines) // count)
+        pages = [Page(lines[k : k + most], columns, 18.0) for k in range(0, len(lines), most)]
         if all(sum(_widths(page.lines, columns)) <= room[0] for page in pages):
-            return pages
-    return [Page(*_squeezed(short, room), 16.0)]
+            break
+    return pages
 
 
 def help_panel(size: tuple[float, float], table: Sequence[tuple[str, str]], theme: Theme, page: int = 1) -> Sketch:
@@ -168,24 +166,12 @@ def help_panel(size: tuple[float, float], table: Sequence[tuple[str, str]], them
         for row, (key, does) in enumerate(part):
             y = top + 36 + step * (row + 0.5) + 5
             sketch.text(x, y, key, LABEL, theme.text1, bold=True)
-            if x + keys + measure(does, LABEL) <= left + width - 4:
-                sketch.text(x + keys, y, does, LABEL, theme.text2)
+            sketch.text(x + keys, y, _first_words(does, left + width - 4 - x - keys), LABEL, theme.text2)
         x += wide
     return sketch
 
 
 _SIDE, _HEAD, _BETWEEN = 20.0, 50.0, 26.0
-_LEAST = 12  # lines of a page
-
-
-def _squeezed(lines: list[tuple[str, str]], room: tuple[float, float]) -> tuple[list[tuple[str, str]], int]:
-    """Lines with as many first words as the columns have room for, and how many columns there are."""
-    rows = max(1, int(room[1] / 16.0))
-    columns = min(-(-len(lines) // rows), max(1, int(room[0] / 115.0)))
-    lines = lines[: rows * columns]
-    keys = sum(_key_width(lines[k : k + rows]) for k in range(0, len(lines), rows))
-    wide = (room[0] - keys - _BETWEEN * (columns - 1)) / columns
-    return [(key, _first_words(does, wide)) for key, does in lines], columns
 
 
 def _first_words(text: str, width: float) -> str:

@@ -44,6 +44,7 @@ _SMALL_COLUMN_FROM = 450  # logical height of a picture in which all panels may 
 _SMALL_COLUMN_WIDE = 760  # and its width, but for a hall: narrower, sums and outputs beside the cubes say more
 _SPACE = 24  # between panels one above the other
 _SCENE_LEAST = (380, 240)
+_BESIDE_LEAST = 200  # width of a panel beside others in a block
 _COLUMN_FROM, _COLUMN_FROM_PRESENTER = 920, 800  # logical width of a picture that has a column
 
 
@@ -62,6 +63,11 @@ class Wanted:
     def grows(self) -> bool:
         """Whether it takes more than its height."""
         return self.most > self.height
+
+    @property
+    def rank(self) -> tuple[int, bool, int]:
+        """Where there is room for some only, the highest are kept: what a scene is about, then what is kept first."""
+        return self.worth if self.worth >= ABOUT else 0, self.first, self.worth
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,20 +142,25 @@ def arrange(
     spread = spread and column and strip
     bar = min(bar, RAIL) if spread else bar if column else _low_enough(bar, wanted, (width, height), room)
     below += bar + 2 if bar else 0  # the line of keys comes nearer to it
+    edge, left, right, bottom = width, 0.0, width, float(height - MARGIN)
     if column:
-        foot = LEGENDS + _SPACE if spread else 0.0
-        panels = _column((width - MARGIN - COLUMN, MARGIN, COLUMN, height - 2 * MARGIN - foot), wanted)
-        aside, (left, right, bottom) = False, (0.0, width - MARGIN - COLUMN - 16, float(height - MARGIN))
-    else:
-        panels = _block(wanted, width, height, height - top - below - MARGIN)
-        if aside := not panels and wide >= high and bool(small := _aside(wanted, width, height, top, presenter)):
-            panels = small
-        left, right, bottom = _beside(panels, width, height, high > wide, aside=aside)
-    inner = (right if column or aside else width) - 2 * MARGIN
-    strip_top, foremost = bottom - below, min((box[0] for box in panels.values()), default=MARGIN)
+        edge, foot = width - MARGIN - COLUMN, LEGENDS + _SPACE if spread else 0.0
+        panels = _column((edge, MARGIN, COLUMN, height - 2 * MARGIN - foot), wanted)
+    elif panels := _block(wanted, width, height, height - top - below - MARGIN):
+        bottom = min(box[1] for box in panels.values()) - GAP
+    elif wide >= high:
+        panels = _aside(wanted, width, height, top, presenter)
+        edge = min((box[0] for box in panels.values()), default=width)
+    foremost = min((box[0] for box in panels.values()), default=MARGIN)
+    if beside := edge < width:
+        right = edge - 16
+    elif high > wide and width >= 560:
+        left, right = MARGIN + 4.0, width - MARGIN + 4
+    inner = (right if beside else width) - 2 * MARGIN
+    strip_top = bottom - below
     return Places(
-        (width, height), scale, scene=(float(left), top, right - left, max(strip_top - top - 8, 1.0)),
-        hud=(MARGIN, 16, width - 2 * MARGIN if aside else inner, 36 if presenter else 52) if hud else None,
+        (width, height), scale, scene=(left, top, right - left, max(strip_top - top - 8, 1.0)),
+        hud=(MARGIN, 16, inner if column else width - 2 * MARGIN, 36 if presenter else 52) if hud else None,
         strip=(MARGIN, strip_top + 8, inner, strip_high) if strip else None, panels=panels,
         keys=bottom - 4 if keys else None,
         left_out=tuple(w.name for w in wanted if w.name not in panels),
@@ -159,16 +170,6 @@ def arrange(
     )  # fmt: skip
 
 
-def _beside(
-    panels: dict[str, Box], width: float, height: float, upright: bool, *, aside: bool
-) -> tuple[float, float, float]:
-    """Left, right and lower end of what the panels leave where they stand in no column."""
-    if aside:
-        return 0.0, min(box[0] for box in panels.values()) - 16, height - MARGIN
-    left, right = (MARGIN + 4, width - MARGIN + 4) if upright and width >= 560 else (0, width)
-    return left, right, min((box[1] - GAP for box in panels.values()), default=height - MARGIN)
-
-
 def _aside(wanted: Sequence[Wanted], width: float, height: float, top: float, presenter: bool) -> dict[str, Box]:
     """What a scene is all about, as high as the picture below the HUD; nothing where there is no room.
 
@@ -176,7 +177,8 @@ def _aside(wanted: Sequence[Wanted], width: float, height: float, top: float, pr
     """
     if width < _ASIDE_FROM[0] or height < _ASIDE_FROM[1]:
         return {}
-    about, high = _about(wanted), height - top - MARGIN
+    high = height - top - MARGIN
+    about = max((w for w in wanted if w.worth >= ABOUT), key=lambda w: w.worth, default=None)
     share = _ASIDE_WIDE if about is not None and about.wide else _ASIDE[1]
     own = max(_ASIDE[0], share * width)
     if about is not None:
@@ -184,11 +186,6 @@ def _aside(wanted: Sequence[Wanted], width: float, height: float, top: float, pr
     if height < _SMALL_COLUMN_FROM or (width < _SMALL_COLUMN_WIDE and not presenter):
         return {}
     return _column((width - MARGIN - own, float(top), own, high), wanted)
-
-
-def _about(wanted: Sequence[Wanted]) -> Wanted | None:
-    """What a scene is all about; the first of the worthiest."""
-    return max((w for w in wanted if w.worth >= ABOUT), key=lambda w: w.worth, default=None)
 
 
 def _bar_height(height: float, scene: float, *, instead: bool) -> tuple[int, int]:
@@ -209,32 +206,21 @@ def _low_enough(bar: int, wanted: Sequence[Wanted], size: tuple[float, float], r
     return next(fitting, 0) if bar else 0
 
 
-def _column(box: Box, wanted: Sequence[Wanted]) -> dict[str, Box]:
-    """Panels one above the other, first come first served; those that grow share the rest.
-
-    What a scene is all about, and then those to be kept first have their room before.
-    """
-    x, y, width, height = box
-    kept, reserved, used = set[str](), 0.0, 0.0
-    about = _about(wanted)
-    for panel in (*filter(None, (about,)), *(w for w in wanted if w.first and w is not about)):
-        if reserved + panel.height <= height:
-            kept.add(panel.name)
-            reserved += panel.height + GAP
-    for panel in (w for w in wanted if not w.first and w is not about):
-        if used + panel.height + reserved <= height:
-            kept.add(panel.name)
-            used += panel.height + _SPACE
-    chosen = _chosen(wanted, kept)
-    rest = height - sum(w.height for w in chosen) - _SPACE * (len(chosen) - 1)
-    return stacked(chosen, (x, y), width, _SPACE, rest)
+def kept(wanted: Sequence[Wanted], room: float, gap: float) -> list[Wanted]:
+    """Those for which there is room one above the other, in the order in which they are wanted."""
+    found, rest = set[str](), room + gap
+    for panel in sorted(wanted, key=lambda panel: panel.rank, reverse=True):
+        if panel.height + gap <= rest:
+            found.add(panel.name)
+            rest -= panel.height + gap
+    return [panel for panel in wanted if panel.name in found]
 
 
-def stacked(
-    panels: Sequence[Wanted], at: tuple[float, float], width: float, gap: float, rest: float = 0.0
-) -> dict[str, Box]:
-    """Panels one above the other from a point on; those that grow share the `rest` of the room, as far as they do."""
-    (x, y), growing, found = at, sum(panel.grows for panel in panels), dict[str, Box]()
+def stacked(panels: Sequence[Wanted], box: Box, gap: float) -> dict[str, Box]:
+    """Panels one above the other from the top of a box on; those that grow share what is left of it."""
+    (x, y, width, height), found = box, dict[str, Box]()
+    rest = height + gap - sum(panel.height + gap for panel in panels)
+    growing = sum(panel.grows for panel in panels)
     for panel in panels:
         own = panel.height
         if panel.grows:
@@ -245,38 +231,32 @@ def stacked(
     return found
 
 
+def _column(box: Box, wanted: Sequence[Wanted]) -> dict[str, Box]:
+    return stacked(kept(wanted, box[3], _SPACE), box, _SPACE)
+
+
 def _block(wanted: Sequence[Wanted], width: float, height: float, room: float) -> dict[str, Box]:
-    """Panels at the bottom: one above the other on the left, the one to be kept first beside them."""
+    """Panels at the bottom: one above the other on the left, the one to be kept first beside them.
+
+    The scene above keeps enough of the `room`.
+    """
     beside = next((w for w in wanted if w.first), None)
-    kept: set[str] = set()
-    for panel in sorted((w for w in wanted if w is not beside), key=lambda w: -w.worth):
-        if _fits(_chosen(wanted, {*kept, panel.name}), beside, width, height, room):
-            kept.add(panel.name)
-    left = _chosen(wanted, kept)
-    if not left and (beside is None or not _fits([], beside, width, height, room)):
+    most = room - GAP - max(_SCENE_LEAST[1], 0.36 * height)
+    across, own = width - 2 * MARGIN, 0.0
+    if beside is not None:
+        across, own = across - _BESIDE_LEAST, beside.height + 16
+    if across < 0 or own > most:
         return {}
-    own = _block_height(left, beside)
+    fits = across >= (COLUMN if beside is None else COLUMN + GAP)
+    left = kept([w for w in wanted if w is not beside], most, _SPACE) if fits else []
+    high = sum(w.height + _SPACE for w in left) - _SPACE
+    own = max(own, high)
     y = height - MARGIN - own
-    panels = stacked([replace(panel, most=0.0) for panel in left], (MARGIN, y), COLUMN, _SPACE)
+    panels = stacked(left, (MARGIN, y, COLUMN, high), _SPACE)
     if beside is not None:
         x = MARGIN + (COLUMN + GAP if left else 0)
         panels[beside.name] = (x, y, width - MARGIN - x, own)
     return panels
-
-
-def _chosen(wanted: Sequence[Wanted], names: set[str]) -> list[Wanted]:
-    return [w for w in wanted if w.name in names]
-
-
-def _block_height(left: Sequence[Wanted], beside: Wanted | None) -> float:
-    own = sum(w.height for w in left) + _SPACE * max(len(left) - 1, 0)
-    return max(own, beside.height + 16 if beside else 0)
-
-
-def _fits(left: Sequence[Wanted], beside: Wanted | None, width: float, height: float, room: float) -> bool:
-    """Whether the scene above keeps enough."""
-    need = 2 * MARGIN + (COLUMN if left else 0) + (200 if beside else 0) + (GAP if left and beside else 0)
-    return width >= need and room - _block_height(left, beside) - GAP >= max(_SCENE_LEAST[1], 0.36 * height)
 
 
 # ---- Panels over the scene: in its upper right corner, above the cubes, or beside a stage or a unit.
@@ -291,12 +271,9 @@ _ABOVE, _CUBES = 0.6, 110.0  # of its height that those above the cubes may take
 def corner_boxes(sizes: Mapping[str, tuple[float, float]], scene: Box) -> dict[str, Box]:
     """One below the other in the upper right corner; those for which there is no room have none."""
     x, y, width, height = scene
-    found, top = dict[str, Box](), y + GROUND
-    for name, (wide, high) in sizes.items():
-        if wide <= _SHARE * width and top + high <= y + _SHARE_HIGH * height:
-            found[name] = (x + width - wide - 2 * GROUND, top, wide, high)
-            top += high + 3 * GROUND
-    return found
+    narrow = [Wanted(name, high) for name, (wide, high) in sizes.items() if wide <= _SHARE * width]
+    found = stacked(kept(narrow, _SHARE_HIGH * height - GROUND, 3 * GROUND), (x, y + GROUND, 0.0, 0.0), 3 * GROUND)
+    return {name: (x + width - sizes[name][0] - 2 * GROUND, top, *sizes[name]) for name, (_, top, *_) in found.items()}
 
 
 def top_boxes(heights: Mapping[str, float], scene: Box) -> tuple[dict[str, Box], Box]:
@@ -327,6 +304,26 @@ def beside_box(ends: NDArray[np.float64], size: tuple[float, float], scene: Box,
     return None
 
 
+# ---- What may lie over the side column: the inspector, and the panel of controls.
+
+
+def column_of(places: Places) -> Box | None:
+    """The side column as far as panels stand in it; None in a picture without one."""
+    x, _, width, _ = places.scene
+    boxes = [box for box in places.panels.values() if box[0] >= x + width and box[2] == COLUMN]
+    if not boxes or len(boxes) < len(places.panels):
+        return None
+    top, bottom = min(box[1] for box in boxes), max(box[1] + box[3] for box in boxes)
+    return boxes[0][0], top, COLUMN, bottom - top
+
+
+def uncovered(places: Places, box: Box | None) -> dict[str, Box]:
+    """The panels that `box` leaves free."""
+    if box is None:
+        return places.panels
+    return {name: own for name, own in places.panels.items() if not meet(own, box)}
+
+
 # ---- Where the panel of controls stands: over the side column, so that no cube moves; without one where no cube is.
 
 LEAST = 280.0
@@ -338,9 +335,9 @@ _BLOCK_LEAST = 230.0
 _AIR = 8.0  # between the cubes and the panel
 
 
-def over_column(places: Places, column: Box | None) -> Box | None:
+def over_column(places: Places) -> Box | None:
     """Over the side column, or over the block of panels below an upright picture; None where there is neither."""
-    width, height = places.size
+    (width, height), column = places.size, column_of(places)
     if column is not None:
         return column[0] - _EDGE, _EDGE, _WIDE, height - 2 * _EDGE
     if not places.panels:
@@ -351,14 +348,6 @@ def over_column(places: Places, column: Box | None) -> Box | None:
     high = height - _EDGE - top
     wide = min(width - 2 * _EDGE, 1.4 * _WIDE)
     return (width - _EDGE - wide, top, wide, high) if high >= _BLOCK_LEAST else None
-
-
-def beside_cubes(places: Places, right: float) -> Box | None:
-    """At the right of the last cube, over chips and legends; None where that is too narrow."""
-    width, height = places.size
-    left = max(right + _AIR, width - _EDGE - _WIDE)
-    wide = width - _EDGE - left
-    return None if wide < LEAST else (left, _EDGE, wide, height - 2 * _EDGE)
 
 
 def at_the_edge(places: Places) -> Box:
@@ -373,15 +362,11 @@ def narrowed(places: Places) -> Places:
     """The same picture with all that stands beside the panel, the cubes too, in the room that it leaves."""
     limit = at_the_edge(places)[0] - _AIR
     x, y, wide, high = places.scene
-    scene = (min(x, 4.0), y, max(min(wide, limit - min(x, 4.0)), 1.0), high)
-    return replace(written_beside(places, limit), scene=scene, panels={})
-
-
-def written_beside(places: Places, limit: float) -> Places:
-    """The same picture with all words and legends left of `limit`; cubes stay where they are."""
 
     def cut(box: Box | None, least: float = 2 * MARGIN) -> Box | None:
         wide = 0.0 if box is None else min(box[2], limit - box[0])
         return None if box is None or wide < least else (box[0], box[1], wide, box[3])
 
-    return replace(places, hud=cut(places.hud), strip=cut(places.strip), time=cut(places.time, LEAST_TIME), limit=limit)
+    scene = (min(x, 4.0), y, max(min(wide, limit - min(x, 4.0)), 1.0), high)
+    return replace(places, scene=scene, panels={}, hud=cut(places.hud), strip=cut(places.strip),
+                   time=cut(places.time, LEAST_TIME), limit=limit)  # fmt: skip

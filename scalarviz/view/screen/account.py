@@ -214,15 +214,10 @@ def written(account: Account, width: float, *, formulas: bool) -> list[list[tupl
     """By line of the rule the rows of text, each with the name of its colour."""
     found = []
     for line in account.update.lines:
-        rows: list[tuple[str, str]] = []
-        numbers = _pieces(line.tokens, numbers=True)
-        result = f" ≈ {_plain_digits(line.result)}"
-        if formulas:
-            rows += [("text3", row) for row in _wrapped([f"{line.name} = ", *_pieces(line.tokens)], width)]
-            rows += [("text1", row) for row in _wrapped([*numbers, result], width)]
-        else:
-            rows += [("text1", row) for row in _wrapped([f"{line.name} = ", *numbers, result], width)]
-        found.append(rows)
+        name, numbers = f"{line.name} = ", [*_pieces(line.tokens, numbers=True), f" ≈ {_plain_digits(line.result)}"]
+        ways = [("text3", [name, *_pieces(line.tokens)])] if formulas else []
+        ways.append(("text1", numbers if formulas else [name, *numbers]))
+        found.append([(colour, row) for colour, pieces in ways for row in _wrapped(pieces, width)])
     return found
 
 

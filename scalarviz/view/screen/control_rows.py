@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ...run.controls import Button, Control, Segments, Slider, Switch
@@ -67,57 +67,40 @@ class Item:
             return slider.taken(slider.usual)
         return slider.taken(slider.at((x - left) / (right - left)))
 
-    def turned(self, way: int) -> Any:
-        """The value one notch further on (1) or back (-1); None where there is none."""
-        control, value = self.control, self.value
-        if isinstance(control, Switch):
-            return way > 0
+    @property
+    def notches(self) -> Sequence[Any]:
+        """The values that keys come to, in their order."""
+        control = self.control
         if isinstance(control, Segments):
-            if value not in control.choices:
-                return control.choices[0]
-            place = control.choices.index(value) + way
-            return control.choices[place] if 0 <= place < len(control.choices) else None
-        if not isinstance(control, Slider) or not isinstance(value, int | float):
-            return None
-        if self.stops:
-            further = [stop for stop in self.stops if (stop - value) * way > 0]
-            return min(further, key=lambda stop: abs(stop - value), default=None)
+            return control.choices
+        if not isinstance(control, Slider) or self.stops:
+            return self.stops or (False, True)
+        least, most = control.least, control.most
+        inner: Sequence[float] = [control.at(k / _NOTCHES) for k in range(_NOTCHES)]
         if control.log:
-            found = _rung(float(value), way)
+            powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)))
+            inner = [float(f"{rung}e{power}") for power in powers for rung in (1, 2, 5)]
         elif control.whole:
-            found = value + way * max(1, round((control.most - control.least) / _NOTCHES))
-        else:
-            found = control.at(control.share(value) + way / _NOTCHES)
-        found = min(max(found, control.least), control.most)
-        return None if found == value else control.taken(round(found) if control.whole else found)
+            inner = range(math.ceil(least), math.ceil(most), max(1, round((most - least) / _NOTCHES)))
+        return [least, *(one for one in inner if least < one < most), most]
+
+    def turned(self, way: int, by: int = 1) -> Any:
+        """The value so many notches further on (1) or back (-1), or as far as they go; None where there is none."""
+        notches, value, beyond = self.notches, self.value, list[Any]()
+        if value not in notches and isinstance(self.control, Segments):
+            beyond = [notches[0]]
+        elif isinstance(self.control, Segments):
+            place = notches.index(value)
+            beyond = [*(notches[place + 1 :] if way > 0 else notches[:place][::-1])]
+        elif isinstance(value, int | float):
+            beyond = sorted((one for one in notches if (one - value) * way > 0), key=lambda one: one * way)
+        return self.control.taken(beyond[min(by, len(beyond)) - 1]) if beyond else None
 
     def turned_far(self, key: str) -> Any:
         """What Home and End make of a value: the ends; PageUp and PageDown: a decade, or a quarter; None: nothing."""
-        control, up = self.control, key in ("End", "PageUp")
-        if isinstance(control, Switch):
-            return None
-        ends: Sequence[Any] = ()
-        if isinstance(control, Slider | Segments):
-            ends = control.choices if isinstance(control, Segments) else self.stops or (control.least, control.most)
-        if ends and key in ("Home", "End"):
-            return control.taken(ends[-1 if up else 0])
-        found, last = None, self
-        for _ in range(3 if isinstance(control, Slider) and control.log else _NOTCHES // 4):
-            value = last.turned(1 if up else -1)
-            if value is not None:
-                found, last = value, replace(last, value=value)
-        return found
-
-
-def _rung(value: float, way: int) -> float:
-    """The next of 1, 2, 5, 10, 20 ..."""
-    if not value > 0:
-        return math.inf if way > 0 else 0.0
-    power = math.floor(math.log10(value))
-    rungs = [float(f"{rung}e{power + k}") for k in (-1, 0, 1) for rung in (1, 2, 5)]
-    if way > 0:
-        return min(rung for rung in rungs if rung > value * 1.0001)
-    return max(rung for rung in rungs if rung < value * 0.9999)
+        page = 3 if isinstance(self.control, Slider) and self.control.log else _NOTCHES // 4
+        by = len(self.notches) if key in ("Home", "End") else page
+        return None if isinstance(self.control, Switch) else self.turned(1 if key in ("End", "PageUp") else -1, by)
 
 
 Look = Literal["tools", "slider", "segments", "switches", "buttons", "layers", "rule"]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 from ...run.controls import Button, Segments, Slider, Switch
 from ..ink import widgets
 from ..ink.overlay import pointer_label, wrapped
-from ..ink.places import LABEL, Wanted, stacked
+from ..ink.places import COLUMN, LABEL, Wanted, kept, stacked
 from ..ink.sketch import Box, Does, Kept, Point, Sketch, Spot, holds, spot_at
 from ..ink.text import measure
 from ..ink.theme import Theme, mixed
@@ -61,6 +62,7 @@ class ControlsPanel:
         self.hidden = False  # left out of the picture although it is open: while a still is taken
         self.box: Box | None = None  # where it stands when it is open; None: there is no place for it
         self.side: dict[str, Box] = {}  # where panels of the column stand in it, smaller
+        self.more: Box | None = None  # where a line says how many have no room in it
         self.over: Does | None = None  # what is under the pointer
         self.focus = self.held = ""  # the item that has the keys, and the one that the button went down on
         self._rows: tuple[Row, ...] = ()
@@ -116,29 +118,25 @@ class ControlsPanel:
         return before != (self._look, self._said)
 
     def _lay_out(self) -> None:
-        self._high, self.side = [], {}
+        self._high, self.side, self.more = [], {}, None
         if self.box is not None:
-            inner = _inner(self.box)
-            self._high = [_height(row, inner[2]) for row in self._rows]
+            x, y, width, high = inner = _inner(self.box)
+            self._high = [_height(row, width) for row in self._rows]
             self._height, self.side = shared(inner, sum(self._high), self._wanted)
+            self.more = (x, y + high, width, PAD)
             self._first = min(self._first, self._most_first)
 
     @property
     def _most_first(self) -> int:
         """The row that is the first one seen when the last one is seen whole."""
-        room = self._height + 0.5
-        for number in range(len(self._high) - 1, -1, -1):
-            room -= self._high[number]
-            if room < 0:
-                return number + 1
-        return 0
+        every = range(len(self._high))
+        return next((first for first in every if sum(self._high[first:]) <= self._height + 0.5), len(every))
 
     @property
     def _last(self) -> int:
         """One after the last row that is seen: whole ones only."""
-        room, last = self._height + 0.5, self._first
-        while last < len(self._high) and room >= self._high[last]:
-            room, last = room - self._high[last], last + 1
+        seen = accumulate(self._high[self._first :])
+        last = self._first + sum(high <= self._height + 0.5 for high in seen)
         if last > self._first and self._rows[last - 1].look == "rule":  # it parts nothing there
             last -= 1
         return last
@@ -590,11 +588,8 @@ def _inner(box: Box) -> Box:
 def shared(inner: Box, rows: float, wanted: Sequence[Wanted]) -> tuple[float, dict[str, Box]]:
     """Height of the rows, and the boxes of the panels below them, smaller: the loss curve and pictures."""
     x, y, width, room = inner
-    first = wanted[0].height + GAP if wanted else 0.0
+    wanted = wanted if width >= COLUMN else ()
+    first = max(wanted, key=lambda panel: panel.rank).height + GAP if wanted else 0.0
     high = min(rows, room - first if first and room - first >= min(rows, ROWS_LEAST) else room)
-    rest, chosen = room - high, list[Wanted]()
-    for panel in wanted:
-        if panel.height + GAP <= rest:
-            chosen.append(panel)
-            rest -= panel.height + GAP
-    return high, stacked(chosen, (x, y + high + GAP), width, GAP, rest)
+    rest = room - high - GAP
+    return high, stacked(kept(wanted, rest, GAP), (x, y + high + GAP, width, rest), GAP)

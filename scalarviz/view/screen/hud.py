@@ -16,7 +16,7 @@ from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import loss_text, measure, rate_text
 from ..ink.theme import Theme
 from ..panels.drawer import Headline
-from ..panels.wording import BEFORE, newest_beyond, said_of
+from ..panels.wording import BEFORE, newest_beyond, noun, said_of
 from ..shown.ahead import Ahead
 from ..shown.subject import Subject
 
@@ -40,6 +40,7 @@ class HudState:
     newest: int = 0  # the last step there is, where it is not the one shown
     done_lr: float = float("nan")  # of the step that was done; said where a schedule has come to 0
     half: str = ""  # of a run in float16 its loss scale, and how many steps were skipped
+    summed: str = ""  # of how many samples the loss is the sum, where that of a step is of fewer
 
     @property
     def parts(self) -> list[str]:
@@ -68,15 +69,17 @@ def state_of(
     facts, of_then = subject.source.facts, frame.settings  # of the moment shown: the run may train otherwise by now
     coming = None if ahead is None or frame.loss == frame.loss else ahead.coming(frame)
     own = frame.loss if coming is None else coming
-    optimiser, batch = "", 0
+    optimiser, batch, summed = "", 0, ""
     if facts is not None:
         optimiser = facts.optimizer if of_then is None else of_then.optimizer
         batch = facts.batch_size if of_then is None else of_then.batch_size
+        if whole is not None and facts.reduction == "sum" and batch < facts.samples:
+            summed = f"sum of all {facts.samples:,} {noun(subject, facts.samples)}"
     return HudState(
         frame.step, own if whole is None else whole, frame.lr if frame.next_lr is None else frame.next_lr, optimiser,
         batch, pace, quantity.words, said_of(quantity.name, subject, frame),
         BEFORE if frame.edited and whole is None else "", more, newest_beyond(frame), frame.lr,
-        half_words(frame, subject.source.tensors),
+        half_words(frame, subject.source.tensors), summed,
     )  # fmt: skip
 
 
@@ -96,14 +99,16 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     baseline, right = y + 24, x + width
     old = state.before if state.loss == state.loss else ""
     beyond = f"of {state.newest:,}" if state.newest else ""
-    large = [("step", f"{state.step:,}", beyond, True), ("loss", loss_text(state.loss), old, not old)]
+    large = [("step", f"{state.step:,}", beyond, True), ("loss", loss_text(state.loss), old or state.summed, not old)]
     large += [(found.words, found.value, "", found.fresh) for found in state.more]
-    wide = sum(measure(word, TITLE) + 8 + measure(value, BIG, True) + 26 for word, value, *_ in large)
-    shown = _quantity(sketch, right, baseline, theme, state.quantity, wide, x) if width >= 480 else right
-    end = x
+    end, limit = x, right
+    if named := width >= 480:
+        sketch.text(right, baseline, state.quantity, TITLE, theme.text1, bold=True, anchor="right")
+        limit -= measure(state.quantity, TITLE, True) + 8
+    begin = limit - measure("cubes show", TITLE) - 16 if named else limit
     for word, value, when, fresh in large:
         value_x = end + measure(word, TITLE) + 8
-        if value_x + measure(value, BIG, True) > shown:
+        if value_x + measure(value, BIG, True) > limit:
             break
         sketch.text(end, baseline, word, TITLE, theme.text3)
         if word == "step":
@@ -111,12 +116,15 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
         else:
             sketch.text(value_x, baseline, value, BIG, theme.text1 if fresh else theme.text3, bold=True)
         end = value_x + measure(value, BIG, True)
-        if when and end + 8 + measure(when, TITLE) <= shown:
+        if when and end + 8 + measure(when, TITLE) <= begin:
             sketch.text(end + 8, baseline, when, TITLE, theme.text3 if when is beyond else theme.text2)
             end += 8 + measure(when, TITLE)
         end += 26
+    if named and end - 26 <= begin:
+        sketch.text(limit, baseline, "cubes show", TITLE, theme.text3, anchor="right")
+        limit = begin
     parts = state.parts
-    while parts and end + measure(parts[0], TITLE) <= shown:
+    while parts and end + measure(parts[0], TITLE) <= limit:
         sketch.text(end, baseline, parts[0], TITLE, theme.text2)
         end += measure(parts.pop(0), TITLE) + 15
     if theme.presenter:
@@ -128,19 +136,6 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     below = "  ·  ".join([*(parts if width >= 480 else ()), *filter(None, (state.pace,))])
     sketch.text(x, y + 48, fitted(below, room), LABEL, theme.text3)
     return sketch
-
-
-def _quantity(
-    sketch: Sketch, right: float, baseline: float, theme: Theme, quantity: str, wide: float, left: float
-) -> float:
-    """Returns where the line's left part has to end; that is `wide`, and may need the room of two words."""
-    sketch.text(right, baseline, quantity, TITLE, theme.text1, bold=True, anchor="right")
-    right -= measure(quantity, TITLE, True) + 8
-    end = right - measure("cubes show", TITLE) - 16
-    if left + wide - 26 > end and left + wide - 26 <= right - 8:
-        return right - 8
-    sketch.text(right, baseline, "cubes show", TITLE, theme.text3, anchor="right")
-    return end
 
 
 def fitted(line: str, width: float, separator: str = "  ·  ") -> str:

@@ -17,7 +17,7 @@ from ..ink.sketch import Box, Does, Kept, Sketch, Spot
 from ..ink.text import figure, measure
 from ..ink.theme import Theme
 from ..ink.widgets import Entry
-from ..panels.wording import BEFORE, update_names
+from ..panels.wording import update_names
 from ..shown.subject import Subject
 from .account import Account, Explanation, Lines
 from .inspector_page import (
@@ -28,7 +28,6 @@ from .inspector_page import (
     draw_ledger,
     draw_moved,
     draw_plots,
-    draw_row,
     draw_rule,
 )
 from .selection import Selection, parts_of, tensor_of, who
@@ -50,9 +49,7 @@ class ValueHistory:
         while self.steps and self.steps[-1] > step:
             self.steps.pop()
             self.values.pop()
-        if len(self.steps) > 1 and self.steps[-1] == step:
-            self.values[-1] = value
-        elif len(self.steps) > 1 and step - self.steps[-2] < self._every:
+        if len(self.steps) > 1 and (step == self.steps[-1] or step - self.steps[-2] < self._every):
             self.steps[-1], self.values[-1] = step, value  # the end always stands at the present step
         elif not self.steps or self.steps[-1] != step or self.values[-1] != value:
             self.steps.append(step)
@@ -132,9 +129,8 @@ class Inspector:
         self.hide()
 
     def hide(self) -> None:
-        """It is drawn nowhere: neither the panel, nor its value, nor what answers to a click."""
+        """It is drawn nowhere: neither the panel, nor what answers to a click."""
         self.box: Box | None = None
-        self.number: Box | None = None
         self.spots: list[Spot] = []
 
     def follow(self, frame: Frame) -> None:
@@ -172,20 +168,18 @@ class Inspector:
         *, low: bool = False, opened: bool = False,
     ) -> Sketch:  # fmt: skip
         """The panel in `box`, a column or `low`; `opened`: somebody gives it the account of the coming step."""
-        self.hide()
         x, y, width, height = self.box = box
+        air = 0.0 if not low else 16.0 if width >= 300 else 10.0
+        page = Page(x + air, y, width - 2 * air, theme, over)
+        self.spots = page.sketch.spots
         if low:
-            page = Page(x + (16.0 if width >= 300 else 10.0), y, width - 2 * (16.0 if width >= 300 else 10.0), theme)
             page.sketch.rect(*box, radius=6, fill=theme.panel, stroke=theme.border)
             draw = self._draw_low if self.single else self._draw_several_low
             draw(page, frame, explanation, box)
-            return page.sketch
-        page = Page(x, y, width, theme, over)
-        if self.single:
+        elif self.single:
             self._draw(page, frame, explanation, y + height, opened=opened)
         else:
             self._draw_several(page, frame)
-        self.spots = page.sketch.spots
         return page.sketch
 
     def _buttons(self, frame: Frame, *, opened: bool = False) -> list[list[tuple[str, str, str]]]:
@@ -205,8 +199,7 @@ class Inspector:
         page.head(self.who.name, self.who.meaning)
         draw_crumbs(page, self.parts, self.selection.kind)
         page.y += 20
-        self.number = draw_figures(page, page.width, 21.0, frame, self._subject, self.index, self.entry, ratio=opened)
-        page.spot(self.number, "type")
+        draw_figures(page, page.width, 21.0, frame, self._subject, self.index, self.entry, ratio=opened)
         page.y += 29
         rows = self._buttons(frame, opened=opened)
         lines = tuple(row for ways in explanation for row in wrapped(ways[0], page.width))
@@ -242,9 +235,10 @@ class Inspector:
         else:
             if plan.state and account.pairs and not account.follows:
                 step = max(98.0, max(measure(word, LABEL) for word, _ in account.pairs) + 12)
-                page.y += 15
-                draw_row(page, step, account.pairs[: int(page.width // step)])
-                page.y += 27
+                for k, (word, value) in enumerate(account.pairs[: int(page.width // step)]):
+                    page.sketch.text(page.x + k * step, page.y + 15, word, LABEL, page.theme.text3)
+                    page.sketch.text(page.x + k * step, page.y + 34, value, LABEL, page.theme.text1)
+                page.y += 42
             if plan.terms and not account.follows:
                 page.rule(_GAP)
                 draw_ledger(page, account, self._subject, plan.terms)
@@ -267,7 +261,7 @@ class Inspector:
         page.y = y + first + words
         if height >= LOW:
             wide = (x + 330 if curve else page.right) - page.x
-            self.number = draw_figures(page, wide, numbers, frame, self._subject, self.index, self.entry)
+            draw_figures(page, wide, numbers, frame, self._subject, self.index, self.entry)
         if curve:
             high = 28.0 if line == _TIGHT[-1] else 38.0
             draw_moved(page, (x + 346, y + first + 12, page.right - x - 346, high), moved)
@@ -298,13 +292,11 @@ class Inspector:
         theme, sketch, selection = page.theme, page.sketch, self.selection
         page.head(selection.words, self._count)
         draw_crumbs(page, self.parts, selection.kind)
-        sums = self._sums(frame)
         page.y += 20
         step = (page.width - 56.0) / 3
-        for k, (name, numbers, older) in enumerate(sums):
+        for k, (name, numbers, older) in enumerate(self._sums(frame)):
             right, colour = page.x + 56 + (k + 1) * step, theme.text3 if older else theme.text1
-            note = f"{name}, {BEFORE}" if older and len(sums) == 1 else name
-            sketch.text(right, page.y, note, LABEL, theme.text3, anchor="right")
+            sketch.text(right, page.y, name, LABEL, theme.text3, anchor="right")
             for row, value in enumerate(numbers):
                 sketch.text(right, page.y + 21.0 * (row + 1), figure(value), LABEL, colour, anchor="right")
         for row, word in enumerate(_SUMS):

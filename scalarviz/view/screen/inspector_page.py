@@ -150,11 +150,11 @@ def _width(parts: Sequence[Selection], names: Sequence[str]) -> float:
 def draw_figures(
     page: Page, width: float, below: float, frame: Frame, subject: Subject, index: int, entry: Entry | None,
     *, ratio: bool = False,
-) -> Box:  # fmt: skip
+) -> None:  # fmt: skip
     """Value, gradient and last update of the weight `index` in columns, each number so far `below` its word.
 
     An `entry` stands in the place of the value while it is typed. `ratio` is a fourth column: how large the update is
-    beside the value. Returns the box of the value.
+    beside the value.
     """
     x, y, sketch, theme = page.x, page.y, page.sketch, page.theme
     step = width / 4 if ratio else min(width / 3, 98.0)
@@ -164,6 +164,7 @@ def draw_figures(
         wide = max(min(step * 2, width) - 4, entry.width)
         shown = [shown[0], *shown[3:]]
     box = (x - 5, y + below - 16, wide + 10, 22)
+    page.spot(box, "type")
     if entry is not None:
         entry.draw(sketch, box, theme)
     for k, (words, value, older, size) in enumerate(shown):
@@ -177,7 +178,6 @@ def draw_figures(
     if share:
         sketch.text(x + width, y, "of value", LABEL, theme.text3, anchor="right")
         sketch.text(x + width, y + below, share, TITLE, theme.text3 if frame.edited else theme.text1, anchor="right")
-    return box
 
 
 def _ratio(frame: Frame, index: int) -> str:
@@ -211,13 +211,6 @@ def _columns(frame: Frame, subject: Subject, index: int, step: float) -> list[tu
     elif moved or (tensor_of(subject, index).buffer and frame.computed.any()):
         found.append((update_names(frame), figure(float(frame.update[index])), frame.edited, size))
     return found
-
-
-def draw_row(page: Page, step: float, pairs: Sequence[tuple[str, str]]) -> None:
-    """Words with a number below each, every `step` pixels."""
-    for k, (word, value) in enumerate(pairs):
-        page.sketch.text(page.x + k * step, page.y, word, LABEL, page.theme.text3)
-        page.sketch.text(page.x + k * step, page.y + 19, value, LABEL, page.theme.text1)
 
 
 # ---- The terms of the gradient: a sample, its factors, its bar and its product in each row.

@@ -43,7 +43,7 @@ class SidePanels:
         for panel in subject.panels:
             self._take(panel)
         self._check_places()
-        self.column = Column(self.drawers, self.ground)
+        self.column, self.swatch = Column(self.drawers, self.ground), InputSwatch(self.ground)
         self._above: dict[str, Box] = {}
         self._homeless: tuple[str, ...] = ()  # those without room above the cubes
         self._drawn: dict[str, Sequence[Sketch]] = {}
@@ -82,7 +82,7 @@ class SidePanels:
 
     def keep(self, before: SidePanels) -> None:
         """What hands have set at the same panels of a picture before, and what they have measured."""
-        self.ground.probes = before.ground.probes
+        self.ground.probes, self.ground.ahead = before.ground.probes, before.ground.ahead
         for name, drawer in self.drawers.items():
             if type(before.drawers.get(name)) is type(drawer):
                 drawer.keep(before.drawers[name])
@@ -102,9 +102,11 @@ class SidePanels:
         """Whether a panel of the column can draw among the cubes of a planned picture."""
         return any(self.drawers[name].spread is not None for name in self.column.names)
 
-    def place(self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None) -> None:
-        """Put the panels of the column into `boxes`; of those `left_out` a line at `more` tells."""
-        self.column.leave_out(left_out, more)
+    def place(
+        self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None, *, turns: bool = True
+    ) -> None:
+        """Put the panels of the column into `boxes`; of those `left_out` a line at `more` tells; see `Column`."""
+        self.column.leave_out(left_out, more, turns=turns)
         for name in self.column.names:
             self._put(name, boxes.get(name))
 
@@ -292,9 +294,8 @@ class SidePanels:
 
     def label(self, frame: Frame, size: tuple[float, float]) -> list[Sketch]:
         """What stands beside the pointer."""
-        if self._over is None:
-            return []
-        return list(self.drawers[self._over].label(Moment(frame, self.ground.subject.source), size))
+        moment, found = Moment(frame, self.ground.subject.source), self.swatch.label(self.ground.theme, size)
+        return [*(() if self._over is None else self.drawers[self._over].label(moment, size)), *found]
 
     # ---- hands, in logical pixels
 
@@ -327,9 +328,9 @@ class SidePanels:
     def hover(self, point: Point | None) -> bool:
         """The pointer is over a point (None: gone, or over a cube); returns whether the picture changes."""
         name = None if point is None else self.at(point)
-        changed = False
+        changed = self.swatch.hover(point)
         if self._over is not None and self._over != name:
-            changed = self.drawers[self._over].hover(None)
+            changed |= self.drawers[self._over].hover(None)
         self._over = name
         return (name is not None and self.drawers[name].hover(point)) or changed
 
@@ -417,9 +418,10 @@ class Column:
         self.names = [name for name, drawer in drawers.items() if drawer.panel.place == "column"]  # in their order
         self._lodged: tuple[str, ...] = ()
         self._turned = False  # whether another page than the first is shown
-        self._alone = ""  # the one on this page, where only one has room
+        self._alone = False  # whether only one has room on a page
         self._left_out: tuple[str, ...] = ()
         self._more: Box | None = None
+        self._turns = False
 
     def wanted(self, *, spread: bool = False) -> list[Wanted]:
         """What it is to hold, those of this page first; `spread`: those that can draw among the cubes do.
@@ -430,7 +432,7 @@ class Column:
         def wanted(name: str, d: Drawer[Any]) -> Wanted:
             worth = min(d.worth, ABOUT) if name in self._lodged else d.worth  # behind what is the column's own
             if self._turned:
-                worth = ABOUT if name == self._alone else 0
+                worth = ABOUT if self._alone and name == self.names[0] else 0
             return Wanted(name, (d.spread if spread else None) or d.height, d.most, worth, d.first, d.wide)
 
         return [wanted(name, self._drawers[name]) for name in self.names]
@@ -452,21 +454,22 @@ class Column:
         self.names, self._lodged = [*own, *names], tuple(names)
         return True
 
-    def leave_out(self, names: Sequence[str], more: Box | None) -> None:
-        """These have no room; `more` is the place of the line that says so."""
+    def leave_out(self, names: Sequence[str], more: Box | None, *, turns: bool) -> None:
+        """These have no room; `more` is the place of the line that says so, and `turns` whether a click changes it."""
         self._left_out, self._more = tuple(names), more
+        self._turns = turns and self._ground.hints and len(names) < len(self.names)
 
     def told(self) -> list[Sketch]:
         """How many panels have no room, and how to see them."""
         if not self._left_out or self._more is None or (self._ground.theme.presenter and not self._ground.hints):
             return []
         sketch, count, (x, y, wide, height) = Sketch(), len(self._left_out), self._more
-        none, turns = count == len(self.names), self._ground.hints and count < len(self.names)
-        after = " in a larger picture" if none else " (click)" if turns else ""
+        none = count == len(self.names)
+        after = " (click)" if self._turns else " in a larger picture" if none or self._ground.hints else ""
         short = f"+{count} panel{'s' if count > 1 else ''}"
         line = short + after if measure(short + after, LABEL) <= wide else short
         sketch.text(x, y + height - 4, line, LABEL, self._ground.theme.text3)
-        if turns:
+        if self._turns:
             sketch.spot((x, y, measure(line, LABEL), height), MORE)
         return [sketch]
 
@@ -476,15 +479,9 @@ class Column:
 
     def turn_page(self) -> None:
         """Those without room come first, or each in turn where there is room for one; lay out again after it."""
-        self._turned = True
-        there = [name for name in self.names if name not in self._left_out]
-        if len(there) == 1 and self._left_out:
-            self._alone = self.names[(self.names.index(there[0]) + 1) % len(self.names)]
-            return
-        self._alone = ""
-        fixed = [name for name in self.names if not self._drawers[name].first]
-        order = [n for n in fixed if n in self._left_out] + [n for n in fixed if n not in self._left_out]
-        turned = iter(order)
+        self._turned, self._alone = True, len(self.names) - len(self._left_out) == 1
+        fixed = [name for name in self.names if self._alone or not self._drawers[name].first]
+        turned = iter(sorted(fixed, key=lambda name: name not in self._left_out))
         self.names = [next(turned) if name in fixed else name for name in self.names]
 
 
@@ -494,7 +491,6 @@ class InputSwatch:
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self.box: Box | None = None  # where it stands; None where it is not drawn
-        self._next = 0
         self._shown: tuple[int, int] | None = None  # number of the sample that it took, and which choice that was
         self._pointer: Point | None = None
 
@@ -508,9 +504,9 @@ class InputSwatch:
         facts = self._ground.subject.source.facts
         if not holds(self.box, at) or facts is None or not self._ground.chooses(3):
             return False
-        number = self._next % facts.samples
+        number = 0 if self._shown is None else (self._shown[0] + 1) % facts.samples
         self._ground.choose_by(lambda: self._ground.subject.source.sample(number))
-        self._next, self._shown = number + 1, (number, self._ground.choices)
+        self._shown = number, self._ground.choices
         return True
 
     def label(self, theme: Theme, size: tuple[float, float]) -> list[Sketch]:
@@ -525,10 +521,11 @@ class InputSwatch:
             return [sketch]
         x, y, width, height = self.box
         sketch.rect(x - 2, y - 2, width + 4, height + 4, radius=7, stroke=theme.selection, border=1.6)
-        known = self._shown is not None and self._shown[1] == self._ground.choices  # else it was chosen elsewhere
-        number, more, said = self._shown[0] if known and self._shown is not None else None, list[str](), ""
+        number, more, said = None, list[str](), ""
+        if self._shown is not None and self._shown[1] == self._ground.choices:  # else it was chosen elsewhere
+            number = self._shown[0]
         if facts is not None and chooses:
-            more.append(f"click: {'the next' if known else 'one'} of the {facts.samples:,} samples")
+            more.append(f"click: {'one' if number is None else 'the next'} of the {facts.samples:,} samples")
         elif source.recorded:
             more.append("the way of this sample was recorded, of no other")
         if facts is not None and number is not None:

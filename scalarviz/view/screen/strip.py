@@ -196,28 +196,22 @@ class Strip:
         the left, in a narrow picture everything, is its inspector's. `marks` are those that cubes show.
         """
         x, y, width, height = box
-
-        def below(wide: float) -> Sketch:
-            """What marks mean, below the right part of the strip."""
-            return self._marks((x + width - wide, y + height + _MARKS, wide, 0.0), frame, marks)
-
-        if selected is not None:
-            place = (x + width - LEGEND, y, LEGEND, height)
-            return [self.legend(place, frame), self._mark(place, selected), below(LEGEND)] if room_beside(width) else []
-        if beside is not None:
-            return [self.legend((x + width - beside, y, beside, height), frame), below(beside)] if beside else []
-        sketches = []
-        own = legend_width(width)
-        left = width - own - GAP
-        if (self._rows or other is not None) and width >= 2 * _PLAIN + GAP:
+        alone = selected is not None or beside is not None
+        own = legend_width(width) if beside is None else beside
+        if not own or (selected is not None and not room_beside(width)):
+            return []
+        sketches, left = list[Sketch](), width - own - GAP
+        if not alone and (self._rows or other is not None) and width >= 2 * _PLAIN + GAP:
             part = max(_PLAIN, min(ACTIVATION, left))
             own = min(own, width - part - GAP)
             scale = other or self._activations.legend()
             bar = self._bar("activation", part) if other is None else self._bar("other", part, other.cmap)
             sketches.append(legend((x, y, part, height), self._theme, scale, bar))
-        elif self._single:
+        elif not alone and self._single:
             sketches.append(self._formulas(frame, (x, y, left, height)))
-        return [*sketches, self.legend((x + width - own, y, own, height), frame), below(width)]
+        place, wide = (x + width - own, y, own, height), own if alone else width
+        sketches += [self.legend(place, frame), *([] if selected is None else [self._mark(place, selected)])]
+        return [*sketches, self._marks((x + width - wide, y + height + _MARKS, wide, 0.0), frame, marks)]
 
     def foot(self, box: Box, frame: Frame, marks: Sequence[str]) -> list[Sketch]:
         """The legend alone, at the foot of the column, and what `marks` mean below it."""

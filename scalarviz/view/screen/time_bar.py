@@ -1,25 +1,30 @@
-"""`TimeBar`: the bar as it is drawn and asked. What a touch of it means is a name and a value."""
+"""`TimeBar`: the bar as it is drawn and asked. What a touch of it means is a name and a value.
+
+Above its rail stand the losses (`Losses`), and between both a `Rail` for each branch that was left.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from ...run.core.frame import Curve, Frame, Past
-from ..ink.axes import spaced
+from ...run.core.frame import Branch, Curve, Frame, Past
+from ..ink.axes import Axes, Scale, spaced, tick_text, tight
 from ..ink.overlay import beside_pointer, pointer_label
 from ..ink.places import LABEL, RAIL
 from ..ink.sketch import Box, Does, Kept, Point, Sketch, Spot, meet, spot_at
 from ..ink.text import loss_text, measure
-from ..ink.theme import Theme
+from ..ink.theme import Theme, mixed
 from ..ink.widgets import button, draw_sign
 from ..panels.drawer import cut
 from ..shown.ahead import Ahead
-from .time_curve import Losses, Rail, StepScale, draw_losses, losses_of, next_of, rails
 
+Array = NDArray[np.float64]
 Told = Callable[[str], tuple[str, str]]
 """The key of an action and what it does."""
 GO, BRANCH = "go", "branch"
@@ -27,11 +32,12 @@ GO, BRANCH = "go", "branch"
 NAMED = 6
 """Edits that have their words beside them at most: those nearest to the cursor."""
 DIAMOND = 6.0
+ROW = 8.0
+"""Logical pixels from one rail to the next: more would be taken from the curve above them."""
 BLOCK = 184.0
 """Width of the five buttons."""
 _ACTIONS = ("first", "back", "toggle_run", "step", "newest")
 _PAD, _GAP, _HIGH = 12.0, 6.0, 28.0
-_ROW, _CLOSE = 11.0, 8.0  # from one rail to the next, with a curve above them and without
 _RING, _REACH = 4.5, 6.0  # of a ring, and how near to it a point is on it
 _WIDEST, _AIR = 170.0, 10.0  # of the words of a mark, and between two of them
 
@@ -64,11 +70,6 @@ class _Plan:
     losses: Losses | None
     limits: tuple[float, float]
     small: bool  # whether it is the rail alone
-
-    @property
-    def pitch(self) -> float:
-        """From one rail to the next."""
-        return _CLOSE if self.small else _ROW
 
 
 class TimeBar:
@@ -108,7 +109,7 @@ class TimeBar:
         if self._sketches and self.running and not writes:
             return self._sketches
         box, self._step, spot = self.box, frame.step, self._over
-        known, over = (*_known(past), self.ahead, id(self.other), box), "" if spot is None else spot.name
+        known, over = (past, self.ahead, id(self.other), box), "" if spot is None else spot.name
         plan = self._plan = self._planned.of(known, lambda: _planned(past, box, self.ahead, self.other))
         now = (known, frame.step, self.running, over, self.theme.name, self.step_loss)
         self._sketches = self._drawn.of(now, lambda: [self._sketch(plan, box, over), self._cursor(plan, box[1])])
@@ -163,11 +164,13 @@ class TimeBar:
 
     def _rails(self, sketch: Sketch, plan: _Plan) -> None:
         theme, scale = self.theme, plan.scale
-        upright = [scale.at(self._step), *(scale.at(mark.step) for mark in plan.marks if mark.kind == "flag")]
+        upright = [self._step, *(mark.step for mark in plan.marks if mark.kind == "flag")]
+        taken = [(scale.at(step) - 12, scale.at(step)) for step in upright]
+        taken += [(scale.at(rail.newest), scale.at(rail.newest) + _RING) for rail in plan.rails]
         now = next((branch.number for branch in plan.past.branches if branch.current), 0)
         for rail in plan.rails:
             start, end = scale.at(rail.leaves), scale.at(rail.newest)
-            low, high = plan.rail - plan.pitch * rail.source, plan.rail - plan.pitch * rail.row
+            low, high = plan.rail - ROW * rail.source, plan.rail - ROW * rail.row
             sketch.spot((end - _REACH, high - _REACH, 2 * _REACH, 2 * _REACH), BRANCH, next_of(rail, now),
                         words=f"branches {[branch.number for branch in rail.branches]}")  # fmt: skip
             turn = np.linspace(0.0, 1.0, 9)
@@ -177,9 +180,10 @@ class TimeBar:
             sketch.polyline([*rise.tolist(), (end, high)], theme.flow, 2.0)
             sketch.disc(end, high, _RING, theme.panel, stroke=theme.text3, border=1.8)
             for words in () if plan.small else _left_words(rail, self.step_loss):
-                until = end + 14 + measure(words, LABEL)
-                if until <= scale.right and not any(end < x + 12 and x < until for x in upright):
+                begin, until = end + _RING + 1, end + 14 + measure(words, LABEL)
+                if until <= scale.right and not any(begin < last and first < until for first, last in taken):
                     sketch.text(end + 9, high + 4, words, LABEL, theme.text3)
+                    taken.append((end, until))
                     break
 
     def _cursor(self, plan: _Plan, top: float) -> Sketch:
@@ -264,22 +268,13 @@ class TimeBar:
         return [line, self._said(at, size, f"step {step:,}", loss, words[-6:])]
 
     def _said(self, at: Point, size: tuple[float, float], name: str, value: str, more: list[str]) -> Sketch:
-        """Above the bar, of which nothing is to be hidden, no further right than it; below it where a legend is above.
-
-        Where neither has room it stands above the legend.
-        """
-        left, top, wide, high = self.box or (0.0, 0.0, *size)
+        """Above the bar, of which nothing is to be hidden, no further right than it, and above a legend there."""
+        left, top, wide, _ = self.box or (0.0, 0.0, *size)
         room = min(left + wide + 4, size[0]), size[1]
         x, _, across, own = beside_pointer((at[0], 0.0), room, name, value, more)
-
-        def covered(y: float) -> list[Box]:
-            return [box for box in self._clear if meet(box, (x, y, across, own))]
-
-        above, below = top - 6 - own, top + high + 4
-        higher = min((box[1] for box in covered(above)), default=top) - 6 - own
-        tops = [above, *([below] if below + own <= size[1] - 4 else []), higher]
-        free = next((y for y in tops if not covered(y)), above)
-        return pointer_label((at[0], free - 18), room, name, value, more, self.theme)
+        hidden = [box for box in self._clear if meet(box, (x, top - 6 - own, across, own))]
+        top = min([top, *(box[1] for box in hidden)])
+        return pointer_label((at[0], top - 24 - own), room, name, value, more, self.theme)
 
 
 def loss_at(curve: Curve, step: int) -> str:
@@ -298,13 +293,6 @@ def _left_words(rail: Rail, which: str) -> list[str]:
     return [*longest, said]
 
 
-def _known(past: Past) -> tuple[object, ...]:
-    """What tells one past from another."""
-    branches = tuple((b.number, b.newest, b.current) for b in past.branches)
-    last = past.edits[-1].what if past.edits else ""
-    return past.first, past.newest, len(past.edits), last, branches, past.flags, past.undo, past.redo
-
-
 def _planned(past: Past, box: Box, ahead: Ahead | None, other: Curve | None) -> _Plan:
     x, y, wide, high = box
     small = high <= RAIL
@@ -316,7 +304,7 @@ def _planned(past: Past, box: Box, ahead: Ahead | None, other: Curve | None) -> 
     scale = StepScale(first, last, left, right)
     rail, losses = y + (25.0 if small else high - 26.0), None
     if not small:
-        bottom = rail - 11 - _ROW * max((r.row for r in found), default=0)
+        bottom = rail - (8 + ROW * found[-1].row if found else 11)
         losses = losses_of((left, y + 10, right - left, bottom - y - 10), scale, past.curve, found, ahead, other)
     top = y + (10 if small else 14)
     buttons = _buttons(x + _PAD, top, past, chip=not small) if block else []
@@ -344,9 +332,9 @@ def _chip(sketch: Sketch, action: str, box: Box, words: str, theme: Theme) -> No
     sketch.polyline([(centre - 4 * way, bow[0, 1]), *bow.tolist(), (centre - 3 * way, bow[-1, 1])], theme.text1, 1.8)
     tip = centre - 8 * way, float(bow[0, 1])
     sketch.polygon([tip, (tip[0] + 6 * way, tip[1] - 4), (tip[0] + 6 * way, tip[1] + 4)], theme.text1)
-    if 40 + measure(action, LABEL, True) + measure(words, LABEL) <= wide - 9:  # else the arrow alone says which way
-        sketch.text(x + 30, middle + 5, action, LABEL, theme.text1, bold=True)
-    sketch.text(x + wide - 9, middle + 5, cut(words, wide - 39), LABEL, theme.text2, anchor="right")
+    sketch.text(x + 28, middle + 5, action, LABEL, theme.text1, bold=True)
+    room = wide - 42 - measure(action, LABEL, True)
+    sketch.text(x + wide - 7, middle + 5, cut(words, room), LABEL, theme.text2, anchor="right")
 
 
 # ---- What stands on and below the rail: edits with their words, named moments, ticks. Where two collide one is hidden.
@@ -377,3 +365,217 @@ def labels(
     texts += [(scale.at(step), f"{step:,}", False) for step in (ticks[0], ticks[-1], *ticks[1:-1])]
     lefts = spaced(((x, measure(text, LABEL)) for x, text, _ in texts), limits, _AIR)
     return [(left, text, mark) for left, (_, text, mark) in zip(lefts, texts, strict=True) if left is not None]
+
+
+# ---- Where a step stands.
+
+LONG = 20_000
+"""Steps from which on the bar is logarithmic: the first hundred would be one pixel."""
+ROWS = 2
+"""Rails beside the straight one; older ones fold into the last."""
+_KNEE = 10.0  # steps of a logarithmic bar that are as wide as each other
+_PITCH = 90.0  # logical pixels between two steps that are written
+_COLUMN = 2.0  # logical pixels of the area below a curve that are one rectangle
+
+
+@dataclass(frozen=True, slots=True)
+class StepScale:
+    """Steps from `first` to `last` between two places (logical pixels), counted from the first where logarithmic."""
+
+    first: int
+    last: int
+    left: float
+    right: float
+
+    @property
+    def log(self) -> bool:
+        """Whether it is logarithmic."""
+        return self.last - self.first >= LONG
+
+    def place(self, steps: ArrayLike) -> Array:
+        """Logical pixels of steps; beyond the ends at them."""
+        span = float(self.last - self.first)
+        done = np.clip(np.asarray(steps, float) - self.first, 0.0, span)
+        part = np.log1p(done / _KNEE) / math.log1p(span / _KNEE) if self.log else done / span
+        x = self.left + part * (self.right - self.left)
+        return np.asarray(np.clip(x, self.left, self.right))  # rounding leads beyond the ends
+
+    def at(self, step: int) -> float:
+        """Logical pixels of one step."""
+        return float(self.place(step))
+
+    def step(self, x: float) -> int:
+        """The step nearest to a place."""
+        part = min(max((x - self.left) / (self.right - self.left), 0.0), 1.0)
+        span = float(self.last - self.first)
+        done = _KNEE * math.expm1(part * math.log1p(span / _KNEE)) if self.log else part * span
+        return self.first + min(round(done), self.last - self.first)
+
+    def ticks(self) -> list[int]:
+        """Steps that are written below the rail: the ends, and round ones between."""
+        if self.log:
+            inner = [self.first + 10**power for power in range(1, 19) if 10**power < self.last - self.first]
+        else:
+            least = max((self.last - self.first) * _PITCH / max(self.right - self.left, 1.0), 1.0)
+            size = 10 ** math.floor(math.log10(least))
+            every = next(size * k for k in (1, 2, 5, 10) if size * k >= least)
+            inner = list(range((self.first // every + 1) * every, self.last, every))
+        return [self.first, *inner, self.last]
+
+
+# ---- `Rail`: a line of steps that was left. The one of now is always the straight one.
+
+
+@dataclass(frozen=True, slots=True)
+class Rail:
+    """One row above the straight rail."""
+
+    row: int  # 1 is next to the straight one
+    source: int  # the row that it leaves: 0 is the straight one
+    leaves: int  # the step at which it begins
+    newest: int
+    branches: tuple[Branch, ...]  # what it stands for: one, or all that are folded
+
+    @property
+    def folded(self) -> bool:
+        """Whether it stands for several."""
+        return len(self.branches) > 1
+
+
+def rails(past: Past, rows: int = ROWS) -> tuple[Rail, ...]:
+    """What was left, the latest first and next to the straight rail; if there are too few `rows`, the oldest fold."""
+    straight = _trunk(past.branches)
+    others = [b for b in past.branches if b.number not in straight or b.newest > straight[b.number]]
+    others.sort(key=lambda b: -_left(b, straight, past.branches))
+    shown = others if len(others) <= rows else others[: rows - 1]
+    taken: dict[int, int] = {}
+    found = []
+    for row, branch in enumerate(shown, 1):
+        leaves = straight.get(branch.number, branch.first)
+        source = 0 if branch.parent is None else taken.get(branch.parent, 0)
+        found.append(Rail(row, source if branch.number not in straight else 0, leaves, branch.newest, (branch,)))
+        taken[branch.number] = row
+    if folded := others[len(shown) :]:
+        leaves = min(straight.get(b.number, b.first) for b in folded)
+        found.append(Rail(len(shown) + 1, 0, leaves, max(b.newest for b in folded), tuple(folded)))
+    return tuple(found)
+
+
+def _trunk(branches: Sequence[Branch]) -> dict[int, int]:
+    """The branch of now and those that it came from, by number: the step up to which each is the straight rail."""
+    known = {branch.number: branch for branch in branches}
+    branch = next((b for b in branches if b.current), None)
+    found: dict[int, int] = {}
+    until = 0 if branch is None else branch.newest
+    while branch is not None and branch.number not in found:
+        found[branch.number] = until
+        until = branch.first
+        branch = None if branch.parent is None else known.get(branch.parent)
+    return found
+
+
+def _left(branch: Branch, straight: dict[int, int], branches: Sequence[Branch]) -> float:
+    """When it was left: what took its place was begun then. Of what nothing took the place of, when it was begun."""
+    child = next((b for b in branches if b.parent == branch.number and b.number in straight), None)
+    return branch.number if branch.number not in straight or child is None else child.number - 0.5
+
+
+def next_of(rail: Rail, now: int) -> int:
+    """Which branch a click on a rail means: of several each in turn, the next after the one of `now`."""
+    numbers = sorted(branch.number for branch in rail.branches)
+    return next((number for number in numbers if number > now), numbers[0])
+
+
+# ---- The losses: bright as far as the cursor, dim after it, dashed where a branch was left.
+
+
+class Losses(NamedTuple):
+    """The curves at one size, before they are coloured: of the straight rail, and of the branches that are shown."""
+
+    axes: Axes  # logical pixels across
+    path: Array
+    left: tuple[Array, ...]
+
+
+def losses_of(
+    plot: Box, scale: StepScale, curve: Curve, rails: Sequence[Rail], ahead: Ahead | None, other: Curve | None
+) -> Losses | None:
+    """The curves of the straight rail and of the branches that stand alone on theirs; None where there is no loss yet.
+
+    There is room for those `ahead`, the steps to come. An `other` curve is drawn as those of branches are.
+    """
+    own = reduced(curve, scale)
+    others = [reduced(_from(rail), scale) for rail in rails if not rail.folded]
+    others += [] if other is None else [reduced(other, scale)]
+    every = np.concatenate([own[1], *(losses for _, losses in others)])
+    if not every.size:
+        return None
+    up = tight(every if ahead is None else np.append(every, (ahead.low, ahead.high)))
+    axes = Axes(plot, Scale(plot[0], plot[0] + plot[2]), up)
+    left = tuple(axes.points(*one, within=True) for one in others if len(one[0]))
+    return Losses(axes, axes.points(*own, within=True), left)
+
+
+def reduced(curve: Curve, scale: StepScale) -> tuple[Array, Array]:
+    """Places and mean losses (N,), one for each pixel at most; the first is that step's own."""
+    steps, losses = np.asarray(curve.step), np.asarray(curve.loss, float)
+    finite = np.isfinite(losses)
+    if not finite.all():
+        steps, losses = steps[finite], losses[finite]
+    if not len(steps):
+        return np.zeros(0), np.zeros(0)
+    columns = max(2, int(scale.right - scale.left))
+    if len(steps) > columns:
+        edges = [scale.step(x) for x in np.linspace(scale.left, scale.right, columns + 1)[:-1]]
+        begin = np.unique(np.searchsorted(steps, edges))
+        begin = begin[begin < len(steps)]
+        sizes = np.diff(np.append(begin, len(steps)))
+        mean = np.add.reduceat(losses, begin) / sizes
+        middle = np.asarray(steps[begin + sizes // 2], float)
+        mean[0], middle[0], middle[-1] = losses[0], steps[0], steps[-1]
+        steps, losses = middle, mean
+    return scale.place(steps), losses
+
+
+def _from(rail: Rail) -> Curve:
+    """The steps of a rail after those that it shares with the straight one."""
+    curve = rail.branches[0].curve
+    own = np.searchsorted(curve.step, rail.leaves, side="right")
+    return Curve(curve.step[own:], curve.loss[own:], curve.lr[own:])
+
+
+def draw_losses(sketch: Sketch, losses: Losses, theme: Theme, cursor: float) -> None:
+    """Everything in the plot; `cursor` is its place in pixels."""
+    axes, path, _ = losses
+    x, y, _, height = axes.box
+    bottom = y + height
+    if not len(path):
+        return
+    free = bottom + LABEL
+    for value in axes.up.ticks:  # from the lowest up, those that have room
+        _, height = axes.point(x, value)
+        if height <= free - LABEL - 2:
+            sketch.text(x - 8, min(height + 4, bottom), tick_text(value), LABEL, theme.text3, anchor="right")
+            free = height
+    columns = np.arange(np.floor(path[0, 0]), np.ceil(path[-1, 0]), _COLUMN)
+    tops = np.interp(columns + _COLUMN / 2, path[:, 0], path[:, 1])
+    for part, share in ((columns >= cursor, 0.11), (columns < cursor, 0.30)):
+        at, top = columns[part] + _COLUMN / 2, tops[part]
+        sketch.lines(np.stack([at, top], 1), np.stack([at, np.full_like(at, bottom)], 1),
+                     mixed(theme.text3, theme.panel, share), _COLUMN)  # fmt: skip
+    for dashed in losses.left:
+        sketch.polyline(dashed, theme.text3, 1.6, dash=(6, 4))
+    before, after = _cut_at(path, cursor)
+    sketch.polyline(after, theme.text3, 1.4)
+    sketch.polyline(before, theme.text1, 2.0)
+
+
+def _cut_at(path: Array, x: float) -> tuple[Array, Array]:
+    """A path (N, 2) that goes to the right, as far as `x` and from there; both hold the point between."""
+    if x <= path[0, 0]:
+        return path[:0], path
+    if x >= path[-1, 0]:
+        return path, path[:0]
+    place = int(np.searchsorted(path[:, 0], x))
+    here = np.array([[x, float(np.interp(x, path[:, 0], path[:, 1]))]])
+    return np.concatenate([path[:place], here]), np.concatenate([here, path[place:]])

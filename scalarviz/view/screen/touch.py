@@ -15,8 +15,8 @@ from ..cubes.own import OwnLook
 from ..cubes.picking import Shares
 from ..cubes.scale import Quantity
 from ..ink.overlay import banner, help_panel, pointer_label, pressed_key
-from ..ink.places import COLUMN, GAP, Places
-from ..ink.sketch import Box, Does, Kept, Sketch, Spot, holds, meet, spot_at
+from ..ink.places import GAP, Places, column_of
+from ..ink.sketch import Box, Does, Kept, Sketch, Spot, holds, spot_at
 from ..ink.text import figure
 from ..ink.theme import Theme
 from ..notes.notices import own_labels
@@ -32,23 +32,6 @@ from .side import SidePanels
 from .strip import LEGEND, room_beside
 
 # ---- Where the inspector stands: in the side column where there is one, else below the cubes; and what it covers.
-
-
-def column_of(places: Places) -> Box | None:
-    """The side column as far as panels stand in it; None in a picture without one."""
-    x, _, width, _ = places.scene
-    boxes = [box for box in places.panels.values() if box[0] >= x + width and box[2] == COLUMN]
-    if not boxes or len(boxes) < len(places.panels):
-        return None
-    top, bottom = min(box[1] for box in boxes), max(box[1] + box[3] for box in boxes)
-    return boxes[0][0], top, COLUMN, bottom - top
-
-
-def uncovered(places: Places, box: Box | None) -> dict[str, Box]:
-    """The panels that `box` leaves free."""
-    if box is None:
-        return places.panels
-    return {name: own for name, own in places.panels.items() if not meet(own, box)}
 
 
 def inspector_box(places: Places, explained: bool) -> Box | None:
@@ -96,7 +79,6 @@ class Touch:
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         self.hovered: int | None = None  # flat index of the weight under the pointer
-        self.on_number = False  # whether the pointer is over the inspector's value, which can be dragged
         self.pointer = (0.0, 0.0)  # logical pixels
         self.over: Does | None = None  # what a click at the pointer would do in the inspector
         self.inspector: Inspector | None = None
@@ -116,19 +98,18 @@ class Touch:
 
     def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0)) -> bool:
         """The pointer is over a weight or over none; returns whether the picture changes."""
-        before = self.hovered, self.pointer, self.on_number, self.over
+        before = self.hovered, self.pointer, self.over
         self.hovered = index
         spot = None if index is not None else self.spot_at(pointer)
-        self.over = None if spot is None else spot.does
-        self.on_number = index is None and self.number_at(pointer)
-        if index is not None or self.on_number:
+        if index is not None or self.number_at(pointer):
             self.pointer = pointer
-        return before != (self.hovered, self.pointer, self.on_number, self.over)
+        self.over = None if spot is None else spot.does
+        return before != (self.hovered, self.pointer, self.over)
 
     def number_at(self, point: tuple[float, float]) -> bool:
         """Whether the inspector's value stands at a point, and a drag would change it."""
-        number = None if self.inspector is None else self.inspector.number
-        return number is not None and self._subject.source.can.edit and holds(number, point)
+        spot = self.spot_at(point)
+        return spot is not None and spot.name == "type" and self._subject.source.can.edit
 
     def on_alarm(self, point: tuple[float, float]) -> bool:
         """Whether a point is on the banner that says what is wrong."""
@@ -188,8 +169,9 @@ class Touch:
         middle = []
         if self.hovered is not None:
             middle += self._hovered(self.hovered, written, view)
-        if self.on_number and self.inspector is not None and self.inspector.number is not None:
-            middle += _handle(self.inspector.number, self.pointer, view)
+        number = self.spot_at(self.pointer) if self.over is not None and self.over[0] == "type" else None
+        if number is not None and self._subject.source.can.edit:
+            middle += _handle(number.box, self.pointer, view)
         middle += side.label(frame, view.places.size)
         middle += self._banners(view)
         top = [help_panel(view.places.size, self.table, view.theme, self.help)] if self.help else []
@@ -198,21 +180,20 @@ class Touch:
     def _selected(self, inspector: Inspector, frame: Frame, view: View) -> list[Sketch]:
         sketch = Sketch()
         parts = self._outline(inspector.selection, view)
-        column = self.column(view.places) if view.panels else None
-        box = inspector_box(view.places, bool(self._explanation)) if view.panels and column is None else None
+        box = column = self.column(view.places) if view.panels else None
+        if low := view.panels and column is None:
+            box = inspector_box(view.places, bool(self._explanation))
         if parts and _visible(np.concatenate(parts), view):
             for part in parts:
                 sketch.polyline(part, view.theme.selection, 2.6)
-            if box is not None and inspector.single:
+            if low and box is not None and inspector.single:
                 _leader(sketch, np.concatenate(parts), box, view)
-        if column is not None:
-            opened = self.asks and self._subject.source.can.open
-            lines = () if opened else self._explanation
-            return [sketch, inspector.sketch(column, view.theme, frame, lines, self.over, opened=opened)]
         if box is None:
             inspector.hide()
             return [sketch]
-        return [sketch, inspector.sketch(box, view.theme, frame, self._explanation, low=True)]
+        opened = not low and self.asks and self._subject.source.can.open
+        lines = () if opened else self._explanation
+        return [sketch, inspector.sketch(box, view.theme, frame, lines, self.over, low=low, opened=opened)]
 
     def column(self, places: Places) -> Box | None:
         """Where in the side column the inspector stands; None where nothing is selected or there is no column."""
