@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,13 +98,12 @@ def _tell(name: str, subject: Subject) -> None:
 
 def _pictures(name: str, subject: Subject, options: Any) -> int:
     """Write the pictures that were asked for, or one into the folder for them."""
-    from ..view.workbench import Workbench
-    from .pictures import FOLDER, painter_of
+    from .pictures import FOLDER, easel_of
 
     paths = options.out or [FOLDER / f"{name.replace(' ', '-')}.png"]
-    painter = painter_of(name, options, partial(Workbench, subject))
+    easel = easel_of(name, options, subject)
     for path in paths:
-        say(f"wrote {painter.write(path, '')}")
+        say(f"wrote {easel.write(path, '')}")
     return 0
 
 

@@ -14,8 +14,8 @@ from ..checks import text
 from ..errors import StateError
 from ..io import write_bytes
 from ..io.atomic import as_path
+from .out.easel import SVG
 from .out.files import check_picture, save_png
-from .out.vector import SVG
 from .page.pictures import Output, Pixels, output_of
 from .render import rendered
 

@@ -17,11 +17,10 @@ from .ink.gl import require_vispy
 from .ink.places import check_size
 from .ink.theme import Theme, presenting
 from .micro.walk import told_of
+from .out.easel import Easel, svg_of_bench
 from .out.offscreen import offscreen
-from .out.vector import svg_of_bench
 from .shown.subject import standing, subject_of
 from .walls.runs import check_plain, runs_of
-from .workbench import Workbench
 
 
 def render(
@@ -110,13 +109,13 @@ def rendered(
         frame = subject.frame(state=shows.state)
         if inside is not None:  # a micro-step of the step that follows
             told = told_of(subject, frame, inside, whole_batch=whole_batch)
-    with offscreen() as context:
-        sizing, facts = Sizing(sized, threshold), subject.source.facts
-        bench = Workbench(subject, size, look, cmap, quantity, sizing=sizing, supersample=supersample)
-        bench.update(frame, pace_text or ("" if facts is None else facts.engine))
-        if told is not None:
-            bench.inside.show(told, runs=False)
-            bench.update(told.frame, told.headline)
-        picture = context.render(bench.draw, size, supersample=supersample)
+    easel = Easel(subject, size, look, cmap, quantity, sizing=Sizing(sized, threshold), supersample=supersample)
+    facts = subject.source.facts
+    line = pace_text or ("" if facts is None else facts.engine)
+    if told is not None:
+        easel.update(line, frame=frame)
+        with offscreen():
+            easel.bench.inside.show(told, runs=False)
+    picture = easel.picture(line, frame=frame) if told is None else easel.picture(told.headline, frame=told.frame)
     words = words_of(title_of(x), frame, subject.source.counted, shows=shows.words, told=told, which=subject.step_loss)
-    return picture, words, partial(svg_of_bench, bench, words)
+    return picture, words, partial(svg_of_bench, easel.bench, words)

@@ -25,15 +25,15 @@ from kit.windows import serve
 from scalarviz import nn, optim
 from scalarviz.errors import DivergedError, InputError, MissingDependencyError
 from scalarviz.run import Scene
-from scalarviz.view.film import Painter, film_of_training
+from scalarviz.view.film import Reel, film_of_training
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out import files, taking
 from scalarviz.view.out.desktop import Window
+from scalarviz.view.out.easel import Easel
 from scalarviz.view.out.files import MOST_FPS, Film, Gif, film_of, whole_mp4
 from scalarviz.view.out.taking import Recorder, Taking
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.pace import FPS, pace
-from scalarviz.view.workbench import Workbench
 
 imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
 COLOURS = [(200, 40, 40), (40, 200, 40), (40, 40, 200), (250, 250, 250)]
@@ -163,6 +163,28 @@ def test_films_that_cannot_be_are_refused(tmp_path):
         film_of(tmp_path / "film.gif", (64, 48), 60)
     assert film_of(tmp_path / "film.MP4", (64, 48), 240).suffix == ".mp4"
     assert names(tmp_path) == []
+
+
+def test_of_two_films_each_that_cannot_be_written_is_named_and_the_other_one_goes_on(tmp_path, monkeypatch):
+    paths, full = [tmp_path / name for name in ("a.mp4", "b.gif", "c.mp4")], {"b.gif", "c.mp4"}
+    add, easel = Film.add, SimpleNamespace(size=(64, 48), picture=lambda words, seconds: filled())
+
+    def no_room(film, picture):
+        if film.path.name in full:
+            raise InputError(f"cannot write {film.path}: no space left on device")
+        add(film, picture)
+
+    monkeypatch.setattr(Film, "add", no_room)
+    with Reel(paths, easel, 10) as reel:
+        assert reel.add("")
+        full.add("a.mp4")
+    assert (reel.written, names(tmp_path)) == (paths[:1], ["a.mp4"])
+    assert [line.split("cannot write ")[1] for line in reel.failures] == [
+        f"{path}: no space left on device" for path in paths[1:]
+    ]
+    with Reel(paths, easel, 10) as reel:
+        assert not reel.add("")
+    assert (reel.written, len(reel.failures)) == ([], 3)
 
 
 @pytest.mark.filterwarnings("error")
@@ -383,7 +405,7 @@ def test_a_film_of_a_run_that_stops_on_the_way_ends_with_how_it_stands(tmp_path)
     """Its last picture is that of a still, however far the run came."""
     scene = make_scene("neuron")
     film = tmp_path / "film.mp4"
-    painter = Painter(partial(Workbench, scene), (320, 180), DARK)
+    painter = Easel(scene, (320, 180), DARK)
     with film_of_training(scene.run, 40, [film], painter, 10, 1.0) as (_, stops):
         for stop in stops:
             scene.run.step(stop - scene.run.steps)

@@ -16,12 +16,12 @@ from ...sweep.result import Result
 from ..ink.painter import Painter
 from ..ink.places import arrange
 from ..ink.theme import Theme
+from ..out.easel import Easel
 from ..out.offscreen import offscreen
 from ..page.pictures import WINDOW
 from ..panels.image import AIR
 from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
-from ..workbench import Workbench
 from .door import Building
 from .runs import Standing, let_go
 from .tiles import ASPECT, Face, fitting
@@ -48,21 +48,19 @@ class Thumbs:
 
     def __init__(self, theme: Theme) -> None:
         self.theme = theme
-        self._bench: Workbench | None = None
+        self._easel: Easel | None = None
         self._like: tuple[object, ...] = ()
         self._painter: Painter | None = None
 
     def plates(self, run: Standing) -> Pixels:
         """Its cubes, uint8 (270, 480, 3)."""
         subject = subject_of(run)
-        frame = subject.frame()
-        with offscreen() as context:
-            like = _like(subject)
-            if self._bench is None or self._like != like:
-                self._bench, self._like = Workbench(subject, PLATES, self.theme), like
-                self._bench.show_panels(False)
-            self._bench.update(frame)
-            return context.render(self._bench.draw, PLATES)
+        frame, like = subject.frame(), _like(subject)
+        if self._easel is None or self._like != like:
+            self._easel, self._like = Easel(subject, PLATES, self.theme), like
+            with offscreen():
+                self._easel.bench.show_panels(False)
+        return self._easel.picture(frame=frame)
 
     def panel(self, run: Standing) -> Pixels | None:
         """Its main panel, uint8 (H, W, 3), as large as in a column; None where it has none."""

@@ -22,14 +22,13 @@ from ..ink.places import BIG, LABEL, TITLE
 from ..ink.sketch import Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, get_theme, presenting
-from ..out.offscreen import offscreen
+from ..out.easel import Easel
 from ..shown.subject import scene_subject
 from ..watch.actions import WALL as ACTIONS
 from ..watch.actions import action_of
 from ..watch.live import LiveSource, LiveView
 from ..watch.pace import pace
 from ..watch.telling import WAIT
-from ..workbench import Workbench
 from .door import Building, Door, Made, Opened, Station, Way
 from .tiles import LINE, Face, Look, Tiled, grid_of, is_small, scale_of
 from .tour import Tour
@@ -258,8 +257,7 @@ class LivePicture:
         self.worker = Worker(scene.run).start()
         self._asked = self.worker.request()
         source = LiveSource(scene.run, lambda edit, gesture: None, lambda step: None, self.worker.ask)
-        with offscreen():
-            self._bench = Workbench(scene_subject(scene, source), LAID_OUT, theme)
+        self._easel = Easel(scene_subject(scene, source), LAID_OUT, theme)
 
     @property
     def trains(self) -> bool:
@@ -284,13 +282,10 @@ class LivePicture:
         return True
 
     def _draw(self) -> None:
-        bench, frame = self._bench, self.worker.latest
-        probe = bench.subject.probe
+        frame, probe = self.worker.latest, self._easel.bench.subject.probe
         if probe is not None and frame.forward is not None:
             frame = frame.with_activations(frame.forward.activations(probe, frame.values))
-        with offscreen() as context:
-            bench.update(frame, self._engine, 1 / FPS)
-            self.face, self.step = Face(context.render(bench.draw, LAID_OUT)), frame.step
+        self.face, self.step = Face(self._easel.picture(self._engine, 1 / FPS, frame)), frame.step
 
     def close(self) -> str:
         """Stop training; returns what is to be said of that, usually nothing."""
