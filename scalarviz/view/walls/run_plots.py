@@ -21,9 +21,9 @@ from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, get_theme, mixed
 from ..panels.drawer import cut
+from .door import DOT
 from .runs import (
     DIVERGED,
-    DOT,
     ENDINGS,
     FAILED,
     counts_text,

@@ -22,7 +22,7 @@ from ..ink.text import measure
 from ..watch.actions import TOUR, find, normalised
 from ..watch.host import NOTICE_SECONDS, TICK, Host, Point, Room
 from ..watch.live import LiveView
-from .door import Building, Door, Opened, Station
+from .door import DOT, Building, Door, Opened, Station
 from .tiles import is_small, scale_of
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 HEIGHT, SMALL = 74.0, 50.0
 """Logical pixels of the line above a scene, and in a small window."""
-BETWEEN = "  \N{MIDDLE DOT}  "
 _TAKEN = ("Space", "End")
 LOOKS = ("show_weights", "show_gradients", "show_updates", "next_map", "refit_range", "fit", "toggle_panels")
 """Actions of the scene that keep their keys in the tour."""
@@ -48,8 +47,8 @@ class StationView(LiveView):
 
     def pace_text(self, frame: Frame | None = None) -> str:
         """The HUD's second line without the keys that lead elsewhere here."""
-        parts = super().pace_text(frame).split(BETWEEN)
-        return BETWEEN.join(part for part in parts if part.split(" ")[0] not in _TAKEN)
+        parts = super().pace_text(frame).split(DOT)
+        return DOT.join(part for part in parts if part.split(" ")[0] not in _TAKEN)
 
 
 class Tour(Room):

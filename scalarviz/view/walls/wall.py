@@ -29,7 +29,7 @@ from ..watch.actions import action_of
 from ..watch.live import LiveSource, LiveView
 from ..watch.pace import pace
 from ..watch.telling import WAIT
-from .door import Building, Door, Made, Opened, Station, Way
+from .door import DOT, Building, Door, Made, Opened, Station, Way
 from .tiles import LINE, Face, Look, Tiled, grid_of, is_small, scale_of
 from .tour import Tour
 
@@ -100,16 +100,14 @@ class Wall(Tiled):
         self._rested, self._tried, self._dirty = 0.0, False, True
 
     def enter(self, given: Mapping[str, object] | None = None) -> None:
-        """Enter the chosen scene, with these options."""
+        """Enter the chosen scene, with these options; nothing else trains then."""
         door = self.door
-        if door is None or self._opening is not None:
-            return
-        if door.missing:
+        if door is not None and door.missing:
             self.say(f"{door.name} needs something that is not installed: {door.missing}")
-            return
-        self._rest()
-        self._tried = self._dirty = True
-        self._opening = self.rooms.build(lambda: self.rooms.opened(door, given or {}))
+        elif door is not None and self._opening is None:
+            self._rest()
+            self._tried = True
+            super().enter(given)
 
     def open(self, paths: Sequence[Path]) -> None:
         """Files were dropped: the last one decides which scene is entered, unless one is being opened already."""
@@ -324,8 +322,8 @@ class Rooms:
         self.chosen: int | None = 0 if self.doors else None
         self._host: Host | None = None
         self._buildings: list[Building[object]] = []
-        self._left: Opened | None = None
-        self._end = self._whole = 0  # the step to which that one goes, and how many it does in all
+        self._left: tuple[Door, Opened] | None = None
+        self._end = 0  # the step to which that one goes
 
     # ---- the pictures
 
@@ -337,25 +335,21 @@ class Rooms:
         """The window that is walked through."""
         self._host = host
 
-    def show(self, opened: Opened) -> None:
+    def show(self, door: Door, opened: Opened) -> None:
         """Enter a scene: its window, with Escape leading back to the wall."""
         assert self._host is not None
-        if self._left is None or self._left.scene is not opened.scene:
-            self._end, self._whole = opened.scene.run.steps + opened.steps, opened.steps
-        self._left = opened
-        self._host.enter(lambda size: self._scene(opened, size), self._called(opened))
+        if self._left is None or self._left[1].scene is not opened.scene:
+            self._left, self._end = (door, opened), opened.scene.run.steps + opened.steps
+        name = DOT.join(dict.fromkeys([opened.scene.name, door.name]))
+        self._host.enter(lambda size: self._scene(door, opened, size), name)
 
-    def _called(self, opened: Opened) -> str:
-        """What its window is called."""
-        return opened.scene.name
-
-    def _scene(self, opened: Opened, size: tuple[int, int]) -> LiveView:
+    def _scene(self, door: Door, opened: Opened, size: tuple[int, int]) -> LiveView:
         view = LiveView(opened.scene, size, steps=opened.steps, duration=opened.duration, theme=self.theme, wait=WAIT)
         view.way_out = lambda: self._out_of(view)
         touch, escape = view.bench.touch, action_of("escape").does
         touch.table = tuple((key, f"{AWAY} {self.called}" if does == escape else does) for key, does in touch.table)
         view.bench.lead_keys(action_of("escape").keys[0], self.called)
-        view.say(f"Escape goes back to {self.called}", BACK_SECONDS)
+        view.say(DOT.join(filter(None, (door.remark, f"Escape goes back to {self.called}"))), BACK_SECONDS)
         return view
 
     def _out_of(self, view: LiveView) -> None:
@@ -392,11 +386,13 @@ class Rooms:
 
     def opened(self, door: Door, given: Mapping[str, object]) -> Opened:
         """The scene of a door; the one that was left last goes on where it was left."""
-        left = self._left
-        if given or left is None or left.scene.name != door.name or left.scene.run._store.gate is not None:
-            return door.build(given)  # with a gate a thread is still in a long call
+        if given or self._left is None or self._left[0].name != door.name:
+            return door.build(given)
+        left = self._left[1]
+        if left.scene.run._store.gate is not None:  # a thread is still in a long call
+            return door.build(given)
         to_go = self._end - left.scene.run.steps
-        return replace(left, steps=to_go if to_go > 0 else self._whole)
+        return replace(left, steps=to_go if to_go > 0 else left.steps)
 
     def build(self, make: Callable[[], Made]) -> Building[Made]:
         """Make something in a thread that :meth:`close` waits for."""
