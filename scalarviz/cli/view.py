@@ -17,7 +17,7 @@ from .flags import Command, argument, model_of
 from .interrupt import INTERRUPTED
 from .pictures import STILLS, check_look
 from .stop import Stop
-from .window import has_window, show_file, wants_window
+from .window import GONE, has_window, show_file, wants_window
 
 if TYPE_CHECKING:
     from ..sweep.build import SceneBuild
@@ -64,6 +64,8 @@ def view(options: Any) -> int:
         window = not (options.out or options.headless) and wants_window(options)
         seen = window and show_file(name, subject, options, stop, instead="a picture")
         code = 0 if seen else _pictures(name, subject, options)
+        if getattr(seen, "display_lost", False):
+            return fail(GONE)
         if stop:
             say(f"scalarviz: {stop.word}")
         return code or stop.code
