@@ -216,7 +216,7 @@ def _explained(said: str) -> str:
 
 # ---- `DisplayWatch`: what is done once, whoever notices first, when the display of a window has gone.
 
-LOOKED, PATIENCE = 0.25, 2.0
+LOOKED, PATIENCE = 0.25, 1.2
 """Seconds between two looks at the connection, and for which the window's loop may notice the loss by itself."""
 
 

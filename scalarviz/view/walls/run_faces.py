@@ -18,8 +18,7 @@ from ..ink.places import arrange
 from ..ink.theme import Theme
 from ..out.easel import Easel
 from ..out.offscreen import offscreen
-from ..page.pictures import WINDOW
-from ..panels.image import AIR
+from ..page.pictures import WINDOW, cut_panels
 from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
 from .door import Building
@@ -50,7 +49,6 @@ class Thumbs:
         self.theme = theme
         self._easel: Easel | None = None
         self._like: tuple[object, ...] = ()
-        self._painter: Painter | None = None
 
     def plates(self, run: Standing) -> Pixels:
         """Its cubes, uint8 (270, 480, 3)."""
@@ -69,24 +67,15 @@ class Thumbs:
             return None
         subject = subject_of(run)
         frame = subject.frame()
-        with offscreen() as context:
+        with offscreen():
             side = SidePanels(subject, self.theme)
             name = next(name for name, drawer in side.drawers.items() if drawer.panel is chosen)
-            wanted = [one for one in side.column.wanted() if one.name == name]
-            box = arrange(WINDOW, wanted).panels.get(name)
-            if box is None:
+            boxes = arrange(WINDOW, [one for one in side.column.wanted() if one.name == name]).panels
+            if name not in boxes:
                 return None
-            size = round(box[2] + 2 * AIR), round(box[3] + 2 * AIR)
-            side.place({name: (float(AIR), float(AIR), box[2], box[3])})
+            side.place(boxes)
             side.ground.extent = extent(frame.values)
-            sketches = side.update(frame)
-            painter = Painter((float(size[0]), float(size[1])))
-
-            def draw(_: object) -> None:
-                painter.background(self.theme.background, self.theme.background)
-                painter.draw(sketches)
-
-            return context.render(draw, size)
+            return cut_panels(Painter(WINDOW), side.update(frame), boxes, self.theme)[name]
 
 
 def _like(subject: Subject) -> tuple[object, ...]:

@@ -332,8 +332,14 @@ def _takes_none(path: Path) -> Way:
 
 
 def rooms_of(path: StrPath, build: Build | None = None, theme: str | Theme = "dark") -> RunRooms:
-    """The way through a window of the runs in a file, which follows the file while it grows."""
-    runs, read = runs_of(path, build), Results.read(path)
+    """The way through a window of the runs in a file, which follows the file while it grows; InputError: it has none.
+
+    `build` is what built its runs, see :func:`~.runs.runs_of`.
+    """
+    runs = runs_of(path, build)
+    if not (runs.results or runs.growing):
+        raise InputError(f"{path_text(path)}: none of its {runs.total:,} runs is done yet; open it again then")
+    read = Results.read(path)
 
     def newer() -> Runs | None:
         nonlocal runs, read
@@ -346,25 +352,16 @@ def rooms_of(path: StrPath, build: Build | None = None, theme: str | Theme = "da
     return RunRooms(runs, newer, theme)
 
 
-def open_wall(
-    path: StrPath, serve: Callable[[RunRooms], int] | None = None, *, build: Build | None = None,
-    theme: str | Theme = "dark",
-) -> int:  # fmt: skip
+def open_wall(path: StrPath, *, build: Build | None = None, theme: str | Theme = "dark") -> None:
     """Show the runs of a file of results, which may still grow, in a window until that is closed.
 
-    `build` is what built its runs, see :func:`~.runs.runs_of`; `serve` opens the window and returns an exit code,
-    by default here, and 0. InputError, FileFormatError: the file cannot be read.
+    InputError, FileFormatError: the file cannot be read, or none of its runs is done.
     """
     rooms = rooms_of(path, build, theme)
-    if not (rooms.runs.results or rooms.runs.growing):
-        raise InputError(f"{path_text(path)}: none of its {rooms.runs.total:,} runs is done yet; open it again then")
-    if serve is not None:
-        return serve(rooms)
     try:
         Window(rooms.wall, ALL).run()
     finally:
         rooms.close()
-    return 0
 
 
 def wall_picture(
