@@ -1,16 +1,16 @@
 """`Tour`: stations one after another in one window; what is said stands in a line above the scene.
 
-A guest of its host, and by its `Stage` the host of the scene that is shown. The scene of the coming station is built,
-and trained as far as that one says, in a thread while the present one is shown.
+The scene of the coming station is built, and trained as far as that one says, in a thread while the present one is
+shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from ...errors import ScalarvizError
 from ..ink.gl import gloo
@@ -40,7 +40,15 @@ LONGEST_TICK = 0.25
 
 
 class StationView(LiveView):
-    """The scene of a station: what is said is said by the tour."""
+    """The scene of a station: the tour gives it time, and says what is said."""
+
+    def attach(self, host: Host) -> None:
+        """Appear below the line of the tour."""
+        self.host = host
+
+    def pass_time(self, seconds: float) -> None:
+        """With every tick of the tour."""
+        self._beat(seconds)
 
     def tell_story(self, seconds: float) -> None:
         """Say nothing, at the end of the steps either."""
@@ -57,7 +65,6 @@ class Tour(Room):
     def __init__(self, rooms: Rooms, stations: Sequence[tuple[Door, Station]], size: tuple[int, int]) -> None:
         self.rooms, self.stations, self._size = rooms, tuple(stations), size
         self.number, self.view = 0, None  # type: int, StationView | None
-        self._stage: Stage | None = None
         self._goal: int | None = 0
         self._built: dict[int, Building[Opened]] = {}
         self._time, self._acts = 0.0, 0
@@ -75,18 +82,18 @@ class Tour(Room):
         self._prepare(0)
 
     def _beat(self, seconds: float) -> None:
-        host, stage = self.host, self._stage
+        host, shown = self.host, self.view
         assert host is not None
         if self._goal in self._built and self._built[self._goal].done:
             self._arrive(self._goal)
-            stage = self._stage
+            shown = self.view
         elif self.view is not None and host.visible:
             self._time += min(seconds, LONGEST_TICK)
             self._act()
             if self._goal is None and self._time >= self.stations[self.number][1].seconds:
                 self.go(self.number + 1)
-        for call in () if stage is None else tuple(stage.calls):
-            call(seconds)
+        if shown is not None:
+            shown.pass_time(seconds)
         if self._line_key() != self._drawn:
             host.repaint()
 
@@ -127,11 +134,10 @@ class Tour(Room):
         self._leave()
         assert self.host is not None
         opened = building.made
-        self._stage = Stage(self.host, self._room, self._bar)
         self.view = StationView(opened.scene, self._room, steps=opened.steps, duration=opened.duration,
                                 theme=self.rooms.theme, playing=False)  # fmt: skip
         self.view.bench.show_keys(())
-        self.view.attach(cast("Host", self._stage))
+        self.view.attach(self.host)
         self.number, self._time, self._acts = number, 0.0, 0
         self._prepare(number + 1)
 
@@ -229,8 +235,7 @@ class Tour(Room):
         """Lay out for another size in device pixels."""
         self._size = size
         self._lay_out()
-        if self.view is not None and self._stage is not None:
-            self._stage.size = self._room
+        if self.view is not None:
             self.view.resize(self._room)
 
     # ---- keys and pointer
@@ -308,27 +313,3 @@ def trained(door: Door, station: Station) -> Opened:
     if station.trained:
         opened.scene.run.step(station.trained)
     return replace(opened, steps=max(1, opened.steps - station.trained), duration=station.duration)
-
-
-# ---- `Stage`: the part of a window below the tour's line, as the host of what is shown there.
-
-
-class Stage:
-    """A host inside of another one, whose upper `bar` device pixels are not its own; all else is the other's."""
-
-    def __init__(self, host: Host, size: tuple[int, int], bar: int) -> None:
-        self._host, self.size, self._bar = host, size, bar
-        self.calls: list[Callable[[float], None]] = []
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._host, name)
-
-    @property
-    def place(self) -> tuple[int, int] | None:
-        """Below the line."""
-        corner = self._host.place
-        return None if corner is None else (corner[0], corner[1] + round(self._bar / self._host.pixel_ratio))
-
-    def every(self, seconds: float, call: Callable[[float], None]) -> None:
-        """With every tick of the whole."""
-        self.calls.append(call)
