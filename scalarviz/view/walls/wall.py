@@ -31,7 +31,7 @@ from ..watch.pace import pace
 from ..watch.telling import WAIT
 from .door import DOT, Building, Door, Made, Opened, Station, Way
 from .tiles import LINE, Face, Look, Tiled, grid_of, is_small, scale_of
-from .tour import Tour
+from .tour import Tour, trained
 
 if TYPE_CHECKING:
     from ..watch.host import Guest, Host
@@ -321,6 +321,7 @@ class Rooms:
         self.theme = get_theme(theme)
         self.chosen: int | None = 0 if self.doors else None
         self._host: Host | None = None
+        self._news: list[str] = []  # what is told as soon as there is a window
         self._buildings: list[Building[object]] = []
         self._left: tuple[Door, Opened] | None = None
         self._end = 0  # the step to which that one goes
@@ -334,6 +335,9 @@ class Rooms:
     def attach(self, host: Host) -> None:
         """The window that is walked through."""
         self._host = host
+        for line in self._news:
+            host.tell(line)
+        self._news.clear()
 
     def show(self, door: Door, opened: Opened) -> None:
         """Enter a scene: its window, with Escape leading back to the wall."""
@@ -367,11 +371,17 @@ class Rooms:
         """Whether there is a tour to begin."""
         return self._stations is not None
 
-    def tour(self, size: tuple[int, int]) -> Tour:
-        """The tour, through those of its stations whose scenes can be entered."""
+    def tour(self, size: tuple[int, int]) -> Guest:
+        """The tour, through those of its stations whose scenes can be entered; where none can, the wall."""
         stations = () if self._stations is None else self._stations()
         open_doors = {door.name: door for door in self.doors if not door.missing}
-        return Tour(self, [(open_doors[s.scene], s) for s in stations if s.scene in open_doors], size)
+        found = [(open_doors[s.scene], s) for s in stations if s.scene in open_doors]
+        for number, (door, station) in enumerate(found):
+            try:
+                return Tour(self, found, number, trained(door, station), size)
+            except ScalarvizError as error:
+                self._news.append(f"tour: {door.name}: {error}")
+        return self.wall(size)
 
     def begin_tour(self) -> None:
         """Leave the wall for the tour."""
