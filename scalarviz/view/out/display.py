@@ -73,6 +73,13 @@ def qt_core() -> Any:
     return _qt.QtCore
 
 
+def _of_server(native_application: Any, name: str) -> Any:
+    """What Qt has of the X server by that name; None where it draws elsewhere."""
+    ask = getattr(native_application, "nativeInterface", None)
+    found = getattr(ask(), name, None) if ask is not None else None
+    return None if found is None else found()
+
+
 _stay = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda display, data: None)
 
 
@@ -81,14 +88,13 @@ def survive_lost_display(native_application: Any) -> None:
 
     Without libX11 1.7 or later nothing changes: the process ends with Xlib's own words.
     """
-    ask: Any = getattr(native_application, "nativeInterface", None)
-    display: Any = getattr(ask(), "display", None) if ask is not None else None
+    display = _of_server(native_application, "display")
     if display is None:
         return
     try:
         library = ctypes.CDLL(ctypes.util.find_library("X11") or "libX11.so.6")
         library.XSetIOErrorExitHandler.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-        library.XSetIOErrorExitHandler(display(), _stay, None)
+        library.XSetIOErrorExitHandler(display, _stay, None)
     except (OSError, AttributeError):
         return
 
@@ -99,10 +105,6 @@ def _xcb() -> Any:
     name = ctypes.util.find_library("xcb") or "libxcb.so.1"
     try:
         library = ctypes.CDLL(name)
-        library.xcb_connect.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
-        library.xcb_connect.restype = ctypes.c_void_p
-        library.xcb_disconnect.argtypes = [ctypes.c_void_p]
-        library.xcb_connection_has_error.argtypes = [ctypes.c_void_p]
         library.xcb_get_file_descriptor.argtypes = [ctypes.c_void_p]
     except (OSError, AttributeError):
         return None
@@ -119,14 +121,12 @@ def hung_up(descriptor: int) -> bool:
 def connection_lost(native_application: Any) -> bool:
     """Whether the X server behind a Qt application has gone; Qt itself would paint into nothing for ever."""
     try:
-        ask: Any = getattr(native_application, "nativeInterface", None)
-        connection: Any = getattr(ask(), "connection", None) if ask is not None else None
+        connection = _of_server(native_application, "connection")
         library = _xcb() if connection is not None else None
         if library is None:
             return False
-        return library.xcb_connection_has_error(connection()) != 0 or hung_up(
-            library.xcb_get_file_descriptor(connection())
-        )
+        descriptor = library.xcb_get_file_descriptor(connection)
+        return descriptor < 0 or hung_up(descriptor)
     except RuntimeError:  # the application ended while another thread looked at it: nobody waits for it any more
         return False
 
