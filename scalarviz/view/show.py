@@ -44,11 +44,12 @@ class Handle:
     ``update()`` is heard, so ``watched`` can be recorded, and ``wait()`` returns at once.
     """
 
-    def __init__(self, window: Window | None, source: Source | None = None) -> None:
-        self.window, self._given = window, source
+    def __init__(self, window: Window | Source) -> None:
+        self.window = window if isinstance(window, Window) else None
+        self._given = None if isinstance(window, Window) else window
         self._closed, self._serves_itself, self._thread = False, False, threading.get_ident()
         self._turns: Turns | None = None
-        if window is not None and isinstance(window.view, Viewer) and (watched := self.watched) is not None:
+        if isinstance(window, Window) and isinstance(window.view, Viewer) and (watched := self.watched) is not None:
             self._turns = Turns(window, watched)
 
     @property
@@ -226,7 +227,7 @@ def show(
         if block or required or isinstance(x, Kept | Recorded | Played):  # of files nothing would go on
             raise
         on_note(f"no window is shown, the loop goes on: {missing}")
-        return Handle(None, subject_of(x).source)
+        return Handle(subject_of(x).source)
     window.on_lost = on_lost
     handle = Handle(window)
     (handle.wait if block else handle.begin)()
