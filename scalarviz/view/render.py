@@ -12,8 +12,6 @@ import numpy as np
 from ..arguments import check_names, parameters_of
 from ..checks import integer, text
 from ..errors import StateError
-from ..io import write_bytes
-from ..io.atomic import as_path
 from ..sweep.groups import Kept
 from .cubes.atlas import Sizing
 from .cubes.scale import quantity_of
@@ -22,8 +20,8 @@ from .ink.gl import require_vispy
 from .ink.places import check_size
 from .ink.theme import Theme, presenting
 from .micro.walk import told_of
-from .out.easel import SVG, Easel, Pixels, svg_of_bench
-from .out.files import check_picture, save_png
+from .out.easel import Easel, Pixels, svg_of_bench
+from .out.files import check_picture, save
 from .out.offscreen import offscreen
 from .page.pictures import Output, output_of
 from .shown.subject import standing, subject_of
@@ -187,10 +185,7 @@ class Picture:
 
     def save(self, path: str | Path) -> Path:
         """Write it as a PNG, or as SVG where the name ends in ``.svg``."""
-        if as_path(path).suffix.lower() != SVG:
-            return save_png(path, self.pixels)
-        write_bytes(path, self.svg.encode())
-        return Path(path)
+        return save(path, lambda: self.pixels, lambda: self.svg)
 
     def __repr__(self) -> str:
         return f"Picture({self.words})"

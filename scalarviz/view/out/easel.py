@@ -20,10 +20,10 @@ from ..ink.svg import picture_svg
 from ..ink.theme import Theme
 from ..shown.subject import Subject, standing
 from ..workbench import Workbench
+from .files import SVG
 from .offscreen import offscreen
 
 Pixels = NDArray[np.uint8]
-SVG = ".svg"
 FINE = 2
 """Pixels of an image inside an SVG that one of the picture has."""
 

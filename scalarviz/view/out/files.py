@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError, MissingDependencyError, listing, shown
-from ...io import replacing
+from ...io import replacing, write_bytes
+from ...io.atomic import as_path
 from ..watch.pace import FPS
 
+SVG = ".svg"
 ROOM = 1 << 16
 """Bytes: a disk that has less is full, as encoders see it."""
 
@@ -237,6 +239,16 @@ def save_png(path: str | os.PathLike[str], picture: NDArray[np.uint8]) -> Path:
     check_picture(picture)
     with replacing(path) as temporary:
         Image.fromarray(np.ascontiguousarray(picture)).save(temporary, format="PNG")
+    return Path(path)
+
+
+def save(
+    path: str | os.PathLike[str], picture: Callable[[], NDArray[np.uint8]], svg: Callable[[], str]
+) -> Path:  # fmt: skip
+    """Write what `svg` gives where the name asks for that, else `picture` as a PNG."""
+    if as_path(path).suffix.lower() != SVG:
+        return save_png(path, picture())
+    write_bytes(path, svg().encode())
     return Path(path)
 
 

@@ -98,10 +98,10 @@ class Faces:
 
     def __init__(
         self, standing: Callable[[Result], Standing], start: Callable[[Callable[[], Standing]], Building[Standing]],
-        theme: Theme,
+        theme: Callable[[], Theme],
     ) -> None:  # fmt: skip
         self._standing, self._start, self._theme = standing, start, theme
-        self._thumbs = Thumbs(theme)
+        self._thumbs = Thumbs(theme())
         self._kept: OrderedDict[Key, Face | None] = OrderedDict()
         self._building: tuple[Result, Building[Standing]] | None = None
         self._aspects = {CUBES: PLATES[0] / PLATES[1]}
@@ -112,11 +112,6 @@ class Faces:
     def aspect(self) -> float:
         """See above; as long as no panel was drawn, that of a window."""
         return self._aspects.get(self.shows, ASPECT)
-
-    def set_theme(self, theme: Theme) -> None:
-        """Another look; pictures in the former one are kept."""
-        if theme != self._theme:
-            self._theme, self._thumbs = theme, Thumbs(theme)
 
     def turn(self) -> str:
         """Show the other; returns what is shown now, in words."""
@@ -153,7 +148,9 @@ class Faces:
             kind = "" if isinstance(error, ScalarvizError) else f"{type(error).__name__}: "
             self.said[result.number] = f"{kind}{error}"
             return None
-        run = building.made
+        run, theme = building.made, self._theme()
+        if theme != self._thumbs.theme:  # pictures in the former look are kept
+            self._thumbs = Thumbs(theme)
         try:
             picture = self._thumbs.plates(run) if self.shows == CUBES else self._thumbs.panel(run)
             if picture is None:  # its scene has no panel
@@ -169,4 +166,4 @@ class Faces:
         return Face(picture if wide <= SIDE else fitting(picture, (SIDE, round(high * SIDE / wide))))
 
     def _key(self, result: Result) -> Key:
-        return self._theme.name, self.shows, result.number
+        return self._theme().name, self.shows, result.number

@@ -281,17 +281,11 @@ class RunRooms(Rooms):
         self.kind, self.row = 0, 0  # which runs the wall shows, and from which row on
         self.plots = False  # whether it shows plots in their place
         self.columns: int | None = None  # as many as let all be seen, until a hand makes them larger or smaller
-        self.faces = Faces(self.runs.standing, self.build, self.theme)
+        self.faces = Faces(self.runs.standing, self.build, lambda: self.theme)
 
     def wall(self, size: tuple[int, int]) -> RunWall:
         """The wall, for a size in device pixels."""
-        self.faces.set_theme(self.theme)
         return RunWall(self, size)
-
-    def toggle_theme(self) -> None:
-        """Light or dark."""
-        super().toggle_theme()
-        self.faces.set_theme(self.theme)
 
     def look(self) -> bool:
         """Whether there are more runs now."""
