@@ -128,7 +128,7 @@ class Comparison:
         return [outline]
 
     def texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
-        """Heads and legends, the card of the selected cube or else the legends of rows, and whether it plays."""
+        """Heads and legends, the card of the selected cube or the legends of rows, whether it plays."""
         assert isinstance(frame, Compared)
         bench, columns, sketch = self._bench, self.columns, Sketch()
         _, top, wide, high = columns.scene
@@ -225,7 +225,7 @@ class Comparison:
             line = cut(f"left out: {left_out[0]}{more}", wide)
             sketch.text(x, y + 2 * _LINE + 4, line, LABEL, theme.weight[1])
 
-    # ---- the cube that is looked into: its numbers in a, in b, how far they are apart, and how both came there
+    # ---- the cube that is looked into: its numbers, how far they are apart, and how both came there
 
     @property
     def selected(self) -> int | None:

@@ -179,7 +179,7 @@ def _pace_text(run: Run, pace: float, fps: int) -> str:
 
 
 class Reel:
-    """The films of a run; a context manager. A film that cannot be written ends; the others and the training go on."""
+    """The films of a run; a context manager. One that cannot be written ends; others and training go on."""
 
     def __init__(self, paths: Sequence[Path], easel: Easel, fps: int) -> None:
         self.frames, self.fps = 0, fps
@@ -213,7 +213,7 @@ class Reel:
 
     @contextmanager
     def _told(self, path: Path) -> Iterator[None]:
-        """Turn an error of the disk or the encoder into a line of `failures`, and leave no half film behind."""
+        """Turn an error of disk or encoder into a line of `failures`, and leave no half film behind."""
         try:
             yield
         except (OSError, ScalarvizError) as error:

@@ -1,4 +1,4 @@
-"""`render`: one picture of anything that has weights; `picture`: the same for a notebook's cell, with words."""
+"""`render`: one picture of anything that has weights; `picture`: the same for a notebook's cell."""
 
 from __future__ import annotations
 

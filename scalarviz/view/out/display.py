@@ -37,7 +37,7 @@ def has_display() -> bool:
 
 
 def application() -> Any:
-    """The vispy application on Qt; MissingDependencyError, which says what to do, where no window can be opened."""
+    """The vispy application on Qt; MissingDependencyError, with what to do, where there can be none."""
     probe = WindowProbe()
     # pictures drawn offscreen use EGL; a thread cannot switch between EGL's contexts and GLX's, so Qt uses EGL too
     os.environ.setdefault("QT_XCB_GL_INTEGRATION", "xcb_egl")
@@ -131,7 +131,7 @@ def connection_lost(native_application: Any) -> bool:
         return False
 
 
-# ---- Whether windows can be opened here, found out by another process: Qt ends the one in which it cannot start.
+# ---- Whether windows can be opened here, found out by another process: Qt ends one where it cannot start.
 
 BINDINGS = {"PySide6": "PySide6-Essentials", "PyQt6": "PyQt6"}
 """Python's bindings of Qt and the packages that they come in."""
@@ -142,7 +142,7 @@ _CODE = "from {binding}.QtGui import QGuiApplication as A; a = A([]); print(a.pl
 
 
 class WindowProbe:
-    """Starts Qt in another process, unless it did so on the same display before; :meth:`reason` says how that went."""
+    """Starts Qt in another process, once for each display; :meth:`reason` says how that went."""
 
     _started: ClassVar[dict[tuple[str, ...], str]] = {}  # names of window systems, by the environment
 

@@ -1,4 +1,4 @@
-"""`Easel`: from anything that has cubes to its picture: pixels, a file, or SVG, which is sharp at any size."""
+"""`Easel`: from anything that has cubes to its picture: pixels, a file, or SVG."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FINE = 2
 
 
 class Easel:
-    """A workbench that nobody sees, at one size; `tell` hears what a panel of the scene's own could not paint."""
+    """A workbench that nobody sees; `tell` hears what a panel of the scene's own could not paint."""
 
     def __init__(
         self, x: object, size: tuple[int, int], theme: str | Theme, cmap: str | None = None, quantity: str = "weight",
@@ -55,7 +55,7 @@ class Easel:
         return self._screen.render(self.bench.draw, self.size, supersample=self._fine)
 
     def still(self, words: str, step: int | None = None) -> Pixels:
-        """A picture drawn at twice the size and averaged, for smooth edges; of another `step`, if one is given."""
+        """A picture drawn at twice the size and averaged, for smooth edges; of a `step`, if one is given."""
         self._fine = 2 if 2 * max(self.size) <= self._screen.longest else 1
         with self._screen:
             self.bench.resize(self.size, supersample=self._fine)
@@ -63,7 +63,7 @@ class Easel:
             return self.picture(words)
 
     def write(self, path: str | os.PathLike[str], words: str, step: int | None = None) -> Path:
-        """Write how it stands, or stood at `step`: as SVG, or as the kind of picture that the name ends in."""
+        """Write how it stands, or stood at `step`, as the kind of picture that the name ends in."""
         if as_path(path).suffix.lower() != SVG:
             save_picture(path, self.still(words, step))
             return Path(path)

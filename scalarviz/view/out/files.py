@@ -219,7 +219,7 @@ def check_fps(path: Path, fps: int) -> None:
 
 
 def _ffmpeg(arguments: list[str | Path], stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    """Start the encoder, which no Ctrl-C of the terminal reaches; its code is 0 if it has done all of its work."""
+    """Start the encoder, which no Ctrl-C of the terminal reaches; its code is 0 if all is done."""
     import imageio_ffmpeg
 
     command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "quiet", "-xerror", "-y", *map(str, arguments)]

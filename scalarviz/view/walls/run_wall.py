@@ -326,7 +326,7 @@ def _takes_none(path: Path) -> Way:
 
 
 def rooms_of(path: StrPath, build: Build | None = None, theme: str | Theme = "dark") -> RunRooms:
-    """The way through a window of the runs in a file, which follows the file while it grows; InputError: it has none.
+    """The way through a window of the runs in a file, which follows it while it grows; InputError: none.
 
     `build` is what built its runs, see :func:`~.runs.runs_of`.
     """
