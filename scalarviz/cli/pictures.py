@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from .console import say
 
 if TYPE_CHECKING:
     from ..run.scene.scene import Scene
-    from ..view.film import Painter
+    from ..view.out.easel import Easel
 
 FOLDER = Path("out")
 FILM, FILMS = ".mp4", (".mp4", ".gif")
@@ -32,7 +31,7 @@ class Outputs:
     options: Any
     notes: list[str] = field(default_factory=list)  # what the user should know beforehand
     failures: list[str] = field(default_factory=list)  # why files that were asked for, or usually made, are missing
-    _painter: Painter | None = None
+    _easel: Easel | None = None
 
     @contextmanager
     def film(self, scene: Scene, steps: int, stopped: Callable[[], bool] = lambda: False) -> Iterator[Iterator[int]]:
@@ -45,54 +44,54 @@ class Outputs:
             return
         from ..view.film import film_of_training
 
-        options, painter = self.options, self._painter_of(scene)
-        with film_of_training(
-            scene.run, steps, self.films, painter, options.fps, options.duration, steady=scene.steps_a_frame,
-            stopped=stopped,
-        ) as (reel, stops):  # fmt: skip
-            yield stops
-        if reel.failure:
-            self.failures.append(reel.failure)
-            self.films = []
+        options, films, self.films, reel = self.options, self.films, [], None
+        try:
+            with film_of_training(
+                scene.run, steps, films, self._easel_of(scene), options.fps, options.duration,
+                steady=scene.steps_a_frame, stopped=stopped,
+            ) as (reel, stops):  # fmt: skip
+                yield stops
+        finally:  # a run that diverged leaves its film, too
+            if reel is not None:
+                self.failures += reel.failures
+                self.films = reel.written
 
-    def _painter_of(self, scene: Scene) -> Painter:
-        """One painter for the film and the pictures: the film's has gathered the test curve."""
-        if self._painter is None:
-            from ..view.workbench import Workbench
-
-            self._painter = painter_of(scene.name, self.options, partial(Workbench, scene))
-        return self._painter
+    def _easel_of(self, scene: Scene) -> Easel:
+        """One easel for the film and the pictures: the film's has gathered the test curve."""
+        if self._easel is None:
+            self._easel = easel_of(scene.name, self.options, scene)
+        return self._easel
 
     def pictures(self, scene: Scene) -> list[Path]:
         """Write the stills; returns every file of the picture that was written, films included."""
         written = list(self.films)
         if self.stills:
-            painter = self._painter_of(scene)
+            easel = self._easel_of(scene)
             if self.options.at is not None and self.options.at > scene.run.steps:
                 why = f"the run was stopped at step {scene.run.steps:,}"
                 self.failures.append(f"no picture of --at {self.options.at}: {why}")
                 return written
-            written += self.drawn(painter, str(scene.run.engine))
+            written += self.drawn(easel, str(scene.run.engine))
         return written
 
-    def drawn(self, painter: Painter, words: str) -> list[Path]:
+    def drawn(self, easel: Easel, words: str) -> list[Path]:
         """Write the stills, with a few words on each; returns those that were written."""
         written = []
         for path in self.stills:
             try:
-                written.append(painter.write(path, words, self.options.at))
+                written.append(easel.write(path, words, self.options.at))
             except ScalarvizError as error:
                 self.failures.append(str(error))
         return written
 
 
-def painter_of(name: str, options: Any, make: Callable[..., Any]) -> Painter:
+def easel_of(name: str, options: Any, x: object) -> Easel:
     """What draws with the size and the look that `options` ask for; `name` stands in messages."""
-    from ..view.film import Painter
     from ..view.ink.theme import presenting
+    from ..view.out.easel import Easel
 
     theme, cmap = presenting(options.theme, options.presenter), options.cmap if options.given("cmap") else None
-    return Painter(make, options.size, theme, cmap, lambda line: say(f"{name}: {line}"), name)
+    return Easel(x, options.size, theme, cmap, tell=lambda line: say(f"{name}: {line}"), name=name)
 
 
 def plan_outputs(name: str, options: Any) -> Outputs:

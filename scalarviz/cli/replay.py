@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +14,14 @@ from ..errors import InputError
 from ..run.sources.recording.file import check_apart
 from .console import Progress, fail, number_of, say, tell
 from .flags import Command, argument, model_of
-from .pictures import STILLS, Outputs, check_heard, check_look, painter_of, plan_outputs
+from .pictures import STILLS, Outputs, check_heard, check_look, easel_of, plan_outputs
 from .recording import check_page, write_page
 from .stop import Stop
 from .window import GONE, show_file, wants_window
 
 if TYPE_CHECKING:
     from ..run.sources.played import Played
-    from ..view.film import Painter
+    from ..view.out.easel import Easel
     from ..view.page.recording import Recorded
 
 _SHARED = (
@@ -142,7 +141,6 @@ def _check_at(source: Played, options: Any) -> None:
 def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
     """Write the films and pictures that were asked for, or usually are made."""
     from ..view.film import words_of_record
-    from ..view.workbench import Workbench
 
     outputs = plan_outputs(shown.name.replace("/", "-").replace(" ", "-"), options)
     for line in outputs.notes:
@@ -151,30 +149,28 @@ def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
         return outputs
     source = shown.source
     last = source.place
-    painter = painter_of(shown.name, options, partial(Workbench, source))
+    easel = easel_of(shown.name, options, source)
     if outputs.films:
-        _film(shown, options, outputs, painter, last, stop)
+        _film(shown, options, outputs, easel, last, stop)
     source.stand(last)
-    shown.written += outputs.drawn(painter, words_of_record(source))
+    shown.written += outputs.drawn(easel, words_of_record(source))
     return outputs
 
 
-def _film(shown: Replayed, options: Any, outputs: Outputs, painter: Painter, last: int, stop: Stop) -> None:
+def _film(shown: Replayed, options: Any, outputs: Outputs, easel: Easel, last: int, stop: Stop) -> None:
     """The frames up to a place, paced by what there is to see."""
     from ..view.film import Reel, frames_of_record
     from ..view.watch.pace import pace
 
     source = shown.source
     stops = pace(last, options.duration, options.fps, source.seen(last))
-    with Progress(shown.name, 0, len(stops)) as bar, Reel(outputs.films, painter, options.fps) as reel:
+    with Progress(shown.name, 0, len(stops)) as bar, Reel(outputs.films, easel, options.fps) as reel:
         for done in frames_of_record(source, stops, reel):
             bar.update(done, f"step {source.steps[source.place]:,}")
             if stop:
                 break
-    if reel.failure:
-        outputs.failures.append(reel.failure)
-    else:
-        shown.written += outputs.films
+    outputs.failures += reel.failures
+    shown.written += reel.written
 
 
 def _report(shown: Replayed, as_json: bool) -> None:

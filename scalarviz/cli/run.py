@@ -181,6 +181,9 @@ class Training:
             said = f"training stopped after step {step:,}: {error}"
         if not self.saved:
             self._keep(diverged=isinstance(error, DivergedError))
+        if self.outputs is not None and isinstance(error, DivergedError):  # they show it up to there
+            self.written += self.outputs.pictures(self.scene)
+            self.failures += self.outputs.failures
         self.taken.close()  # the process may end with its display
         self._tell()
         return fail(said)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from .flags import Command, argument, model_of
 from .interrupt import INTERRUPTED
 from .pictures import STILLS, check_look
 from .stop import Stop
-from .window import has_window, show_file, wants_window
+from .window import GONE, has_window, show_file, wants_window
 
 if TYPE_CHECKING:
     from ..sweep.build import SceneBuild
@@ -65,6 +64,8 @@ def view(options: Any) -> int:
         window = not (options.out or options.headless) and wants_window(options)
         seen = window and show_file(name, subject, options, stop, instead="a picture")
         code = 0 if seen else _pictures(name, subject, options)
+        if getattr(seen, "display_lost", False):
+            return fail(GONE)
         if stop:
             say(f"scalarviz: {stop.word}")
         return code or stop.code
@@ -99,13 +100,12 @@ def _tell(name: str, subject: Subject) -> None:
 
 def _pictures(name: str, subject: Subject, options: Any) -> int:
     """Write the pictures that were asked for, or one into the folder for them."""
-    from ..view.workbench import Workbench
-    from .pictures import FOLDER, painter_of
+    from .pictures import FOLDER, easel_of
 
     paths = options.out or [FOLDER / f"{name.replace(' ', '-')}.png"]
-    painter = painter_of(name, options, partial(Workbench, subject))
+    easel = easel_of(name, options, subject)
     for path in paths:
-        say(f"wrote {painter.write(path, '')}")
+        say(f"wrote {easel.write(path, '')}")
     return 0
 
 
@@ -172,9 +172,9 @@ def _runs_window(options: Any, build: SceneBuild | None) -> int:
         name = options.file.stem
         return fail(f"{options.file}: no window: {reason}; try --out {name}.png, or --out {name}.html for a report")
     from ..view.ink.theme import presenting
-    from ..view.walls.run_wall import open_wall
+    from ..view.walls.run_wall import rooms_of
     from .rooms import walk
 
+    rooms = rooms_of(options.file, build, presenting(options.theme, options.presenter))
     say(f"{options.file.stem}: ? shows the keys, Ctrl+Q closes the window")
-    return open_wall(options.file, lambda rooms: walk(rooms, rooms.wall, rooms.called, options.size),
-                     build=build, theme=presenting(options.theme, options.presenter))  # fmt: skip
+    return walk(rooms, rooms.wall, rooms.called, options.size)

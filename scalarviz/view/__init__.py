@@ -21,8 +21,7 @@ with collection_paused():  # two hundred modules, all of which stay
     from .out.files import Film, save_png
     from .panels.drawer import Drawer
     from .panels.registry import register_panel
-    from .picture import Picture, picture
-    from .render import render
+    from .render import Picture, picture, render
     from .show import Handle, show
     from .watch.pace import pace
     from .workbench import Workbench

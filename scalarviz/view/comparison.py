@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..run.core.frame import Frame, Past, Stage
 from ..run.questions.ranges import Range, extent, settled
+from ..run.sources.played import RecordedSource
 from ..run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ..run.travel import WeightRecord
 from .cube_view import CubeView
@@ -31,10 +32,10 @@ from .panels.drawer import cut
 from .screen.hud import fitted
 from .screen.inspector import draw_heading
 from .screen.inspector_page import Page
-from .screen.selection import Selection, parts_of, who
+from .screen.selection import Selection, parts_of, tensor_of, who
 from .screen.strip import LEGEND, marks_line, marks_on
 from .screen.touch import View, bracketed, outline_of
-from .shown.subject import Subject
+from .shown.subject import recorded_subject
 
 if TYPE_CHECKING:
     from .workbench import Workbench
@@ -45,6 +46,10 @@ MAP = "difference"
 """The colour map of a difference, whatever it is of."""
 _DASH = 6.0, 4.0
 _GAP = 20.0  # between two legends
+_LINE, _SAMPLE = 20.0, 22.0  # of a head: its lines, and of a curve before the name of whose it is
+_PARTS = {"weight": ("value", "values"), "gradient": ("gradient", "gradient"), "update": ("last update", "update")}
+_ROW, _HEAD, _PAD, _STEP = 16.0, 17.0, 12.0, 88.0  # of a card
+_CURVE_FROM = 70.0
 
 
 class Comparison:
@@ -54,9 +59,12 @@ class Comparison:
 
     def __init__(self, bench: Workbench, pair: RecordedPair) -> None:
         self._bench, self._pair = bench, pair
-        self.chosen: Chosen | None = None
+        self._selection: Selection | None = None
+        self.records: tuple[WeightRecord | None, ...] = ()  # how the selected cube moved, in a and in b
         self._whole: tuple[Sequence[Float | None], Float] | None = None
         self._past: Past | None = None
+        a = pair.pair[0]  # which knows what each weight stands between, in whatever network b has it
+        self._first = recorded_subject(a) if isinstance(a, RecordedSource) else bench.subject
         bench.bar.names = NAMES
 
     def views(self, quantity: str | Quantity) -> list[CubeView]:
@@ -80,7 +88,8 @@ class Comparison:
 
     def in_layout(self, point: Point) -> Point:
         """A point (logical pixels) as the same of the last column."""
-        return point[0] + (2 - self.columns.column(point[0])) * self.columns.wide, point[1]
+        wide = self.columns.wide
+        return point[0] + (2 - min(max(int(point[0] / wide), 0), 2)) * wide, point[1]
 
     # ---- frames
 
@@ -89,8 +98,8 @@ class Comparison:
         assert isinstance(frame, Compared)  # what the source of a pair makes
         if self._past is not frame.past:  # a file has grown
             self._past, self._bench.bar.other = frame.past, self._pair.other_curve
-            if self.chosen is not None:
-                self.chosen = Chosen(self.chosen.selection, self._pair.weight_records(self.chosen.index))
+            if self.selected is not None:
+                self.records = self._pair.weight_records(self.selected)
         whole, rows = self._larger(frame.both), both_rows(*frame.both)
         return [*((one, whole, rows) for one in frame.both), (frame, None, frame)]
 
@@ -107,10 +116,10 @@ class Comparison:
         return whole
 
     def mark(self, frame: Frame, seen: View) -> list[Sketch]:
-        """Write on the columns of a and b; returns the outline of the chosen cube in the last one."""
+        """Write on the columns of a and b; returns the outline of the selected cube in the last one."""
         assert isinstance(frame, Compared)
         scenery, hovered, outline = self._bench.scenery, self._bench.touch.hovered, Sketch()
-        for part in outline_of(self.chosen.selection, seen) if self.chosen is not None else ():
+        for part in outline_of(self._selection, seen) if self._selection is not None else ():
             outline.polyline(part, seen.theme.selection, 2.6)
         marks = [outline] if hovered is None else [outline, bracketed(hovered, seen)]
         for view, one in zip(self._bench.views, frame.both, strict=False):
@@ -119,35 +128,29 @@ class Comparison:
         return [outline]
 
     def texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
-        """Heads and legends, and the card of the chosen cube or else the legends of rows."""
+        """Heads and legends, the card of the selected cube or the legends of rows, whether it plays."""
         assert isinstance(frame, Compared)
-        bench, theme, columns = self._bench, self._bench.theme, self.columns
-        sketches = bench.scenery.around(frame, bench.colouring, None)
+        bench, columns, sketch = self._bench, self.columns, Sketch()
         _, top, wide, high = columns.scene
-        lines = Sketch()
         for x in (wide, 2 * wide) if bench.panels_shown else ():
-            lines.line((x, 12.0), (x, top + high), theme.border, 1.0)
-        sketches += [lines, heads(columns.heads, theme, self._pair, frame, bench.subject, bench.colouring.shows)]
+            sketch.line((x, 12.0), (x, top + high), bench.theme.border, 1.0)
+        self._heads(sketch, frame)
+        sketches = [*bench.scenery.around(frame, bench.colouring, None), sketch]
         box = card_box(columns.legends)
         if columns.legends:
             sketches += self._legends(frame)
-        if box is not None and self.chosen is not None:
-            sketches.append(card(box, theme, self._pair, frame, bench.subject, self.chosen))
+        if box is not None and self.selected is not None:
+            self._card(sketch, box, frame, self.selected)
         elif box is not None and bench.views[-1].rows:
             own, y, tall = (box[2] - 2 * _GAP) / 2, columns.legends[0][1], columns.legends[0][3]
             for k, view in enumerate(bench.views[1:]):
                 sketches.append(view.strip.rows((box[0] + 8 + k * (own + _GAP), y, own, tall)))
-        return [*sketches, self._pace_words(pace_text)]
-
-    def _pace_words(self, words: str) -> Sketch:
-        """Whether it plays, at the right of the line of keys, as far as that leaves room."""
-        sketch, bench = Sketch(), self._bench
-        wide, y = bench.places.size[0], bench.places.keys
-        if y is not None and not bench.theme.presenter:
+        keys = bench.places.keys
+        if keys is not None and not bench.theme.presenter:
             taken = sum(measure(f"{key} {does}", LABEL) + 24 for key, does in bench.keys)
-            right = self.columns.scene[0] + self.columns.scene[2] - MARGIN
-            sketch.text(right, y, fitted(words, wide - 2 * MARGIN - taken), LABEL, bench.theme.text3, anchor="right")
-        return sketch
+            words = fitted(pace_text, bench.places.size[0] - 2 * MARGIN - taken)
+            sketch.text(columns.scene[0] + wide - MARGIN, keys, words, LABEL, bench.theme.text3, anchor="right")
+        return sketches
 
     def _legends(self, frame: Compared) -> list[Sketch]:
         """That of the two, and that of the difference, each with the marks that its cubes have."""
@@ -161,22 +164,81 @@ class Comparison:
             found.append(marks_line((x, y + high + 3.0, own, 0.0), bench.theme, tuple(marks)))
         return found
 
-    # ---- the cube that is looked into
+    # ---- what stands above each column: whose it is, at which step, and how large the difference is
+
+    def _heads(self, sketch: Sketch, frame: Compared) -> None:
+        """The three heads for one moment; low boxes have a letter each."""
+        pair, theme = self._pair, self._bench.theme
+        for k, (box, name) in enumerate(zip(self.columns.heads, (*NAMES, pair.of), strict=True)):
+            x, low = box[0], box[3] <= LETTER
+            y = box[1] + (24.0 if low else 20.0 if box[3] < 60 else 28.0)
+            sketch.text(x, y, name, TITLE, theme.text1, bold=True)
+            if low:
+                continue
+            at = x + measure(name, TITLE, True) + (10 if k < 2 else 12)
+            if k == 2:
+                self._difference(sketch, box, (at, y), frame)
+                continue
+            if not pair.heads:  # how its curve is drawn in the time bar
+                colour, dash = ((theme.text1, None), (theme.text3, _DASH))[k]
+                sketch.polyline([(at, y - 5.0), (at + _SAMPLE, y - 5.0)], colour, 2.0, dash=dash)
+                at += _SAMPLE + 8
+            if pair.names[k] != name:
+                sketch.text(at, y, cut(pair.names[k], x + box[2] - at), LABEL, theme.text2)
+            if pair.heads:
+                sketch.text(x, y + _LINE + 4, fitted(pair.heads[k], box[2]), LABEL, theme.text2)
+            else:
+                self._moment(sketch, box, y + _LINE + 4, frame.step, frame.both[k])
+
+    def _moment(self, sketch: Sketch, box: Box, y: float, step: int, frame: Frame) -> None:
+        """Its true step, said loudly where it is not the one that is asked for, and its loss."""
+        theme, x, right = self._bench.theme, box[0], box[0] + box[2]
+        for word, value in (("step", f"{frame.step:,}"), ("loss", loss_text(frame.told_loss))):
+            if x + measure(word, LABEL) + 6 + measure(value, TITLE, True) > right:
+                return
+            sketch.text(x, y, word, LABEL, theme.text3)
+            x += measure(word, LABEL) + 6
+            sketch.text(x, y, value, TITLE, theme.text1, bold=True)
+            x += measure(value, TITLE, True) + 16
+        rate = f"lr {rate_text(frame.lr)}"
+        ways = [f"its last before {step:,}", "not the step asked for"] if frame.step < step else []
+        ways = ways or ([f"its first, after {step:,}"] if frame.step > step else [rate])
+        if line := next((way for way in ways if x + measure(way, LABEL) <= right), ""):
+            sketch.text(x, y, line, LABEL, theme.text2)
+        elif ways[0] != rate and box[3] > 2 * _LINE + 24:
+            sketch.text(box[0], y + _LINE, cut(ways[0], box[2]), LABEL, theme.text2)
+
+    def _difference(self, sketch: Sketch, box: Box, after: Point, frame: Compared) -> None:
+        """What it is of, after its name; where it is largest; what could not be compared."""
+        bench, left_out, (x, _, wide, high), (at, y) = self._bench, self._pair.left_out, box, after
+        theme, shows = bench.theme, bench.colouring.shows
+        sketch.text(at, y, cut(f"difference of {shows.words}s", x + wide - at), LABEL, theme.text2)
+        numbers = shows.numbers(frame)
+        assert (
+            numbers is not None
+        )  # of two recordings values, gradients and updates are compared, which all frames have
+        said = largest_words(numbers, frame.known(shows.name), lambda index: who(bench.subject, index).name)
+        line = fitted(said, wide) or fitted(said.partition(":")[0], wide)
+        sketch.text(x, y + _LINE + 4, line, LABEL, theme.text2)
+        if left_out and high > 2 * _LINE + 24:
+            more = f"  ·  {len(left_out) - 1} more" if len(left_out) > 1 else ""
+            line = cut(f"left out: {left_out[0]}{more}", wide)
+            sketch.text(x, y + 2 * _LINE + 4, line, LABEL, theme.weight[1])
+
+    # ---- the cube that is looked into: its numbers, how far they are apart, and how both came there
 
     @property
     def selected(self) -> int | None:
         """Flat index of the cube whose card is shown."""
-        return None if self.chosen is None else self.chosen.index
+        return None if self._selection is None else self._selection.main
 
     def select(self, selection: Selection | int | None, frame: Frame | None) -> bool:
         """Look into a cube by its flat index, of several into the first, or none; returns whether it is another."""
         index = selection.main if isinstance(selection, Selection) else selection
         if index == self.selected:
             return False
-        self.chosen = None
-        if index is not None:
-            one = parts_of(self._bench.subject, index)[-1]
-            self.chosen = Chosen(one, self._pair.weight_records(index))
+        self._selection = None if index is None else parts_of(self._bench.subject, index)[-1]
+        self.records = () if index is None else self._pair.weight_records(index)
         return True
 
     def _said(self, index: int, frame: Frame) -> tuple[str, list[str]]:
@@ -193,83 +255,67 @@ class Comparison:
         lines = [f"{name}: {number(one)}{at}" for name, one, at in zip(NAMES, frame.both, when, strict=True)]
         return "", [*lines, f"{self._pair.of}: {number(frame)}"]
 
+    def _meaning(self, index: int) -> str:
+        """What a weight stands between, as a picture of a alone says it."""
+        tensor = tensor_of(self._bench.subject, index)
+        own = next(one for one in self._first.tensors if one.name == tensor.name)
+        return who(self._first, own.start + index - tensor.start).meaning
 
-# ---- What stands above each view: whose it is, at which step, and how large the difference is.
+    def _card(self, sketch: Sketch, box: Box, frame: Compared, index: int) -> None:
+        """The card; steps that are not that of the frame stand beside the letters."""
+        (x, y, wide, high), pair, theme = box, self._pair, self._bench.theme
+        sketch.rect(x, y, wide, high, fill=theme.panel, stroke=theme.border, radius=6)
+        page = Page(x + _PAD, y, wide - 2 * _PAD, theme, sketch=sketch)
+        known = [part for name, part in _PARTS.items() if not pair.lacks(name)]
+        names = [name if one.step == frame.step else f"{name} at {one.step:,}"
+                 for name, one in zip(NAMES, frame.both, strict=True)]  # fmt: skip
+        first = page.x + max(measure(word, LABEL) for word in (*names, pair.of)) + 16
+        used = first - x + _STEP * len(known)
+        curve = wide - used - _PAD >= _CURVE_FROM and any(record is not None for record in self.records)
+        name, end = who(self._bench.subject, index).name, x + used - _PAD if curve else page.right
+        draw_heading(page, y + _HEAD, end, name, self._meaning(index))
+        for k, (word, _) in enumerate(known):
+            sketch.text(first + _STEP * k, y + _HEAD + _ROW, word, LABEL, theme.text3)
+        for line, (name, of) in enumerate(zip((*names, pair.of), (*frame.both, frame), strict=True)):
+            down = y + _HEAD + (line + 2) * _ROW
+            sketch.text(page.x, down, name, LABEL, theme.text2, bold=line < 2)
+            for k, (_, part) in enumerate(known):
+                there = of.known("weight" if part == "values" else part)[index]
+                text = figure(float(getattr(of, part)[index])) if there else "none yet"
+                sketch.text(first + _STEP * k, down, text, LABEL, theme.text1)
+        if curve:
+            self._curves(sketch, (x + used, y, wide - used - _PAD, high), frame, index)
 
-_LINE = 20.0
-_SAMPLE = 22.0  # of a curve, before the name of whose it is
-
-
-def heads(
-    boxes: tuple[Box, ...], theme: Theme, pair: RecordedPair, frame: Compared, subject: Subject, shows: Quantity
-) -> Sketch:
-    """The three heads for one moment; `shows` is what the cubes show. Low boxes have a letter each."""
-    sketch = Sketch()
-    if boxes[0][3] <= LETTER:
-        for box, letter in zip(boxes, (*NAMES, pair.of), strict=True):
-            sketch.text(box[0], box[1] + 24, letter, TITLE, theme.text1, bold=True)
-        return sketch
-    for k, (box, one) in enumerate(zip(boxes, frame.both, strict=False)):
-        _whose(sketch, box, theme, NAMES[k], pair.names[k], dashed=k == 1, curve=not pair.heads)
-        if pair.heads:
-            sketch.text(box[0], _first(box) + _LINE + 4, fitted(pair.heads[k], box[2]), LABEL, theme.text2)
-        else:
-            _moment(sketch, box, theme, frame.step, one)
-    _difference(sketch, boxes[2], theme, pair, frame, subject, shows)
-    return sketch
-
-
-def _whose(sketch: Sketch, box: Box, theme: Theme, letter: str, name: str, *, dashed: bool, curve: bool) -> None:
-    """The letter, the name, and how its `curve` is drawn in the time bar, if it has one."""
-    x, y = box[0], _first(box)
-    sketch.text(x, y, letter, TITLE, theme.text1, bold=True)
-    at = x + measure(letter, TITLE, True) + 10
-    middle = y - 5.0
-    dash = _DASH if dashed else None
-    if curve:
-        sketch.polyline([(at, middle), (at + _SAMPLE, middle)], theme.text3 if dashed else theme.text1, 2.0, dash=dash)
-        at += _SAMPLE + 8
-    sketch.text(at, y, cut(name, x + box[2] - at), LABEL, theme.text2)
-
-
-def _moment(sketch: Sketch, box: Box, theme: Theme, step: int, frame: Frame) -> None:
-    """Its true step, said loudly where it is not the one that is asked for, and its loss."""
-    x, y, right = box[0], _first(box) + _LINE + 4, box[0] + box[2]
-    parts = [("step", f"{frame.step:,}"), ("loss", loss_text(frame.told_loss))]
-    for word, value in parts:
-        if x + measure(word, LABEL) + 6 + measure(value, TITLE, True) > right:
+    def _curves(self, sketch: Sketch, box: Box, frame: Compared, index: int) -> None:
+        """Both values over the steps, a as a line and b dashed, with a disc where each stands."""
+        (x, y, wide, high), (first, last), theme = box, self._pair.span, self._bench.theme
+        ways = list[tuple[Float, Float]]()
+        for record in self.records:
+            at: Float = np.zeros(0) if record is None else np.minimum(record.steps, last).astype(float)
+            moved: Float = np.zeros(0) if record is None else record.values
+            there = (at >= first) & np.isfinite(moved)
+            ways.append((at[there], moved[there]))
+        every = np.concatenate([values for _, values in ways])
+        if not len(every):
             return
-        sketch.text(x, y, word, LABEL, theme.text3)
-        x += measure(word, LABEL) + 6
-        sketch.text(x, y, value, TITLE, theme.text1, bold=True)
-        x += measure(value, TITLE, True) + 16
-    rate = f"lr {rate_text(frame.lr)}"
-    ways = [f"its last before {step:,}", "not the step asked for"] if frame.step < step else []
-    ways = ways or ([f"its first, after {step:,}"] if frame.step > step else [rate])
-    if line := next((way for way in ways if x + measure(way, LABEL) <= right), ""):
-        sketch.text(x, y, line, LABEL, theme.text2)
-    elif ways[0] != rate and box[3] > 2 * _LINE + 24:
-        sketch.text(box[0], y + _LINE, cut(ways[0], box[2]), LABEL, theme.text2)
-
-
-def _difference(
-    sketch: Sketch, box: Box, theme: Theme, pair: RecordedPair, frame: Compared, subject: Subject, shows: Quantity
-) -> None:
-    x, _, wide, high = box
-    name = pair.of
-    sketch.text(x, _first(box), name, TITLE, theme.text1, bold=True)
-    at = x + measure(name, TITLE, True) + 12
-    sketch.text(at, _first(box), cut(f"difference of {shows.words}s", x + wide - at), LABEL, theme.text2)
-    numbers = shows.numbers(frame)
-    assert numbers is not None  # of two recordings values, gradients and updates are compared, which each frame has
-    said = largest_words(numbers, frame.known(shows.name), lambda index: who(subject, index).name)
-    sketch.text(
-        x, _first(box) + _LINE + 4, fitted(said, wide) or fitted(said.partition(":")[0], wide), LABEL, theme.text2
-    )
-    if pair.left_out and high > 2 * _LINE + 24:
-        more = f"  ·  {len(pair.left_out) - 1} more" if len(pair.left_out) > 1 else ""
-        sketch.text(x, _first(box) + 2 * _LINE + 4, cut(f"left out: {pair.left_out[0]}{more}", wide), LABEL,
-                    theme.weight[1])  # fmt: skip
+        low, top = float(every.min()), float(every.max())
+        low, top = (low, top) if top > low else (low - 0.5, top + 0.5)
+        ends = [short(end, signed=True) for end in (top, low)]
+        left = x + max(measure(end, LABEL) for end in ends) + 8
+        up, down = y + _HEAD + 8, y + high - 12
+        title = f"value since step {first:,}"
+        title = title if measure(title, LABEL) <= wide else "value"
+        sketch.text(x + wide, y + _HEAD, title, LABEL, theme.text3, anchor="right")
+        for end, level in zip(ends, (up + 5, down + 5), strict=True):
+            sketch.text(left - 8, level, end, LABEL, theme.text3, anchor="right")
+        axes = Axes((left, up, x + wide - left, down - up), Scale(first, max(last, first + 1)), Scale(low, top))
+        looks = (theme.text1, None), (theme.text2, _DASH)
+        for (steps, values), one, (colour, dash) in zip(ways, frame.both, looks, strict=True):
+            if len(steps) > 1:
+                sketch.polyline(axes.points(steps, values), colour, 1.6, dash=dash)
+            now = float(one.values[index])
+            if low <= now <= top:
+                sketch.disc(*axes.point(min(max(one.step, first), last), now), 3.5, fill=colour)
 
 
 def largest_words(values: NDArray[np.floating], known: NDArray[np.bool_], name_of: Callable[[int], str] = str) -> str:
@@ -291,11 +337,6 @@ def largest_words(values: NDArray[np.floating], known: NDArray[np.bool_], name_o
     return "  ·  ".join(filter(None, (f"largest {figure(float(values[index]))}", name_of(index), beside)))
 
 
-def _first(box: Box) -> float:
-    """Baseline of the first line."""
-    return box[1] + (20.0 if box[3] < 60 else 28.0)
-
-
 # ---- Where the three views of a comparison stand: pure numbers in logical pixels.
 
 HEAD, SMALL_HEAD, LETTER = 78.0, 54.0, 34.0
@@ -312,10 +353,6 @@ class Columns:
     legends: tuple[Box, ...]  # that of the two and that of the difference; empty where there is no room
     scene: Box  # of the difference, which is the last
 
-    def column(self, x: float) -> int:
-        """Which column a place from left to right is in."""
-        return min(max(int(x / self.wide), 0), 2)
-
 
 def columns_of(places: Places, shown: bool) -> tuple[Columns, Places]:
     """The columns of a picture, and its places with the last of them for its cubes; not `shown`: the cubes alone."""
@@ -324,18 +361,26 @@ def columns_of(places: Places, shown: bool) -> tuple[Columns, Places]:
     head = (SMALL_HEAD if height < _SMALL else HEAD) if shown else LETTER
     bottom = places.scene[1] + places.scene[3]
     scene = (2 * wide, head, wide, max(bottom - head, 1.0))
-    heads = tuple((k * wide + _pad(wide), 0.0, wide - 2 * _pad(wide), head) for k in range(3))
+    pad = min(float(MARGIN), 0.05 * wide)  # left and right of what is written in a column
+    heads = tuple((k * wide + pad, 0.0, wide - 2 * pad, head) for k in range(3))
     legends: tuple[Box, ...] = ()
     if places.strip is not None:
         _, y, _, high = places.strip
-        legends = ((_pad(wide), y, 2 * wide - _pad(wide) - _GAP, high),
-                   (2 * wide + _pad(wide), y, wide - 2 * _pad(wide), high))  # fmt: skip
+        legends = ((pad, y, 2 * wide - pad - _GAP, high), (2 * wide + pad, y, wide - 2 * pad, high))
     return Columns(wide, heads, legends, scene), replace(places, scene=scene)
 
 
-def _pad(wide: float) -> float:
-    """Left and right of what is written in a column."""
-    return min(float(MARGIN), 0.05 * wide)
+LEAST = 330.0
+"""Width from which on there is room for a card."""
+
+
+def card_box(legends: Sequence[Box]) -> Box | None:
+    """Where a card stands: right of the legend of the two; None where there is no room."""
+    if not legends:
+        return None
+    x, y, wide, high = legends[0]
+    room = wide - LEGEND - _GAP
+    return (x + LEGEND + _GAP, y - 11.0, room, high + 15.0) if room >= LEAST else None
 
 
 # ---- `DifferenceScale`: the range and the colours of differences between rows of activations.
@@ -369,93 +414,3 @@ def both_rows(a: Frame, b: Frame) -> Frame:
     rows = {name: np.concatenate([np.ravel(row), np.ravel(b.activations[name])])
             for name, row in a.activations.items() if name in b.activations}  # fmt: skip
     return replace(a, activations=rows)
-
-
-# ---- The card of one cube of a comparison: its numbers in a, in b, how far they are apart, and how both came there.
-
-LEAST = 330.0
-"""Width from which on there is room for one."""
-_PARTS = {"weight": ("value", "values"), "gradient": ("gradient", "gradient"), "update": ("last update", "update")}
-_ROW, _FIRST, _PAD, _STEP = 16.0, 17.0, 12.0, 88.0
-_CURVE_FROM = 70.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
-    """A cube that is looked into."""
-
-    selection: Selection
-    records: tuple[WeightRecord | None, ...]  # how it moved, in a and in b
-
-    @property
-    def index(self) -> int:
-        """Flat, of the comparison."""
-        return self.selection.main
-
-
-def card(box: Box, theme: Theme, pair: RecordedPair, frame: Compared, subject: Subject, chosen: Chosen) -> Sketch:
-    """The card in a box; the words of the steps that are not those of the frame stand beside the letters."""
-    x, y, wide, high = box
-    page, index = Page(x + _PAD, y, wide - 2 * _PAD, theme), chosen.index
-    sketch, known = page.sketch, [part for name, part in _PARTS.items() if not pair.lacks(name)]
-    sketch.rect(x, y, wide, high, fill=theme.panel, stroke=theme.border, radius=6)
-    names = [name if one.step == frame.step else f"{name} at {one.step:,}"
-             for name, one in zip(NAMES, frame.both, strict=True)]  # fmt: skip
-    first = page.x + max(measure(word, LABEL) for word in (*names, pair.of)) + 16
-    used = first - x + _STEP * len(known)
-    curve = wide - used - _PAD >= _CURVE_FROM and any(record is not None for record in chosen.records)
-    one = who(subject, index)
-    draw_heading(page, y + _FIRST, x + used - _PAD if curve else page.right, one.name, one.meaning)
-    for k, (word, _) in enumerate(known):
-        sketch.text(first + _STEP * k, y + _FIRST + _ROW, word, LABEL, theme.text3)
-    for line, (name, of) in enumerate(zip((*names, pair.of), (*frame.both, frame), strict=True)):
-        down = y + _FIRST + (line + 2) * _ROW
-        sketch.text(page.x, down, name, LABEL, theme.text2, bold=line < 2)
-        for k, (_, part) in enumerate(known):
-            numbers: Float = getattr(of, part)
-            there = of.known("weight" if part == "values" else part)[index]
-            text = figure(float(numbers[index])) if there else "none yet"
-            sketch.text(first + _STEP * k, down, text, LABEL, theme.text1)
-    if curve:
-        _curves(sketch, (x + used, y, wide - used - _PAD, high), theme, pair, frame, chosen)
-    return sketch
-
-
-def _curves(sketch: Sketch, box: Box, theme: Theme, pair: RecordedPair, frame: Compared, chosen: Chosen) -> None:
-    """Both values over the steps, a as a line and b dashed, with a disc where each stands."""
-    (x, y, wide, high), (first, last), ways = box, pair.span, list[tuple[Float, Float]]()
-    for record in chosen.records:
-        at: Float = np.zeros(0) if record is None else np.minimum(record.steps, last).astype(float)
-        moved: Float = np.zeros(0) if record is None else record.values
-        there = (at >= first) & np.isfinite(moved)
-        ways.append((at[there], moved[there]))
-    every = np.concatenate([values for _, values in ways])
-    if not len(every):
-        return
-    low, top = float(every.min()), float(every.max())
-    low, top = (low, top) if top > low else (low - 0.5, top + 0.5)
-    ends = [short(end, signed=True) for end in (top, low)]
-    left = x + max(measure(end, LABEL) for end in ends) + 8
-    up, down = y + _FIRST + 8, y + high - 12
-    title = f"value since step {first:,}"
-    sketch.text(x + wide, y + _FIRST, title if measure(title, LABEL) <= wide else "value", LABEL, theme.text3,
-                anchor="right")  # fmt: skip
-    for end, level in zip(ends, (up + 5, down + 5), strict=True):
-        sketch.text(left - 8, level, end, LABEL, theme.text3, anchor="right")
-    axes = Axes((left, up, x + wide - left, down - up), Scale(first, max(last, first + 1)), Scale(low, top))
-    looks = (theme.text1, None), (theme.text2, _DASH)
-    for (steps, values), one, (colour, dash) in zip(ways, frame.both, looks, strict=True):
-        if len(steps) > 1:
-            sketch.polyline(axes.points(steps, values), colour, 1.6, dash=dash)
-        now = float(one.values[chosen.index])
-        if low <= now <= top:
-            sketch.disc(*axes.point(min(max(one.step, first), last), now), 3.5, fill=colour)
-
-
-def card_box(legends: Sequence[Box]) -> Box | None:
-    """Where it stands: right of the legend of the two; None where there is no room."""
-    if not legends:
-        return None
-    x, y, wide, high = legends[0]
-    room = wide - LEGEND - _GAP
-    return (x + LEGEND + _GAP, y - 11.0, room, high + 15.0) if room >= LEAST else None

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 from ..nn import Module
 from ..run.run import Run
 from ..run.scene.scene import Scene
-from ..run.sources.recorded_pair import RecordedPair
+from ..run.sources.played import Played
 from ..run.sources.recording.recorded import Recorded
+from ..run.sources.watched import Watched
+from ..sweep.groups import ALL, Kept
 from .ink.text import loss_text
+from .shown.subject import Subject
 
 if TYPE_CHECKING:
     from ..run.core.frame import Frame
@@ -18,16 +21,15 @@ if TYPE_CHECKING:
 
 
 def title_of(x: object) -> str:
-    """What a thing that has cubes is called: a scene by its name, a module by its class."""
-    if isinstance(x, Scene):
-        return x.name
+    """What a thing that has cubes is called: a scene or a recording by its name, a module by its class."""
+    if isinstance(x, Kept):
+        return ALL
+    x = x.source if isinstance(x, Subject) else x
     if isinstance(x, Recorded):
         return x.about.name
-    if isinstance(x, RecordedPair):
-        return "two recordings"
-    if isinstance(x, Run):
-        return "run"
-    return type(x).__name__.lower() if isinstance(x, Module) else "weights"
+    if isinstance(x, Scene | Played | Watched):
+        return x.name
+    return type(x).__name__.lower() if isinstance(x, Module | Run) else "weights"
 
 
 def words_of(

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..checks import flag, integer, one_of
 from ..errors import InputError, TypeMismatchError, shown
-from ..io import replacing
 from ..io.atomic import as_path
 from ..nn import Module, Parameter
 from ..scalar import Value, mistaken
@@ -144,13 +143,9 @@ class Drawing:
         ending = target.suffix.lower()
         if ending not in (".svg", ".png"):
             raise InputError(f"a drawing is written as .svg or .png, got {shown(str(path))}; try graph.svg")
-        if ending == ".png":
-            from .out.files import save_png
+        from .out.files import save
 
-            return save_png(target, self.pixels())
-        with replacing(target) as temporary:
-            temporary.write_text(self.svg, encoding="utf-8")
-        return target
+        return save(target, self.pixels, lambda: self.svg)
 
     def __repr__(self) -> str:
         now = self.shown()

@@ -1,14 +1,17 @@
-"""`render`: one picture of anything that has weights."""
+"""`render`: one picture of anything that has weights; `picture`: the same for a notebook's cell."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..checks import integer
+from ..arguments import check_names, parameters_of
+from ..checks import integer, text
+from ..errors import StateError
 from ..sweep.groups import Kept
 from .cubes.atlas import Sizing
 from .cubes.scale import quantity_of
@@ -17,11 +20,12 @@ from .ink.gl import require_vispy
 from .ink.places import check_size
 from .ink.theme import Theme, presenting
 from .micro.walk import told_of
+from .out.easel import Easel, Pixels, svg_of_bench
+from .out.files import check_picture, save
 from .out.offscreen import offscreen
-from .out.vector import svg_of_bench
+from .page.pictures import Output, output_of
 from .shown.subject import standing, subject_of
 from .walls.runs import check_plain, runs_of
-from .workbench import Workbench
 
 
 def render(
@@ -37,7 +41,7 @@ def render(
     pace_text: str = "",
     step: int | None = None, inside: int | None = None,
     whole_batch: bool = False, presenter: bool = False,
-) -> NDArray[np.uint8]:  # fmt: skip
+) -> Pixels:  # fmt: skip
     """A picture of `x` as it is now, or was.
 
     Parameters
@@ -89,7 +93,7 @@ def rendered(
     theme: str | Theme = "dark", cmap: str | None = None, quantity: str = "weight", sized: bool = False,
     threshold: float = 0.0, supersample: int = 1, pace_text: str = "", step: int | None = None,
     inside: int | None = None, whole_batch: bool = False, presenter: bool = False,
-) -> tuple[NDArray[np.uint8], str, Callable[[], str] | None]:  # fmt: skip
+) -> tuple[Pixels, str, Callable[[], str] | None]:  # fmt: skip
     """The picture that :func:`render` returns, the words that stand in its place, and what writes it as SVG."""
     require_vispy()
     look = presenting(theme, presenter)
@@ -110,13 +114,101 @@ def rendered(
         frame = subject.frame(state=shows.state)
         if inside is not None:  # a micro-step of the step that follows
             told = told_of(subject, frame, inside, whole_batch=whole_batch)
-    with offscreen() as context:
-        sizing, facts = Sizing(sized, threshold), subject.source.facts
-        bench = Workbench(subject, size, look, cmap, quantity, sizing=sizing, supersample=supersample)
-        bench.update(frame, pace_text or ("" if facts is None else facts.engine))
-        if told is not None:
-            bench.inside.show(told, runs=False)
-            bench.update(told.frame, told.headline)
-        picture = context.render(bench.draw, size, supersample=supersample)
+    easel = Easel(subject, size, look, cmap, quantity, sizing=Sizing(sized, threshold), supersample=supersample)
+    facts = subject.source.facts
+    line = pace_text or ("" if facts is None else facts.engine)
+    if told is not None:
+        easel.update(line, frame=frame)
+        with offscreen():
+            easel.bench.inside.show(told, runs=False)
+    picture = easel.picture(line, frame=frame) if told is None else easel.picture(told.headline, frame=told.frame)
     words = words_of(title_of(x), frame, subject.source.counted, shows=shows.words, told=told, which=subject.step_loss)
-    return picture, words, partial(svg_of_bench, bench, words)
+    return picture, words, partial(svg_of_bench, easel.bench, words)
+
+
+# ---- `picture`: what `render` draws, in a notebook's cell, with words for who cannot see it.
+
+SIZE = (680, 510)
+"""Pixels of a picture in a cell."""
+
+
+class Picture:
+    """Pixels and what they show, in words.
+
+    Parameters
+    ----------
+    pixels : ndarray of uint8, shape (height, width, 3)
+        sRGB, first row on top.
+    words : str
+        What stands in their place for who cannot see them.
+    svg : callable, optional
+        Gives the same picture as the text of an SVG.
+
+    Raises
+    ------
+    InputError, TypeMismatchError
+        Pixels that are none; words that are no text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Picture(np.zeros((2, 3, 3), np.uint8), "a black field")
+    Picture(a black field)
+    """
+
+    def __init__(self, pixels: Pixels, words: str, svg: Callable[[], str] | None = None) -> None:
+        self._svg = svg
+        self.pixels = np.ascontiguousarray(pixels)
+        check_picture(self.pixels)
+        self.words = text(words, "Picture: the words")
+
+    @cached_property
+    def output(self) -> Output:
+        """What a notebook's cell holds: no pixel is changed in what most notebooks show."""
+        return output_of(self.pixels, self.words, lossless=True)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> tuple[dict[str, str], object]:
+        return self.output._repr_mimebundle_()
+
+    def _repr_html_(self) -> str:
+        return self.output.html
+
+    @property
+    def svg(self) -> str:
+        """The same picture as text: letters, lines and cubes that are sharp at any size.
+
+        StateError for one that was made of pixels.
+        """
+        if self._svg is None:
+            raise StateError("this picture was made of pixels, which no SVG holds; try sv.view.picture(x).svg")
+        return self._svg()
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as a PNG, or as SVG where the name ends in ``.svg``."""
+        return save(path, lambda: self.pixels, lambda: self.svg)
+
+    def __repr__(self) -> str:
+        return f"Picture({self.words})"
+
+
+def picture(x: object, size: tuple[int, int] = SIZE, *, theme: str = "light", **options: Any) -> Picture:
+    """A picture of `x` for a notebook's cell, with words: name, step, loss, and what the cubes show.
+
+    Parameters
+    ----------
+    x, size, theme, **options
+        As of :func:`render`.
+
+    Returns
+    -------
+    Picture
+        The output of a cell that ends with it. ``.pixels`` is what :func:`render` returns, ``.words`` what a screen
+        reader says.
+
+    Raises
+    ------
+    TypeMismatchError, InputError, MissingDependencyError
+        As :func:`render`.
+    """
+    check_names("picture", options, ("theme", "size", *parameters_of(rendered, besides=("x", "size", "theme"))))
+    return Picture(*rendered(x, size, theme=theme, **options))

@@ -16,8 +16,9 @@ from ..run.source import Source
 from ..run.sources.played import Played, RecordedSource
 from ..run.sources.recording.recorded import Recorded
 from ..run.sources.watched import RATE, SHARE, Pace, Watched
-from ..sweep.groups import ALL, Kept
+from ..sweep.groups import Kept
 from .cubes.atlas import Sizing
+from .described import title_of
 from .ink.theme import Theme, presenting
 from .out.desktop import Window
 from .shown.subject import Subject, subject_of
@@ -38,9 +39,10 @@ class Handle:
     ``update()`` is heard, so ``watched`` can be recorded, and ``wait()`` returns at once.
     """
 
-    def __init__(self, window: Window | NoWindow) -> None:
-        self.window = window
-        self._serves_itself, self._thread = False, threading.get_ident()
+    def __init__(self, window: Window | Source) -> None:
+        self.window = window if isinstance(window, Window) else None
+        self._given = None if isinstance(window, Window) else window
+        self._closed, self._serves_itself, self._thread = False, False, threading.get_ident()
         self._turns: Turns | None = None
         if isinstance(window, Window) and isinstance(window.view, Viewer) and (watched := self.watched) is not None:
             self._turns = Turns(window, watched)
@@ -48,17 +50,17 @@ class Handle:
     @property
     def closed(self) -> bool:
         """Whether the window is gone (somebody may have closed it)."""
-        return self.window.closed
+        return self._closed if self.window is None else self.window.closed
 
     @property
     def display_lost(self) -> bool:
         """Whether the window is gone because its display went away."""
-        return self.window.display_lost
+        return self.window is not None and self.window.display_lost
 
     @property
     def viewer(self) -> Viewer:
         """What the window shows, for programs that press its keys."""
-        if isinstance(self.window, NoWindow):
+        if self.window is None:
             raise StateError("there is no window, so nothing is shown; sv.render(x) draws a picture")
         if not isinstance(self.window.view, Viewer):
             raise StateError("the window shows a wall of runs now; a run that is opened there has a viewer")
@@ -71,7 +73,7 @@ class Handle:
 
     @property
     def _source(self) -> Source:
-        return self.window.source if isinstance(self.window, NoWindow) else self.viewer.bench.subject.source
+        return self._given or self.viewer.bench.subject.source
 
     def update(
         self, params: object = None, grads: object = None, *,
@@ -101,8 +103,8 @@ class Handle:
         """
         if self._turns is not None:
             return self._turns.update(params, grads, loss=loss, step=step, lr=lr)
-        if isinstance(self.window, NoWindow) and isinstance(self.window.source, Watched):
-            self.window.source.update(params, grads, loss=loss, step=step, lr=lr)
+        if isinstance(self._given, Watched):
+            self._given.update(params, grads, loss=loss, step=step, lr=lr)
             return not self.closed
         if params is not None or grads is not None:
             raise InputError("update: got params or grads, but what is shown is read in place; try update(loss=loss)")
@@ -111,48 +113,32 @@ class Handle:
         return self._serve() if threading.get_ident() == self._thread else not self.closed
 
     def _serve(self) -> bool:
-        if not self.closed:
+        if self.window is not None and not self.closed:
             self.window.serve()
         return not self.closed
 
     def wait(self) -> None:
         """Keep the window until it is closed; Ctrl-C closes it. Where it serves itself this returns at once."""
-        if not self.closed and not self._serves_itself:
+        if self.window is not None and not self.closed and not self._serves_itself:
             self.window.run()
 
     def begin(self) -> None:
         """Bring the window up, and let it serve itself where there is a prompt."""
-        self.window.show()
-        self.window.serve()
-        self._serves_itself = serve_prompt(self._serve)
+        if self.window is not None:
+            self.window.show().serve()
+            self._serves_itself = serve_prompt(self._serve)
 
     def close(self) -> None:
-        """Close the window."""
-        self.window.close()
+        """Close the window, or tell a loop without one that it may end."""
+        self._closed = True
+        if self.window is not None:
+            self.window.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class NoWindow:
-    """Stands in a `Handle` where no window could be opened: nothing is drawn, and a loop need not know."""
-
-    display_lost = False
-
-    def __init__(self, source: Source) -> None:
-        self.source, self.closed = source, False
-
-    def serve(self) -> None:
-        """Nobody presses a key."""
-
-    show = run = serve
-
-    def close(self) -> None:
-        """The loop is told that it may end."""
-        self.closed = True
 
 
 def _note(line: str) -> None:
@@ -231,12 +217,12 @@ def show(
             return view
 
     try:
-        window = Window(make, _name(x), size, on_note=on_note)
+        window = Window(make, title_of(x), size, on_note=on_note)
     except MissingDependencyError as missing:
         if block or required or isinstance(x, Kept | Recorded | Played):  # of files nothing would go on
             raise
         on_note(f"no window is shown, the loop goes on: {missing}")
-        return Handle(NoWindow((x if isinstance(x, Subject) else subject_of(x)).source))
+        return Handle(subject_of(x).source)
     window.on_lost = on_lost
     handle = Handle(window)
     (handle.wait if block else handle.begin)()
@@ -253,18 +239,6 @@ def _viewer(
         return LiveView(scene, size, steps=steps, duration=duration, theme=theme, cmap=cmap, wait=wait)
     source = RecordedSource(x) if isinstance(x, Recorded) else x
     return Viewer(bench_of(source, size, theme, cmap), duration=duration, wait=wait)
-
-
-def _name(x: object) -> str:
-    if isinstance(x, Kept):
-        return ALL
-    if isinstance(x, Recorded):
-        return x.path.stem
-    if isinstance(x, Subject):
-        x = x.source
-    if isinstance(x, Played):
-        return x.name
-    return x.name if isinstance(x, Scene | Watched) else type(x).__name__.lower()
 
 
 # ---- Serving windows while Python waits for a line at its prompt.

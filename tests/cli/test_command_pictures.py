@@ -45,7 +45,7 @@ def shown(monkeypatch):
     add, found = reel_of.add, []
 
     def noted(reel, pace_text, **how):
-        found.append((reel._painter._bench.subject.source.run.steps, pace_text))
+        found.append((reel._easel.bench.subject.source.run.steps, pace_text))
         return add(reel, pace_text, **how)
 
     monkeypatch.setattr(reel_of, "add", noted)
@@ -63,6 +63,14 @@ def test_a_film_is_drawn_where_there_is_something_to_see(cli, monkeypatch, shown
     assert steps == sorted(steps)
     assert steps[30] < 400  # by steps alone it is 30 at that frame, but 1,000 before the last sixth
     assert steps.count(3000) >= 3  # it rests at the end
+
+
+def test_a_run_that_diverges_keeps_its_film_and_its_picture_and_says_so(cli, tmp_path):
+    result = cli("rgb", "--lr", "1e300", "--steps", 40, "--duration", 1, *NUMPY, "--out", "a.mp4", "--out", "b.png")
+    assert (result.code, sorted(listing(tmp_path))) == (2, ["a.mp4", "b.png"])
+    assert "diverged at step" in result.last
+    assert all(f"wrote {name}" in result.err for name in ("a.mp4", "b.png"))
+    assert np.abs(frames_of("a.mp4")[-1].astype(int) - picture("b.png")).mean() < 6  # finer edges
 
 
 def test_films_and_pictures_are_of_one_run_that_nobody_draws(cli, tmp_path, shown):

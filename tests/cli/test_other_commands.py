@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -348,3 +349,11 @@ def test_nothing_else_is_opened(doors, tmp_path, name, content, says):
     with pytest.raises(ScalarvizError, match=says):
         door, given, _ = rooms.way_of(tmp_path / name, doors)
         door.build(given)
+
+
+def test_a_window_on_a_file_whose_display_goes_away_says_so(cli, monkeypatch, tmp_path):
+    save_tensors(tmp_path / "w.safetensors", {"w": np.ones(3)})
+    monkeypatch.setattr("scalarviz.cli.view.wants_window", lambda options: True)
+    monkeypatch.setattr("scalarviz.cli.view.show_file", lambda *given, **more: SimpleNamespace(display_lost=True))
+    result = cli("view", tmp_path / "w.safetensors")
+    assert (result.code, result.last) == (2, "scalarviz: the display went away")

@@ -5,10 +5,14 @@ import itertools
 import numpy as np
 import pytest
 
+import scalarviz as sv
 from kit.refusals import refusals
+from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.view import render
 from scalarviz.view.comparison import card_box
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
 SIZES = [(1280, 720), (640, 360)]
@@ -77,7 +81,8 @@ def test_columns_of_one_recording_are_alike_their_difference_is_none_and_nothing
     assert width - 3 < found.scene[0] + found.scene[2] <= width
     assert found.heads[0][3] <= found.scene[1] + 1e-6
     assert found.scene[1] + found.scene[3] <= min(legend[1] for legend in found.legends)
-    assert [found.column(x) for x in (0, width / 3 + 1, width - 1)] == [0, 1, 2]
+    places = [host.bench.compared.in_layout((x, 0.0))[0] for x in (1, width / 3 + 1, 2 * width / 3 + 1)]
+    assert places == pytest.approx([2 * width / 3 + 1] * 3, abs=2)
     heads = found.heads
     assert all(head[0] + head[2] <= after[0] for head, after in itertools.pairwise(heads))
     assert (box is None) == (size == SIZES[1])
@@ -182,3 +187,21 @@ def test_every_action_works_or_says_why_not(hosted):
 })  # fmt: skip
 def test_refused(refusal, pair):
     refusal.check(pair(same=True))
+
+
+def test_a_weight_is_named_as_in_a_window_though_the_networks_differ_and_no_letter_stands_twice(tmp_path):
+    for name, wide in (("a", 4), ("b", 5)):
+        net = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, wide), nn.Tanh(), nn.Linear(wide, 1))
+        run = sv.Run(
+            net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (np.ones((4, 2)), np.ones((4, 1))), engine="numpy"
+        )
+        with sv.Recording(run, gradients=True, updates=True, path=tmp_path / f"{name}.svz"):
+            run.step(2)
+    with sv.load_recording(tmp_path / "a.svz") as a, sv.load_recording(tmp_path / "b.svz") as b, offscreen():
+        bench = Workbench(a.compare(b), (1280, 720))
+        bench.update(bench.subject.frame())
+        bench.select(1)
+        bench.update(bench.subject.frame())
+        words = [item.text for sketch in bench.sketches for item in sketch.texts]
+    assert {"0.weight[0][1]", "from x1 to tanh 0"} <= set(words)
+    assert words.count("a") == words.count("b") == 2  # above its column, and on the card

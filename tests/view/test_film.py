@@ -25,15 +25,15 @@ from kit.windows import serve
 from scalarviz import nn, optim
 from scalarviz.errors import DivergedError, InputError, MissingDependencyError
 from scalarviz.run import Scene
-from scalarviz.view.film import Painter, film_of_training
+from scalarviz.view.film import Reel, film_of_training
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out import files, taking
 from scalarviz.view.out.desktop import Window
-from scalarviz.view.out.files import MOST_FPS, Film, Gif, film_of, whole_mp4
+from scalarviz.view.out.easel import Easel
+from scalarviz.view.out.files import MOST_FPS, Film, Gif, film_of
 from scalarviz.view.out.taking import Recorder, Taking
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.pace import FPS, pace
-from scalarviz.view.workbench import Workbench
 
 imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
 COLOURS = [(200, 40, 40), (40, 200, 40), (40, 40, 200), (250, 250, 250)]
@@ -42,6 +42,10 @@ ENDINGS = pytest.mark.parametrize("ending", ["mp4", "gif"])
 
 def filled(size=(64, 48), colour=9):
     return np.full((size[1], size[0], 3), colour, np.uint8)
+
+
+def is_whole(path):
+    return imageio_ffmpeg.count_frames_and_secs(str(path))[0] > 0
 
 
 def names(folder):
@@ -100,10 +104,6 @@ def test_every_frame_has_its_size_its_colours_and_its_time(tmp_path, ending, fps
         middle = frames[int((number + 0.5) * 3 * each)]
         assert np.abs(middle.reshape(-1, 3).mean(axis=0) - colour).max() < (21 if ending == "mp4" else 6)
     assert names(tmp_path) == ["deep", f"film.{ending}"]
-    part = tmp_path / f"part.{ending}"
-    for length in (0, 40, -1, None):
-        part.write_bytes(path.read_bytes()[:length])
-        assert (whole_mp4 if ending == "mp4" else files._ends)(part) is (length is None)
 
 
 @ENDINGS
@@ -118,16 +118,11 @@ def test_a_film_that_is_interrupted_leaves_the_old_one(tmp_path, ending):
 
 
 def test_a_full_disk_is_said_in_words_and_leaves_no_half_film(tmp_path, monkeypatch):
-    def stopped():
-        yield
-        raise BrokenPipeError(32, "Broken pipe")
-
     with pytest.raises(InputError, match="the encoder stopped"), Film(tmp_path / "film.mp4", (64, 48)) as film:
-        film._writer.close()
-        film._writer = stopped()
-        next(film._writer)
+        film._encoder.kill()
+        film._encoder.wait()
         film.add(filled())
-    monkeypatch.setattr(files, "_ffmpeg", lambda arguments: not arguments[-1].write_bytes(b"GIF89a"))  # what had room
+    monkeypatch.setattr(files, "PAINT", "none")  # it ends without its work done
     monkeypatch.setattr("scalarviz.view.out.files.shutil.disk_usage", lambda path: SimpleNamespace(free=100))
     with pytest.raises(InputError, match="no space left on device"), Gif(tmp_path / "film.gif", (64, 48)) as film:
         film.add(filled())
@@ -165,6 +160,28 @@ def test_films_that_cannot_be_are_refused(tmp_path):
     assert names(tmp_path) == []
 
 
+def test_of_two_films_each_that_cannot_be_written_is_named_and_the_other_one_goes_on(tmp_path, monkeypatch):
+    paths, full = [tmp_path / name for name in ("a.mp4", "b.gif", "c.mp4")], {"b.gif", "c.mp4"}
+    add, easel = Film.add, SimpleNamespace(size=(64, 48), picture=lambda words, seconds: filled())
+
+    def no_room(film, picture):
+        if film.path.name in full:
+            raise InputError(f"cannot write {film.path}: no space left on device")
+        add(film, picture)
+
+    monkeypatch.setattr(Film, "add", no_room)
+    with Reel(paths, easel, 10) as reel:
+        assert reel.add("")
+        full.add("a.mp4")
+    assert (reel.written, names(tmp_path)) == (paths[:1], ["a.mp4"])
+    assert [line.split("cannot write ")[1] for line in reel.failures] == [
+        f"{path}: no space left on device" for path in paths[1:]
+    ]
+    with Reel(paths, easel, 10) as reel:
+        assert not reel.add("")
+    assert (reel.written, len(reel.failures)) == ([], 3)
+
+
 @pytest.mark.filterwarnings("error")
 def test_a_film_in_a_program_of_jax_brings_no_warning(tmp_path):
     """JAX warns of every fork, as that is by which an encoder begins."""
@@ -188,7 +205,7 @@ def test_a_run_and_its_recording_are_filmed_in_one_line_and_filming_changes_no_b
     fast, ones = optim.SGD(net.parameters(), lr=1e20), np.ones((4, 2))
     with pytest.raises(DivergedError):
         sv.film(sv.Run(net, nn.MSELoss(), fast, (ones, ones), engine="numpy"), tmp_path / "diverged.mp4", 40, **small)
-    assert whole_mp4(tmp_path / "diverged.mp4")
+    assert is_whole(tmp_path / "diverged.mp4")
 
 
 # ---- films of what a window shows
@@ -269,7 +286,7 @@ def test_the_file_takes_no_name_that_somebody_else_took_meanwhile(tmp_path, monk
     second.close()
     assert (first.failure, second.failure) == ("", "")
     assert first.path.read_bytes() == bytes_of_first
-    assert whole_mp4(second.path)
+    assert is_whole(second.path)
     assert names(tmp_path) == ["my-scene-1.mp4", "my-scene-2.mp4"]
     failed = Recorder(first.path, "x", filled())
     failed.close()
@@ -285,7 +302,7 @@ Recorder(pathlib.Path(sys.argv[1]), "x", numpy.zeros((48, 64, 3), "uint8")).pass
 
 def test_a_program_that_ends_in_the_middle_of_a_film_leaves_a_whole_one(tmp_path):
     subprocess.run([sys.executable, "-c", ENDS, tmp_path], check=True, timeout=60)
-    assert whole_mp4(tmp_path / "x-1.mp4")
+    assert is_whole(tmp_path / "x-1.mp4")
 
 
 def test_what_becomes_of_a_film_is_said_on_the_terminal_and_for_a_while_in_the_picture(tmp_path, kept, monkeypatch):
@@ -383,7 +400,7 @@ def test_a_film_of_a_run_that_stops_on_the_way_ends_with_how_it_stands(tmp_path)
     """Its last picture is that of a still, however far the run came."""
     scene = make_scene("neuron")
     film = tmp_path / "film.mp4"
-    painter = Painter(partial(Workbench, scene), (320, 180), DARK)
+    painter = Easel(scene, (320, 180), DARK)
     with film_of_training(scene.run, 40, [film], painter, 10, 1.0) as (_, stops):
         for stop in stops:
             scene.run.step(stop - scene.run.steps)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from functools import partial
 
 import numpy as np
 import pytest
@@ -12,11 +11,10 @@ import scalarviz as sv
 from kit.benches import bench_of, pixels_of, said, texts
 from kit.networks import mlp
 from scalarviz import nn, optim
-from scalarviz.cli.pictures import painter_of
+from scalarviz.cli.pictures import easel_of
 from scalarviz.view.ink.text import chip_text, measure
 from scalarviz.view.notes.values import colours_at
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
 
@@ -42,7 +40,7 @@ def test_it_is_the_first_sample_with_its_target_names_and_numbers(widths):
     numbers = {chip_text(value) for value in (*inputs[0], *outputs, *targets[0])}
     assert names | numbers <= {*" ".join(said(bench_of(scene))).replace(",", "").split()}
     options = importlib.import_module("scalarviz.scenes.rgb").Options(size=(960, 540))
-    drawn = painter_of(scene.name, options, partial(Workbench, scene)).picture("", 0.0)  # films and stills, too
+    drawn = easel_of(scene.name, options, scene).picture("", 0.0)  # films and stills, too
     assert np.abs(drawn.astype(int) - sv.render(scene, (960, 540), pace_text=" ")).mean() < 0.1
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from scalarviz.view.out import display
 from scalarviz.view.out.display import connection_lost, hung_up
 
 GUIDE = Path(__file__).parents[2] / "docs" / "watching.md"
@@ -63,6 +64,7 @@ REFUSALS = {
     "stale Wayland": ({"WAYLAND_DISPLAY": "wayland-4077", "XDG_RUNTIME_DIR": "/nowhere"},
                       "WAYLAND_DISPLAY=wayland-4077 does not"),
     "Qt offscreen": ({"QT_QPA_PLATFORM": "offscreen"}, "QT_QPA_PLATFORM=offscreen"),
+    "unknown to Qt": ({"QT_QPA_PLATFORM": "nonsense", "DISPLAY": STALE}, "QT_QPA_PLATFORM=nonsense is no window"),
     "damaged library": ({}, "libxcb-cursor.so.0"),
 }  # fmt: skip
 
@@ -79,6 +81,18 @@ def test_every_way_to_a_window_is_refused_by_an_error(tmp_path, request, why):
     lines = done.stdout.splitlines()
     assert (done.returncode, len(lines)) == (0, 16), done.stderr + done.stdout
     assert all(words in line for line in lines for words in (said, *further))
+
+
+def test_a_server_that_takes_the_call_and_never_answers_is_left_after_a_while(monkeypatch):
+    """Its number is that of its port, less 6000."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        name = f"127.0.0.1:{server.getsockname()[1] - 6000}"
+        monkeypatch.setattr(display, "SECONDS", 0.5)
+        monkeypatch.setenv("DISPLAY", name)
+        monkeypatch.setenv("QT_QPA_PLATFORM", "xcb")
+        assert display.WindowProbe().reason() == f"DISPLAY={name} does not answer within 0.5 s"
 
 
 @pytest.mark.parametrize(("library", "names"), [("torch", {}), ("jax", {"DISPLAY": STALE})], ids=["none", "stale X"])

@@ -201,7 +201,7 @@ def test_the_picture_of_a_sweep_is_its_wall_and_what_is_of_one_run_or_of_no_file
         assert len(list(going)) == 4
         assert np.array_equal(sv.render(going, size), wall_picture(path, size, build=going.shown()[1]))
         rooms = rooms_of(*going.shown())  # its own function builds the runs
-        run = rooms.run(rooms.runs.results[3]).scene.run
+        run = rooms.door(rooms.runs.results[3]).build({}).scene.run
         assert (run.lr, run.steps) == (0.5, 5)
         rooms.close()
         for use, given in ((sv.view.show, {"quantity": "gradient"}), (sv.view.show, {"steps": 5}),

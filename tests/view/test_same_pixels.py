@@ -14,7 +14,7 @@ from vispy import gloo
 
 import scalarviz as sv
 from kit.benches import bench_of, pixels_of, rgb
-from scalarviz.cli.pictures import painter_of
+from scalarviz.cli.pictures import easel_of
 from scalarviz.io import load_picture
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.view.cubes import slab
@@ -26,7 +26,6 @@ from scalarviz.view.out.taking import Recorder
 from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.watch import live as live_view
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.workbench import Workbench
 
 pytestmark = [
     pytest.mark.gl,
@@ -113,7 +112,7 @@ def test_window_still_film_and_the_unseen_are_the_same(screen, tmp_path, monkeyp
 
 def test_a_frame_of_the_command_line_is_a_picture_of_the_same(built):
     scene, options = built(37)
-    frame = painter_of(scene.name, options, partial(Workbench, scene)).picture("the pace", None)
+    frame = easel_of(scene.name, options, scene).picture("the pace", None)
     np.testing.assert_array_equal(sv.render(scene, SIZE, pace_text="the pace"), frame)
 
 

@@ -6,19 +6,17 @@ import ctypes
 import ctypes.util
 import os
 import select
-import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ...errors import MissingDependencyError
 
-QT = ("pyside6", "pyqt6")
 WITHOUT = (
     "Without one: sv.render(x) draws a picture, sv.Recording(...).save_html(path) writes a run as a page, "
     "sv.live(x) is a notebook's cell; sv.show(x, block=False, required=False) lets a loop go on without a window"
@@ -38,88 +36,21 @@ def has_display() -> bool:
     return own_screen or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def no_display() -> str:
-    """Why a window cannot be opened here, as a clause; empty if a desktop answers.
-
-    Qt ends the whole process where none does, and where it has to draw OpenGL without one.
-    """
-    platform = os.environ.get("QT_QPA_PLATFORM") or "wayland;xcb"
-    if platform.startswith(("offscreen", "minimal")):
-        return f"QT_QPA_PLATFORM={platform} has none"
-    asked = {name: answers for kind, name, answers in _DESKTOPS if kind in platform}
-    if not sys.platform.startswith("linux") or not asked:  # macOS and Windows always have one
-        return ""
-    named = {name: os.environ.get(name, "") for name in asked}
-    if any(value and asked[name](value) for name, value in named.items()):
-        return ""
-    return " and ".join(f"{n}={v} does not answer" if v else f"{n} is not set" for n, v in named.items())
-
-
-def _x_answers(name: str) -> bool:
-    if (library := _xcb()) is None:
-        return True  # nobody here can ask
-    connection = library.xcb_connect(name.encode(), None)
-    failed = library.xcb_connection_has_error(connection)
-    library.xcb_disconnect(connection)
-    return not failed
-
-
-def _wayland_answers(name: str) -> bool:
-    try:
-        with socket.socket(socket.AF_UNIX) as asked:
-            asked.connect(os.path.join(os.environ.get("XDG_RUNTIME_DIR", ""), name))
-    except OSError:
-        return False
-    return True
-
-
-_DESKTOPS = (("xcb", "DISPLAY", _x_answers), ("wayland", "WAYLAND_DISPLAY", _wayland_answers))
-"""How Qt calls them, the variables that name them, and who asks them."""
-
-
-def without_library(missing: str) -> str:
-    """What to do about a Qt that does not start for a library of the system."""
-    library = f" ({missing})" if missing else ""
-    hint = f"Debian, Ubuntu: apt-get install {LIBRARIES}" if sys.platform.startswith("linux") else INSTALL
-    return f"Qt is installed but does not start{library}; {hint}"
-
-
-def check_window() -> None:
-    """Raise MissingDependencyError, which says what to install, unless windows can be opened.
-
-    Qt's part for X is loaded here, because Qt ends the whole process where a library of the system is missing.
-    """
-    bindings = [spec for spec in map(find_spec, ("PySide6", "PyQt6")) if spec is not None]
-    if not bindings:
-        raise MissingDependencyError(INSTALL)
-    if not sys.platform.startswith("linux") or os.environ.get("WAYLAND_DISPLAY"):
-        return
-    try:
-        for plugin in Path(bindings[0].origin or "").parent.glob("Qt*/plugins/platforms/libqxcb.so"):
-            ctypes.CDLL(str(plugin))
-    except OSError as error:
-        raise MissingDependencyError(without_library(str(error))) from None
-
-
 def application() -> Any:
-    """The vispy application on Qt."""
-    if why := no_display():
-        raise MissingDependencyError(f"a window needs a display: {why}. {WITHOUT}")
-    check_window()
+    """The vispy application on Qt; MissingDependencyError, with what to do, where there can be none."""
+    probe = WindowProbe()
     # pictures drawn offscreen use EGL; a thread cannot switch between EGL's contexts and GLX's, so Qt uses EGL too
     os.environ.setdefault("QT_XCB_GL_INTEGRATION", "xcb_egl")
     from vispy import app
 
-    reasons = []
-    for backend in QT:
-        try:
-            found = app.Application(backend)
-            found.create()
-            _leave_painting_to_qt()
-            return found
-        except Exception as error:  # whatever the binding's loader raises: the other one may work
-            reasons.append(f"{backend}: {error}".splitlines()[0])
-    raise MissingDependencyError(f"{INSTALL} ({reasons[0]})")
+    if probe.binding:
+        import_module(f"{probe.binding}.QtOpenGLWidgets")  # meanwhile
+    if reason := probe.reason():
+        raise MissingDependencyError(f"no window can be opened: {reason}. {WITHOUT}")
+    found = app.Application(probe.binding.lower())
+    found.create()
+    _leave_painting_to_qt()
+    return found
 
 
 def _leave_painting_to_qt() -> None:
@@ -142,6 +73,13 @@ def qt_core() -> Any:
     return _qt.QtCore
 
 
+def _of_server(native_application: Any, name: str) -> Any:
+    """What Qt has of the X server by that name; None where it draws elsewhere."""
+    ask = getattr(native_application, "nativeInterface", None)
+    found = getattr(ask(), name, None) if ask is not None else None
+    return None if found is None else found()
+
+
 _stay = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda display, data: None)
 
 
@@ -150,14 +88,13 @@ def survive_lost_display(native_application: Any) -> None:
 
     Without libX11 1.7 or later nothing changes: the process ends with Xlib's own words.
     """
-    ask: Any = getattr(native_application, "nativeInterface", None)
-    display: Any = getattr(ask(), "display", None) if ask is not None else None
+    display = _of_server(native_application, "display")
     if display is None:
         return
     try:
         library = ctypes.CDLL(ctypes.util.find_library("X11") or "libX11.so.6")
         library.XSetIOErrorExitHandler.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-        library.XSetIOErrorExitHandler(display(), _stay, None)
+        library.XSetIOErrorExitHandler(display, _stay, None)
     except (OSError, AttributeError):
         return
 
@@ -168,10 +105,6 @@ def _xcb() -> Any:
     name = ctypes.util.find_library("xcb") or "libxcb.so.1"
     try:
         library = ctypes.CDLL(name)
-        library.xcb_connect.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
-        library.xcb_connect.restype = ctypes.c_void_p
-        library.xcb_disconnect.argtypes = [ctypes.c_void_p]
-        library.xcb_connection_has_error.argtypes = [ctypes.c_void_p]
         library.xcb_get_file_descriptor.argtypes = [ctypes.c_void_p]
     except (OSError, AttributeError):
         return None
@@ -188,35 +121,42 @@ def hung_up(descriptor: int) -> bool:
 def connection_lost(native_application: Any) -> bool:
     """Whether the X server behind a Qt application has gone; Qt itself would paint into nothing for ever."""
     try:
-        ask: Any = getattr(native_application, "nativeInterface", None)
-        connection: Any = getattr(ask(), "connection", None) if ask is not None else None
+        connection = _of_server(native_application, "connection")
         library = _xcb() if connection is not None else None
         if library is None:
             return False
-        return library.xcb_connection_has_error(connection()) != 0 or hung_up(
-            library.xcb_get_file_descriptor(connection())
-        )
+        descriptor = library.xcb_get_file_descriptor(connection)
+        return descriptor < 0 or hung_up(descriptor)
     except RuntimeError:  # the application ended while another thread looked at it: nobody waits for it any more
         return False
 
 
-# ---- Whether windows can be opened here, found out by another process.
+# ---- Whether windows can be opened here, found out by another process: Qt ends one where it cannot start.
 
 BINDINGS = {"PySide6": "PySide6-Essentials", "PyQt6": "PyQt6"}
 """Python's bindings of Qt and the packages that they come in."""
 SECONDS = 20.0
+DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
+PLATFORM = "QT_QPA_PLATFORM"
 _CODE = "from {binding}.QtGui import QGuiApplication as A; a = A([]); print(a.platformName())"
 
 
 class WindowProbe:
-    """Starts Qt in another process; :meth:`reason` says how that went."""
+    """Starts Qt in another process, once for each display; :meth:`reason` says how that went."""
+
+    _started: ClassVar[dict[tuple[str, ...], str]] = {}  # names of window systems, by the environment
 
     def __init__(self) -> None:
         self.binding = next((name for name in BINDINGS if find_spec(name)), "")
         self.package = BINDINGS.get(self.binding, "")
         self._process: subprocess.Popen[str] | None = None
-        self._outcome = INSTALL, ""
-        if self.binding:
+        self._asked = tuple(os.environ.get(name, "") for name in (*DISPLAYS, PLATFORM))
+        self._outcome = "", self._started.get(self._asked, "")
+        if not self.binding:
+            self._outcome = INSTALL, ""
+        elif not (has_display() or os.environ.get(PLATFORM)):
+            self._outcome = " and ".join(f"{name} is not set" for name in DISPLAYS), ""
+        elif self._asked not in self._started:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _CODE.format(binding=self.binding)],
                 stdin=subprocess.DEVNULL,
@@ -224,11 +164,11 @@ class WindowProbe:
                 stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
-                env={**os.environ, "QT_DEBUG_PLUGINS": "0", "QT_FATAL_WARNINGS": "0"},
+                env={**os.environ, "QT_DEBUG_PLUGINS": "1", "QT_FATAL_WARNINGS": "0"},
             )
 
     def reason(self) -> str:
-        """Why no window can be opened, in one line with what to install; empty if it can."""
+        """Why no window can be opened, in one line with what to do or to install; empty if it can."""
         return self._answer()[0]
 
     def platform(self) -> str:
@@ -241,29 +181,42 @@ class WindowProbe:
         process, self._process = self._process, None
         try:
             out, err = process.communicate(timeout=SECONDS)
-            self._outcome = ("", out.strip()) if process.returncode == 0 else (_explained(err), "")
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
-            self._outcome = f"Qt did not start within {SECONDS:g} s", ""
+            self._outcome = f"{_named(DISPLAYS)} does not answer within {SECONDS:g} s", ""
+            return self._outcome
+        name = out.strip()
+        if process.returncode != 0:
+            self._outcome = _explained(err), ""
+        elif name.startswith(("offscreen", "minimal")):
+            self._outcome = f"{PLATFORM}={name} has no windows", ""
+        else:
+            self._outcome, self._started[self._asked] = ("", name), name
         return self._outcome
+
+
+def _named(names: Sequence[str]) -> str:
+    """Variables of the environment that are set, as in a shell."""
+    return " and ".join(f"{name}={value}" for name in names if (value := os.environ.get(name)))
 
 
 def _explained(said: str) -> str:
     """One line out of what a Qt that does not start has to say."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    display = next((line for line in lines if "could not connect to display" in line.lower()), "")
-    if display:
-        return (
-            f"{display.partition('qt.qpa.xcb: ')[2] or display}; check DISPLAY and its permission (xhost, XAUTHORITY)"
-        )
-    missing = next((line.split("ImportError: ")[-1] for line in lines if "cannot open shared object" in line), "")
-    return without_library(missing)
+    lines = [line.strip() for line in said.splitlines()]
+    if any("could not find the qt platform plugin" in line.lower() for line in lines):
+        return f"{_named([PLATFORM])} is no window system that Qt knows"
+    missing = next((line for line in lines if "annot load library" in line or "cannot open shared object" in line), "")
+    if not missing and any("could not connect to display" in line for line in lines):
+        return f"{_named(DISPLAYS)} does not answer; check its name and its permission (xhost, XAUTHORITY)"
+    library = f" ({': '.join(missing.rstrip('.').split(': ')[-2:])})" if missing else ""
+    hint = f"Debian, Ubuntu: apt-get install {LIBRARIES}" if sys.platform.startswith("linux") else INSTALL
+    return f"Qt is installed but does not start{library}; {hint}"
 
 
 # ---- `DisplayWatch`: what is done once, whoever notices first, when the display of a window has gone.
 
-LOOKED, PATIENCE = 0.25, 2.0
+LOOKED, PATIENCE = 0.25, 1.2
 """Seconds between two looks at the connection, and for which the window's loop may notice the loss by itself."""
 
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import os
 import shutil
-import struct
 import subprocess
-import warnings
-from collections.abc import Callable, Generator
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError, MissingDependencyError, listing, shown
-from ...io import replacing
+from ...io import replacing, write_bytes
+from ...io.atomic import as_path
 from ..watch.pace import FPS
 
+SVG = ".svg"
 ROOM = 1 << 16
 """Bytes: a disk that has less is full, as encoders see it."""
 
@@ -67,43 +67,35 @@ class Film:
         self._even, self._put = even(size), put
         self._file = self._written = self.path  # the names that are written under until it is whole
         self._stack = ExitStack()
-        self._writer: Generator[None, Any, None] | None = None
+        self._encoder: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        import imageio_ffmpeg
-
         with ExitStack() as stack:
             self._file = stack.enter_context(replacing(self.path, self._put))
             self._written = self._place(stack)
-            self._writer = imageio_ffmpeg.write_frames(
-                str(self._written), self._even, fps=self.fps, quality=None, pix_fmt_in="rgb24",
-                ffmpeg_log_level="quiet", **self._codec,
-            )  # fmt: skip
-            with warnings.catch_warnings():  # JAX warns of every fork; this one becomes the encoder at once
-                warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
-                self._writer.send(None)
+            raw = ["-f", "rawvideo", "-s", "{}x{}".format(*self._even), "-pix_fmt", "rgb24", "-r", str(self.fps)]
+            self._encoder = _ffmpeg([*raw, "-i", "-", "-an", *self._codec, self._written], subprocess.PIPE)
             self._stack = stack.pop_all()
         return self
 
-    _codec: ClassVar[dict[str, Any]] = {
-        "codec": "libx264", "macro_block_size": 2, "pix_fmt_out": "yuv420p",
-        "output_params": ["-crf", "16", "-preset", "veryfast", "-movflags", "+faststart",
-                          "-color_primaries", "bt709", "-color_trc", "iec61966-2-1", "-colorspace", "bt709",
-                          "-vf", "scale=out_color_matrix=bt709"],
-    }  # fmt: skip
+    _codec: ClassVar[list[str]] = [
+        "-vcodec", "libx264", "-pix_fmt", "yuv420p", "-crf", "16", "-preset", "veryfast", "-movflags", "+faststart",
+        "-color_primaries", "bt709", "-color_trc", "iec61966-2-1", "-colorspace", "bt709",
+        "-vf", "scale=out_color_matrix=bt709",
+    ]  # fmt: skip
 
     def _place(self, stack: ExitStack) -> Path:
         """Where the frames are meanwhile."""
         return self._file
 
     def _complete(self) -> bool:
-        """Finish the file; whether it is whole: the encoder's own exit code is not passed on."""
-        return whole_mp4(self._file)
+        """Finish the file, whose frames are all there; whether it is whole."""
+        return True
 
     def add(self, picture: NDArray[np.uint8]) -> None:
         """Append one frame, uint8 (H, W, 3) of the film's size."""
         check_picture(picture)
-        if picture.shape[1::-1] != self.size or self._writer is None:
+        if picture.shape[1::-1] != self.size or self._encoder is None:
             raise InputError(
                 f"film: got a frame of {picture.shape[1]}x{picture.shape[0]} pixels; allowed: "
                 f"{self.size[0]}x{self.size[1]}, inside the with block"
@@ -112,8 +104,8 @@ class Film:
             right, below = self._even[0] - self.size[0], self._even[1] - self.size[1]
             picture = np.pad(picture, ((0, below), (0, right), (0, 0)), mode="edge")
         try:
-            self._writer.send(np.ascontiguousarray(picture))
-        except (OSError, StopIteration) as error:  # nobody reads any more
+            self._encoder.stdin.write(np.ascontiguousarray(picture).data)  # type: ignore[union-attr]  # a pipe
+        except OSError as error:  # nobody reads any more
             raise InputError(f"cannot write {self.path}: {self._why()}") from error
         self.frames += 1
 
@@ -130,12 +122,20 @@ class Film:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        encoder = self._encoder
         try:
-            if self._writer is not None:
-                self._writer.close()
+            if encoder is not None:
+                try:
+                    if kind is None and self.frames:
+                        encoder.communicate()
+                finally:  # a signal, too, ends it at once
+                    encoder.kill()
+                    encoder.wait()
+                    with suppress(OSError):
+                        encoder.stdin.close()  # type: ignore[union-attr]  # a pipe
             if kind is None and not self.frames:
                 raise InputError(f"film {self.path}: no frame was added")
-            if kind is None and not self._complete():
+            if kind is None and not (encoder is not None and encoder.returncode == 0 and self._complete()):
                 raise InputError(f"cannot write {self.path}: {self._why()}")
         except BaseException as own:  # no file is left
             self._stack.__exit__(type(own), own, own.__traceback__)
@@ -148,33 +148,11 @@ def even(size: tuple[int, int]) -> tuple[int, int]:
     return size[0] + size[0] % 2, size[1] + size[1] % 2
 
 
-def whole_mp4(path: Path) -> bool:
-    """Whether the boxes of an MP4 (ISO 14496-12: length, name, content) fill the file exactly, its index among them."""
-    try:
-        with path.open("rb") as file:
-            end = file.seek(0, os.SEEK_END)
-            place, names = 0, set()
-            while place + 8 <= end:
-                file.seek(place)
-                length, name = struct.unpack(">I4s", file.read(8))
-                if length == 1:  # a long one
-                    length = int.from_bytes(file.read(8), "big")
-                names.add(name)
-                if length < 8:
-                    return False
-                place += length
-    except OSError:
-        return False
-    return place == end and b"moov" in names
-
-
 # ---- A film as a GIF: frames are kept without loss until the last one, then painted with the 256 colours that fit all.
 
 
 MOST_FPS = 50
 """A frame of a GIF stays for whole hundredths of a second; viewers slow down what stays for one."""
-END = b";"
-"""The last byte of every GIF."""
 PAINT = "paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle"
 """Ordered dithering stands still while the picture does: what does not change costs nothing."""
 
@@ -189,10 +167,7 @@ class Gif(Film):
         super().__init__(path, size, fps)
         self._even = size
 
-    _codec: ClassVar[dict[str, Any]] = {
-        "codec": "libx264rgb", "macro_block_size": 1, "pix_fmt_out": "rgb24",
-        "output_params": ["-qp", "0", "-preset", "ultrafast"],
-    }  # fmt: skip
+    _codec: ClassVar[list[str]] = ["-vcodec", "libx264rgb", "-pix_fmt", "rgb24", "-qp", "0", "-preset", "ultrafast"]
 
     def _place(self, stack: ExitStack) -> Path:
         beside = self.path.with_name(f"{self.path.stem}-frames.mp4")
@@ -201,14 +176,23 @@ class Gif(Film):
     def _complete(self) -> bool:
         """Find the colours, paint with them; whether all of it is there."""
         colours = self._written.with_suffix(".png")
+        find: list[str | Path] = [
+            "-i",
+            self._written,
+            "-vf",
+            "palettegen=stats_mode=full",
+            "-update",
+            "1",
+            "-frames:v",
+            "1",
+            colours,
+        ]
         try:
-            painted = whole_mp4(self._written) and _ffmpeg(
-                ["-i", self._written, "-vf", "palettegen=stats_mode=full", "-update", "1", "-frames:v", "1", colours]
-            )
-            painted = painted and _ffmpeg(["-i", self._written, "-i", colours, "-lavfi", PAINT, self._file])
+            if _ffmpeg(find).wait() != 0:
+                return False
+            return _ffmpeg(["-i", self._written, "-i", colours, "-lavfi", PAINT, self._file]).wait() == 0
         finally:
             colours.unlink(missing_ok=True)
-        return painted and _ends(self._file)
 
 
 FILMS: dict[str, type[Film]] = {film.suffix: film for film in (Film, Gif)}
@@ -234,23 +218,15 @@ def check_fps(path: Path, fps: int) -> None:
         raise InputError(f"{path}: a GIF has at most {MOST_FPS} frames a second, got {fps}; try --fps 25, or .mp4")
 
 
-def _ffmpeg(arguments: list[str | Path]) -> bool:
-    """Run the encoder, which a Ctrl-C of the terminal does not reach; whether it has done its work."""
+def _ffmpeg(arguments: list[str | Path], stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+    """Start the encoder, which no Ctrl-C of the terminal reaches; its code is 0 if all is done."""
     import imageio_ffmpeg
 
-    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-y", *map(str, arguments)]
-    nothing = subprocess.DEVNULL
-    return subprocess.run(command, check=False, stdin=nothing, stderr=nothing, start_new_session=True).returncode == 0
-
-
-def _ends(path: Path) -> bool:
-    """Whether a GIF is whole: it has its last byte."""
-    try:
-        with path.open("rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) == END
-    except OSError:
-        return False
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "quiet", "-xerror", "-y", *map(str, arguments)]
+    nothing, own = subprocess.DEVNULL, getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+    return subprocess.Popen(
+        command, stdin=stdin, stdout=nothing, stderr=nothing, start_new_session=True, creationflags=own
+    )
 
 
 # ---- Pictures to disk, atomically: a reader sees the old file or the whole new one, never a half.
@@ -263,6 +239,16 @@ def save_png(path: str | os.PathLike[str], picture: NDArray[np.uint8]) -> Path:
     check_picture(picture)
     with replacing(path) as temporary:
         Image.fromarray(np.ascontiguousarray(picture)).save(temporary, format="PNG")
+    return Path(path)
+
+
+def save(
+    path: str | os.PathLike[str], picture: Callable[[], NDArray[np.uint8]], svg: Callable[[], str]
+) -> Path:  # fmt: skip
+    """Write what `svg` gives where the name asks for that, else `picture` as a PNG."""
+    if as_path(path).suffix.lower() != SVG:
+        return save_png(path, picture())
+    write_bytes(path, svg().encode())
     return Path(path)
 
 

@@ -25,11 +25,11 @@ from ..ink.listed import Listed, Record, short, stored
 from ..ink.places import arrange
 from ..ink.sketch import Box
 from ..ink.theme import Theme, get_theme
-from ..out.offscreen import available, offscreen
+from ..out.easel import picture_of
+from ..out.offscreen import available
 from ..panels.image import AIR
 from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
-from ..workbench import Workbench
 from .pack import text_of
 
 Pixels = NDArray[np.uint8]
@@ -64,10 +64,7 @@ def still_of(subject: Subject, frame: Frame, size: tuple[int, int], theme: str) 
 
     if not can_draw():
         return b""
-    with offscreen() as canvas:
-        bench = Workbench(subject, size, theme)
-        bench.update(frame)
-        picture = Image.fromarray(canvas.render(bench.draw, size))
+    picture = Image.fromarray(picture_of(subject, frame, size, theme))
     share, quality = STILL
     small = picture.resize((max(1, round(size[0] * share)), max(1, round(size[1] * share))), Image.Resampling.LANCZOS)
     return encoded(np.asarray(small), "WEBP", quality=quality, method=6)

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from ...run.scene.scene import Scene
 
+DOT = "  \N{MIDDLE DOT}  "
+"""Between parts of a line."""
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:
@@ -23,13 +26,14 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A scene that can be entered."""
+    """A scene that can be entered, or a run of a sweep."""
 
     name: str  # as on the command line
     summary: str  # what happens in it, in one sentence
     build: Callable[[Mapping[str, object]], Opened]
     still: Path | None = None  # A picture of it
     missing: str = ""  # what has to be installed first, as a command; empty where nothing has
+    remark: str = ""  # what is said when it is entered
 
 
 Way = tuple[Door, Mapping[str, object], str]

@@ -16,12 +16,11 @@ from ...sweep.result import Result
 from ..ink.painter import Painter
 from ..ink.places import arrange
 from ..ink.theme import Theme
+from ..out.easel import Easel
 from ..out.offscreen import offscreen
-from ..page.pictures import WINDOW
-from ..panels.image import AIR
+from ..page.pictures import WINDOW, cut_panels
 from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
-from ..workbench import Workbench
 from .door import Building
 from .runs import Standing, let_go
 from .tiles import ASPECT, Face, fitting
@@ -48,21 +47,18 @@ class Thumbs:
 
     def __init__(self, theme: Theme) -> None:
         self.theme = theme
-        self._bench: Workbench | None = None
+        self._easel: Easel | None = None
         self._like: tuple[object, ...] = ()
-        self._painter: Painter | None = None
 
     def plates(self, run: Standing) -> Pixels:
         """Its cubes, uint8 (270, 480, 3)."""
         subject = subject_of(run)
-        frame = subject.frame()
-        with offscreen() as context:
-            like = _like(subject)
-            if self._bench is None or self._like != like:
-                self._bench, self._like = Workbench(subject, PLATES, self.theme), like
-                self._bench.show_panels(False)
-            self._bench.update(frame)
-            return context.render(self._bench.draw, PLATES)
+        frame, like = subject.frame(), _like(subject)
+        if self._easel is None or self._like != like:
+            self._easel, self._like = Easel(subject, PLATES, self.theme), like
+            with offscreen():
+                self._easel.bench.show_panels(False)
+        return self._easel.picture(frame=frame)
 
     def panel(self, run: Standing) -> Pixels | None:
         """Its main panel, uint8 (H, W, 3), as large as in a column; None where it has none."""
@@ -71,24 +67,15 @@ class Thumbs:
             return None
         subject = subject_of(run)
         frame = subject.frame()
-        with offscreen() as context:
+        with offscreen():
             side = SidePanels(subject, self.theme)
             name = next(name for name, drawer in side.drawers.items() if drawer.panel is chosen)
-            wanted = [one for one in side.column.wanted() if one.name == name]
-            box = arrange(WINDOW, wanted).panels.get(name)
-            if box is None:
+            boxes = arrange(WINDOW, [one for one in side.column.wanted() if one.name == name]).panels
+            if name not in boxes:
                 return None
-            size = round(box[2] + 2 * AIR), round(box[3] + 2 * AIR)
-            side.place({name: (float(AIR), float(AIR), box[2], box[3])})
+            side.place(boxes)
             side.ground.extent = extent(frame.values)
-            sketches = side.update(frame)
-            painter = Painter((float(size[0]), float(size[1])))
-
-            def draw(_: object) -> None:
-                painter.background(self.theme.background, self.theme.background)
-                painter.draw(sketches)
-
-            return context.render(draw, size)
+            return cut_panels(Painter(WINDOW), side.update(frame), boxes, self.theme)[name]
 
 
 def _like(subject: Subject) -> tuple[object, ...]:
@@ -111,10 +98,10 @@ class Faces:
 
     def __init__(
         self, standing: Callable[[Result], Standing], start: Callable[[Callable[[], Standing]], Building[Standing]],
-        theme: Theme,
+        theme: Callable[[], Theme],
     ) -> None:  # fmt: skip
         self._standing, self._start, self._theme = standing, start, theme
-        self._thumbs = Thumbs(theme)
+        self._thumbs = Thumbs(theme())
         self._kept: OrderedDict[Key, Face | None] = OrderedDict()
         self._building: tuple[Result, Building[Standing]] | None = None
         self._aspects = {CUBES: PLATES[0] / PLATES[1]}
@@ -125,11 +112,6 @@ class Faces:
     def aspect(self) -> float:
         """See above; as long as no panel was drawn, that of a window."""
         return self._aspects.get(self.shows, ASPECT)
-
-    def set_theme(self, theme: Theme) -> None:
-        """Another look; pictures in the former one are kept."""
-        if theme != self._theme:
-            self._theme, self._thumbs = theme, Thumbs(theme)
 
     def turn(self) -> str:
         """Show the other; returns what is shown now, in words."""
@@ -166,7 +148,9 @@ class Faces:
             kind = "" if isinstance(error, ScalarvizError) else f"{type(error).__name__}: "
             self.said[result.number] = f"{kind}{error}"
             return None
-        run = building.made
+        run, theme = building.made, self._theme()
+        if theme != self._thumbs.theme:  # pictures in the former look are kept
+            self._thumbs = Thumbs(theme)
         try:
             picture = self._thumbs.plates(run) if self.shows == CUBES else self._thumbs.panel(run)
             if picture is None:  # its scene has no panel
@@ -182,4 +166,4 @@ class Faces:
         return Face(picture if wide <= SIDE else fitting(picture, (SIDE, round(high * SIDE / wide))))
 
     def _key(self, result: Result) -> Key:
-        return self._theme.name, self.shows, result.number
+        return self._theme().name, self.shows, result.number

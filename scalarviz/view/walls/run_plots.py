@@ -21,9 +21,9 @@ from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, get_theme, mixed
 from ..panels.drawer import cut
+from .door import DOT
 from .runs import (
     DIVERGED,
-    DOT,
     ENDINGS,
     FAILED,
     counts_text,
@@ -85,20 +85,12 @@ class Paper(Sketch):
         """A line of losses over steps, where they are finite."""
         x, _, wide, _ = self.plot
         points = np.stack([x + wide * curve[0] / max(last, 1.0), self.up(*curve[1])], axis=1)
-        for piece in finite_pieces(curve[1]):
-            self.polyline(points[piece], colour, width)
+        self.polyline(points[np.isfinite(curve[1])], colour, width)
 
 
 def _within(values: Floats) -> Floats:
     """Numbers whose ratios are numbers too."""
     return np.where(values > 0, np.clip(values, 1 / LARGEST, LARGEST), np.clip(values, -LARGEST, 0.0))
-
-
-def finite_pieces(values: Floats) -> list[slice]:
-    """The stretches of numbers that are finite, of at least two."""
-    there = np.isfinite(values)
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], there, [False]]).astype(np.int8)))
-    return [slice(a, b) for a, b in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True) if b - a > 1]
 
 
 # ---- The loss of every run over its steps, with the quartiles of all of them: which learnt, and when.

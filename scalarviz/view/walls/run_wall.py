@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,13 +28,12 @@ from ..out.unseen import Unseen
 from ..panels.drawer import cut
 from ..watch.actions import RUNS, normalised
 from ..watch.host import Host, Point
-from ..watch.live import LiveView
-from .door import Opened, Way
+from .door import DOT, Door, Opened, Way
 from .run_faces import Faces
 from .run_plots import sentence, sheet
-from .runs import DOT, LEARNT, Runs, counts_text, ending_colour, ending_of, number_text, options_text, run_text, runs_of
+from .runs import LEARNT, Runs, counts_text, ending_colour, ending_of, number_text, options_text, run_text, runs_of
 from .tiles import LINE, Look, Tiled, grid_of
-from .wall import BACK_SECONDS, Rooms
+from .wall import Rooms
 
 LOOK = Look(margin=24.0, gap=14.0, top=92.0, foot=40.0, caption=22.0, keys=17.0, bar=12.0, least=13_000.0)
 HEAD, WORDS = 42.0, 70.0
@@ -142,11 +141,10 @@ class RunWall(Tiled):
             self.rooms.chosen, self._dirty = number, True
             self._scroll(self.grid.to(place))
 
-    def enter(self) -> None:
-        """Open the chosen run."""
-        if self.place is not None and self._opening is None and not self.rooms.plots:
-            result = self.results[self.place]
-            self._opening, self._dirty = self.rooms.build(lambda: self.rooms.run(result)), True
+    @property
+    def door(self) -> Door | None:
+        """To the chosen run."""
+        return None if self.place is None else self.rooms.door(self.results[self.place])
 
     def turn_faces(self) -> None:
         """Cubes, or the panel."""
@@ -283,18 +281,11 @@ class RunRooms(Rooms):
         self.kind, self.row = 0, 0  # which runs the wall shows, and from which row on
         self.plots = False  # whether it shows plots in their place
         self.columns: int | None = None  # as many as let all be seen, until a hand makes them larger or smaller
-        self.faces = Faces(self.runs.standing, self.build, self.theme)
-        self._open: tuple[Result, Opened] | None = None
+        self.faces = Faces(self.runs.standing, self.build, lambda: self.theme)
 
     def wall(self, size: tuple[int, int]) -> RunWall:
         """The wall, for a size in device pixels."""
-        self.faces.set_theme(self.theme)
         return RunWall(self, size)
-
-    def toggle_theme(self) -> None:
-        """Light or dark."""
-        super().toggle_theme()
-        self.faces.set_theme(self.theme)
 
     def look(self) -> bool:
         """Whether there are more runs now."""
@@ -311,40 +302,20 @@ class RunRooms(Rooms):
         left = self._remaining.text(done, time.monotonic()) if self.runs.growing else ""
         return ", ".join(filter(None, (f"{done:,} of {total:,} runs are done", left)))
 
-    def run(self, result: Result) -> Opened:
-        """A run to be opened; the one that was left last goes on where it was left."""
-        if self._open is not None and self._open[0].number == result.number:
-            return self._open[1]
-        if self.runs.build is None:
-            raise InputError("this run cannot be trained on: its file holds weights, but not what builds the network")
-        scene = self.runs.standing(result)
-        assert isinstance(scene, Scene)  # since it can be built
-        opened = Opened(scene, max(result.steps, 1), DURATION)
-        self._open = result, opened
-        return opened
-
-    def _called(self, opened: Opened) -> str:
-        """Its scene, and which run it is of it."""
-        return DOT.join([opened.scene.name, *self._words()])
-
-    def _words(self) -> list[str]:
-        """The run that is open, what sets it apart, and its seed."""
-        if self._open is None:
-            return []
-        result = self._open[0]
+    def door(self, result: Result) -> Door:
+        """To a run: the scene where it ended."""
         apart = options_text(result.options, swept(self.runs.results))
-        return [*filter(None, (f"run {result.number:,}", apart, f"seed {result.seed:,}"))]
+        name = DOT.join(filter(None, (f"run {result.number:,}", apart, f"seed {result.seed:,}")))
+        ended = "" if result.state == "done" else f"it {result.state}: here it stands at its beginning"
 
-    def _scene(self, opened: Opened, size: tuple[int, int]) -> LiveView:
-        view = super()._scene(opened, size)
-        if self._open is not None:
-            result, said, optimizer = self._open[0], self._words(), opened.scene.run.optimizer
-            if result.state != "done":
-                said.append(f"it {result.state}: here it stands at its beginning")
-            elif optimizer.state and not self.runs.rule(result.number)[1]:  # a file of an earlier version
-                said.append(f"{type(optimizer).__name__} begins anew")
-            view.say(DOT.join([*said, f"Escape goes back to {ALL}"]), BACK_SECONDS)
-        return view
+        def build(given: Mapping[str, object]) -> Opened:
+            scene = self.runs.standing(result)
+            if not isinstance(scene, Scene):
+                said = "this run cannot be trained on: its file holds weights, but not what builds the network"
+                raise InputError(said)
+            return Opened(scene, max(result.steps, 1), DURATION)
+
+        return Door(name, "", build, remark=DOT.join(filter(None, (name, ended))))
 
 
 def _takes_none(path: Path) -> Way:
@@ -355,8 +326,14 @@ def _takes_none(path: Path) -> Way:
 
 
 def rooms_of(path: StrPath, build: Build | None = None, theme: str | Theme = "dark") -> RunRooms:
-    """The way through a window of the runs in a file, which follows the file while it grows."""
-    runs, read = runs_of(path, build), Results.read(path)
+    """The way through a window of the runs in a file, which follows it while it grows; InputError: none.
+
+    `build` is what built its runs, see :func:`~.runs.runs_of`.
+    """
+    runs = runs_of(path, build)
+    if not (runs.results or runs.growing):
+        raise InputError(f"{path_text(path)}: none of its {runs.total:,} runs is done yet; open it again then")
+    read = Results.read(path)
 
     def newer() -> Runs | None:
         nonlocal runs, read
@@ -369,25 +346,16 @@ def rooms_of(path: StrPath, build: Build | None = None, theme: str | Theme = "da
     return RunRooms(runs, newer, theme)
 
 
-def open_wall(
-    path: StrPath, serve: Callable[[RunRooms], int] | None = None, *, build: Build | None = None,
-    theme: str | Theme = "dark",
-) -> int:  # fmt: skip
+def open_wall(path: StrPath, *, build: Build | None = None, theme: str | Theme = "dark") -> None:
     """Show the runs of a file of results, which may still grow, in a window until that is closed.
 
-    `build` is what built its runs, see :func:`~.runs.runs_of`; `serve` opens the window and returns an exit code,
-    by default here, and 0. InputError, FileFormatError: the file cannot be read.
+    InputError, FileFormatError: the file cannot be read, or none of its runs is done.
     """
     rooms = rooms_of(path, build, theme)
-    if not (rooms.runs.results or rooms.runs.growing):
-        raise InputError(f"{path_text(path)}: none of its {rooms.runs.total:,} runs is done yet; open it again then")
-    if serve is not None:
-        return serve(rooms)
     try:
         Window(rooms.wall, ALL).run()
     finally:
         rooms.close()
-    return 0
 
 
 def wall_picture(

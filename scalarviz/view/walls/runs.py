@@ -25,6 +25,7 @@ from ...sweep.result import Result
 from ...sweep.results import Results
 from ..ink.text import loss_text, rate_text, short
 from ..ink.theme import Theme
+from .door import DOT
 
 Standing = Scene | Mapping[str, NDArray[Any]]
 """A run that can be drawn: a scene, or arrays by their names."""
@@ -171,7 +172,6 @@ def _writes(field: Any) -> bool:
 
 # ---- What is said of runs: their options, how they ended, how many learnt.
 
-DOT = "  \N{MIDDLE DOT}  "
 LEARNT, STUCK, ENDED, DIVERGED, FAILED = "learnt", "stuck", "done", "diverged", "failed"
 ENDINGS = {
     LEARNT: "Runs that learnt", STUCK: "Runs that are stuck", ENDED: "All runs", DIVERGED: "Runs that diverged",

@@ -20,7 +20,7 @@ from ..ink.sketch import Box, Sketch, Spot, spot_at
 from ..screen.hud import keys
 from ..watch.actions import Action, action_of
 from ..watch.host import TICK, Does, Host, Point, Room
-from .door import Building, Made, Opened
+from .door import Building, Door, Made, Opened
 
 if TYPE_CHECKING:
     from .wall import Rooms
@@ -188,7 +188,7 @@ class Tiled(Room):
 
     def __init__(self, rooms: Rooms, size: tuple[int, int], actions: Sequence[Action], own: Mapping[str, Does]) -> None:
         self.rooms, self._size = rooms, size
-        self._opening: Building[Opened] | None = None
+        self._opening: tuple[Door, Building[Opened]] | None = None
         self._pressed: int | None = None
         self._drawn: list[Sketch] = []
         super().__init__(actions, {
@@ -214,9 +214,10 @@ class Tiled(Room):
     def choose(self, number: int | None) -> None:
         """Choose what a picture is of; None changes nothing."""
 
+    @property
     @abstractmethod
-    def enter(self) -> None:
-        """Open what is chosen."""
+    def door(self) -> Door | None:
+        """To what is chosen."""
 
     # ---- what all do
 
@@ -229,10 +230,10 @@ class Tiled(Room):
     def _beat(self, seconds: float) -> None:
         assert self.host is not None
         self.pass_time(seconds)
-        if self._opening is not None and self._opening.done:
-            building, self._opening, self._dirty = self._opening, None, True
+        if self._opening is not None and self._opening[1].done:
+            (door, building), self._opening, self._dirty = self._opening, None, True
             if (opened := self._taken(building)) is not None:
-                self.rooms.show(opened)
+                self.rooms.show(door, opened)
         self._go_on(self.host, seconds)
         self.repaint()
 
@@ -264,6 +265,13 @@ class Tiled(Room):
     def go(self, across: int, down: int) -> None:
         """Choose the picture beside."""
         self.choose_at(self.grid.beside(self.place or 0, across, down))
+
+    def enter(self, given: Mapping[str, object] | None = None) -> None:
+        """Enter what is chosen, with these options."""
+        door = self.door
+        if door is not None and self._opening is None:
+            building = self.rooms.build(lambda: self.rooms.opened(door, given or {}))
+            self._opening, self._dirty = (door, building), True
 
     def give_up(self) -> bool:
         """What is being opened is not, after all."""

@@ -1,187 +1,140 @@
 """`Tour`: stations one after another in one window; what is said stands in a line above the scene.
 
-A guest of its host, and by its `Stage` the host of the scene that is shown. The scene of the coming station is built,
-and trained as far as that one says, in a thread while the present one is shown.
+The scene of the coming station is built, and trained as far as that one says, in a thread while the present one is
+shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from ...errors import ScalarvizError
 from ..ink.gl import gloo
-from ..ink.overlay import help_panel, wrapped
+from ..ink.overlay import wrapped
 from ..ink.painter import Painter
 from ..ink.places import LABEL, PRESENTER, TITLE
 from ..ink.sketch import Sketch
 from ..ink.text import measure
-from ..watch.actions import TOUR, find, normalised
-from ..watch.host import NOTICE_SECONDS, TICK, Host, Point, Room
+from ..watch.actions import SHARED, TOUR, find, normalised, table_of
+from ..watch.host import Host, Point
 from ..watch.live import LiveView
-from .door import Building, Door, Opened, Station
+from .door import DOT, Building, Door, Opened, Station
 from .tiles import is_small, scale_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
     from .wall import Rooms
 
-
+Stations = Sequence[tuple[Door, Station]]
 HEIGHT, SMALL = 74.0, 50.0
 """Logical pixels of the line above a scene, and in a small window."""
-BETWEEN = "  \N{MIDDLE DOT}  "
 _TAKEN = ("Space", "End")
-LOOKS = ("show_weights", "show_gradients", "show_updates", "next_map", "refit_range", "fit", "toggle_panels")
+ON = {key: by for action, by in zip(TOUR, (1, -1), strict=False) for key in action.keys}
+"""Keys that lead so many stations on."""
+LOOKS = ("show_weights", "show_gradients", "show_updates", "next_map", "refit_range", "fit", "toggle_panels", "escape")
 """Actions of the scene that keep their keys in the tour."""
 LONGEST_TICK = 0.25
 """Seconds that one look at the clock may move the tour on: making a scene takes time that nobody has watched."""
 
 
-class StationView(LiveView):
-    """The scene of a station: what is said is said by the tour."""
+class Tour(LiveView):
+    """The scene of a station below a line; it ends in `rooms`, as Escape does where nothing is open."""
 
-    def tell_story(self, seconds: float) -> None:
-        """Say nothing, at the end of the steps either."""
+    def __init__(self, rooms: Rooms, stations: Stations, number: int, opened: Opened, size: tuple[int, int]) -> None:
+        self.rooms, self.stations, self.number = rooms, stations, number
+        self.station, self.way_out = stations[number][1], rooms.back
+        self._goal: tuple[int, Building[Opened]] | None = None  # where it goes, once that is built
+        self._next: tuple[int, Building[Opened]] | None = None
+        self._time, self._acts = 0.0, 0
+        self._lay_out(size)
+        super().__init__(opened.scene, self._room, steps=opened.steps, duration=opened.duration, theme=rooms.theme,
+                         playing=False)  # fmt: skip
+        self.bench.show_keys(())
+        self.bench.touch.table = tuple(table_of(TOUR))
 
     def pace_text(self, frame: Frame | None = None) -> str:
         """The HUD's second line without the keys that lead elsewhere here."""
-        parts = super().pace_text(frame).split(BETWEEN)
-        return BETWEEN.join(part for part in parts if part.split(" ")[0] not in _TAKEN)
-
-
-class Tour(Room):
-    """The tour in one window; it ends in `rooms`."""
-
-    def __init__(self, rooms: Rooms, stations: Sequence[tuple[Door, Station]], size: tuple[int, int]) -> None:
-        self.rooms, self.stations, self._size = rooms, tuple(stations), size
-        self.number, self.view = 0, None  # type: int, StationView | None
-        self._stage: Stage | None = None
-        self._goal: int | None = 0
-        self._built: dict[int, Building[Opened]] = {}
-        self._time, self._acts = 0.0, 0
-        self._drawn: object = None
-        super().__init__(TOUR, {"next": lambda: self._on(1), "before": lambda: self._on(-1), "end": self._escape})
-        self._lay_out()
+        parts = super().pace_text(frame).split(DOT)
+        return DOT.join(part for part in parts if part.split(" ")[0] not in _TAKEN)
 
     # ---- time
 
     def attach(self, host: Host) -> None:
-        """Appear in `host`."""
-        self.host = host
+        """Appear in `host`, and let the coming scene be built."""
+        super().attach(host)
         self.rooms.attach(host)
-        host.every(TICK, self._beat)
-        self._prepare(0)
+        if self.number + 1 < len(self.stations):
+            self._next = self.number + 1, self._built(self.number + 1)
 
     def _beat(self, seconds: float) -> None:
-        host, stage = self.host, self._stage
-        assert host is not None
-        if self._goal in self._built and self._built[self._goal].done:
-            self._arrive(self._goal)
-            stage = self._stage
-        elif self.view is not None and host.visible:
+        assert self.host is not None
+        if self._goal is not None and self._goal[1].done:
+            self._arrive(*self._goal)
+        elif self.host.visible:
             self._time += min(seconds, LONGEST_TICK)
-            self._act()
-            if self._goal is None and self._time >= self.stations[self.number][1].seconds:
+            while self._acts < len(self.station.acts) and self.station.acts[self._acts].at <= self._time:
+                act = self.station.acts[self._acts]
+                self._acts += 1
+                self.send(act.action, act.value)
+                self.say("", 0.0)  # what a hand is told of that would lie over the strip, and nobody asked here
+            if self._goal is None and self._time >= self.station.seconds:
                 self.go(self.number + 1)
-        for call in () if stage is None else tuple(stage.calls):
-            call(seconds)
+        super()._beat(seconds)
         if self._line_key() != self._drawn:
-            host.repaint()
-
-    def _act(self) -> None:
-        """Do what is due."""
-        acts = self.stations[self.number][1].acts
-        while self._acts < len(acts) and acts[self._acts].at <= self._time and self.view is not None:
-            act = acts[self._acts]
-            self._acts += 1
-            self.view.send(act.action, act.value)
-            self.view.say("", 0.0)  # what a hand is told of that would lie over the strip, and nobody asked here
+            self.host.repaint()
 
     def go(self, number: int) -> None:
         """Set out for a station; beyond the last one is the wall."""
         if number >= len(self.stations):
             self.rooms.back()
         elif number >= 0:
-            self._goal = number
-            self._prepare(number)
+            ready = self._next is not None and self._next[0] == number
+            self._goal = self._next if ready else (number, self._built(number))
 
-    def _on(self, count: int) -> None:
-        """So many stations on from where it is going, or stands."""
-        self.go((self.number if self._goal is None else self._goal) + count)
-
-    def _prepare(self, number: int) -> None:
-        """Let the scene of a station be built, once."""
-        if not 0 <= number < len(self.stations) or number in self._built:
-            return
+    def _built(self, number: int) -> Building[Opened]:
         door, station = self.stations[number]
-        self._built[number] = self.rooms.build(lambda: trained(door, station))
+        return self.rooms.build(lambda: trained(door, station))
 
-    def _arrive(self, number: int) -> None:
-        """Show the scene of a station that was built."""
-        building, self._goal = self._built.pop(number), None
-        if building.error is not None or building.made is None:
-            self._failed(number, building.error)
+    def _arrive(self, number: int, building: Building[Opened]) -> None:
+        """Enter a station that was built; one that cannot be shown is said, and passed by."""
+        assert self.host is not None
+        error, opened, self._goal = building.error, building.made, None
+        if opened is not None:
+            self.host.enter(lambda size: Tour(self.rooms, self.stations, number, opened, size), "tour")
             return
-        self._leave()
-        assert self.host is not None
-        opened = building.made
-        self._stage = Stage(self.host, self._room, self._bar)
-        self.view = StationView(opened.scene, self._room, steps=opened.steps, duration=opened.duration,
-                                theme=self.rooms.theme, playing=False)  # fmt: skip
-        self.view.bench.show_keys(())
-        self.view.attach(cast("Host", self._stage))
-        self.number, self._time, self._acts = number, 0.0, 0
-        self._prepare(number + 1)
-
-    def _failed(self, number: int, error: Exception | None) -> None:
-        """A station that cannot be shown is said, and passed by."""
-        assert self.host is not None
         self.host.tell(f"tour: {self.stations[number][0].name}: {error}")
         if error is not None and not isinstance(error, ScalarvizError):
             raise error
-        self.number = number
         self.go(number + 1)
-
-    def _leave(self) -> None:
-        """Nothing trains any more."""
-        if self.view is not None:
-            self.view.close()
-            self.view = None
 
     # ---- picture
 
-    def _lay_out(self) -> None:
-        scale = scale_of(self._size) * (PRESENTER if self.rooms.theme.presenter else 1.0)
-        logical = self._size[0] / scale, self._size[1] / scale
-        self._small = is_small(logical)
+    def _lay_out(self, size: tuple[int, int]) -> None:
+        scale = scale_of(size) * (PRESENTER if self.rooms.theme.presenter else 1.0)
+        self.page = size[0] / scale, size[1] / scale
+        self._small, self._size = is_small(self.page), size
         self._bar = round((SMALL if self._small else HEIGHT) * scale)
-        self._room = self._size[0], max(self._size[1] - self._bar, 160)
-        self._painters = [Painter(logical, scale) for _ in range(2)]
-        self._drawn = None
-
-    @property
-    def page(self) -> tuple[float, float]:
-        """Logical pixels."""
-        return self._painters[0].size
+        self._room = size[0], max(size[1] - self._bar, 160)
+        self._painter, self._drawn = Painter(self.page, scale), None  # type: Painter, object
 
     @property
     def _done(self) -> float:
         """How much of the time of its station has passed."""
-        return min(self._time / self.stations[self.number][1].seconds, 1.0)
+        return min(self._time / self.station.seconds, 1.0)
 
     def _line_key(self) -> tuple[object, ...]:
         """What the line says: where it is as it was, nothing has to be drawn."""
-        sentence, waits = self.stations[self.number][1].sentence(self._time), self._goal is not None
-        return self.number, sentence, round(100 * self._done), waits, self._help, self.rooms.theme.name
+        said = self.station.sentence(self._time)
+        return said, round(100 * self._done), self._goal is not None, self.rooms.theme.name
 
     def line(self) -> Sketch:
         """The line above the scene: which station, what is said, how far it is, and the keys."""
         small, theme, (wide, _) = self._small, self.rooms.theme, self.page
         margin, head, text, high = (12.0, 16, LABEL, SMALL) if small else (24.0, 20, TITLE, HEIGHT)
-        station, sketch, count = self.stations[self.number][1], Sketch(), len(self.stations)
+        station, sketch, count = self.station, Sketch(), len(self.stations)
         sketch.rect(0, 0, wide, high, fill=theme.panel)
         gap, thick = 4.0, 3.0  # a part for every station at the lower edge
         part = (wide - gap * (count - 1)) / count
@@ -208,58 +161,35 @@ class Tour(Room):
         return sketch
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
-        """Paint it into the bound framebuffer."""
+        """Paint the line, and the scene below it, into the bound framebuffer."""
         wide, high = viewport or self._size
-        below, above = self._painters
-        theme = self.rooms.theme
-        below.background(theme.background, theme.glow)
-        if self.view is not None:
-            gloo.set_viewport(0, 0, wide, high - self._bar)
-            self.view.draw((wide, high - self._bar))
-            gloo.set_viewport(0, 0, wide, high)
+        gloo.set_viewport(0, 0, wide, high - self._bar)
+        super().draw((wide, high - self._bar))
+        gloo.set_viewport(0, 0, wide, high)
         self._drawn = self._line_key()
-        below.draw([self.line()])
-        if self._help:
-            above.draw([help_panel(self.page, self.table(), theme, self._help)])
-
-    def for_file(self) -> AbstractContextManager[bool]:
-        """As the scene is."""
-        return super().for_file() if self.view is None else self.view.for_file()
+        self._painter.draw([self.line()])
 
     def resize(self, size: tuple[int, int]) -> None:
         """Lay out for another size in device pixels."""
-        self._size = size
-        self._lay_out()
-        if self.view is not None and self._stage is not None:
-            self._stage.size = self._room
-            self.view.resize(self._room)
+        self._lay_out(size)
+        super().resize(self._room)
 
     # ---- keys and pointer
 
     def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
         """A key was pressed; returns whether it means something here. Looks are the scene's."""
         pressed = normalised(name, text, ctrl=ctrl)
-        action = None if pressed in self._does else find(pressed)
-        if self.view is not None and action is not None and action.name in LOOKS:
-            return self.view.send(action.name)
-        return super().key(name, text, shift=shift, ctrl=ctrl)
-
-    def say(self, line: str, seconds: float = NOTICE_SECONDS) -> None:
-        """The scene says it."""
-        if self.view is not None:
-            self.view.say(line, seconds)
-
-    def give_up(self) -> bool:
-        """Escape lets go of what is open in the scene, or ends the tour."""
-        if self.view is None or not self.view.bench.let_go():
-            self.rooms.back()
-        return True
-
-    def toggle_theme(self) -> None:
-        """Light or dark."""
-        self.rooms.toggle_theme()
-        if self.view is not None:
-            self.view.send("toggle_theme")
+        action = find(pressed)
+        if pressed in ON:
+            self.go((self.number if self._goal is None else self._goal[0]) + ON[pressed])
+            return True
+        if action is None or action.name not in (*LOOKS, *SHARED):
+            if pressed:
+                self.say(f"{pressed} does nothing here; ? shows the keys")
+            return False
+        if action.name == "toggle_theme":
+            self.rooms.toggle_theme()
+        return self.send(action.name)
 
     def _below(self, at: Point) -> Point:
         """A point in the scene's own pixels."""
@@ -267,40 +197,25 @@ class Tour(Room):
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
         """A button went down: over the scene it is the scene's."""
-        if self._help:
-            self._help = 0
-        elif self.view is not None and at[1] >= self._bar:
-            self.view.press(self._below(at), button, shift=shift, ctrl=ctrl)
+        if at[1] >= self._bar:
+            super().press(self._below(at), button, shift=shift, ctrl=ctrl)
 
     def move(self, at: Point) -> None:
         """The pointer is at `at`."""
-        if self.view is not None:
-            self.view.move(self._below(at))
+        super().move(self._below(at))
 
     def release(self, at: Point) -> None:
         """The button went up."""
-        if self.view is not None:
-            self.view.release(self._below(at))
-
-    def leave(self) -> None:
-        """The pointer left the window."""
-        if self.view is not None:
-            self.view.leave()
+        super().release(self._below(at))
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
         """The wheel is the scene's."""
-        if self.view is not None and at[1] >= self._bar:
-            self.view.scroll(self._below(at), notches, shift=shift)
+        if at[1] >= self._bar:
+            super().scroll(self._below(at), notches, shift=shift)
 
     def open(self, paths: Sequence[Path]) -> None:
         """Files belong to the wall."""
-        if self.view is not None:
-            self.view.say("a file can be dropped on the wall of all scenes: Escape leads there")
-
-    def close(self) -> None:
-        """Stop what trains."""
-        self._leave()
-        self._built.clear()  # their threads end by themselves; rooms wait for them
+        self.say("a file can be dropped on the wall of all scenes: Escape leads there")
 
 
 def trained(door: Door, station: Station) -> Opened:
@@ -309,27 +224,3 @@ def trained(door: Door, station: Station) -> Opened:
     if station.trained:
         opened.scene.run.step(station.trained)
     return replace(opened, steps=max(1, opened.steps - station.trained), duration=station.duration)
-
-
-# ---- `Stage`: the part of a window below the tour's line, as the host of what is shown there.
-
-
-class Stage:
-    """A host inside of another one, whose upper `bar` device pixels are not its own; all else is the other's."""
-
-    def __init__(self, host: Host, size: tuple[int, int], bar: int) -> None:
-        self._host, self.size, self._bar = host, size, bar
-        self.calls: list[Callable[[float], None]] = []
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._host, name)
-
-    @property
-    def place(self) -> tuple[int, int] | None:
-        """Below the line."""
-        corner = self._host.place
-        return None if corner is None else (corner[0], corner[1] + round(self._bar / self._host.pixel_ratio))
-
-    def every(self, seconds: float, call: Callable[[float], None]) -> None:
-        """With every tick of the whole."""
-        self.calls.append(call)

@@ -22,17 +22,16 @@ from ..ink.places import BIG, LABEL, TITLE
 from ..ink.sketch import Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, get_theme, presenting
-from ..out.offscreen import offscreen
+from ..out.easel import Easel
 from ..shown.subject import scene_subject
 from ..watch.actions import WALL as ACTIONS
 from ..watch.actions import action_of
 from ..watch.live import LiveSource, LiveView
 from ..watch.pace import pace
 from ..watch.viewer import WAIT
-from ..workbench import Workbench
-from .door import Building, Door, Made, Opened, Station, Way
+from .door import DOT, Building, Door, Made, Opened, Station, Way
 from .tiles import LINE, Face, Look, Tiled, grid_of, is_small, scale_of
-from .tour import Tour
+from .tour import Tour, trained
 
 if TYPE_CHECKING:
     from ..watch.host import Guest, Host
@@ -101,16 +100,14 @@ class Wall(Tiled):
         self._rested, self._tried, self._dirty = 0.0, False, True
 
     def enter(self, given: Mapping[str, object] | None = None) -> None:
-        """Enter the chosen scene, with these options."""
+        """Enter the chosen scene, with these options; nothing else trains then."""
         door = self.door
-        if door is None or self._opening is not None:
-            return
-        if door.missing:
+        if door is not None and door.missing:
             self.say(f"{door.name} needs something that is not installed: {door.missing}")
-            return
-        self._rest()
-        self._tried = self._dirty = True
-        self._opening = self.rooms.build(lambda: self.rooms.opened(door, given or {}))
+        elif door is not None and self._opening is None:
+            self._rest()
+            self._tried = True
+            super().enter(given)
 
     def open(self, paths: Sequence[Path]) -> None:
         """Files were dropped: the last one decides which scene is entered, unless one is being opened already."""
@@ -258,8 +255,7 @@ class LivePicture:
         self.worker = Worker(scene.run).start()
         self._asked = self.worker.request()
         source = LiveSource(scene.run, lambda edit, gesture: None, lambda step: None, self.worker.ask)
-        with offscreen():
-            self._bench = Workbench(scene_subject(scene, source), LAID_OUT, theme)
+        self._easel = Easel(scene_subject(scene, source), LAID_OUT, theme)
 
     @property
     def trains(self) -> bool:
@@ -284,13 +280,10 @@ class LivePicture:
         return True
 
     def _draw(self) -> None:
-        bench, frame = self._bench, self.worker.latest
-        probe = bench.subject.probe
+        frame, probe = self.worker.latest, self._easel.bench.subject.probe
         if probe is not None and frame.forward is not None:
             frame = frame.with_activations(frame.forward.activations(probe, frame.values))
-        with offscreen() as context:
-            bench.update(frame, self._engine, 1 / FPS)
-            self.face, self.step = Face(context.render(bench.draw, LAID_OUT)), frame.step
+        self.face, self.step = Face(self._easel.picture(self._engine, 1 / FPS, frame)), frame.step
 
     def close(self) -> str:
         """Stop training; returns what is to be said of that, usually nothing."""
@@ -328,9 +321,10 @@ class Rooms:
         self.theme = get_theme(theme)
         self.chosen: int | None = 0 if self.doors else None
         self._host: Host | None = None
+        self._news: list[str] = []  # what is told as soon as there is a window
         self._buildings: list[Building[object]] = []
-        self._left: Opened | None = None
-        self._end = self._whole = 0  # the step to which that one goes, and how many it does in all
+        self._left: tuple[Door, Opened] | None = None
+        self._end = 0  # the step to which that one goes
 
     # ---- the pictures
 
@@ -341,26 +335,25 @@ class Rooms:
     def attach(self, host: Host) -> None:
         """The window that is walked through."""
         self._host = host
+        for line in self._news:
+            host.tell(line)
+        self._news.clear()
 
-    def show(self, opened: Opened) -> None:
+    def show(self, door: Door, opened: Opened) -> None:
         """Enter a scene: its window, with Escape leading back to the wall."""
         assert self._host is not None
-        if self._left is None or self._left.scene is not opened.scene:
-            self._end, self._whole = opened.scene.run.steps + opened.steps, opened.steps
-        self._left = opened
-        self._host.enter(lambda size: self._scene(opened, size), self._called(opened))
+        if self._left is None or self._left[1].scene is not opened.scene:
+            self._left, self._end = (door, opened), opened.scene.run.steps + opened.steps
+        name = DOT.join(dict.fromkeys([opened.scene.name, door.name]))
+        self._host.enter(lambda size: self._scene(door, opened, size), name)
 
-    def _called(self, opened: Opened) -> str:
-        """What its window is called."""
-        return opened.scene.name
-
-    def _scene(self, opened: Opened, size: tuple[int, int]) -> LiveView:
+    def _scene(self, door: Door, opened: Opened, size: tuple[int, int]) -> LiveView:
         view = LiveView(opened.scene, size, steps=opened.steps, duration=opened.duration, theme=self.theme, wait=WAIT)
         view.way_out = lambda: self._out_of(view)
         touch, escape = view.bench.touch, action_of("escape").does
         touch.table = tuple((key, f"{AWAY} {self.called}" if does == escape else does) for key, does in touch.table)
         view.bench.lead_keys(action_of("escape").keys[0], self.called)
-        view.say(f"Escape goes back to {self.called}", BACK_SECONDS)
+        view.say(DOT.join(filter(None, (door.remark, f"Escape goes back to {self.called}"))), BACK_SECONDS)
         return view
 
     def _out_of(self, view: LiveView) -> None:
@@ -378,11 +371,17 @@ class Rooms:
         """Whether there is a tour to begin."""
         return self._stations is not None
 
-    def tour(self, size: tuple[int, int]) -> Tour:
-        """The tour, through those of its stations whose scenes can be entered."""
+    def tour(self, size: tuple[int, int]) -> Guest:
+        """The tour, through those of its stations whose scenes can be entered; where none can, the wall."""
         stations = () if self._stations is None else self._stations()
         open_doors = {door.name: door for door in self.doors if not door.missing}
-        return Tour(self, [(open_doors[s.scene], s) for s in stations if s.scene in open_doors], size)
+        found = [(open_doors[s.scene], s) for s in stations if s.scene in open_doors]
+        for number, (door, station) in enumerate(found):
+            try:
+                return Tour(self, found, number, trained(door, station), size)
+            except ScalarvizError as error:
+                self._news.append(f"tour: {door.name}: {error}")
+        return self.wall(size)
 
     def begin_tour(self) -> None:
         """Leave the wall for the tour."""
@@ -397,11 +396,13 @@ class Rooms:
 
     def opened(self, door: Door, given: Mapping[str, object]) -> Opened:
         """The scene of a door; the one that was left last goes on where it was left."""
-        left = self._left
-        if given or left is None or left.scene.name != door.name or left.scene.run._store.gate is not None:
-            return door.build(given)  # with a gate a thread is still in a long call
+        if given or self._left is None or self._left[0].name != door.name:
+            return door.build(given)
+        left = self._left[1]
+        if left.scene.run._store.gate is not None:  # a thread is still in a long call
+            return door.build(given)
         to_go = self._end - left.scene.run.steps
-        return replace(left, steps=to_go if to_go > 0 else self._whole)
+        return replace(left, steps=to_go if to_go > 0 else left.steps)
 
     def build(self, make: Callable[[], Made]) -> Building[Made]:
         """Make something in a thread that :meth:`close` waits for."""

@@ -1,0 +1,98 @@
+"""`Easel`: from anything that has cubes to its picture: pixels, a file, or SVG."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...io import save_picture, write_bytes
+from ...io.atomic import as_path
+from ...run.core.frame import Frame
+from ..cubes.atlas import ALL_ALIKE, Sizing
+from ..cubes.outlined import can_be_outlined, outlined
+from ..described import words_of
+from ..ink.sketch import Box, Sketch
+from ..ink.svg import picture_svg
+from ..ink.theme import Theme
+from ..shown.subject import Subject, standing
+from ..workbench import Workbench
+from .files import SVG
+from .offscreen import offscreen
+
+Pixels = NDArray[np.uint8]
+FINE = 2
+"""Pixels of an image inside an SVG that one of the picture has."""
+
+
+class Easel:
+    """A workbench that nobody sees; `tell` hears what a panel of the scene's own could not paint."""
+
+    def __init__(
+        self, x: object, size: tuple[int, int], theme: str | Theme, cmap: str | None = None, quantity: str = "weight",
+        *, sizing: Sizing = ALL_ALIKE, supersample: int = 1, tell: Callable[[str], object] = lambda line: None,
+        name: str = "weights",
+    ) -> None:  # fmt: skip
+        self._screen, self.size, self._fine, self._tell, self._name = offscreen(), size, supersample, tell, name
+        with self._screen:
+            self.bench = Workbench(x, size, theme, cmap, quantity, sizing=sizing, supersample=supersample)
+
+    def update(self, words: str, seconds: float | None = None, frame: Frame | None = None) -> None:
+        """Take over a frame, by default how it stands, `seconds` after the last one (None: exactly)."""
+        with self._screen:
+            self.bench.update(frame or self.bench.subject.frame(), words, seconds)
+        told = self.bench.side.ground.notes
+        for line in told:
+            self._tell(line)
+        told.clear()
+
+    def picture(self, words: str = "", seconds: float | None = None, frame: Frame | None = None) -> Pixels:
+        """The same, and its picture: uint8 (H, W, 3)."""
+        self.update(words, seconds, frame)
+        return self._screen.render(self.bench.draw, self.size, supersample=self._fine)
+
+    def still(self, words: str, step: int | None = None) -> Pixels:
+        """A picture drawn at twice the size and averaged, for smooth edges; of a `step`, if one is given."""
+        self._fine = 2 if 2 * max(self.size) <= self._screen.longest else 1
+        with self._screen:
+            self.bench.resize(self.size, supersample=self._fine)
+        with standing(self.bench.subject.source, step):
+            return self.picture(words)
+
+    def write(self, path: str | os.PathLike[str], words: str, step: int | None = None) -> Path:
+        """Write how it stands, or stood at `step`, as the kind of picture that the name ends in."""
+        if as_path(path).suffix.lower() != SVG:
+            save_picture(path, self.still(words, step))
+            return Path(path)
+        subject = self.bench.subject
+        with self._screen, standing(subject.source, step):
+            self.update(words)
+            title = words_of(self._name, subject.frame(), subject.source.counted, which=subject.step_loss)
+            write_bytes(path, svg_of_bench(self.bench, title).encode())
+        return Path(path)
+
+
+def picture_of(subject: Subject, frame: Frame, size: tuple[int, int], theme: str | Theme, words: str = "") -> Pixels:
+    """The picture of a frame, with the second line of its HUD: uint8 (H, W, 3)."""
+    return Easel(subject, size, theme).picture(words, frame=frame)
+
+
+def svg_of_bench(bench: Workbench, title: str = "") -> str:
+    """The picture as text: letters, lines and cubes as such.
+
+    Of more than 5,000 cubes, of cubes that have marks or looks given by hand, and of several networks side by side,
+    what lies below the texts is an image inside it.
+    """
+    size = bench.places.size
+    below: tuple[list[Sketch], Box | None]
+    if bench.compared is None and can_be_outlined(bench.slab):
+        below = [outlined(bench.slab, bench.camera, bench.project)], bench.window
+    else:
+        sketch, pixels = Sketch(), (round(FINE * size[0]), round(FINE * size[1]))
+        sketch.image((0.0, 0.0, *size), np.asarray(offscreen().render(bench.draw_below, pixels)))
+        below = [sketch], None
+    layers = [below, *((part, None) for part in (bench.sketches, *bench.overlays) if part)]
+    return picture_svg(size, bench.ground, layers, title, bench.size)
