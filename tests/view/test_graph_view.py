@@ -88,7 +88,7 @@ def test_the_wheel_enlarges_clicks_or_a_key_show_all_of_it_and_pointing_tells_th
             click(view, at)
         assert whole(view)
     view.leave()
-    without, at = host.picture(), place(view, node(view, lambda item: item.node.op == "square"))
+    without, at = host.picture(), place(view, node(view, lambda item: item.op == "square"))
     view.move(at)
     assert {"square of 1", "d/da: 2 * a"} <= set(view.ink.spot(view.view.on(at)).tip.splitlines())
     assert (host.picture() != without).any()
@@ -110,7 +110,7 @@ def test_a_drag_moves_a_click_unfolds_a_module_and_backspace_folds_it(host):
     view.key("Home")
     click(view, place(view, node(view, lambda item: item.name == "1")))
     assert view.unfolded == ["1"]
-    unfolded = np.array([place(view, box) for box in view.layout.boxes if box.item.node.op == "tanh"])
+    unfolded = np.array([place(view, box) for box in view.layout.boxes if box.item.op == "tanh"])
     assert len(unfolded) == 8
     assert ((unfolded > 0) & (unfolded < (960, 570))).all()  # all that was asked for is to be seen
     assert (host.picture() != picture).any()
@@ -215,7 +215,7 @@ def test_a_panel_shows_the_graph_of_the_frame_and_a_weight_has_one_colour_as_cub
         for quantity in ("weight", "gradient"):  # a graph shows values whatever the cubes show
             bench.set_look(quantity=quantity)
             bench.update(frame, "", seconds=1 / 60)
-            values = {b.item.node.name: b.item.node.value for b in panel.drawer._layout.boxes}
+            values = {b.item.name: b.item.value for b in panel.drawer._layout.boxes}
             assert (values["w"], values["y"]) == (float(frame.values[0]), float(frame.values[0]) * 0.5)
             place = float(np.clip(frame.values[0] / bench.extent_of(0), -1, 1))
             shapes = (shape for part in panel.drawer._ink.parts for shape in part.shapes)
