@@ -13,9 +13,8 @@ from kit.runs import make_run
 from scalarviz import nn
 from scalarviz.run import Moment
 from scalarviz.run.panels import GraphPanel, LossCurve, Made
-from scalarviz.view.graph.layout import MARGIN
 from scalarviz.view.graph_view import GraphView
-from scalarviz.view.ink.figure import LEAST, MOST, SEEN, Figure, View
+from scalarviz.view.ink.figure import LEAST, MOST, SEEN, View
 from scalarviz.view.ink.maps import get_map, hexed
 from scalarviz.view.ink.sketch import Rect, TextItem
 from scalarviz.view.ink.theme import presenting
@@ -248,16 +247,6 @@ def test_the_wheel_enlarges_a_panel_a_drag_moves_it_and_two_clicks_or_the_fit_ke
     hall = Panel(line_of, theme=presenting("dark"))  # whole as long as it can be read
     assert hall.view.scale == min(1.0, hall.view.fitting)
     assert hall.drawer._least == pytest.approx(SMALLEST / 1.5)
-
-
-def test_a_legend_is_seen_whole_or_not_at_all():
-    ink = sv.draw(sv.Value(2.0, label="a") * sv.Value(3.0, label="b")).ink("dark")
-    nodes = Figure(ink.width, ink.height, ink.parts[:-1])
-    for missing, seen in ((0.0, 2), (MARGIN + 3.0, 0), (MARGIN + 60.0, 0)):  # of the right edge, where the legend ends
-        window = 0.0, 0.0, ink.width - missing, ink.height
-        cut, rest = (one.placed(window=window, ground=False) for one in (ink, nodes))
-        assert len(cut.texts) == len(rest.texts) + seen
-        assert (len(cut.triangles) == len(rest.triangles)) == (not seen)
 
 
 def test_a_graph_without_room_above_the_cubes_is_a_page_beside_them():

@@ -44,7 +44,7 @@ def ink_of(
         parts[-1].spot((box.x, box.y, box.width, box.height), "node", number, tip=said_of(box.item))
         pen.node(parts[-1], box, root=id(box) not in ends)
     corner, width, height = _corner(layout)
-    parts.append(Sketch(cut=False))
+    parts.append(Sketch())
     pen.legend(parts[-1], corner, of, any(box.item.grad is not None for box in layout.boxes))
     if wrong:
         parts.append(Sketch())
@@ -155,7 +155,7 @@ class _Pen:
         """What stands where in a node, and of what the gradients are."""
         (x, y), (width, height), theme = corner, LEGEND, self.theme
         middle = y + height / 2
-        ink.rect(x, y, width, height, stroke=theme.border, radius=RADIUS)  # the first: if it is seen, all of it is
+        ink.rect(x, y, width, height, stroke=theme.border, radius=RADIUS)
         ink.rect(x, middle - 0.5, width, 1, fill=theme.border)
         ink.text(x + width / 2, middle - 7, "name, value", SIZE, theme.text2, anchor="middle")
         if computed:
