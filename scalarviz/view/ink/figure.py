@@ -9,6 +9,9 @@ import numpy as np
 
 from .sketch import Box, Cells, Curve, Lines, Path, Point, Polygon, Rect, Shape, Sketch, Spot, TextItem, meet, spot_at
 
+AROUND = 100.0
+"""Pixels that a part reaches beyond its spot at most."""
+
 
 @dataclass(slots=True)
 class Figure:
@@ -32,6 +35,10 @@ class Figure:
         """All of it on one sketch, or what of it lies in a window."""
         sketch = Sketch(clip=window)
         for part in self.parts[0 if ground else 1 :]:
+            x, y, wide, high = part.spots[0].box if part.spots else (0.0, 0.0, self.width, self.height)
+            there = at[0] + x * scale, at[1] + y * scale, wide * scale, high * scale
+            if window is not None and not meet(there, window, AROUND * scale):
+                continue
             sketch.shapes += [_moved(shape, scale, at) for shape in part.shapes]
             for text in part.texts:
                 put = replace(text, x=at[0] + text.x * scale, y=at[1] + text.y * scale, size=text.size * scale)

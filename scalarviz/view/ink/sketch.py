@@ -205,7 +205,12 @@ def _vertices(boxes: Sequence[Float]) -> Float:
 
 def within(vertices: Float, box: Box) -> Float:
     """What of triangles (3 T, N), whose first two numbers are a place, lies in a box; in the same order."""
-    triangles, order = vertices.reshape(-1, 3, vertices.shape[1]), np.arange(len(vertices) // 3)
+    triangles, low, high = vertices.reshape(-1, 3, vertices.shape[1]), np.array(box[:2]), np.add(box[:2], box[2:])
+    beyond = np.concatenate([triangles[:, :, :2] < low, triangles[:, :, :2] > high], axis=2)
+    order = np.flatnonzero(~beyond.all(axis=1).any(axis=1))
+    if not beyond[order].any():
+        return np.asarray(triangles[order].reshape(-1, vertices.shape[1]))
+    triangles = triangles[order]
     for axis in (0, 1):
         for limit, sign in ((box[axis], 1.0), (box[axis] + box[axis + 2], -1.0)):
             depth = sign * (triangles[:, :, axis] - limit)
