@@ -205,29 +205,24 @@ def _vertices(boxes: Sequence[Float]) -> Float:
 
 def within(vertices: Float, box: Box) -> Float:
     """What of triangles (3 T, N), whose first two numbers are a place, lies in a box; in the same order."""
-    triangles, low, high = vertices.reshape(-1, 3, vertices.shape[1]), np.array(box[:2]), np.add(box[:2], box[2:])
-    beyond = np.concatenate([triangles[:, :, :2] < low, triangles[:, :, :2] > high], axis=2)
-    order = np.flatnonzero(~beyond.all(axis=1).any(axis=1))
-    if not beyond[order].any():
-        return np.asarray(triangles[order].reshape(-1, vertices.shape[1]))
-    triangles = triangles[order]
-    for axis in (0, 1):
-        for limit, sign in ((box[axis], 1.0), (box[axis] + box[axis + 2], -1.0)):
-            depth = sign * (triangles[:, :, axis] - limit)
-            count = (depth >= 0).sum(axis=1)
-            parts, places = [triangles[count == 3]], [order[count == 3]]
-            for many in (1, 2):  # corners inside: one triangle is left, or two
-                cut, deep = triangles[count == many], depth[count == many]
-                turn = (np.argmax((deep >= 0) == (many == 1), axis=1)[:, None] + [0, 1, 2]) % 3  # the odd corner first
-                a, b, c = np.take_along_axis(cut, turn[:, :, None], axis=1).swapaxes(0, 1)
-                near, left, right = np.take_along_axis(deep, turn, axis=1).T[:, :, None]
-                p, q = a + (b - a) * (near / (near - left)), a + (c - a) * (near / (near - right))
-                for corners in ([(a, p, q)], [(p, b, c), (p, c, q)])[many - 1]:
-                    parts.append(np.stack(corners, axis=1))
-                    places.append(order[count == many])
-            order = np.concatenate(places)
-            again = np.argsort(order, kind="stable")
-            triangles, order = np.concatenate(parts)[again], order[again]
+    triangles, order = vertices.reshape(-1, 3, vertices.shape[1]), np.arange(len(vertices) // 3)
+    x, y, width, height = box
+    for axis, limit, sign in ((0, x, 1.0), (1, y, 1.0), (0, x + width, -1.0), (1, y + height, -1.0)):
+        depth = sign * (triangles[:, :, axis] - limit)
+        count = (depth >= 0).sum(axis=1)
+        parts, places = [triangles[count == 3]], [order[count == 3]]
+        for many in (1, 2):  # corners inside: one triangle is left, or two
+            cut, deep = triangles[count == many], depth[count == many]
+            turn = (np.argmax((deep >= 0) == (many == 1), axis=1)[:, None] + [0, 1, 2]) % 3  # the odd corner first
+            a, b, c = np.take_along_axis(cut, turn[:, :, None], axis=1).swapaxes(0, 1)
+            near, left, right = np.take_along_axis(deep, turn, axis=1).T[:, :, None]
+            p, q = a + (b - a) * (near / (near - left)), a + (c - a) * (near / (near - right))
+            for corners in ([(a, p, q)], [(p, b, c), (p, c, q)])[many - 1]:
+                parts.append(np.stack(corners, axis=1))
+                places.append(order[count == many])
+        order = np.concatenate(places)
+        again = np.argsort(order, kind="stable")
+        triangles, order = np.concatenate(parts)[again], order[again]
     return np.asarray(triangles.reshape(-1, vertices.shape[1]), np.float32)
 
 
