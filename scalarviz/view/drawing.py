@@ -184,7 +184,7 @@ def draw(
         Whether ``a + b + c`` is drawn as two sums; else it is one.
     unfold : str, iterable of str or True
         Of a graph with more than 60 nodes: modules (``"0"``) whose nodes are wanted, rows of weights
-        (``"0.weight[3]"``), ``"inputs"``; True: all.
+        (``"0.weight[3]"``), ``"inputs"``, what stands between modules (``"after 0"``), ``"earlier"``; True: all.
     theme : {"auto", "dark", "light"}
         Auto follows the notebook, or the system.
     window : bool

@@ -275,6 +275,8 @@ def test_a_folded_graph_fits_a_window_and_says_what_each_fold_holds():
     assert picture.layout().width < 1280
     between = boxes_of(sv.draw(Tower(), [0, 1, 2, 3, 4, 0, 1], unfold="after blocks.0"))
     assert sum(not box.item.folded for box in between) == 112
+    inside = [box.card.left for box in boxes_of(sv.draw(Tower(), [0, 1, 2, 3, 4, 0, 1], unfold="blocks.0"))]
+    assert inside[2:6] == ["blocks.0.up", "after blocks.0.up", "blocks.0.down", "after blocks.0.down"]
     deep = nn.Sequential(*(part for _ in range(150) for part in (nn.Linear(4, 4), nn.Tanh())))
     cards = {box.card.left: box.card.value for box in boxes_of(sv.draw(deep, [0.1] * 4))}
     assert len(cards) < 60

@@ -116,7 +116,7 @@ def _plain(value: float) -> str:
 
 SIGNS = {
     "add": "+", "sub": MINUS, "mul": "×", "div": "/", "neg": MINUS, "square": "**2", "lt": "<", "le": "≤", "gt": ">",
-    "ge": "≥",
+    "ge": "≥", "first_max": "max", "held_max": "max",
 }  # fmt: skip
 """Operations that are not written by their names."""
 

@@ -208,8 +208,9 @@ class Graph:
         """Modules, what stands between them, and what is earlier than can be shown; leaves where they are used."""
         below, folds = self.below, self._modules()
         results = self._near()
-        loose = [key for key in results if key not in self._paths and key not in ends]
-        if len(loose) > PIECE + LONG and 2 * len(loose) < len(results):  # mostly modules: all else is between them
+        bare = {path for path in self._unfold if not any(kind.startswith(f"{path}.") for kind in self._kinds)}
+        loose = [key for key in results if key not in folds and self._paths.get(key) not in bare and key not in ends]
+        if len(loose) > PIECE + LONG and any(below[key] for key in folds):  # all else is between modules
             folds |= dict.fromkeys(loose, BETWEEN)
         near = set(results)
         far = [key for key in self.objects if below[key] and key not in near]
@@ -219,7 +220,9 @@ class Graph:
             piece.name = self._after(piece, folds) if fold == BETWEEN else fold
             asked = piece.name in self._unfold
             single = not fold or (fold == BETWEEN and (len(keys) <= FEW or asked))
-            pieces += [_Piece([key], asked=asked or key in self._paths) for key in keys] if single else [piece]
+            pieces += (
+                [_Piece([key], asked=asked or self._paths.get(key) in bare) for key in keys] if single else [piece]
+            )
         pieces = self._with_leaves(self._with_earlier(pieces), folds)
         times = Counter[str]()
         for piece in pieces:
