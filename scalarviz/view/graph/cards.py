@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...scalar.sums import Row, Total
 from ...scalar.value import Value
-from ..ink.text import MINUS, chip_digits, measure, number
+from ..ink.text import MINUS, chip_digits, exponent, measure, number
 from .folds import Item
 
 SIZE = 13
@@ -137,9 +137,7 @@ def figure_of(value: float, digits: int | None = None) -> str:
     if size == 0.0:
         return "0"
     if size >= HUGE or (size <= TINY if digits is None else not float(f"{size:.{digits}f}")):
-        mantissa, power = f"{size:.{max(0, (digits or 2) - 2)}e}".split("e")
-        exponent = int(power)
-        return f"{MINUS if value < 0 else '+'}{mantissa}e{MINUS if exponent < 0 else ''}{abs(exponent)}"
+        return exponent(value, max(0, (digits or 2) - 2), signed=True)
     return number(value, chip_digits(value) if digits is None else digits, signed=True)
 
 

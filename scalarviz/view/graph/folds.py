@@ -61,7 +61,8 @@ class Item:
     @property
     def weights(self) -> int:
         """How many weights it stands for."""
-        return sum(of.length if isinstance(of, Row) else isinstance(of, Weight) for of in self.held)
+        several = [of for of in self.held if type(of) is not Value]  # nearly all are, in a large graph
+        return sum(of.length if isinstance(of, Row) else isinstance(of, Weight) for of in several)
 
 
 @dataclass(slots=True)
@@ -95,6 +96,7 @@ class Graph:
         self._kinds, self._paths = owners
         self._names, self._grads, self._unfold = names, grads, unfold
         self._exponents: dict[Key, float] = {}
+        self._near: list[Key] = []  # results that may be drawn one by one: where modules have none, the last ones
         self._inputs: list[Key] = []  # numbers from outside that belong to no module; none where they are few
         self._times = 1 + sum(name.partition(" ")[0] == EARLIER for name in unfold)
         self._earlier = EARLIER if self._times == 1 else f"{EARLIER} {self._times}"
@@ -109,11 +111,6 @@ class Graph:
         """Whether it is a leaf, and no weight."""
         return type(self.objects[key]) is Value and not self.below[key]
 
-    def _near(self) -> list[Key]:
-        """The results that may be drawn one by one: where modules have none, the last ones."""
-        results = [key for key in self.objects if self.below[key]]
-        return results if self._paths else results[-(PIECE * self._times + LONG) * LONGEST :]
-
     # ---- what is written shorter than it is computed
 
     def shorten(self, ends: Collection[Key], *, sums: bool) -> None:
@@ -121,7 +118,8 @@ class Graph:
 
         A sum that only another sum takes, and that has no name, is part of that one.
         """
-        near = self._near()
+        results = [key for key in self.objects if self.below[key]]
+        near = results if self._paths else results[-(PIECE * self._times + LONG) * LONGEST :]
         users = Counter(operand for key in near for operand in set(self.below[key]))
         for key in near:
             op = self.objects[key].op  # type: ignore[union-attr]
@@ -132,6 +130,7 @@ class Graph:
                 if self._number(exponent) and base != exponent and users[exponent] == 1 and not self._name(exponent):
                     self._exponents[key] = self.objects.pop(exponent).data  # type: ignore[union-attr]
                     self.below[key] = (base,)
+        self._near = [key for key in near if key in self.objects]
         inputs = [key for key, of in self.objects.items()
                   if type(of) is Value and not self.below[key] and key not in self._paths]  # fmt: skip
         self._inputs = inputs if len(inputs) > LONG else []
@@ -196,7 +195,7 @@ class Graph:
 
     def _folded(self, piece: _Piece) -> Item:
         held = tuple([self.objects[key] for key in piece.keys])
-        computed = any(key in self._grads for key in piece.keys)
+        computed = not self._grads.keys().isdisjoint(piece.keys)
         title = self._kinds.get(piece.fold, "")
         if piece.fold == EARLIER:
             folds = self._modules()
@@ -207,9 +206,9 @@ class Graph:
     def _pieces(self, ends: Collection[Key]) -> list[_Piece]:
         """Modules, what stands between them, and what is earlier than can be shown; leaves where they are used."""
         below, folds = self.below, self._modules()
-        results = self._near()
+        results, path_of = self._near, self._paths.get
         bare = {path for path in self._unfold if not any(kind.startswith(f"{path}.") for kind in self._kinds)}
-        loose = [key for key in results if key not in folds and self._paths.get(key) not in bare and key not in ends]
+        loose = [key for key in results if key not in folds and path_of(key) not in bare and key not in ends]
         if len(loose) > PIECE + LONG and any(below[key] for key in folds):  # all else is between modules
             folds |= dict.fromkeys(loose, BETWEEN)
         near = set(results)
@@ -220,10 +219,8 @@ class Graph:
             piece.name = self._after(piece, folds) if fold == BETWEEN else fold
             asked = piece.name in self._unfold
             single = not fold or (fold == BETWEEN and (len(keys) <= FEW or asked))
-            pieces += (
-                [_Piece([key], asked=asked or self._paths.get(key) in bare) for key in keys] if single else [piece]
-            )
-        pieces = self._with_leaves(self._with_earlier(pieces), folds)
+            pieces += [_Piece([key], asked=asked or path_of(key) in bare) for key in keys] if single else [piece]
+        pieces = self._with_leaves(self._with_earlier(pieces), folds, ends)
         times = Counter[str]()
         for piece in pieces:
             times[piece.name] += 1
@@ -261,21 +258,28 @@ class Graph:
             found.append(_Piece(keys, EARLIER, self._earlier) if fold else pieces[numbers[0]])
         return found
 
-    def _with_leaves(self, pieces: list[_Piece], folds: Mapping[Key, str]) -> list[_Piece]:
+    def _with_leaves(self, pieces: list[_Piece], folds: Mapping[Key, str], ends: Collection[Key]) -> list[_Piece]:
         """Each leaf in the part of its module that takes it first, or before what takes it."""
         below, takers = self.below, dict[Key, list[_Piece]]()
         alone: dict[str, _Piece] = {}  # leaves of a module that nothing of it takes
         before: dict[int, list[_Piece]] = {}
         inside: dict[int, list[Key]] = {}
-        for piece in pieces:
+        early = [piece for piece in pieces if piece.fold == EARLIER]
+        for piece in (piece for piece in pieces if piece.fold != EARLIER):
             for leaf in {leaf for key in piece.keys for leaf in below[key] if not below[leaf]}:
                 takers.setdefault(leaf, []).append(piece)
-        for leaf in [key for key in self.objects if not below[key]]:
+        for piece in early:
+            for leaf in {leaf for key in piece.keys for leaf in below[key] if leaf in takers}:
+                takers[leaf].append(piece)
+        leaves = [key for key in self.objects if not below[key]]
+        if early:
+            inside[id(early[0])] = [leaf for leaf in leaves if leaf not in takers and leaf not in ends]
+            leaves = [leaf for leaf in leaves if leaf in takers or leaf in ends]
+        for leaf in leaves:
             own, users = folds.get(leaf, ""), takers.get(leaf, [])
             home = next((piece for piece in users if own and piece.fold == own), None)
-            if home is None and len(users) == 1:  # constants between modules belong there
-                constant = users[0].fold == BETWEEN and own in ("", INPUTS) and not self._name(leaf)
-                home = users[0] if constant or users[0].fold == EARLIER else None
+            if home is None and len(users) == 1 and users[0].fold == BETWEEN and own in ("", INPUTS):
+                home = None if self._name(leaf) else users[0]  # constants between modules belong there
             if home is not None:
                 inside.setdefault(id(home), []).append(leaf)
             elif own:

@@ -74,6 +74,8 @@ def gradients_of(walk: Walk) -> dict[Key, float]:
     found: dict[Key, float] = {}
     lit: set[Key] = set()
     for key, of in reversed(walk.objects.items()):
+        if type(of) is Value and of.grad == 0.0 and key not in lit:  # nearly all are so, before ``backward()``
+            continue
         if isinstance(of, Row):
             if np.asarray(of.block.computed[of.start : of.start + of.length]).any():
                 found[key] = math.nan
