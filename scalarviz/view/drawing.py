@@ -62,7 +62,7 @@ class Drawing:
         shown = self.shown()
         self.folds, self.of = shown.folds, shown.of
         # an id is of one object as long as that lives: names are kept of what is in the graph, and that is held
-        self._named = [node.of for node in shown.nodes if id(node.of) in wish.names]
+        self._named = [of for of in shown.objects if id(of) in wish.names]
         self.wish = replace(wish, names={id(one): wish.names[id(one)] for one in self._named})
 
     # ---- what it is made of
@@ -151,7 +151,7 @@ class Drawing:
         now = self.shown()
         folded = sum(item.folded for item in now.items)
         more = f", {folded} folded" if folded else ""
-        count = f"{now.count} node{'s' if now.count > 1 else ''}"
+        count = f"{len(now.objects)} node{'s' if len(now.objects) > 1 else ''}"
         return f"Drawing({self.of + ': ' if self.of else ''}{count}, {len(now.items)} drawn{more})"
 
 
@@ -179,7 +179,7 @@ def draw(
         Whether ``a + b + c`` is drawn as two sums; else it is one.
     unfold : str, iterable of str or True
         Of a graph with more than 60 nodes: modules (``"0"``) whose nodes are wanted, rows of weights
-        (``"0.weight[3]"``), ``"inputs"``; True: all.
+        (``"0.weight[3]"``), ``"inputs"``, what stands between modules (``"after 0"``), ``"earlier"``; True: all.
     theme : {"auto", "dark", "light"}
         Auto follows the notebook, or the system.
     window : bool

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import ScalarvizError
 from .graph.cards import said_of
 from .graph.layout import Box, Layout
+from .graph.nodes import key_of
 from .ink.figure import Figure, View
 from .ink.overlay import banner, help_panel, pointer_label
 from .ink.painter import Painter
@@ -214,8 +215,8 @@ class GraphView(Room):
         if box is None:
             self.view = View.whole(figure, self.room)
             return
-        members = {id(node.of) for node in box.item.members}
-        inside = [b for b in self.layout.boxes if any(id(node.of) in members for node in b.item.members)]
+        held = set(map(key_of, box.item.held))
+        inside = [b for b in self.layout.boxes if not held.isdisjoint(map(key_of, b.item.held))]
         found = inside or list(self.layout.boxes)
         corners = [(b.x, b.y, b.x + b.width, b.y + b.height) for b in found]
         left, top, right, bottom = zip(*corners, strict=True)

@@ -20,8 +20,9 @@ from PIL import Image
 import scalarviz as sv
 from scalarviz import nn
 from scalarviz.view.graph import shown
-from scalarviz.view.graph.nodes import constant_text, figure_of
-from scalarviz.view.graph.shown import Shown, Wish
+from scalarviz.view.graph.cards import constant_text, figure_of
+from scalarviz.view.graph.folds import runs
+from scalarviz.view.graph.shown import Wish
 from scalarviz.view.ink.svg import svg_of
 from scalarviz.view.ink.text import ADVANCES, asked_advance
 from scalarviz.view.ink.theme import get_theme
@@ -41,7 +42,7 @@ def boxes_of(picture):
 
 def nodes_of(picture):
     """Nodes by their names."""
-    return {box.item.node.name: box.item.node for box in boxes_of(picture)}
+    return {box.item.name: box.item for box in boxes_of(picture)}
 
 
 def xor_loss() -> sv.Value:
@@ -73,9 +74,9 @@ def test_every_node_and_edge_is_drawn_once(steps):
         made.append(getattr(sv, op)(made[one % len(made)], made[two % len(made)]))
     for root in (made[-1], xor_loss()):
         layout = sv.draw(root, chains=True).layout()
-        ids = [id(box.item.node.of) for box in layout.boxes]
+        ids = [id(box.item.of) for box in layout.boxes]
         assert len(ids) == len(set(ids))
-        edges = Counter((id(e.source.item.node.of), id(e.target.item.node.of)) for e in layout.edges)
+        edges = Counter((id(e.source.item.of), id(e.target.item.of)) for e in layout.edges)
         assert (set(ids), edges) == graph_of(root)
 
 
@@ -89,10 +90,10 @@ def test_values_and_gradients_are_those_of_the_objects_in_the_moment_in_which_it
     nodes_of(picture)["w0"].of.data = 3.25
     assert "+3.25" in texts(picture)
     for box in boxes_of(picture):
-        value = box.item.node.of
-        assert box.item.node.value == value.data
+        value = box.item.of
+        assert box.item.value == value.data
         if value.op or isinstance(value, sv.Weight) or value.label:
-            assert box.item.node.grad == value.grad
+            assert box.item.grad == value.grad
             assert (box.card.gradient, box.card.value) == (figure_of(value.grad), figure_of(value.data))
 
 
@@ -147,7 +148,7 @@ def test_a_network_is_asked_as_for_a_prediction_and_is_as_before():
     assert {"x1", "x2", "0.weight[0][0]", "+1.00"} <= set(texts(sv.draw(net, [1.0, 0.0])))
     assert state() == before
     assert all((net.state_dict()[name] == weights[name]).all() for name in weights)
-    assert boxes_of(sv.draw(net))[-1].item.node.of is inner[0]  # without inputs: its last call
+    assert boxes_of(sv.draw(net))[-1].item.of is inner[0]  # without inputs: its last call
     net = nn.Network(2, 2, activation=nn.Sigmoid())
     neuron = net.perceptrons[1]
     value = figure_of(neuron([0.5, 1.0]).data).replace("\N{MINUS SIGN}", "-")
@@ -209,34 +210,82 @@ def tangled(n: int) -> sv.Value:
     return pool[-1] + (answer - 1.0) ** 2
 
 
-def items_of(found: Shown) -> list[tuple[object, ...]]:
-    """What each item says and takes."""
-    place = {item: k for k, item in enumerate(found.items)}
-    return [
-        (item.name, item.title, item.node.op, item.node.name, item.folded or item.node.grad,
-         sorted(place[operand] for operand in item.operands), item.weights if item.folded else 1)
-        for item in found.items
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("make", [chain, wide, tangled])
-def test_the_picture_of_a_huge_graph_is_that_of_the_whole_one(make, monkeypatch):
+def test_in_the_picture_of_a_huge_graph_no_node_is_forgotten_and_none_drawn_twice(make):
     z = make(4000)
     z.backward()
     for unfold in ((), ("earlier",), ("earlier", "earlier 2")):
-        found = []
-        for huge in (sys.maxsize, 0):
-            monkeypatch.setattr(shown, "HUGE", huge)
-            found.append(shown.shown_of([z], Wish(unfold=unfold, chains=True)))
-        whole, short = found
-        assert short.count == whole.count  # nothing is forgotten
-        assert len(short.nodes) < len(whole.nodes)  # and there was something far
-        assert items_of(short) == items_of(whole)
+        found = shown.shown_of([z], Wish(unfold=unfold, chains=True))
+        held = [id(of) for item in found.items for of in item.held]
+        assert len(held) == len(set(held)) == len(found.objects)
+        assert 48 * (1 + len(unfold)) < len(found.items) < 170 * (1 + len(unfold))
+        assert next(item for item in found.items if item.name.startswith("earlier")).grad is not None
+        for k, item in enumerate(found.items):
+            assert not set(item.operands) - set(found.items[:k])
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.tuples(st.lists(st.integers(0, 40), max_size=3), st.sampled_from(["", "", "a", "b", "c"])), max_size=40)
+)
+def test_nodes_of_a_group_stand_together_and_their_operands_come_before(drawn):
+    below = [[k for k in operands if k < number] for number, (operands, _) in enumerate(drawn)]
+    found = runs(range(len(below)), below, {k: fold for k, (_, fold) in enumerate(drawn) if fold})
+    assert sorted(k for _, run in found for k in run) == list(range(len(below)))
+    there = set[int]()
+    for fold, run in found:
+        assert fold or len(run) == 1
+        for k in run:
+            assert drawn[k][1] == fold
+            assert there.union(run[: run.index(k)]).issuperset(below[k])
+        there.update(run)
+
+
+class Block(nn.Module):
+    """A part of a network whose ``forward`` is called by hand, as loops over places do."""
+
+    def __init__(self):
+        self.up, self.down = nn.Linear(8, 16), nn.Linear(16, 8)
+
+    def forward(self, x):
+        return [a + b for a, b in zip(self.down([h.tanh() for h in self.up(x)]), x, strict=True)]
+
+
+class Tower(nn.Module):
+    def __init__(self):
+        self.table = nn.Embedding(5, 8)
+        self.blocks, self.out = [Block(), Block()], nn.Linear(8, 3)
+
+    def forward(self, letters):
+        made = []
+        for letter in letters:
+            x = [number * 0.5 for number in self.table(letter)]
+            for block in self.blocks:
+                x = [number * number for number in block.forward(x)]
+            made += self.out(x)
+        return made
+
+
+def test_a_folded_graph_fits_a_window_and_says_what_each_fold_holds():
+    picture = sv.draw(Tower(), [0, 1, 2, 3, 4, 0, 1])
+    cards = {box.card.left: (box.card.value, box.card.gradient) for box in boxes_of(picture)}
+    assert list(cards) == ["table", "after table", "blocks.0", "after blocks.0", "blocks.1", "after blocks.1", "out"]
+    assert cards["blocks.0"] == ("Block", "280 weights")
+    assert cards["after blocks.0"] == ("+, ×", "112 nodes")
+    assert picture.layout().width < 1280
+    between = boxes_of(sv.draw(Tower(), [0, 1, 2, 3, 4, 0, 1], unfold="after blocks.0"))
+    assert sum(not box.item.folded for box in between) == 112
+    inside = [box.card.left for box in boxes_of(sv.draw(Tower(), [0, 1, 2, 3, 4, 0, 1], unfold="blocks.0"))]
+    assert inside[2:6] == ["blocks.0.up", "after blocks.0.up", "blocks.0.down", "after blocks.0.down"]
+    deep = nn.Sequential(*(part for _ in range(150) for part in (nn.Linear(4, 4), nn.Tanh())))
+    cards = {box.card.left: box.card.value for box in boxes_of(sv.draw(deep, [0.1] * 4))}
+    assert len(cards) < 60
+    assert cards["earlier"] == "0 … 251"
 
 
 def test_long_graphs_without_modules_show_their_end_and_what_cannot_be_shown_is_refused():
     picture = sv.draw(wide(25_000))
-    assert picture.shown().count > 25_000
+    assert len(picture.shown().objects) > 25_000
     assert len(boxes_of(picture)) < 60
     assert "earlier" in texts(picture)
     less, more = sv.draw(chain(3000)), sv.draw(chain(3000), unfold="earlier")

@@ -134,7 +134,7 @@ def test_names_of_any_width_leave_room_for_the_arrow_and_a_pointer_is_told_all_o
         check(sv.draw(c).layout())
     long, lines = sv.Value(2.0, label="layers.3.attention.query.weight[3][14]"), sv.Value(3.0, label="two\n\tlines")
     drawing = sv.draw(long * lines)
-    boxes = {box.item.node.name: box for box in drawing.layout().boxes}
+    boxes = {box.item.name: box for box in drawing.layout().boxes}
     box = boxes[long.label]
     assert (box.card.left, boxes[lines.label].card.left) == ("layers.3.att…weight[3][14]", "two lines")
     assert drawing.ink("dark").spot((box.x + 1, box.y + 1)).tip.startswith(long.label)
@@ -147,6 +147,6 @@ def test_the_end_of_a_long_chain_stands_beside_the_rest_of_it():
         z = (z * 1.0001).sin() if k % 3 == 0 else z + 0.1
     boxes = sv.draw(z).layout().boxes
     earlier = next(box for box in boxes if box.item.name == "earlier")
-    heights = [box.y for box in boxes if box.item.node.op]
+    heights = [box.y for box in boxes if box.item.op]
     assert abs(heights[-2] - heights[-1]) < 30
     assert max(heights) - min(heights) < 6 * earlier.height

@@ -13,9 +13,8 @@ from kit.runs import make_run
 from scalarviz import nn
 from scalarviz.run import Moment
 from scalarviz.run.panels import GraphPanel, LossCurve, Made
-from scalarviz.view.graph.layout import MARGIN
 from scalarviz.view.graph_view import GraphView
-from scalarviz.view.ink.figure import LEAST, MOST, SEEN, Figure, View
+from scalarviz.view.ink.figure import LEAST, MOST, SEEN, View
 from scalarviz.view.ink.maps import get_map, hexed
 from scalarviz.view.ink.sketch import Rect, TextItem
 from scalarviz.view.ink.theme import presenting
@@ -88,7 +87,7 @@ def test_the_wheel_enlarges_clicks_or_a_key_show_all_of_it_and_pointing_tells_th
             click(view, at)
         assert whole(view)
     view.leave()
-    without, at = host.picture(), place(view, node(view, lambda item: item.node.op == "square"))
+    without, at = host.picture(), place(view, node(view, lambda item: item.op == "square"))
     view.move(at)
     assert {"square of 1", "d/da: 2 * a"} <= set(view.ink.spot(view.view.on(at)).tip.splitlines())
     assert (host.picture() != without).any()
@@ -110,7 +109,7 @@ def test_a_drag_moves_a_click_unfolds_a_module_and_backspace_folds_it(host):
     view.key("Home")
     click(view, place(view, node(view, lambda item: item.name == "1")))
     assert view.unfolded == ["1"]
-    unfolded = np.array([place(view, box) for box in view.layout.boxes if box.item.node.op == "tanh"])
+    unfolded = np.array([place(view, box) for box in view.layout.boxes if box.item.op == "tanh"])
     assert len(unfolded) == 8
     assert ((unfolded > 0) & (unfolded < (960, 570))).all()  # all that was asked for is to be seen
     assert (host.picture() != picture).any()
@@ -215,7 +214,7 @@ def test_a_panel_shows_the_graph_of_the_frame_and_a_weight_has_one_colour_as_cub
         for quantity in ("weight", "gradient"):  # a graph shows values whatever the cubes show
             bench.set_look(quantity=quantity)
             bench.update(frame, "", seconds=1 / 60)
-            values = {b.item.node.name: b.item.node.value for b in panel.drawer._layout.boxes}
+            values = {b.item.name: b.item.value for b in panel.drawer._layout.boxes}
             assert (values["w"], values["y"]) == (float(frame.values[0]), float(frame.values[0]) * 0.5)
             place = float(np.clip(frame.values[0] / bench.extent_of(0), -1, 1))
             shapes = (shape for part in panel.drawer._ink.parts for shape in part.shapes)
@@ -248,16 +247,6 @@ def test_the_wheel_enlarges_a_panel_a_drag_moves_it_and_two_clicks_or_the_fit_ke
     hall = Panel(line_of, theme=presenting("dark"))  # whole as long as it can be read
     assert hall.view.scale == min(1.0, hall.view.fitting)
     assert hall.drawer._least == pytest.approx(SMALLEST / 1.5)
-
-
-def test_a_legend_is_seen_whole_or_not_at_all():
-    ink = sv.draw(sv.Value(2.0, label="a") * sv.Value(3.0, label="b")).ink("dark")
-    nodes = Figure(ink.width, ink.height, ink.parts[:-1])
-    for missing, seen in ((0.0, 2), (MARGIN + 3.0, 0), (MARGIN + 60.0, 0)):  # of the right edge, where the legend ends
-        window = 0.0, 0.0, ink.width - missing, ink.height
-        cut, rest = (one.placed(window=window, ground=False) for one in (ink, nodes))
-        assert len(cut.texts) == len(rest.texts) + seen
-        assert (len(cut.triangles) == len(rest.triangles)) == (not seen)
 
 
 def test_a_graph_without_room_above_the_cubes_is_a_page_beside_them():

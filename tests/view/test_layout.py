@@ -99,7 +99,7 @@ def test_every_element_has_a_cell_of_its_own_which_strides_address(shape):
         inputs = shape[1] if len(shape) == 3 else shape[-3]
         numbers = numbers.reshape(-1, inputs, kh, kw).transpose(0, 2, 1, 3)
     numbers = numbers.reshape(grid.shape)
-    cells = {grid.cell(i, j): numbers[i, j] for i, j in np.ndindex(grid.shape)}
+    cells = {grid.places(grid.element(i, j)): numbers[i, j] for i, j in np.ndindex(grid.shape)}
     assert len(cells) == size
     assert max(grid.cells) <= max(64 * min(grid.cells), 8)
     for (row, col), number in cells.items():

@@ -7,7 +7,7 @@ import pytest
 from PIL import ImageFont
 
 from scalarviz.view.ink.painter import Painter
-from scalarviz.view.ink.sketch import VERTEX, Sketch, TextItem, dashes, rgba
+from scalarviz.view.ink.sketch import VERTEX, Sketch, TextItem, dashes, rgba, within
 from scalarviz.view.ink.text import CAP_HEIGHT, GlyphAtlas, chip_text, font_path, measure, number, short
 from scalarviz.view.out.offscreen import offscreen
 
@@ -193,3 +193,28 @@ def test_numbers_are_short_use_the_minus_sign_and_fit_a_chip_at_any_size():
         text = chip_text(value, signed=True)
         assert len(text.lstrip("+−")) <= 4, text
         assert float(text.replace("−", "-")) == pytest.approx(value, rel=0.12, abs=0.005)
+
+
+def test_what_lies_in_a_box_of_triangles_keeps_its_order_its_area_and_its_numbers():
+    rng = np.random.default_rng(2)
+    corners = rng.uniform(-10, 10, (40, 3, 2)).astype(np.float32)
+    whole = np.concatenate([corners, np.repeat(np.arange(40, dtype=np.float32), 3).reshape(40, 3, 1),
+                            corners @ np.array([[2.0], [-1.0]], np.float32)], axis=2).reshape(-1, 4)  # fmt: skip
+    box = (-4.0, -3.0, 7.0, 8.0)
+    found = within(whole, box).reshape(-1, 3, 4)
+    for axis in (0, 1):
+        assert found[:, :, axis].min() >= box[axis] - 1e-3
+        assert found[:, :, axis].max() <= box[axis] + box[axis + 2] + 1e-3
+    assert (np.diff(found[:, 0, 2]) >= 0).all()  # those behind stay behind
+    np.testing.assert_allclose(found[:, :, 3], found[:, :, :2] @ [2.0, -1.0], atol=1e-4)  # what runs along runs along
+    x, y = np.meshgrid(np.linspace(-3.95, 2.95, 70), np.linspace(-2.95, 4.95, 80))
+    points = np.stack([x.ravel(), y.ravel()], axis=1)
+
+    def cover(triangles):
+        """How many triangles lie over each point."""
+        a, b, c = triangles[:, :, None, :2].swapaxes(0, 1)
+        ways = [(q - p, points - p) for p, q in ((a, b), (b, c), (c, a))]
+        sides = [along[..., 0] * to[..., 1] - along[..., 1] * to[..., 0] for along, to in ways]
+        return (np.all(np.array(sides) >= 0, axis=0) | np.all(np.array(sides) <= 0, axis=0)).sum(axis=0)
+
+    assert (cover(found) == cover(whole.reshape(-1, 3, 4))).mean() > 0.995

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from dataclasses import dataclass
 
-from ...scalar.sums import Row
-from ..ink.text import MINUS, measure
-from .folds import Item, counted
-from .nodes import SIGNS, constant_text, figure_of
+from ...scalar.sums import Row, Total
+from ...scalar.value import Value
+from ..ink.text import MINUS, chip_digits, exponent, measure, number
+from .folds import Item
 
 SIZE = 13
 """Of the letters, in pixels."""
@@ -49,24 +51,23 @@ class Card:
 
 def card_of(item: Item, *, computed: bool, digits: int | None = None) -> Card:
     """The card of an item; `computed`: whether any gradient of the graph was; `digits`: decimals, by default few."""
-    node = item.node
     high = max(HIGH, 2 * AIR + (PORT - 1) * (len(item.operands) - 1))
-    name = short(item.name or node.name)
-    if item.folded or node.kind == "row":  # its name and class, and below how many it holds
+    name = short(item.name)
+    if item.kind in ("fold", "row"):  # its name and class, and below how many it holds
         count, what = item.weights, "weight"
         if not count:
-            count, what = counted(item.members), "number" if node.leaf else "node"
-        title, said = short(item.title), f"{count:,} {what}{'' if count == 1 else 's'}"
+            count, what = len(item.held), "node" if item.operands or any(map(_op, item.held)) else "number"
+        title, said = short(item.title or signs_of(item)), f"{count:,} {what}{'' if count == 1 else 's'}"
         return Card(title, said, max(NARROW, _width(name, title, said)) + BEHIND, high, name, folded=True)
-    value = figure_of(node.value, digits)
-    gradient = None if node.grad is None else figure_of(node.grad, digits)
-    if not node.leaf:
-        sign = node.sign or SIGNS.get(node.op, node.op)
+    value = figure_of(item.value, digits)
+    gradient = None if item.grad is None else figure_of(item.grad, digits)
+    if item.kind == "op":
+        sign = sign_of(item)
         cell = max(CELL, measure(sign, SIZE, True) + 12)
         body = max(BODY, measure(value, SIZE, True) + 2 * AIR, measure(gradient or "", SIZE) + 2 * AIR)
         return Card(value, gradient, cell + body, high, above=name, sign=sign, cell=cell)
-    if node.kind == "leaf" and (not node.name or (computed and node.grad is None)):
-        value = constant_text(node.value)
+    if item.kind == "leaf" and (not item.name or (computed and item.grad is None)):
+        value = constant_text(item.value)
         return Card(value, None, _width(name, value, ""), LOW, name)
     return Card(value, gradient, max(NARROW, _width(name, value, gradient or "")), left=name)
 
@@ -89,17 +90,17 @@ def _width(left: str, right: str, below: str) -> float:
 
 def said_of(item: Item) -> str:
     """Lines of words about a node or a fold."""
+    of = item.of
     if item.folded:
         said = f"{item.name} {item.title}".strip()
-        return f"{said}: {counted(item.members):,} nodes" + (f", {item.weights:,} weights" if item.weights else "")
-    node, of = item.node, item.node.of
-    name = f"{node.name}: " if node.name else ""
+        return f"{said}: {len(item.held):,} nodes" + (f", {item.weights:,} weights" if item.weights else "")
+    name = f"{item.name}: " if item.name else ""
     if isinstance(of, Row):
-        return f"{name}{node.count:,} weights"
-    what = "weight" if node.kind == "weight" else "number" if node.leaf else f"{node.op} of {len(node.operands)}"
-    lines = [f"{name}{what}", f"value {_plain(node.value)}"]
-    lines += [] if node.grad is None else [f"gradient {_plain(node.grad)}"]
-    if not node.leaf and of._op is not None:  # ``d/da: 1 - y * y``, from the table of operations
+        return f"{name}{of.length:,} weights"
+    what = {"weight": "weight", "leaf": "number"}.get(item.kind, f"{item.op} of {item.takes}")
+    lines = [f"{name}{what}", f"value {_plain(item.value)}"]
+    lines += [] if item.grad is None else [f"gradient {_plain(item.grad)}"]
+    if item.kind == "op" and of._op is not None:  # ``d/da: 1 - y * y``, from the table of operations
         entry = of._op.entry
         lines.append(f"{entry.name}({', '.join(entry.args)}) = {entry.value}")
         for arg, partial in zip(entry.args, entry.partials, strict=True):
@@ -109,3 +110,62 @@ def said_of(item: Item) -> str:
 
 def _plain(value: float) -> str:
     return f"{value:.6g}".replace("-", MINUS)
+
+
+# ---- How operations and numbers are written on nodes.
+
+SIGNS = {
+    "add": "+", "sub": MINUS, "mul": "×", "div": "/", "neg": MINUS, "square": "**2", "lt": "<", "le": "≤", "gt": ">",
+    "ge": "≥", "first_max": "max", "held_max": "max",
+}  # fmt: skip
+"""Operations that are not written by their names."""
+
+TINY = 0.005
+"""Up to this a number is written with an exponent: two decimals would say 0."""
+HUGE = 9999.5
+"""From here on as well."""
+
+
+def figure_of(value: float, digits: int | None = None) -> str:
+    """A number on a node: two decimals or fewer, ``−2e−3`` where they would say nothing, ``0``, ``NaN``, ``+∞``.
+
+    With `digits` there are that many decimals.
+    """
+    if not math.isfinite(value):
+        return number(value)
+    size = abs(value)
+    if size == 0.0:
+        return "0"
+    if size >= HUGE or (size <= TINY if digits is None else not float(f"{size:.{digits}f}")):
+        return exponent(value, max(0, (digits or 2) - 2), signed=True)
+    return number(value, chip_digits(value) if digits is None else digits, signed=True)
+
+
+def constant_text(value: float) -> str:
+    """A constant as a person writes it: ``2``, ``0.5``, ``−1e−8``."""
+    if not math.isfinite(value) or value == 0.0:
+        return figure_of(value)
+    text = f"{value:.4g}"
+    mantissa, _, power = text.partition("e")
+    return f"{mantissa}e{int(power)}".replace("-", MINUS) if power else text.replace("-", MINUS)
+
+
+SUMS = {"identity": "sum", "square": "sum **2", "abs": "sum abs"}
+"""How sums over a row of weights are written, by what is summed of each."""
+
+
+def sign_of(item: Item) -> str:
+    """How an operation is written."""
+    if isinstance(item.of, Total):
+        return SUMS[item.of.how]
+    return SIGNS.get(item.op, item.op) if item.exponent is None else f"**{constant_text(item.exponent)}"
+
+
+def signs_of(item: Item) -> str:
+    """The most frequent operations of a fold."""
+    found = [SIGNS.get(op, op) for op, _ in Counter(filter(None, map(_op, item.held))).most_common()]
+    return ", ".join([*found[:3], "…"] if len(found) > 4 else found)
+
+
+def _op(of: object) -> str:
+    return of.op if isinstance(of, Value) else ""

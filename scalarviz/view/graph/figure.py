@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ...run.questions.ranges import extent
+from ...scalar.weight import Weight
 from ..ink.figure import Figure
 from ..ink.maps import get_map, hexed, text_colour
 from ..ink.sketch import Box as Frame
@@ -43,8 +44,8 @@ def ink_of(
         parts[-1].spot((box.x, box.y, box.width, box.height), "node", number, tip=said_of(box.item))
         pen.node(parts[-1], box, root=id(box) not in ends)
     corner, width, height = _corner(layout)
-    parts.append(Sketch(cut=False))
-    pen.legend(parts[-1], corner, of, any(box.item.node.grad is not None for box in layout.boxes))
+    parts.append(Sketch())
+    pen.legend(parts[-1], corner, of, any(box.item.grad is not None for box in layout.boxes))
     if wrong:
         parts.append(Sketch())
         height += AIR_ABOVE + SIZE
@@ -74,8 +75,8 @@ class _Pen:
 
     def __init__(self, layout: Layout, theme: Theme, share: float, v: float | None) -> None:
         self.theme, self._share = theme, share
-        members = (node for box in layout.boxes for node in box.item.members)
-        self._v = v if v is not None else extent(np.array([n.value for n in members if n.kind == "weight"], np.float64))
+        weights = (of.data for box in layout.boxes for of in box.item.held if isinstance(of, Weight))
+        self._v = v if v is not None else extent(np.array([*weights], np.float64))
         self._map = get_map("weight", theme)
         self._cell, self._stripe = (hexed(mixed(theme.text3, theme.panel, share)) for share in (0.28, 0.4))
 
@@ -95,8 +96,8 @@ class _Pen:
             ink.rect(x + BEHIND, y - BEHIND, width, height, fill=theme.panel, stroke=theme.flow, radius=RADIUS)
         ink.rect(x, y, width, height, fill=theme.panel, radius=RADIUS)
         colour = theme.text1
-        if box.item.node.kind == "weight" and not card.folded:  # the upper half, rounded above only
-            fill, colour = self._weight(box.item.node.value)
+        if box.item.kind == "weight":  # the upper half, rounded above only
+            fill, colour = self._weight(box.item.value)
             ink.rect(x, y, width, height / 2, fill=fill, radius=RADIUS)
             ink.rect(x, y + RADIUS, width, height / 2 - RADIUS, fill=fill)
         if card.cell:  # at the left, rounded there only
@@ -154,7 +155,7 @@ class _Pen:
         """What stands where in a node, and of what the gradients are."""
         (x, y), (width, height), theme = corner, LEGEND, self.theme
         middle = y + height / 2
-        ink.rect(x, y, width, height, stroke=theme.border, radius=RADIUS)  # the first: if it is seen, all of it is
+        ink.rect(x, y, width, height, stroke=theme.border, radius=RADIUS)
         ink.rect(x, middle - 0.5, width, 1, fill=theme.border)
         ink.text(x + width / 2, middle - 7, "name, value", SIZE, theme.text2, anchor="middle")
         if computed:

@@ -2,273 +2,352 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Literal, TypeVar
 
 from ...errors import InputError, UnknownNameError, listing, shown
-from .nodes import LONG, Kinds, Node, constant_text, prefixes
+from ...scalar.sums import Row
+from ...scalar.value import Value
+from ...scalar.weight import Weight
+from .nodes import LONG, Key, Kinds, Paths, Walk, prefixes, row_name
 
 MOST = 60
 """Nodes up to which nothing is folded."""
 PIECE = 48
-"""Nodes that are shown of a large graph without modules, the last ones; so many more whenever the rest is unfolded."""
+"""Results that are shown of a large graph, the last ones; so many more whenever the rest is unfolded."""
 LARGEST = 2000
 """What a picture can hold."""
-INPUTS, EARLIER = "inputs", "earlier"
+FEW = 2
+"""So few nodes are not folded."""
+LONGEST = 24
+"""Operands of one sum; a longer one goes on in the next node."""
+INPUTS, EARLIER, BETWEEN = "inputs", "earlier", "after"
 
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """What is drawn as one: a node, or the folded nodes of a module."""
+    """What is drawn as one: a number of the graph, or many that are folded."""
 
-    members: tuple[Node, ...]  # one, unless it is folded
-    name: str = ""  # of the fold: what unfolds it
-    title: str = ""  # the class of the module
-    operands: list[Item] = field(default_factory=list)
+    kind: Literal["op", "leaf", "weight", "row", "fold"]
+    of: Value | Row  # the object itself; of a fold the last one
+    held: tuple[Value | Row, ...]  # all objects that it stands for
+    name: str = ""  # what it is called; of a fold what unfolds it
+    title: str = ""  # of a fold: the class of its module, or the modules that it holds
+    value: float = math.nan
+    grad: float | None = None  # None: not computed; NaN of several, if that of any is
+    exponent: float | None = None  # of a power whose exponent is written in its sign
+    takes: int = 0  # operands of its operation, before any is folded
+    operands: list[Item] = field(default_factory=list)  # in their order; one that is taken twice stands there twice
+
+    @property
+    def op(self) -> str:
+        """The name of its operation; empty where there is none."""
+        return self.of.op if self.kind == "op" and isinstance(self.of, Value) else ""
 
     @property
     def folded(self) -> bool:
         """Whether it stands for several."""
-        return bool(self.name)
+        return self.kind == "fold"
 
     @property
     def unfolds(self) -> str:
         """What shows its parts when it is unfolded; empty where it has none."""
-        return self.name.partition(" (")[0] if self.name else self.node.name if self.node.kind == "row" else ""
-
-    @property
-    def node(self) -> Node:
-        """The one, or the last one."""
-        return self.members[-1]
+        return self.name.partition(" (")[0] if self.kind in ("fold", "row") else ""
 
     @property
     def weights(self) -> int:
         """How many weights it stands for."""
-        return sum(node.count for node in self.members if node.kind in ("weight", "row"))
+        several = [of for of in self.held if type(of) is not Value]  # nearly all are, in a large graph
+        return sum(of.length if isinstance(of, Row) else isinstance(of, Weight) for of in several)
 
 
-def counted(nodes: Sequence[Node]) -> int:
-    """How many nodes of a graph they are: what is far is many, and so are the numbers that it takes."""
-    return sum(1 if node.kind == "row" else node.count for node in nodes)
+@dataclass(slots=True)
+class _Piece:
+    """Nodes that are drawn as one item, operands before results."""
+
+    keys: list[Key]
+    fold: str = ""  # a module, `INPUTS`, `BETWEEN` or `EARLIER`; empty for a node by itself
+    name: str = ""  # what unfolds it
+    asked: bool = False  # whether it is there because somebody unfolded what holds it
 
 
-def kept_of(unfold: Collection[str]) -> int:
-    """How many of the last results of a large graph have to be there as nodes, however many of them are joined."""
-    return (PIECE * _pieces(unfold) + LONG + 4) * LONGEST
+class Graph:
+    """The nodes of a walk, with names, owners and gradients: what of them is written shorter, folded and drawn.
 
+    Parameters
+    ----------
+    names : mapping
+        Of Values that have none of their own, by their ids.
+    grads : mapping
+        Gradients that were computed.
+    unfold : collection of str
+        What is not folded.
+    """
 
-def _pieces(unfold: Collection[str]) -> int:
-    """How often what is earlier was unfolded, and once."""
-    return 1 + sum(name.partition(" ")[0] == EARLIER for name in unfold)
+    def __init__(
+        self, walk: Walk, owners: tuple[Kinds, Paths], names: Mapping[int, str], grads: Mapping[Key, float],
+        unfold: Collection[str],
+    ) -> None:  # fmt: skip
+        self.objects, self.below = walk.objects, walk.below
+        self._kinds, self._paths = owners
+        self._names, self._grads, self._unfold = names, grads, unfold
+        self._exponents: dict[Key, float] = {}
+        self._near: list[Key] = []  # results that may be drawn one by one: where modules have none, the last ones
+        self._inputs: list[Key] = []  # numbers from outside that belong to no module; none where they are few
+        self._times = 1 + sum(name.partition(" ")[0] == EARLIER for name in unfold)
+        self._earlier = EARLIER if self._times == 1 else f"{EARLIER} {self._times}"
 
+    def _name(self, key: Key) -> str:
+        """What a node is called; empty for nothing."""
+        of = self.objects[key]
+        own = row_name(of) if isinstance(of, Row) else of.name if isinstance(of, Weight) else of.label
+        return own or self._names.get(id(of), "")
 
-def names_of(nodes: Sequence[Node], kinds: Kinds) -> list[str]:
-    """Everything that can be unfolded."""
-    inputs = [INPUTS] if len(_inputs(nodes)) > LONG else []
-    return [*kinds, *dict.fromkeys(node.name for node in nodes if node.kind == "row"), *inputs]
+    def _number(self, key: Key) -> bool:
+        """Whether it is a leaf, and no weight."""
+        return type(self.objects[key]) is Value and not self.below[key]
 
+    # ---- what is written shorter than it is computed
 
-def check_names(wanted: Collection[str], known: Collection[str]) -> None:
-    """Raise UnknownNameError for a name that nothing in the graph has."""
-    for name in wanted:
-        if name not in known and name.partition(" ")[0] != EARLIER:
-            there = f"allowed: {listing(known)}" if known else "nothing in this graph can be unfolded"
-            raise UnknownNameError(f"draw: unfold names {shown(name)}; {there}")
+    def shorten(self, ends: Collection[Key], *, sums: bool) -> None:
+        """Make a constant exponent that nothing else takes a part of its power, and of ``a + b + c`` one sum.
 
-
-def items_of(nodes: Sequence[Node], kinds: Kinds, unfold: Collection[str], *, whole: bool = False) -> list[Item]:
-    """What is drawn, operands before results."""
-    place = {id(node): k for k, node in enumerate(nodes)}
-    graph = Quotient([[place[id(operand)] for operand in node.operands] for node in nodes])
-    titles: dict[int, tuple[str, str]] = {}
-    if not whole:
-        for name, members in _groups(nodes, kinds, unfold, place).items():
-            for number, piece in enumerate(graph.contract(members), 1):
-                titles[piece] = (name, kinds.get(name, "")) if number == 1 else (f"{name} ({number})", kinds[name])
-        _fold_earlier(graph, nodes, unfold, titles)
-    if len(graph.order) > LARGEST:
-        raise InputError(
-            f"draw: {len(graph.order):,} nodes are left to be drawn; allowed: {LARGEST:,}. Draw a part of the "
-            "graph, or unfold less"
-        )
-    return _made(graph, nodes, titles)
-
-
-def _made(graph: Quotient, nodes: Sequence[Node], titles: dict[int, tuple[str, str]]) -> list[Item]:
-    made: dict[int, Item] = {}
-    for one in graph.order:
-        if one in titles:
-            members = tuple(nodes[k] for k in graph.members(one))
-            made[one] = Item(members, *titles[one], [made[k] for k in graph.below[one]])
-        else:
-            wanted = [graph.item[k] for k in graph.first[one]]
-            once = [k for place, k in enumerate(wanted) if k not in titles or k not in wanted[:place]]
-            made[one] = Item((nodes[one],), operands=[made[k] for k in once])
-    return list(made.values())
-
-
-def _groups(nodes: Sequence[Node], kinds: Kinds, unfold: Collection[str], place: dict[int, int]) -> dict[str, set[int]]:
-    """The nodes of each module that is not unfolded, by the outermost such module."""
-    groups: dict[str, set[int]] = {}
-    for node in nodes:
-        fold = next((p for p in prefixes(node.path) if p in kinds and p not in unfold), "")
-        if fold:
-            groups.setdefault(fold, set()).add(place[id(node)])
-    inputs = _inputs(nodes)
-    if len(inputs) > LONG and INPUTS not in unfold:
-        groups[INPUTS] = {place[id(node)] for node in inputs}
-    return {name: members for name, members in groups.items() if len(members) > 2}
-
-
-def _inputs(nodes: Sequence[Node]) -> list[Node]:
-    """Numbers from outside that belong to no module."""
-    return [node for node in nodes if node.kind == "leaf" and not node.path]
-
-
-def _fold_earlier(
-    graph: Quotient, nodes: Sequence[Node], unfold: Collection[str], titles: dict[int, tuple[str, str]]
-) -> None:
-    """Where modules do not fold enough: of the nodes of no module the last ones, and the others as one."""
-    far = [one for one in graph.order if one not in titles and nodes[one].kind == "far"]
-    loose = [one for one in graph.order if one not in titles and graph.below[one] and not nodes[one].path]
-    if len(graph.order) <= MOST or (len(loose) <= PIECE + LONG and not far):
-        return
-    pieces = _pieces(unfold)
-    late = set(loose[-PIECE * pieces :])
-    if len(late) >= len(loose) - 2 and not far:
-        return
-    early = graph.closed_below(set(loose).difference(late).union(far))
-    for piece in graph.contract(early):
-        titles[piece] = (EARLIER if pieces == 1 else f"{EARLIER} {pieces}", "")
-
-
-# ---- `Quotient`: a graph some of whose nodes become one, and which has no circle afterwards either.
-
-
-class Quotient:
-    """Items of a graph: its nodes 0 .. N - 1, and pieces that stand for many of them."""
-
-    def __init__(self, operands: Sequence[Sequence[int]]) -> None:
-        self.first = [list(row) for row in operands]
-        self.below = {k: list(dict.fromkeys(row)) for k, row in enumerate(self.first)}
-        self.order = list(range(len(self.first)))
-        self.item = list(range(len(self.first)))
-        self._next = len(self.first)
-
-    def members(self, item: int) -> list[int]:
-        """The nodes that an item stands for, operands before results."""
-        return [k for k, one in enumerate(self.item) if one == item]
-
-    def contract(self, members: Collection[int]) -> list[int]:
-        """Let nodes become one item, or as few as there can be without a circle; returns these, in their order."""
-        entered = self._entered(set(members))
-        pieces: dict[int, int] = {}
-        for number in sorted({entered[member] for member in members}):
-            pieces[number], self._next = self._next, self._next + 1
-        new = {member: pieces[entered[member]] for member in members}
-        for node, item in enumerate(self.item):
-            self.item[node] = new.get(item, item)
-        below: dict[int, dict[int, None]] = {}
-        for one in self.order:
-            mine = new.get(one, one)
-            row = below.setdefault(mine, {})
-            row.update((other, None) for k in self.below[one] if (other := new.get(k, k)) != mine)
-        self.below = {one: list(row) for one, row in below.items()}
-        self._sort()
-        return list(pieces.values())
-
-    def _entered(self, members: set[int]) -> dict[int, int]:
-        """How often a way to each item has come into the members from outside, at most.
-
-        Two members with one such number can become one: a way that leaves them and comes back has a larger one.
+        A sum that only another sum takes, and that has no name, is part of that one.
         """
-        found: dict[int, int] = {}
-        for one in self.order:
-            inside = one in members
-            ways = [found[k] + (inside and k not in members) for k in self.below[one]]
-            found[one] = max(ways, default=int(inside))
-        users: dict[int, int] = {}
-        for one in self.order:
-            for k in self.below[one]:
-                if one in members:
-                    users[k] = min(users.get(k, found[one]), found[one])
-        for one in members:
-            if not self.below[one]:  # a leaf stands where it is used first
-                found[one] = users.get(one, found[one])
+        results = [key for key in self.objects if self.below[key]]
+        near = results if self._paths else results[-(PIECE * self._times + LONG) * LONGEST :]
+        users = Counter(operand for key in near for operand in set(self.below[key]))
+        for key in near:
+            op = self.objects[key].op  # type: ignore[union-attr]
+            if op == "add" and sums:
+                self._join(key, ends, users)
+            elif op == "pow":
+                base, exponent = self.below[key]
+                if self._number(exponent) and base != exponent and users[exponent] == 1 and not self._name(exponent):
+                    self._exponents[key] = self.objects.pop(exponent).data  # type: ignore[union-attr]
+                    self.below[key] = (base,)
+        self._near = [key for key in near if key in self.objects]
+        inputs = [key for key, of in self.objects.items()
+                  if type(of) is Value and not self.below[key] and key not in self._paths]  # fmt: skip
+        self._inputs = inputs if len(inputs) > LONG else []
+
+    def _join(self, key: Key, ends: Collection[Key], users: Mapping[Key, int]) -> None:
+        found, own = list[Key](), self.below[key]
+        for left, operand in zip(range(len(own) - 1, -1, -1), own, strict=True):
+            inner = self.below[operand]
+            once = users[operand] == 1 and own.count(operand) == 1 and len(found) + len(inner) + left <= LONGEST
+            is_sum = inner and self.objects[operand].op == "add"  # type: ignore[union-attr]
+            if is_sum and once and operand not in ends and not self._name(operand):
+                found += inner
+                del self.objects[operand]
+            else:
+                found.append(operand)
+        self.below[key] = tuple(found)
+
+    # ---- what can be unfolded
+
+    def folds(self) -> list[str]:
+        """Names of modules, of rows and of the inputs."""
+        rows = dict.fromkeys(row_name(of) for of in self.objects.values() if isinstance(of, Row))
+        return [*self._kinds, *rows, *([INPUTS] if self._inputs else [])]
+
+    def check(self, known: Collection[str]) -> None:
+        """Raise UnknownNameError for a name that nothing in the graph has."""
+        weights = (of.name for of in self.objects.values() if isinstance(of, Weight)) if self._unfold else ()
+        rows = {name.rpartition("[")[0] for name in weights}  # of rows that are unfolded there are the weights
+        for name in self._unfold:
+            if name not in known and name not in rows and name.partition(" ")[0] not in (EARLIER, BETWEEN):
+                there = f"allowed: {listing(known)}" if known else "nothing in this graph can be unfolded"
+                raise UnknownNameError(f"draw: unfold names {shown(name)}; {there}")
+
+    # ---- what is drawn
+
+    def items(self, ends: Collection[Key], *, whole: bool) -> list[Item]:
+        """What is drawn, operands before results."""
+        pieces = [_Piece([key]) for key in self.objects] if whole else self._pieces(ends)
+        if len(pieces) > LARGEST:
+            raise InputError(
+                f"draw: {len(pieces):,} nodes are left to be drawn; allowed: {LARGEST:,}. Draw a part of the "
+                "graph, or unfold less"
+            )
+        made: dict[Key, Item] = {}
+        for piece in pieces:
+            below = [made[k] for key in piece.keys for k in self.below[key] if k in made]
+            if piece.fold:
+                item, below = self._folded(piece), [*dict.fromkeys(below)]
+            else:
+                item = self._item(piece.keys[0])
+            item.operands = [one for k, one in enumerate(below) if not one.folded or one not in below[:k]]
+            made |= dict.fromkeys(piece.keys, item)
+        return list(dict.fromkeys(made.values()))
+
+    def _item(self, key: Key) -> Item:
+        of, name, grad = self.objects[key], self._name(key), self._grads.get(key)
+        if isinstance(of, Row):
+            return Item("row", of, (of,), name, grad=grad)
+        kind: Literal["op", "weight", "leaf"] = "op" if self.below[key] else "leaf" if self._number(key) else "weight"
+        return Item(kind, of, (of,), name, value=of.data, grad=grad,
+                    exponent=self._exponents.get(key), takes=len(self.below[key]))  # fmt: skip
+
+    def _folded(self, piece: _Piece) -> Item:
+        held = tuple([self.objects[key] for key in piece.keys])
+        computed = not self._grads.keys().isdisjoint(piece.keys)
+        title = self._kinds.get(piece.fold, "")
+        if piece.fold == EARLIER:
+            folds = self._modules()
+            inside = list(dict.fromkeys(folds[key] for key in piece.keys if self.below[key] and key in folds))
+            title = " … ".join(dict.fromkeys([*inside[:1], *inside[-1:]]))
+        return Item("fold", held[-1], held, piece.name, title, grad=math.nan if computed else None)
+
+    def _pieces(self, ends: Collection[Key]) -> list[_Piece]:
+        """Modules, what stands between them, and what is earlier than can be shown; leaves where they are used."""
+        below, folds = self.below, self._modules()
+        results, path_of = self._near, self._paths.get
+        bare = {path for path in self._unfold if not any(kind.startswith(f"{path}.") for kind in self._kinds)}
+        loose = [key for key in results if key not in folds and path_of(key) not in bare and key not in ends]
+        if len(loose) > PIECE + LONG and any(below[key] for key in folds):  # all else is between modules
+            folds |= dict.fromkeys(loose, BETWEEN)
+        near = set(results)
+        far = [key for key in self.objects if below[key] and key not in near]
+        pieces = [_Piece(far, EARLIER, self._earlier)] if far else []
+        for fold, keys in runs(results, below, folds):
+            piece = _Piece(keys, fold)
+            piece.name = self._after(piece, folds) if fold == BETWEEN else fold
+            asked = piece.name in self._unfold
+            single = not fold or (fold == BETWEEN and (len(keys) <= FEW or asked))
+            pieces += [_Piece([key], asked=asked or path_of(key) in bare) for key in keys] if single else [piece]
+        pieces = self._with_leaves(self._with_earlier(pieces), folds, ends)
+        times = Counter[str]()
+        for piece in pieces:
+            times[piece.name] += 1
+            piece.name += f" ({times[piece.name]})" if piece.name and times[piece.name] > 1 else ""
+        return pieces
+
+    def _modules(self) -> dict[Key, str]:
+        """The outermost module of each node that is not unfolded, and `INPUTS`."""
+        outermost = {path: next((p for p in prefixes(path) if p in self._kinds and p not in self._unfold), "")
+                     for path in set(self._paths.values())}  # fmt: skip
+        found = {key: fold for key, path in self._paths.items() if key in self.objects and (fold := outermost[path])}
+        if INPUTS not in self._unfold:
+            found |= dict.fromkeys(self._inputs, INPUTS)
+        sizes = Counter(found.values())
+        return {key: fold for key, fold in found.items() if sizes[fold] > FEW}
+
+    def _after(self, piece: _Piece, folds: Mapping[Key, str]) -> str:
+        """The name of what stands between modules: that of the last one before it."""
+        taken = (folds.get(k, BETWEEN) for key in piece.keys for k in self.below[key])
+        before = [fold for fold in taken if fold not in (BETWEEN, INPUTS)]
+        return f"{BETWEEN} {before[-1] if before else INPUTS}"
+
+    def _with_earlier(self, pieces: list[_Piece]) -> list[_Piece]:
+        """All but the last results as one; nodes of modules that somebody unfolded are all shown."""
+        counted = [k for k, piece in enumerate(pieces) if not piece.asked]
+        early = counted[: -PIECE * self._times]
+        if len(counted) <= PIECE + LONG or len(early) <= FEW:
+            return pieces
+        home = {key: k for k, piece in enumerate(pieces) for key in piece.keys}
+        below = [[home[k] for key in piece.keys for k in self.below[key] if k in home and home[k] != number]
+                 for number, piece in enumerate(pieces)]  # fmt: skip
+        found = list[_Piece]()
+        for fold, numbers in runs(range(len(pieces)), below, dict.fromkeys(early, EARLIER)):
+            keys = [key for number in numbers for key in pieces[number].keys]
+            found.append(_Piece(keys, EARLIER, self._earlier) if fold else pieces[numbers[0]])
         return found
 
-    def closed_below(self, wanted: set[int]) -> set[int]:
-        """Items and all leaves that nothing else uses."""
-        users: dict[int, list[int]] = {}
-        for one, row in self.below.items():
-            for k in row:
-                users.setdefault(k, []).append(one)
-        leaves = (one for one, row in self.below.items() if not row and one in users)
-        return wanted | {leaf for leaf in leaves if all(user in wanted for user in users[leaf])}
-
-    def _sort(self) -> None:
-        """Operands before results, as near to the order before as can be."""
-        found: dict[int, None] = {}
-        for begin in self.below:
-            stack = [(begin, False)]
-            while stack:
-                one, done = stack.pop()
-                if done:
-                    found[one] = None
-                elif one not in found:
-                    stack.append((one, True))
-                    stack += [(k, False) for k in reversed(self.below[one]) if k not in found]
-        self.order = list(found)
-
-
-# ---- What is written shorter than it is computed: ``a + b + c`` is one ``+``, and an exponent is part of its power.
-
-LONGEST = 24
-"""Operands of one sum; a longer one goes on in the next node."""
-
-
-def joined(nodes: Sequence[Node], roots: Sequence[Node]) -> list[Node]:
-    """The graph in which a sum that only another sum takes, and that has no name, is part of that one.
-
-    Nodes are changed; operands stay before results, and in the order in which they are written.
-    """
-    kept, gone = set(map(id, roots)), set[int]()
-    for node in nodes:
-        if node.op != "add":
-            continue
-        operands: list[Node] = []
-        for k, operand in enumerate(node.operands):
-            left = len(node.operands) - k - 1
-            inner = operand.op == "add" and id(operand) not in kept and not operand.name
-            once = len(operand.users) == 1 and node.operands.count(operand) == 1
-            if inner and once and len(operands) + len(operand.operands) + left <= LONGEST:
-                operands += operand.operands
-                gone.add(id(operand))
+    def _with_leaves(self, pieces: list[_Piece], folds: Mapping[Key, str], ends: Collection[Key]) -> list[_Piece]:
+        """Each leaf in the part of its module that takes it first, or before what takes it."""
+        below, takers = self.below, dict[Key, list[_Piece]]()
+        alone: dict[str, _Piece] = {}  # leaves of a module that nothing of it takes
+        before: dict[int, list[_Piece]] = {}
+        inside: dict[int, list[Key]] = {}
+        early = [piece for piece in pieces if piece.fold == EARLIER]
+        for piece in (piece for piece in pieces if piece.fold != EARLIER):
+            for leaf in {leaf for key in piece.keys for leaf in below[key] if not below[leaf]}:
+                takers.setdefault(leaf, []).append(piece)
+        for piece in early:
+            for leaf in {leaf for key in piece.keys for leaf in below[key] if leaf in takers}:
+                takers[leaf].append(piece)
+        leaves = [key for key in self.objects if not below[key]]
+        if early:
+            inside[id(early[0])] = [leaf for leaf in leaves if leaf not in takers and leaf not in ends]
+            leaves = [leaf for leaf in leaves if leaf in takers or leaf in ends]
+        for leaf in leaves:
+            own, users = folds.get(leaf, ""), takers.get(leaf, [])
+            home = next((piece for piece in users if own and piece.fold == own), None)
+            if home is None and len(users) == 1 and users[0].fold == BETWEEN and own in ("", INPUTS):
+                home = None if self._name(leaf) else users[0]  # constants between modules belong there
+            if home is not None:
+                inside.setdefault(id(home), []).append(leaf)
+            elif own:
+                alone.setdefault(own, _Piece([], own, own)).keys.append(leaf)
             else:
-                operands.append(operand)
-        _take(node, operands)
-    return [node for node in nodes if id(node) not in gone]
+                before.setdefault(id(users[0]) if users else 0, []).append(_Piece([leaf]))
+        for piece in pieces:
+            piece.keys[:0] = inside.get(id(piece), ())
+        return [
+            *alone.values(),
+            *before.get(0, ()),
+            *(p for piece in pieces for p in (*before.get(id(piece), ()), piece)),
+        ]
 
 
-def _take(node: Node, operands: list[Node]) -> None:
-    """Let `node` have these operands; those that are new to it know it as their user in the place of the old one."""
-    for inner in node.operands:
-        if not any(inner is operand for operand in operands):
-            for operand in inner.operands:
-                operand.users.pop(inner, None)
-                operand.users[node] = None
-    node.operands, node.flows = tuple(operands), (True,) * len(operands)
+Node = TypeVar("Node", bound=Hashable)
 
 
-def with_powers(nodes: Sequence[Node]) -> list[Node]:
-    """The graph in which a constant exponent that nothing else takes stands in the sign of its power (``**2``)."""
-    gone = set[int]()
+def runs(
+    nodes: Sequence[Node], below: Mapping[Node, Iterable[Node]] | Sequence[Iterable[Node]], group: Mapping[Node, str]
+) -> list[tuple[str, list[Node]]]:
+    """Nodes (operands first) in an order in which those of a group stand together, those of none by themselves.
+
+    Pieces of such an order make no circle. A group begins when all that it takes is there; where no group can, one is
+    broken in two.
+    """
+    place = {node: k for k, node in enumerate(nodes)}
+    users: dict[Node, list[Node]] = {node: [] for node in nodes}
+    missing, outside = Counter[Node](), Counter[str]()  # operands that have not come yet: of a node, of a group's
     for node in nodes:
-        exponent = node.operands[1] if node.op == "pow" else None
-        if exponent is None or exponent.kind != "leaf" or exponent.name or len(exponent.users) > 1:
-            continue
-        if exponent is not node.operands[0]:
-            node.sign = f"**{constant_text(exponent.value)}"
-            node.operands, node.flows = node.operands[:1], node.flows[:1]
-            gone.add(id(exponent))
-    return [node for node in nodes if id(node) not in gone]
+        for operand in set(below[node]):  # type: ignore[call-overload]
+            if operand in place:
+                users[operand].append(node)
+                missing[node] += 1
+                outside[group.get(node, "")] += group.get(node) != group.get(operand)
+    waiting: dict[str, list[Node]] = {fold: [] for fold in group.values()}
+    complete, broken = list[int](), list[int]()  # heaps of places of nodes that can come
+
+    def offer(node: Node) -> None:
+        own = group.get(node)
+        if own is not None:
+            waiting[own].append(node)
+        heappush(broken if own is not None and outside[own] else complete, place[node])
+
+    for node in nodes:
+        if not missing[node]:
+            offer(node)
+    found = []
+    while complete or broken:
+        first = nodes[heappop(complete or broken)]
+        own = group.get(first)
+        run = [first] if own is None else waiting[own]
+        if own is not None:
+            waiting[own] = []
+        for node in run:  # it grows
+            for user in users[node]:
+                other = group.get(user)
+                missing[user] -= 1
+                if other is not None and other == own:
+                    if not missing[user]:
+                        run.append(user)
+                    continue
+                if other is not None:
+                    outside[other] -= 1
+                    if not outside[other] and waiting[other]:
+                        heappush(complete, place[waiting[other][0]])
+                if not missing[user]:
+                    offer(user)
+        if run:
+            found.append((own or "", run))
+    return found

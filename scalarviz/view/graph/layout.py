@@ -197,7 +197,7 @@ class _Plan:
     """The places of one graph: `found` is the height of each stop, `lefts` and `widths` are of its columns."""
 
     def __init__(self, items: Sequence[Item], digits: int | None) -> None:
-        computed = any(node.grad is not None for item in items for node in item.members)
+        computed = any(item.grad is not None for item in items)
         self.cards = {item: card_of(item, computed=computed, digits=digits) for item in items}
         self.stops, self.ways = placed(items)
         self.found: dict[Stop, float] = {}
@@ -227,7 +227,7 @@ class _Plan:
         box, end = self.boxes[target], self.ways[target][0].column
         ways = [self.ways[source][: end - self.ways[source][0].column] for source in target.operands]
         order = list(range(len(ways)))
-        if target.folded or target.node.op in COMMUTE:
+        if target.folded or target.op in COMMUTE:
             order.sort(key=lambda k: self.found[ways[k][-1]])
         step = min(PORT, (box.height - 2 * AIR) / max(len(ways) - 1, 1))
         first = box.y + box.height / 2 - step * (len(ways) - 1) / 2

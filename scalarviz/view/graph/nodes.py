@@ -1,16 +1,15 @@
-"""From results back to all that they were computed from: the objects as they are, before a record is made of any.
+"""From results back to all that they were computed from, and whose it is: the objects as they are.
 
-A graph of a million numbers is walked in a second or two; to make a `Node` of each costs ten times that, and a picture
-shows a hundred of them.
+A graph of a million numbers is walked in a second or two; a record of each costs ten times that. So what is written
+shorter, folded and counted is keys of objects, and only what is drawn becomes an `Item`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +18,13 @@ from ...scalar.nested import every, flatten
 from ...scalar.sums import Dot, Row, Total
 from ...scalar.value import Value
 from ...scalar.weight import Weight
-from ..ink.text import MINUS, chip_digits, number
 
 Key = Hashable
 """Equal for what is one node, see `key_of`."""
 Below = tuple["Value | Row", ...]
+LONG, MANY = 16, 4
+"""Weights of a row that are drawn one by one, unless its name is unfolded: in any graph, and in a large one."""
+
 LASTING = frozenset((Value, Dot, Total))
 """What the graph itself holds, so that its id is its key; asked first, since nearly all are of them."""
 
@@ -97,124 +98,12 @@ def _each(row: Row, unfold: frozenset[str], long: int) -> Below:
     return (row,) if whole else tuple(row.weights())
 
 
-# ---- `Node`: one number of a graph as a plain record, made of what a walk found.
-
-Kind = Literal["op", "leaf", "weight", "row", "far"]
-
-LONG, MANY = 16, 4
-"""Weights of a row that are drawn one by one, unless its name is unfolded: in any graph, and in a large one."""
-SUMS = {"identity": "sum", "square": "sum **2", "abs": "sum abs"}
-"""How sums over a row of weights are written, by what is summed of each."""
-
-
-@dataclass(slots=True, eq=False)
-class Node:
-    """A number of the graph."""
-
-    kind: Kind
-    op: str  # name of the operation; empty where there is none
-    of: Value | Row  # the object itself
-    value: float  # NaN for a row, and for what is far
-    operands: tuple[Node, ...] = ()  # in their order; one that is taken twice stands there twice
-    grad: float | None = None  # None: not computed
-    name: str = ""  # what it is called; empty for nothing
-    path: str = ""  # whose it is: the path of a module, or empty
-    flows: tuple[bool, ...] = ()  # which operands a derivative goes to
-    count: int = 1  # numbers that it stands for
-    sign: str = ""  # how the operation is written, where that is not as always
-    users: dict[Node, None] = field(default_factory=dict)
-
-    @property
-    def leaf(self) -> bool:
-        """Whether nothing leads to it."""
-        return not self.operands
-
-
-def nodes_of(walk: Walk, far: Collection[Key] = frozenset()) -> list[Node]:
-    """A record of every object, operands before results, with the numbers of now; all that is `far` is one."""
-    made = _far_nodes(walk, far) if far else {}
-    for key in [key for key in walk.objects if key not in made] if far else walk.objects:
-        made[key] = _node(walk.objects[key], tuple([made[k] for k in walk.below[key]]))
-    nodes = list(dict.fromkeys(made.values()))
-    for node in nodes:
-        for operand in dict.fromkeys(node.operands):
-            operand.users[node] = None
-    return nodes
-
-
-def _far_nodes(walk: Walk, far: Collection[Key]) -> dict[Key, Node]:
-    """Two nodes, for the results and for the numbers among them, after those of all else that they take."""
-    results = [key for key in walk.objects if key in far and walk.below[key]]
-    numbers = [key for key in walk.objects if key in far and not walk.below[key]]
-    taken = dict.fromkeys(k for key in results for k in walk.below[key])
-    made = {key: _node(walk.objects[key], ()) for key in taken if key not in far}
-    if numbers:
-        made |= dict.fromkeys(numbers, Node("leaf", "", walk.objects[numbers[-1]], math.nan, count=len(numbers)))
-    operands = tuple(dict.fromkeys(made.values()))
-    reached = any(walk.objects[key].grad for key in results)  # type: ignore[union-attr]
-    one = Node("far", "", walk.objects[results[-1]], math.nan, operands, math.nan if reached else None,
-               flows=(True,) * len(operands), count=len(results))  # fmt: skip
-    return made | dict.fromkeys(results, one)
-
-
-def _node(value: Value | Row, operands: tuple[Node, ...]) -> Node:
-    if isinstance(value, Row):
-        return Node("row", "", value, float("nan"), name=row_name(value), count=value.length)
-    if isinstance(value, Weight):
-        return Node("weight", "", value, value.data, name=value.name)
-    kind: Kind = "op" if operands else "leaf"
-    sign, op = SUMS[value.how] if isinstance(value, Total) else "", value._op
-    count = range(len(operands))  # a derivative goes to all but conditions and their like
-    flows = tuple([op is None or not op.partly or k in op.flowing for k in count])
-    return Node(kind, value.op, value, value.data, operands, name=value.label, flows=flows, sign=sign)
-
-
-# ---- How operations and numbers are written on nodes.
-
-SIGNS = {
-    "add": "+", "sub": MINUS, "mul": "×", "div": "/", "neg": MINUS, "square": "**2", "lt": "<", "le": "≤", "gt": ">",
-    "ge": "≥",
-}  # fmt: skip
-"""Operations that are not written by their names."""
-
-TINY = 0.005
-"""Up to this a number is written with an exponent: two decimals would say 0."""
-HUGE = 9999.5
-"""From here on as well."""
-
-
-def figure_of(value: float, digits: int | None = None) -> str:
-    """A number on a node: two decimals or fewer, ``−2e−3`` where they would say nothing, ``0``, ``NaN``, ``+∞``.
-
-    With `digits` there are that many decimals.
-    """
-    if not math.isfinite(value):
-        return number(value)
-    size = abs(value)
-    if size == 0.0:
-        return "0"
-    if size >= HUGE or (size <= TINY if digits is None else not float(f"{size:.{digits}f}")):
-        mantissa, power = f"{size:.{max(0, (digits or 2) - 2)}e}".split("e")
-        exponent = int(power)
-        return f"{MINUS if value < 0 else '+'}{mantissa}e{MINUS if exponent < 0 else ''}{abs(exponent)}"
-    return number(value, chip_digits(value) if digits is None else digits, signed=True)
-
-
-def constant_text(value: float) -> str:
-    """A constant as a person writes it: ``2``, ``0.5``, ``−1e−8``."""
-    if not math.isfinite(value) or value == 0.0:
-        return figure_of(value)
-    text = f"{value:.4g}"
-    mantissa, _, power = text.partition("e")
-    return f"{mantissa}e{int(power)}".replace("-", MINUS) if power else text.replace("-", MINUS)
-
-
 # ---- Whose nodes they are: a module remembers its last call, and its weights know it.
 
 Kinds = dict[str, str]
 """Paths of modules, and what each is."""
-
-
+Paths = dict[Key, str]
+"""What belongs to a module, and its path."""
 Calls = Mapping[int, tuple[Any, Any]]
 """What modules got and gave, by their ids: Values, in lists nested as they came."""
 
@@ -225,35 +114,26 @@ def last_calls(model: Module) -> Calls:
     return {id(part): (part._books.inputs, part._books.outputs) for part in parts}
 
 
-def owners_of(walk: Walk, model: Module | None = None, calls: Calls | None = None) -> tuple[Kinds, dict[Key, str]]:
-    """The class of every module that has nodes, by its path, and the paths of results that it made in its last call.
+def owners_of(walk: Walk, model: Module | None = None, calls: Calls | None = None) -> tuple[Kinds, Paths]:
+    """The class of every module that has nodes, by its path, and the path of all that is a module's.
 
     Without a model it is that of the weights; without calls, their parts' last ones.
     """
     roots = [model] if model is not None else _roots(walk)
     kinds: Kinds = {}
-    paths: dict[Key, str] = {}
+    paths: Paths = {}
     for k, root in enumerate(roots, 1):
         name = type(root).__name__.lower()
         prefix = "" if len(roots) == 1 and root.children() else name if k == 1 else f"{name}{k}"
         called = last_calls(root) if calls is None else calls
-        for path, module in root.named_modules(prefix):
-            if path and id(module) in called:
-                kinds[path] = type(module).__name__
-                _claim(called[id(module)], path, walk, paths)
-        _claim_by_weights(walk, {id(m): path for path, m in root.named_modules(prefix)}, paths)
+        modules = [(path, part) for path, part in root.named_modules(prefix) if path and id(part) in called]
+        for path, part in modules:
+            _claim(called[id(part)], path, walk, paths)
+        _claim_by_weights(walk, {id(part): path for path, part in root.named_modules(prefix)}, paths)
+        _claim_between(walk, [path for path, part in reversed(modules) if part.children()], paths)
+        kinds |= {path: type(part).__name__ for path, part in modules}
     used = {prefix for path in set(paths.values()) for prefix in prefixes(path)}
-    return {path: kind for path, kind in kinds.items() if path in used}, paths
-
-
-def place_nodes(nodes: Sequence[Node], paths: Mapping[Key, str]) -> None:
-    """Give each node the path of the module that it belongs to: a leaf without a name to that of all its users."""
-    for node in nodes:
-        if node.operands and node.kind == "op":
-            node.path = paths.get(key_of(node.of), "")
-    for node in nodes:
-        if node.leaf and (node.kind != "leaf" or not node.name):
-            node.path = _shared([user.path for user in node.users])
+    return {path: kind for path, kind in kinds.items() if path in used}, _with_leaves(walk, paths)
 
 
 def prefixes(path: str) -> list[str]:
@@ -262,7 +142,7 @@ def prefixes(path: str) -> list[str]:
     return [".".join(parts[: k + 1]) for k in range(len(parts))]
 
 
-def _claim(call: tuple[Any, Any], path: str, walk: Walk, paths: dict[Key, str]) -> None:
+def _claim(call: tuple[Any, Any], path: str, walk: Walk, paths: Paths) -> None:
     """The results between the inputs and the outputs of a call; parts of a module claim theirs after it."""
     ends = {key_of(value) for value in flatten(call[0])}
     stack = [key for key in map(key_of, flatten(call[1])) if key in walk.below]
@@ -278,14 +158,56 @@ def _claim(call: tuple[Any, Any], path: str, walk: Walk, paths: dict[Key, str]) 
                 stack.append(operand)
 
 
-def _claim_by_weights(walk: Walk, modules: Mapping[int, str], paths: dict[Key, str]) -> None:
-    """Weighted sums of earlier calls: by whoever holds their weights."""
+def _claim_by_weights(walk: Walk, modules: Mapping[int, str], paths: Paths) -> None:
+    """Weights, and weighted sums of earlier calls: by whoever holds the weights."""
     for key, value in walk.objects.items():
-        if isinstance(value, Dot) and key not in paths and isinstance(value.weights, Row):
-            owners = [ref() for ref in value.weights.block.owners]
+        of = value.weights if isinstance(value, Dot) else value
+        block = None if key in paths else _block(of)
+        if block is not None:
+            owners = [ref() for ref in block.owners]
             path = next((modules[id(owner)] for owner in owners if id(owner) in modules), "")
             if path:
                 paths[key] = path
+
+
+def _claim_between(walk: Walk, whole: Sequence[str], paths: Paths) -> None:
+    """What lies between the parts of modules: they remember one call, and none where ``forward`` was called by hand."""
+    if not whole:
+        return
+    order, spans = list(walk.objects), dict[str, tuple[int, int]]()
+    for place, key in enumerate(order):
+        for path in prefixes(paths.get(key, "")) if walk.below[key] else ():
+            spans[path] = spans.get(path, (place, place))[0], place
+    for path in whole:
+        first, last = spans.get(path, (0, -1))
+        part = [key for key in order[first : last + 1] if walk.below[key]]
+        own = {key for key in part if f"{paths.get(key, '')}.".startswith(f"{path}.")}
+        after, before = set(own), set(own)
+        for key in part:
+            if not after.isdisjoint(walk.below[key]):
+                after.add(key)
+        for key in reversed(part):
+            if key in before:
+                before.update(walk.below[key])
+        paths |= dict.fromkeys((key for key in part if key in after and key in before and key not in paths), path)
+
+
+def _with_leaves(walk: Walk, paths: Paths) -> Paths:
+    """The same, and leaves that no module holds: with all their users, unless they have a name."""
+    shared: Paths = {}
+    for key, operands in walk.below.items() if paths else ():
+        path = paths.get(key, "")
+        for leaf in operands:
+            if not walk.below[leaf] and leaf not in paths:
+                known = shared.setdefault(leaf, path)
+                shared[leaf] = path if known == path else _common(known, path)
+    bare = {key for key in shared if type(of := walk.objects[key]) is not Value or not of.label}
+    return paths | {key: path for key, path in shared.items() if path and key in bare}
+
+
+def _common(one: str, other: str) -> str:
+    """The longest path that both begin with, whole parts only."""
+    return max(set(prefixes(one)).intersection(prefixes(other)), key=len, default="")
 
 
 def _roots(walk: Walk) -> list[Module]:
@@ -301,7 +223,7 @@ def _roots(walk: Walk) -> list[Module]:
     return list(found.values())
 
 
-def _block(value: Value | Row) -> Any:
+def _block(value: object) -> Any:
     if type(value) is Value:  # nearly all are, in a large graph
         return None
     if isinstance(value, Weight):
@@ -317,19 +239,6 @@ def _top(module: Module) -> Module:
             return module
         seen.add(id(above))
         module = above
-
-
-def _shared(paths: Sequence[str]) -> str:
-    """The longest path that all of them begin with, whole parts only."""
-    if not paths:
-        return ""
-    parts = [path.split(".") if path else [] for path in dict.fromkeys(paths)]
-    common = parts[0]
-    for other in parts[1:]:
-        length = next((k for k, (a, b) in enumerate(zip(common, other, strict=False)) if a != b),
-                      min(len(common), len(other)))  # fmt: skip
-        common = common[:length]
-    return ".".join(common)
 
 
 # ---- A call that leaves no trace: a network is asked for one sample as for a prediction, and is as before afterwards.

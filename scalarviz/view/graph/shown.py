@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +14,8 @@ from ...nn import Module
 from ...scalar.sums import Row
 from ...scalar.value import Value
 from ...scalar.weight import Weight
-from .folds import MOST, Item, check_names, counted, items_of, joined, kept_of, names_of, with_powers
-from .nodes import LONG, MANY, Calls, Key, Node, Walk, key_of, nodes_of, owners_of, place_nodes, walked
+from .folds import MOST, Graph, Item
+from .nodes import LONG, MANY, Calls, Key, Walk, key_of, owners_of, walked
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +33,16 @@ class Wish:
 class Shown:
     """A graph as it is drawn."""
 
-    nodes: list[Node]
+    objects: Sequence[Value | Row]  # all nodes of it
     items: list[Item]  # operands before results
     folds: tuple[str, ...]  # what can be unfolded
-
-    @property
-    def count(self) -> int:
-        """How many nodes the graph has."""
-        return counted(self.nodes)
 
     @property
     def of(self) -> str:
         """The name of the one item that nothing takes; empty where there are several, or it has none."""
         used = {operand for item in self.items for operand in item.operands}
         ends = [item for item in self.items if item not in used]
-        return ends[0].node.name if len(ends) == 1 else ""
+        return ends[0].name if len(ends) == 1 and not ends[0].folded else ""
 
 
 @collection_paused()
@@ -59,83 +54,39 @@ def shown_of(roots: Sequence[Value], wish: Wish, model: Module | None = None, ca
     if walk is None:
         walk = walked(roots, unfold, MANY)
         assert walk is not None
-    kinds, paths = owners_of(walk, model, calls)
-    nodes = nodes_of(walk, far_below(walk, roots, paths, kept_of(unfold)) if large else ())
-    find_gradients(nodes)
-    name_nodes(nodes, wish.names)
-    place_nodes(nodes, paths)
-    if not wish.chains:
-        ends = set(map(id, roots))
-        nodes = joined(nodes, [node for node in nodes if id(node.of) in ends])
-    nodes = with_powers(nodes)
-    folds = names_of(nodes, kinds)
-    check_names(unfold, (*folds, *_unfolded_rows(nodes)))
-    return Shown(nodes, items_of(nodes, kinds, unfold, whole=not large), tuple(folds))
-
-
-def _unfolded_rows(nodes: Sequence[Node]) -> set[str]:
-    """Rows of weights that were unfolded are no nodes any more: their weights' names begin with theirs."""
-    return {node.name.rpartition("[")[0] for node in nodes if node.kind == "weight"}
-
-
-# ---- What lies so far below the results of a huge graph that no picture of it can show more than that it is there.
-
-HUGE = 20_000
-"""Objects from which on it is looked for."""
-
-
-def far_below(walk: Walk, roots: Sequence[Value], owned: Collection[Key], keep: int) -> set[Key]:
-    """Results, with the numbers that nothing else takes, which one node can stand for.
-
-    A way that leaves them never comes back: all that leads to one of them is one of them, a leaf or a weight.
-    """
-    below = walk.below
-    if len(below) < HUGE:
-        return set()
-    loose = [key for key in walk.objects if below[key] and key not in owned]
-    far: set[Key] = set()
-    for key in loose[: max(len(loose) - keep, 0)]:
-        if not owned or all(k in far or not below[k] for k in below[key]):
-            far.add(key)
-    if not far:
-        return far
-    near = set(map(key_of, roots))
-    for key, operands in below.items():
-        if key not in far:
-            near.update(operands)
-    numbers = (k for k, operands in below.items() if not operands and k not in near and _number(walk, k))
-    return far.union(numbers)
-
-
-def _number(walk: Walk, key: Key) -> bool:
-    value = walk.objects[key]
-    return isinstance(value, Value) and not isinstance(value, Weight)
+    ends = set(map(key_of, roots))
+    graph = Graph(walk, owners_of(walk, model, calls), wish.names, gradients_of(walk), wish.unfold)
+    graph.shorten(ends, sums=not wish.chains)
+    folds = graph.folds()
+    graph.check(folds)
+    return Shown(list(graph.objects.values()), graph.items(ends, whole=not large), tuple(folds))
 
 
 # ---- Which gradients were computed: a 0 that nobody computed would be read as one.
 
 
-def find_gradients(nodes: Sequence[Node]) -> None:
-    """Give each node of a graph, operands before results, its gradient; None where no ``backward()`` came by.
+def gradients_of(walk: Walk) -> dict[Key, float]:
+    """The gradients of a graph; none of a node where no ``backward()`` came by, NaN of a row where one did.
 
-    Weights and rows say themselves whether theirs was computed; a row has no number. Of other nodes only a number
-    tells: one whose gradient is not 0 was reached, and so was all that a derivative goes to from there, with a gradient
-    of 0 as well.
+    Weights and rows say themselves whether theirs was computed. Of other nodes only a number tells: one whose gradient
+    is not 0 was reached, and so was all that a derivative goes to from there, with a gradient of 0 as well.
     """
-    lit: set[int] = set()
-    for node in reversed(nodes):
-        of = node.of
+    found: dict[Key, float] = {}
+    lit: set[Key] = set()
+    for key, of in reversed(walk.objects.items()):
+        if type(of) is Value and of.grad == 0.0 and key not in lit:  # nearly all are so, before ``backward()``
+            continue
         if isinstance(of, Row):
-            computed = np.asarray(of.block.computed[of.start : of.start + of.length]).any()
-            node.grad = math.nan if computed else None
+            if np.asarray(of.block.computed[of.start : of.start + of.length]).any():
+                found[key] = math.nan
         elif isinstance(of, Weight):
-            node.grad = of.grad if of.has_grad else None
-        elif node.kind == "far":
-            lit.update(map(id, node.operands if node.grad is not None else ()))
-        elif of.grad != 0.0 or id(node) in lit:
-            node.grad = of.grad
-            if node.op:
-                lit.update(id(p) for p, flows in zip(node.operands, node.flows, strict=True) if flows)
+            if of.has_grad:
+                found[key] = of.grad
+        elif of.grad != 0.0 or key in lit:
+            found[key], op = of.grad, of._op
+            below = walk.below[key]  # a derivative goes to all but conditions and their like
+            lit.update(below if op is None or not op.partly else [below[k] for k in op.flowing])
+    return found
 
 
 # ---- What nodes are called that have no name of their own: the variables of whoever asks for the picture.
@@ -161,10 +112,3 @@ def variables(scope: Mapping[str, Any]) -> dict[int, str]:
                 if isinstance(item, Value):
                     listed.setdefault(id(item), f"{name}[{k}]")
     return {**listed, **found}
-
-
-def name_nodes(nodes: Sequence[Node], names: Mapping[int, str]) -> None:
-    """Give names to those that have none."""
-    for node in nodes:
-        if not node.name:
-            node.name = names.get(id(node.of), "")

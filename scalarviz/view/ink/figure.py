@@ -7,7 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .sketch import Box, Cells, Curve, Float, Lines, Path, Point, Polygon, Rect, Shape, Sketch, Spot, TextItem, spot_at
+from .sketch import Box, Cells, Curve, Lines, Path, Point, Polygon, Rect, Shape, Sketch, Spot, TextItem, meet, spot_at
+
+AROUND = 100.0
+"""Pixels that a part reaches beyond its spot at most."""
 
 
 @dataclass(slots=True)
@@ -29,92 +32,39 @@ class Figure:
     def placed(
         self, *, scale: float = 1.0, at: Point = (0.0, 0.0), ground: bool = True, window: Box | None = None
     ) -> Sketch:
-        """All of it on one sketch."""
-        sketch = Sketch()
+        """All of it on one sketch, or what of it lies in a window."""
+        sketch = Sketch(clip=window)
         for part in self.parts[0 if ground else 1 :]:
-            moved = [_moved(record, scale, at, cut=window is not None) for record in (*part.shapes, *part.texts)]
-            if window is not None and not part.cut and moved and not _inside(moved[0], window):
+            x, y, wide, high = part.spots[0].box if part.spots else (0.0, 0.0, self.width, self.height)
+            there = at[0] + x * scale, at[1] + y * scale, wide * scale, high * scale
+            if window is not None and not meet(there, window, AROUND * scale):
                 continue
-            for record in moved:
-                _put(sketch, record, window)
+            sketch.shapes += [_moved(shape, scale, at) for shape in part.shapes]
+            for text in part.texts:
+                put = replace(text, x=at[0] + text.x * scale, y=at[1] + text.y * scale, size=text.size * scale)
+                if window is None or meet((put.left, put.y - put.size, put.width, put.size), window):
+                    sketch.texts.append(put)
         return sketch
 
 
-def _moved(record: Shape | TextItem, scale: float, at: Point, *, cut: bool) -> Shape | TextItem:
-    """A record in another place and size; a curve as a path, which can be cut."""
+def _moved(shape: Shape, scale: float, at: Point) -> Shape:
+    """A shape in another place and size."""
     left, top = at
-    if isinstance(record, Rect):
-        return Rect(left + record.x * scale, top + record.y * scale, record.width * scale, record.height * scale,
-                    record.fill, record.stroke, record.border * scale, record.radius * scale)  # fmt: skip
-    if isinstance(record, TextItem):
-        return replace(record, x=left + record.x * scale, y=top + record.y * scale, size=record.size * scale)
-    if isinstance(record, Cells):
-        rects = record.rects * scale + np.array([left, top, 0.0, 0.0], np.float32)
-        rings = None if record.rings is None else record.rings * scale
-        return replace(record, rects=rects, radius=record.radius * scale, rings=rings)
-    if isinstance(record, Lines):
-        starts, ends = (points * scale + np.array(at) for points in (record.starts, record.ends))
-        return replace(record, starts=starts, ends=ends, width=record.width * scale)
-    points = record.points(scale, cut=cut) if isinstance(record, Curve) else record.points
+    if isinstance(shape, Rect):
+        return Rect(left + shape.x * scale, top + shape.y * scale, shape.width * scale, shape.height * scale,
+                    shape.fill, shape.stroke, shape.border * scale, shape.radius * scale)  # fmt: skip
+    if isinstance(shape, Cells):
+        rects = shape.rects * scale + np.array([left, top, 0.0, 0.0], np.float32)
+        rings = None if shape.rings is None else shape.rings * scale
+        return replace(shape, rects=rects, radius=shape.radius * scale, rings=rings)
+    if isinstance(shape, Lines):
+        starts, ends = (points * scale + np.array(at) for points in (shape.starts, shape.ends))
+        return replace(shape, starts=starts, ends=ends, width=shape.width * scale)
+    points = shape.points(scale) if isinstance(shape, Curve) else shape.points
     points = (points * scale + np.array(at)).astype(np.float32)
-    if isinstance(record, Polygon):
-        return Polygon(points, record.fill)
-    return Path(points, record.colour, record.width * scale)
-
-
-def _put(sketch: Sketch, record: Shape | TextItem, window: Box | None) -> None:
-    """A record, or as much of it as may be shown in a window."""
-    if isinstance(record, TextItem):
-        if window is None or _inside(record, window):
-            sketch.texts.append(record)
-    elif window is None or (not isinstance(record, Rect | Path) and _inside(record, window)):
-        sketch.shapes.append(record)
-    elif isinstance(record, Path):
-        sketch.shapes += [Path(part, record.colour, record.width) for part in _stretches(record.points, window)]
-    elif isinstance(record, Rect):
-        sketch.shapes += [record] if _inside(record, window) else _cut(record, window)
-
-
-def _inside(record: Shape | TextItem, window: Box) -> bool:
-    """Whether all of a record is in a window."""
-    if isinstance(record, TextItem):
-        points = np.array([[record.left, record.y - record.size], [record.left + record.width, record.y]])
-    elif isinstance(record, Rect):
-        points = np.array([[record.x, record.y], [record.x + record.width, record.y + record.height]])
-    elif isinstance(record, Cells):
-        points = np.concatenate([record.rects[:, :2], record.rects[:, :2] + record.rects[:, 2:]])
-    elif isinstance(record, Lines):
-        points = np.concatenate([record.starts, record.ends])
-    else:
-        points = record.points() if isinstance(record, Curve) else record.points
-    x, y, width, height = window
-    return bool((points >= (x - 0.5, y - 0.5)).all() and (points <= (x + width + 0.5, y + height + 0.5)).all())
-
-
-def _cut(rect: Rect, window: Box) -> list[Shape]:
-    """What of a rectangle is in a window: its fill, and the lines of its frame, with corners that are not round."""
-    x, y, width, height = window
-    left, right, top, bottom = rect.x, rect.x + rect.width, rect.y, rect.y + rect.height
-    inner = max(left, x), max(top, y), min(right, x + width), min(bottom, y + height)
-    if inner[0] >= inner[2] or inner[1] >= inner[3]:
-        return []
-    wide, high, thick = inner[2] - inner[0], inner[3] - inner[1], rect.border
-    found: list[Shape] = [] if rect.fill is None else [Rect(inner[0], inner[1], wide, high, rect.fill)]
-    if rect.stroke is not None:
-        found += [Rect(across, inner[1], thick, high, rect.stroke) for across in (left, right - thick)
-                  if x <= across <= x + width - thick]  # fmt: skip
-        found += [Rect(inner[0], down, wide, thick, rect.stroke) for down in (top, bottom - thick)
-                  if y <= down <= y + height - thick]  # fmt: skip
-    return found
-
-
-def _stretches(points: Float, window: Box) -> Iterator[Float]:
-    """The stretches of a path that run inside a window."""
-    x, y, width, height = window
-    inside = np.asarray(((points >= (x, y)) & (points <= (x + width, y + height))).all(axis=1))
-    for stretch in np.split(np.arange(len(points)), np.nonzero(np.diff(inside))[0] + 1):
-        if inside[stretch[0]] and len(stretch) > 1:
-            yield points[stretch]
+    if isinstance(shape, Polygon):
+        return Polygon(points, shape.fill)
+    return Path(points, shape.colour, shape.width * scale)
 
 
 # ---- `View`: which part of a figure a window shows, at which size; moved and enlarged by hands, never lost.

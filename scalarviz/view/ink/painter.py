@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .. import glsl
 from .gl import Viewport, gloo
-from .sketch import VERTEX, Colour, Float, ImageItem, PointsItem, Sketch, SpritesItem, rgba
+from .sketch import VERTEX, Colour, Float, ImageItem, PointsItem, Sketch, SpritesItem, rgba, within
 from .text import GlyphAtlas
 
 
@@ -89,9 +89,16 @@ class Painter:
             shapes = [s.top_triangles if over else s.triangles for s in sketches if over or not s.over]
             batch.fill(np.concatenate([np.empty((0, VERTEX), np.float32), *shapes]))
         known = self._quads
-        self._quads = {s: known[s] if s in known else self._atlas.quads(s.texts, self.scale) for s in sketches}
+        self._quads = {s: known[s] if s in known else self._letters(s) for s in sketches}
         quads = list(self._quads.values())
         self._glyphs.fill(np.concatenate(quads) if quads else np.empty((0, 8), np.float32))
+
+    def _letters(self, sketch: Sketch) -> Float:
+        quads = self._atlas.quads(sketch.texts, self.scale)
+        if sketch.clip is None:
+            return quads
+        x, y, width, height = sketch.clip
+        return within(quads, (x * self.scale, y * self.scale, width * self.scale, height * self.scale))
 
     def _draw_shapes(self, batch: Batch) -> None:
         batch.program["u_size"], batch.program["u_scale"] = self.size, self.scale

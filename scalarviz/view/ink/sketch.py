@@ -150,9 +150,9 @@ class Curve:
     colour: Colour
     width: float = 1.0
 
-    def points(self, scale: float = 1.0, *, cut: bool = False) -> Float:
-        """Points on it, as many as a picture `scale` times as large needs; see :func:`points_of`."""
-        return np.concatenate([points_of(piece, scale, cut=cut) for piece in self.pieces])
+    def points(self, scale: float = 1.0) -> Float:
+        """Points on it, as many as a picture `scale` times as large needs."""
+        return np.concatenate([points_of(piece, scale) for piece in self.pieces])
 
     def boxes(self) -> Float:
         """A box a stretch."""
@@ -202,6 +202,29 @@ def _vertices(boxes: Sequence[Float]) -> Float:
     out[:, :, 4:6] = half[:, None]
     out[:, :, 6:] = rows[:, None, 6:]
     return out.reshape(-1, VERTEX)
+
+
+def within(vertices: Float, box: Box) -> Float:
+    """What of triangles (3 T, N), whose first two numbers are a place, lies in a box; in the same order."""
+    triangles, order = vertices.reshape(-1, 3, vertices.shape[1]), np.arange(len(vertices) // 3)
+    x, y, width, height = box
+    for axis, limit, sign in ((0, x, 1.0), (1, y, 1.0), (0, x + width, -1.0), (1, y + height, -1.0)):
+        depth = sign * (triangles[:, :, axis] - limit)
+        count = (depth >= 0).sum(axis=1)
+        parts, places = [triangles[count == 3]], [order[count == 3]]
+        for many in (1, 2):  # corners inside: one triangle is left, or two
+            cut, deep = triangles[count == many], depth[count == many]
+            turn = (np.argmax((deep >= 0) == (many == 1), axis=1)[:, None] + [0, 1, 2]) % 3  # the odd corner first
+            a, b, c = np.take_along_axis(cut, turn[:, :, None], axis=1).swapaxes(0, 1)
+            near, left, right = np.take_along_axis(deep, turn, axis=1).T[:, :, None]
+            p, q = a + (b - a) * (near / (near - left)), a + (c - a) * (near / (near - right))
+            for corners in ([(a, p, q)], [(p, b, c), (p, c, q)])[many - 1]:
+                parts.append(np.stack(corners, axis=1))
+                places.append(order[count == many])
+        order = np.concatenate(places)
+        again = np.argsort(order, kind="stable")
+        triangles, order = np.concatenate(parts)[again], order[again]
+    return np.asarray(triangles.reshape(-1, vertices.shape[1]), np.float32)
 
 
 # ---- Texts and pictures
@@ -325,12 +348,12 @@ class Sketch:
     ----------
     over : bool
         Whether its shapes are painted after the pictures of all sketches: lines over a picture.
-    cut : bool
-        Whether a part of it may be shown where not all of it can be seen.
+    clip : (float, float, float, float), optional
+        Of its shapes and texts only what lies in this box is painted.
     """
 
-    def __init__(self, *, over: bool = False, cut: bool = True) -> None:
-        self.over, self.cut = over, cut
+    def __init__(self, *, over: bool = False, clip: Box | None = None) -> None:
+        self.over, self.clip = over, clip
         self.tops: list[Shape] = []  # over the pictures in any case
         self.shapes: list[Shape] = self.tops if over else []
         self.texts: list[TextItem] = []
@@ -374,7 +397,8 @@ class Sketch:
                 boxes.append(np.array([shape.box() for shape in run if isinstance(shape, Rect)], np.float32))
             else:
                 boxes += [shape.boxes() for shape in run if not isinstance(shape, Rect | Polygon)]
-        self._triangles[top] = len(shapes), np.concatenate([*chunks, _vertices(boxes)])
+        triangles = np.concatenate([*chunks, _vertices(boxes)])
+        self._triangles[top] = len(shapes), triangles if self.clip is None else within(triangles, self.clip)
         return self._triangles[top][1]
 
     def rect(
@@ -510,10 +534,10 @@ class Sketch:
             self.tops.append(Cells(boxes, fills.reshape(-1, 3), np.inf, rings))
 
 
-def points_of(piece: Cubic, scale: float = 1.0, *, cut: bool = False) -> Float:
-    """Points of a cubic, its ends among them; a straight one has these alone, unless it may be `cut`."""
+def points_of(piece: Cubic, scale: float = 1.0) -> Float:
+    """Points of a cubic, its ends among them; a straight one has these alone."""
     p = np.array(piece, np.float64)
-    if piece[0][1] == piece[3][1] and not cut:
+    if piece[0][1] == piece[3][1]:
         return p[[0, 3]].astype(np.float32)
     count = max(8, ceil(float(np.hypot(*(p[3] - p[0]))) * scale / STRAIGHT))
     t = np.linspace(0.0, 1.0, count + 1)[:, None]

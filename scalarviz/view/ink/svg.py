@@ -85,14 +85,22 @@ def _stop(away: float, ground: tuple[Colour, Colour]) -> str:
 
 def _painted(sketches: Sequence[Sketch], colours: _Colours, name: str) -> Iterator[str]:
     """Shapes, pictures, small pictures, shapes over these, discs, texts."""
-    yield from (_record(shape, colours) for part in sketches if not part.over for shape in part.shapes)
+    clips = {part.clip: f"{name}clip{k}" for k, part in enumerate(sketches) if part.clip is not None}
+    yield from (f'<clipPath id="{clip}"><rect{_frame(Rect(*box), 0.0)}/></clipPath>' for box, clip in clips.items())
+
+    def inside(part: Sketch, records: Sequence[Record]) -> str:
+        """Records of a sketch, as far as they lie in its clip."""
+        drawn = "\n".join(_record(record, colours) for record in records)
+        return f'<g clip-path="url(#{clips[part.clip]})">{drawn}</g>' if drawn and part.clip else drawn
+
+    yield from filter(None, (inside(part, part.shapes) for part in sketches if not part.over))
     yield from (_image(item.rect, item.pixels, item.linear) for part in sketches for item in part.images)
     for number, item in enumerate(item for part in sketches for item in part.small):
         yield from _sprites(item, f"{name}{number}")
-    yield from (_record(shape, colours) for part in sketches for shape in part.tops)
+    yield from filter(None, (inside(part, part.tops) for part in sketches))
     for ball in (ball for part in sketches for ball in part.points):
         yield from _discs(ball)
-    yield from (_letters(text, colours) for part in sketches for text in part.texts)
+    yield from filter(None, (inside(part, part.texts) for part in sketches))
 
 
 def _image(rect: Box, pixels: NDArray[np.uint8], linear: bool, name: str = "") -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 import numpy as np
 
@@ -102,18 +103,31 @@ _CLEAR = 1.4  # pitches from the end of a layer of a stack to the next plate
 _OVER = 1.9  # pitches on screen from a row of activations down to the plate that it hangs over
 
 
-def _at(flow: float, across: float, down: float) -> Floats:
-    return np.asarray(flow * FLOW + across * ACROSS + down * DOWN)
+def built(
+    layer: ChainLayer, place: Floats, axes: Floats, sign: float, half: float, gap: float, to_row: Floats, depth: float
+) -> tuple[tuple[Plate, Plate, Plate], Floats]:
+    """A layer's weights from `place` on, the biases `gap` beyond the side where the units leave, and the units' row.
+
+    Units leave along the first of `axes`, or against it where `sign` is -1. Without biases the weights stand for them.
+    Also the place from which `to_row` leads to the row.
+    """
+    plate = plate_for(layer.weight, "weight", place, axes, half)
+    straight = not plate.grid.folded
+    deep = 0 if straight else grid_for((layer.outputs,)).cells[1] - 1  # folded, they are a block
+    back = (0.0 if sign > 0 else deep) * axes[0]
+    end = place + (plate.grid.cells[1] - 1 if sign > 0 else 0) * axes[0]
+    last = plate
+    if layer.bias is not None:
+        end = end + sign * gap * axes[0]
+        last = plate_for(layer.bias, "bias", end - back, axes, half, strip=straight)
+        end = end + sign * deep * axes[0]
+    row = row_plate(layer.row, layer.outputs, end + to_row - back, axes, half, depth, straight)
+    return (plate, last, row), np.asarray(end)
 
 
-@dataclass(slots=True)
-class _Spot:
-    """A layer's place: the first cell of its plate, and whether its outputs count down (else across)."""
-
-    flow: float
-    across: float
-    down: float
-    outputs_down: bool
+def beside(start: Floats, end: Floats, count: int, step: Floats) -> Floats:
+    """Lines side by side (count, 2, 3): the first from `start` to `end`."""
+    return np.stack([start, end]) + np.arange(count)[:, None, None] * step
 
 
 class _Builder:
@@ -125,53 +139,24 @@ class _Builder:
         self.lines: list[Floats] = []
         self._measured, self._right = 0, float("-inf")
 
-    def layer(self, layer: ChainLayer, spot: _Spot, *, strips_below: bool) -> tuple[Plate, Plate, float]:
-        """Add plate, bias and row; return plate, row and where the strip at the output edge stands."""
-        style, axes = self.style, OUTPUTS_DOWN if spot.outputs_down else OUTPUTS_ACROSS
-        plate = plate_for(layer.weight, "weight", _at(spot.flow, spot.across, spot.down), axes, style.half)
-        straight = not plate.grid.folded
-        length = plate.grid.cells[1] - 1
-        edge = spot.across + length if spot.outputs_down else spot.down + (length if strips_below else 0)
-        sign = 1.0 if spot.outputs_down or strips_below else -1.0
-        self.plates.append(plate)
-        strip, last = edge, plate
-        if layer.bias is not None:
-            deep = 0 if straight else grid_for((layer.outputs,)).cells[1] - 1  # folded, it is a block
-            strip = edge + sign * (style.side if spot.outputs_down else 1.75 if not strips_below else 2.5)
-            first = strip if sign > 0 else strip - deep
-            place = _at(spot.flow, first, spot.down) if spot.outputs_down else _at(spot.flow, spot.across, first)
-            last = plate_for(layer.bias, "bias", place, axes, style.half, strip=straight)
-            strip += sign * deep
-            self.plates.append(last)
-        row = self._row(layer, spot, strip, sign, straight)
-        if straight:
-            cell = (0, plate.shape[1] - 1 if sign > 0 else 0)
-            self._join(last, row, (0, 0) if last is not plate else cell, layer.outputs, spot.outputs_down, sign)
-        return plate, row, strip
+    def layer(self, layer: ChainLayer, place: Floats, down: bool, *, below: bool) -> tuple[Plate, Plate, Floats]:
+        """Add plate, bias and row; return plate, row and where the strip at the output edge stands.
 
-    def _row(self, layer: ChainLayer, spot: _Spot, strip: float, sign: float, straight: bool) -> Plate:
-        style = self.style
-        axes = OUTPUTS_DOWN if spot.outputs_down else OUTPUTS_ACROSS
-        flow = spot.flow + style.row_flow[0 if spot.outputs_down else 1]
-        coplanar = style.row_flow == (0.0, 0.0)
-        off = (style.side if coplanar else 0.42) if spot.outputs_down else style.row_rise
-        first = strip + sign * off
-        if not straight and sign < 0:
-            first -= grid_for((layer.outputs,)).cells[1] - 1
-        place = _at(flow, first, spot.down) if spot.outputs_down else _at(flow, spot.across, first)
-        row = row_plate(layer.row, layer.outputs, place, axes, style.half, style.row_depth, straight)
-        self.plates.append(row)
-        return row
-
-    def _join(self, source: Plate, row: Plate, cell: tuple[int, int], count: int, down: bool, sign: float) -> None:
-        """Lines from the output edge of a plate or bias strip to the row of activations."""
-        if self.style.row_flow == (0.0, 0.0):
-            return
-        step = np.arange(count)[:, None] * (DOWN if down else ACROSS)
-        out = ACROSS if down else sign * DOWN
-        start = source.cell_centre(*cell) + out * source.half + FLOW * source.depth + step
-        end = row.cell_centre(0) - out * row.half - FLOW * row.depth + step
-        self.lines.append(np.stack([start, end], axis=1))
+        The outputs count `down`, or across; those leave above the plate, or `below` it.
+        """
+        style, flat = self.style, self.style.row_flow == (0.0, 0.0)
+        axes, sign = OUTPUTS_DOWN if down else OUTPUTS_ACROSS, 1.0 if down or below else -1.0
+        out = sign * axes[0]
+        off = style.row_rise if not down else style.side if flat else 0.42
+        to_row = off * out + style.row_flow[0 if down else 1] * FLOW
+        gap = style.side if down else 2.5 if below else 1.75
+        (plate, last, row), end = built(layer, place, axes, sign, style.half, gap, to_row, style.row_depth)
+        self.plates += dict.fromkeys([plate, last, row])
+        if not (flat or plate.grid.folded):
+            edge = last.cell_centre(0, last.shape[1] - 1 if sign > 0 else 0) + out * last.half + FLOW * last.depth
+            front = row.cell_centre(0) - out * row.half - FLOW * row.depth
+            self.lines.append(beside(edge, front, layer.outputs, axes[1]))
+        return plate, row, end
 
     def ends(self, angle: float) -> float:
         """Right end on screen, in pitches, of what stands so far; the flow runs at one `angle` to the screen."""
@@ -180,14 +165,12 @@ class _Builder:
         self._right = max([self._right, *(float((plate.corners @ right).max()) for plate in new)])
         return self._right
 
-    def feed(self, row: Plate, plate: Plate, down: bool) -> None:
+    def feed(self, row: Plate, plate: Plate) -> None:
         """Lines from a row of activations into the input edge of the next plate."""
-        if plate.grid.folded or row.grid.folded or row.size != plate.shape[1]:
-            return
-        step = np.arange(row.size)[:, None] * (DOWN if down else ACROSS)
-        start = row.cell_centre(0) + (ACROSS if down else DOWN) * row.half + FLOW * row.depth + step
-        into = plate.cell_centre(0) - (ACROSS if down else DOWN) * 0.5 + step
-        self.lines.append(np.stack([start, into], axis=1))
+        if not (plate.grid.folded or row.grid.folded or row.size != plate.shape[1]):
+            out, step = row.axes[:2]
+            start = row.cell_centre(0) + out * row.half + FLOW * row.depth
+            self.lines.append(beside(start, plate.cell_centre(0) - 0.5 * out, row.size, step))
 
     def seen(self, mode: Mode, size: Size, room: Rect, box: Rect) -> Layout:
         """All of it, as large as it goes in a room."""
@@ -197,21 +180,19 @@ class _Builder:
     def inputs(self, layer: ChainLayer, plate: Plate, *, flow: float, below: float) -> None:
         """The sample itself, as a row below the first plate."""
         count, straight = layer.weight.shape[1], not plate.grid.folded
-        rows, _ = plate.grid.cells
+        foot = plate.origin + (plate.grid.cells[0] - 1) * DOWN
         axes = OUTPUTS_ACROSS if straight else OUTPUTS_DOWN
-        place = plate.origin + flow * FLOW + (rows - 1 + below) * DOWN
+        place = foot + flow * FLOW + below * DOWN
         row = row_plate(layer.source, count, place, axes, self.style.half, self.style.row_depth, straight)
         self.plates.append(row)
         if flow and straight:
-            step = np.arange(count)[:, None] * ACROSS
-            foot = plate.origin + (rows - 0.5) * DOWN
-            self.lines.append(np.stack([row.cell_centre(0) + FLOW * row.depth + step, foot + step], axis=1))
+            self.lines.append(beside(row.cell_centre(0) + FLOW * row.depth, foot + 0.5 * DOWN, count, ACROSS))
 
 
-def _lowered(row: Plate, spot: _Spot, style: _Style) -> float:
+def _lowered(row: Plate, place: Floats, style: _Style) -> float:
     """How much further down a plate has to stand so that the row before it hangs over it and not before it."""
     right, up, _ = basis(style.azimuth, style.elevation)
-    way = _at(spot.flow, spot.across, spot.down) - row.origin
+    way = place - row.origin
     way = way - (right @ way) / (right @ ACROSS) * ACROSS  # both run across: compare what is at one place of the screen
     return max(0.0, (_OVER + float(up @ way)) / -float(up @ DOWN))
 
@@ -219,24 +200,23 @@ def _lowered(row: Plate, spot: _Spot, style: _Style) -> float:
 def staircase(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
     """Plates that step aside as well as back, so that none hides another (mock-up ``mlp``); closer in a long chain."""
     style = STAIRS if len(chain) <= 3 else TIGHT
-    build = _Builder(style)
+    build, place, down = _Builder(style), np.zeros(3), True
     angle = np.radians(-style.azimuth)
-    spot = _Spot(0.0, 0.0, 0.0, True)
     row: Plate | None = None
-    for index, layer in enumerate(chain):
-        plate, new_row, strip = build.layer(layer, spot, strips_below=False)
+    for layer in chain:
+        plate, new_row, end = build.layer(layer, place, down, below=False)
         if row is None:
             build.inputs(layer, plate, flow=-1.5, below=2.3)
         else:
-            build.feed(row, plate, down=not spot.outputs_down)
+            build.feed(row, plate)
         row = new_row
-        if index + 1 < len(chain):
-            if spot.outputs_down:
-                spot = _Spot(spot.flow + style.steps[0], strip + 0.6, spot.down, False)
-            else:  # far enough back to come out from behind this plate
-                clear = (plate.grid.cells[0] * np.sin(angle) + 0.9) / np.cos(angle)
-                spot = _Spot(spot.flow + max(clear, style.steps[1]), spot.across, spot.down + 1.65, True)
-                spot.down += _lowered(row, spot, style)
+        if down:
+            place = end + 0.6 * ACROSS + style.steps[0] * FLOW
+        else:  # far enough back to come out from behind this plate
+            clear = (plate.grid.cells[0] * np.sin(angle) + 0.9) / np.cos(angle)
+            place = place + max(clear, style.steps[1]) * FLOW + 1.65 * DOWN
+            place = place + _lowered(row, place, style) * DOWN
+        down = not down
     room = inner(box, 92, 48, 75, 11 if style is STAIRS else 44)
     return build.seen("mlp", size, room, box)
 
@@ -244,20 +224,18 @@ def staircase(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
 def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
     """Plates one behind the other (mock-up ``texture``): each begins where the one before it, with its strips, ends."""
     style = FRONTAL.get(len(chain), STACK)
-    build = _Builder(style)
-    spot = _Spot(0.0, 0.0, 0.0, True)
+    build, place, down = _Builder(style), np.zeros(3), True
     angle = np.radians(-style.azimuth)
-    for index, layer in enumerate(chain):
-        plate, _, _ = build.layer(layer, spot, strips_below=True)
-        if index == 0:
+    for layer, after in zip_longest(chain, chain[1:]):
+        plate, _, _ = build.layer(layer, place, down, below=True)
+        if layer is chain[0]:
             build.inputs(layer, plate, flow=0.0, below=2.5)
-        if index + 1 == len(chain):
+        if after is None:
             break
-        following = grid_for(chain[index + 1].weight.shape).cells
+        following = grid_for(after.weight.shape).cells
         largest = max(*plate.grid.cells, *following)
-        gap = build.ends(angle) / np.cos(angle) - spot.flow + _CLEAR + 0.03 * largest
-        rows = plate.grid.cells[0 if spot.outputs_down else 1]
-        spot = _Spot(spot.flow + gap, 0.0, spot.down, not spot.outputs_down)
-        if spot.outputs_down:  # the outputs left at the foot: the next plate stands on it
-            spot.down += rows - following[0]
+        flow = build.ends(angle) / np.cos(angle) + _CLEAR + 0.03 * largest
+        rows = plate.grid.cells[0 if down else 1]
+        down = not down  # the outputs left at the foot: the next plate stands on it
+        place = flow * FLOW + (float(place @ DOWN) + (rows - following[0] if down else 0)) * DOWN
     return build.seen("big", size, inner(box, 84, 45, 78, -9), box)

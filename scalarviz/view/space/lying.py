@@ -17,7 +17,7 @@ import numpy as np
 from ...run.core.frame import Tensor
 from .arrangement import LYING, LYING_TURNED, Layout, inner, laid, plate_for, row_plate, tray_of
 from .camera import Camera, Floats, Rect, Size, fit
-from .chain import ChainLayer
+from .chain import ChainLayer, beside, built
 from .plane import shelves
 from .plate import Plate
 
@@ -45,7 +45,8 @@ TURNING_EYE = (26.0, 12.4)
 # From a layer to its units and from there to the next layer, in pitches.
 _GAPS: dict[Way, tuple[float, float]] = {"right": (ROW_GAP, ROW_GAP), "down": (ROW_GAP, BEHIND)}
 _TURNING_GAPS: dict[Way, tuple[float, float]] = {"down": (1.15, 1.7), "right": (1.4, 1.45), "up": (1.6, 1.15)}
-_STEP = {"down": np.array([0.0, 1.0]), "right": np.array([1.0, 0.0]), "up": np.array([0.0, -1.0])}
+_NEAR, _UP = LYING[1:]
+_STEP = {"down": _NEAR, "right": LYING[0], "up": -_NEAR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +59,10 @@ class Turns:
 
 def one_layer(layer: ChainLayer, size: Size, box: Rect) -> Layout:
     """One layer: a row reads as its formula, products, then bias; the rest of the row is text to the right of it."""
-    weight = plate_for(layer.weight, "weight", (0.0, 0.0, HALF), LYING, HALF)
-    rows, cols = weight.grid.cells
-    plates, end = [weight], cols - 1 + 0.5
-    if layer.bias is not None:
-        end = cols - 1 + BIAS_GAP
-        plates.append(plate_for(layer.bias, "bias", (end, 0.0, HALF), LYING, HALF, strip=True))
-    traces = [] if weight.grid.folded else [np.array([[[-0.5, -r, 0.0], [end, -r, 0.0]] for r in range(rows)])]
-    return _bounded(plates, size, box, inner(box, 85, 35, 226, 0), traces)
+    (weight, last, _), end = built(layer, HALF * _UP, LYING, 1.0, HALF, BIAS_GAP, np.zeros(3), HALF)
+    stop = (end if last is not weight else end + 0.5 * LYING[0]) - HALF * _UP
+    traces = beside(-0.5 * LYING[0], stop, layer.outputs, _NEAR)
+    return _bounded([*dict.fromkeys([weight, last])], size, box, inner(box, 85, 35, 226, 0), [traces])
 
 
 def few_gallery(tensors: Sequence[Tensor], size: Size, box: Rect) -> Layout:
@@ -106,7 +103,7 @@ def turning(chain: Sequence[ChainLayer], size: Size, box: Rect, turns: Turns) ->
 
 
 class _Built:
-    """Plates, lines and places of units, one layer after the other. Places are (across, down) in pitches."""
+    """Plates, lines and places of units, one layer after the other."""
 
     def __init__(self, gaps: Mapping[Way, tuple[float, float]], rows: bool) -> None:
         self._gaps, self._rows = gaps, rows
@@ -116,13 +113,14 @@ class _Built:
 
     def enter(self, layer: ChainLayer, away: float, way: Way) -> None:
         """The row that enters the first layer."""
-        count = layer.weight.shape[1]
-        self._row(layer.source, count, -away * _STEP[way], way)
-        self._trace(-away * _STEP[way], -0.5 * _STEP[way], count, way)
+        count, axes = layer.weight.shape[1], LYING if way == "right" else LYING_TURNED
+        start = -away * _STEP[way]
+        self.plates.append(row_plate(layer.source, count, start + ROW_DEPTH * _UP, axes, HALF, ROW_DEPTH))
+        self.lines.append(beside(start, -0.5 * _STEP[way], count, axes[1]))
 
     def chain(self, chain: Sequence[ChainLayer], ways: Sequence[Way]) -> None:
         """All layers, whose units leave in turn on these ways."""
-        place, before = np.zeros(2), "right"
+        place, before = np.zeros(3), "right"
         for index, layer in enumerate(chain):
             way = ways[index % len(ways)]
             place = self._layer(layer, place, before, way, last=index + 1 == len(chain))
@@ -132,38 +130,22 @@ class _Built:
         """Add a layer that is entered at `place`, the first of its units, `before`; return where the next one is."""
         outputs, inputs = layer.weight.shape
         along, (to_units, to_next) = _STEP[way], self._gaps[way]
-        origin = place - (outputs - 1) * _STEP["down"] if way == "right" and before == "up" else place
-        axes = LYING if way == "right" else LYING_TURNED
-        self.plates.append(plate_for(layer.weight, "weight", _lay(origin, HALF), axes, HALF))
-        start = origin + (inputs - 1) * _STEP["down"] if way == "up" else origin
-        end = start + along * (inputs - 1)
-        if layer.bias is not None:
-            end = end + along * BIAS_GAP
-            self.plates.append(plate_for(layer.bias, "bias", _lay(end, HALF), axes, HALF, strip=True))
-        units = end + along * to_units
-        if not last or self._rows:
-            self._row(layer.row, outputs, units, way)
-        following = units + along * to_next
-        stop = units if last and self._rows else end if last else following - along * 0.5
-        self._trace(start - along * 0.5, stop, outputs, way)
-        return np.asarray(following)
-
-    def _row(self, name: str, count: int, place: Floats, way: Way) -> None:
-        """The places of a layer's units, from `place` on."""
+        origin = place - (outputs - 1) * _NEAR if way == "right" and before == "up" else place
         axes = LYING if way == "right" else LYING_TURNED
         height = ROW_DEPTH if self._rows else HALF if way == "right" else 0.0
-        plate = row_plate(name, count, _lay(place, height), axes, HALF, ROW_DEPTH)
-        (self.plates if self._rows else self.spots).append(plate)
-
-    def _trace(self, start: Floats, stop: Floats, count: int, way: Way) -> None:
-        """Lines side by side on the tray, one for each unit."""
-        step = np.arange(count)[:, None] * _STEP["down" if way == "right" else "right"]
-        ends = np.stack([start + step, stop + step], axis=1)
-        self.lines.append(np.concatenate([ends * [1.0, -1.0], np.zeros((count, 2, 1))], axis=2))
-
-
-def _lay(place: Floats, height: float) -> Floats:
-    return np.array([place[0], -place[1], height])
+        to_row, sign = to_units * along + (height - HALF) * _UP, -1.0 if way == "up" else 1.0
+        (plate, bias, row), end = built(layer, origin + HALF * _UP, axes, sign, HALF, BIAS_GAP, to_row, ROW_DEPTH)
+        self.plates += dict.fromkeys([plate, bias])
+        if self._rows:
+            self.plates.append(row)
+        elif not last:
+            self.spots.append(row)
+        start, end = (origin + (inputs - 1) * _NEAR if way == "up" else origin), end - HALF * _UP
+        units = end + to_units * along
+        following = units + to_next * along
+        stop = units if last and self._rows else end if last else following - 0.5 * along
+        self.lines.append(beside(start - 0.5 * along, stop, outputs, axes[1]))
+        return np.asarray(following)
 
 
 def _bounded(plates: list[Plate], size: Size, box: Rect, room: Rect, lines: Sequence[Floats] = ()) -> Layout:

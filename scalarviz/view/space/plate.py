@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, prod, sqrt
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError
 
 Floats = NDArray[np.float64]
+Elements = TypeVar("Elements", int, NDArray[np.intp])
 Kind = Literal["weight", "bias", "activation"]
 
 # A matrix narrower than this share of its length would be a hairline: its numbers are folded into a block instead.
@@ -46,24 +47,24 @@ class Grid:
         """Cells after which the next tile starts; the last cell of each period is empty."""
         return (self.tile[0] + 1, self.tile[1] + 1) if self.tile[0] else (self.cells[0] + 1, self.cells[1] + 1)
 
-    def cell(self, i: int, j: int) -> tuple[int, int]:
-        """Row and column of the logical index (i, j)."""
+    def element(self, i: int, j: int) -> int:
+        """Which element the logical index (i, j) is, counted in C order of the tensor."""
         if not (0 <= i < self.shape[0] and 0 <= j < self.shape[1]):
             raise InputError(f"cell ({i}, {j}) is outside a plate of shape {self.shape}")
-        if self.folded:
-            return divmod(i * self.shape[1] + j, self.cells[1])
-        if self.tile[0]:
-            return i + i // self.tile[0], j + j // self.tile[1]
-        return i, j
+        if not self.tile[0]:
+            return i * self.shape[1] + j
+        across, within, kernel, _ = self.strides
+        (output, row), (channel, col) = divmod(i, self.tile[0]), divmod(j, self.tile[1])
+        return output * across + row * within + channel * kernel + col
 
-    def places(self, elements: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def places(self, elements: Elements) -> tuple[Elements, Elements]:
         """Rows and columns of the cells that hold elements, counted in C order of the tensor."""
         if not self.tile[0]:
-            return np.divmod(elements, self.strides[1])
+            return divmod(elements, self.strides[1])
         across, within, kernel, _ = self.strides
-        output, rest = np.divmod(elements, across)
-        channel, rest = np.divmod(rest, kernel)
-        row, col = np.divmod(rest, within)
+        output, rest = divmod(elements, across)
+        channel, rest = divmod(rest, kernel)
+        row, col = divmod(rest, within)
         return output * self.period[0] + row, channel * self.period[1] + col
 
 
@@ -134,8 +135,7 @@ class Plate:
 
     def cell_centre(self, i: int, j: int = 0) -> Floats:
         """World position (3,) of the middle of a cube."""
-        row, col = self.grid.cell(i, j)
-        return np.asarray(self.origin + col * self.axes[0] + row * self.axes[1])
+        return self.centre_of(self.grid.element(i, j))
 
     def cell_centre_top(self, i: int, j: int = 0) -> Floats:
         """World position (3,) of the middle of a cube's main face, whose colour is the legend's."""
@@ -143,7 +143,7 @@ class Plate:
 
     def cell_corners(self, i: int, j: int = 0) -> Floats:
         """The cube's 8 corners (8, 3); the last four are the main face's."""
-        return np.asarray(self.cell_centre(i, j) + _SIGNS * [self.half, self.half, self.depth] @ self.axes)
+        return self.corners_of(self.grid.element(i, j))
 
     @property
     def last(self) -> int:
@@ -154,27 +154,27 @@ class Plate:
     @property
     def centres(self) -> Floats:
         """World positions (N, 3) of the middles of all cubes, in C order of the tensor."""
-        return self._centres(np.arange(self.size))
+        row, col = self.grid.places(np.arange(self.size))
+        return np.asarray(self.origin + col[:, None] * self.axes[0] + row[:, None] * self.axes[1])
 
     @property
     def tops(self) -> Floats:
         """World positions (N, 3) of the middles of their main faces."""
         return np.asarray(self.centres + self.depth * self.axes[2])
 
-    def _centres(self, elements: NDArray[np.intp]) -> Floats:
-        row, col = self.grid.places(elements)
-        return np.asarray(self.origin + col[:, None] * self.axes[0] + row[:, None] * self.axes[1])
-
     def centre_of(self, element: int) -> Floats:
         """World position (3,) of the middle of the cube of an element, counted in C order of the tensor."""
-        return np.asarray(self._centres(np.array([element]))[0])
+        row, col = self.grid.places(element)
+        return np.asarray(self.origin + col * self.axes[0] + row * self.axes[1])
 
     def corners_of(self, element: int, share: float = 1.0) -> Floats:
         """That cube's 8 corners (8, 3); the last four are the main face's.
 
         A smaller one, whose side is a `share` of the largest, stands on the foot of the plate.
         """
-        sides = share * _SIGNS * [self.half, self.half, self.depth] - [0.0, 0.0, (1.0 - share) * self.depth]
+        sides = _SIGNS * [self.half, self.half, self.depth]
+        if share != 1.0:
+            sides = share * sides - [0.0, 0.0, (1.0 - share) * self.depth]
         return np.asarray(self.centre_of(element) + sides @ self.axes)
 
     @property
