@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import glsl
-from .gl import Viewport, gloo
-from .sketch import VERTEX, Colour, Float, ImageItem, PointsItem, Sketch, SpritesItem, rgba
+from .gl import Backdrop, Viewport, gloo
+from .sketch import VERTEX, Colour, Float, ImageItem, Kept, PointsItem, Sketch, SpritesItem, rgba
 from .text import GlyphAtlas
 
 
@@ -54,9 +54,16 @@ class Painter:
         self._small: list[Pictures] = []
         self._points: dict[tuple[int, int], Points] = {}
         self._ground = gloo.Program(*glsl.program("glow"))
+        self._backdrop = Kept[Backdrop]()
 
-    def background(self, ground: Colour, glow: Colour) -> None:
-        """Fill everything: `ground` at the rim, `glow` behind the cubes."""
+    def background(self, ground: Colour, glow: Colour, viewport: Viewport = (0, 0, 0, 0)) -> None:
+        """Fill everything: `ground` at the rim, `glow` behind the cubes; kept where `viewport` is all there is."""
+        if len(viewport) == 2:
+            size = viewport
+            self._backdrop.of(
+                (ground, glow, size), lambda: Backdrop(size, lambda: self.background(ground, glow))
+            ).copy()
+            return
         program = self._ground
         program["u_size"] = self.size
         program["a_position"] = UV * np.array(self.size, np.float32)
