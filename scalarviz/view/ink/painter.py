@@ -147,11 +147,7 @@ SPRITE_TYPE = np.dtype([("a_position", "f4", 2), ("a_uv", "f4", 2)])
 
 
 class Batch:
-    """A program with one vertex buffer.
-
-    The buffer is longer than the data and its rest is triangles without area: gloo draws whole buffers, and binding a
-    new one for every change of length costs more than the few empty triangles.
-    """
+    """A program with one vertex buffer, longer than the data: a new one for every change of length costs more."""
 
     def __init__(self, name: str, layout: np.dtype[Any]) -> None:
         self.program = gloo.Program(*glsl.program(name))
@@ -168,14 +164,14 @@ class Batch:
             self._buffer = gloo.VertexBuffer(np.zeros(self._capacity, self._layout))
             self.program.bind(self._buffer)
         if self._count:
-            vertices = np.zeros(self._capacity, self._layout)
-            vertices[: self._count] = np.ascontiguousarray(data).view(self._layout).reshape(-1)
-            self._buffer.set_data(vertices)
+            self._buffer.set_subdata(np.ascontiguousarray(data).view(self._layout).reshape(-1))
 
     def draw(self) -> None:
-        """Draw what was filled in last."""
+        """Draw what was filled in last, and not the rest of the buffer, as `gloo.Program.draw` would."""
         if self._count:
-            self.program.draw("triangles")
+            queue = gloo.get_current_canvas().context.glir
+            queue.associate(self.program.glir)
+            queue.command("DRAW", self.program.id, "triangles", (0, self._count))
 
 
 class Pictures:
