@@ -6,9 +6,9 @@ pixels; `scale` device pixels make one. Whatever did not change since the last f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from .. import glsl
 from .gl import Backdrop, Viewport, gloo
 from .sketch import VERTEX, Colour, Float, ImageItem, Kept, PointsItem, Sketch, SpritesItem, rgba
 from .text import GlyphAtlas
+
+Draws = TypeVar("Draws")
+Item = TypeVar("Item")
 
 
 @contextmanager
@@ -52,7 +55,7 @@ class Painter:
         self._quads: dict[Sketch, Float] = {}
         self._large: list[Pictures] = []
         self._small: list[Pictures] = []
-        self._points: dict[tuple[int, int], Points] = {}
+        self._points: list[Points] = []
         self._ground = gloo.Program(*glsl.program("glow"))
         self._backdrop = Kept[Backdrop]()
 
@@ -83,10 +86,13 @@ class Painter:
             self._upload(current)
             self._drawn = current
         self._draw_shapes(self._shapes)
-        self._draw_pictures(self._large, [item for s in current for item in s.images])
-        self._draw_pictures(self._small, [item for s in current for item in s.small])
+        for picture, image in _beside(self._large, Pictures, [item for s in current for item in s.images]):
+            picture.draw(image, self.size)
+        for picture, sprites in _beside(self._small, Pictures, [item for s in current for item in s.small]):
+            picture.draw(sprites, self.size)
         self._draw_shapes(self._over)
-        self._draw_points([item for s in current for item in s.points])
+        for cloud, discs in _beside(self._points, Points, [item for s in current for item in s.points]):
+            cloud.draw(discs, self.size, self.scale)
         self._draw_text()
 
     def _upload(self, sketches: tuple[Sketch, ...]) -> None:
@@ -117,20 +123,6 @@ class Painter:
         self._glyphs.program["u_size"] = (self.size[0] * self.scale, self.size[1] * self.scale)
         self._glyphs.draw()
 
-    def _draw_pictures(self, kept: list[Pictures], items: Sequence[ImageItem | SpritesItem]) -> None:
-        kept += [Pictures() for _ in items[len(kept) :]]
-        for picture, item in zip(kept, items, strict=False):
-            picture.draw(item, self.size)
-
-    def _draw_points(self, items: list[PointsItem]) -> None:
-        for slot, item in enumerate(items):
-            if not len(item.centres):
-                continue
-            key = (slot, Points.room(len(item.centres)))
-            if key not in self._points:
-                self._points[key] = Points()
-            self._points[key].draw(item, self.size, self.scale)
-
 
 # ---- What a `Painter` draws with: programs that remember what they were given last, and upload only what is new.
 
@@ -144,6 +136,13 @@ SHAPE_TYPE = np.dtype(
 )
 TEXT_TYPE = np.dtype([("a_position", "f4", 2), ("a_uv", "f4", 2), ("a_colour", "f4", 4)])
 SPRITE_TYPE = np.dtype([("a_position", "f4", 2), ("a_uv", "f4", 2)])
+POINT_TYPE = np.dtype([("a_centre", "f4", 2), ("a_colour", "f4", 3)])
+
+
+def _beside(kept: list[Draws], kind: Callable[[], Draws], items: Sequence[Item]) -> Iterator[tuple[Draws, Item]]:
+    """Items, each with what drew the one in its place last time; that is made where there was none."""
+    kept += [kind() for _ in items[len(kept) :]]
+    return zip(kept, items, strict=False)
 
 
 class Batch:
@@ -166,12 +165,12 @@ class Batch:
         if self._count:
             self._buffer.set_subdata(np.ascontiguousarray(data).view(self._layout).reshape(-1))
 
-    def draw(self) -> None:
+    def draw(self, mode: str = "triangles") -> None:
         """Draw what was filled in last, and not the rest of the buffer, as `gloo.Program.draw` would."""
         if self._count:
             queue = gloo.get_current_canvas().context.glir
             queue.associate(self.program.glir)
-            queue.command("DRAW", self.program.id, "triangles", (0, self._count))
+            queue.command("DRAW", self.program.id, mode, (0, self._count))
 
 
 class Pictures:
@@ -216,34 +215,17 @@ class Pictures:
 
 
 class Points:
-    """One cloud of discs; centres and colours are uploaded only when they are other arrays than last time.
-
-    Its buffers are as long as the next `room`, the rest of them outside the picture: a point more is no new program.
-    """
+    """One cloud of discs; what is as last time is not uploaded again."""
 
     def __init__(self) -> None:
-        self._program = gloo.Program(*glsl.program("point"))
-        self._centres: Float | None = None
-        self._colours: Float | None = None
-
-    @staticmethod
-    def room(count: int) -> int:
-        """How many discs the buffers hold that are made for `count`."""
-        return 1 << max(count - 1, 31).bit_length()
+        self._batch = Batch("point", POINT_TYPE)
+        self._item: PointsItem | None = None
 
     def draw(self, item: PointsItem, size: tuple[float, float], scale: float) -> None:
         """Draw the discs; `scale` device pixels make a logical one."""
-        if item.centres is not self._centres:
-            self._program["a_centre"] = self._filled(item.centres, -1e4)
-            self._centres = item.centres
-        if item.colours is not self._colours:
-            self._program["a_colour"] = self._filled(item.colours, 0.0)
-            self._colours = item.colours
-        self._program["u_size"] = size
-        self._program["u_diameter"] = item.diameter * scale
-        self._program.draw("points")
-
-    def _filled(self, rows: Float, rest: float) -> Float:
-        full: Float = np.full((self.room(len(rows)), rows.shape[1]), rest, np.float32)
-        full[: len(rows)] = rows
-        return full
+        if item is not self._item:
+            self._batch.fill(np.concatenate([item.centres, item.colours], axis=1, dtype=np.float32))
+            self._item = item
+        self._batch.program["u_size"] = size
+        self._batch.program["u_diameter"] = item.diameter * scale
+        self._batch.draw("points")
