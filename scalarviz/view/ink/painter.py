@@ -26,9 +26,6 @@ Item = TypeVar("Item")
 def clipped(box: tuple[float, float, float, float], size: tuple[float, float], viewport: Viewport) -> Iterator[None]:
     """Draw inside `box` only (logical pixels of a picture of `size`), where the picture has `viewport` for itself."""
     x, y, width, height = box
-    if (x, y, width, height) == (0.0, 0.0, *size):
-        yield
-        return
     from_left, from_foot, wide, high = (0, 0, *viewport) if len(viewport) == 2 else viewport
     across, down = wide / size[0], high / size[1]
     left, top = round(x * across), round(y * down)
@@ -53,8 +50,7 @@ class Painter:
         self._atlas_version = -1
         self._drawn: tuple[Sketch, ...] = ()
         self._quads: dict[Sketch, Float] = {}
-        self._large: list[Pictures] = []
-        self._small: list[Pictures] = []
+        self._pictures: list[Pictures] = []
         self._points: list[Points] = []
         self._ground = gloo.Program(*glsl.program("glow"))
         self._backdrop = Kept[Backdrop]()
@@ -86,10 +82,10 @@ class Painter:
             self._upload(current)
             self._drawn = current
         self._draw_shapes(self._shapes)
-        for picture, image in _beside(self._large, Pictures, [item for s in current for item in s.images]):
+        images: list[ImageItem | SpritesItem] = [item for s in current for item in s.images]
+        images += [item for s in current for item in s.small]
+        for picture, image in _beside(self._pictures, Pictures, images):
             picture.draw(image, self.size)
-        for picture, sprites in _beside(self._small, Pictures, [item for s in current for item in s.small]):
-            picture.draw(sprites, self.size)
         self._draw_shapes(self._over)
         for cloud, discs in _beside(self._points, Points, [item for s in current for item in s.points]):
             cloud.draw(discs, self.size, self.scale)
@@ -152,15 +148,13 @@ class Batch:
         self.program = gloo.Program(*glsl.program(name))
         self._layout = layout
         self._buffer: Any = None
-        self._capacity = 0
         self._count = 0
 
     def fill(self, data: Float) -> None:
         """Replace what is drawn."""
         self._count = len(data)
-        if self._count > self._capacity:
-            self._capacity = max(1536, 2 * self._count)
-            self._buffer = gloo.VertexBuffer(np.zeros(self._capacity, self._layout))
+        if self._buffer is None or self._count > self._buffer.size:
+            self._buffer = gloo.VertexBuffer(np.zeros(max(1536, 2 * self._count), self._layout))
             self.program.bind(self._buffer)
         if self._count:
             self._buffer.set_subdata(np.ascontiguousarray(data).view(self._layout).reshape(-1))

@@ -55,7 +55,11 @@ class Window:
         gloo.gl.use_gl("gl2")
         if not gloo.gl.glGetParameter(gloo.gl.GL_VERSION):
             raise MissingDependencyError("no OpenGL context for a window; update the graphics driver or use --headless")
-        self._straight, self._asked = self._paints_straight(str(gloo.gl.glGetParameter(gloo.gl.GL_RENDERER))), False
+        renderer, self._asked = str(gloo.gl.glGetParameter(gloo.gl.GL_RENDERER)), False
+        self._straight = "llvmpipe" in renderer and self.application.native.platformName() == "xcb"
+        if self._straight:  # a context paints into windows of its own format alone
+            form = self.canvas.native.format()
+            type(form).setDefaultFormat(form)
         self._name, self._note = name, on_note
         self._taking = Taking(shots, on_note)
         self._calls: list[Callable[[float], None]] = []
@@ -341,18 +345,11 @@ class Window:
             self._paint()
         self._taking.draw(self.size, self.pixel_ratio)
 
-    def _paints_straight(self, renderer: str) -> bool:
-        """Whether frames are painted into the window itself, and only what Qt asks for into its picture of the widget.
+    def _paint_straight(self) -> None:
+        """Paint into the window itself instead of into Qt's picture of the widget.
 
         Qt lays that over the window twice, which takes a software renderer longer than to paint it.
         """
-        found = "llvmpipe" in renderer and self.application.native.platformName() == "xcb"
-        if found:  # a context paints into windows of its own format alone
-            form = self.canvas.native.format()
-            type(form).setDefaultFormat(form)
-        return found
-
-    def _paint_straight(self) -> None:
         from vispy.gloo.context import set_current_canvas
 
         native, self._asked = self.canvas.native, False
