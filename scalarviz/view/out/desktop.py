@@ -88,6 +88,8 @@ class Window:
             def eventFilter(self, watched: Any, event: Any) -> bool:
                 if event.type() == kinds.Close:
                     window.close_soon()
+                if event.type() == kinds.Expose:  # Qt lays its own picture there, which may be an old one
+                    window.canvas.update()
                 if event.type() not in (kinds.DragEnter, kinds.DragMove, kinds.Drop):
                     return False
                 files = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
@@ -105,6 +107,7 @@ class Window:
     def show(self) -> Self:
         """Bring the window up, not exactly over another one of this process, and take the keyboard."""
         self.canvas.show()
+        self.canvas.native.windowHandle().installEventFilter(self._filter)
         _open.add(self)
         taken = {other.place for other in _open if other is not self and other.visible}
         x, y = self.place
@@ -361,7 +364,7 @@ class Window:
         native._vispy_get_fb_bind_location = lambda: 0
         try:
             set_current_canvas(self.canvas)
-            self._on_draw()
+            self.canvas.events.draw(region=None)
             self.canvas.context.flush_commands()
             context.swapBuffers(surface)
         finally:
