@@ -551,7 +551,7 @@ class Workbench:
 
     def draw_below(self, viewport: Viewport) -> None:
         """Paint what lies below texts and panels: the ground and the cubes."""
-        self.painter.background(*self.ground)
+        self.painter.background(*self.ground, viewport)
         for view in self.views:
             view.draw(self.camera, self.window, viewport)
         if self.compared is not None:

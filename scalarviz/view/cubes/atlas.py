@@ -103,23 +103,14 @@ class Atlas:
 
     def set_flat(self, flat: ArrayLike) -> None:
         """Take over all weights from a frame's flat array, shape (P,)."""
-        block = np.asarray(flat).reshape(-1)
-        if block.size < self.parameters:
-            raise InputError(
-                f"slab.set_flat: {block.size} values for a layout of {self.parameters}; give a whole frame"
-            )
         if flat is self._flat and settled(flat):
             return
         self._flat = flat
-        self._put(slice(0, self.parameters), block[: self.parameters])
+        self._put(slice(0, self.parameters), np.asarray(flat).reshape(-1)[: self.parameters])
 
     def set_row(self, plate: Plate, values: ArrayLike) -> None:
         """Take over the values of an activation row."""
-        block = np.asarray(values).reshape(-1)
-        if block.size != plate.size:
-            name = shown(plate.name)
-            raise InputError(f"slab values of {name}: got {block.size} values, the plate has {plate.size}")
-        self._put(self.span(plate), block)
+        self._put(self.span(plate), np.asarray(values).reshape(-1))
 
     def set_flags(self, span: slice, weight: int, marked: ArrayLike | None) -> None:
         """Set or clear one mark on a span of texels; None clears it everywhere in the span."""

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import InputError
 from ...run.questions.ranges import KNEE, SCALES, Range
 from .. import glsl
 from ..ink.gl import Viewport, gloo
@@ -65,8 +64,9 @@ class SlabVisual:
         self.atlas = Atlas(layout.plates)
         self._vertices = vertices(layout, self.atlas)
         self._buffer, self._ranged = gloo.VertexBuffer(self._vertices), False
-        self._values: Any = None
-        self._flags: Any = None
+        wrapping = {"interpolation": "nearest", "wrapping": "clamp_to_edge"}
+        self._values = gloo.Texture2D(self.atlas.shape, format="red", internalformat="r32f", **wrapping)
+        self._flags = gloo.Texture2D(self.atlas.flags, format="luminance", **wrapping)
         self._own: Any = None
         self._marked = False
         self._programs: dict[Variant, Any] = {}
@@ -109,8 +109,6 @@ class SlabVisual:
         """
         count = self.atlas.parameters
         for weight, marked in ((FROZEN, frozen), (NOT_COMPUTED, not_computed)):
-            if marked is not None and np.size(marked) < count:
-                raise InputError(f"slab.set_flags: {np.size(marked)} flags for {count} values; give one for each")
             self.atlas.set_flags(slice(0, count), weight, None if marked is None else np.ravel(marked)[:count])
         self._mark_rows(DEAD, dead or {})
 
@@ -195,15 +193,13 @@ class SlabVisual:
             (camera, density), lambda: [variant_for(plate, camera, density) for plate in self.layout.plates]
         )
 
-    def draw(self, camera: Camera | None = None, viewport: Viewport | None = None) -> None:
+    def draw(self, camera: Camera | None, viewport: Viewport) -> None:
         """Draw into the bound framebuffer, whose depth is cleared here and whose colour is not.
 
-        `viewport` is (width, height) or (x, y, width, height) in device pixels; default: the camera's logical
-        size.
+        `viewport` is (width, height) or (x, y, width, height) in device pixels.
         """
         eye = camera or self.layout.camera
-        box = eye.size if viewport is None else viewport
-        x, y, width, height = (0, 0, *box) if len(box) == 2 else box
+        x, y, width, height = (0, 0, *viewport) if len(viewport) == 2 else viewport
         gloo.set_viewport(x, y, width, height)
         gloo.set_state(depth_test=True, blend=False, cull_face=False, depth_mask=True, depth_func="less")
         gloo.clear(color=False, depth=True)
@@ -286,11 +282,7 @@ class SlabVisual:
 
     def _upload(self) -> None:
         atlas = self.atlas
-        if self._values is None:
-            wrapping = {"interpolation": "nearest", "wrapping": "clamp_to_edge"}
-            self._values = gloo.Texture2D(atlas.values, format="red", internalformat="r32f", **wrapping)
-            self._flags = gloo.Texture2D(atlas.flags, format="luminance", **wrapping)
-        elif atlas.changed:
+        if atlas.changed:
             self._values.set_data(atlas.values)
         if self.own and self._own is None:
             self._own = gloo.Texture2D(atlas.own_looks(), format="rgba", interpolation="nearest",
@@ -364,8 +356,6 @@ def block_means(
 
 # ---- What lies under and between the cubes.
 
-_QUAD = np.array([[0, 1, 2], [0, 2, 3]], np.uint32)
-
 
 def flow_style(layout: Layout) -> tuple[float, float]:
     """Width and alpha of the lines of flow."""
@@ -416,8 +406,8 @@ def _quads(name: str, corners: NDArray[np.void]) -> tuple[Any, Any]:
     """A program that draws quads, four corners each, and their triangles."""
     program = gloo.Program(*glsl.program(name))
     program.bind(gloo.VertexBuffer(corners))
-    triangles = 4 * np.arange(len(corners) // 4)[:, None, None] + _QUAD
-    return program, gloo.IndexBuffer(triangles.astype(np.uint32).ravel())
+    triangles = 4 * np.arange(len(corners) // 4, dtype=np.uint32)[:, None] + np.array([0, 1, 2, 0, 2, 3], np.uint32)
+    return program, gloo.IndexBuffer(triangles.ravel())
 
 
 def _tray_corners(layout: Layout) -> NDArray[np.void]:

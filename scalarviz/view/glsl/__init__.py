@@ -10,8 +10,6 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from ...errors import UnknownNameError, listing, shown
-
 PROGRAMS = ("tray", "flow", "shape", "image", "point", "text", "glow")
 """Programs that come in one form; the cubes come in variants."""
 _PLACED = ("shape", "image", "point", "text", "glow")
@@ -25,14 +23,6 @@ def read(name: str) -> str:
 
 
 def program(name: str) -> tuple[str, str]:
-    """Vertex and fragment shader of one of :data:`PROGRAMS`.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such program.
-    """
-    if name not in PROGRAMS:
-        raise UnknownNameError(f"program {shown(name)} is not known; allowed: {listing(PROGRAMS)}")
+    """Vertex and fragment shader of one of :data:`PROGRAMS`."""
     vertex = read(f"{_VERTEX_OF.get(name, name)}_vertex")
     return read("place") + vertex if name in _PLACED else vertex, read(f"{name}_fragment")

@@ -6,26 +6,26 @@ pixels; `scale` device pixels make one. Whatever did not change since the last f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import glsl
-from .gl import Viewport, gloo
-from .sketch import VERTEX, Colour, Float, ImageItem, PointsItem, Sketch, SpritesItem, rgba, within
+from .gl import Backdrop, Viewport, gloo
+from .sketch import VERTEX, Colour, Float, ImageItem, Kept, PointsItem, Sketch, SpritesItem, rgba, within
 from .text import GlyphAtlas
+
+Draws = TypeVar("Draws")
+Item = TypeVar("Item")
 
 
 @contextmanager
 def clipped(box: tuple[float, float, float, float], size: tuple[float, float], viewport: Viewport) -> Iterator[None]:
     """Draw inside `box` only (logical pixels of a picture of `size`), where the picture has `viewport` for itself."""
     x, y, width, height = box
-    if (x, y, width, height) == (0.0, 0.0, *size):
-        yield
-        return
     from_left, from_foot, wide, high = (0, 0, *viewport) if len(viewport) == 2 else viewport
     across, down = wide / size[0], high / size[1]
     left, top = round(x * across), round(y * down)
@@ -50,13 +50,19 @@ class Painter:
         self._atlas_version = -1
         self._drawn: tuple[Sketch, ...] = ()
         self._quads: dict[Sketch, Float] = {}
-        self._large: list[Pictures] = []
-        self._small: list[Pictures] = []
-        self._points: dict[tuple[int, int], Points] = {}
+        self._pictures: list[Pictures] = []
+        self._points: list[Points] = []
         self._ground = gloo.Program(*glsl.program("glow"))
+        self._backdrop = Kept[Backdrop]()
 
-    def background(self, ground: Colour, glow: Colour) -> None:
-        """Fill everything: `ground` at the rim, `glow` behind the cubes."""
+    def background(self, ground: Colour, glow: Colour, viewport: Viewport = (0, 0, 0, 0)) -> None:
+        """Fill everything: `ground` at the rim, `glow` behind the cubes; kept where `viewport` is all there is."""
+        if len(viewport) == 2:
+            size = viewport
+            self._backdrop.of(
+                (ground, glow, size), lambda: Backdrop(size, lambda: self.background(ground, glow))
+            ).copy()
+            return
         program = self._ground
         program["u_size"] = self.size
         program["a_position"] = UV * np.array(self.size, np.float32)
@@ -76,10 +82,13 @@ class Painter:
             self._upload(current)
             self._drawn = current
         self._draw_shapes(self._shapes)
-        self._draw_pictures(self._large, [item for s in current for item in s.images])
-        self._draw_pictures(self._small, [item for s in current for item in s.small])
+        images: list[ImageItem | SpritesItem] = [item for s in current for item in s.images]
+        images += [item for s in current for item in s.small]
+        for picture, image in _beside(self._pictures, Pictures, images):
+            picture.draw(image, self.size)
         self._draw_shapes(self._over)
-        self._draw_points([item for s in current for item in s.points])
+        for cloud, discs in _beside(self._points, Points, [item for s in current for item in s.points]):
+            cloud.draw(discs, self.size, self.scale)
         self._draw_text()
 
     def _upload(self, sketches: tuple[Sketch, ...]) -> None:
@@ -117,20 +126,6 @@ class Painter:
         self._glyphs.program["u_size"] = (self.size[0] * self.scale, self.size[1] * self.scale)
         self._glyphs.draw()
 
-    def _draw_pictures(self, kept: list[Pictures], items: Sequence[ImageItem | SpritesItem]) -> None:
-        kept += [Pictures() for _ in items[len(kept) :]]
-        for picture, item in zip(kept, items, strict=False):
-            picture.draw(item, self.size)
-
-    def _draw_points(self, items: list[PointsItem]) -> None:
-        for slot, item in enumerate(items):
-            if not len(item.centres):
-                continue
-            key = (slot, Points.room(len(item.centres)))
-            if key not in self._points:
-                self._points[key] = Points()
-            self._points[key].draw(item, self.size, self.scale)
-
 
 # ---- What a `Painter` draws with: programs that remember what they were given last, and upload only what is new.
 
@@ -144,38 +139,39 @@ SHAPE_TYPE = np.dtype(
 )
 TEXT_TYPE = np.dtype([("a_position", "f4", 2), ("a_uv", "f4", 2), ("a_colour", "f4", 4)])
 SPRITE_TYPE = np.dtype([("a_position", "f4", 2), ("a_uv", "f4", 2)])
+POINT_TYPE = np.dtype([("a_centre", "f4", 2), ("a_colour", "f4", 3)])
+
+
+def _beside(kept: list[Draws], kind: Callable[[], Draws], items: Sequence[Item]) -> Iterator[tuple[Draws, Item]]:
+    """Items, each with what drew the one in its place last time; that is made where there was none."""
+    kept += [kind() for _ in items[len(kept) :]]
+    return zip(kept, items, strict=False)
 
 
 class Batch:
-    """A program with one vertex buffer.
-
-    The buffer is longer than the data and its rest is triangles without area: gloo draws whole buffers, and binding a
-    new one for every change of length costs more than the few empty triangles.
-    """
+    """A program with one vertex buffer, longer than the data: a new one for every change of length costs more."""
 
     def __init__(self, name: str, layout: np.dtype[Any]) -> None:
         self.program = gloo.Program(*glsl.program(name))
         self._layout = layout
         self._buffer: Any = None
-        self._capacity = 0
         self._count = 0
 
     def fill(self, data: Float) -> None:
         """Replace what is drawn."""
         self._count = len(data)
-        if self._count > self._capacity:
-            self._capacity = max(1536, 2 * self._count)
-            self._buffer = gloo.VertexBuffer(np.zeros(self._capacity, self._layout))
+        if self._buffer is None or self._count > self._buffer.size:
+            self._buffer = gloo.VertexBuffer(np.zeros(max(1536, 2 * self._count), self._layout))
             self.program.bind(self._buffer)
         if self._count:
-            vertices = np.zeros(self._capacity, self._layout)
-            vertices[: self._count] = np.ascontiguousarray(data).view(self._layout).reshape(-1)
-            self._buffer.set_data(vertices)
+            self._buffer.set_subdata(np.ascontiguousarray(data).view(self._layout).reshape(-1))
 
-    def draw(self) -> None:
-        """Draw what was filled in last."""
+    def draw(self, mode: str = "triangles") -> None:
+        """Draw what was filled in last, and not the rest of the buffer, as `gloo.Program.draw` would."""
         if self._count:
-            self.program.draw("triangles")
+            queue = gloo.get_current_canvas().context.glir
+            queue.associate(self.program.glir)
+            queue.command("DRAW", self.program.id, mode, (0, self._count))
 
 
 class Pictures:
@@ -220,34 +216,17 @@ class Pictures:
 
 
 class Points:
-    """One cloud of discs; centres and colours are uploaded only when they are other arrays than last time.
-
-    Its buffers are as long as the next `room`, the rest of them outside the picture: a point more is no new program.
-    """
+    """One cloud of discs; what is as last time is not uploaded again."""
 
     def __init__(self) -> None:
-        self._program = gloo.Program(*glsl.program("point"))
-        self._centres: Float | None = None
-        self._colours: Float | None = None
-
-    @staticmethod
-    def room(count: int) -> int:
-        """How many discs the buffers hold that are made for `count`."""
-        return 1 << max(count - 1, 31).bit_length()
+        self._batch = Batch("point", POINT_TYPE)
+        self._item: PointsItem | None = None
 
     def draw(self, item: PointsItem, size: tuple[float, float], scale: float) -> None:
         """Draw the discs; `scale` device pixels make a logical one."""
-        if item.centres is not self._centres:
-            self._program["a_centre"] = self._filled(item.centres, -1e4)
-            self._centres = item.centres
-        if item.colours is not self._colours:
-            self._program["a_colour"] = self._filled(item.colours, 0.0)
-            self._colours = item.colours
-        self._program["u_size"] = size
-        self._program["u_diameter"] = item.diameter * scale
-        self._program.draw("points")
-
-    def _filled(self, rows: Float, rest: float) -> Float:
-        full: Float = np.full((self.room(len(rows)), rows.shape[1]), rest, np.float32)
-        full[: len(rows)] = rows
-        return full
+        if item is not self._item:
+            self._batch.fill(np.concatenate([item.centres, item.colours], axis=1, dtype=np.float32))
+            self._item = item
+        self._batch.program["u_size"] = size
+        self._batch.program["u_diameter"] = item.diameter * scale
+        self._batch.draw("points")

@@ -48,12 +48,18 @@ class Window:
         self.application = application()
         survive_lost_display(self.application.native)
         self.canvas = app.Canvas(
-            app=self.application, title=f"scalarviz: {name}", size=size, keys=None, show=False, resizable=True
-        )
+            app=self.application, title=f"scalarviz: {name}", size=size, keys=None, show=False, resizable=True,
+            config={"alpha_size": 0},
+        )  # fmt: skip
         self.canvas.set_current()
         gloo.gl.use_gl("gl2")
         if not gloo.gl.glGetParameter(gloo.gl.GL_VERSION):
             raise MissingDependencyError("no OpenGL context for a window; update the graphics driver or use --headless")
+        renderer, self._asked = str(gloo.gl.glGetParameter(gloo.gl.GL_RENDERER)), False
+        self._straight = "llvmpipe" in renderer and self.application.native.platformName() == "xcb"
+        if self._straight:  # a context paints into windows of its own format alone
+            form = self.canvas.native.format()
+            type(form).setDefaultFormat(form)
         self._name, self._note = name, on_note
         self._taking = Taking(shots, on_note)
         self._calls: list[Callable[[float], None]] = []
@@ -82,6 +88,8 @@ class Window:
             def eventFilter(self, watched: Any, event: Any) -> bool:
                 if event.type() == kinds.Close:
                     window.close_soon()
+                if event.type() == kinds.Expose:  # Qt lays its own picture there, which may be an old one
+                    window.canvas.update()
                 if event.type() not in (kinds.DragEnter, kinds.DragMove, kinds.Drop):
                     return False
                 files = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
@@ -99,6 +107,7 @@ class Window:
     def show(self) -> Self:
         """Bring the window up, not exactly over another one of this process, and take the keyboard."""
         self.canvas.show()
+        self.canvas.native.windowHandle().installEventFilter(self._filter)
         _open.add(self)
         taken = {other.place for other in _open if other is not self and other.visible}
         x, y = self.place
@@ -168,8 +177,11 @@ class Window:
         self.timer.start()
 
     def repaint(self) -> None:
-        """Paint at the next turn of Qt's loop."""
-        self.canvas.update()
+        """Paint soon."""
+        surface = self.canvas.native.windowHandle()
+        self._asked = self._straight and surface is not None and surface.isExposed()
+        if not self._asked:
+            self.canvas.update()
 
     def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
         """Open Qt's dialogue for a file whose name has one of the endings; training goes on beside it."""
@@ -265,6 +277,8 @@ class Window:
             self.close()
         elif self._next is not None:
             self._change_guest(*self._next)
+        elif self._asked:
+            self._paint_straight()
 
     def _change_guest(self, make: Callable[[tuple[int, int]], Guest], name: str) -> None:
         self._next = None
@@ -333,6 +347,28 @@ class Window:
         if again:
             self._paint()
         self._taking.draw(self.size, self.pixel_ratio)
+
+    def _paint_straight(self) -> None:
+        """Paint into the window itself instead of into Qt's picture of the widget.
+
+        Qt lays that over the window twice, which takes a software renderer longer than to paint it.
+        """
+        from vispy.gloo.context import set_current_canvas
+
+        native, self._asked = self.canvas.native, False
+        context, surface = native.context(), native.windowHandle()
+        self._straight = context.makeCurrent(surface)
+        if not self._straight or self._taking.due():  # a film has the bits of stills, which are those of the widget
+            self.canvas.update()
+            return
+        native._vispy_get_fb_bind_location = lambda: 0
+        try:
+            set_current_canvas(self.canvas)
+            self.canvas.events.draw(region=None)
+            self.canvas.context.flush_commands()
+            context.swapBuffers(surface)
+        finally:
+            del native._vispy_get_fb_bind_location
 
     def _paint(self) -> None:
         """Let the guest paint its picture."""

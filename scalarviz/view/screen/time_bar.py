@@ -406,10 +406,14 @@ class StepScale:
 
     def step(self, x: float) -> int:
         """The step nearest to a place."""
-        part = min(max((x - self.left) / (self.right - self.left), 0.0), 1.0)
+        return int(self.steps(x))
+
+    def steps(self, x: ArrayLike) -> NDArray[np.int64]:
+        """The steps nearest to places."""
+        part = np.clip((np.asarray(x, float) - self.left) / (self.right - self.left), 0.0, 1.0)
         span = float(self.last - self.first)
-        done = _KNEE * math.expm1(part * math.log1p(span / _KNEE)) if self.log else part * span
-        return self.first + min(round(done), self.last - self.first)
+        done = _KNEE * np.expm1(part * math.log1p(span / _KNEE)) if self.log else part * span
+        return self.first + np.minimum(np.rint(done).astype(np.int64), self.last - self.first)
 
     def ticks(self) -> list[int]:
         """Steps that are written below the rail: the ends, and round ones between."""
@@ -526,7 +530,7 @@ def reduced(curve: Curve, scale: StepScale) -> tuple[Array, Array]:
         return np.zeros(0), np.zeros(0)
     columns = max(2, int(scale.right - scale.left))
     if len(steps) > columns:
-        edges = [scale.step(x) for x in np.linspace(scale.left, scale.right, columns + 1)[:-1]]
+        edges = scale.steps(np.linspace(scale.left, scale.right, columns + 1)[:-1])
         begin = np.unique(np.searchsorted(steps, edges))
         begin = begin[begin < len(steps)]
         sizes = np.diff(np.append(begin, len(steps)))
