@@ -13,12 +13,13 @@ from ...run.panels import LossCurve, Panel, Table
 from ...run.questions.ranges import extent
 from ...run.scene.scene import Scene
 from ...sweep.result import Result
+from ..ink.gl import Viewport
 from ..ink.painter import Painter
 from ..ink.places import arrange
 from ..ink.theme import Theme
 from ..out.easel import Easel
 from ..out.offscreen import offscreen
-from ..page.pictures import WINDOW, cut_panels
+from ..page.pictures import WINDOW, around
 from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
 from .door import Building
@@ -73,9 +74,17 @@ class Thumbs:
             boxes = arrange(WINDOW, [one for one in side.column.wanted() if one.name == name]).panels
             if name not in boxes:
                 return None
-            side.place(boxes)
+            x, y, wide, high = around(boxes[name])
+            side.place({name: (boxes[name][0] - x, boxes[name][1] - y, *boxes[name][2:])})
             side.ground.extent = extent(frame.values)
-            return cut_panels(Painter(WINDOW), side.update(frame), boxes, self.theme)[name]
+            size = round(wide), round(high)
+            painter, sketches, ground = Painter(size), side.update(frame), self.theme.background
+
+            def draw(_: Viewport) -> None:
+                painter.background(ground, ground)
+                painter.draw(sketches)
+
+            return offscreen().render(draw, size)
 
 
 def _like(subject: Subject) -> tuple[object, ...]:

@@ -50,7 +50,7 @@ class Tour(LiveView):
         self._next: tuple[int, Building[Opened]] | None = None
         self._time, self._acts = 0.0, 0
         self._lay_out(size)
-        super().__init__(opened.scene, self._room, steps=opened.steps, duration=opened.duration, theme=rooms.theme,
+        super().__init__(opened.scene, self._stage, steps=opened.steps, duration=opened.duration, theme=rooms.theme,
                          playing=False)  # fmt: skip
         self.bench.show_keys(())
         self.bench.touch.table = tuple(table_of(TOUR))
@@ -117,7 +117,7 @@ class Tour(LiveView):
         self.page = size[0] / scale, size[1] / scale
         self._small, self._size = is_small(self.page), size
         self._bar = round((SMALL if self._small else HEIGHT) * scale)
-        self._room = size[0], max(size[1] - self._bar, 160)
+        self._stage = size[0], max(size[1] - self._bar, 160)
         self._painter, self._drawn = Painter(self.page, scale), None  # type: Painter, object
 
     @property
@@ -172,7 +172,7 @@ class Tour(LiveView):
     def resize(self, size: tuple[int, int]) -> None:
         """Lay out for another size in device pixels."""
         self._lay_out(size)
-        super().resize(self._room)
+        super().resize(self._stage)
 
     # ---- keys and pointer
 
