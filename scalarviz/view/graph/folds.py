@@ -78,14 +78,7 @@ class _Piece:
 class Graph:
     """The nodes of a walk, with names, owners and gradients: what of them is written shorter, folded and drawn.
 
-    Parameters
-    ----------
-    names : mapping
-        Of Values that have none of their own, by their ids.
-    grads : mapping
-        Gradients that were computed.
-    unfold : collection of str
-        What is not folded.
+    `names` are of Values that have none of their own, by their ids; `grads` those that were computed.
     """
 
     def __init__(
@@ -250,8 +243,10 @@ class Graph:
         if len(counted) <= PIECE + LONG or len(early) <= FEW:
             return pieces
         home = {key: k for k, piece in enumerate(pieces) for key in piece.keys}
-        below = [[home[k] for key in piece.keys for k in self.below[key] if k in home and home[k] != number]
-                 for number, piece in enumerate(pieces)]  # fmt: skip
+        below = [
+            [home[k] for key in piece.keys for k in self.below[key] if k in home and home[k] != number]
+            for number, piece in enumerate(pieces)
+        ]
         found = list[_Piece]()
         for fold, numbers in runs(range(len(pieces)), below, dict.fromkeys(early, EARLIER)):
             keys = [key for number in numbers for key in pieces[number].keys]
