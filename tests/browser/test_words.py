@@ -16,6 +16,7 @@ from scalarviz.view.notes.scenery import Scenery, is_single
 from scalarviz.view.page.document import laid_out
 from scalarviz.view.panels.wording import said_of
 from scalarviz.view.screen.strip import Strip
+from scalarviz.view.screen.strip import written as written_out
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.camera import pose_of
 
@@ -155,6 +156,9 @@ def test_legends_are_the_windows(scripts, subjects):
         strip = Strip(subject, DARK, colouring, rows, rows=drawn, single=single, density=1.0)
         pages.again(subject, LARGE, density=1)
         pages.show(frame)
+        if single:
+            lines = written_out(subject, frame, *pages.document["words"]["single"]["room"])
+            pages.page.evaluate("(lines) => { player.frame.formulas = lines; }", lines)
         pages.pixels()
         names = pages.page.evaluate("marksOn(player.shown, player.cubes.detailed(player.view.camera, 1))")
         assert {"above", "frozen"} <= set(names) or name in ("convolutions", "a plan"), (name, names)

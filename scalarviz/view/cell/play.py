@@ -18,6 +18,8 @@ from ..cubes.own import LOOKS, OwnLook
 from ..cubes.scale import quantity_of
 from ..ink.axes import evenly
 from ..ink.text import figure, loss_text
+from ..notes.layer import formulas
+from ..notes.scenery import is_single
 from ..page.document import document_of, flags_of, map_of, quantity_spec, texels_of
 from ..page.page import json_number
 from ..panels.wording import newest_beyond, update_names
@@ -176,10 +178,16 @@ class Play:
         content: dict[str, object] = {
             "step": frame.step, "loss": json_number(frame.loss), "buffers": list(buffers), "rows": rows(frame),
             "known": self._known(frame), "past": newest_beyond(frame) > 0,
-            "inside": rows_told(self.viewer.bench.inside, self.document()),
+            "inside": rows_told(self.viewer.bench.inside, self.document()), "formulas": self._formulas(frame),
         }  # fmt: skip
         channel.offer(content, {**parts, "thinned": thinned}, list(buffers.values()))
         return True
+
+    def _formulas(self, frame: Frame) -> list[list[str]]:
+        """Of a single layer for each output the ways to write it, the best first."""
+        bench = self.viewer.bench
+        single = is_single(bench.subject, bench.layout)
+        return formulas(frame, bench.subject.stages, bench.subject.sample) if single else []
 
     def _known(self, frame: Frame) -> dict[str, bool]:
         """Whether there are gradients and updates of the frame, and what the optimiser keeps where that is shown."""

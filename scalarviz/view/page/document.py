@@ -19,7 +19,6 @@ from ...checks import one_of
 from ...errors import InputError
 from ...run.core.frame import Frame, Stage, is_chain
 from ...run.questions.ranges import KNEE
-from ...scalar.ops import TABLE
 from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
 from ..cubes.own import LOOKS, OwnLook
 from ..cubes.scale import OWN, RATIO, Quantity, rows_of
@@ -27,12 +26,12 @@ from ..cubes.shader import front_sides, upright
 from ..cubes.slab import COLOURS, DENSE_ALPHA, DENSE_WIDTH, DETAIL_PIXELS, FLOW_ALPHA, FLOW_WIDTH, RIM
 from ..ink.listed import colours_of
 from ..ink.maps import get_map, hexed
-from ..ink.places import Places, arrange, check_size
+from ..ink.places import GAP, Places, arrange, check_size
 from ..ink.text import ADVANCES, LETTERS, UNKNOWN, measure
 from ..ink.theme import THEMES, Theme, get_theme
-from ..notes.layer import SYMBOLS
 from ..notes.scenery import cubes_box, is_single
 from ..screen.side import SidePanels
+from ..screen.strip import legend_width
 from ..shown.subject import Subject, subject_of
 from ..space.arrangement import TRAY_MARGIN, Blueprint
 from ..space.camera import pose_of
@@ -271,26 +270,17 @@ def words_of(subject: Subject, laid: Laid, theme: Theme) -> dict[str, Any]:
         "advances": {"letters": LETTERS, "regular": regular, "bold": bold, "unknown": [UNKNOWN[False], UNKNOWN[True]]},
         "around": around_of(subject, layout, theme, laid.project, laid.places.scene),
         "target": None if wanted is None else [None if np.isnan(x) else float(x) for x in wanted],
-        "single": _single(subject, layout) if is_single(subject, layout) else None,
+        "single": _single(subject, laid) if is_single(subject, layout) else None,
         "plan": None if layout.blueprint is None else _plan(layout.blueprint),
     }
 
 
-def _single(subject: Subject, layout: Layout) -> dict[str, Any]:
-    """One layer and its stages."""
-    stages = subject.stages
-    linear, last = next(s for s in stages if s.weight is not None), stages[-1]
-    assert linear.weight is not None  # of a layer
-    plates = {plate.name: index for index, plate in enumerate(layout.plates)}
-    written = last is not linear and len(stages) == 2 and last.kind in TABLE
-    return {
-        "weight": plates[linear.weight.name],
-        "bias": None if linear.bias is None else plates[linear.bias.name],
-        "sums": linear.name,
-        "last": last.name,
-        "kind": last.kind if written else None,
-        "symbol": SYMBOLS.get(last.kind, "" if last.kind == "linear" else last.kind),
-    }
+def _single(subject: Subject, laid: Laid) -> dict[str, Any]:
+    """The rows of one layer, and how much room its formulas have below the cubes."""
+    stages, strip = subject.stages, laid.places.strip
+    linear = next(s for s in stages if s.weight is not None)
+    room = None if strip is None else [strip[2] - legend_width(strip[2]) - GAP, strip[3]]
+    return {"sums": linear.name, "last": stages[-1].name, "room": room}
 
 
 def _plan(sheet: Blueprint) -> dict[str, Any]:

@@ -69,6 +69,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
         frames = played(source, [(record.branch, k) for k in places])
         said = f"{len(places):,} of {len(record):,} recorded steps" if len(places) < len(record) else ""
         told, tables = gathered(subject, frames, document, ("weight",))
+        told["formulas"] = []  # they would take more room than all numbers
         told |= {part: [_short(x) for x in told[part]] for part in NUMBERS}
         head = {
             **told, "document": own, "about": about_of(subject, title, said) | {"bits": 12},

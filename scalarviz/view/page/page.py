@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...run.core.frame import Frame
 from ..panels.wording import said_of
+from ..screen.strip import written
 from ..shown.subject import Subject
 from ..watch.actions import PLAYED, Words, action_of
 from .document import flags_of, texels_of
@@ -126,7 +127,8 @@ def gathered(
     """The same and all else that is told of frames, with a table of the rows that stand beside the cubes."""
     rows: list[Float32] = []
     beside: dict[str, int] = {}
-    own, whole, said = [], [], []
+    own, whole, said, lines = [], [], [], []
+    single = document["words"]["single"]
 
     def read() -> Iterator[Frame]:
         nonlocal beside
@@ -138,11 +140,13 @@ def gathered(
             whole.append(json_number(subject.loss_of_all(frame)))
             about = (said_of(name, subject, frame) for name in ("gradient", "update"))
             said.append(((*_trained(subject), *headlines(frame)), *about))
+            if single and single["room"]:
+                lines.append(written(subject, frame, *single["room"]))
             yield frame
 
     told, tables = numbers_of(read(), document, quantities)
     texts = list(dict.fromkeys(said))
-    told |= {"sample": own, "beside": list(beside.items()),
+    told |= {"formulas": lines, "sample": own, "beside": list(beside.items()),
              "whole": whole if any(isinstance(loss, float) for loss in whole) else [],
              "said": {"texts": texts, "at": [] if len(texts) == 1 else [texts.index(one) for one in said]}}  # fmt: skip
     return told, tables | ({"rows": np.stack(rows)} if beside else {})

@@ -245,7 +245,7 @@ def lines_of(source: RecordedSource, shown: list[int], most: int) -> tuple[list[
 
 def _branched(told: dict[str, Any], lines: list[dict[str, Any]], count: int) -> dict[str, Any]:
     """What is told of the `count` frames that a page opens with, and apart from it that of other branches' frames."""
-    names, said = ("steps", "loss", "lr", "sample", "whole"), told["said"]
+    names, said = ("steps", "loss", "lr", "sample", "whole", "formulas"), told["said"]
     rest = {name: told[name][count:] for name in names} | {"saidAt": said["at"][count:]}
     first = {name: told[name][:count] for name in names} | {"said": said | {"at": said["at"][:count]}}
     return first | {"branches": {"rest": rest, "lines": lines}}

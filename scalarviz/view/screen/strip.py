@@ -264,17 +264,21 @@ class Strip:
         The type does not depend on the numbers, so it stays the same from frame to frame.
         """
         sketch = Sketch()
-        stages, sample = self._subject.stages, self._subject.sample
-        written = formulas(frame, stages, sample)
-        longest = template(frame, stages, sample)
-        size, step = (CHANNEL, 23.0) if measure(longest, CHANNEL) <= box[2] else (LABEL, 20.0)
-        if len(written) * step > box[3]:
-            size, step = LABEL, 20.0
-        lines = [next((line for line in ways if measure(line, size) <= box[2]), "") for ways in written]
-        if all(lines) and len(lines) * step <= box[3]:
-            for row, line in enumerate(lines):
-                sketch.text(box[0], box[1] + 16 + step * row, line, size, self._theme.text2)
+        size, step, lines = written(self._subject, frame, box[2], box[3])
+        for row, line in enumerate(lines):
+            sketch.text(box[0], box[1] + 16 + step * row, line, size, self._theme.text2)
         return sketch
+
+
+def written(subject: Subject, frame: Frame, width: float, height: float) -> tuple[float, float, list[str]]:
+    """The formulas of a single layer: their type, how far apart lines are, the lines; none where one has no room."""
+    ways = formulas(frame, subject.stages, subject.sample)
+    longest = template(frame, subject.stages, subject.sample)
+    size, step = (CHANNEL, 23.0) if measure(longest, CHANNEL) <= width else (LABEL, 20.0)
+    if len(ways) * step > height:
+        size, step = LABEL, 20.0
+    lines = [next((line for line in some if measure(line, size) <= width), "") for some in ways]
+    return size, step, lines if all(lines) and len(lines) * step <= height else []
 
 
 def legend_width(width: float) -> float:

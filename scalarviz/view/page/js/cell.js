@@ -154,7 +154,7 @@ export class LiveCell {
 
   /** A frame: its numbers go to the player; its words are written when these are drawn, in the same picture of the page. */
   show(message, buffers) {
-    const { kind, number, step, loss, buffers: names, known, past, rows, inside, ...parts } = message;
+    const { kind, number, step, loss, buffers: names, known, past, rows, inside, formulas, ...parts } = message;
     const arrays = {};
     names.forEach((name, k) => {
       const { buffer, byteOffset, byteLength } = buffers[k];
@@ -162,7 +162,7 @@ export class LiveCell {
       arrays[name] = name === "flags" ? new Uint8Array(own) : new Float32Array(own);
     });
     const { flags, ...texels } = arrays, value = typeof loss === "number" ? loss : NaN;
-    this.frame = { number, texels, step, loss: value, past, known,
+    this.frame = { number, texels, step, loss: value, past, known, formulas,
       rows: Object.fromEntries(Object.entries(rows).map(([name, row]) => [name, Float32Array.from(row, Number)])),
       flags: flags ?? new Uint8Array(texels.weight.length) };
     this.coming = { ...this.coming, ...parts };   // of several between two pictures the last words count
@@ -182,7 +182,7 @@ export class LiveCell {
     if (!parts) return;
     this.coming = null;
     this.write(parts);
-    this.formulas.show(this.frame, this.document);
+    this.formulas.show(this.frame);
     this.panels.date(this.frame.step);
   }
 

@@ -1,6 +1,5 @@
 // The outputs of a single layer written out below the cubes of a live cell: text, since a cell is as narrow as a column.
 
-import { formulasOf } from "./formulas.js";
 import { element } from "./panels.js";
 
 /** A line for each output. */
@@ -14,18 +13,17 @@ export class CellFormulas {
 
   /**
    * The numbers of a frame; inside of a step, where the line below has formulas of its own, the place stays.
-   * @param {object} frame as `Player.show` takes it
-   * @param {object} document of `document_of`
+   * @param {object} frame as `Player.show` takes it, with `formulas`: for each output the ways to write it, the best first
    */
-  show(frame, document) {
-    this.last = [frame, document];
-    const found = document.words.single ? formulasOf(document, frame.texels.weight, (name) => frame.rows?.[name] ?? null) : { lines: [] };
-    this.root.hidden = !found.lines.length;
+  show(frame) {
+    this.last = frame;
+    const found = frame.formulas ?? [];
+    this.root.hidden = !found.length;
     if (this.root.hidden) return;
     this.root.classList.toggle("waits", Boolean(frame.reached));
     const wide = this.root.clientWidth;
     this.pen.font = getComputedStyle(this.root).font;
-    const written = found.lines.map((ways) => ways.find((line) => this.pen.measureText(line).width <= wide) ?? ways.at(-1));
+    const written = found.map((ways) => ways.find((line) => this.pen.measureText(line).width <= wide) ?? ways.at(-1));
     while (this.root.childElementCount > written.length) this.root.lastElementChild.remove();
     written.forEach((line, k) => {
       const place = this.root.children[k] ?? this.root.appendChild(element("p"));
@@ -35,6 +33,6 @@ export class CellFormulas {
 
   /** The cell has become wider or narrower. */
   arrange() {
-    if (this.last) this.show(...this.last);
+    if (this.last) this.show(this.last);
   }
 }

@@ -2,7 +2,6 @@
 
 import { Around } from "./around.js";
 import { cardWidth, drawCard } from "./card.js";
-import { drawFormulas, formulasOf } from "./formulas.js";
 import { Ink } from "./ink.js";
 import { LEGEND_GAP, LEGEND_WIDE, drawLegends } from "./legend.js";
 import { bracketsOf, outlineOf } from "./outline.js";
@@ -129,10 +128,9 @@ export class Overlay {
     const alone = this.legends === "weights" || card > 0;
     const about = frame.about?.[this.shown.quantity.name.includes("gradient") ? 0 : 1], says = this.shown.quantity.name !== "weight";
     const room = drawLegends(this.ink, this.view.strip, this.shown, tables, detailed, alone, index, (says && about) || "");
-    const exact = !frame.errors?.weight; // else its digits would not be sure
-    if (room > 0 && this.legends === "all" && this.document.words.single && exact && !frame.reached) {
-      const formulas = formulasOf(this.document, frame.texels.weight, (name) => this.shown.rowOf(frame, name));
-      drawFormulas(this.ink, [x, y, room, this.view.strip[3]], formulas);
+    if (room > 0 && this.legends === "all" && frame.formulas && !frame.reached) {
+      const [size, step, lines] = frame.formulas, fit = lines.every((line) => this.ink.measure(line, size) <= room + 1);
+      if (fit) lines.forEach((line, row) => this.ink.text(x, y + 16 + step * row, line, size, this.ink.theme.text2));
     }
     if (card) drawCard(this.ink, [x, y - 8, card], this.shown, frame, chosen, history);
   }

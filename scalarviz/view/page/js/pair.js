@@ -25,7 +25,7 @@ export async function readPair(textOf) {
       if (text !== null) tables[name] = await unpackTable(JSON.parse(text));
     }
     const own = head.both[k], marks = { ...own.flags, bytes: await inflated(bytesOf(own.flags.data)) };
-    const none = { said: { texts: [[[], "", ""]], at: [] }, beside: [], sample: [], whole: [], left: [], edits: [], named: [], pictures: [] };
+    const none = { said: { texts: [[[], "", ""]], at: [] }, beside: [], sample: [], whole: [], formulas: [], left: [], edits: [], named: [], pictures: [] };
     halves.push(new RecordedRun({ ...none, ...head, ...own }, tables, marks, null));
   }
   return new PairRun(head, halves);

@@ -86,7 +86,7 @@ export class RecordedRun {
       texels: Object.fromEntries(entries.map(([name, table]) => [name, rowOf(table, frame)])),
       errors: Object.fromEntries(entries.map(([name, table]) => [name, table.errors])), flags: this.flagsAt(frame), step: this.steps[frame],
       loss: this.loss[frame], lr: this.lr[frame], rows: this.rowsAt(frame), rowErrors: this.rowErrors, about: this.saidOf(frame).about,
-      sample_loss: Number.isNaN(this.sample[frame]) ? null : this.sample[frame],
+      formulas: this.head.formulas?.[frame] ?? null, sample_loss: Number.isNaN(this.sample[frame]) ? null : this.sample[frame],
     };
   }
 
