@@ -15,10 +15,10 @@ from ..described import words_of
 from ..ink.places import check_size
 from ..ink.text import loss_text
 from ..ink.theme import get_theme
+from ..out import easel
 from ..out.offscreen import offscreen
 from ..page.pictures import Output, Pixels, output_of
 from ..page.recorded import at_the_end, html_of
-from ..workbench import Workbench
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
@@ -27,14 +27,10 @@ if TYPE_CHECKING:
 
 def picture_of(subject: Subject, frame: Frame, size: tuple[int, int], theme: str) -> Pixels:
     """A frame of a subject as it stands in a window; MissingDependencyError where nothing can draw."""
-    canvas = offscreen()
-    if not canvas.here:
+    if not offscreen().here:
         raise MissingDependencyError("no OpenGL in this thread: on this system only the first one can draw")
-    with canvas:
-        bench = Workbench(subject, size, theme)
-        facts = subject.source.facts
-        bench.update(frame, "" if facts is None else facts.engine)
-        return canvas.render(bench.draw, size)
+    facts = subject.source.facts
+    return easel.picture_of(subject, frame, size, theme, "" if facts is None else facts.engine)
 
 
 class Still:
