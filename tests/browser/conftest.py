@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from .players import Pages
+
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 SIZE = {"width": 1280, "height": 720}
@@ -48,7 +50,7 @@ def _loop(request):
 
 @pytest.fixture(scope="session")
 def chromium(request):
-    """The one browser of this session; give each test a context of its own: ``chromium.new_context()``."""
+    """The one browser of this session; `browse` gives each test contexts of its own."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="no Chromium: playwright is missing (extra test)")
     with running(request.config):  # the first test that asks for it has no loop yet
         playwright = sync_api.sync_playwright().start()
@@ -68,19 +70,13 @@ def chromium(request):
 def watch(page, complaints):
     """Note errors of a page, and everything that it asks of a network or of another file."""
 
-    def said(message):
-        if message.type == "error":
-            complaints.append(f"console: {message.text}")
-
-    def failed(error):
-        complaints.append(f"error: {error}")
-
     def requested(asked):
         itself = asked.url.startswith("file:") and asked.resource_type == "document"
         if not itself and not asked.url.startswith(("data:", "blob:", "about:")):
             complaints.append(f"request: {asked.url}")
 
-    heard = {"console": said, "pageerror": failed, "request": requested}
+    heard = {"console": lambda said: said.type == "error" and complaints.append(f"console: {said.text}"),
+             "pageerror": lambda error: complaints.append(f"error: {error}"), "request": requested}  # fmt: skip
     for event, function in heard.items():
         page.on(event, function)
     return heard
@@ -88,21 +84,34 @@ def watch(page, complaints):
 
 @pytest.fixture
 def complaints():
-    """What `page` has to complain of; a test that provokes something looks at it and clears it."""
+    """What pages have to complain of; a test that provokes something looks at it and clears it."""
     return []
 
 
 @pytest.fixture
-def page(chromium, complaints):
-    """A page without a network, which fails the test for an error in it and for every request."""
-    context = chromium.new_context(viewport=SIZE, offline=True)
-    try:
-        page = context.new_page()
+def browse(chromium, complaints):
+    """``browse(viewport=..., ...)``: a page in a context of its own, without a network.
+
+    The test fails for an error in it and for every request.
+    """
+    contexts = []
+
+    def opened(**options):
+        contexts.append(chromium.new_context(**{"viewport": SIZE, "offline": True, **options}))
+        page = contexts[-1].new_page()
         watch(page, complaints)
-        yield page
-    finally:
+        return page
+
+    yield opened
+    for context in contexts:
         context.close()
     assert not complaints, complaints
+
+
+@pytest.fixture
+def page(browse):
+    """Such a page."""
+    return browse()
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +152,12 @@ def scripts(bare):
         return bare
 
     return load
+
+
+@pytest.fixture
+def pages(scripts):
+    """Players of any subject, one after the other in one page."""
+    return Pages(scripts)
 
 
 @pytest.fixture

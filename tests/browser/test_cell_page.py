@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import importlib
 import json
 import queue
 import threading
@@ -12,6 +11,9 @@ import time
 import numpy as np
 import pytest
 
+from kit.commands import make_scene
+from scalarviz.run.controls import Slider
+from scalarviz.view.cell.shown import Shown
 from scalarviz.view.page.scripts import joined, read
 
 MODEL = """
@@ -80,16 +82,23 @@ class Bridge:
     def click(self, name):
         self.page.click(f".tools [data-name={name}]")
 
+    def until(self, text):
+        """Carry messages until an expression of the page holds."""
+        self.pump(lambda: self.eval(text))
+
+    def press(self, *keys):
+        """Keys, on the cell."""
+        self.page.locator(".scalarviz-cell").first.focus()
+        for key in keys:
+            self.page.keyboard.press(key)
+
 
 @pytest.fixture
 def bridge(page):
-    from scalarviz.view.cell.shown import Shown
-
     opened, before = [], set(threading.enumerate())
 
     def make(name="rgb", hide=(), controls=True, size=(560, 320)):
-        module = importlib.import_module(f"scalarviz.scenes.{name}")
-        opened.append(Shown(module.build(module.Options()), size, hide, controls))
+        opened.append(Shown(make_scene(name), size, hide, controls))
         return Bridge(page, opened[-1])
 
     yield make
@@ -98,9 +107,9 @@ def bridge(page):
     assert not [t for t in set(threading.enumerate()) - before if "scalarviz" in t.name]
 
 
-def test_the_page_draws_the_numbers_of_the_run(bridge):
+def test_the_numbers_of_the_run_its_slider_and_its_cubes(bridge):
     live = bridge()
-    run = live.shown.scene.run
+    run, page = live.shown.scene.run, live.page
     assert np.array_equal(live.values[:12], run.values.astype(np.float32))
     live.click("step")
     live.pump(lambda: live.step == 1)
@@ -109,12 +118,7 @@ def test_the_page_draws_the_numbers_of_the_run(bridge):
     live.click("toggle_run")
     live.pump(lambda: live.eval("!el.scalarviz.known.running") and live.step == run.steps)
     assert np.array_equal(live.values[:12], run.values.astype(np.float32))
-    assert live.page.inner_text(".pair b") == f"{run.steps:,}"
-
-
-def test_the_slider_changes_the_rate_and_an_edit_comes_back(bridge):
-    live = bridge()
-    run, page = live.shown.scene.run, live.page
+    assert page.inner_text(".pair b") == f"{run.steps:,}"
     slider = page.locator("input[type=range][data-name='learning rate']")
     slider.focus()
     page.keyboard.press("Home")
@@ -126,14 +130,9 @@ def test_the_slider_changes_the_rate_and_an_edit_comes_back(bridge):
     number.press("Enter")
     live.pump(lambda: run.lr == 0.25)
     live.pump(lambda: number.input_value() == "0.25")
-
-
-def test_a_cube_is_clicked_its_value_typed_and_frozen(bridge):
-    live = bridge()
-    run, page = live.shown.scene.run, live.page
     page.evaluate("el.scalarviz.select(3)")
     live.pump(lambda: page.is_visible(".card") and page.inner_text(".card h2") == "0.weight[1][0]")
-    live.pump(lambda: "why step 1 will move it" in page.inner_text(".card"))
+    live.pump(lambda: "will move it" in page.inner_text(".card"))
     value = page.locator(".card input")
     value.fill("-0.625")
     value.press("Enter")
@@ -141,10 +140,11 @@ def test_a_cube_is_clicked_its_value_typed_and_frozen(bridge):
     assert run.values[3] == -0.625
     live.pump(lambda: value.input_value() == "-0.6250")
     page.click("text=freeze")
-    live.pump(lambda: live.eval("el.scalarviz.known.inspector.frozen"))
+    live.until("el.scalarviz.known.inspector.frozen")
     assert run.frame().frozen[3]
+    before = live.step
     live.click("step")
-    live.pump(lambda: live.step == 1)
+    live.pump(lambda: live.step == before + 1)
     assert live.values[3] == np.float32(-0.625)
     page.click(".card [aria-label=close]")
     live.pump(lambda: not page.is_visible(".card"))
@@ -167,8 +167,7 @@ def test_a_micro_step_and_the_time_bar(bridge):
     page.mouse.click(box["x"] + 58, box["y"] + 40)
     live.pump(lambda: live.step == 0 and bar.get_attribute("aria-valuenow") == "0")
     assert run.steps == 0
-    page.locator(".scalarviz-cell").focus()
-    page.keyboard.press("End")
+    live.press("End")
     live.pump(lambda: live.step == 11)
     page.mouse.click(box["x"] + 58, box["y"] + 40)
     page.keyboard.press("End")  # at once: the bar's last word has not been said yet, and must not come after it
@@ -195,8 +194,7 @@ def test_formulas_of_a_single_layer_stand_below_the_cubes_and_the_legend_says_wh
     lines, frame = printed(), run.frame()
     assert [line.split(" = ")[0] for line in lines] == ["r", "g", "b"]
     assert f"{frame.values[0]:.3f}".replace("-", "\N{MINUS SIGN}") in lines[0]
-    page.locator(".scalarviz-cell").focus()
-    page.keyboard.press("g")
+    live.press("g")
     live.pump(lambda: live.eval("el.scalarviz.player.frame.about[0]") == "mean of all 1,024 colours")
     live.click("micro_next")
     live.pump(
@@ -210,8 +208,7 @@ def test_formulas_of_a_single_layer_stand_below_the_cubes_and_the_legend_says_wh
 def test_a_condition_is_typed_pauses_the_run_is_switched_off_and_taken_away(bridge):
     live = bridge()
     page, run = live.page, live.shown.scene.run
-    page.locator(".scalarviz-cell").focus()
-    page.keyboard.press("F9")
+    live.press("F9")
     live.pump(lambda: live.eval("document.activeElement.className") == "condition")
     page.keyboard.type("loss <")
     page.keyboard.press("Enter")
@@ -276,11 +273,10 @@ def row_of(live, plate):
     return np.array(live.eval("Array.from(el.scalarviz.player.shown.numbers)"))[span], (flags & 32) == 0
 
 
-def test_keys_do_what_they_do_in_the_window_and_none_while_a_number_is_typed(bridge):
+def test_keys_do_what_they_do_in_the_window_and_what_the_browser_does_by_itself(bridge):
     live = bridge()
     page = live.page
-    page.locator(".scalarviz-cell").focus()
-    page.keyboard.press("Shift+ArrowRight")
+    live.press("Shift+ArrowRight")
     live.pump(lambda: live.step == 10)
     page.keyboard.press("g")
     live.pump(lambda: live.eval("el.scalarviz.player.quantity") == "gradient")
@@ -291,19 +287,35 @@ def test_keys_do_what_they_do_in_the_window_and_none_while_a_number_is_typed(bri
     page.locator("input[aria-label='learning rate, typed']").press("r")
     page.keyboard.press("w")
     live.pump(lambda: live.eval("el.scalarviz.known.quantity") == "gradient")
-    page.locator(".scalarviz-cell").focus()
-    page.keyboard.press("w")
+    live.press("w")
     live.pump(lambda: live.eval("el.scalarviz.player.quantity") == "weight")
+    live.press("o")
+    assert live.eval("el.scalarviz.player.parallel")
+    page.keyboard.press("?")
+    assert page.get_by_text("one training step (Shift: ten)").is_visible()
+    page.keyboard.press("?")
+    assert not page.get_by_text("one training step (Shift: ten)").is_visible()
+    live.eval("el.scalarviz.player.shown.growth.update([9], null)")
+    page.keyboard.press("0")
+    live.pump(lambda: live.eval("el.scalarviz.player.shown.range?.high") < 2)
+    page.evaluate("el.scalarviz.select(3)")
+    live.pump(lambda: page.is_visible(".card"))
+    live.press("Enter")
+    page.keyboard.type("0.5")
+    page.keyboard.press("Enter")
+    live.pump(lambda: live.shown.scene.run.values[3] == 0.5)
+    live.press("n", "Shift+N")
+    live.pump(lambda: live.eval("el.scalarviz.known.time.flags.length") == 1)
 
 
-def test_maps_sizes_and_what_the_optimiser_keeps(bridge):
+@pytest.mark.gl
+def test_maps_sizes_what_the_optimiser_keeps_and_a_hand_on_a_panel(bridge):
     live = bridge("digits")
     page = live.page
     live.click("step")
     live.pump(lambda: live.step == 1)
-    page.locator(".scalarviz-cell").focus()
-    page.keyboard.press("m")
-    live.pump(lambda: live.eval("el.scalarviz.player.quantity === 'exp_avg' && el.scalarviz.frame.known.update"))
+    live.press("m")
+    live.until("el.scalarviz.player.quantity === 'exp_avg' && el.scalarviz.frame.known.update")
     state = live.shown.call(lambda play: play.viewer.shown.state["exp_avg"])
     assert state.any()
     numbers = state.astype(np.float32).tolist()
@@ -311,18 +323,12 @@ def test_maps_sizes_and_what_the_optimiser_keeps(bridge):
     assert "m (exp_avg)" in page.inner_text(".shows")
     page.keyboard.press("j")
     page.keyboard.press(">")
-    live.pump(lambda: live.eval("el.scalarviz.player.sizing.byValue && el.scalarviz.player.sizing.threshold === 0.01"))
+    live.until("el.scalarviz.player.sizing.byValue && el.scalarviz.player.sizing.threshold === 0.01")
     page.keyboard.press("c")
     live.pump(lambda: live.eval("el.scalarviz.player.coloured").startswith("grey,"))
     page.keyboard.press("w")
     live.pump(lambda: live.eval("el.scalarviz.player.coloured").startswith("grey,") and live.eval(
         "el.scalarviz.player.quantity") == "weight")  # fmt: skip
-
-
-@pytest.mark.gl
-def test_a_hand_draws_on_a_panel(bridge):
-    live = bridge("digits")
-    page = live.page
     live.pump(lambda: page.locator(".panels canvas").count() == 2)
     pad = page.locator(".panels canvas").nth(1)
     live.pump(lambda: pad.get_attribute("aria-label"))
@@ -335,92 +341,56 @@ def test_a_hand_draws_on_a_panel(bridge):
     live.pump(lambda: live.shown.call(lambda play: (play.viewer.bench.subject.probe != before).any()))
 
 
-def test_what_the_browser_does_by_itself(bridge):
-    live = bridge()
-    page = live.page
-    page.locator(".scalarviz-cell").focus()
-    page.keyboard.press("o")
-    assert live.eval("el.scalarviz.player.parallel")
-    page.keyboard.press("?")
-    assert page.get_by_text("one training step (Shift: ten)").is_visible()
-    page.keyboard.press("?")
-    assert not page.get_by_text("one training step (Shift: ten)").is_visible()
-    live.eval("el.scalarviz.player.shown.growth.update([9], null)")
-    page.keyboard.press("0")
-    live.pump(lambda: live.eval("el.scalarviz.player.shown.range?.high") < 2)
-    page.evaluate("el.scalarviz.select(3)")
-    live.pump(lambda: page.is_visible(".card"))
-    page.locator(".scalarviz-cell").focus()
-    page.keyboard.press("Enter")
-    page.keyboard.type("0.5")
-    page.keyboard.press("Enter")
-    live.pump(lambda: live.shown.scene.run.values[3] == 0.5)
-    page.locator(".scalarviz-cell").focus()
-    page.keyboard.press("n")
-    page.keyboard.press("Shift+N")
-    live.pump(lambda: live.eval("el.scalarviz.known.time.flags.length") == 1)
-
-
-def test_what_is_hidden_is_not_on_the_page(bridge):
+def test_what_is_hidden_is_not_on_the_page_which_fits_a_narrow_column(bridge):
     live = bridge(hide=("learning rate", "timeline", "restart"))
     page = live.page
     assert not page.locator("input[data-name='learning rate']").count()
     assert page.locator("input[data-name=pace]").count()
     assert not page.is_visible(".time")
     assert not page.locator("[data-name=restart]").count()
-
-
-def test_it_is_shown_twice_and_each_place_lets_go_alone(bridge):
-    live = bridge()
-    page = live.page
-    page.evaluate("window.other = window.place()")
-    live.pump(lambda: live.eval("other.scalarviz.answered > 0"))
-    assert page.locator("canvas").count() >= 4
-    page.locator(".tools [data-name=step]").first.click()
-    live.pump(lambda: live.eval("el.scalarviz.frame.step === 1 && other.scalarviz.frame.step === 1"))
-    page.evaluate("el.end()")
-    live.pump(lambda: live.shown.channel.places == 1)
-    page.evaluate("other.scalarviz.act('step')")
-    live.pump(lambda: live.eval("other.scalarviz.frame.step === 2"))
-    page.evaluate("other.end()")
-    live.pump(lambda: live.shown.channel.places == 0)
-    assert not page.locator("canvas").count()
-    assert page.evaluate("document.head.querySelectorAll('style').length") == 1  # the test's own
-
-
-def test_a_place_whose_greeting_is_late_passes_over_the_frames_of_others(bridge):
-    live = bridge()
-    page = live.page
-    greeting = page.evaluate("window.other = window.place(); window.outbox.splice(0)")
-    live.click("step")
-    live.pump(lambda: live.step == 1)
-    assert page.evaluate("other.scalarviz.frame") is None
-    for said in greeting:
-        live.shown.hear(said)
-    live.pump(lambda: live.eval("other.scalarviz.frame?.step === 1"))
-
-
-def test_closed_in_python_the_page_says_so_and_asks_for_nothing(bridge):
-    live = bridge()
-    live.shown.close()
-    live.pump(lambda: "run the cell again" in live.page.inner_text(".news"))
-    assert not live.page.is_visible(".controls")
-    live.page.locator(".scalarviz-cell").focus()
-    live.page.keyboard.press("Space")
-    assert live.page.evaluate("window.outbox.length") == 0
-
-
-def test_the_cell_fits_a_narrow_column(bridge):
-    live = bridge()
     live.page.set_viewport_size({"width": 400, "height": 900})
     live.pump(lambda: live.eval("el.scalarviz.cubes.clientHeight") == 320)
     wide = live.eval("document.documentElement.scrollWidth")
     assert wide <= 400
 
 
-def test_sliders_stand_where_pythons_do(bridge):
-    from scalarviz.run.controls import Slider
+def test_it_is_shown_twice_and_each_place_lets_go_alone(bridge):
+    live = bridge()
+    page = live.page
+    page.evaluate("window.other = window.place()")
+    live.until("other.scalarviz.answered > 0")
+    assert page.locator("canvas").count() >= 4
+    page.locator(".tools [data-name=step]").first.click()
+    live.until("el.scalarviz.frame.step === 1 && other.scalarviz.frame.step === 1")
+    page.evaluate("el.end()")
+    live.pump(lambda: live.shown.channel.places == 1)
+    page.evaluate("other.scalarviz.act('step')")
+    live.until("other.scalarviz.frame.step === 2")
+    page.evaluate("other.end()")
+    live.pump(lambda: live.shown.channel.places == 0)
+    assert not page.locator("canvas").count()
+    assert page.evaluate("document.head.querySelectorAll('style').length") == 1  # the test's own
 
+
+def test_a_place_whose_greeting_is_late_passes_over_frames_and_a_closed_cell_asks_for_nothing(bridge):
+    live = bridge()
+    page = live.page
+    greeting = page.evaluate("window.other = window.place(); window.outbox.splice(0)")
+    page.evaluate("clearInterval(other.scalarviz.beat)")  # nor does it greet again after a while
+    live.click("step")
+    live.pump(lambda: live.step == 1)
+    assert page.evaluate("other.scalarviz.frame") is None
+    for said in greeting:
+        live.shown.hear(said)
+    live.until("other.scalarviz.frame?.step === 1")
+    live.shown.close()
+    live.pump(lambda: "run the cell again" in page.inner_text(".news"))
+    assert not page.is_visible(".controls")
+    live.press("Space")
+    assert page.evaluate("window.outbox.length") == 0
+
+
+def test_sliders_stand_where_pythons_do(bridge):
     live = bridge()
     rng = np.random.default_rng(5)
     made = []

@@ -1,43 +1,52 @@
-"""Two recordings as one page: what each was, how far they are apart, and in which colours."""
+"""Two recordings as one page: what each was, how far they are apart, and in which colours.
+
+What holds for every page (a sandbox, hostile names, no WebGL) is in ``test_page.py``.
+"""
 
 from __future__ import annotations
 
-import base64
-import io
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from PIL import Image
-from scalarviz.scenes import rgb
 
 import scalarviz as sv
+from scalarviz import nn, optim
 from scalarviz.errors import InputError, ScalarvizError, TypeMismatchError, UnknownNameError
-from scalarviz.run.edits.base import Applied
 from scalarviz.view.comparison import MAP, largest_words
 from scalarviz.view.cubes.scale import Coloring
 from scalarviz.view.cubes.slab import SlabVisual
 from scalarviz.view.ink.painter import Painter
+from scalarviz.view.ink.text import figure
 from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page import pack
-from scalarviz.view.page.comparison import comparison_html
 from scalarviz.view.page.document import laid_out
 from scalarviz.view.shown.subject import Subject
+from scalarviz.view.workbench import Workbench
 
-from . import players
-from .players import READY, said
+from .players import opened, pixels_of, said, scene
 
-EVIL = "</script><script>boom()</script><!--\u2028\"'&<img src=x onerror=boom()>"
+X = np.random.default_rng(5).random((16, 2))
 
 
-def record(path, every, seed, edit=None):
-    scene = rgb.build(rgb.Options(engine="numpy", seed=seed))
-    with sv.Recording(scene, every=every, gradients=True, updates=True, path=path):
-        scene.run.step(20)
-        if edit:
-            edit(scene.run)
-        scene.run.step(15)
+def colours(seed):
+    """One layer."""
+    return scene("rgb", 0, seed=seed)
+
+
+def rows(seed):
+    """Two layers; the sample is the same in both, and so are its names."""
+    net = nn.Sequential(nn.Linear(2, 4, seed=seed), nn.Tanh(), nn.Linear(4, 1, seed=seed))
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.3), (X, X[:, :1]), engine="numpy")
+    return sv.Scene("two", run, input_names=("left", "right"), output_names=("sum",), probe=X[3])
+
+
+def record(path, make, seed, every, counts, edit=None):
+    made = make(seed)
+    with sv.Recording(made, every=every, gradients=True, updates=True, activations=make is rows, path=path):
+        for count in counts:
+            made.run.step(count)
+            if edit:
+                edit, _ = None, edit(made.run)
     return sv.load_recording(path)
 
 
@@ -45,11 +54,9 @@ def record(path, every, seed, edit=None):
 def two(tmp_path_factory):
     """Every tenth step and the last, and every seventh; the learning rate of one is changed at step 20."""
     folder = tmp_path_factory.mktemp("comparison")
-    a = record(folder / "one.svz", 10, 1, lambda run: setattr(run, "lr", 1.0))
-    b = record(folder / "other.svz", 7, 2)
-    yield a, b
-    a.close()
-    b.close()
+    with (record(folder / "one.svz", colours, 1, 10, (20, 15), lambda run: setattr(run, "lr", 1.0)) as a,
+          record(folder / "other.svz", colours, 2, 7, (35,)) as b):  # fmt: skip
+        yield a, b
 
 
 @pytest.fixture(scope="module")
@@ -62,23 +69,13 @@ def file(pair, tmp_path_factory):
     return pair.save_html(tmp_path_factory.mktemp("page") / "both.html")
 
 
-def opened(page, file, hash="#step=20"):
-    return players.opened(page, file, hash)
-
-
-def test_its_difference_is_that_of_numpy_at_every_step(page, file, two):
-    opened(page, file)
-    got = page.evaluate("""() => scalarviz.run.steps.map((step, frame) => scalarviz.run.shown(frame).map(one =>
-        ["weight", "gradient", "update"].map(name => btoa(String.fromCharCode(
-            ...new Uint8Array(one.texels[name].slice(0, 12).buffer))))))""")
-    steps = page.evaluate("scalarviz.run.steps")
-    assert steps == sorted({*two[0].steps.tolist(), *two[1].steps.tolist()})
-    for step, (a, b, apart) in zip(steps, got, strict=True):
-        frames = [one.frame(one.at(step)) for one in two]
-        for k, part in enumerate(("values", "gradient", "update")):
-            first, second = (np.asarray(getattr(frame, part), np.float32) for frame in frames)
-            for told, wanted in ((a, first), (b, second), (apart, (second.astype(float) - first).astype(np.float32))):
-                assert np.array_equal(np.frombuffer(base64.b64decode(told[k]), np.float32), wanted), (step, part)
+@pytest.fixture(scope="module")
+def with_rows(tmp_path_factory):
+    """A pair with rows of activations, and its page."""
+    folder = tmp_path_factory.mktemp("rows")
+    with record(folder / "one.svz", rows, 1, 1, (12,)) as a, record(folder / "other.svz", rows, 2, 5, (12,)) as b:
+        pair = a.compare(b)
+        yield pair, pair.save_html(folder / "rows.html")
 
 
 def test_each_says_its_own_step_and_loss(page, file, two, pair):
@@ -104,7 +101,7 @@ def test_each_says_its_own_step_and_loss(page, file, two, pair):
 
 
 def test_one_camera_one_pointer_one_card(page, file, pair):
-    opened(page, file)
+    opened(page, file, "#step=20")
     page.evaluate("scalarviz.player.players[2].pose = { az: 30, el: 60 }")
     assert page.evaluate("scalarviz.player.players.map(one => [one.pose.az, one.pose.el])") == [[30, 60]] * 3
     page.evaluate("scalarviz.player.fit()")
@@ -135,7 +132,7 @@ def test_one_camera_one_pointer_one_card(page, file, pair):
 
 def test_each_is_drawn_as_the_window_draws_it(page, file, pair):
     """With the range that two share, and that of the difference, on the page's own layout."""
-    opened(page, file)
+    opened(page, file, "#step=20")
     subject, look = Subject(pair), get_theme("dark")
     size = tuple(page.evaluate("scalarviz.run.document.size"))
     page.evaluate(
@@ -157,7 +154,7 @@ def test_each_is_drawn_as_the_window_draws_it(page, file, pair):
             one.view.resize(...scalarviz.run.document.size); one.draw(); return one.canvas.toDataURL(); }""",
             k,
         )
-        got = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).convert("RGB")).astype(int)
+        got = pixels_of(url)
         colouring = Coloring(subject.tensors, look, "weight", cmap)
         colouring.update(one, None, numbers)
         laid = laid_out(subject, size, look, strip=False)
@@ -223,52 +220,15 @@ def test_the_words_of_the_largest_are_those_of_the_window(ask):
     assert got == wanted
 
 
-def test_hostile_names_stay_words(page, two, tmp_path, monkeypatch):
-    evil = two[0].compare(two[1])
-    evil.names = (EVIL, EVIL + "2")
-    evil.left_out = (EVIL,)
-    evil._past = replace(evil.past, edits=(Applied(10, None, EVIL),))
-    opened(page, evil.save_html(tmp_path / "evil.html", title=EVIL))
-    assert page.title().startswith("</script><script>")
-    assert EVIL.partition("\u2028")[0] in said(page, "head-a")
-    assert page.evaluate("document.images.length") == 1
-    assert page.evaluate("document.querySelectorAll('a, iframe, object, form').length") == 0
-
-
-def test_it_works_in_a_sandbox_and_on_a_telephone(chromium, pair):
-    html = comparison_html(pair).replace("&", "&amp;").replace('"', "&quot;")
-    context = chromium.new_context(
-        viewport={"width": 390, "height": 844}, has_touch=True, offline=True, reduced_motion="reduce"
-    )
-    page = context.new_page()
-    page.set_content(
-        '<body style="margin: 0"><iframe sandbox="allow-scripts" width=390 height=844 frameborder=0 '
-        f'srcdoc="{html}"></iframe>'
-    )
-    frame = page.wait_for_selector("iframe").content_frame()
-    frame.wait_for_function(READY)
-    assert frame.evaluate("scalarviz.playing") is False
-    assert frame.evaluate("document.documentElement.scrollWidth") <= 390
-    boxes = [frame.locator(f"#cubes-{name}").bounding_box() for name in ("a", "b", "difference")]
+def test_on_a_telephone_the_three_stand_below_each_other(browse, file):
+    page = opened(browse(viewport={"width": 390, "height": 844}, has_touch=True), file, "#step=20")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    boxes = [page.locator(f"#cubes-{name}").bounding_box() for name in ("a", "b", "difference")]
     assert len({(box["x"], box["width"]) for box in boxes}) == 1
     assert np.ptp([box["height"] for box in boxes]) < 1
-    assert boxes[0]["y"] + boxes[0]["height"] <= boxes[1]["y"]
-    assert boxes[1]["y"] + boxes[1]["height"] <= boxes[2]["y"]
-    bar = frame.locator("#bar").bounding_box()
-    assert bar["y"] + bar["height"] <= 844
-    context.close()
-
-
-def test_without_webgl_its_still_stands_there(chromium, file):
-    context = chromium.new_context(offline=True)
-    page = context.new_page()
-    page.add_init_script("HTMLCanvasElement.prototype.getContext = () => null;")
-    page.goto(file.as_uri())
-    page.wait_for_function("() => document.getElementById('sentence').textContent.includes('cannot play it')")
-    assert page.locator("#still img").is_visible()
-    assert "a at step 35, loss" in page.locator("#still img").get_attribute("alt")
-    assert not page.locator("#app").is_visible()
-    context.close()
+    for above, below in zip(boxes, [*boxes[1:], page.locator("#bar").bounding_box()], strict=True):
+        assert above["y"] + above["height"] <= below["y"]
+    assert below["y"] + below["height"] <= 844
 
 
 @pytest.mark.parametrize(
@@ -280,3 +240,73 @@ def test_what_cannot_be_a_page_is_refused(pair, tmp_path, how, error):
     with pytest.raises(error):
         pair.save_html(tmp_path / "no.html", **how)
     assert not (tmp_path / "no.html").exists()
+
+
+# ---- rows of activations
+
+
+def test_numbers_and_rows_and_their_ranges_are_those_of_both_recordings_and_of_their_difference(page, with_rows):
+    pair, file = with_rows
+    opened(page, file, "#step=8")
+    steps, got = page.evaluate("""() => { const { run } = scalarviz, { plates, parameters } = run.document;
+        const rows = plates.filter((one) => one.kind === "activation");
+        return [run.steps, run.steps.map((_, frame) => run.shown(frame).map(({ texels }) => ({
+            ...Object.fromEntries(rows.map(({ name, texel, size }) =>
+                [name, [...texels.weight.slice(texel, texel + size)]])),
+            ...Object.fromEntries(["weight", "gradient", "update"].map((name) =>
+                [name, [...texels[name].slice(0, parameters)]])) })))]; }""")
+    assert steps == sorted({step for one in pair.pair for step in one.steps.tolist()})
+    for place, three in enumerate(got):
+        frame = pair.frame_at(place)
+        for told, one in zip(three, (*frame.both, frame), strict=True):
+            own = {"weight": one.values, "gradient": one.gradient, "update": one.update, **one.activations}
+            assert set(told) == {"weight", "gradient", "update", "input", "1", "2"}
+            for name, numbers in told.items():
+                np.testing.assert_array_equal(np.float32(numbers), np.float32(own[name]), f"{steps[place]}, {name}")
+    assert page.locator("#card canvas.rows").count() == 2
+    for step in (0, 7, 12):
+        got = page.evaluate("""step => { scalarviz.go(scalarviz.run.steps.indexOf(step));
+            return scalarviz.player.players.map(one => { one.draw();
+                return [one.shown.activation.low, one.shown.activation.high]; }); }""", step)  # fmt: skip
+        pair.to(step)
+        with offscreen():
+            bench = Workbench(pair, (640, 360))
+            bench.update(pair.frame())
+            wanted = [view.activations.range for view in bench.views]
+        np.testing.assert_allclose(got, [[one.low, one.high] for one in wanted], rtol=1e-12)
+
+
+def test_a_row_says_its_name_and_its_numbers(page, with_rows):
+    pair, file = with_rows
+    opened(page, file, "#step=8")
+    pair.to(8)
+    frame = pair.frame()
+    assert (frame.a.step, frame.b.step) == (8, 5)
+    wanted = [figure(float(one.activations["1"][2])) for one in (*frame.both, frame)]
+    tip = page.evaluate("""() => scalarviz.tip(scalarviz.run.document.plates.findIndex(one => one.name === "1"), 2)""")
+    assert tip[0][0] == "1 tanh[2]"
+    assert [text for _, text in tip[1:]] == wanted
+    page.evaluate("scalarviz.select({ row: '1', unit: 2 })")
+    rows = page.locator("#card table tr").all_inner_texts()
+    assert rows[0].split() == ["value"]
+    assert [row.split("\t")[-1] for row in rows[1:]] == wanted
+    page.keyboard.press("g")  # there is no gradient of it, its value stands there still
+    assert page.locator("#card table tr").all_inner_texts() == rows
+    page.keyboard.press("w")
+    page.locator("#tools button", has_text="numbers").click()
+    table = {line.split("\t")[0]: line.split("\t")[1:] for line in said(page, "table").splitlines() if "\t" in line}
+    assert table["1 tanh[2]"] == wanted
+    assert table["input right"][0] == figure(float(X[3, 1]))
+    assert page.evaluate("scalarviz.run.tip(0, 'weight', 1)[1][0]") == "from right to tanh 0"
+
+
+def test_of_a_single_layer_columns_and_rows_have_their_names(page, file, pair):
+    assert pair.stages == ()
+    opened(page, file, "#step=20")
+    got = page.evaluate("""() => scalarviz.player.players.map(({ overlay: { around } }) =>
+        around.placed.flatMap(([{ texts }]) => texts.map(text => text[2])))""")
+    with offscreen():
+        bench = Workbench(pair, (1280, 720))
+        bench.update(pair.frame())
+        got.append([text.text for sketch in bench.sketches for text in sketch.texts])
+    assert [{"r", "g", "b", "to r", "to g", "to b"} <= set(words) for words in got] == [True] * 4

@@ -7,11 +7,11 @@ import zlib
 
 import numpy as np
 import pytest
-from scalarviz.scenes import digits, rgb
+from scalarviz.scenes import rgb
 
 import scalarviz as sv
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
-from scalarviz.view.cubes.atlas import DEAD, FROZEN, NOT_COMPUTED
+from scalarviz.view.cubes.atlas import NOT_COMPUTED
 from scalarviz.view.page.document import document_of, flags_of, texels_of
 from scalarviz.view.shown.subject import subject_of
 
@@ -30,26 +30,6 @@ def test_a_million_weights_take_no_more():
     assert sizes[1] < sizes[0] + 100
     names = document_of({"a": np.zeros((1000, 1000), np.float32)})["tensors"]
     assert names == [{"name": "a", "shape": [1000, 1000], "start": 0, "role": "weight"}]
-
-
-def test_numbers_lie_as_in_the_windows_texture():
-    scene = digits.build(digits.Options(engine="numpy"))
-    scene.run.step(1)
-    scene.run.model[0].weight[0][0][0][0].frozen = True
-    subject = subject_of(scene)
-    document, frame = document_of(subject), subject.frame()
-    texels, flags = texels_of(frame, document), flags_of(frame, document)
-    assert texels.dtype == np.float32
-    assert flags.dtype == np.uint8
-    np.testing.assert_array_equal(texels[: len(frame.values)], np.float32(frame.values))
-    for plate in document["plates"]:
-        span = slice(plate["texel"], plate["texel"] + plate["size"])
-        if plate["kind"] == "activation":
-            np.testing.assert_array_equal(texels[span], np.float32(np.ravel(frame.activations[plate["name"]])))
-            dead = frame.dead.get(plate["name"])
-            assert dead is None or ((flags[span] == DEAD) == np.ravel(dead)).all()
-    assert (flags[: len(frame.values)] == np.where(frame.frozen, FROZEN, 0)).all()
-    np.testing.assert_array_equal(texels_of(frame, document, "update")[:9], np.float32(frame.update[:9]))
 
 
 def test_what_nobody_computed_and_what_no_float32_holds():

@@ -5,18 +5,17 @@ Every test asks the page once for all of its cases.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
-from scalarviz.run.core.frame import Stage, Tensor
+from kit.plates import arrays, chain
 from scalarviz.run.questions.ranges import Range
-from scalarviz.run.scene.scene import Group, Placed, Plan
 from scalarviz.view.cubes.atlas import Atlas, Sizing
 from scalarviz.view.cubes.picking import Picker
 from scalarviz.view.cubes.slab import DETAIL_PIXELS, cells_per_pixel, variant_for
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.page.document import laid_out
+from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.camera import (
     Pose,
     between,
@@ -31,53 +30,13 @@ from scalarviz.view.space.camera import (
 )  # fmt: skip
 from scalarviz.view.space.layout import Apart, layout_for
 from scalarviz.view.space.lying import Turns
-from scalarviz.view.space.viewpoint import shift_to, way_back
+from scalarviz.view.space.viewpoint import way_back
+
+from .players import pose_as_json, scene
 
 SIZE = (480, 320)
 RECT = (0.0, 0.0, 480.0, 320.0)
 CASES = 1000
-
-
-def chain(*sizes):
-    tensors, stages, start = [], [], 0
-    for k, (n_in, n_out) in enumerate(pairwise(sizes)):
-        weight = Tensor(f"{2 * k}.weight", (n_out, n_in), start)
-        bias = Tensor(f"{2 * k}.bias", (n_out,), start + weight.size, "bias")
-        start += weight.size + n_out
-        tensors += [weight, bias]
-        stages += [Stage(str(2 * k), "linear", n_out, weight, bias), Stage(str(2 * k + 1), "tanh", n_out)]
-    return tensors, stages
-
-
-def arrays(*shapes):
-    starts = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes)])
-    return [Tensor(f"{k}.weight", shape, int(starts[k])) for k, shape in enumerate(shapes)], []
-
-
-def fork():
-    """Two ways that meet again."""
-    tensors, stages = chain(3, 4, 3)
-    a, b = (replace(stage, sources=("input",)) for stage in (stages[0], stages[0]))
-    b = replace(b, name="b", weight=tensors[2], bias=tensors[3], outputs=3)
-    return tensors, [a, b, Stage("sum", "cat", 7, sources=("0", "b"))]
-
-
-def convolution():
-    first = Tensor("0.weight", (6, 1, 3, 3), 0)
-    last = Tensor("3.weight", (10, 96), first.size)
-    stages = [
-        Stage("0", "conv2d", 384, first, None, (6, 8, 8), (1, 8, 8)),
-        Stage("1", "relu", 384, shape=(6, 8, 8), input_shape=(6, 8, 8)),
-        Stage("2", "max_pool2d", 96, shape=(6, 4, 4), input_shape=(6, 8, 8)),
-        Stage("3", "linear", 10, last, None, (10,), (96,)),
-    ]
-    return [first, last], stages
-
-
-def planned():
-    tensors, stages = arrays((16, 8), (8, 16), (12, 8))
-    columns = tuple((Placed(tensor.name, "what it is"),) for tensor in tensors)
-    return tensors, stages, Plan((Group("all", columns),))
 
 
 @pytest.fixture(scope="module")
@@ -85,13 +44,13 @@ def layouts():
     """One of each kind that the window can draw, by name."""
     made = {
         "one cube": arrays((1, 1)), "few": chain(3, 3), "chain": chain(3, 16, 16, 3), "stack": chain(12, 64, 64, 3),
-        "folded": arrays((1, 300), (100,)), "gallery": arrays((40, 30), (7,), (12, 12)), "tiles": convolution(),
+        "folded": arrays((1, 300), (100,)), "gallery": arrays((40, 30), (7,), (12, 12)),
         "kernels": arrays((5, 3, 3, 3), (4, 2, 5)), "unequal": arrays((1,), (10,), (40, 3), (1, 6400)),
-        "fork": fork(), "many": arrays((1000, 1000)),
+        "many": arrays((1000, 1000)),
     }  # fmt: skip
     found = {name: layout_for(tensors, stages, SIZE, RECT) for name, (tensors, stages) in made.items()}
-    tensors, stages, plan = planned()
-    found["planned"] = layout_for(tensors, stages, (1280, 720), plan=plan)
+    for name, one in (("tiles", scene("digits", 0)), ("planned", scene("microgpt", 0, embd=8, heads=2))):
+        found[name] = laid_out(subject_of(one), (1280, 720), DARK).layout
     assert found["planned"].blueprint is not None
     found["turned"] = layout_for(*chain(2, 4, 3, 1), (1280, 720), turns=Turns(rows=True))
     assert found["turned"].turns
@@ -112,11 +71,6 @@ def plates_of(layout):
 
 def points_of(layout):
     return np.concatenate([p.corners for p in layout.plates] + list(layout.trays))
-
-
-def pose_as_json(pose):
-    return {"az": pose.azimuth, "el": pose.elevation, "centre": pose.centre.tolist(), "place": pose.place.tolist(),
-            "scale": pose.scale, "eye": None if pose.eye is None else pose.eye.tolist()}  # fmt: skip
 
 
 def poses(layout, rng, count):
@@ -182,12 +136,6 @@ def test_points_are_projected_where_the_window_projects_them(ask, layouts):
 def same(got, wanted, most=1e-9):
     """Rows of numbers that differ by no more than that share of the largest of their row."""
     np.testing.assert_allclose((got - wanted) / np.maximum(abs(wanted).max(axis=1, keepdims=True), 1.0), 0.0, atol=most)
-
-
-def test_a_camera_without_points_sees_its_centre(ask):
-    pose = Pose(10.0, 20.0, np.array([1.0, 2.0, 3.0]), np.array([50.0, 60.0]), 7.0, None)
-    at = ask("camera.js", "pose => project(cameraOf(pose, [480, 320], []), pose.centre)", pose_as_json(pose))
-    np.testing.assert_allclose(at, [50, 60, 1])
 
 
 def test_hands_move_a_pose_as_in_the_window(ask, layouts):
@@ -297,36 +245,13 @@ def test_the_cube_under_the_pointer_is_the_windows(ask, layouts):
     assert {(True, 0, False), (False, 0, False), (False, 2, False), (False, 4, True)} <= kinds
 
 
-@pytest.mark.parametrize(
-    "sizing", [Sizing(True), Sizing(False, 0.4), Sizing(True, 0.6)], ids=["sized", "hidden", "both"]
-)
-def test_cubes_of_different_size_too(ask, layouts, sizing):
+def test_cubes_of_different_size_too(ask, layouts):
     small = {name: layout for name, layout in layouts.items() if name not in ("many", "one cube")}
-    groups, wanted = picked_so(small, np.random.default_rng(4), sizing, each=4)
-    found = [case for group in ask("picking.js ranges.js", PICK, groups) for case in group]
-    assert [got for got, _ in found] == [cubes for cubes, _ in wanted]
-    assert sum(cube is not None for cubes, _ in wanted for cube in cubes) > 100
-
-
-def test_the_middle_of_every_cube_belongs_to_it(ask, layouts):
-    """From straight before its main face, in each kind of layout: it needs no other picker to compare with."""
-    rng, groups, wanted = np.random.default_rng(5), [], []
-    for layout in layouts.values():
-        cases = []
-        for index, plate in enumerate(layout.plates):
-            for element in rng.integers(0, plate.size, 6):
-                middle, outward = plate.centre_of(int(element)) + plate.depth * plate.axes[2], plate.axes[2]
-                azimuth = float(np.degrees(np.arctan2(outward[0], -outward[1])))
-                elevation = float(np.clip(np.degrees(np.arcsin(outward[2] / plate.pitch)), -89, 89))
-                eye = np.array([0.0, 0.0, 0.4 * plate.pitch])
-                pose = Pose(azimuth, elevation, middle, np.array(layout.size) / 2, 40.0, eye)
-                cases.append([pose_as_json(pose), 1.0, [[layout.size[0] / 2, layout.size[1] / 2]]])
-                flat = plate.start + int(element) if plate.start >= 0 else None
-                wanted.append([[index, int(element), flat]])
-        groups.append({"plates": plates_of(layout), "points": points_of(layout).tolist(), "size": list(layout.size),
-                       "cases": cases, "sizing": None})  # fmt: skip
-    found = [case[0] for group in ask("picking.js ranges.js", PICK, groups) for case in group]
-    assert found == wanted
+    for sizing in (Sizing(True), Sizing(False, 0.4), Sizing(True, 0.6)):
+        groups, wanted = picked_so(small, np.random.default_rng(4), sizing, each=4)
+        found = [case for group in ask("picking.js ranges.js", PICK, groups) for case in group]
+        assert [got for got, _ in found] == [cubes for cubes, _ in wanted]
+        assert sum(cube is not None for cubes, _ in wanted for cube in cubes) > 100
 
 
 def test_the_way_back_is_the_windows(ask, layouts):
@@ -353,13 +278,3 @@ def test_the_way_back_is_the_windows(ask, layouts):
     assert 0.2 < (shifts != 0).any(axis=1).mean() < 1
     np.testing.assert_allclose(shifts, wanted, atol=1e-6, rtol=1e-9)
     np.testing.assert_allclose([again for _, again in found], 0.0, atol=1e-6)
-
-
-def test_hulls_meet_by_the_shortest_way(ask):
-    """Points on a grid: many lie on one line, some on one place."""
-    rng = np.random.default_rng(7)
-    cases = [[rng.integers(-9, 10, (int(rng.integers(1, 9)), 2)).tolist() for _ in range(2)] for _ in range(CASES)]
-    found = ask("leash.js", "cases => cases.map(([a, b]) => shiftTo(a, b))", cases)
-    wanted = [shift_to(np.array(a, float), np.array(b, float)) for a, b in cases]
-    # another shift may be as short where two sides are as near
-    np.testing.assert_allclose(np.hypot(*np.array(found).T), np.hypot(*np.array(wanted).T), atol=1e-9)

@@ -28,11 +28,10 @@ def made(accuracy, headline=True):
 
 
 @pytest.mark.parametrize("accuracy", [True, False])
-def test_the_head_has_the_test_of_the_frame_shown(chromium, tmp_path, accuracy):
+def test_the_head_has_the_test_of_the_frame_shown(page, tmp_path, accuracy):
     scene = made(accuracy)
     with sv.Recording(scene, every=2) as recording:
         scene.run.step(20)
-    page = chromium.new_page()
     opened(page, recording.save_html(tmp_path / "run.html"), "#frame=0")  # which does not play
     with sv.load_recording(recording.path) as recorded:
         for k in (0, 3, len(recorded) - 1):
@@ -44,7 +43,6 @@ def test_the_head_has_the_test_of_the_frame_shown(chromium, tmp_path, accuracy):
             page.evaluate("k => scalarviz.go(k)", k)
             page.wait_for_function("k => document.getElementById('step').innerText === k", arg=str(recorded.steps[k]))
             assert wanted in said(page, "rate")
-    page.close()
 
 
 def test_where_there_is_none_nothing_is_said():

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import io
 import json
 import zlib
 
 import numpy as np
 import pytest
-from PIL import Image
 
 import scalarviz as sv
 from kit.unpacked import bytes_of
@@ -29,7 +26,7 @@ from scalarviz.view.panels.word import WordState, percent
 from scalarviz.view.panels.word import scene as drawn_among
 from scalarviz.view.shown.subject import subject_of
 
-from .players import opened, scene
+from .players import opened, pixels_of, scene
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +98,7 @@ def test_it_is_drawn_as_in_the_window(page, made):
             player.draw();
             return ink.canvas.toDataURL();
         }""", chosen)  # fmt: skip
-        mine = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).convert("RGBA")).astype(int)
+        mine = pixels_of(url, "RGBA")
         there, hides = window(one, memory.frame(2), size, chosen)
         assert hides.sum() > 8_000
         near = (np.abs(mine[..., :3] - there) <= 2).all(axis=-1) & (mine[..., 3] >= 253)

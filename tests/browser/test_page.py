@@ -1,42 +1,36 @@
-"""A recorded run as a page: it shows what was recorded, does what keys and buttons say, and asks nobody."""
+"""A recorded run as a page: it shows what was recorded, does what keys and buttons say, and asks nobody.
+
+Some laws are of every page: of a run, and of two that are compared.
+"""
 
 from __future__ import annotations
 
 import base64
 import io
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image
-from scalarviz.scenes import rgb, uinn
 
 import scalarviz as sv
-from kit.commands import make_scene
 from scalarviz.run.edits.base import Applied
 from scalarviz.run.source import RunSource
 from scalarviz.run.sources.recording.contents import Picture
-from scalarviz.view.ink.listed import changes, records_of
 from scalarviz.view.ink.text import loss_text
-from scalarviz.view.page.document import document_of
-from scalarviz.view.page.pictures import panel_pictures
 from scalarviz.view.page.recorded import html_of
 
-from . import players
-from .players import READY, said
-
-EVIL = "</script><script>boom()</script><!--\u2028\"'&<img src=x onerror=boom()>"
+from .players import EVIL, READY, opened, said, scene
 
 
 def recorded(frames=30, *, edit=None):
     """A recording of rgb, ten steps a frame."""
-    scene = rgb.build(rgb.Options(engine="numpy"))
-    with sv.Recording(scene, every=10, gradients=True, updates=True, activations=True) as recording:
+    made = scene("rgb", 0)
+    with sv.Recording(made, every=10, gradients=True, updates=True, activations=True) as recording:
         for k in range(frames):
             if k == 10 and edit:
-                edit(scene.run)
-            scene.run.step(10)
+                edit(made.run)
+            made.run.step(10)
     memory = sv.load_recording(recording.path)
     memory.file = recording  # a temporary one, which goes with this object
     return memory
@@ -52,8 +46,62 @@ def file(memory, tmp_path_factory):
     return memory.save_html(tmp_path_factory.mktemp("page") / "run.html", title="rgb & co")
 
 
-def opened(page, file, hash="#frame=20"):
-    return players.opened(page, file, hash)
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """Two recordings beside each other, and the page of them."""
+    pair = recorded(3).compare(recorded(2))
+    return pair, pair.save_html(tmp_path_factory.mktemp("page") / "both.html")
+
+
+# ---- of every page
+
+
+def test_it_works_in_a_sandbox(page, file, both):
+    for one in (file, both[1]):
+        html = one.read_text(encoding="utf-8").replace("&", "&amp;").replace('"', "&quot;")
+        page.set_content(f'<iframe sandbox="allow-scripts" width=900 height=600 srcdoc="{html}"></iframe>')
+        frame = page.wait_for_selector("iframe").content_frame()
+        frame.wait_for_function(READY)
+        assert frame.evaluate("scalarviz.run.steps.at(-1)") == (300 if one is file else 30)
+
+
+def test_without_scripts_or_webgl_the_last_still_stands_there(browse, file, both):
+    silent, flat = browse(java_script_enabled=False), browse()
+    flat.add_init_script("""const real = HTMLCanvasElement.prototype.getContext;
+        HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
+            return kind === "webgl2" ? null : real.call(this, kind, ...more); };""")
+    for one, words in ((file, "its last step, 300, loss 0.0"), (both[1], "a at step 30, loss")):
+        for page in (silent, flat):
+            page.goto(one.as_uri())
+            if page is flat:
+                page.wait_for_function("document.getElementById('sentence').textContent.includes('cannot play')")
+            still = page.locator("#still img")
+            assert still.is_visible()
+            assert words in page.locator("#sentence").inner_text() + still.get_attribute("alt")
+            assert not page.locator("#app").is_visible()
+
+
+def test_hostile_names_stay_words(page, tmp_path):
+    other = recorded(3)
+    other.past = replace(other.past, edits=(Applied(10, None, EVIL),))
+    other.about = replace(other.about, sentence=EVIL)
+    pair = other.compare(other)
+    pair.names, pair.left_out = (EVIL, EVIL + "2"), (EVIL,)
+    pair._past = replace(pair.past, edits=(Applied(10, None, EVIL),))
+    for number, one in enumerate((other, pair)):
+        opened(page, one.save_html(tmp_path / f"{number}.html", title=EVIL))
+        assert page.title().startswith("</script><script>")
+        assert EVIL in page.evaluate("scalarviz.run.edits[0][1]")
+        assert page.evaluate("document.images.length") == 1
+        assert page.evaluate("document.querySelectorAll('a, iframe, object, form').length") == 0
+        if one is other:
+            assert page.locator("#story").inner_text().endswith(" ".join(EVIL.replace("\u2028", "").split()))
+            assert page.locator("#story *").count() == 0
+        else:
+            assert EVIL.partition("\u2028")[0] in said(page, "head-a")
+
+
+# ---- of a run
 
 
 def test_it_holds_the_bits_that_were_recorded(page, file, memory):
@@ -165,21 +213,18 @@ def test_a_number_has_its_history(page, file, memory):
     assert not page.locator("#card").is_visible()
 
 
-def test_it_moves_by_itself_only_where_that_is_wanted(chromium, file):
+def test_it_moves_by_itself_only_where_that_is_wanted(browse, file):
     for motion, moves in (("reduce", False), ("no-preference", True)):
-        context = chromium.new_context(reduced_motion=motion, offline=True)
-        page = context.new_page()
-        opened(page, file, "")
-        assert page.evaluate("scalarviz.playing") is moves
-        context.close()
+        assert opened(browse(reduced_motion=motion), file, "").evaluate("scalarviz.playing") is moves
 
 
-def test_a_telephone_has_all_of_it(chromium, file):
-    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, offline=True)
-    page = context.new_page()
-    opened(page, file)
+def test_a_telephone_has_all_of_it(browse, file):
+    page = opened(browse(viewport={"width": 390, "height": 844}, has_touch=True), file)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate("scalarviz.upright") is True
+    story = page.locator("#story")
+    assert story.is_visible()
+    assert story.evaluate("e => e.getBoundingClientRect().right <= innerWidth && e.scrollWidth <= e.clientWidth")
     bar = page.locator("#bar").bounding_box()
     page.touchscreen.tap(bar["x"] + 60, bar["y"] + 60)
     assert int(page.locator("#bar").get_attribute("aria-valuenow")) < 30
@@ -187,68 +232,24 @@ def test_a_telephone_has_all_of_it(chromium, file):
         box = page.get_by_role("button", name=name).first.bounding_box()
         assert box["height"] >= 44, name
         assert box["y"] + box["height"] <= 844, name
+    page.evaluate("scalarviz.select(0)")
+    box = page.locator("#card").bounding_box()
+    assert 0 <= box["y"] <= 845 - box["height"]
+    page.keyboard.press("Escape")
     page.set_viewport_size({"width": 844, "height": 390})  # on its side
     page.wait_for_function("() => scalarviz.upright === false")
     assert page.evaluate("document.documentElement.scrollWidth") <= 844
     bar = page.locator("#bar").bounding_box()
     assert bar["y"] + bar["height"] <= 390
     assert page.locator("#cubes").bounding_box()["height"] > 240
-    context.close()
 
 
-def test_hostile_names_stay_words(page, tmp_path, monkeypatch):
-    other = recorded(3)
-    monkeypatch.setattr(other, "past", replace(other.past, edits=(Applied(10, None, EVIL),)))
-    other.about = replace(other.about, sentence=EVIL)
-    opened(page, other.save_html(tmp_path / "evil.html", title=EVIL))
-    assert page.locator("#story").inner_text().endswith(" ".join(EVIL.replace("\u2028", "").split()))
-    assert page.locator("#story *").count() == 0
-    assert page.title().startswith("</script><script>")
-    assert page.evaluate("scalarviz.run.edits[0][1]") == EVIL
-    assert page.evaluate("document.images.length") == 1
-    assert page.evaluate("document.querySelectorAll('a, iframe, object, form').length") == 0
-
-
-def test_it_works_in_a_sandbox(page, memory):
-    html = html_of(memory).replace("&", "&amp;").replace('"', "&quot;")
-    page.set_content(f'<iframe sandbox="allow-scripts" width=900 height=600 srcdoc="{html}"></iframe>')
-    frame = page.wait_for_selector("iframe").content_frame()
-    frame.wait_for_function(READY)
-    assert frame.evaluate("scalarviz.run.frames") == len(memory.steps)
-
-
-def test_without_scripts_or_webgl_the_last_still_stands_there(chromium, file):
-    context = chromium.new_context(java_script_enabled=False, offline=True)
-    page = context.new_page()
-    page.goto(file.as_uri())
-    assert page.locator("#still img").is_visible()
-    assert "its last step, 300, loss 0.0" in page.locator("#sentence").inner_text()
-    assert not page.locator("#app").is_visible()
-    context.close()
-    context = chromium.new_context(offline=True)
-    page = context.new_page()
-    page.add_init_script("""const real = HTMLCanvasElement.prototype.getContext;
-        HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
-            return kind === "webgl2" ? null : real.call(this, kind, ...more); };""")
-    page.goto(file.as_uri())
-    page.wait_for_function("() => document.getElementById('sentence').textContent.includes('cannot play')")
-    assert page.locator("#still img").is_visible()
-    assert not page.locator("#app").is_visible()
-    context.close()
-
-
-def test_somebody_who_has_never_seen_one_is_told_what_it_is(page, file):
+def test_without_a_pointer_a_number_is_looked_into_from_the_table(page, file):
+    """And somebody who has never seen one is told what it is."""
     opened(page, file)
     told = page.locator("#story")
     assert told.inner_text() == "12 weights. Every cube is one. They should turn every colour into its opposite."
     assert told.is_visible()
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert told.evaluate("e => e.getBoundingClientRect().right <= innerWidth && e.scrollWidth <= e.clientWidth")
-    assert told.is_visible()
-
-
-def test_without_a_pointer_a_number_is_looked_into_from_the_table(page, file):
-    opened(page, file)
     page.get_by_role("button", name="numbers").press("Enter")
     button = page.get_by_role("button", name="0.weight[1][2]")
     button.focus()
@@ -262,15 +263,6 @@ def test_without_a_pointer_a_number_is_looked_into_from_the_table(page, file):
     assert page.get_by_role("button", name="close").first.evaluate("e => e === document.activeElement")
 
 
-def test_on_a_telephone_a_card_is_where_it_is_seen(page, file):
-    page.set_viewport_size({"width": 390, "height": 844})
-    opened(page, file)
-    page.evaluate("scalarviz.select(0)")
-    box = page.locator("#card").bounding_box()
-    assert box["y"] >= 0
-    assert box["y"] + box["height"] <= 845
-
-
 def test_a_page_of_16_bits_says_so(page, monkeypatch, tmp_path):
     monkeypatch.setattr("scalarviz.view.page.pack.EXACT", 20)
     opened(page, recorded(5).save_html(tmp_path / "run.html"), "#frame=4")
@@ -282,51 +274,31 @@ def test_a_page_of_16_bits_says_so(page, monkeypatch, tmp_path):
 
 
 def test_where_the_loss_of_all_samples_is_told_it_is_the_one(page, tmp_path):
-    scene = uinn.build(uinn.Options(engine="numpy"))
-    with sv.Recording(scene, every=1) as recording:
-        scene.run.step(20)
-    with sv.load_recording(recording.path) as record:
-        record.save_html(tmp_path / "run.html")
-    opened(page, tmp_path / "run.html", "#frame=20")
-    assert said(page, "loss") == loss_text(RunSource(scene.run).whole_loss())
+    made = scene("uinn", 0)
+    with sv.Recording(made, every=1) as recording:
+        made.run.step(20)
+    opened(page, recording.save_html(tmp_path / "run.html"))
+    assert said(page, "loss") == loss_text(RunSource(made.run).whole_loss())
     told = page.locator("#bar").get_attribute("aria-valuetext")
-    assert told.endswith(f"loss {loss_text(scene.run.loss)} before it")
+    assert told.endswith(f"loss {loss_text(made.run.loss)} before it")
 
 
-def test_a_branch_that_was_left_stands_in_the_time_bar(page, tmp_path):
-    scene = rgb.build(rgb.Options(engine="numpy"))
-    run = scene.run
-    with sv.Recording(scene, every=10) as recording:
+def test_a_branch_that_was_left_stands_in_the_time_bar_and_can_be_chosen_with_its_frames(page, tmp_path):
+    made = scene("rgb", 0)
+    run = made.run
+    with sv.Recording(made, every=10, gradients=True, updates=True) as recording:
         run.step(100)
-        run.back(60)
-        run.lr = 2.0
-        run.step(30)
-    with sv.load_recording(recording.path) as record:
-        record.save_html(tmp_path / "run.html")
-    opened(page, tmp_path / "run.html", "#frame=0")
-    ((steps, losses),) = page.evaluate("scalarviz.run.left.map(one => [one.steps, one.loss])")
-    assert steps[-1] == 100
-    assert len(steps) == len(losses)
-    assert page.evaluate("scalarviz.bar.scale.last") == 100
-    assert page.evaluate("scalarviz.run.steps.at(-1)") == 70
-    assert page.evaluate("scalarviz.run.edits.map(edit => edit[0])") == [40]
-
-
-def test_a_branch_can_be_chosen_with_its_frames(page, tmp_path):
-    scene = rgb.build(rgb.Options(engine="numpy"))
-    run = scene.run
-    with sv.Recording(scene, every=10, gradients=True, updates=True) as recording:
-        run.step(100)
-        run.back(60)
-        run.lr = 2.0
-        run.step(30)
-        run.back(20)
-        run.lr = 0.1
-        run.step(10)
+        for back, rate, on in ((60, 2.0, 30), (20, 0.1, 10)):
+            run.back(back)
+            run.lr = rate
+            run.step(on)
     with sv.load_recording(recording.path) as record:
         record.save_html(tmp_path / "run.html")
         others = {branch.number: record.on(branch) for branch in record.branches}
         opened(page, tmp_path / "run.html", "#frame=0")
+        steps, losses = page.evaluate("scalarviz.run.left.map(one => [one.steps, one.loss])")[0]
+        assert (steps[-1], len(steps)) == (100, len(losses))
+        assert page.evaluate("scalarviz.bar.scale.last") == 100
         choice = page.get_by_label("branch of the run")
         assert choice.locator("option").all_inner_texts() == [
             "branch 1 of 3", "branch 2 of 3: lr = 2", "branch 3 of 3: lr = 0.1"
@@ -349,45 +321,6 @@ def test_a_branch_can_be_chosen_with_its_frames(page, tmp_path):
         page.evaluate("scalarviz.bar.onRing(0)")
         assert said(page, "step") == "100"
         assert choice.input_value() == "0"
-
-
-def listed(picture):
-    return records_of(picture.image, (picture.width, picture.height))
-
-
-SHOWN = """([records, others, document]) => {
-    const canvas = window.document.createElement("canvas"), listing = new Listing(canvas, document.words.advances);
-    const list = changedList(records, others);
-    listing.show(list, document.themes.light, "a panel");
-    return new Promise(done => setTimeout(() => done([canvas.toDataURL(), canvas.getAttribute("aria-label")]), 300));
-}"""
-
-
-@pytest.mark.parametrize("name", ["rgb", "xor", "playground", "digits", "expression", "neuron", "uinn"])
-def test_a_panel_is_painted_as_the_window_paints_it(scripts, name):
-    """From its list, in the other look than the one that the list was made in."""
-    scene = make_scene(name)
-    scene.run.step(3)
-    frame, page = scene.run.frame(scene.probe), scripts("list.js")
-    dark, light = (panel_pictures(scene, [0], lambda k: frame, theme) for theme in ("dark", "light"))
-    document = document_of(scene, theme="light")
-    window = sv.render(scene, (1280, 720), theme="light").astype(int)
-    assert [one.panel for one in dark] == [one.panel for one in light]
-    for first, second in zip(dark, light, strict=True):
-        records, wanted = listed(first), listed(second)
-        url, said = page.evaluate(SHOWN, [records, changes(records, wanted), document])
-        assert all(text[3] in said for text in wanted if text[0] == "text")
-        picture = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2])))).astype(int)
-        (_, x, y, *_), ground = wanted[0], window[2, 2]
-        alpha = picture[..., 3:] / 255
-        mine = picture[..., :3] * alpha + ground * (1 - alpha)
-        left, top = max(math.ceil(x), 0), max(math.ceil(y), 0)
-        theirs = window[top : top + mine.shape[0], left : left + mine.shape[1]]
-        mine = mine[: theirs.shape[0], : theirs.shape[1]]
-        apart = np.abs(mine - theirs).max(axis=2)
-        # letters are another font's, and edges are smoothed in another way
-        assert (apart > 40).mean() < 0.1, (first.panel, (apart > 40).mean())
-        assert (np.abs(theirs - ground).max(axis=2) > 20).any()
 
 
 def test_panels_have_the_look_of_the_page_and_pictures_of_older_files_stay(page, tmp_path, memory):

@@ -1,67 +1,216 @@
-"""The player: what a hand, a frame and a look do to the picture."""
+"""The player: its picture beside the window's, and what hands, frames, time and bad weather do to it.
+
+Of the pixels 99 % are within 2 of 255.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
-from scalarviz.scenes import rgb
 
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.run.questions.ranges import extent
+from scalarviz.run.sources.played import RecordedSource
+from scalarviz.view.cubes.atlas import Sizing
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.page.document import laid_out
+from scalarviz.view.page.scripts import joined
 from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.space.camera import camera_of, in_perspective, parallel, pose_of, turned
 
-from .players import Pages, same, window
+from .players import SIZE, Pages, drawn_same, pose_as_json, same, scene, window
+
+RNG = np.random.default_rng(0)
+WHAT = {
+    "one layer": lambda: scene("rgb"),
+    "two hidden layers": lambda: scene("rgb", hidden=(16, 16)),
+    "xor": lambda: scene("xor"),
+    "convolutions": lambda: scene("digits"),
+    "large layers": lambda: scene("texture"),
+    "a plan": lambda: scene("microgpt"),
+    "layers that turn": lambda: scene("playground"),
+    "a number": lambda: sv.Weight(0.7, name="w"),
+    "a list": lambda: [sv.Weight(x, name=f"w{k}") for k, x in enumerate((0.5, -1.0, 2.0))],
+    "kernels, a folded row": lambda: {"kernels": RNG.normal(size=(8, 3, 3, 3)), "long": RNG.normal(size=(2000, 2))},
+}
+
+
+@pytest.fixture(scope="module")
+def subjects():
+    return {name: subject_of(make()) for name, make in WHAT.items()}
 
 
 @pytest.fixture
-def bare(page):
-    """A page of its own for each test: the pointer stays where a hand has left it."""
-    return page
-
-
-@pytest.fixture
-def pages(scripts):
-    return Pages(scripts)
-
-
-@pytest.fixture
-def played(pages):
-    """One layer of rgb after 20 steps, and the frame that is shown."""
-    scene = rgb.build(rgb.Options(engine="numpy"))
-    scene.run.step(20)
-    subject = subject_of(scene)
+def played(pages, subjects):
+    """One layer."""
+    subject = subjects["one layer"]
     frame = subject.frame()
     pages.play(subject)
     pages.show(frame)
     pages.pixels()
-    return pages, subject, frame
+    yield pages, subject, frame
+    pages.page.mouse.move(1275, 715)
 
 
-def middle(pages, index):
+# ---- its picture
+
+
+def marked(subject):
+    """A frame in which every mark is somewhere, and values are beyond the range."""
+    frame = subject.frame()
+    values, flags = frame.values.copy(), np.zeros(len(frame.values), bool)
+    values[:4] = [np.nan, np.inf, -np.inf, 40.0]
+    frozen, computed = flags.copy(), ~flags
+    frozen[4:6] = True
+    computed[5:8] = False
+    plates = [one for one in laid_out(subject, SIZE, DARK).layout.plates if one.kind == "activation"]
+    dead = {plate.name: np.arange(plate.size) % 3 == 0 for plate in plates if plate.name != "input"}
+    gradient = np.where(np.arange(len(values)) == 9, np.nan, frame.gradient)
+    return replace(frame, values=values, gradient=gradient, frozen=frozen, computed=computed, dead=dead)
+
+
+def cameras(subject):
+    """Turned by hand, with parallel lines and in perspective: poses, and what the window has of them."""
+    layout = laid_out(subject, SIZE, DARK).layout
+    points = np.concatenate([plate.corners for plate in layout.plates] + list(layout.trays))
+    pose = turned(pose_of(layout.camera, layout.bounds.mean(axis=0)), 60.0, -30.0)
+    far = 3.0 * float(np.ptp(points, axis=0).max())
+    for view in (pose, in_perspective(pose, far) if pose.eye is None else parallel(pose)):
+        yield view, camera_of(view, layout.size, points)
+
+
+def test_it_is_the_windows(pages, subjects):
+    """As it is laid out; then of some in every quantity, with marks, sizes, the other look, from elsewhere."""
+
+    def alike(share=0.0, *, frame, **how):
+        mine, theirs = pages.pixels(), window(subject, frame, **how)
+        assert same(mine, theirs) > 0.99, (name, how)
+        assert not share or drawn_same(mine, theirs) > share, (name, how)
+
+    for name, subject in subjects.items():
+        frame = subject.frame()
+        pages.play(subject)
+        pages.show(frame)
+        alike(0.98, frame=frame)
+        if name in ("one layer", "two hidden layers"):
+            for quantity in ("gradient", "|gradient|", "update", "update/value"):
+                pages.set(quantity=quantity)
+                alike(frame=frame, quantity=quantity)
+            pages.set(quantity="weight", theme="light")
+            alike(frame=frame, theme="light")
+            pages.set(theme="dark")
+            for sizing in (Sizing(by_value=True), Sizing(threshold=0.2), Sizing(by_value=True, threshold=0.1)):
+                pages.set(sizing={"byValue": sizing.by_value, "threshold": sizing.threshold})
+                alike(frame=frame, sizing=sizing)
+            pages.play(subject, legends="none")
+            pages.show(frame)
+            for view, camera in cameras(subject):
+                pages.set(pose=pose_as_json(view))
+                alike(frame=frame, camera=camera)
+        if name in ("one layer", "two hidden layers", "convolutions", "kernels, a folded row"):
+            frame = marked(subject)
+            pages.play(subject)
+            for quantity in ("weight", "gradient"):
+                pages.show(frame)
+                pages.set(quantity=quantity)
+                alike(frame=frame, quantity=quantity)
+
+
+def boxes(picture, side=8):
+    height, width = (n // side * side for n in picture.shape[:2])
+    return picture[:height, :width].reshape(height // side, side, width // side, side, 3).mean(axis=(1, 3))
+
+
+def test_cubes_below_a_pixel_are_averaged_alike(pages):
+    """Of noise each pixel is a few samples, which rounding may put into the cell beside; over 8 x 8 that is nothing."""
+    side = 600
+    y, x = np.indices((side, side)) / side
+    smooth = np.sin(9 * x + 5 * y * y)
+    for values, size in ((smooth, SIZE), (RNG.normal(size=(side, side)), SIZE), (smooth, (320, 200))):
+        subject = subject_of({"a": values.astype(np.float32)})
+        frame = subject.frame()
+        pages.play(subject, size)
+        pages.show(frame, ("weight",))
+        page, there = pages.pixels(), window(subject, frame, size)
+        assert (np.abs(boxes(page) - boxes(there)).max(axis=-1) <= 2).mean() > 0.99
+        assert values is not smooth or same(page, there) > 0.99
+
+
+def test_looks_given_by_hand(pages):
+    """A colour, a size, one that is not seen, labels: as the window draws them, picks them and counts them."""
+    made = scene("rgb", hidden=(4,))
+    subject = subject_of(made)
+    plain = subject.frame()
+    cubes = [sv.view.cube(made.run.model[0].weight[row][0]) for row in range(4)]
+    try:
+        cubes[0].colour, cubes[0].label = "#00ff00", "the first"
+        cubes[1].size, cubes[1].colour = 0.4, (1.0, 0.5, 0.0)
+        cubes[2].visible = False
+        cubes[3].label = "another with a long name"
+        pages.play(subject)
+        pages.show(plain)
+        worn, there = pages.pixels(), window(subject, plain)
+        assert same(worn, there) > 0.99
+        assert drawn_same(worn, there) > 0.98
+        assert (np.abs(worn - [0, 255, 0]) <= 60).all(axis=-1).sum() > 100
+        shares = pages.page.evaluate("""() => {
+            const plate = player.document.plates.findIndex(({ start }) => start === 0);
+            return [0, 1, 2, 3].map((row) => player.overlay.shareOf(plate, 3 * row)); }""")
+        assert shares == [1, round(0.4 * 126) / 126, 0, 1]
+        assert {"the first", "another with a long name"} <= {line[0] for line in pages.texts()}
+    finally:
+        for one in cubes:
+            one.reset()
+    assert "own" not in pages.play(subject)
+
+
+def test_rows_that_were_not_recorded_are_marked_and_not_zero(pages):
+    made = scene("rgb", hidden=(4,))
+    with sv.Recording(made, every=2) as recording:
+        made.run.step(4)
+        with recording.read() as memory:
+            subject = subject_of(RecordedSource(memory))
+            frame = memory.frame(1)
+            pages.play(subject)
+            pages.show(frame, ("weight",))
+            page, there = pages.pixels(), window(subject, frame)
+    assert not frame.activations
+    assert same(page, there) > 0.99
+    assert drawn_same(page, there) > 0.98
+    assert pages.page.evaluate("[player.shown.rowless, ...marksOn(player.shown, true)]") == [True, "unrecorded"]
+    tip = pages.page.evaluate("""() => {
+        const plate = player.document.plates.findIndex(({ kind }) => kind === "activation");
+        return tipLines(player.shown, player.frame, { plate, element: 0 }); }""")  # fmt: skip
+    assert [words for _, words in tip] == ["not recorded"]
+
+
+# ---- hands
+
+
+def middle(page, index, plate=0):
     """Where the middle of a cube's main face is, in CSS pixels."""
-    return pages.page.evaluate(
-        """(index) => { const { plates } = player.document;
-        const plate = plates.find((one) => index >= one.start && index < one.start + one.size);
-        const top = pointOf(plate, index - plate.start, [0, 0, plate.depth]);
-        return project(player.view.camera, top).slice(0, 2); }""",
-        index,
+    return page.evaluate(
+        """([index, number]) => { const plate = player.document.plates[number];
+        return project(player.view.camera, pointOf(plate, index, [0, 0, plate.depth])).slice(0, 2); }""",
+        [index, plate],
     )
 
 
-def test_pointer_and_click_find_every_cube(played):
+def test_pointer_and_click_find_every_cube_a_drag_turns_the_wheel_zooms_and_fit_goes_back(played):
     pages, _, _ = played
-    page = pages.page
-    for index in range(12):
-        at = middle(pages, index)
-        page.mouse.move(*at)
-        page.wait_for_function("(index) => player.hovered === index", arg=index)
-    page.mouse.click(*at)
-    assert page.evaluate("player.selected") == 11
-    page.mouse.click(*at)
-    assert page.evaluate("player.selected") is None
-
-
-def test_a_drag_turns_the_wheel_zooms_and_fit_goes_back(played):
-    pages, _, _ = played
-    page = pages.page
-    home = pages.pixels()
+    page, home = pages.page, pages.pixels()
+    plates = [(k, one) for k, one in enumerate(pages.document["plates"]) if one["start"] >= 0]
+    for number, plate in plates:
+        for element in range(plate["size"]):
+            at, index = middle(page, element, number), plate["start"] + element
+            page.mouse.move(*at)
+            page.wait_for_function("(index) => player.hovered === index", arg=index)
+    for wanted in (index, None):
+        page.mouse.click(*at)
+        assert page.evaluate("player.selected") == wanted
     page.mouse.move(300, 200)
     page.mouse.down()
     page.mouse.move(360, 220)
@@ -77,10 +226,165 @@ def test_a_drag_turns_the_wheel_zooms_and_fit_goes_back(played):
     assert same(pages.pixels(), home) == 1.0
 
 
-def test_quantity_and_theme(played):
+def test_it_follows_every_size(played):
+    pages, _, _ = played
+    page = pages.page
+    for wide, high in ((1, 1), (40, 30), (120, 400), (900, 120), (1270, 700)):
+        page.evaluate(f"Object.assign(player.root.style, {{ width: '{wide}px', height: '{high}px' }})")
+        page.wait_for_function(f"player.canvas.width === {wide} && player.canvas.height === {high}")
+        picture = pages.pixels()
+        assert picture.shape == (high, wide, 3)
+        assert wide < 40 or np.ptp(picture.reshape(-1, 3), axis=0).max() > 100  # cubes are there
+        page.mouse.move(wide / 2, high / 2)
+        page.mouse.wheel(0, -200)
+        pages.pixels()
+
+
+def test_two_pixels_of_a_screen_for_one_of_the_page(browse, subjects):
+    """The picture is as sharp as the screen, and pointers count in pixels of the page."""
+    page = browse(viewport={"width": 700, "height": 500}, device_scale_factor=2)
+
+    def load(*names):
+        page.set_content("<!doctype html><title>two</title><body></body>")
+        page.add_script_tag(content=joined(*names))
+        return page
+
+    pages, subject = Pages(load), subjects["one layer"]
+    pages.play(subject, density=2)
+    pages.show(subject.frame())
+    assert pages.pixels().shape == (2 * SIZE[1], 2 * SIZE[0], 3)
+    assert page.evaluate("[player.overlay.ink.canvas.width, player.view.width]") == [2 * SIZE[0], SIZE[0]]
+    page.mouse.move(*middle(page, 4))
+    page.wait_for_function("player.hovered === 4")
+
+
+def test_names_are_text_and_nothing_else(pages):
+    """A file may call its weights what it likes: nothing of it becomes a part of the page."""
+    nasty = '<img src=x onerror="window.taken = 1"></script><script>window.taken = 2</script>'
+    subject = subject_of({nasty: np.ones((2, 2)), "__proto__": np.ones(3), "constructor": np.ones(2)})
+    pages.play(subject)
+    pages.show(subject.frame())
+    before = pages.page.evaluate("document.querySelectorAll('*').length")
+    pages.pixels()
+    pages.page.mouse.move(*middle(pages.page, 0))
+    pages.page.wait_for_function("player.hovered !== null")
+    pages.page.wait_for_timeout(50)
+    assert pages.page.evaluate("[window.taken, document.querySelectorAll('*').length]") == [None, before]
+    assert pages.page.evaluate("player.overlay.around.placed.every(([, move]) => move([0, 0]).every(Number.isFinite))")
+    names = pages.page.evaluate("player.document.tensors.map((tensor) => parameterName(player.document, tensor.start))")
+    assert names == [f"{nasty}[0][0]", "__proto__[0]", "constructor[0]"]
+
+
+# ---- bad weather: afterwards the picture is the window's
+
+
+def test_a_lost_context_comes_back_fifty_players_leave_nothing_and_two_know_nothing_of_each_other(played):
+    """A browser keeps sixteen contexts, and takes the oldest one away for a seventeenth."""
     pages, subject, frame = played
-    for quantity in ("gradient", "|gradient|", "update", "update/value"):
-        pages.page.evaluate("(name) => { player.quantity = name; }", quantity)
-        assert same(pages.pixels(), window(subject, frame, quantity=quantity)) > 0.99, quantity
-    pages.page.evaluate("player.theme = 'light'; player.quantity = 'weight'")
-    assert same(pages.pixels(), window(subject, frame, theme="light")) > 0.99
+    page, before, there = pages.page, pages.pixels(), window(subject, frame)
+    page.evaluate("""() => { window.told = [];
+        for (const name of ["lost", "restored"]) player.on(name, () => told.push(name));
+        window.lose = player.graphics.gl.getExtension("WEBGL_lose_context"); lose.loseContext(); }""")
+    page.wait_for_function("told.length === 1")
+    page.evaluate("player.draw(); player.quantity = 'gradient'; player.quantity = 'weight'; lose.restoreContext()")
+    page.wait_for_function("told.length === 2")
+    assert page.evaluate("told") == ["lost", "restored"]
+    assert same(pages.pixels(), before) == 1.0
+    pages.show(frame)
+    assert same(pages.pixels(), there) > 0.99
+    page.evaluate("""() => { window.lost = 0; player.on("lost", () => lost++); const given = player.document;
+        for (let k = 0; k < 50; k++) {
+            const other = new Player(framed([200, 150]), given, { density: 0.2 });
+            if (k % 10 === 0) { other.show(player.frame); other.draw(); }
+            other.dispose(); other.dispose();
+        } }""")
+    assert page.evaluate("[lost, document.querySelectorAll('canvas').length]") == [0, 2]
+    assert same(pages.pixels(), there) > 0.99
+    page.evaluate("""() => { window.first = player;
+        window.player = new Player(framed([320, 200]), first.document, { density: 1, theme: "light" });
+        player.show(first.frame); player.quantity = "gradient"; player.pose = { az: 40 }; player.selected = 3; }""")
+    pages.pixels()
+    assert page.evaluate("[first.quantity, first.theme, first.selected]") == ["weight", "dark", None]
+    page.evaluate("player.dispose(); window.player = first")
+    assert same(pages.pixels(), there) > 0.99
+
+
+def test_a_hidden_tab_draws_nothing_and_then_the_newest_none_is_queued(played):
+    page = played[0].page
+    page.evaluate("""() => { window.hide = (hidden) => {
+            Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+            document.dispatchEvent(new Event("visibilitychange")); };
+        window.drawn = []; player.on("drawn", (frame) => drawn.push(frame.step));
+        hide(true); for (let step = 1; step < 90; step++) player.show({ ...player.frame, step }); }""")
+    page.wait_for_timeout(120)
+    assert page.evaluate("drawn") == []
+    page.evaluate("hide(false)")
+    page.wait_for_function("drawn.length > 0")
+    assert page.evaluate("drawn[0]") == 89
+    page.evaluate("for (let step = 101; step <= 500; step++) player.show({ ...player.frame, step })")
+    page.wait_for_function("drawn.includes(500)")
+    assert page.evaluate("drawn.filter((step) => step > 89 && step < 500).length") == 0
+
+
+# ---- time: ranges grow slowly in a live cell, and are each frame's own in a recording
+
+
+def test_a_live_player_grows_its_range_slowly_and_a_recorded_one_does_not(pages):
+    """On a clock of the test; it draws until the range has grown."""
+    data = np.random.default_rng(0).random((16, 3)).astype(np.float32)
+    net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (data, 1 - data), engine="numpy")
+    run.step()
+    subject = subject_of(run)
+    frame, v, page = subject.frame(), extent(subject.frame().values), pages.page
+    # drawn when the test says so
+    page.evaluate("""() => { window.clock = 0; performance.now = () => clock;
+        window.real = requestAnimationFrame; window.requestAnimationFrame = () => 1; }""")
+
+    def shown(step, factor, seconds):
+        """V after `seconds` of a frame are over, in what the first one has."""
+        pages.show(replace(frame, step=step, values=frame.values * factor))
+        page.evaluate("seconds => { clock += 1000 * seconds; player.draw(); }", seconds)
+        return page.evaluate("player.shown.v") / v
+
+    pages.play(subject, (320, 200), live=True)
+    assert shown(1, 1.0, 0.0) == pytest.approx(1.0)
+    assert shown(2, 1.05, 0.1) == pytest.approx(1.05)  # a little: at once
+    assert shown(3, 0.5, 0.1) == pytest.approx(1.05)  # never inward
+    assert shown(4, 10.0, 0.1) == pytest.approx(1.05 + (1 - np.exp(-0.1 / 0.5)) * (10 - 1.05), rel=1e-6)
+    page.evaluate("() => { clock += 60000; player.draw(); }")  # the same frame, as long as one watches
+    assert page.evaluate("[player.shown.v, player.shown.growing]") == [pytest.approx(10 * v, rel=1e-6), False]
+    assert shown(2, 1.0, 0.1) == pytest.approx(1.0)  # back: the range of that step
+    pages.play(subject, (320, 200))
+    assert [shown(1, factor, 0.1) for factor in (1.0, 10.0, 0.5)] == pytest.approx([1.0, 10.0, 0.5])
+    page.evaluate("void (window.requestAnimationFrame = real)")
+    pages.play(subject, (320, 200), live=True)
+    shown(1, 1.0, 0.0)
+    assert shown(2, 10.0, 0.05) < 5
+    page.evaluate("() => { setInterval(() => { clock += 100; }, 10); }")
+    page.wait_for_function("v => player.shown.v > v", arg=9.9 * v)
+
+
+def test_when_time_went_on_and_that_what_moves_slowly_moves(ask):
+    """Changes 500 ms apart are one movement, drawn coarsely; after a rest the first is drawn as fine as when still."""
+    past = {"step": 1, "past": True}
+    runs = {
+        (None, 1): [{"step": 1}, {"step": 2}], (None, None): [{"step": 2}, {"step": 1}],
+        (None, None, None): [{"step": 1}, {"step": 2, "past": True}, {"step": 3}],
+        (None, 1, None): [past, past, {"step": 2}],  # an edit, or the same again
+        (None, 1, 1): [{}, {}, {}],
+    }  # fmt: skip
+    found = ask(
+        "passing.js",
+        """runs => runs.map(frames => { let now = 0; const passing = new Passing(() => (now += 1000));
+            return frames.map(frame => passing.seconds(frame)); })""",
+        [*runs.values()],
+    )
+    assert found == [list(wanted) for wanted in runs]
+    rhythm = """gaps => { let clock = 1000; performance.now = () => clock;
+        const pace = new Pace(0, () => {}); Object.assign(pace, { ask: () => {}, guess: 40 });
+        const found = gaps.map(([gap, wait]) => {
+            clock += gap; pace.move(); clock += wait; return pace.density(500000); });
+        pace.dispose(); return found; }"""
+    found = ask("pace.js", rhythm, [[5000, 0], [5000, 300], [200, 300], [200, 600], [0, 900]])
+    assert [density < 2 for density in found] == [True, False, True, True, False]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 import pytest
 
@@ -77,8 +76,6 @@ def test_a_word_within_a_text_is_left_alone():
 
 # ---- the files themselves
 
-TOP_NAME = re.compile(r"^(?:export )?(?:async )?(?:function\*?|class|const|let|var) +([\w$]+)", re.MULTILINE)
-
 
 def every():
     return {name: scripts.script(name) for name in scripts.script_names()}
@@ -103,14 +100,8 @@ def test_every_import_names_what_the_other_file_exports():
                 )
 
 
-def test_no_two_files_have_a_name_in_common():
-    """They share one scope when they are joined."""
-    count = Counter(name for text in every().values() for name in TOP_NAME.findall(text))
-    assert [name for name, times in count.items() if times > 1] == []
-
-
 def test_all_of_them_together_are_one_module(page):
-    """A browser refuses a module in which a name stands twice, or that is no JavaScript."""
+    """They share one scope: a browser refuses a module in which a name stands twice, or that is no JavaScript."""
     page.set_content("<!doctype html><title>x</title>")
     loaded = f"text => ({IMPORTED})(text).then(() => '', error => String(error))"
     assert page.evaluate(loaded, scripts.joined(*scripts.script_names())) == ""

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import base64
-import io
+import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from PIL import Image
 
 import scalarviz as sv
 from kit.unpacked import unpacked
 from scalarviz.run.sources.played import RecordedSource
-from scalarviz.view.cubes.scale import ActivationScale, Coloring, paint
-from scalarviz.view.cubes.slab import SlabVisual
-from scalarviz.view.ink.painter import Painter
-from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.micro.inside import Inside
 from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS
 from scalarviz.view.micro.walk import Walk
-from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.page.document import document_of, laid_out
-from scalarviz.view.page.pack import packed
+from scalarviz.view.page.document import document_of
+from scalarviz.view.page.page import gathered
 from scalarviz.view.page.recorded import html_of
-from scalarviz.view.page.walks import MOST, walks_of
+from scalarviz.view.page.walks import MOST, led_slopes, walk_parts, walks_of
 from scalarviz.view.shown.subject import subject_of
 
-from .players import READY, drawn_same, same, scene
+from .players import drawn_same, opened, pixels_of, same, scene, window
 
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory):
     """A recording of one layer, and one of two hidden layers, opened."""
     files = {}
-    for name, hidden in (("layer", ()), ("hidden", (4, 4)), ("large", (16,))):
+    for name, hidden in (("layer", ()), ("hidden", (4, 4))):
         made = scene("rgb", hidden=hidden)
         path = tmp_path_factory.mktemp("walks") / f"{name}.svz"
         with sv.Recording(made, every=2, micro=True, gradients=True, updates=True, path=path):
@@ -46,26 +39,15 @@ def recordings(tmp_path_factory):
 
 
 @pytest.fixture
-def page(chromium, recordings, tmp_path):
-    """``page(name)``: the page of a recording, at its second frame."""
-    contexts = []
+def paged(browse, recordings, tmp_path):
+    """``paged(name)``: the page of a recording, at its second frame."""
 
-    def opened(name="layer"):
+    def made(name="layer"):
         path = tmp_path / f"{name}.html"
         path.write_text(html_of(recordings[name]), encoding="utf-8")
-        context = chromium.new_context(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
-        contexts.append(context)
-        made = context.new_page()
-        made.troubles = []
-        made.on("pageerror", lambda error: made.troubles.append(str(error)))
-        made.goto(f"{path.as_uri()}#frame=1")
-        made.wait_for_function(READY)
-        return made
+        return opened(browse(reduced_motion="reduce"), path, "#frame=1")
 
-    yield opened
-    for context in contexts:
-        assert not any(page.troubles for page in context.pages)
-        context.close()
+    return made
 
 
 def source_of(recording, place=1):
@@ -74,38 +56,23 @@ def source_of(recording, place=1):
     return source, subject_of(source)
 
 
-def window(subject, told, size):
-    """Ground, trays, lines and cubes of a micro-step, as the window draws them in a page's layout."""
-    look = get_theme("dark")
-    laid = laid_out(subject, size, look)
-    colouring = Coloring(subject.tensors, look, told.quantity, moments=lambda: {})
-    activations = ActivationScale(subject.stages, look, sheet=subject.sample.sheet)
-    colouring.update(told.frame, None)
-    activations.update(told.frame, None)
-    with offscreen():
-        slab = SlabVisual(laid.layout, look, colouring.cmap, activations.cmap)
-        painter = Painter(laid.places.size)
-        rows = any(plate.kind == "activation" for plate in laid.layout.plates)
-        paint(slab, told.frame, colouring, activations, subject.source, rows=rows)
-        bench = SimpleNamespace(subject=subject, theme=look, colouring=colouring, activations=activations,
-                                layout=laid.layout, slab=slab)  # fmt: skip
-        inside = Inside(bench)
+def hand_of(subject, told):
+    """What a micro-step does to the cubes of a picture."""
+
+    def hand(look, slab, activations, **bench):
+        inside = Inside(SimpleNamespace(subject=subject, theme=look, slab=slab, activations=activations, **bench))
         inside.told = told
         slab.set_colours(activations=inside.scale(activations).cmap)
         inside.paint()
 
-    def draw(viewport):
-        painter.background(look.background, look.glow)
-        slab.draw(None, viewport=viewport)
-
-    return offscreen().render(draw, size).astype(int)
+    return hand
 
 
 @pytest.mark.gl
-@pytest.mark.parametrize("name", ["layer", "hidden", pytest.param("large", marks=pytest.mark.ci)])
-def test_cubes_are_those_of_the_window_at_the_same_micro_step(name, recordings, page):
+@pytest.mark.parametrize("name", ["layer", "hidden"])
+def test_cubes_are_those_of_the_window_at_the_same_micro_step(name, recordings, paged):
     source, subject = source_of(recordings[name])
-    made = page(name)
+    made = paged(name)
     wanted = made.evaluate("() => scalarviz.run.document.size")
     made.evaluate("""([w, h]) => { const root = document.createElement("div"), Kind = scalarviz.player.constructor;
         scalarviz.player.dispose();
@@ -118,19 +85,16 @@ def test_cubes_are_those_of_the_window_at_the_same_micro_step(name, recordings, 
             url = made.evaluate("""([alone, at]) => { const walk = scalarviz.run.walks.at(1, alone);
                 other.quantity = walk.quantityAt(at); other.show(walk.shownAt(at)); other.draw();
                 return other.canvas.toDataURL(); }""", [alone, at])  # fmt: skip
-            ours = picture(url)
-            theirs = window(subject, walk.told(at), tuple(wanted))
+            told = walk.told(at)
+            ours = pixels_of(url)
+            theirs = window(subject, told.frame, tuple(wanted), quantity=told.quantity, hand=hand_of(subject, told))
             assert same(ours, theirs) > 0.99, (alone, at)
             assert drawn_same(ours, theirs) > 0.98, (alone, at)
 
 
-def picture(url):
-    return np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).convert("RGB")).astype(int)
-
-
-def test_what_is_said_of_every_micro_step_is_what_the_window_says(recordings, page):
+def test_what_is_said_of_every_micro_step_is_what_the_window_says(recordings, paged):
     source, subject = source_of(recordings["layer"])
-    made = page()
+    made = paged()
     for alone in (True, False):
         walk = Walk(source.opened(alone=alone), subject, source.frame())
         said = made.evaluate("""alone => { const page = scalarviz, walk = page.run.walks.at(1, alone), found = [];
@@ -157,34 +121,14 @@ def test_what_is_said_of_every_micro_step_is_what_the_window_says(recordings, pa
             assert dict(ours["deltas"]) == {name: np.isnan(row).tolist() for name, row in told.deltas.items()}
 
 
-def test_the_numbers_of_a_page_are_those_of_the_file():
-    table = np.random.default_rng(0).normal(size=(4, 7)).astype(np.float32)
-    assert unpacked(packed(table, exact=True, dense=True)).tobytes() == table.tobytes()
-
-
-def test_numbers_come_as_they_are_in_the_file(recordings, page):
-    made = page("hidden")
-    opened = recordings["hidden"].opened(1)
-    said = made.evaluate("""() => { const walk = scalarviz.run.walks.at(1, true);
-        return { gradient: [...walk.gradient], after: [...walk.after],
-            deltas: [...walk.deltas].map(([name, row]) => [name, [...row].map(String)]),
-            rows: [...walk.rows].map(([name, row]) => [name, [...row]]) }; }""")  # fmt: skip
-    np.testing.assert_array_equal(said["gradient"], opened.gradient.astype(np.float32))
-    np.testing.assert_array_equal(said["after"], opened.new_values.astype(np.float32))
-    for name, row in said["rows"]:
-        np.testing.assert_array_equal(row, opened.rows[name][:, 0].astype(np.float32))
-    for name, row in said["deltas"]:
-        np.testing.assert_array_equal(np.array(row, float), opened.joined[name].astype(np.float32))
-
-
 def state(made):
     return made.evaluate(
         "() => [scalarviz.frame, scalarviz.walk?.told.step ?? null, scalarviz.at, scalarviz.walk?.told.alone ?? null]"
     )
 
 
-def test_keys_walk_through_the_step_after_the_frame(recordings, page):
-    made, steps = page(), recordings["layer"].steps.tolist()
+def test_keys_walk_through_the_step_after_the_frame(recordings, paged):
+    made, steps = paged(), recordings["layer"].steps.tolist()
     press = made.keyboard.press
     press(".")
     press(".")
@@ -215,8 +159,8 @@ def test_keys_walk_through_the_step_after_the_frame(recordings, page):
     assert made.evaluate("() => scalarviz.playing || scalarviz.frame > 2")
 
 
-def test_an_address_opens_at_a_micro_step(recordings, page):
-    made, steps = page(), recordings["layer"].steps.tolist()
+def test_an_address_opens_at_a_micro_step(recordings, paged):
+    made, steps = paged(), recordings["layer"].steps.tolist()
     for asked, expected in (
         ("frame=0&micro=32", [0, steps[0] + 1, 32, True]),
         ("step=4&micro=99&whole=1", [1, steps[1] + 1, 44, False]),
@@ -227,8 +171,8 @@ def test_an_address_opens_at_a_micro_step(recordings, page):
         assert state(made) == expected, asked
 
 
-def test_what_is_not_there_yet_is_not_written(page):
-    made = page()
+def test_what_is_not_there_yet_is_not_written(paged):
+    made = paged()
     for _ in range(3):
         made.keyboard.press(".")
     assert made.inner_text("#loss") == "\N{EN DASH}"
@@ -238,7 +182,7 @@ def test_what_is_not_there_yet_is_not_written(page):
     assert all(made.locator(".comes tr:last-child td").all_inner_texts())
 
 
-def test_another_branch_has_those_of_the_frames_that_both_share(chromium, tmp_path):
+def test_another_branch_has_those_of_the_frames_that_both_share(browse, tmp_path):
     made = scene("rgb")
     with sv.Recording(made, micro=True, path=tmp_path / "two.svz"):
         made.run.step(3)
@@ -247,10 +191,7 @@ def test_another_branch_has_those_of_the_frames_that_both_share(chromium, tmp_pa
         made.run.step(2)
     with sv.load_recording(tmp_path / "two.svz") as recorded:
         (tmp_path / "two.html").write_text(html_of(recorded), encoding="utf-8")
-    context = chromium.new_context(viewport={"width": 900, "height": 600}, reduced_motion="reduce")
-    page = context.new_page()
-    page.goto(f"{(tmp_path / 'two.html').as_uri()}#frame=1")
-    page.wait_for_function(READY)
+    page = opened(browse(reduced_motion="reduce"), tmp_path / "two.html", "#frame=1")
     other = page.evaluate("() => scalarviz.run.head.branches.lines.map(line => line.number).find(n => n !== "
                           "Number(document.querySelector('.branch').value))")  # fmt: skip
     assert page.evaluate("() => scalarviz.held.length") == 4
@@ -261,7 +202,6 @@ def test_another_branch_has_those_of_the_frames_that_both_share(chromium, tmp_pa
     page.evaluate("() => { document.activeElement.blur(); scalarviz.next(); }")
     assert page.evaluate("() => scalarviz.walk.told.step - 1 === scalarviz.run.steps[scalarviz.frame]")
     assert "this is the nearest" in page.inner_text("#about")
-    context.close()
 
 
 def test_a_page_without_micro_steps_carries_nothing_of_them(tmp_path):
@@ -288,3 +228,53 @@ def test_of_many_steps_some_have_micro_steps(tmp_path):
     assert (frames[0], frames[-1], said["of"]) == (0, 3 * MOST - 1, 3 * MOST)
     assert len(numbers) == 2 * MOST
     assert source.place == 1
+
+
+# ---- their tables: they take little room, and come back to the bit
+
+BACK = """async ([texts, said, document, weights]) => {
+    const numbers = Float32Array.from(weights), columns = document.texels;
+    const run = { document, tables: { weight: { numbers, columns, frames: numbers.length / columns, errors: null } } };
+    const table = await walkTable(name => texts[name] ?? null, said, run);
+    return Array.from(new Uint32Array(table.numbers.buffer));
+}"""
+
+
+def told_of(optimizer, steps=8):
+    made = scene("rgb", hidden=(6, 5), optimizer=optimizer, lr=0.01)
+    with sv.Recording(made, every=2, micro=True, gradients=True, activations=True) as recording:
+        made.run.step(steps)
+        with recording.read() as recorded:
+            source = RecordedSource(recorded)
+            subject = subject_of(source)
+            document = document_of(subject, (900, 500))
+            places = list(range(len(recorded)))
+            said, rows = walks_of(subject, source, places, document)
+            frames = []
+            for place in places:
+                source.stand(place)
+                frames.append(source.frame())
+            _, tables = gathered(subject, frames, document, ("weight",))
+    return said, rows, document, tables["weight"]
+
+
+def test_they_come_back_to_the_bit_whatever_trains(scripts):
+    page = scripts("walktables.js")
+    for optimizer in ("sgd", "adam"):
+        said, rows, document, weights = told_of(optimizer)
+        assert sum(walk["alone"] for walk in said["walks"]) == len(rows) / 2
+        parts = walk_parts(said, rows, document, weights)
+        back = page.evaluate(BACK, [parts, json.loads(json.dumps(said)), document, weights.ravel().tolist()])
+        assert np.array_equal(np.array(back, np.uint32).reshape(rows.shape), rows.view(np.uint32)), optimizer
+
+
+def test_what_follows_is_not_written_again():
+    said, rows, document, weights = told_of("sgd", 40)
+    parts = {name: json.loads(text) for name, text in walk_parts(said, rows, document, weights).items()}
+    assert (parts["alone"]["order"], parts["after"]["order"]) == (0, 0)
+    bare = 4 * rows[:, : document["parameters"]].size  # bytes of the new weights as they are
+    assert len(parts["after"]["data"]) < 0.1 * bare
+    alone = parts["alone"]["frames"]
+    led = led_slopes(said, rows[:alone, 2 * document["parameters"] :], document)
+    assert np.allclose(led, rows[:alone, : document["parameters"]], rtol=1e-6, atol=1e-12)
+    assert np.array_equal(unpacked(parts["alone"], led), rows[:alone, : document["parameters"]])

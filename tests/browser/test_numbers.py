@@ -1,0 +1,392 @@
+"""Numbers in the browser are those of the window: texts, formulas, ranges, marks, sizes and colours of random cases."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from kit.unpacked import errors_of, unpacked
+from scalarviz import nn, optim
+from scalarviz.run.questions.ranges import Range, clipped_share, extent
+from scalarviz.scalar.kernel import kernel
+from scalarviz.view.cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas, Sizing
+from scalarviz.view.cubes.scale import OWN, ActivationScale, Coloring, share_text
+from scalarviz.view.cubes.slab import COLOURS
+from scalarviz.view.ink import text
+from scalarviz.view.ink.equation import neuron
+from scalarviz.view.ink.maps import DIVERGING, get_map
+from scalarviz.view.ink.theme import DARK, THEMES
+from scalarviz.view.notes.layer import SYMBOLS
+from scalarviz.view.page.document import document_of
+from scalarviz.view.page.pack import packed
+from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.space.layout import layout_for
+
+from .players import SIZE, coded, sent
+
+CASES = 1000
+MINUS = "\N{MINUS SIGN}"
+
+# ---- texts
+
+
+def numbers():
+    """Of every size, of both signs; with halves at every decimal, which go to the even digit, and what is near one."""
+    rng, count = np.random.default_rng(1), 4 * CASES
+    sizes = rng.normal(size=count) * 10.0 ** rng.integers(-30, 30, count)
+    usual = rng.normal(size=count) * 10.0 ** rng.integers(-5, 5, count)
+    ties = rng.integers(-4000, 4000, count) / 2.0 ** rng.integers(0, 12, count)
+    written = np.round(usual, 3) + 0.0005  # near a half, seldom one
+    edges = [0.0, -0.0, 9.995, 9.99499999, 99.95, 999.5, 9999.5, 9999.499, 0.01, 0.0999, 0.1, 0.001, 1e4, 1e100, 5e-324,
+             1.7e308, 0.5, 1.5, 2.5, 0.125, 0.375, 1e-4, 1e-3, 1000.0, 1e6, 999999.5, 4096.0, 123456.7]  # fmt: skip
+    found = np.concatenate([sizes, usual, ties, written, edges, np.negative(edges)])
+    return [float(x) for x in np.concatenate([found, np.float32(usual)])]
+
+
+FUNCTIONS = {
+    "numberText(x)": text.number,
+    "numberText(x, 4, true)": lambda x: text.number(x, 4, signed=True),
+    "numberText(x, 0, true)": lambda x: text.number(x, 0, signed=True),
+    "shortText(x)": text.short,
+    "shortText(x, true)": lambda x: text.short(x, signed=True),
+    "exponentText(x)": text.exponent,
+    "exponentText(x, 0, true)": lambda x: text.exponent(x, 0, signed=True),
+    "figureText(x)": text.figure,
+    "chipText(x)": text.chip_text,
+    "chipText(x, true)": lambda x: text.chip_text(x, signed=True),
+    "deltaText(x)": text.delta_text,
+    "lossText(x)": text.loss_text,
+    "rateText(x)": text.rate_text,
+    "shareText(x)": share_text,
+}
+
+
+def test_texts_of_numbers(ask):
+    """Fixed decimals are asked of numbers below 1e21 only: no text of the window has more digits before the point."""
+    values = numbers()
+    few = [x for x in values if abs(x) < 1e21]
+    sizes = [abs(x) for x in values if abs(x) < 1e15]
+    shares = [x for x in sizes if x <= 1] + (np.arange(2001) / 2000).tolist()
+    given = {"numberText": few, "deltaText": few, "rateText": sizes, "shareText": shares}
+    asked = {function: given.get(function.partition("(")[0], values) for function in FUNCTIONS}
+    lists = ", ".join(f"lists[{k}].map(x => {function})" for k, function in enumerate(FUNCTIONS))
+    special = [
+        f for f in FUNCTIONS if f.partition("(")[0] in ("numberText", "shortText", "figureText", "chipText", "lossText")
+    ]
+    odd = ", ".join(f"[NaN, Infinity, -Infinity].map(x => {function})" for function in special)
+    counts = [0, 7, 999, 1000, 12345, 999999, 1000000, 2**40]
+    found, others, counted = ask("numbers.js", f"([lists, counts]) => [[{lists}], [{odd}], counts.map(countText)]",
+                                 [[*asked.values()], counts])  # fmt: skip
+    for got, (function, python) in zip(found, FUNCTIONS.items(), strict=True):
+        wrong = [(x, one, python(x)) for x, one in zip(asked[function], got, strict=True) if one != python(x)]
+        assert not wrong, (function, len(wrong), wrong[:5])
+    assert others == [[FUNCTIONS[one](x) for x in (np.nan, np.inf, -np.inf)] for one in special]
+    assert counted == [f"{count:,}" for count in counts]
+
+
+WRITTEN = """cases => cases.map(([kind, symbol, values, inputs, sums, outputs]) => {
+    const number = text => Number(text.replace("inf", "Infinity")), rows = { input: inputs, sum: sums, last: outputs };
+    const last = kind === null ? "sum" : "last", plates = [{ start: 0, shape: [1, 3] }, { start: 3 }];
+    const words = { single: { weight: 0, bias: 1, sums: "sum", last, kind, symbol } }, names = { outputs: ["r"] };
+    return formulasOf({ words, names, plates }, values.map(number), name => rows[name].map(number)).lines[0]; })"""
+
+
+def test_formulas_of_a_single_layer(ask):
+    """All ways to write a thousand layers of random numbers, some of which are no numbers."""
+    rng, cases, wanted = np.random.default_rng(11), [], []
+    for k in range(1000):
+        kind = ("sigmoid", "tanh", "relu", None)[k % 4]
+        weights = np.float32(rng.normal(0, 10.0 ** rng.uniform(-3, 3), 3))
+        inputs, bias = np.float32(rng.normal(size=3)), np.float32(rng.normal())
+        if k % 50 == 3:
+            weights[k % 3] = (np.nan, np.inf, -np.inf)[k // 50 % 3]
+        with np.errstate(invalid="ignore"):
+            total = float(np.float32(weights @ inputs + bias))
+        function = None if kind is None else kernel(kind).value
+        outputs = [] if function is None else [float(np.float32(function(total)))]
+        terms = [(float(w), float(x)) for w, x in zip(weights, inputs, strict=True)] + [(float(bias), None)]
+        symbol = "" if kind is None else SYMBOLS.get(kind, kind)
+        wanted.append(list(neuron("r", terms, total, symbol=symbol, output=(outputs or [None])[0], function=function)))
+        parts = ([*weights, bias], inputs, [total], outputs)
+        cases.append([kind, symbol, *([str(float(x)) for x in part] for part in parts)])
+    assert ask("formulas.js", WRITTEN, cases) == wanted
+
+
+# ---- numbers of which not every bit was kept: every digit that is written holds for the number that was recorded
+
+
+def read(words):
+    """The number that a text says, the unit of its last digit, and the error that it tells (None: none)."""
+    said, _, error = words.replace(MINUS, "-").partition(" ± ")
+    found = re.fullmatch(r"([+-]?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?", said)
+    assert found, words
+    return float(said), 10.0 ** (int(found[4] or 0) - len(found[3] or "")), float(error) if error else None
+
+
+def rounded(table, **how):
+    """What is left of each number, how far off it may be, and what it was."""
+    said = packed(np.float32(table), exact=False, **how)
+    number, error = unpacked(said), np.broadcast_to(errors_of(said), table.shape)
+    assert (np.abs(table - number) <= error * 1.0001 + 1e-300).all()
+    return list(zip(number.ravel().tolist(), error.ravel().tolist(), np.float32(table).ravel().tolist(), strict=True))
+
+
+def test_no_digit_is_written_that_rounding_does_not_support(ask):
+    """In a line, and on a cube, where a column may have diverged and come back; what is exact is written as ever."""
+    rng = np.random.default_rng(1)
+    lines = [one for _ in range(4) for one in rounded(  # columns of any size, frames that differ by decades
+        rng.normal(size=(40, 30)) * 10.0 ** rng.uniform(-8, 8, 30) * 10.0 ** rng.uniform(-7, 0, (40, 1)))]  # fmt: skip
+    chips = [one for most in (32_766, 2_045) for one in rounded(
+        rng.normal(size=(60, 40)) * 10.0 ** rng.uniform(-3, 6, (60, 40)), largest=most)]  # fmt: skip
+    exact = (rng.normal(size=500) * 10.0 ** rng.integers(-9, 9, 500)).tolist()
+    said, shown, plain = ask(
+        "rounded.js",
+        """([lines, chips, exact]) => [lines.map(([number, error]) => sureText(number, error)),
+            chips.map(([number, error]) => sureChip(number, error, true)),
+            exact.map(x => [sureText(x, 0), sureChip(x), sureChip(x, 1e-12 * Math.abs(x))])]""",
+        [lines, chips, exact],
+    )
+    told = 0
+    for words, (_, error, true) in [*zip(said, lines, strict=True), *zip(shown, chips, strict=True)]:
+        if words == "?":  # on a cube
+            continue
+        number, unit, off = read(words)
+        if off is None:
+            assert unit >= 2 * error * 0.999, (words, error)
+            assert abs(number - true) <= unit / 2 + 1.001 * error, (words, error, true)
+        else:
+            told += 1
+            assert abs(number - true) <= 1.06 * off + (unit / 2 if number else 0), (words, error, true)
+    assert 0 < told < len(lines) / 2
+    assert len(set(said)) > len(lines) / 4  # they are not all the same
+    assert "?" not in said
+    assert 0.2 < shown.count("?") / len(shown) < 0.8
+    assert plain == [[text.figure(x), text.chip_text(x), text.chip_text(x)] for x in exact]
+
+
+def test_a_ratio_is_as_sure_as_its_parts(ask):
+    """Update beside value, both rounded: what is written holds for the ratio of what was recorded."""
+    rng = np.random.default_rng(3)
+    weight, update = (np.float32(rng.normal(size=(50, 40)) * 10.0 ** rng.uniform(-6, 0, (50, 1))) for _ in range(2))
+    tables = {"weight": packed(weight, exact=False), "update": packed(update, exact=False)}
+    found = ask(
+        "rounded.js",
+        """({ errors, rows }) => rows.weight.flatMap((weight, k) => weight.map((_, index) => {
+            const texels = { weight, update: rows.update[k] };
+            const ratio = texels.update[index] === 0 ? 0 : Math.abs(texels.update[index] / weight[index]);
+            return sureText(ratio, errorOf({ texels, errors }, "update/value", index));
+        }))""",
+        {"errors": {name: errors_of(said).tolist() for name, said in tables.items()},
+         "rows": {name: unpacked(said).astype(float).tolist() for name, said in tables.items()}},
+    )  # fmt: skip
+    true = (np.abs(update.astype(float)) / np.abs(weight.astype(float))).ravel()
+    unsure = {"?", "NaN", "+∞"}
+    for words, ratio in zip(found, true, strict=True):
+        if words not in unsure:
+            number, unit, said = read(words)
+            allowed = unit if said is None else 1.06 * said + (unit / 2 if number else 0)
+            assert abs(number - ratio) <= allowed, (words, ratio)
+    assert 0 < sum(words in unsure for words in found) < len(found) / 2
+
+
+# ---- ranges, marks and sizes
+
+
+READ = "const numbers = text => new Float32Array(Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer);"
+NASTY = np.float32([0.0, -0.0, np.nan, np.inf, -np.inf, 1e-45, -3e-39, 3e30, 1.0, -1.0])
+
+
+def test_v_and_the_share_beyond_it(ask):
+    rng = np.random.default_rng(1)
+    cases = [[], [0.0], [np.nan], [np.inf, -np.inf], [1e-45], [3.4e38, -3.4e38], [0.0, -0.0, np.nan], [2.0**-126]]
+    while len(cases) < CASES:
+        values = np.float32(rng.normal(0, 10.0 ** rng.uniform(-36, 36), rng.integers(1, 200)))
+        values[rng.random(len(values)) < 0.1] *= 30
+        where = rng.random(len(values)) < rng.choice([0.0, 0.0, 0.1, 1.0])
+        values[where] = rng.choice(NASTY, where.sum())
+        cases.append(values)
+    with np.errstate(all="ignore"):
+        wanted = [(extent(one), clipped_share(one, extent(one))) for one in map(np.float32, cases)]
+    found = ask(
+        "ranges.js",
+        f"""cases => {{ {READ} return cases.map(numbers).map(values =>
+            [extentOf(values), clippedShare(values, extentOf(values))]); }}""",
+        [coded(np.float32(values)) for values in cases],
+    )
+    np.testing.assert_allclose(np.float64(found), wanted, rtol=1e-6)
+
+
+def range_as_json(chosen):
+    return {"low": chosen.low, "high": chosen.high, "scale": chosen.scale}
+
+
+def test_places_on_a_scale_and_sizes(ask):
+    rng, given, wanted = np.random.default_rng(2), [], []
+    for _ in range(CASES):
+        v = float(10.0 ** rng.uniform(-30, 30))
+        chosen = [Range.symmetric(v), Range.symmetric(v, "symlog"), Range.decades(v, int(rng.integers(1, 9))),
+                  Range(-v, 3 * v)][rng.integers(4)]  # fmt: skip
+        values = np.append(v * rng.normal(0, 1, 4) * 10.0 ** rng.uniform(-9, 1, 4), [0.0, v, -v])
+        units = rng.uniform(-0.2, 1.2, 3)
+        sizing = Sizing(bool(rng.integers(2)), float(rng.choice([0.0, 0.05, 0.5])))
+        told = {"byValue": sizing.by_value, "threshold": sizing.threshold}
+        given.append([range_as_json(chosen), values.tolist(), units.tolist(), v, told])
+        wanted.append([*chosen.unit(values), *chosen.unit(chosen.value(units)), *(chosen.value(units) / v),
+                       *(sizing.share(chosen, float(x)) for x in values)])  # fmt: skip
+    found = ask(
+        "ranges.js",
+        """cases => cases.map(([range, values, units, v, sizing]) => [...values.map(x => unitOf(range, x)),
+            ...units.map(u => unitOf(range, valueAt(range, u))), ...units.map(u => valueAt(range, u) / v),
+            ...values.map(x => shareOf(sizing, range, x, 0))])""",
+        given,
+    )
+    np.testing.assert_allclose(np.float64(found), wanted, rtol=1e-9, atol=1e-12)
+    marks = ask("ranges.js", "marks => marks.map(mark => shareOf({ byValue: true, threshold: 0.5 }, "
+                "{ low: -1, high: 1, scale: 'linear' }, 0.1, mark))", [0, 1, 2, 4, 8, 16, 32, 9])  # fmt: skip
+    assert marks == [0, 1, 1, 1, 0, 1, 1, 1]
+
+
+PLAY = """text => {
+    const { document, frames } = JSON.parse(text), shown = new Shown(document);
+    const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0));
+    const floats = named => Object.fromEntries(
+        Object.entries(named).map(([name, text]) => [name, new Float32Array(bytes(text).buffer)]));
+    const coded = bytes => btoa(Array.from(bytes, byte => String.fromCharCode(byte)).join(""));
+    return JSON.stringify(frames.map(({ quantity, seconds, texels, flags, rows }) => {
+        const frame = { flags: bytes(flags), texels: floats(texels), rows: floats(rows) };
+        shown.update(frame, document.quantities.find(({ name }) => name === quantity), seconds);
+        return { range: shown.range, activation: shown.activation, growing: shown.growing,
+            drawn: coded(new Uint8Array(shown.drawn.buffer)), flags: coded(shown.flags) };
+    }));
+}"""
+
+
+def runs():
+    rng = np.random.default_rng(0)
+    inputs = rng.random((32, 3)).astype(np.float32)
+    for layers in (
+        [nn.Linear(3, 3), nn.Sigmoid()],
+        [nn.Linear(3, 5), nn.BatchNorm1d(5), nn.ReLU(), nn.Linear(5, 3), nn.Tanh()],
+        [nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 3)],
+    ):
+        net = nn.Sequential(*layers)
+        yield sv.Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.05), (inputs, 1 - inputs), engine="numpy")
+
+
+def frames(run, rng, count):
+    """Frames of random numbers that jump by decades, now and then with NaN, infinities, zeros, and what is missing."""
+    run.step(2)
+    subject = subject_of(run)
+    frame = subject.frame()
+    size, scale = 1.0, len(frame.values)
+    for step in range(count):
+        size *= float(np.exp(rng.normal(0, rng.choice([0.02, 1.5]))))
+        values, gradient, update = (np.float32(rng.normal(0, size * s, scale)) for s in (1.0, 0.01, 0.001))
+        for block in (values, gradient, update):
+            if rng.random() < 0.3:
+                where = rng.random(scale) < rng.choice([0.1, 1.0])
+                block[where] = rng.choice(NASTY, where.sum())
+        computed = np.full(scale, rng.random() < 0.8) & (rng.random(scale) < rng.choice([0.7, 1.0]))
+        rows = {name: np.float32(rng.normal(0, size, np.shape(row))) for name, row in frame.activations.items()}
+        dead = {name: rng.random(len(np.ravel(rows[name]))) < 0.3 for name in frame.dead}
+        yield replace(frame, step=step, values=values, gradient=gradient, update=update, computed=computed, dead=dead,
+                      frozen=rng.random(scale) < 0.2, activations=rows)  # fmt: skip
+
+
+def window(subject, plates, plan):
+    """Ranges, numbers and marks of the same frames as the window has them."""
+    colouring = Coloring(subject.tensors, DARK)
+    activations = ActivationScale(subject.stages, DARK)
+    for frame, quantity, seconds in plan:
+        colouring.change(DARK, quantity, None)
+        colouring.update(frame, seconds)
+        activations.update(frame, seconds)
+        atlas = Atlas(plates)  # marks anew for each frame: what a mark was before does not matter
+        atlas.set_flat(colouring.drawn)
+        count = slice(0, atlas.parameters)
+        atlas.set_flags(count, FROZEN, frame.frozen[count])
+        atlas.set_flags(count, NOT_COMPUTED, None if quantity == "weight" else colouring.missing(frame)[count])
+        for plate in plates:
+            if plate.kind == "activation":
+                atlas.set_row(plate, frame.activations[plate.name])
+                atlas.set_flags(atlas.span(plate), DEAD, frame.dead.get(plate.name))
+        yield colouring, activations, atlas
+
+
+@pytest.mark.parametrize("index", range(3), ids=["one layer", "batch norm", "relu"])
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value|divide by zero):RuntimeWarning")
+def test_numbers_marks_and_ranges_are_the_windows(scripts, index):
+    rng, run = np.random.default_rng(index), list(runs())[index]
+    subject = subject_of(run)
+    document = document_of(subject, SIZE)
+    plates = layout_for(subject.tensors, subject.stages, SIZE).plates
+    quantity, plan, given = "weight", [], []
+    for frame in frames(run, rng, 120):
+        quantity = str(rng.choice(list(OWN))) if rng.random() < 0.2 else quantity
+        seconds = None if rng.random() < 0.1 else float(rng.choice([0.016, 0.2, 2.0]))
+        plan.append((frame, quantity, seconds))
+        given.append({"quantity": quantity, "seconds": seconds, **sent(frame, document)})
+    found = json.loads(scripts("quantity.js").evaluate(PLAY, json.dumps({"document": document, "frames": given})))
+    grew = 0
+    for step, (got, (colouring, activations, atlas)) in enumerate(
+        zip(found, window(subject, plates, plan), strict=True)
+    ):
+        where = f"frame {step}, {colouring.quantity}"
+        wanted = colouring.range
+        assert got["range"]["scale"] == wanted.scale, where
+        assert (got["range"]["low"], got["range"]["high"]) == pytest.approx((wanted.low, wanted.high), rel=1e-6), where
+        rows = (activations.range.low, activations.range.high)
+        assert (got["activation"]["low"], got["activation"]["high"]) == pytest.approx(rows, rel=1e-6), where
+        assert got["growing"] == (colouring.growing or activations.growing), where
+        grew += got["growing"]
+        used = atlas.values.size
+        flags = np.frombuffer(base64.b64decode(got["flags"]), np.uint8)[:used]
+        np.testing.assert_array_equal(flags, atlas.flags.ravel(), where)
+        drawn = np.frombuffer(base64.b64decode(got["drawn"]), np.float32)[:used]
+        sound = (flags & 7) == 0
+        np.testing.assert_allclose(drawn[sound], atlas.values.ravel()[sound], rtol=1e-5, atol=0, err_msg=where)
+    assert grew > 10
+
+
+# ---- colours
+
+
+def map_as_json(made):
+    if made.stops:
+        return {"stops": list(made.stops)}
+    return {"table": base64.b64encode(made.table().tobytes()).decode()}
+
+
+def test_every_colour_of_every_map_is_the_windows_to_the_byte(ask):
+    """The tables of both looks, and the texels that the shaders read, made of nothing but what Python says."""
+    names = [*DIVERGING, "activation", "grey", "viridis", "coolwarm", "RdBu"]
+    made = [get_map(name, theme) for name in names for theme in THEMES]
+    rng = np.random.default_rng(6)
+    units = rng.uniform(-0.3, 1.3, CASES)
+    found = ask(
+        "maps.js",
+        """([maps, count, units]) => maps.map(map => {
+            const table = tableOf(map, count);
+            return [[...entriesOf(map)], [...table], units.map(unit => colourAt(table, unit))];
+        })""",
+        [[map_as_json(colours) for colours in made], COLOURS, units.tolist()],
+    )
+    fractions = np.linspace(0.0, 1.0, COLOURS)
+    nearest = np.floor(np.clip(units, 0, 1) * (COLOURS - 1) + 0.5).astype(int)
+    for colours, (entries, table, picked) in zip(made, found, strict=True):
+        np.testing.assert_array_equal(np.array(entries).reshape(-1, 3), colours.table(), colours.name)
+        wanted = colours.bytes(2.0 * fractions - 1.0 if colours.diverging else fractions)
+        np.testing.assert_array_equal(np.array(table).reshape(-1, 3), wanted, colours.name)
+        np.testing.assert_array_equal(picked, wanted[nearest], colours.name)
+
+
+def test_numbers_are_rounded_as_numpy_does(ask):
+    numbers = [*np.arange(-4, 4.25, 0.25), 0.49999999999999994, 254.5, 255.5, -0.5]
+    found = ask("maps.js", "numbers => numbers.map(x => roundHalfToEven(x))", numbers)
+    np.testing.assert_array_equal(found, np.rint(numbers))
