@@ -9,7 +9,6 @@ opens shows them.
 from __future__ import annotations
 
 import sys
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +18,12 @@ from PIL import Image
 from scalarviz.cli.here import scene_names
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.run.sources.played import rehearse
-from scalarviz.view.film import Painter
 from scalarviz.view.ink.painter import Painter as Ink
 from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.ink.theme import get_theme
+from scalarviz.view.out.easel import Easel
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.watch.pace import pace
-from scalarviz.view.workbench import Workbench
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -51,13 +49,13 @@ def draw(name: str) -> tuple[list[Picture], Picture]:
     loaded = load_scene(name)
     options = loaded.options(size=LAID_OUT)
     scene = loaded.build(options)
-    run, painter = scene.run, Painter(partial(Workbench, scene), options.size, get_theme("dark"))
+    run, easel = scene.run, Easel(scene, options.size, "dark")
     engine, frames = str(run.engine), []
     for step in pace(options.steps, SECONDS, FPS, rehearse(run, options.steps)):
         if step > run.steps:
             run.step(int(step) - run.steps)
-        frames.append(_small(painter.picture(engine, 1 / FPS)))
-    return frames, _small(painter.still(engine))
+        frames.append(_small(easel.picture(engine, 1 / FPS)))
+    return frames, _small(easel.still(engine))
 
 
 def _small(picture: Picture) -> Picture:

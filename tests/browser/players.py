@@ -16,6 +16,8 @@ from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.theme import get_theme, rgb
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page.document import document_of, flags_of, laid_out, texels_of
+from scalarviz.view.screen.strip import written
+from scalarviz.view.shown.subject import Subject, subject_of
 
 SIZE = (640, 400)
 READY = "() => window.scalarviz && document.getElementById('app').hidden === false"
@@ -87,6 +89,7 @@ class Pages:
     def play(self, subject, size=SIZE, *, density=1, **options):
         """A player in the place of the one before."""
         self.document = document_of(subject, size)
+        self.subject = subject if isinstance(subject, Subject) else subject_of(subject)
         self.page.evaluate(
             """([given, size, options]) => { window.player?.dispose(); document.body.replaceChildren();
                 window.player = new Player(framed(size), given, options); }""",
@@ -95,7 +98,9 @@ class Pages:
         return self.document
 
     def show(self, frame, quantities=("weight", "gradient", "update"), **more):
-        told = sent(frame, self.document, quantities) | more
+        told, single = sent(frame, self.document, quantities) | more, self.document["words"]["single"]
+        if single and single["room"]:
+            told["formulas"] = written(self.subject, frame, *single["room"])
         self.page.evaluate("(frame) => player.show(received(frame))", told)
 
     def set(self, **attributes):

@@ -14,15 +14,12 @@ import scalarviz as sv
 from kit.unpacked import errors_of, unpacked
 from scalarviz import nn, optim
 from scalarviz.run.questions.ranges import Range, clipped_share, extent
-from scalarviz.scalar.kernel import kernel
 from scalarviz.view.cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas, Sizing
 from scalarviz.view.cubes.scale import OWN, ActivationScale, Coloring, share_text
 from scalarviz.view.cubes.slab import COLOURS
 from scalarviz.view.ink import text
-from scalarviz.view.ink.equation import neuron
 from scalarviz.view.ink.maps import DIVERGING, get_map
 from scalarviz.view.ink.theme import DARK, THEMES
-from scalarviz.view.notes.layer import SYMBOLS
 from scalarviz.view.page.document import document_of
 from scalarviz.view.page.pack import packed
 from scalarviz.view.shown.subject import subject_of
@@ -88,34 +85,6 @@ def test_texts_of_numbers(ask):
         assert not wrong, (function, len(wrong), wrong[:5])
     assert others == [[FUNCTIONS[one](x) for x in (np.nan, np.inf, -np.inf)] for one in special]
     assert counted == [f"{count:,}" for count in counts]
-
-
-WRITTEN = """cases => cases.map(([kind, symbol, values, inputs, sums, outputs]) => {
-    const number = text => Number(text.replace("inf", "Infinity")), rows = { input: inputs, sum: sums, last: outputs };
-    const last = kind === null ? "sum" : "last", plates = [{ start: 0, shape: [1, 3] }, { start: 3 }];
-    const words = { single: { weight: 0, bias: 1, sums: "sum", last, kind, symbol } }, names = { outputs: ["r"] };
-    return formulasOf({ words, names, plates }, values.map(number), name => rows[name].map(number)).lines[0]; })"""
-
-
-def test_formulas_of_a_single_layer(ask):
-    """All ways to write a thousand layers of random numbers, some of which are no numbers."""
-    rng, cases, wanted = np.random.default_rng(11), [], []
-    for k in range(1000):
-        kind = ("sigmoid", "tanh", "relu", None)[k % 4]
-        weights = np.float32(rng.normal(0, 10.0 ** rng.uniform(-3, 3), 3))
-        inputs, bias = np.float32(rng.normal(size=3)), np.float32(rng.normal())
-        if k % 50 == 3:
-            weights[k % 3] = (np.nan, np.inf, -np.inf)[k // 50 % 3]
-        with np.errstate(invalid="ignore"):
-            total = float(np.float32(weights @ inputs + bias))
-        function = None if kind is None else kernel(kind).value
-        outputs = [] if function is None else [float(np.float32(function(total)))]
-        terms = [(float(w), float(x)) for w, x in zip(weights, inputs, strict=True)] + [(float(bias), None)]
-        symbol = "" if kind is None else SYMBOLS.get(kind, kind)
-        wanted.append(list(neuron("r", terms, total, symbol=symbol, output=(outputs or [None])[0], function=function)))
-        parts = ([*weights, bias], inputs, [total], outputs)
-        cases.append([kind, symbol, *([str(float(x)) for x in part] for part in parts)])
-    assert ask("formulas.js", WRITTEN, cases) == wanted
 
 
 # ---- numbers of which not every bit was kept: every digit that is written holds for the number that was recorded

@@ -56,7 +56,7 @@ def test_they_stay_within_their_room_and_have_both_ends(monkeypatch):
         with recording.read() as record:
             for room, least in ((400_000, 2), (3_000, 2), (10, 0)):
                 found = panel_pictures(scene, range(len(record)), record.frame, room=room)
-                assert sum(len(one.image) for one in found) <= room
+                assert drawing._weight(found) <= room
                 assert max((sum(one.panel == p.panel for one in found) for p in found), default=0) <= 4
                 assert len({one.panel for one in found}) >= least
     some = chosen(range(5, 105), 24)

@@ -142,8 +142,8 @@ def changes(before: Sequence[Record] | None, now: Sequence[Record]) -> list[Reco
 MOST_LETTERS = 8 << 20  # of a list
 
 
-def stored(records: Sequence[Record]) -> bytes:
-    """A list as JSON, deflated."""
+def stored(records: object) -> bytes:
+    """A list, or what changes in one, as JSON, deflated."""
     return zlib.compress(json.dumps(records, separators=(",", ":")).encode("ascii"), 9)
 
 

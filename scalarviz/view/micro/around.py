@@ -6,24 +6,58 @@ The column has whose numbers they are, where deltas come from, what panels show,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.core.frame import Frame
 from ...run.questions.ranges import Range
+from ..cubes.scale import ActivationScale, Coloring
+from ..cubes.slab import SlabVisual
 from ..ink.maps import displayed, get_map
 from ..ink.overlay import wrapped
-from ..ink.places import CHANNEL, GAP, LABEL, TITLE
+from ..ink.places import CHANNEL, GAP, LABEL, TITLE, Places
 from ..ink.sketch import Box, Sketch
 from ..ink.text import delta_text, measure, number, short
 from ..ink.theme import Theme, mixed
+from ..notes.scenery import Scenery
+from ..screen.controls import ControlsPanel
+from ..screen.side import SidePanels
+from ..screen.strip import Strip
+from ..shown.subject import Subject
+from ..space.layout import Layout
 from .told import Formula, Layer, Output, Phase, Sentence, Spread, Told
 from .walk import BINS
 
-if TYPE_CHECKING:
-    from ..workbench import Workbench
+
+class Bench(Protocol):
+    """What an opened step needs of the workbench that it is drawn on, which is a floor above."""
+
+    subject: Subject
+    theme: Theme
+    colouring: Coloring
+    activations: ActivationScale
+    layout: Layout
+    places: Places
+    slab: SlabVisual
+    scenery: Scenery
+    strip: Strip
+    side: SidePanels
+    controls: ControlsPanel
+
+    def project(self, xyz: ArrayLike) -> NDArray[np.float64]:
+        """World points as logical pixels."""
+
+    def set_look(self, *, quantity: str | None = None) -> None:
+        """What the cubes show."""
+
+    def lay_out(self) -> None:
+        """Everything into its place anew."""
+
+    def refresh(self) -> None:
+        """Everything is to be written anew."""
+
 
 # ---- The line about a weight.
 
@@ -387,7 +421,7 @@ def rule_lines(box: Box, theme: Theme, optimiser: str, formulas: Sequence[tuple[
 # ---- All of it, one below the other.
 
 
-def below_switch(bench: Workbench, box: Box, told: Told, frame: Frame, about: str) -> list[Sketch]:
+def below_switch(bench: Bench, box: Box, told: Told, frame: Frame, about: str) -> list[Sketch]:
     """What `box` has room for, and the legend at its foot; `about` says whose numbers the cubes show."""
     (x, y, width, high), theme, sample = box, bench.theme, bench.subject.sample
     foot, found = y + high - LEGEND, list[Sketch]()
@@ -410,7 +444,7 @@ def below_switch(bench: Workbench, box: Box, told: Told, frame: Frame, about: st
     return found
 
 
-def _figures(bench: Workbench, told: Told, box: Box) -> list[Sketch]:
+def _figures(bench: Bench, told: Told, box: Box) -> list[Sketch]:
     theme, (x, y, width, high), found = bench.theme, box, list[Sketch]()
     if told.outputs and high >= (own := 54.0 + 20.0 * len(told.outputs)):
         found.append(output_rows((x, y, width, high), theme, told.outputs, mean=told.mean))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +17,9 @@ from ..ink.sketch import Box, Point, Sketch, Spot, holds, spot_at
 from ..notes.values import Small
 from ..panels.wording import noun
 from ..screen.hud import HudState
-from .around import RIBBON, SENTENCE, SWITCH, below_switch, ribbon, sentence, switch
+from .around import RIBBON, SENTENCE, SWITCH, Bench, below_switch, ribbon, sentence, switch
 from .on_cubes import SECONDS, Faces, Ways, delta_boxes, delta_chips, pulse, tails
 from .told import BACKWARD, FORWARD, GRADIENTS, UPDATE, Told
-
-if TYPE_CHECKING:
-    from ..workbench import Workbench
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
@@ -37,7 +33,7 @@ class Inside:
     those of the line at the bottom.
     """
 
-    def __init__(self, bench: Workbench) -> None:
+    def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self.told: Told | None = None
         self.asked: Callable[[str, int], None] = lambda what, number: None

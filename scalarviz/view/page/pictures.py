@@ -21,7 +21,7 @@ from ...run.questions.ranges import extent
 from ...run.scene.scene import Scene
 from ...run.sources.recording.contents import Picture
 from ..ink.axes import evenly
-from ..ink.listed import Listed, Record, short, stored
+from ..ink.listed import Listed, Record, changes, records_of, short, stored
 from ..ink.places import arrange
 from ..ink.sketch import Box
 from ..ink.theme import Theme, get_theme
@@ -151,11 +151,22 @@ def panel_pictures(
                 before[name] = records
     full = {name for name, records in before.items() if len(records) > 1}  # a sheet that waits for a hand is empty
     found = sorted((one for one in found if one.panel in full), key=lambda one: (boxes[one.panel][1], one.step))
-    while sum(len(one.image) for one in found) > room:
+    while found and _weight(found) > room:
         steps = sorted({one.step for one in found})
-        kept = set(chosen(steps, len(steps) // 2)) if len(steps) > 2 else set()
+        kept = set(chosen(steps, len(steps) * 2 // 3)) if len(steps) > 2 else set()
         found = [one for one in found if one.step in kept]
     return found
+
+
+def _weight(pictures: Sequence[Picture]) -> int:
+    """Bytes that they take in a page, which holds the changes from each to the next."""
+    before: dict[str, list[Record]] = {}
+    weight = 0
+    for one in pictures:
+        records = records_of(one.image, (one.width, one.height))
+        weight += len(stored(changes(before.get(one.panel), records)))
+        before[one.panel] = records
+    return weight
 
 
 def around(box: Box) -> Box:

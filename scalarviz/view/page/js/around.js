@@ -95,7 +95,7 @@ export class Around {
     const whole = frame.reached?.[last]?.every(Boolean) !== false;
     for (const [{ at, delta, mean, shapes, texts }, move] of this.placed) {
       const come = delta === undefined || (frame.deltas?.mean === mean && !Number.isNaN(frame.deltas.row[delta]));
-      if (!come || (at === "picture" && !whole)) continue;
+      if (!come || (at === "picture" && frame.reached)) continue; // inside of a step rows may be deltas
       for (const shape of shapes) this.#shape(ink, move, shape, whole);
       for (const [x, y, text, size, colour, bold, end, bound] of texts) {
         const said = bound ? this.#written(bound, size, bold, shown, frame) : text;
@@ -108,8 +108,8 @@ export class Around {
     const colour = (name) => name && (ink.theme[name] ?? name);
     if (kind === "rect") {
       const [x, y, wide, high, fill, stroke, border, radius, bound] = said;
-      const own = bound ? (whole ? swatchColour(this.row(fill)) : null) : colour(fill);
-      ink.box(...move([x, y]), wide, high, { fill: own, stroke: colour(stroke), border, radius });
+      const own = !bound ? colour(fill) : whole || fill === "input" ? swatchColour(this.row(fill)) : null;
+      if (own || !bound) ink.box(...move([x, y]), wide, high, { fill: own, stroke: colour(stroke), border, radius });
       return;
     }
     const points = pairsOf(said[0]).map(move);

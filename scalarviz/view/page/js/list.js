@@ -22,10 +22,17 @@ export class Listing {
   show(records, theme, words) {
     const { canvas } = this.ink, [, , , wide, high] = records[0], ratio = Math.max(1, window.devicePixelRatio || 1);
     canvas.setAttribute("aria-label", [words, ...records.filter(([kind]) => kind === "text").map((text) => text[3])].join(", "));
-    if (this.records === records && this.theme === theme && this.ratio === ratio) return;
-    Object.assign(this, { records, theme, ratio });
-    Object.assign(canvas.style, { width: `${wide}px`, aspectRatio: `${wide} / ${high}` });
-    this.#paint();
+    if (this.wanted === records && this.theme === theme && this.ratio === ratio) return;
+    this.wanted = records;
+    const coming = picturesOf(records).filter((picture) => !picture.complete);
+    const take = () => {
+      if (this.wanted !== records) return;
+      Object.assign(this, { records, theme, ratio });
+      Object.assign(canvas.style, { width: `${wide}px`, aspectRatio: `${wide} / ${high}` });
+      this.#paint();
+    };
+    if (!coming.length || !this.records) take(); // the list before stands until all of this one is there
+    if (coming.length) Promise.allSettled(coming.map((picture) => picture.decode())).then(take);
   }
 
   #paint() {
@@ -65,15 +72,15 @@ export class Listing {
   }
 
   _image(x, y, wide, high, address, smooth) {
-    const picture = this.#picture(address);
+    const picture = pictureOf(address);
     this.ink.context.imageSmoothingEnabled = Boolean(smooth);
-    if (picture) this.ink.context.drawImage(picture, x, y, wide, high);
+    if (picture.naturalWidth) this.ink.context.drawImage(picture, x, y, wide, high);
   }
 
   _sprites(rects, cells, address, smooth) {
-    const picture = this.#picture(address), { context } = this.ink;
+    const picture = pictureOf(address), { context } = this.ink;
     context.imageSmoothingEnabled = Boolean(smooth);
-    for (let k = 0; picture && k < rects.length; k += 4) {
+    for (let k = 0; picture.naturalWidth && k < rects.length; k += 4) {
       const [u, v, across, down] = cells.slice(k, k + 4), { naturalWidth: wide, naturalHeight: high } = picture;
       context.drawImage(picture, u * wide, v * high, across * wide, down * high, ...rects.slice(k, k + 4));
     }
@@ -94,20 +101,22 @@ export class Listing {
   _text(x, y, text, size, colour, bold, end) {
     this.ink.text(x, y, text, size, this.#colour(colour), { bold: Boolean(bold), end });
   }
+}
 
-  // The image of an address; null until it is decoded, and then the list is painted again.
-  #picture(address) {
-    if (!pictures.has(address)) {
-      if (pictures.size >= MOST_PICTURES) pictures.delete(pictures.keys().next().value);
-      const picture = new Image();
-      pictures.set(address, picture);
-      picture.src = address;
-    }
-    const found = pictures.get(address), { records } = this;
-    if (found.complete) return found.naturalWidth ? found : null;
-    found.addEventListener("load", () => this.records === records && this.#paint(), { once: true });
-    return null;
+/** The image of an address. */
+function pictureOf(address) {
+  if (!pictures.has(address)) {
+    if (pictures.size >= MOST_PICTURES) pictures.delete(pictures.keys().next().value);
+    const picture = new Image();
+    pictures.set(address, picture);
+    picture.src = address;
   }
+  return pictures.get(address);
+}
+
+function picturesOf(records) {
+  const address = { image: 5, sprites: 3 };
+  return records.filter(([kind]) => Object.hasOwn(address, kind)).map((record) => pictureOf(record[address[record[0]]]));
 }
 
 /** Numbers as points. */
