@@ -218,8 +218,6 @@ export class Page {
     const rate = Number.isNaN(run.lr[frame]) ? [] : [`lr ${rateText(run.lr[frame])}`];
     this.writeParts([...rate, ...this.parts()].join("\u2003"));
     part("shows").textContent = run.document.quantities.find(one => one.name === player.quantity).words;
-    const lines = this.upright ? run.formulasOf(frame)?.[2] ?? [] : []; // a page that is held upright has no room below the cubes
-    part("formulas").textContent = lines.join("\n");
     this.bar.show(frame, look);
     this.pictures.show(frame, this.theme);
     this.card.show(frame, RECORDED.find(name => player.quantity.includes(name)), look);

@@ -86,13 +86,8 @@ export class RecordedRun {
       texels: Object.fromEntries(entries.map(([name, table]) => [name, rowOf(table, frame)])),
       errors: Object.fromEntries(entries.map(([name, table]) => [name, table.errors])), flags: this.flagsAt(frame), step: this.steps[frame],
       loss: this.loss[frame], lr: this.lr[frame], rows: this.rowsAt(frame), rowErrors: this.rowErrors, about: this.saidOf(frame).about,
-      formulas: this.formulasOf(frame), sample_loss: Number.isNaN(this.sample[frame]) ? null : this.sample[frame],
+      formulas: this.head.formulas?.[frame] ?? null, sample_loss: Number.isNaN(this.sample[frame]) ? null : this.sample[frame],
     };
-  }
-
-  /** Of a single layer: the type of its formulas, how far apart they are, and the lines. */
-  formulasOf(frame) {
-    return this.head.formulas?.[frame] ?? null;
   }
 
   /** Activations by stage that stand beside the cubes as numbers; those that are cubes stand with the weights. */
