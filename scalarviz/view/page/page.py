@@ -22,7 +22,7 @@ from ..watch.actions import PLAYED, Words, action_of
 from .document import flags_of, texels_of
 from .ofscene import Headlines, no_headlines
 from .pack import deflated, dense_text, text_of
-from .scripts import bare, colours_of, joined, read
+from .scripts import bare, bare_style, colours_of, joined, read
 
 Float32 = NDArray[np.float32]
 MOST_BESIDE = 512  # numbers of activations that stand beside the cubes of a small network
@@ -38,7 +38,7 @@ def shell(
     is seen where nothing can be played. `story` is for somebody who has never seen such a page.
     """
     title = _clean(title or "scalarviz")
-    style = "".join([f"{colours_of()}\n{read('player.css')}", *map(read, (f"{app}.css", *styles))])
+    style = bare_style("".join([f"{colours_of()}\n{read('player.css')}", *map(read, (f"{app}.css", *styles))]))
     script = f"(() => {{\n{bare(joined('load.js'))}loadProgram();\n}})();\n"  # its names are not those of the program
     program = f"{bare(joined(*entries))}{call}\n"
     alt = html.escape(f"{title}: {sentence}")

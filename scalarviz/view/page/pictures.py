@@ -33,7 +33,7 @@ from ..shown.subject import Subject, subject_of
 from .pack import text_of
 
 Pixels = NDArray[np.uint8]
-STILL = 0.7, 55  # share of the page's size, and quality, of the picture for where nothing plays
+STILL = 0.65, 55  # share of the page's size, and quality, of the picture for where nothing plays
 
 
 def can_draw() -> bool:

@@ -84,6 +84,12 @@ def bare(text: str) -> str:
     return re.sub(r"\n\s*", "\n", _COMMENTS.sub("", text)).strip() + "\n"
 
 
+def bare_style(text: str) -> str:
+    """A style sheet without comments, line ends and the spaces that say nothing."""
+    text = re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL))
+    return re.sub(r" ?([{};,]) ?", r"\1", text).replace(": ", ":").strip()
+
+
 @cache
 def read(name: str) -> str:
     """The text of a file beside this one, such as ``"cell.css"``; empty where there is none."""

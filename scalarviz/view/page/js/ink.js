@@ -121,15 +121,4 @@ export class Ink {
     this.context.fillStyle = colour;
     this.context.fill();
   }
-
-  /** A line whose filled head has its tip at `end`. */
-  arrow(start, end, colour, width, head = 7) {
-    const [dx, dy] = [end[0] - start[0], end[1] - start[1]];
-    const long = Math.hypot(dx, dy) || 1;
-    const [ax, ay] = [dx / long, dy / long];
-    const neck = [end[0] - ax * head, end[1] - ay * head];
-    this.path([start, [neck[0] + ax, neck[1] + ay]], colour, width);
-    const wide = 0.45 * head;
-    this.shape([end, [neck[0] - ay * wide, neck[1] + ax * wide], [neck[0] + ay * wide, neck[1] - ax * wide]], colour);
-  }
 }
