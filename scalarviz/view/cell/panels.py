@@ -55,7 +55,8 @@ class CellPanels:
 
         `curve`: whether that of the loss is among them: a cell with a time bar has it there.
         """
-        if self._bench.inside.told is not None:  # they stay as they were before the opened step
+        same = self._now is not None and self._now.theme is self._bench.theme
+        if self._bench.inside.told is not None and same:  # they stay as they were before the opened step
             return
         side, counted = self._bench.side, self._bench.subject.source.counted
         boxes, frame = self._boxes(curve), side.frame

@@ -110,7 +110,13 @@ class FewFlow:
     @property
     def _below_stand(self) -> Stand:
         """What swatches and loss below the last row belong to."""
-        return self.stands[int(np.argmax(self._anchors[:, 1]))]
+        end = self._bias or self._weight
+        return point(end.cell_centre(int(np.argmax(self._anchors[:, 1])), end.shape[1] - 1))
+
+    @property
+    def _swatch_stand(self) -> Stand:
+        """What the input's swatch belongs to: where a chip has room, it may have none."""
+        return point(self._weight.cell_centre(0, 0))
 
     def change(self, theme: Theme) -> None:
         """Another look: the same boxes and lines in the same places."""
@@ -246,7 +252,7 @@ class FewFlow:
         theme, high, (wide, _, boxed) = self._theme, CHIP[1], self._input_style
         start = self._swatch_at
         if start is not None:
-            sketch.stand(self._reads[0])
+            sketch.stand(self._swatch_stand)
             sketch.line((start[0] + _SWATCH, start[1] + 18), (chips[0, 0] - wide / 2, chips[0, 1] + 1), theme.flow, 1.2)
             sketch.text(start[0] + _SWATCH / 2, start[1] - 9, "input", LABEL, theme.text2, anchor="middle")
         for k, ((x, y), name) in enumerate(zip(chips, self._sample.inputs, strict=False)):
@@ -303,7 +309,7 @@ class FewFlow:
                 sketch.stand(self._reads[k])
                 sketch.number(x, y + 0.36 * size, value, Bound("input", k), size, theme.text1)
             if self._swatch_at is not None:
-                sketch.stand(self._reads[0])
+                sketch.stand(self._swatch_stand)
                 _swatch(sketch, theme, (*self._swatch_at, _SWATCH, _SWATCH), inputs, "input")
         for row, (x, y) in enumerate(rows):
             sketch.stand(self.stands[row])

@@ -5,7 +5,7 @@ import { cameraOf } from "./camera.js";
 import { wayBack } from "./leash.js";
 import { between, parallelPose, perspectivePose, shifted, sizeOf, turned, zoomed } from "./orbit.js";
 
-const SMALLEST_TYPE = 0.5;
+const SMALLEST_TYPE = 0.8;
 const GLIDE_SECONDS = 0.3; // of the way back to the view that shows everything
 const SMALLEST_SIZE = 0.2; // of the fitted size: the picture is never smaller
 const STEEPEST = 89; // degrees: the eye never goes over the pole
