@@ -123,6 +123,19 @@ def test_other_contents_are_refused_or_played_without_harm(page, player, record)
         {"beside": [["input", 10**6]]}, {"flags": {"frames": 9, "columns": 1, "data": ""}},
         {"parts": {**head["parts"], "weight": {**head["parts"]["weight"], "frames": 10**9}}},
     ]  # fmt: skip
+    own, words = head["document"], head["document"]["words"]
+    text = [1, 1, "0", 13, "text1", 0, "left"]
+    for bound in (
+        None,
+        ["input", 0],
+        ["input", -1, "chip", "", None],
+        ["input", 0, 7, "", None],
+        [0, 0, "chip", "", None],
+    ):
+        around = [{"at": None, "shapes": [], "texts": [[*text, bound]]}]
+        wrong.append({"document": {**own, "words": {**words, "around": around}}})
+    wrong += [{"document": {**own, "pose": pose}} for pose in (None, "x", {**own["pose"], "az": "x"}, {"az": 0})]
+    wrong += [{"document": {**own, "rows": None}}]
     for parts in wrong:
         assert "RangeError" in page.evaluate(READ, packed(player, {**head, **parts}).partition("#")[2]), parts
     shader = {

@@ -14,11 +14,14 @@ from kit.benches import bench_of
 from kit.commands import make_scene
 from scalarviz.errors import InputError
 from scalarviz.run.sources.recording.contents import Picture, write_pictures
+from scalarviz.view.ink import listed as lists
 from scalarviz.view.ink.listed import Listed, changes, checked, records_of, sketches_of, stored
+from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.ink.theme import THEMES
 from scalarviz.view.out import offscreen
 from scalarviz.view.page import pictures as drawing
 from scalarviz.view.page.pictures import chosen, panel_pictures
+from scalarviz.view.page.recorded import films
 
 
 def listed(picture):
@@ -56,7 +59,7 @@ def test_they_stay_within_their_room_and_have_both_ends(monkeypatch):
         with recording.read() as record:
             for room, least in ((400_000, 2), (3_000, 2), (10, 0)):
                 found = panel_pictures(scene, range(len(record)), record.frame, room=room)
-                assert drawing._weight(found) <= room
+                assert len(zlib.compress(json.dumps(films(found, ())).encode(), 9)) <= room
                 assert max((sum(one.panel == p.panel for one in found) for p in found), default=0) <= 4
                 assert len({one.panel for one in found}) >= least
     some = chosen(range(5, 105), 24)
@@ -93,13 +96,13 @@ def test_a_list_makes_the_sketch_that_it_was_made_of():
 
 
 def test_a_list_comes_back_as_it_went_and_from_changes():
-    lists = []
+    found = []
     for name in ("rgb", "neuron", "uinn"):
         bench = bench_of(make_scene(name))
         for theme in THEMES.values():
             for panel in bench.side.drawers:
-                lists.append(Listed(theme).of(bench.side.drawn(panel)))
-    for one, other in pairwise(lists):
+                found.append([["box", 0, 0, 9, 9], *Listed(theme).of(bench.side.drawn(panel))])
+    for one, other in pairwise(found):
         assert checked(stored(one)) == json.loads(json.dumps(one))
         new = changes(one, other)
         assert other == (new if isinstance(new, list) else [new.get(str(k), record) for k, record in enumerate(one)])
@@ -119,3 +122,73 @@ def test_bytes_that_are_no_list_show_nothing():
     cut = stored([["rect", 1, 2, 3, 4, None, None, 1, 0, 0]])[:-3]
     for data in (b"", b"x\xda", bomb, cut, b"\x89PNG", zlib.compress(b"[[[[" * 99_999)):
         assert checked(data) == []
+
+
+DRAWN = {
+    "rect": lambda s, x: s.rect(x, 1, 2, 3, fill="#ffffff"),
+    "lines": lambda s, x: s.lines([(x, 1), (2, 3)], [(4, 5), (6, 7)], "#ffffff"),
+    "path": lambda s, x: s.polyline([(x, 1), (2, 3), (4, 5)], "#ffffff"),
+    "cells": lambda s, x: s.cells([(x, 1, 2, 3), (1, 1, 1, 1)], [(1, x, 1), (0, 0.5, 1)]),
+    "points": lambda s, x: s.discs([(x, 1), (2, 3)], 4.0, [(1, x, 1), (0, 0.5, 1)]),
+    "text": lambda s, x: s.text(x, 1, "a", 13, "#ffffff"),
+    "image": lambda s, x: s.image((x, 1, 2, 3), np.zeros((2, 2, 3), np.uint8)),
+}
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -1e30])
+def test_what_stands_nowhere_is_left_out_and_all_else_stays(kind, bad):
+    """Of a run that diverged; a page could not even read its number."""
+    sketch = Sketch()
+    DRAWN[kind](sketch, bad)
+    sketch.text(1, 2, "there", 13, "#ffffff")
+    found = [["box", 0, 0, 10, 10], *Listed(THEMES["dark"]).of([sketch])]
+    assert found[-1][3] == "there"
+    assert checked(stored(found)) == found
+    json.dumps(found, allow_nan=False)
+
+
+def test_pictures_that_went_by_are_not_kept():
+    listed_by = Listed(THEMES["dark"])
+    for k in range(200):
+        sketch = Sketch()
+        sketch.image((0, 0, 2, 2), np.full((2, 2, 3), k, np.uint8))
+        listed_by.of([sketch])
+    assert len(listed_by._addresses) <= 64
+
+
+HOSTILE = {
+    "sizes": [["text", 1, 1, "a", 4 + k / 100, None, 0, "left"] for k in range(100)],
+    "a size": [["text", 1, 1, "a", 0, None, 0, "left"]],
+    "an end": [["text", 1, 1, "a", 13, None, 0, "centre"]],
+    "a number as words": [["text", 1, 1, 7, 13, None, 0, "left"]],
+    "far away": [["rect", 1e300, 1, 1, 1, None, None, 1, 0, 0]],
+    "NaN": [["rect", float("nan"), 1, 1, 1, None, None, 1, 0, 0]],
+    "letters as points": [["path", "abc", None, 1]],
+    "a second box": [["box", 0, 0, 1, 1]],
+    "too few": [["rect", 1, 1]],
+    "many": [["text", 1, 1, "a", 13, None, 0, "left"]] * 30_000,
+    "a colour": [["rect", 1, 1, 1, 1, "url(http://example.org)", None, 1, 0, 0]],
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_list_of_somebody_else_is_whole_or_nothing(what, panels_of):
+    assert checked(stored([["box", 0, 0, 10, 10], *HOSTILE[what]])) == []
+    assert panels_of([["box", 0, 0, 10, 10], *HOSTILE[what]]) == ["good"]
+
+
+@pytest.fixture
+def panels_of():
+    """The panels that a page has of two, of which one holds a list."""
+    good = stored([["box", 0, 0, 10, 10], ["text", 1, 1, "a", 13, "text1", 0, "left"]])
+    return lambda records: [film["name"] for film in films(
+        [Picture("bad", 0, 10, 10, stored(records)), Picture("good", 0, 10, 10, good)], ())]  # fmt: skip
+
+
+def test_pictures_of_a_list_have_one_limit_together(monkeypatch):
+    monkeypatch.setattr(lists, "MOST_PIXELS", 40)
+    addresses = [lists.address_of(np.full((4, 4, 3), 50 * k, np.uint8), lossless=True) for k in range(3)]
+    for count, seen in ((2, True), (3, False)):
+        records = [["box", 0, 0, 9, 9], *(["image", 0, 0, 4, 4, address, 1] for address in addresses[:count])]
+        assert (sketches_of(records, THEMES["dark"], (0, 0, 9, 9)) is not None) == seen

@@ -16,7 +16,7 @@ from ...run.panels import LossCurve
 from ..ink.listed import Listed, Record, short
 from ..ink.sketch import Box, Sketch
 from ..ink.theme import Theme
-from ..page.pictures import around
+from ..page.pictures import with_air
 
 if TYPE_CHECKING:
     from ..workbench import Workbench
@@ -84,7 +84,7 @@ class CellPanels:
 
     def _of(self, name: str, now: Seen) -> list[Record]:
         """The list of one panel; the same object where nothing changed."""
-        records = [["box", *short(around(now.boxes[name]))], *self._listed.of(now.drawn[name])]
+        records = [["box", *short(with_air(now.boxes[name]))], *self._listed.of(now.drawn[name])]
         before = self.parts.get(f"panel {name}")
         return before if isinstance(before, list) and before == records else records
 

@@ -174,7 +174,12 @@ class Graph:
                 item, below = self._folded(piece), [*dict.fromkeys(below)]
             else:
                 item = self._item(piece.keys[0])
-            item.operands = [one for k, one in enumerate(below) if not one.folded or one not in below[:k]]
+            item.operands, seen = [], set[Item]()
+            for one in below:  # a fold stands there once
+                if one not in seen:
+                    item.operands.append(one)
+                if one.folded:
+                    seen.add(one)
             made |= dict.fromkeys(piece.keys, item)
         return list(dict.fromkeys(made.values()))
 

@@ -7,9 +7,10 @@ change the look; others are ``"#rrggbb"``, with two more digits where they are n
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -36,13 +37,13 @@ from .sketch import (
 from .theme import Theme, chip_colour, rgb
 
 Record = list[Any]
-KINDS = ("rect", "cells", "lines", "path", "polygon", "image", "sprites", "points", "text")
 OF_A_THEME = (
     "background", "glow", "past", "panel", "tray", "border", "text1", "text2", "text3", "flow", "grid", "selection",
     "pulse", "ink", "paper",
 )  # fmt: skip
 """Colours that a browser has by their names; maps stand apart."""
 SMOOTH, QUALITY = 4096, 80  # pixels of a picture from which on its bytes may lose something, and how little
+KEPT = 64  # pictures whose addresses are kept
 
 
 def colours_of(theme: Theme) -> dict[str, Any]:
@@ -59,14 +60,16 @@ class Listed:
         self._addresses: dict[int, tuple[NDArray[np.uint8], str]] = {}
 
     def of(self, sketches: Sequence[Sketch]) -> list[Record]:
-        """All that is painted of some sketches, in the order of painting."""
+        """All that is painted of some sketches, in the order of painting; nothing at a place that is no number."""
         found = [self.shape(shape) for part in sketches if not part.over for shape in part.shapes]
         for item in (item for part in sketches for item in part.images):
-            found.append(["image", *item.rect, self._address(item.pixels, smooth=item.linear), int(item.linear)])
+            address = self._address(item.pixels, smooth=item.linear)
+            found.append(["image", *short(item.rect), address, int(item.linear)])
         found += [self._sprites(item) for part in sketches for item in part.small]
         found += [self.shape(shape) for part in sketches for shape in part.tops]
         found += [_points(item) for part in sketches for item in part.points]
-        return found + [["text", *self.text(item)] for part in sketches for item in part.texts]
+        found += [["text", *self.text(item)] for part in sketches for item in part.texts]
+        return [record for record in found if _is_record(record)]
 
     def colour(self, colour: Colour | None) -> str | None:
         """A colour of the theme by its name, any other by its digits."""
@@ -82,12 +85,14 @@ class Listed:
                 colours = bound or self.colour(fill), self.colour(stroke)
                 return ["rect", *short((x, y, wide, high)), *colours, border, radius, int(bool(bound))]
             case Cells(rects, fills, radius, rings):
-                own = None if rings is None else short(rings)
-                return ["cells", short(rects), "".join(hexed(fill)[1:] for fill in fills), min(radius, 999.0), own]
+                there = _finite(rects)
+                own = None if rings is None else short(rings[there])
+                return ["cells", short(rects[there]), _digits(fills[there]), min(radius, 999.0), own]
             case Lines(starts, ends, colour, width):
-                return ["lines", short(np.concatenate([starts, ends], axis=1)), self.colour(colour), width]
+                ways = np.concatenate([starts, ends], axis=1)
+                return ["lines", short(ways[_finite(ways)]), self.colour(colour), width]
             case Path(points, colour, width):
-                return ["path", short(points), self.colour(colour), width]
+                return ["path", short(points[_finite(points)]), self.colour(colour), width]
             case Curve(_, colour, width):
                 return ["path", short(shape.points()), self.colour(colour), width]
             case Polygon(points, fill):
@@ -107,6 +112,8 @@ class Listed:
         if known is None or known[0] is not pixels:
             loose = smooth and pixels.shape[0] * pixels.shape[1] >= SMOOTH
             how = {"quality": QUALITY} if loose else {"lossless": True, "quality": 0}
+            if len(self._addresses) >= KEPT:
+                del self._addresses[next(iter(self._addresses))]
             known = self._addresses[id(pixels)] = (pixels, address_of(pixels, method=0, **how))
         return known[1]
 
@@ -121,13 +128,25 @@ def address_of(pixels: NDArray[np.uint8], **how: object) -> str:
 
 
 def _points(item: PointsItem) -> Record:
-    return ["points", short(item.centres), item.diameter, "".join(hexed(one)[1:] for one in item.colours)]
+    there = _finite(item.centres)
+    return ["points", short(item.centres[there]), item.diameter, _digits(item.colours[there])]
+
+
+def _finite(rows: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Which rows (N, K) are places."""
+    return np.asarray(np.isfinite(rows).all(axis=1))
+
+
+def _digits(colours: NDArray[np.floating]) -> str:
+    """Colours (N, 3) in 0..1, six digits each; what is no number is 0."""
+    parts = np.rint(255 * np.clip(np.nan_to_num(colours), 0.0, 1.0)).astype(np.uint8)
+    return bytes(parts).hex()
 
 
 def short(numbers: ArrayLike) -> list[float]:
     """Tenths of a pixel, as few letters as say them."""
     tenths = np.round(np.ravel(numbers).astype(float), 1).tolist()
-    return [int(x) if x == int(x) else x for x in tenths]
+    return [int(x) if x.is_integer() else x for x in tenths]
 
 
 def changes(before: Sequence[Record] | None, now: Sequence[Record]) -> list[Record] | dict[str, Record]:
@@ -139,7 +158,48 @@ def changes(before: Sequence[Record] | None, now: Sequence[Record]) -> list[Reco
 
 # ---- As bytes, which a recording holds; anybody may have made one.
 
-MOST_LETTERS = 8 << 20  # of a list
+MOST_LETTERS, MOST_RECORDS, MOST_SIZES = 8 << 20, 20_000, 64  # of a list; the last of its letters, each has an atlas
+FAR, LONGEST, SIZES = 1e6, 1_000, (4.0, 200.0)  # pixels of any place; letters of a text, and how large they may be
+FORMS = {
+    "box": "nnnn", "rect": "nnnnccnnn", "cells": "ldnr", "lines": "lcn", "path": "lcn", "polygon": "lc",
+    "image": "nnnnan", "sprites": "llan", "points": "lnd", "text": "nntzcne",
+}  # fmt: skip
+"""What stands in a record after its kind, a letter each."""
+_COLOUR = re.compile(rf"#[0-9a-f]{{6}}(?:[0-9a-f]{{2}})?|chip|{'|'.join(OF_A_THEME)}")
+_ADDRESS = re.compile(r"data:image/(?:webp|png);base64,[A-Za-z0-9+/]*={0,2}")
+
+
+def _is_number(x: object) -> bool:
+    return isinstance(x, int | float) and abs(x) <= FAR  # NaN is not
+
+
+def _are_numbers(x: object) -> bool:
+    return isinstance(x, list) and all(map(_is_number, x))
+
+
+def _matches(pattern: re.Pattern[str], x: object) -> bool:
+    return isinstance(x, str) and pattern.fullmatch(x) is not None
+
+
+CHECKS: dict[str, Callable[[Any], bool]] = {
+    "n": _is_number,
+    "l": _are_numbers,
+    "r": lambda x: x is None or _are_numbers(x),
+    "c": lambda x: x is None or _matches(_COLOUR, x),
+    "d": lambda x: _matches(re.compile("(?:[0-9a-f]{6})*"), x),
+    "a": lambda x: _matches(_ADDRESS, x),
+    "t": lambda x: isinstance(x, str) and len(x) <= LONGEST,
+    "z": lambda x: _is_number(x) and SIZES[0] <= x <= SIZES[1],
+    "e": lambda x: x in ("left", "middle", "right"),
+}
+
+
+def _is_record(record: object) -> bool:
+    """Whether every part of it is what its kind has there."""
+    if not isinstance(record, list) or not record or not isinstance(record[0], str) or record[0] not in FORMS:
+        return False
+    form = FORMS[record[0]]
+    return len(record) == len(form) + 1 and all(CHECKS[one](x) for one, x in zip(form, record[1:], strict=True))
 
 
 def stored(records: object) -> bytes:
@@ -148,14 +208,18 @@ def stored(records: object) -> bytes:
 
 
 def checked(data: bytes) -> list[Record]:
-    """The list of `stored`; empty where it is none."""
+    """The list of `stored`, which begins with its box; empty where it is none."""
     try:
         press = zlib.decompressobj()
         records = json.loads(press.decompress(data, MOST_LETTERS).decode("ascii"))
     except (zlib.error, ValueError, RecursionError):
         return []
-    good = isinstance(records, list) and press.eof and all(map(_is_record, records))
-    return records if good else []
+    if not isinstance(records, list) or not press.eof or not 0 < len(records) <= MOST_RECORDS:
+        return []
+    if not all(map(_is_record, records)) or [k for k, one in enumerate(records) if one[0] == "box"] != [0]:
+        return []
+    sizes = {one[4] for one in records if one[0] == "text"}
+    return records if min(records[0][3:]) >= 1 and len(sizes) <= MOST_SIZES else []
 
 
 def records_of(image: bytes, size: tuple[int, int]) -> list[Record]:
@@ -167,28 +231,16 @@ def records_of(image: bytes, size: tuple[int, int]) -> list[Record]:
     return [["box", 0, 0, *size], ["image", 0, 0, *size, address, 1]]
 
 
-def _is_record(record: object) -> bool:
-    """Whether it is a record of numbers and texts, and what it shows is in it."""
-    if not isinstance(record, list) or not record or record[0] not in (*KINDS, "box"):
-        return False
-    plain = (str, int, float, type(None))
-    if not all(isinstance(one, plain) or (isinstance(one, list) and all(isinstance(x, int | float) for x in one))
-               for one in record):  # fmt: skip
-        return False
-    address = {"image": 5, "sprites": 3}.get(record[0])
-    return address is None or (len(record) > address and str(record[address]).startswith("data:image/"))
+MOST_PIXELS = 1 << 24  # of all pictures of a list
 
 
-MOST_PIXELS = 1 << 24  # of a picture
-
-
-def decoded(image: bytes) -> NDArray[np.uint8] | None:
-    """Pixels (H, W, 3) of what somebody else's file calls a picture, a PNG or WebP."""
+def decoded(image: bytes, most: int = MOST_PIXELS) -> NDArray[np.uint8] | None:
+    """Pixels (H, W, 3), `most` of them, of what somebody else's file calls a picture, a PNG or WebP."""
     from PIL import Image
 
     try:
         with Image.open(BytesIO(image), formats=("PNG", "WEBP")) as picture:
-            if not 0 < picture.width * picture.height <= MOST_PIXELS:
+            if not 0 < picture.width * picture.height <= most:
                 return None
             return np.asarray(picture.convert("RGB"))
     except Exception:  # whatever a decoder says of bytes that are no picture
@@ -221,7 +273,8 @@ def _sketched(records: Sequence[Record], theme: Theme, to: Box) -> list[Sketch]:
 
     def shown(address: str) -> NDArray[np.uint8]:
         if address not in pixels:
-            found = decoded(b64decode(address.partition(",")[2]))
+            left = MOST_PIXELS - sum(one.shape[0] * one.shape[1] for one in pixels.values())
+            found = decoded(b64decode(address.partition(",")[2]), left)
             if found is None:
                 raise ValueError("no picture")
             pixels[address] = found

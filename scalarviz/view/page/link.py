@@ -58,6 +58,10 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
     base = _base()
     own = _other(document, base)
     own["words"] = _other(document["words"], base["words"])
+    if "around" in own["words"]:  # no link goes into a step, where deltas are
+        around = [group for group in own["words"]["around"] if "delta" not in group]
+        own["words"]["around"] = [{**group, **{name: _whole(group[name]) for name in ("shapes", "texts")}}
+                                  for group in around]  # fmt: skip
     if own.keys() - set(OF_A_RUN):
         raise InputError(f"a link has no room for {sorted(own.keys() - set(OF_A_RUN))} of this picture; try save_html")
     if document["texels"] > MOST_TEXELS or max(map(len, (document["plates"], document["stages"]))) > MOST_PLATES:
@@ -69,7 +73,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
         frames = played(source, [(record.branch, k) for k in places])
         said = f"{len(places):,} of {len(record):,} recorded steps" if len(places) < len(record) else ""
         told, tables = gathered(subject, frames, document, ("weight",))
-        told["formulas"] = []  # they would take more room than all numbers
+        del told["formulas"]  # they would take more room than all numbers
         told |= {part: [_short(x) for x in told[part]] for part in NUMBERS}
         head = {
             **told, "document": own, "about": about_of(subject, title, said) | {"bits": 12},
@@ -110,6 +114,13 @@ def _base() -> dict[str, Any]:
 
 def _other(own: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
     return {name: part for name, part in own.items() if name not in common or common[name] != part}
+
+
+def _whole(part: Any) -> Any:
+    """Places in whole pixels: nobody sees less, and letters are few."""
+    if isinstance(part, list):
+        return [_whole(one) for one in part]
+    return round(part) if isinstance(part, float) else part
 
 
 def _short(number: float | str) -> float | str:

@@ -21,7 +21,7 @@ from ...run.questions.ranges import extent
 from ...run.scene.scene import Scene
 from ...run.sources.recording.contents import Picture
 from ..ink.axes import evenly
-from ..ink.listed import Listed, Record, changes, records_of, short, stored
+from ..ink.listed import Listed, Record, changes, short, stored
 from ..ink.places import arrange
 from ..ink.sketch import Box
 from ..ink.theme import Theme, get_theme
@@ -137,38 +137,37 @@ def panel_pictures(
     boxes = {name: box for name, box in arrange(WINDOW, side.column.wanted()).panels.items()
              if not isinstance(side.drawers[name].panel, LossCurve)}  # fmt: skip
     side.place(boxes)
-    found: list[Picture] = []
+    found: list[tuple[str, int, list[Record]]] = []
     before: dict[str, list[Record]] = {}
     for k in chosen(frames, MOST) if boxes else ():
         now = frame(k)
         side.ground.extent = extent(now.values)
         side.update(now)
         for name, box in boxes.items():
-            records = [["box", *short(around(box))], *listed.of(side.drawn(name))]
+            records = [["box", *short(with_air(box))], *listed.of(side.drawn(name))]
             if records != before.get(name):
-                found.append(Picture(name, now.step, math.ceil(box[2] + 2 * AIR), math.ceil(box[3] + 2 * AIR),
-                                     stored(records)))  # fmt: skip
+                found.append((name, now.step, records))
                 before[name] = records
     full = {name for name, records in before.items() if len(records) > 1}  # a sheet that waits for a hand is empty
-    found = sorted((one for one in found if one.panel in full), key=lambda one: (boxes[one.panel][1], one.step))
+    found = sorted((one for one in found if one[0] in full), key=lambda one: (boxes[one[0]][1], one[1]))
     while found and _weight(found) > room:
-        steps = sorted({one.step for one in found})
+        steps = sorted({step for _, step, _ in found})
         kept = set(chosen(steps, len(steps) * 2 // 3)) if len(steps) > 2 else set()
-        found = [one for one in found if one.step in kept]
-    return found
+        found = [one for one in found if one[1] in kept]
+    return [Picture(name, step, math.ceil(records[0][3]), math.ceil(records[0][4]), stored(records))
+            for name, step, records in found]  # fmt: skip
 
 
-def _weight(pictures: Sequence[Picture]) -> int:
+def _weight(lists: Sequence[tuple[str, int, list[Record]]]) -> int:
     """Bytes that they take in a page, which holds the changes from each to the next."""
     before: dict[str, list[Record]] = {}
     weight = 0
-    for one in pictures:
-        records = records_of(one.image, (one.width, one.height))
-        weight += len(stored(changes(before.get(one.panel), records)))
-        before[one.panel] = records
+    for name, _, records in lists:
+        weight += len(stored(changes(before.get(name), records)))
+        before[name] = records
     return weight
 
 
-def around(box: Box) -> Box:
+def with_air(box: Box) -> Box:
     """The box of a panel with the air around it."""
     return box[0] - AIR, box[1] - AIR, box[2] + 2 * AIR, box[3] + 2 * AIR

@@ -157,12 +157,13 @@ def films(pictures: Sequence[Picture], others: Sequence[Picture]) -> list[dict[s
     before: dict[str, list[Record]] = {}
     for one in sorted(pictures, key=lambda one: one.step):
         film, other = found[one.panel], looks.get((one.panel, one.step), one)
-        records = records_of(one.image, (one.width, one.height))
+        if not (records := records_of(one.image, (one.width, one.height))):  # somebody else's file: it shows nothing
+            continue
         film["steps"].append(one.step)
         film["lists"].append(changes(before.get(one.panel), records))
-        film["other"].append(changes(records, records_of(other.image, (other.width, other.height))))
+        film["other"].append(changes(records, records_of(other.image, (other.width, other.height)) or records))
         before[one.panel] = records
-    return list(found.values())
+    return [film for film in found.values() if film["steps"]]
 
 
 def write_html(path: StrPath, recordings: Iterable[Path], make: Callable[[], str], every: int | None = None) -> Path:

@@ -19,7 +19,7 @@ from ..ink.places import arrange
 from ..ink.theme import Theme
 from ..out.easel import Easel
 from ..out.offscreen import offscreen
-from ..page.pictures import WINDOW, around
+from ..page.pictures import WINDOW, with_air
 from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
 from .door import Building
@@ -74,7 +74,7 @@ class Thumbs:
             boxes = arrange(WINDOW, [one for one in side.column.wanted() if one.name == name]).panels
             if name not in boxes:
                 return None
-            x, y, wide, high = around(boxes[name])
+            x, y, wide, high = with_air(boxes[name])
             side.place({name: (boxes[name][0] - x, boxes[name][1] - y, *boxes[name][2:])})
             side.ground.extent = extent(frame.values)
             size = round(wide), round(high)

@@ -204,7 +204,7 @@ def player_of(runs: Runs, result: Result, theme: str, title: str) -> tuple[str, 
 
 def _page(scene: Scene, record: Recorded, theme: str, title: str) -> str:
     pictures = []
-    if can_draw() and scene.panels:
+    if scene.panels:
         pictures = panel_pictures(scene, chosen(range(len(record)), PICTURES), record.frame, theme, ROOM)
     return html_of(record, pictures, theme=theme, size=SIZE, title=title, frames=FRAMES + 1, scene=scene)
 

@@ -30,6 +30,7 @@ export class Around {
     const aside = Boolean(this.plan && !this.plan.seen); // a plan that is not seen as it was laid out: labels of plates
     this.moved = aside || view.turned || Math.abs(view.fitted - 1) > 1e-9;
     this.taken = [];
+    this.slabs = this.moved ? plates.map((plate) => boundsOf(slabCorners(plate).map((xyz) => project(camera, xyz)))) : [];
     for (const group of words.around.filter((one) => Boolean(one.turned) === aside)) {
       const move = this.#moveOf(group);
       if (move) this.#place(group, move);
@@ -67,14 +68,13 @@ export class Around {
       const wide = this.measure(text, size, bold), left = x - { left: 0, middle: 0.5, right: 1 }[end] * wide;
       corners.push(move([left, y - 0.75 * size]), move([left + wide, y]));
     }
-    if (!corners.length) return null;
-    const [low, high] = [Math.min, Math.max].map((most) => [0, 1].map((k) => most(...corners.map((corner) => corner[k]))));
-    return [...low, high[0] - low[0], high[1] - low[1]];
+    return corners.length ? boundsOf(corners) : null;
   }
 
   // Whether a cube lies below a box, or a part of it is outside of the picture.
   #covered([x, y, wide, high]) {
     if (x < 0 || y < 0 || x + wide > this.view.width || y + high > this.foot) return true;
+    if (!this.slabs.some((slab) => groupsMeet([x, y, wide, high], slab))) return false; // most are near no plate
     const across = Math.max(2, Math.ceil(wide / 16)), down = Math.max(1, Math.ceil(high / 10));
     for (let i = 0; i <= across; i++) {
       for (let j = 0; j <= down; j++) if (this.pick([x + (i * wide) / across, y + (j * high) / down])) return true;
@@ -141,6 +141,12 @@ function swatchColour(row) {
   if (!colour.length || !colour.every((part) => part !== null && Number.isFinite(part))) return null;
   const parts = colour.length === 1 ? [colour[0], colour[0], colour[0]] : colour;
   return `rgb(${parts.map((part) => Math.round(255 * Math.min(Math.max(part, 0), 1))).join(", ")})`;
+}
+
+// The box around points.
+function boundsOf(points) {
+  const [low, high] = [Math.min, Math.max].map((most) => [0, 1].map((k) => most(...points.map((point) => point[k]))));
+  return [...low, high[0] - low[0], high[1] - low[1]];
 }
 
 function groupsMeet(one, other) {

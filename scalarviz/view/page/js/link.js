@@ -37,6 +37,9 @@ function checkedDocument(own, base) {
     demand(isList(plate.cells, 2) && plate.cells.every(side => isCount(side, MOST_TEXELS)), wrong);
     demand(plate.cells[0] * plate.cells[1] <= 4 * MOST_TEXELS && [plate.origin, ...plate.axes].flat().every(Number.isFinite), wrong);
   }
+  const { pose, rows } = document, numbers = [pose?.az, pose?.el, pose?.scale, pose?.centre, pose?.place, pose?.eye ?? []].flat();
+  demand(pose && [pose.centre, pose.place].every(Array.isArray) && numbers.length >= 8 && numbers.every(Number.isFinite), wrong);
+  demand(rows && typeof rows === "object", wrong);
   demand(isList(document.words.around, 2000) && document.words.around.every(isGroup), wrong);
   for (const tensor of tensors) {
     demand(typeof tensor.name === "string" && tensor.name.length <= 400 && isList(tensor.shape, 16), wrong);
@@ -48,8 +51,10 @@ function checkedDocument(own, base) {
 // What stands around the cubes: records of numbers and short texts. They are painted, and become no part of the page.
 function isGroup(group) {
   const isRecord = (record) => isList(record, 20) && record.flat(3).length <= 4000 && record.flat(3).every((one) => !one || typeof one !== "object");
+  const isBound = (bound) => bound === undefined || (isList(bound, 5) && bound.length === 5 && [0, 2, 3].every((k) => typeof bound[k] === "string") &&
+    isCount(bound[1], MOST_TEXELS) && (bound[4] === null || Number.isFinite(bound[4])));
   return group && typeof group === "object" && [group.shapes, group.texts].every((list) => isList(list, 2000) && list.every(isRecord)) &&
-    group.texts.every((text) => typeof text[2] === "string" && text[2].length <= 400);
+    group.texts.every((text) => typeof text[2] === "string" && text[2].length <= 400 && isBound(text[7]));
 }
 
 // What is said of each frame: parts of how it is trained, and whose its gradients and updates are.

@@ -6,7 +6,7 @@ const pictures = new Map(); // images by their addresses: the same one is decode
 const MOST_PICTURES = 200;
 const ROUND = 900; // a radius from which on a box is a disc
 
-/** One list on one canvas; it is painted again when an image of it has been decoded, and in another look. */
+/** One list on one canvas; the one before stands until all images of this one have been decoded. */
 export class Listing {
   /**
    * @param {HTMLCanvasElement} canvas
