@@ -74,7 +74,7 @@ def test_without_scripts_or_webgl_the_last_still_stands_there(browse, file, both
         for page in (silent, flat):
             page.goto(one.as_uri())
             if page is flat:
-                page.wait_for_function("document.getElementById('sentence').textContent.includes('cannot play')")
+                page.wait_for_function("() => document.getElementById('sentence').textContent.includes('cannot play')")
             still = page.locator("#still img")
             assert still.is_visible()
             assert words in page.locator("#sentence").inner_text() + still.get_attribute("alt")
