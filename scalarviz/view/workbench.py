@@ -101,13 +101,14 @@ class Workbench:
         The layers that may stand alone.
     overlays : sequence of list of Sketch
         What lies above the picture because of pointer and keys, lowest layer first.
-    page : bool
-        Whether a page draws the cubes and writes its own words: then only what panels show is drawn here.
+    left_out : frozenset of str
+        Parts that are not offered: "timeline", "inspector", "panels". Whoever sets it lays out anew.
     """
 
     places: Places
     layout: Layout
-    apart, page = Apart(), False
+    apart = Apart()
+    left_out: frozenset[str] = frozenset()
     layer_names: tuple[str, ...] = ()
     overlays: Sequence[list[Sketch]] = ()
 
@@ -287,10 +288,11 @@ class Workbench:
         """Places of all that is no cube."""
         shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
         hands = shown and bool(self.keys)
-        self.places = arrange(self._output, self.side.column.wanted(spread=self.spread) if shown else (),
-                              hud=shown and source.counted, strip=shown,
+        wanted = self.side.column.wanted(spread=self.spread) if shown and "panels" not in self.left_out else ()
+        timed = full and hands and source.can.go and "timeline" not in self.left_out
+        self.places = arrange(self._output, wanted, hud=shown and source.counted, strip=shown,
                               strip_high=SPREAD if self.spread else STRIP if self.inside.told is None else OPENED,
-                              keys=hands and not hall, time=full and hands and source.can.go,
+                              keys=hands and not hall, time=timed,
                               replayed=source.recorded, spread=self.spread, presenter=hall)  # fmt: skip
         if self._narrow:
             self.places = narrowed(self.places)
@@ -308,7 +310,7 @@ class Workbench:
             self.side.place(self.controls.side, hidden if self.panels_shown else (), self.controls.more, turns=False)
             return
         left_out = self.places.left_out if self.panels_shown else ()
-        covered = self.touch.column(self.places) if self.panels_shown and not self.page else None
+        covered = self.touch.column(self.places) if self.panels_shown else None
         if self.inside.column is not None:
             self.side.place({})
         else:
@@ -458,23 +460,20 @@ class Workbench:
         writes = self.text_pace.ready(waits)
         beside, outer = self.inside.beside(frame), self.inside.outer(frame)
         self._moving = self.side.update(outer, seconds, writes=writes) if beside is None else beside
-        if not self.page:
-            self.bar.ahead = self.side.ground.ahead
-            self._time = self.bar.update(frame, writes=writes)
+        self.bar.ahead = self.side.ground.ahead
+        self._time = self.bar.update(frame, writes=writes)
         if explained:
             self.touch.follow(frame)
         room = explained and not self.touch.below(self.places) and not self.side.takes_strip
         self.story.update(self.places, self.theme, bar=bool(self._time), free=room)
         self.side.strip_shown = self.story.beside is None
         small = None if self.slab.shares is None else Small(self.slab.shares, self._hit, self.slab.own)
-        if not self.page:  # at every frame, as the colours below them
-            self._on_cubes = self.inside.on_cubes(frame, small)
+        self._on_cubes = self.inside.on_cubes(frame, small)  # at every frame, as the colours below them
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             if explained:
                 self.touch.explain(frame)
-            if not self.page:
-                self._numbers = self._texts(frame, pace_text)
-                self.layers.write(self.subject, frame, self.theme, self.places)
+            self._numbers = self._texts(frame, pace_text)
+            self.layers.write(self.subject, frame, self.theme, self.places)
         self._outdated = False
         self._lay_over(frame, explained, seconds)
 
@@ -526,15 +525,25 @@ class Workbench:
     # ---- drawing
 
     @property
-    def sketches(self) -> list[Sketch]:
-        """Everything flat that is on the picture now: labels, panels, numbers."""
+    def parts(self) -> dict[str, Sequence[Sketch]]:
+        """Everything flat that is on the picture now, by what renews it: labels, panels, time, numbers."""
         still = [*self.scenery.static, *self.story.sketches] if self.story.sketches else self._static
-        return [*still, *self.side.spread_out(), *self._moving, *self._time, *self._on_cubes, *self._numbers]
+        beside = [*self.side.spread_out(), *self._moving]
+        return {"still": still, "beside": beside, "time": self._time, "cubes": self._on_cubes, "numbers": self._numbers}
+
+    @property
+    def sketches(self) -> list[Sketch]:
+        """All of these."""
+        return [sketch for part in self.parts.values() for sketch in part]
+
+    def renew(self) -> None:
+        """Write words and numbers anew where something has changed them since the last frame."""
+        if (self._outdated or self._view.stale) and self._frame is not None:
+            self.update(self._frame, self._pace, 0.0)
 
     def draw(self, viewport: Viewport | None = None) -> None:
         """Paint the whole picture into the `viewport` of the bound framebuffer (default: `size` device pixels)."""
-        if (self._outdated or self._view.stale) and self._frame is not None:
-            self.update(self._frame, self._pace, 0.0)
+        self.renew()
         self.draw_below(viewport or self.size)
         self.painter.draw(self.sketches)
         for index, layer in enumerate(self.overlays):
@@ -688,6 +697,7 @@ class Workbench:
     def select(self, selection: Selection | int | None) -> None:
         """Look into a weight by its flat index, or into several; None closes the inspector."""
         chosen = self.touch if self.compared is None else self.compared
+        selection = None if "inspector" in self.left_out else selection
         if chosen.select(selection, self._frame):
             self._point()
             self.place_side()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 RATE = 30.0  # frames a second, at most
@@ -129,12 +129,6 @@ class Channel:
 
     # ---- frames
 
-    def arrived(self, name: str) -> bool:
-        """Whether all who look have answered the last frame that carried the part `name`."""
-        with self._lock:
-            least = min((place.drawn for place in self._attentive()), default=self.sent)
-            return not any(name in parts for number, parts in self._kept.items() if number > least)
-
     def tell(self, content: dict[str, object]) -> None:
         """Send what is no frame, and nobody answers."""
         self._send(content, [])
@@ -151,14 +145,14 @@ class Channel:
             late = any(self.sent - place.drawn >= UNANSWERED for place in attentive)
             return bool(attentive) and not late and self._clock() - self._last >= 1.0 / self.pace
 
-    def offer(self, content: dict[str, object], parts: dict[str, object], buffers: list[bytes]) -> int:
-        """Send a frame: what belongs to it, `parts` that some place does not know yet, and its numbers.
+    def offer(self, content: dict[str, object], parts: dict[str, object], buffers: Sequence[bytes] = ()) -> int:
+        """Send a frame: what belongs to it, its `buffers`, and `parts` that some place does not know yet.
 
-        Parts have the same names every time, None for nothing there; what is lost on the way is sent again.
+        Parts have the same names every time, None for nothing there; what is lost on the way is sent again. Those that
+        are bytes follow the buffers, in the order of the names under ``"buffers"``.
         """
         with self._lock:
             attentive = self._attentive()
-            self.pace = pace_of(sum(map(len, buffers)))
             for place in self._places.values():
                 if not any(place is one for one in attentive):
                     place.forget()
@@ -170,7 +164,11 @@ class Channel:
             self._kept[number] = new
             if len(self._kept) > 4 * UNANSWERED:  # those of places that were given up
                 del self._kept[min(self._kept)]
-        self._send({**content, "kind": "frame", "number": number, **new}, buffers)
+            said = {name: part for name, part in new.items() if not isinstance(part, bytes)}
+            block = {name: part for name, part in new.items() if isinstance(part, bytes)}
+            sent = [*buffers, *block.values()]
+            self.pace = pace_of(sum(map(len, sent)))
+        self._send({**content, "kind": "frame", "number": number, "buffers": list(block), **said}, sent)
         return number
 
     def _told(self, place: _Place) -> dict[str, object]:

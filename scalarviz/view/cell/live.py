@@ -33,8 +33,8 @@ from ..drawing import Drawing, graph_of
 from ..ink.places import check_size
 from ..page.pictures import Output, image_tag
 from ..page.scripts import joined, read
-from .asked import names_of
 from .pictures import PLACE
+from .play import names_of
 from .saved import Still
 from .shown import Shown
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 Display = Literal["values", "pictures"]
-SIZE = (680, 510)  # pixels of a picture in a cell: cells are narrower than 960
+SIZE = (960, 640)  # pixels of a picture in a cell; in a narrower one it is laid out for what there is
 SHORT = {"lr": "learning rate", "run": "toggle_run", "micro-step": "micro_next"}
 """Other names of what can be left out."""
 PARTS = ("timeline", "inspector", "panels")
@@ -66,15 +66,15 @@ def live(
         it; call ``update(loss=...)`` of what is returned inside a loop. Of a Value its graph is drawn, as by
         ``sv.draw``.
     display : {"values", "pictures"}
-        Values: the browser draws the cubes from numbers, 4 bytes a weight. Pictures: the window's whole picture is
-        drawn in Python and sent, for browsers that cannot draw.
+        The window's picture, both times. Values: the browser draws it, from 4 bytes a weight and a list of words,
+        shapes and panels. Pictures: Python draws it and sends pixels, for browsers without WebGL 2.
     size : (int, int), optional
-        Width and height in pixels; default: 680 x 510.
+        Width and height in pixels; default: 960 x 640. In a narrower cell it is laid out for the width that there is.
     hide : iterable of str
         Controls that are left out: by their names ("learning rate" or "lr", "pace", "batch"), buttons ("restart",
         "micro-step"), "timeline", "inspector", "panels". What is left out cannot be asked for either.
     controls : bool
-        Whether there are buttons and sliders below the picture.
+        Whether there are a time bar and controls; keys work without them.
 
     Returns
     -------
@@ -104,9 +104,7 @@ def live(
         return live_class()(GraphShown(graph_of(x, sys._getframe(1)), pixels), script("renderGraph", "graph.js"))
     if display == "pictures":
         return pictures_class()(Shown(x, pixels, hidden, wanted, pictures=True))
-    return live_class()(
-        Shown(x, pixels, hidden, wanted), script("renderCell", "cell.js", "ownlooks.js"), read("cell.css")
-    )
+    return live_class()(Shown(x, pixels, hidden, wanted), script("renderCell", "cell.js"), read("cell.css"))
 
 
 def is_graph(x: object) -> bool:

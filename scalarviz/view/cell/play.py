@@ -1,49 +1,84 @@
 """`Play`: what one cell shows and lets be done, without threads and without a notebook.
 
-It wraps a viewer: a `LiveView`, which trains, or one that follows what the user's own cells change. What it offers to a
-`Channel` is one moment: the numbers of a frame and all that is said beside them.
+It is the window's own picture, around a `LiveView`, which trains, or around a viewer that follows what the user's own
+cells change. Hands do in the browser what they do in the window. What is offered to a `Channel` is the picture in
+parts: the numbers of the cubes, the camera, and the display list. A part goes only when it is another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
+from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..cubes.atlas import ALL_ALIKE, DEAD, NOT_COMPUTED
-from ..cubes.own import LOOKS, OwnLook
-from ..cubes.scale import quantity_of
-from ..ink.axes import evenly
-from ..ink.text import figure, loss_text
-from ..notes.layer import formulas
-from ..notes.scenery import is_single
-from ..page.document import document_of, flags_of, map_of, quantity_spec, texels_of
-from ..page.page import json_number
-from ..panels.wording import newest_beyond, update_names
-from ..screen.account import factors, ledger_of, written
-from ..screen.hud import mistake_words, state_of
-from ..watch.actions import ACTIONS
+from ...checks import one_of
+from ...errors import InputError, ScalarvizError, TypeMismatchError, shown
+from ...run.scene.scene import SIDES
+from ..described import words_of
+from ..ink.listed import Listed, Record, colours_of, short
+from ..ink.sketch import Sketch, Spot
+from ..ink.theme import THEMES
+from ..page.document import advances_of, constants_of, cubes_of, pose_told
+from ..panels.wording import newest_beyond
+from ..watch.actions import ACTIONS, Action
+from ..watch.driving import TOOLS
 from ..watch.live import LiveView
 from ..watch.viewer import Viewer
-from .asked import ALLOWED, Asked, CellControls, covered
-from .channel import RATE, Channel, pace_of
-from .panels import CellPanels
+from .channel import RATE, pace_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
     from ...run.edits import Edit
-    from ..micro.inside import Inside
-    from ..screen.account import Account
+    from ...run.scene.scene import Scene
     from ..workbench import Workbench
+    from .channel import Channel
 
 KEPT = 30.0  # seconds between two pictures for the saved notebook, while something moves
-BENCH = (1280, 720)  # size for which a viewer of numbers is laid out: one that has a column for the inspector
 RESTED = 1.0
 """Seconds without another number after which that picture is of now: a loop by hand is done, or an edit."""
-CURVE = 0.5  # seconds between two curves of all losses, while it trains
+BUTTONS = {0: "left", 1: "middle", 2: "right"}
+KEYS = {"ArrowRight": "Right", "ArrowLeft": "Left", "ArrowUp": "Up", "ArrowDown": "Down", " ": "Space"}
+LONGEST = 32  # letters of the name of a key
+COVERS = {
+    "learning rate": ("raise_rate", "lower_rate"), "pace": ("slower", "faster", "normal_speed"),
+    "timeline": ("first", "newest", "name_moment", "toggle_loop"),
+    "micro_next": ("micro_back", "whose", "add_samples"), "pause when": ("break_on",), "panels": ("toggle_panels",),
+    "inspector": ("nudge_up", "nudge_down", "freeze", "zero", "halve", "double", "redraw", "find_sign", "select_more",
+                  "type_value"),
+}  # fmt: skip
+"""What is left out together with a control: keys do the same as its slider."""
+NOT_HERE = {
+    "open": "load a file in Python", "film": "record it: `sv.Recording`, and show that: `sv.player`",
+    "close": "call `w.close()`",
+}  # fmt: skip
+"""Actions that a cell does not have, and what to do instead."""
+
+
+def covered(hidden: Collection[str]) -> frozenset[str]:
+    """Names that are left out, with what goes with them."""
+    return frozenset(hidden).union(*(COVERS.get(name, ()) for name in hidden))
+
+
+def names_of(scene: Scene) -> set[str]:
+    """What `hide` may name of a scene: controls of every run, the scene's own, and the buttons."""
+    own = {"learning rate", "batch", "optimiser", "momentum", "regularisation", "regularisation rate", "activation",
+           "pace", "layers", "seed", "pause when"}  # fmt: skip
+    return own | {control.label for control in scene.controls} | {tool[0] for tool in TOOLS}
+
+
+def markdown() -> str:
+    """The table of what there is not, as docs/notebooks.md prints it."""
+    rows = [("not in a cell", "instead"), ("---", "---")]
+    rows += [(f"{_pressed(one)} {one.does}", NOT_HERE[one.name]) for one in ACTIONS if one.name in NOT_HERE]
+    return "".join(f"| {first} | {second} |\n".replace("| --- | --- |", "|---|---|") for first, second in rows)
+
+
+def _pressed(action: Action) -> str:
+    return " or ".join(f"`{name}`" for name in action.pressed)
 
 
 class Snapshot(Viewer):
@@ -71,30 +106,114 @@ class Snapshot(Viewer):
         self.look()
 
 
+class Browser:
+    """The host of a cell's viewer: what a window does for it, the browser does where it can."""
+
+    place = None
+    visible = True
+    pixel_ratio = 1.0
+    full_screen = False
+
+    def __init__(self, viewer: Viewer, tell: Callable[[dict[str, object]], None]) -> None:
+        self._viewer, self._tell = viewer, tell
+        self._then: Callable[[str], object] | None = None  # what is done with the text that was asked for
+        self.clipboard = ""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Pixels of the picture."""
+        return self._viewer.bench.size
+
+    def every(self, seconds: float, call: Callable[[float], None]) -> None:
+        """Nothing: the cell's thread gives time."""
+
+    def repaint(self) -> None:
+        """Nothing: what has changed is offered when the channel is free."""
+
+    def show_full_screen(self, on: bool) -> None:
+        """Fill the screen, or no longer."""
+        self.full_screen = on
+        self._tell({"kind": "full", "on": on})
+
+    def screenshot(self) -> None:
+        """Let the browser save what it shows."""
+        self._tell({"kind": "save", "name": f"scalarviz-step-{self._viewer.shown.step}.png"})
+
+    def film(self) -> None:
+        """There is none."""
+        self._viewer.say(NOT_HERE["film"])
+
+    def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
+        """A browser's files are not the kernel's."""
+        self._viewer.say(NOT_HERE["open"])
+
+    def ask_text(self, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
+        """Let the browser show a field; :meth:`answered` has what was typed."""
+        self._then = then
+        self._tell({"kind": "ask", "title": title, "label": label, "text": text})
+
+    def answered(self, text: object) -> None:
+        """What was typed, a text; once for each question."""
+        then, self._then = self._then, None
+        if then is not None and isinstance(text, str) and len(text) <= 1000:
+            then(text)
+
+    def copy(self, text: str) -> None:
+        """Put a text on the browser's clipboard."""
+        self._tell({"kind": "copy", "text": text})
+
+    def pasted(self) -> str:
+        """What the browser pasted last."""
+        return self.clipboard
+
+    def tell(self, line: str) -> None:
+        """Nothing: a cell has no terminal, and the picture says it."""
+
+    def close_soon(self) -> None:
+        """A cell is closed in Python."""
+        self._viewer.say(NOT_HERE["close"])
+
+    def enter(self, make: object, name: str) -> None:
+        """Nothing: a cell has no wall."""
+
+
 class Play:
-    """One cell's viewer, its controls and its table of requests; cubes are laid out for `size` pixels."""
+    """One cell's viewer, what hands do to it, and its picture; `tell` reaches the browser besides frames."""
 
     drawing: AbstractContextManager[object] = nullcontext()  # around all that its session has it do
 
     def __init__(
-        self, viewer: Viewer, hide: Collection[str], controls: bool, size: tuple[int, int], title: str = ""
+        self,
+        make: Callable[[tuple[int, int]], Viewer],
+        size: tuple[int, int],
+        hide: Collection[str] = (),
+        controls: bool = True,
+        tell: Callable[[dict[str, object]], None] = lambda said: None,
+        title: str = "",
     ) -> None:
-        self.viewer, self._hide, self._left_out = viewer, frozenset(hide), covered(hide)
-        live = viewer if isinstance(viewer, LiveView) else None
-        self._live = live
-        self._controls = None if live is None or not controls else CellControls(live, live.scene, hide)
-        self._panels = None if "panels" in self._hide else CellPanels(viewer.bench)
-        self.asked = Asked(viewer, self._controls, hide)
-        self._size, self._title = size, title
-        self._document: tuple[object, dict[int, OwnLook], dict[str, object]] | None = None
-        self._worn = LOOKS.version
-        self._curve: Part = None
-        self._curve_at = 0.0
+        self.size, self._title = size, title
+        with self.drawing:
+            viewer = self.viewer = make(size)
+        self.host = Browser(viewer, tell)
+        viewer.attach(self.host)
+        viewer.way_out = lambda: None  # Escape closes no cell
+        self._live = viewer if isinstance(viewer, LiveView) else None
+        self._hidden = covered(hide if controls else {*hide, "timeline", "toggle_controls"})
+        bench = viewer.bench
+        bench.left_out = frozenset(self._hidden & {"panels", "timeline", "inspector"})
+        for name in self._hidden & viewer.handlers.keys():
+            viewer.handlers[name] = partial(viewer.say, "this cell leaves it out (hide=)")
+        if not controls:
+            bench.show_keys(())
+        bench.lay_out()
         self._changed = True
-        self._sent: tuple[Frame, dict[str, object]] | None = None
         self._kept: tuple[object, float] | None = None  # the saved picture's moment, and when it was
         self._stood: tuple[object, float] | None = None  # the newest moment, and since when
         self._was_moving = False
+        self._lists: dict[str, tuple[object, list[Record]]] = {}
+        self._listed = Listed(bench.theme)
+        self._buttons: list[object] = []
+        self._standing: tuple[object, dict[str, Any]] = (None, {})  # a layout, and what is told of it
 
     # ---- time
 
@@ -103,17 +222,6 @@ class Play:
         """Whether anything trains or travels."""
         live = self._live
         return live is not None and (live.playback.running or live.worker.busy or live.worker.journey is not None)
-
-    def take(self, asked: object) -> None:
-        """Do what a message asks for."""
-        self.asked.take(asked)
-        self._changed = True
-
-    def do(self, asked: object) -> None:
-        """The same; raises where it is not done."""
-        self._changed = True
-        self.asked.do(asked)
-        self.viewer.refresh()
 
     def look(self) -> None:
         """Take over what the user's own cells have changed."""
@@ -125,8 +233,6 @@ class Play:
         """`seconds` have passed; where nobody has `seen` them nothing is worked out but what trains."""
         if seen:
             self._changed |= self.viewer.tick(seconds)
-            if self._panels is not None:
-                self._panels.look(curve=self._no_bar)
         else:
             self.viewer.advance(seconds)
 
@@ -156,250 +262,181 @@ class Play:
         """Let go of what is shown."""
         self.viewer.close()
 
+    # ---- what hands do
+
+    def do(self, name: str, value: int | None = None) -> None:
+        """Do an action of the table; InputError where the cell leaves it out."""
+        if name in self._hidden:
+            raise InputError(f"{name}: this cell leaves it out (hide=)")
+        self._changed = True
+        self.viewer.send(name, value)
+
+    def take(self, said: object) -> None:
+        """Do what a message of the browser says; anybody who has the notebook's connection can send anything."""
+        self._changed = True
+        try:
+            self._hear(said)
+        except ScalarvizError as error:
+            self.viewer.say(str(error))
+        self.viewer.refresh()
+
+    def _hear(self, said: Any) -> None:
+        kind, viewer, host = said.get("kind"), self.viewer, self.host
+        if kind == "look":
+            theme = one_of(said.get("theme"), THEMES, "look: the theme")
+            if theme != viewer.bench.theme.name:
+                viewer.bench.set_look(theme=theme)
+        elif kind == "typed":
+            host.answered(said.get("text"))
+        elif kind == "paste" and isinstance(said.get("text"), str):
+            host.clipboard = said["text"]
+            viewer.send("paste")
+        elif kind == "left full":
+            host.full_screen = False
+        elif kind == "spot":
+            spot = next((one for one in self._spots if one.does == (said.get("name"), said.get("value"))), None)
+            if spot is not None:
+                x, y, wide, high = (side * viewer.bench.scale for side in spot.box)
+                viewer.press((x + wide / 2, y + high / 2))
+                viewer.release((x + wide / 2, y + high / 2))
+        elif isinstance(said.get("type"), str):
+            self._event(said["type"], said)
+
+    def _event(self, kind: str, event: dict[str, Any]) -> None:
+        """What a hand did, as jupyter_rfb tells it too."""
+        viewer = self.viewer
+        ratio = _number(event.get("ratio", 1.0), 0.25, 8.0)
+        held = [name for name in event["modifiers"] if isinstance(name, str)] if _is_list(event, "modifiers") else []
+        shift, ctrl = "Shift" in held, "Control" in held or "Meta" in held
+        if kind == "resize":
+            wide, high = (round(_number(event.get(side), 1.0, SIDES[1]) * ratio) for side in ("width", "height"))
+            self.resize((min(max(wide, SIDES[0]), SIDES[1]), min(max(high, SIDES[0]), SIDES[1])))
+        elif kind == "pointer_leave":
+            viewer.leave()
+        elif kind == "key_down" and isinstance(event.get("key"), str) and len(event["key"]) <= LONGEST:
+            name = event["key"]
+            viewer.key(KEYS.get(name, name), name if len(name) == 1 else "", shift=shift, ctrl=ctrl)
+        elif kind in ("pointer_down", "pointer_move", "pointer_up", "wheel"):
+            at = _number(event.get("x"), -1e5, 1e5) * ratio, _number(event.get("y"), -1e5, 1e5) * ratio
+            if kind == "pointer_down":
+                viewer.press(at, self.button(event.get("button")), shift=shift, ctrl=ctrl)
+            elif kind == "pointer_move":
+                viewer.move(at)
+            elif kind == "pointer_up":
+                viewer.release(at)
+            elif not (shift and "inspector" in self._hidden):
+                dx, dy = (_number(event.get(name, 0.0), -1e5, 1e5) for name in ("dx", "dy"))
+                viewer.scroll(at, ((dx < 0.0) - (dx > 0.0), (dy < 0.0) - (dy > 0.0)), shift=shift)
+
+    def button(self, number: object) -> str:
+        """A button of the browser's by its name."""
+        return BUTTONS.get(number, "left") if isinstance(number, int) else "left"
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Lay out for another size."""
+        self.size = size
+        self.viewer.resize(size)
+
     # ---- what is shown
 
     def offer(self, channel: Channel) -> bool:
-        """Send the moment of now, if it is another one; returns whether it was sent."""
-        if self._panels is not None:
-            self._changed |= self._panels.renew(self.viewer.clock, channel)
-        self._changed |= self._worn != LOOKS.version  # a cell of the user has given a cube another look
+        """Send the picture of now, if it is another one; returns whether it was sent."""
         if not (self._changed or channel.new):
             return False
-        self._worn = LOOKS.version
-        self._changed, frame = False, self.viewer.shown
-        parts, before = self.parts(frame), self._sent
-        if not channel.new and before is not None and before[0] is frame and before[1] == parts:
-            return False
-        self._sent, buffers = (frame, parts), self.buffers(frame)
-        pace = pace_of(sum(map(len, buffers.values())))  # frames may be so large that fewer of them are sent
-        thinned = "" if pace >= RATE else f"{len(frame.values):,} numbers: {pace:.2g} frames a second"
+        self._changed = False
+        self.viewer.bench.renew()
         if self._live is not None:
             self._live.mark_frame()
-        content: dict[str, object] = {
-            "step": frame.step, "loss": json_number(frame.loss), "buffers": list(buffers), "rows": rows(frame),
-            "known": self._known(frame), "past": newest_beyond(frame) > 0,
-            "inside": rows_told(self.viewer.bench.inside, self.document()), "formulas": self._formulas(frame),
-        }  # fmt: skip
-        channel.offer(content, {**parts, "thinned": thinned}, list(buffers.values()))
+        frame = self.viewer.shown
+        content: dict[str, object] = {"step": frame.step, "running": self._live is not None and self.playing}
+        channel.offer(content, self.parts())
         return True
 
-    def _formulas(self, frame: Frame) -> list[list[str]]:
-        """Of a single layer for each output the ways to write it, the best first."""
-        bench = self.viewer.bench
-        single = is_single(bench.subject, bench.layout)
-        return formulas(frame, bench.subject.stages, bench.subject.sample) if single else []
+    @property
+    def playing(self) -> bool:
+        """Whether time goes on."""
+        return self.viewer.playback.running
 
-    def _known(self, frame: Frame) -> dict[str, bool]:
-        """Whether there are gradients and updates of the frame, and what the optimiser keeps where that is shown."""
-        shows = self.viewer.bench.colouring.shows
-        none = shows.state and shows.numbers(frame) is None
-        return {name: bool(frame.known(name).any()) and not none for name in ("gradient", "update")}
-
-    def parts(self, frame: Frame) -> dict[str, object]:
-        """All that is said beside the numbers of a frame."""
-        viewer, live = self.viewer, self._live
-        bench, here = viewer.bench, viewer.here()
-        inside, story = bench.inside.told, bench.story.told
-        why_not = {one.name: one.missing(here) for one in ACTIONS if one.name in ALLOWED}
+    def parts(self) -> dict[str, object]:
+        """The picture of now in parts, each of which goes when it is another one."""
+        bench, slab = self.viewer.bench, self.viewer.bench.slab
+        atlas = slab.atlas
+        if self._standing[0] is not bench.layout:
+            self._standing = bench.layout, cubes_of(bench.layout)
+        frame, flags, numbers = self.viewer.shown, atlas.flags, atlas.values.tobytes()
+        pace = pace_of(len(numbers))  # frames may be so large that fewer of them are sent
         return {
-            "head": head(viewer, frame), "running": live is not None and live.playback.running,
-            "notice": viewer.message() or viewer.notice(), "micro": micro(viewer),
-            "story": None if story is None or not story.headline
-            else {"headline": story.headline, "sentence": story.sentence},
-            "quantity": bench.colouring.quantity if inside is None else inside.quantity, "showing": showing(bench),
-            "why_not": {name: why for name, why in why_not.items() if why and name not in self._left_out},
-            "controls": [] if self._controls is None else self._controls.written,
-            "breaks": None if live is None or self._controls is None or "pause when" in self._left_out
-            else live.breaks.listed,
-            "tools": [] if self._controls is None else list(self._controls.tools),
-            "inspector": None if "inspector" in self._hide else inspector(viewer, frame),
-            "time": None if "timeline" in self._hide else timeline(self.whole, bench.subject.step_loss),
-            "curve": self._losses(self.whole),
-            "document": self.document(), **({} if self._panels is None else self._panels.parts),
-        }  # fmt: skip
+            "made": _constants(),
+            "cubes": self._standing[1],
+            "look": {**colours_of(bench.theme), "shading": asdict(bench.theme.shading), "name": bench.theme.name},
+            "past": newest_beyond(frame) > 0,
+            "page": [short(bench.places.size), list(bench.camera.size), short(bench.window)],
+            "pose": pose_told(bench.camera, bench.layout),
+            "ranges": [[one.low, one.high, one.scale] for one in slab.ranges],
+            "sizing": [slab.sizing.by_value, slab.sizing.threshold, slab.shares is None],
+            "tables": slab.tables.tobytes(),
+            "numbers": numbers,
+            "thinned": "" if pace >= RATE else f"{len(frame.values):,} numbers: {pace:.2g} frames a second",
+            "marks": flags.tobytes() if flags.any() else None,
+            "own": atlas.own_looks().tobytes() if slab.own else None,
+            **self._records(bench),
+            "words": self._words(bench, frame),
+            "spots": self._told_spots(),
+        }
 
     @property
-    def _no_bar(self) -> bool:
-        """Whether there is no time bar, which has the curve of the loss."""
-        return "timeline" in self._hide or self.whole.past is None
+    def _spots(self) -> list[Spot]:
+        """All places of the picture that answer to a pointer and say what they are, lowest first."""
+        bench = self.viewer.bench
+        sketches = [*bench.sketches, *(sketch for layer in bench.overlays for sketch in layer)]
+        return [spot for sketch in sketches for spot in sketch.spots if spot.words]
 
-    def document(self) -> dict[str, object]:
-        """What the cubes are drawn from; the same object as long as it is the same network, and its cubes look so."""
-        subject = self.viewer.bench.subject
-        looks = LOOKS.of(subject.source)
-        if self._document is None or self._document[0] is not subject or self._document[1] != looks:
-            self._document = subject, looks, document_of(subject, self._size, title=self._title, looks=looks)
-        return self._document[2]
+    def _told_spots(self) -> list[object]:
+        """They, as buttons for whoever has no pointer; while something moves those of the last rest stay."""
+        if not self.moves:
+            self._buttons = [[spot.name, spot.value, spot.words, spot.tip, *short(spot.box)] for spot in self._spots]
+        return self._buttons
 
-    def _losses(self, frame: Frame) -> Part:
-        """The curve, made anew now and then: the page adds what comes in between."""
-        now = self.viewer.clock
-        if now >= self._curve_at or not self.moves:
-            self._curve_at, self._curve = now + CURVE, None if "timeline" in self._hide else curve(frame)
-        return self._curve
+    def _records(self, bench: Workbench) -> dict[str, object]:
+        """The display list by what renews it; what lies over it, lowest layer first."""
+        if self._listed.theme is not bench.theme:
+            self._listed, self._lists = Listed(bench.theme), {}
+        found = {f"list {name}": self._records_of(name, part) for name, part in bench.parts.items()}
+        over = [self._records_of(f"over {k}", layer) for k, layer in enumerate(bench.overlays)]
+        return {**found, "list over": [record for layer in over for record in layer]}
 
-    def buffers(self, frame: Frame) -> dict[str, bytes]:
-        """The numbers of a frame as the player's textures want them: values, what is shown besides, and marks."""
-        document, shows = self.document(), self.viewer.bench.colouring.shows
-        told = self.viewer.bench.inside.told
-        shown = shows.name if told is None else told.quantity
-        wanted = ("weight", *(name for name in ("gradient", "update") if name in shown))
-        numbers = {name: texels_of(frame, document, name) for name in wanted}
-        if shows.state and told is None:
-            numbers[shows.name] = texels_of(frame, document, shows)
-        flags = flags_of(frame, document)
-        put_rows(self.viewer.bench.inside, document, numbers["weight"], flags)
-        found = {name: texels.tobytes() for name, texels in numbers.items()}
-        return {**found, "flags": flags.tobytes()} if flags.any() else found
+    def _records_of(self, name: str, sketches: Iterable[Sketch]) -> list[Record]:
+        """The records of some sketches; those of the same ones are made once."""
+        now = [*sketches]
+        key = [(sketch, *map(len, (sketch.shapes, sketch.tops, sketch.texts, sketch.images))) for sketch in now]
+        before, records = self._lists.get(name, (None, []))
+        if before != key:
+            records = self._listed.of(now)
+            self._lists[name] = key, records
+        return records
 
-
-# ---- Rows of activations that are cubes, inside of an opened step: what is not there yet, and deltas on the way back.
-
-
-def put_rows(
-    inside: Inside, document: Mapping[str, Any], texels: NDArray[np.float32], flags: NDArray[np.uint8]
-) -> None:
-    """Write rows into the numbers and marks of a frame, both (texels,); nothing where no step is open."""
-    if inside.told is None:
-        return
-    deltas = inside.row_deltas() if inside.backward else {}
-    for plate in document["plates"]:
-        if plate["kind"] != "activation":
-            continue
-        name, span = plate["name"], slice(plate["texel"], plate["texel"] + plate["size"])
-        row = np.ravel(deltas[name]) if name in deltas else None
-        if inside.backward:
-            there = np.zeros(plate["size"], bool) if row is None else ~np.isnan(row)
-            flags[span] &= 255 - DEAD
-        else:
-            there = np.ravel(inside.told.reached[name])
-        if row is not None:
-            texels[span] = np.where(there, row, 0.0)
-        flags[span] |= np.where(there, 0, NOT_COMPUTED).astype(np.uint8)
+    def _words(self, bench: Workbench, frame: Frame) -> str:
+        """What the picture says to somebody who does not see it; while it trains that would change too often."""
+        subject = bench.subject
+        if self.moves:
+            return f"{self._title}, training"
+        return words_of(self._title, frame, subject.source.counted, told=bench.inside.told,
+                        shows=bench.colouring.shows.words, which=subject.step_loss)  # fmt: skip
 
 
-def rows_told(inside: Inside, document: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What goes with such a frame: the range of the deltas, and which numbers beside the cubes are there; else None."""
-    if inside.told is None:
-        return None
-    scale, single = inside.delta_range, document["words"]["single"]
-    names = (single["sums"], single["last"], "input") if single else ()
-    reached = {name: np.ravel(inside.told.reached[name]).tolist() for name in names if name in inside.told.reached}
-    return {
-        "range": None if scale is None else {"low": scale.low, "high": scale.high, "scale": scale.scale},
-        "reached": reached,
-        "cubes": [plate["name"] for plate in document["plates"] if plate["kind"] == "activation"],
-    }
+@cache
+def _constants() -> dict[str, Any]:
+    return {**constants_of(), "advances": advances_of()}
 
 
-# ---- What a cell says beside its cubes: words and numbers of one moment, ready for JSON.
-
-LISTED = 6  # terms of a gradient that stand in a line of their own
-MOST_UNITS = 600  # numbers of activations that go with a frame one by one
-POINTS = 240  # of the curve of losses
-EDITS = 200  # edits that are marked on the time bar, the latest ones
-Part = dict[str, object] | None
+def _is_list(event: dict[str, Any], name: str) -> bool:
+    return isinstance(event.get(name), list)
 
 
-def head(viewer: Viewer, frame: Frame) -> dict[str, object]:
-    """Step, loss and learning rate, and the lines below them."""
-    bench = viewer.bench
-    inside = bench.inside.told is not None
-    ahead, whole = (None, None) if inside else (bench.side.ground.ahead, bench.subject.loss_of_all(frame))
-    found = () if inside else bench.side.headlines
-    state = state_of(bench.subject, frame, viewer.pace_text(frame), bench.colouring.shows, found, ahead, whole)
-    counted = bench.subject.source.counted
-    return {"step": f"{state.step:,}" if counted else "", "of": f"of {state.newest:,}" if state.newest else "",
-            "loss": loss_text(state.loss) if counted else "", "old": state.before if state.loss == state.loss else "",
-            "more": [[one.words, one.value] for one in state.more], "set": "  ·  ".join(state.parts),
-            "pace": "  ·  ".join(filter(None, (mistake_words(bench.subject), state.pace))),
-            "shows": state.quantity, "whose": bench.inside.about if inside else state.about,
-            "about": "  ·  ".join(filter(None, (state.about, bench.sizing.words())))}  # fmt: skip
-
-
-def micro(viewer: Viewer) -> Part:
-    """The micro-step that is shown: its words, its formula in letters and in numbers; None outside of a step."""
-    told = viewer.bench.inside.told
-    if told is None:
-        return None
-    sentence = told.sentence
-    return {"step": told.step, "at": told.at, "count": told.count, "samples": told.samples, "trial": told.trial,
-            "phases": [[one.name, one.words, one.done, one.count] for one in told.phases], "phase": told.phase,
-            "name": sentence.name, "meaning": sentence.meaning, "index": sentence.index,
-            "formulas": [[one.letters, [[word.text, word.tone, word.bold] for word in one.numbers]]
-                         for one in sentence.formulas]}  # fmt: skip
-
-
-def inspector(viewer: Viewer, frame: Frame) -> Part:
-    """What is known of the selected weight: name, value, gradient, update, and why it will move."""
-    found = viewer.bench.touch.inspector
-    if found is None:
-        return None
-    if not found.single:
-        return {"name": found.selection.words, "index": None, "count": found.selection.count}
-    index, subject = found.index, viewer.bench.subject
-    known, moved = (bool(frame.known(name)[index]) for name in ("gradient", "update"))
-    trained = subject.source.facts is not None or bool(frame.computed.any())
-    gradient = figure(float(frame.gradient[index])) if known else "not computed yet" if trained else ""
-    update = "frozen" if frame.frozen[index] else figure(float(frame.update[index])) if moved else ""
-    explained = [ways[0] for ways in found.explanation(frame)]
-    return {"name": found.who.name, "meaning": found.who.meaning, "index": index, "count": 1,
-            "value": figure(float(frame.values[index])), "exact": json_number(frame.values[index]),
-            "gradient": gradient, "update": update, "updates": update_names(frame)[0], "old": frame.edited and known,
-            "frozen": bool(frame.frozen[index]),
-            "edits": subject.source.can.edit, "said": explained,
-            "why": None if found.account is None else _why(found.account)}  # fmt: skip
-
-
-def _why(account: Account) -> Part:
-    """The terms of the coming step's gradient, their sum, and the optimiser's rule with this weight's numbers."""
-    ledger = ledger_of(account, LISTED)
-    listed = zip(account.terms[:LISTED], ledger.terms, strict=False)
-    terms = [[term.sample + 1, *factors(term, shown, ledger.power), shown.text] for term, shown in listed]
-    rule = [account.descent]
-    if not rule[0]:
-        rule = [row for rows in written(account, float("inf"), formulas=False) for _, row in rows]
-    return {"step": account.step + 1, "terms": terms, "count": account.count, "unit": ledger.unit,
-            "rest": None if ledger.rest is None else ledger.rest.text, "total": ledger.total.text,
-            "divisor": f"{account.divisor:,g}", "gradient": ledger.gradient.text, "exact": ledger.exact,
-            "optimizer": account.optimizer, "rule": rule, "state": [list(pair) for pair in account.pairs],
-            "stays": account.frozen or not account.update.lines, "new": figure(account.update.after)}  # fmt: skip
-
-
-def showing(bench: Workbench) -> Part:
-    """What the cubes show and by which map, as the page's player takes it; and how large they are."""
-    told = bench.inside.told
-    quantity = bench.colouring.shows if told is None else quantity_of(told.quantity, bench.subject.source.moments)
-    name = bench.cmap_name or quantity.cmap
-    size = ALL_ALIKE if told is not None else bench.sizing  # formulas stand on large faces
-    return {"quantity": {**quantity_spec(quantity), "map": name}, "map": map_of(name) if bench.cmap_name else None,
-            "sizing": {"byValue": size.by_value, "threshold": size.threshold}}  # fmt: skip
-
-
-def rows(frame: Frame) -> dict[str, list[float | str]]:
-    """The rows of activations of a small network, those too that are no cubes; of a large one none."""
-    if sum(np.size(row) for row in frame.activations.values()) > MOST_UNITS:
-        return {}
-    return {name: [json_number(float(x)) for x in np.ravel(row)] for name, row in frame.activations.items()}
-
-
-def curve(frame: Frame) -> Part:
-    """Losses of all steps of the branch, of many so many as a bar has pixels: what a bar is drawn from."""
-    steps, loss, _ = frame.curve if frame.past is None else frame.past.curve
-    if not len(steps):
-        return None
-    places = evenly(len(steps), POINTS)
-    return {"steps": steps[places].tolist(), "loss": [json_number(float(f"{x:.6g}")) for x in loss[places]]}
-
-
-def timeline(frame: Frame, which: str) -> Part:
-    """Where it stands and can go, and what happened where; `which`: the loss that a step has, in words."""
-    past = frame.past
-    if past is None:
-        return None
-    return {"at": frame.step, "first": past.first, "newest": past.newest, "undo": past.undo, "redo": past.redo,
-            "stepLoss": which,
-            "edits": [[edit.step, edit.what] for edit in past.edits[-EDITS:]],
-            "flags": [[flag.step, flag.name] for flag in past.flags],
-            "branches": [{"number": b.number, "first": b.first, "newest": b.newest, "current": b.current, "why": b.why}
-                         for b in past.branches]}  # fmt: skip
+def _number(given: object, least: float, most: float) -> float:
+    """A finite number of an event, brought within what it can be."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise TypeMismatchError(f"an event: a number must be a number, got {shown(given)}")
+    if not abs(given) <= sys.float_info.max:  # an int may be larger than any float
+        raise InputError(f"an event: a number is {shown(given)}; allowed: a finite number")
+    return min(max(float(given), least), most)

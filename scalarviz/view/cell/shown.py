@@ -17,19 +17,17 @@ from uuid import uuid4
 from ...errors import InputError, ScalarvizError, StateError
 from ...run.looking import AskedCall
 from ...run.run import Run
-from ...run.scene.scene import SIDES, Scene
+from ...run.scene.scene import Scene
 from ...run.sources.watched import Pace, Watched
 from ..shown.subject import Subject, subject_of
 from ..watch.host import TICK
 from ..watch.live import LiveView
 from ..watch.viewer import Viewer, bench_of
-from .asked import keys_of
 from .channel import RATE, Channel
 from .pictures import PicturePlay
-from .play import BENCH, Play, Snapshot
+from .play import Play, Snapshot
 from .saved import Still
 
-HEAD = 64  # pixels above the cubes, for step and loss
 AWAY = 300.0  # seconds after which pictures that nobody sees are let go of
 STEPS, DURATION = 3000, 20.0
 """Where a run pauses for the first time, and the seconds that it takes to get there."""
@@ -83,9 +81,7 @@ class Shown:
         if self.watched is not None:
             self.title, self.watched.pace = self.watched.name, Pace(RATE)
         self.still = Still(f"scalarviz-still-{uuid4().hex[:12]}", self.title)
-        self.about: dict[str, object] = {"title": self.title, "still": self.still.name, "size": list(size),
-                                         "controls": controls, "trains": self.scene is not None,
-                                         "keys": keys_of(self.hide)}  # fmt: skip
+        self.about: dict[str, object] = {"title": self.title, "still": self.still.name, "size": list(size)}
         self.channel = Channel(self._send)
         self._pictures, self._looked = pictures, 0.0
         self._lock = threading.Lock()
@@ -103,10 +99,8 @@ class Shown:
         self.post(content, buffers)
 
     def _made(self) -> Play:
-        if self._pictures:
-            return PicturePlay(self._viewer, self.size, self.hide)
-        cubes = self.size[0], max(self.size[1] - HEAD, SIDES[0])
-        return Play(self._viewer(BENCH), self.hide, self.controls, cubes, self.title)
+        kind = PicturePlay if self._pictures else Play
+        return kind(self._viewer, self.size, self.hide, self.controls, self.channel.tell, self.title)
 
     def _viewer(self, size: tuple[int, int]) -> Viewer:
         if self.scene is None:
@@ -156,7 +150,7 @@ class Shown:
 
     def act(self, name: str, value: int | None = None) -> None:
         """Do an action, and wait until it is done."""
-        self.call(lambda play: play.do({"kind": "do", "name": name, "value": value}))
+        self.call(lambda play: play.do(name, value))
 
     def update(
         self, params: object = None, grads: object = None, *,

@@ -81,7 +81,7 @@ class SlabVisual:
         self.sizing, self.own_version = ALL_ALIKE, -1
         self.own: dict[int, OwnLook] = {}
         self._maps = [colours or get_map("weight", self.theme), activations or get_map("activation", self.theme)]
-        self._colours = gloo.Texture2D(self._tables(), interpolation="nearest", wrapping="clamp_to_edge")
+        self._colours = gloo.Texture2D(self.tables, interpolation="nearest", wrapping="clamp_to_edge")
         self.set_range(1.0)
         self.set_activation_range(0.0, 1.0)
 
@@ -150,7 +150,7 @@ class SlabVisual:
     def set_colours(self, colours: Colormap | None = None, activations: Colormap | None = None) -> None:
         """Change the maps; None leaves one as it is."""
         self._maps = [colours or self._maps[0], activations or self._maps[1]]
-        self._colours.set_data(self._tables())
+        self._colours.set_data(self.tables)
 
     def set_theme(self, theme: str | Theme) -> None:
         """Another palette and shading; what depends on the layout stays on the card."""
@@ -165,9 +165,14 @@ class SlabVisual:
             return 1.0
         return self.sizing.share_of(self.atlas, self.layout.plates[index].start + element, self._ranges[index])
 
+    @property
+    def ranges(self) -> list[Range]:
+        """The range of the colours of each plate."""
+        return [self._ranges[index] for index in range(len(self.layout.plates))]
+
     def colours_of(self, index: int) -> NDArray[np.float64]:
         """Colours of the cubes of the plate `index`, shape (N, 3), in 0..1: as the shader has them, without light."""
-        table, unit = self._tables()[int(index in self._rows)], np.clip(self._units(index), 0.0, 1.0)
+        table, unit = self.tables[int(index in self._rows)], np.clip(self._units(index), 0.0, 1.0)
         return np.asarray(table[np.rint(unit * (len(table) - 1)).astype(np.intp)] / 255.0)
 
     def clips(self, index: int) -> bool:
@@ -245,7 +250,7 @@ class SlabVisual:
             span, cells = self.atlas.span(plate), plate.grid.cells
             values = self.atlas.values.reshape(-1)[span].reshape(cells)
             flags = self._shown.reshape(-1)[span].reshape(cells)
-            colours = block_means(values, flags, chosen, self._tables()[int(index in self._rows)], block)
+            colours = block_means(values, flags, chosen, self.tables[int(index in self._rows)], block)
             if texture is not None and texture.shape[:2] == colours.shape[:2]:
                 texture.set_data(colours)
             else:
@@ -297,7 +302,9 @@ class SlabVisual:
             self._flags.set_data(flags)
         atlas.changed = atlas.flags_changed = False
 
-    def _tables(self) -> NDArray[np.uint8]:
+    @property
+    def tables(self) -> NDArray[np.uint8]:
+        """The colours of weights and those of activations, (2, COLOURS, 3)."""
         fractions = np.linspace(0.0, 1.0, COLOURS)
         return np.stack([m.bytes(2.0 * fractions - 1.0 if m.diverging else fractions) for m in self._maps])
 

@@ -10,7 +10,7 @@ import json
 import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -52,23 +52,25 @@ def colours_of(theme: Theme) -> dict[str, Any]:
 
 
 class Listed:
-    """Makes records in the colours of one look."""
+    """Makes records in the colours of one look; where they are `bound`, who paints them knows the numbers."""
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, *, bound: bool = False) -> None:
+        self.theme, self._bound = theme, bound
         # of two that are alike the first has the name: "text1" is written more often than "ink"
         self._names = {hexed(rgba(colour)): name for name, colour in reversed(colours_of(theme).items())}
         self._addresses: dict[int, tuple[NDArray[np.uint8], str]] = {}
 
     def of(self, sketches: Sequence[Sketch]) -> list[Record]:
         """All that is painted of some sketches, in the order of painting; nothing at a place that is no number."""
-        found = [self.shape(shape) for part in sketches if not part.over for shape in part.shapes]
+        found = [one for part in sketches if not part.over for one in _within(part, map(self.shape, part.shapes))]
         for item in (item for part in sketches for item in part.images):
             address = self._address(item.pixels, smooth=item.linear)
             found.append(["image", *short(item.rect), address, int(item.linear)])
         found += [self._sprites(item) for part in sketches for item in part.small]
-        found += [self.shape(shape) for part in sketches for shape in part.tops]
+        found += [one for part in sketches for one in _within(part, map(self.shape, part.tops))]
         found += [_points(item) for part in sketches for item in part.points]
-        found += [["text", *self.text(item)] for part in sketches for item in part.texts]
+        texts = [(part, (["text", *self.text(item)] for item in part.texts)) for part in sketches]
+        found += [one for part, written in texts for one in _within(part, written)]
         return [record for record in found if _is_record(record)]
 
     def colour(self, colour: Colour | None) -> str | None:
@@ -82,8 +84,9 @@ class Listed:
         """A shape; the fill of a bound one is the name of the row whose numbers are its colour."""
         match shape:
             case Rect(x, y, wide, high, fill, stroke, border, radius, bound):
-                colours = bound or self.colour(fill), self.colour(stroke)
-                return ["rect", *short((x, y, wide, high)), *colours, border, radius, int(bool(bound))]
+                named = bound if self._bound else ""
+                colours = named or self.colour(fill), self.colour(stroke)
+                return ["rect", *short((x, y, wide, high)), *colours, border, radius, int(bool(named))]
             case Cells(rects, fills, radius, rings):
                 there = _finite(rects)
                 own = None if rings is None else short(rings[there])
@@ -116,6 +119,18 @@ class Listed:
                 del self._addresses[next(iter(self._addresses))]
             known = self._addresses[id(pixels)] = (pixels, address_of(pixels, method=0, **how))
         return known[1]
+
+
+EVERYWHERE = (-1e5, -1e5, 2e5, 2e5)
+"""A box that cuts nothing off."""
+
+
+def _within(part: Sketch, records: Iterable[Record]) -> list[Record]:
+    """Records of a sketch, of which only what lies in its box is painted."""
+    made = list(records)
+    if part.clip is None or not made:
+        return made
+    return [["clip", *short(part.clip)], *made, ["clip", *short(EVERYWHERE)]]
 
 
 def address_of(pixels: NDArray[np.uint8], **how: object) -> str:
@@ -161,7 +176,7 @@ def changes(before: Sequence[Record] | None, now: Sequence[Record]) -> list[Reco
 MOST_LETTERS, MOST_RECORDS, MOST_SIZES = 8 << 20, 20_000, 64  # of a list; the last of its letters, each has an atlas
 FAR, LONGEST, SIZES = 1e6, 1_000, (4.0, 200.0)  # pixels of any place; letters of a text, and how large they may be
 FORMS = {
-    "box": "nnnn", "rect": "nnnnccnnn", "cells": "ldnr", "lines": "lcn", "path": "lcn", "polygon": "lc",
+    "box": "nnnn", "clip": "nnnn", "rect": "nnnnccnnn", "cells": "ldnr", "lines": "lcn", "path": "lcn", "polygon": "lc",
     "image": "nnnnan", "sprites": "llan", "points": "lnd", "text": "nntzcne",
 }  # fmt: skip
 """What stands in a record after its kind, a letter each."""
@@ -257,6 +272,7 @@ def sketches_of(records: Sequence[Record], theme: Theme, to: Box) -> list[Sketch
 
 def _sketched(records: Sequence[Record], theme: Theme, to: Box) -> list[Sketch]:
     (_, left, top, wide, _), names, below, over = records[0], colours_of(theme), Sketch(), Sketch(over=True)
+    parts = [below, over]
     scale, pixels = to[2] / wide, dict[str, NDArray[np.uint8]]()
 
     def placed(flat: Sequence[float], each: int = 2) -> NDArray[np.float64]:
@@ -283,6 +299,8 @@ def _sketched(records: Sequence[Record], theme: Theme, to: Box) -> list[Sketch]:
     for kind, *said in records[1:]:
         sketch = over if below.images or below.small else below
         match kind, said:
+            case "clip", place:
+                parts += [below := Sketch(clip=_box(boxed(place))), over := Sketch(over=True, clip=below.clip)]
             case "rect", [x, y, across, down, fill, stroke, border, radius, _]:
                 box = boxed([x, y, across, down])[0].tolist()
                 sketch.rect(
@@ -310,7 +328,12 @@ def _sketched(records: Sequence[Record], theme: Theme, to: Box) -> list[Sketch]:
             case "text", [x, y, words, size, said_colour, bold, anchor]:
                 x, y = placed([x, y])[0].tolist()
                 below.text(x, y, words, size * scale, colour(said_colour) or "#000000", bold=bool(bold), anchor=anchor)
-    return [below, over]
+    return parts
+
+
+def _box(rows: NDArray[np.float64]) -> Box:
+    x, y, wide, high = rows[0].tolist()
+    return x, y, wide, high
 
 
 def _f32(numbers: ArrayLike) -> NDArray[np.float32]:

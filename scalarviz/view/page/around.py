@@ -67,7 +67,7 @@ class _Groups:
 
     def __init__(self, theme: Theme) -> None:
         self.groups: dict[object, Group] = {}
-        self._listed = Listed(theme)
+        self._listed = Listed(theme, bound=True)
 
     def add(self, sketches: Iterable[Sketch], whose: Stand = None, **more: object) -> None:
         """All records of some sketches; `whose` they are where they do not say it."""

@@ -34,7 +34,7 @@ from ..screen.side import SidePanels
 from ..screen.strip import legend_width
 from ..shown.subject import Subject, subject_of
 from ..space.arrangement import TRAY_MARGIN, Blueprint
-from ..space.camera import pose_of
+from ..space.camera import Camera, pose_of
 from ..space.layout import FEW, Layout, layout_for
 from ..space.lying import Turns
 from ..space.plate import Plate
@@ -68,29 +68,48 @@ def document_of(
     most, given = Atlas(layout.plates).parameters, LOOKS.of(shown.source) if looks is None else looks
     own = [[index, None if one.colour is None else hexed(one.colour), one.share, one.label]
            for index, one in sorted(given.items()) if index < most]  # fmt: skip
-    pose = pose_of(layout.camera, layout.bounds.mean(axis=0))
     return {
+        **constants_of(),
         **({"own": own} if own else {}),
         "version": VERSION,
         "title": title,
         "theme": look.name,
         "size": list(layout.size),
-        **_cubes(layout),
+        **cubes_of(layout),
         **_network(shown),
         "words": words_of(shown, laid, look),
         "rect": list(layout.rect),
         "scene": list(laid.places.scene),
-        "pose": {"az": pose.azimuth, "el": pose.elevation, "centre": pose.centre.tolist(),
-                 "place": pose.place.tolist(), "scale": pose.scale,
-                 "eye": None if pose.eye is None else pose.eye.tolist()},
+        "pose": pose_told(layout.camera, layout),
         "themes": {name: {**colours_of(theme), "shading": asdict(theme.shading)} for name, theme in THEMES.items()},
         "maps": {name: map_of(name) for name in dict.fromkeys([*(one.cmap for one in OWN.values()), "activation"])},
         "quantities": [quantity_spec(one) for one in OWN.values()],
+        "widest": {"plain": measure("+0.00", 1, True), "decades": measure("+0.0e\N{MINUS SIGN}0", 1, True)},
+    }  # fmt: skip
+
+
+def constants_of() -> dict[str, Any]:
+    """What is the same in every picture: shaders and their constants."""
+    return {
+        "glsl": programs(),
         "knee": KNEE,
         "colours": COLOURS,
-        "widest": {"plain": measure("+0.00", 1, True), "decades": measure("+0.0e\N{MINUS SIGN}0", 1, True)},
-        "glsl": programs(),
-    }  # fmt: skip
+        "detail": DETAIL_PIXELS,
+        "margin": list(TRAY_MARGIN),
+    }
+
+
+def advances_of() -> dict[str, Any]:
+    """Widths of the window's letters, in thousandths of their size."""
+    regular, bold = ([round(1000 * ADVANCES[one][letter]) for letter in LETTERS] for one in (False, True))
+    return {"letters": LETTERS, "regular": regular, "bold": bold, "unknown": [UNKNOWN[False], UNKNOWN[True]]}
+
+
+def pose_told(camera: Camera, layout: Layout) -> dict[str, Any]:
+    """Where a layout is seen from, as ``camera.js`` takes it."""
+    pose = pose_of(camera, layout.bounds.mean(axis=0))
+    return {"az": pose.azimuth, "el": pose.elevation, "centre": pose.centre.tolist(), "place": pose.place.tolist(),
+            "scale": pose.scale, "eye": None if pose.eye is None else pose.eye.tolist()}  # fmt: skip
 
 
 def _network(shown: Subject) -> dict[str, Any]:
@@ -112,7 +131,7 @@ def _stage(stage: Stage) -> dict[str, Any]:
             "sources": list(stage.sources), "whole": stage.whole, "shape": list(stage.shape)}  # fmt: skip
 
 
-def _cubes(layout: Layout) -> dict[str, Any]:
+def cubes_of(layout: Layout) -> dict[str, Any]:
     """Plates, trays and lines, and how their numbers lie in a texture."""
     atlas, few = Atlas(layout.plates), layout.mode == "few"
     weights = sum(plate.size for plate in layout.plates if plate.kind != "activation")
@@ -121,7 +140,6 @@ def _cubes(layout: Layout) -> dict[str, Any]:
         "plates": [_plate(plate, atlas) for plate in layout.plates],
         "trays": [{"corners": _rounded(corners), "plate": plate, "last": layout.plates[plate].last}
                   for corners, plate in zip(layout.trays, layout.tray_plates, strict=True)],
-        "margin": list(TRAY_MARGIN),
         "flow": {"width": FLOW_WIDTH if few else DENSE_WIDTH, "alpha": FLOW_ALPHA if few else DENSE_ALPHA,
                  "lines": _rounded(layout.flow.reshape(-1, 6))},
         "atlas": [atlas.shape[1], atlas.shape[0]],
@@ -129,7 +147,6 @@ def _cubes(layout: Layout) -> dict[str, Any]:
         "texels": max(atlas.span(plate).stop for plate in layout.plates),
         "numbered": layout.turns or weights <= FEW,
         "rim": 0.0 if layout.mode == "big" else RIM,
-        "detail": DETAIL_PIXELS,
     }  # fmt: skip
 
 
@@ -265,9 +282,8 @@ def quantity_spec(one: Quantity) -> dict[str, Any]:
 def words_of(subject: Subject, laid: Laid, theme: Theme) -> dict[str, Any]:
     """What is written around the cubes, the layer whose formulas stand below, the flat part of a plan."""
     layout, wanted = laid.layout, subject.sample.wanted
-    regular, bold = ([round(1000 * ADVANCES[one][letter]) for letter in LETTERS] for one in (False, True))
     return {
-        "advances": {"letters": LETTERS, "regular": regular, "bold": bold, "unknown": [UNKNOWN[False], UNKNOWN[True]]},
+        "advances": advances_of(),
         "around": around_of(subject, layout, theme, laid.project, laid.places.scene),
         "target": None if wanted is None else [None if np.isnan(x) else float(x) for x in wanted],
         "single": _single(subject, laid) if is_single(subject, layout) else None,

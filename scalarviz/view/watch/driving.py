@@ -43,7 +43,7 @@ WAITS = 0.6
 """Seconds for which a value that was set is shown before a frame has it."""
 COMMAND = "copy as command"
 USUAL_UNITS = 8
-_TOOLS = (
+TOOLS = (
     ("restart", "begin anew", "The same first weights once more; what was learnt stays as a branch of its past."),
     ("back", "one step back", "The weights as they were one step before, to the last bit."),
     ("toggle_run", "run or pause", "Lets gradient descent go on, or stand still to be looked at."),
@@ -73,7 +73,7 @@ class Driving:
         self.troubles = set[str]()  # what functions of the scene raised
         self._command = None if scene.command is None else self._asking(scene.command, "the command")
         self._controls = tuple(self._guarded(control) for control in scene.controls)
-        self._tools = Row("tools", tuple(self._tool(*tool) for tool in _TOOLS))
+        self._tools = Row("tools", tuple(self._tool(*tool) for tool in TOOLS if tool[0] not in self._hidden))
         self._own = Kept[tuple[Control, ...]]()
         self._bends: dict[str, None] = {}
         self._had: dict[str, Mapping[str, Any]] = {}  # the numbers of optimisers that there were

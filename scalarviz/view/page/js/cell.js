@@ -1,20 +1,21 @@
-// A live cell: what Python sends is shown, what hands do is told to Python. The cubes themselves are the player's.
+// A live cell: the window's own picture. Python sends the numbers of the cubes, the camera and the display list; the
+// browser paints them, and tells what hands do.
 
-import { CellCard } from "./cellcard.js";
-import { CellButtons } from "./buttons.js";
-import { CellFormulas } from "./cellformulas.js";
-import { CellPanels } from "./cellpanels.js";
-import { CellTime } from "./celltime.js";
-import { actionsByKey, keyName } from "./keys.js";
-import { element } from "./panels.js";
-import { Player } from "./player.js";
-import { MicroLine } from "./microline.js";
-import { openedIn } from "./opened.js";
+import { Picture } from "./picture.js";
 import { watchTheme } from "./notebook.js";
 
-const SILENCE = 2000;   // milliseconds without a frame after which a place says that it is still there
-const COLUMN = 340;     // pixels that panels beside the cubes take
-const OF_HANDS = new Set(["do", "select", "set", "branch", "control", "release", "panel"]);
+const SILENCE = 2000; // milliseconds without a frame after which a place says that it is still there
+const HAND = 25; // milliseconds between two places of a hand that are told
+const NOTCH = 100; // what most browsers send for one notch of the wheel
+const THEIRS = new Set(["Tab", "F5", "F12", "Shift", "Control", "Alt", "Meta", "AltGraph"]); // keys of the browser
+const OURS = new Set(["z", "y", "s", "a"]); // and of the cell, with Ctrl
+
+/** A new element in another one, with a class and a text. */
+function made(parent, tag, name = "", text = "") {
+  const element = parent.appendChild(document.createElement(tag));
+  Object.assign(element, { className: name, textContent: text });
+  return element;
+}
 
 /** One place in a notebook that shows a live cell. */
 export class LiveCell {
@@ -23,17 +24,17 @@ export class LiveCell {
    * @param {HTMLElement} root
    */
   constructor(model, root) {
-    Object.assign(this, { model, root, player: null, document: null, frame: null, known: {}, coming: null, answered: 0, over: "" });
+    Object.assign(this, { model, root, known: {}, frame: null, answered: 0, over: "", moved: 0, wheel: 0, waiting: null });
     this.about = model.get("about");
-    this.place = Array.from(crypto.getRandomValues(new Uint32Array(3)), part => part.toString(36)).join("-");
-    this.byKey = actionsByKey(this.about.keys);
+    this.place = Array.from(crypto.getRandomValues(new Uint32Array(3)), (part) => part.toString(36)).join("-");
     this.build();
     this.hear = (message, buffers) => this.take(message, buffers ?? []);
     model.on("msg:custom", this.hear);
     this.theme = "light";
-    this.endTheme = watchTheme(theme => this.light(theme));
+    this.endTheme = watchTheme((theme) => this.light(theme));
     this.listen();
     this.say(this.greeting);
+    this.resize();
     this.beat = setInterval(() => this.remind(), SILENCE);
     this.heard = performance.now();
   }
@@ -41,10 +42,10 @@ export class LiveCell {
   /** Tell Python something. */
   say(message) {
     if (this.over && message.kind !== "gone") return;
-    if (OF_HANDS.has(message.kind)) this.time?.settle();   // what is asked for now comes after where the bar was left
     try {
       this.model.send({ ...message, place: this.place });
-    } catch {   // what the notebook throws when the kernel is another one: nobody is there who knows this cell
+    } catch {
+      // what the notebook throws when the kernel is another one: nobody is there who knows this cell
       if (!this.over) this.end("the kernel was restarted, or is gone");
     }
   }
@@ -54,161 +55,168 @@ export class LiveCell {
     return { kind: "ready", theme: this.theme };
   }
 
-  /** Do an action of the table, or what is the browser's own. */
-  act(name, value) {
-    const told = this.about.keys.find(action => action.name === name);
-    if (told?.own) this.own(name);
-    else if (told?.takes && value !== undefined) this.say({ kind: "do", name, value });
-    else this.say({ kind: "do", name });
-  }
-
-  /** Do what the browser does by itself. */
-  own(name) {
-    if (name === "toggle_theme") this.light(this.theme === "dark" ? "light" : "dark");
-    else if (name === "toggle_help") this.buttons.keys.open = !this.buttons.keys.open;
-    else if (name === "type_value") this.card.type();
-    else if (name === "break_on" && this.known.breaks) {
-      this.buttons.more.open = true;
-      this.buttons.breaks.input.focus();
-    }
-    else if (name === "fit") this.player?.fit();
-    else if (name === "toggle_parallel" && this.player) this.player.parallel = !this.player.parallel;
-    else if (name === "refit_range" && this.player) {
-      this.player.shown.refit();
-      this.player.quantity = this.player.quantity;   // with the range of what it shows now
-    }
-  }
-
   // ---- elements
 
   build() {
-    const { root, about } = this, make = (parent, tag, name) => parent.appendChild(element(tag, name));
+    const { root, about } = this;
     root.replaceChildren();
-    this.around = make(root, "div", "scalarviz-around");
-    this.box = make(this.around, "section", "scalarviz-cell");
-    this.box.tabIndex = 0;
-    this.box.setAttribute("aria-label", `${about.title}, live`);
-    this.box.style.setProperty("--wide", `${about.size[0]}px`);
-    this.box.style.setProperty("--high", `${Math.max(about.size[1] - 64, 160)}px`);
-    this.head = make(this.box, "header", "head");
-    const stage = make(this.box, "div", "stage");
-    this.scene = make(stage, "div", "scene");
-    this.cubes = make(this.scene, "div", "cubes");
-    this.news = make(stage, "p", "news");
+    this.box = made(root, "div", "scalarviz-cell");
+    this.box.style.maxWidth = `${about.size[0]}px`;
+    this.stage = made(this.box, "div", "stage");
+    Object.assign(this.stage, { tabIndex: 0, role: "application", ariaLabel: `${about.title}, live` });
+    this.spotted = made(this.stage, "div", "spots");
+    this.stage.style.aspectRatio = `${about.size[0]} / ${about.size[1]}`;
+    this.news = made(this.box, "p", "news");
     this.news.setAttribute("role", "status");
-    this.formulas = new CellFormulas(make(stage, "div", "formulas"));
-    this.panels = new CellPanels(make(stage, "div", "panels"), make(stage, "div", "broad"), this);
-    this.card = new CellCard(make(this.box, "aside", "card"), this);
-    this.micro = new MicroLine(make(this.box, "div", "micro"));
-    this.time = new CellTime(make(this.box, "div", "time"), this);
-    this.buttons = new CellButtons(make(this.box, "div", "controls"), this);
-    this.room = new ResizeObserver(() => this.arrange());
-    this.room.observe(this.around);
-    this.hidden = document.head.appendChild(element("style"));
+    this.hidden = made(document.head, "style");
+    try {
+      this.picture = new Picture(this.stage, () => this.answer());
+    } catch (error) {
+      this.picture = null;
+      this.write(`${error.message}: try sv.live(..., display="pictures")`);
+    }
+    this.room = new ResizeObserver(() => this.resize());
+    this.room.observe(this.box);
   }
 
-  /** Panels stand beside the cubes where both have room, else below. */
-  arrange() {
-    const beside = !this.panels.root.hidden && this.around.clientWidth >= this.about.size[0] + COLUMN;
-    this.box.classList.toggle("beside", beside);
-    this.formulas.arrange();
+  /** Below the picture: what it cannot say itself. */
+  write(text) {
+    this.news.textContent = text;
   }
+
+  /** The picture is laid out for the width that there is. */
+  resize() {
+    const [wide, high] = this.about.size, width = Math.round(Math.min(this.box.clientWidth, wide));
+    if (document.fullscreenElement === this.stage) this.event("resize", { width: window.innerWidth, height: window.innerHeight });
+    else if (width > 0 && width !== this.width) this.event("resize", { width, height: high });
+    this.width = document.fullscreenElement === this.stage ? 0 : width;
+    this.picture?.resized();
+  }
+
+  // ---- hands
 
   listen() {
-    this.box.addEventListener("keydown", event => this.press(event));
-    this.cubes.addEventListener("pointerdown", () => this.box.focus({ preventScroll: true }));
-    window.addEventListener("keydown", this.keep = event => this.box.contains(event.target) && this.guard(event), true);
+    const { stage } = this, on = (name, listener) => stage.addEventListener(name, listener, { passive: false });
+    on("pointerdown", (event) => this.press(event));
+    on("pointermove", (event) => this.move(event));
+    for (const end of ["pointerup", "pointercancel"]) on(end, (event) => this.release(event));
+    on("pointerleave", () => this.event("pointer_leave", {}));
+    on("contextmenu", (event) => event.preventDefault());
+    on("wheel", (event) => this.turn(event));
+    on("keydown", (event) => this.key(event));
+    on("paste", (event) => this.say({ kind: "paste", text: event.clipboardData.getData("text").slice(0, 100000) }));
+    on("fullscreenchange", () => {
+      if (!document.fullscreenElement) this.say({ kind: "left full" });
+      this.resize();
+    });
+    window.addEventListener("keydown", this.keep = (event) => stage.contains(event.target) && this.guard(event), true);
     this.seen = () => !document.hidden && this.say({ kind: "here" });
     document.addEventListener("visibilitychange", this.seen);
   }
 
-  /** JupyterLab's own keys are not for what has the focus here, but for those like Ctrl+S that mean nothing here. */
-  guard(event) {
-    const theirs = (event.ctrlKey || event.metaKey) && !this.byKey.has(keyName(event));
-    this.box.toggleAttribute("data-lm-suppress-shortcuts", !theirs);
+  /** Tell what a hand did; places are in pixels of the picture as Python lays it out. */
+  event(type, more, event = null) {
+    const held = event ? ["Shift", "Control", "Alt", "Meta"].filter((name) => event.getModifierState(name)) : [];
+    this.say({ kind: "event", type, modifiers: held, ...more });
   }
 
-  /** A key of the table of actions, while the cell has the focus. */
+  at(event) {
+    const box = this.stage.getBoundingClientRect(), [wide, high] = this.picture?.size ?? [box.width, box.height];
+    return { x: ((event.clientX - box.left) * wide) / box.width, y: ((event.clientY - box.top) * high) / box.height };
+  }
+
   press(event) {
-    const at = event.target, key = keyName(event), shifted = event.shiftKey ? this.byKey.get(`Shift+${key}`) : null;
-    const name = shifted ?? this.byKey.get(key);
-    const own = at instanceof HTMLElement && at.closest("input, select, button, summary");
-    const typing = own && (own.tagName !== "BUTTON" && own.tagName !== "SUMMARY" || keyName(event) === "Space" || keyName(event) === "Enter");
-    if (event.key === "Escape") this.select(null);
-    if (event.altKey || typing || !(name || this.panels.key(event))) return;
+    this.stage.focus({ preventScroll: true });
+    try {
+      this.stage.setPointerCapture(event.pointerId);
+    } catch {
+      // a pointer that is gone already, or one that a test made up
+    }
+    this.event("pointer_down", { ...this.at(event), button: event.button }, event);
+  }
+
+  /** The newest place, as often as it is told. */
+  move(event) {
+    const last = this.waiting, tell = () => {
+      clearTimeout(this.timer);
+      const newest = this.waiting;
+      this.waiting = this.timer = null;
+      this.moved = performance.now();
+      if (newest) this.event("pointer_move", this.at(newest), newest);
+    };
+    this.waiting = event;
+    this.flush = tell;
+    if (performance.now() - this.moved >= HAND) tell();
+    else if (!last) this.timer = setTimeout(tell, HAND);
+  }
+
+  release(event) {
+    if (this.waiting) this.flush();
+    this.event("pointer_up", { ...this.at(event), button: event.button }, event);
+  }
+
+  /** The wheel is the notebook's until the cell has been clicked. */
+  turn(event) {
+    if (document.activeElement !== this.stage) return;
+    event.preventDefault();
+    const step = event.deltaMode === 0 ? NOTCH : 3;
+    this.wheel += (event.deltaY || event.deltaX) / step;
+    const notches = Math.trunc(this.wheel) || (Math.abs(event.deltaY) >= step ? Math.sign(event.deltaY) : 0);
+    this.wheel -= notches;
+    for (let k = 0; k < Math.min(Math.abs(notches), 5); k++) {
+      this.event("wheel", { ...this.at(event), dx: 0, dy: notches * NOTCH }, event);
+    }
+  }
+
+  /** A key while the cell has the focus; those of the browser stay the browser's. */
+  key(event) {
+    if (event.target !== this.stage || this.foreign(event)) return;
     event.preventDefault();
     event.stopPropagation();
-    if (name) this.act(name, event.shiftKey && !shifted && this.about.keys.find(one => one.name === name).takes ? 10 : undefined);
+    this.event("key_down", { key: event.key }, event);
+  }
+
+  foreign(event) {
+    const ctrl = event.ctrlKey || event.metaKey;
+    return event.altKey || THEIRS.has(event.key) || event.isComposing || (ctrl && !OURS.has(event.key.toLowerCase()));
+  }
+
+  /** JupyterLab's own keys are not for what has the focus here, but for those like Ctrl+C that mean nothing here. */
+  guard(event) {
+    this.stage.toggleAttribute("data-lm-suppress-shortcuts", event.target !== this.stage || !this.foreign(event));
   }
 
   // ---- what comes
 
   take(message, buffers) {
-    const others = message.kind === "frame" && !this.document && !message.document;
-    if (others) return;   // sent before our greeting was heard, for places that know the network already
+    if (message.kind === "frame" && !this.known.cubes && !message.cubes) return; // sent before our greeting was heard
     this.heard = performance.now();
     if (message.kind === "over") this.end(message.why);
-    else if (message.kind === "trouble") this.write({ notice: message.why });
+    else if (message.kind === "trouble") this.write(message.why);
+    else if (message.kind === "ask") this.ask(message);
+    else if (message.kind === "copy") navigator.clipboard?.writeText(message.text).catch(() => this.write(message.text));
+    else if (message.kind === "save") this.picture?.save(message.name);
+    else if (message.kind === "full") this.fill(message.on);
     else if (message.kind === "frame") this.show(message, buffers);
   }
 
-  /** A frame: its numbers go to the player; its words are written when these are drawn, in the same picture of the page. */
-  show(message, buffers) {
-    const { kind, number, step, loss, buffers: names, known, past, rows, inside, formulas, ...parts } = message;
-    const arrays = {};
-    names.forEach((name, k) => {
+  /** A frame: those parts of the picture that are other ones. */
+  show({ kind, number, step, running, buffers: names, ...parts }, buffers) {
+    const blocks = names.map((name, k) => {
       const { buffer, byteOffset, byteLength } = buffers[k];
-      const own = buffer.slice(byteOffset, byteOffset + byteLength);   // a view may begin anywhere
-      arrays[name] = name === "flags" ? new Uint8Array(own) : new Float32Array(own);
+      return [name, new Uint8Array(buffer.slice(byteOffset, byteOffset + byteLength))]; // a view may begin anywhere
     });
-    const { flags, ...texels } = arrays, value = typeof loss === "number" ? loss : NaN;
-    this.frame = { number, texels, step, loss: value, past, known, formulas,
-      rows: Object.fromEntries(Object.entries(rows).map(([name, row]) => [name, Float32Array.from(row, Number)])),
-      flags: flags ?? new Uint8Array(texels.weight.length) };
-    this.coming = { ...this.coming, ...parts };   // of several between two pictures the last words count
-    this.time.add(step, value);
-    if (parts.document) this.stand(parts.document);
-    if (inside) openedIn(this.frame, inside, this.document);
-    const { whose } = this.coming.head ?? this.known.head;
-    this.frame.about = [whose, whose];
-    if (parts.document || !this.player || this.player.lost) this.writeComing();
-    if (!this.player) return this.answer();
-    this.player.show(this.frame);
-  }
-
-  /** Write what came with the frame that is about to be drawn. */
-  writeComing() {
-    const parts = this.coming;
-    if (!parts) return;
-    this.coming = null;
-    this.write(parts);
-    this.formulas.show(this.frame);
-    this.panels.date(this.frame.step);
-  }
-
-  /** Another network stands there: another player. */
-  stand(wanted) {
-    this.document = wanted;
-    const pose = this.player && this.samePlates(this.player.document, wanted) ? this.player.pose : null;
-    this.player?.dispose();
-    try {
-      this.player = new Player(this.cubes, wanted, { theme: this.theme, legends: "scales", card: false, live: true });
-    } catch (error) {
-      this.player = null;
-      this.write({ notice: `${error.message}: try sv.live(..., display="pictures")` });
-      return;
-    }
-    if (pose) this.player.pose = pose;
-    if (this.known.showing) this.quantify(this.known.showing);
-    this.hidden.textContent = `.${this.about.still} { display: none !important; }`;   // the last picture, while this one lives
-    this.player.on("drawing", () => this.writeComing());
-    this.player.on("drawn", frame => frame && this.answer());
-    this.player.on("select", which => this.select(typeof which === "number" ? which : null));
-    this.paint();
-  }
-
-  samePlates(one, other) {
-    return JSON.stringify(one.plates) === JSON.stringify(other.plates);
+    const news = { ...parts, ...Object.fromEntries(blocks) };
+    this.known = { ...this.known, ...news };
+    this.frame = { number, step, running };
+    if (news.look) this.paint(news.look);
+    if (news.page) this.stage.style.aspectRatio = news.page[1].join(" / ");
+    if (news.words) this.stage.ariaLabel = news.words;
+    if ("thinned" in news) this.write(news.thinned);
+    if (news.spots) this.name(news.spots);
+    if (!this.picture) return this.answer();
+    this.hidden.textContent = `.${this.about.still} { display: none !important; }`; // the last picture, while this one lives
+    this.picture.take(this.known, news);
   }
 
   answer() {
@@ -220,111 +228,88 @@ export class LiveCell {
   /** Say that somebody looks, where nothing has come for a while: what was on its way may be lost. */
   remind() {
     if (document.hidden || this.over || performance.now() - this.heard < SILENCE) return;
-    const waits = this.player && this.frame && this.frame.number > this.answered;   // it draws slower than that
+    const waits = this.picture && this.frame && this.frame.number > this.answered; // it draws slower than that
     if (!waits) this.say(this.frame ? { kind: "here" } : this.greeting);
   }
 
-  // ---- what is written
-
-  write(parts) {
-    const news = this.known = { ...this.known, ...parts };
-    if ("head" in parts) this.writeHead(news.head);
-    if ("showing" in parts && this.player) this.quantify(news.showing);
-    if ("notice" in parts || "thinned" in parts || "story" in parts) this.writeNews();
-    if ("micro" in parts) this.micro.show(news.micro);
-    if ("inspector" in parts) this.card.show(news.inspector);
-    if ("time" in parts || "curve" in parts) this.time.take(news.time, news.curve);
-    this.buttons.show(news, parts);
-    this.panels.take(parts);
-    if ("panels" in parts) this.arrange();
-    this.time.stand(this.look);
+  /** Buttons for whoever has no pointer, over what they stand for; a pointer goes through them. */
+  name(spots) {
+    const { known: { page: [[wide, high]] }, spotted } = this, share = (x, of) => `${(100 * x) / of}%`;
+    const focus = [...spotted.children].indexOf(document.activeElement);
+    spotted.replaceChildren();
+    for (const [name, value, words, tip, x, y, w, h] of spots) {
+      const button = made(spotted, "button");
+      Object.assign(button, { type: "button", ariaLabel: words, title: tip });
+      Object.assign(button.style, { left: share(x, wide), top: share(y, high), width: share(w, wide), height: share(h, high) });
+      button.addEventListener("click", () => this.say({ kind: "spot", name, value }));
+    }
+    spotted.children[focus]?.focus({ preventScroll: true });
   }
 
-  /** Show another number of each weight, by another map, or on cubes of other sizes. */
-  quantify({ quantity, map, sizing }) {
-    const { quantities, maps } = this.document;
-    if (map) maps[quantity.map] = map;
-    const others = quantities.filter(one => one.name !== quantity.name);
-    quantities.splice(0, quantities.length, ...others, quantity);
-    this.player.quantity = quantity.name;
-    const { byValue, threshold } = this.player.sizing;
-    if (byValue !== sizing.byValue || threshold !== sizing.threshold) this.player.sizing = sizing;
-  }
-
-  writeHead(head) {
-    const pair = (word, text, more = "") => {
-      const span = element("span", "pair", `${word} `);
-      span.append(element("b", "", text));
-      if (more) span.append(` ${more}`);
-      return span;
+  /** A field of text over the picture. */
+  ask({ title, label, text }) {
+    this.asked?.remove();
+    const form = this.asked = made(this.box, "form", "asked");
+    made(form, "b", "", title);
+    const input = made(made(form, "label", "", label), "input");
+    Object.assign(input, { value: text, autocomplete: "off" });
+    const close = () => {
+      form.remove();
+      this.stage.focus({ preventScroll: true });
     };
-    const first = element("div", "numbers");
-    if (head.step) first.append(pair("step", head.step, head.of), pair("loss", head.loss, head.old));
-    first.append(...head.more.map(([word, text]) => pair(word, text)));
-    const shows = element("span", "shows");
-    shows.append(element("span", "", "cubes show "), element("b", "", head.shows));
-    first.append(shows);
-    const about = element("div", "about", [head.set, head.pace, head.about].filter(Boolean).join("  \u00b7  "));
-    about.title = about.textContent; // where it is cut
-    this.head.replaceChildren(first, about);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.say({ kind: "typed", text: input.value });
+      close();
+    });
+    form.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Escape") close();
+    });
+    form.dataset.lmSuppressShortcuts = "";
+    input.focus();
+    input.select();
   }
 
-  writeNews() {
-    const { notice, thinned, story, running } = this.known;
-    const told = story && !running ? [story.headline, story.sentence].filter(Boolean).join(" ") : "";
-    this.news.textContent = notice || thinned || told || "";
+  /** Fill the screen, or no longer; a browser may refuse it. */
+  fill(on) {
+    const done = on ? this.stage.requestFullscreen?.() : document.fullscreenElement && document.exitFullscreen();
+    done?.catch?.(() => this.say({ kind: "left full" }));
   }
 
-  get look() {
-    return this.document?.themes[this.theme] ?? null;
-  }
+  // ---- looks
 
-  /** Another theme: the notebook's, or what a hand wants. */
+  /** Another theme: the notebook's. */
   light(theme) {
     if (theme !== this.theme && this.heard) this.say({ kind: "look", theme });
     this.theme = theme;
-    if (this.player) this.player.theme = theme;
-    this.panels?.paint();
-    this.paint();
   }
 
   /** The theme's colours, for the style sheet. */
-  paint() {
-    const look = this.look;
-    if (!look) return;
+  paint(look) {
     for (const [name, colour] of Object.entries(look)) {
       if (typeof colour === "string") this.box.style.setProperty(`--${name}`, colour);
     }
-    this.time.stand(look);
-  }
-
-  // ---- hands
-
-  /** Look into a weight, null for none. */
-  select(index) {
-    if (this.player && this.player.selected !== index && (index === null || this.player.selected === null)) this.player.selected = index;
-    this.say({ kind: "select", index });
   }
 
   /** Python lets go of it: the last picture stays, and says so. */
   end(why) {
     this.over = why || "closed";
-    this.writeComing();
-    this.write({ notice: `${this.over}; run the cell again`, running: false });
+    this.write(`${this.over}; run the cell again`);
     this.box.classList.add("over");
   }
 
   dispose() {
     clearInterval(this.beat);
+    clearTimeout(this.timer);
     this.say({ kind: "gone" });
     this.model.off("msg:custom", this.hear);
     document.removeEventListener("visibilitychange", this.seen);
     window.removeEventListener("keydown", this.keep, true);
     this.endTheme();
     this.room.disconnect();
-    this.time.dispose();
-    this.player?.dispose();
-    this.player = null;
+    this.picture?.dispose();
+    this.picture = null;
     this.hidden.remove();
     this.root.replaceChildren();
   }

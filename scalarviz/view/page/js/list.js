@@ -39,68 +39,87 @@ export class Listing {
     const { ink, records } = this, [, x, y, wide, high] = records[0];
     ink.begin(wide, high, this.ratio, this.theme);
     ink.context.translate(-x, -y);
-    for (const [kind, ...said] of records.slice(1)) this[`_${kind}`](...said);
+    paintList(ink, records.slice(1));
   }
+}
 
-  // A colour of the theme by its name, or as it is.
-  #colour(name) {
-    return name === null ? null : Object.hasOwn(this.theme, name) ? this.theme[name] : name;
-  }
+/** Paint records with an ink that has begun, in the colours of its theme. */
+export function paintList(ink, records) {
+  const { context, theme } = ink, colour = (name) => (name !== null && Object.hasOwn(theme, name) ? theme[name] : name);
+  context.save();
+  for (const [kind, ...said] of records) PAINT[kind](ink, colour, ...said);
+  context.restore();
+}
 
-  _rect(x, y, wide, high, fill, stroke, border, radius) {
-    this.ink.box(x, y, wide, high, { fill: this.#colour(fill), stroke: this.#colour(stroke), border, radius });
-  }
+const PAINT = {
+  clip({ context }, colour, x, y, wide, high) {
+    context.restore();
+    context.save();
+    context.beginPath();
+    context.rect(x, y, wide, high);
+    context.clip();
+  },
 
-  _cells(rects, fills, radius, rings) {
+  rect(ink, colour, x, y, wide, high, fill, stroke, border, radius) {
+    ink.box(x, y, wide, high, { fill: colour(fill), stroke: colour(stroke), border, radius });
+  },
+
+  cells(ink, colour, rects, fills, radius, rings) {
     for (let k = 0; 4 * k < rects.length; k++) {
-      const [x, y, wide, high] = rects.slice(4 * k, 4 * k + 4), colour = `#${fills.slice(6 * k, 6 * k + 6)}`;
+      const [x, y, wide, high] = rects.slice(4 * k, 4 * k + 4), own = `#${fills.slice(6 * k, 6 * k + 6)}`;
       const round = radius > ROUND ? Math.min(wide, high) / 2 : radius, ring = rings?.[k] ?? 0;
-      this.ink.box(x, y, wide, high, ring > 0 ? { stroke: colour, border: ring, radius: round } : { fill: colour, radius: round });
+      ink.box(x, y, wide, high, ring > 0 ? { stroke: own, border: ring, radius: round } : { fill: own, radius: round });
     }
-  }
+  },
 
-  _lines(ways, colour, width) {
-    for (let k = 0; k < ways.length; k += 4) this.ink.path([[ways[k], ways[k + 1]], [ways[k + 2], ways[k + 3]]], this.#colour(colour), width, { cap: "butt" });
-  }
+  lines(ink, colour, ways, of, width) {
+    for (let k = 0; k < ways.length; k += 4) ink.path([[ways[k], ways[k + 1]], [ways[k + 2], ways[k + 3]]], colour(of), width, { cap: "butt" });
+  },
 
-  _path(flat, colour, width) {
-    this.ink.path(pairsOf(flat), this.#colour(colour), width);
-  }
+  path(ink, colour, flat, of, width) {
+    ink.path(pairsOf(flat), colour(of), width);
+  },
 
-  _polygon(flat, fill) {
-    this.ink.shape(pairsOf(flat), this.#colour(fill));
-  }
+  polygon(ink, colour, flat, fill) {
+    ink.shape(pairsOf(flat), colour(fill));
+  },
 
-  _image(x, y, wide, high, address, smooth) {
+  image({ context }, colour, x, y, wide, high, address, smooth) {
     const picture = pictureOf(address);
-    this.ink.context.imageSmoothingEnabled = Boolean(smooth);
-    if (picture.naturalWidth) this.ink.context.drawImage(picture, x, y, wide, high);
-  }
+    context.imageSmoothingEnabled = Boolean(smooth);
+    if (picture.naturalWidth) context.drawImage(picture, x, y, wide, high);
+  },
 
-  _sprites(rects, cells, address, smooth) {
-    const picture = pictureOf(address), { context } = this.ink;
+  sprites({ context }, colour, rects, cells, address, smooth) {
+    const picture = pictureOf(address);
     context.imageSmoothingEnabled = Boolean(smooth);
     for (let k = 0; picture.naturalWidth && k < rects.length; k += 4) {
       const [u, v, across, down] = cells.slice(k, k + 4), { naturalWidth: wide, naturalHeight: high } = picture;
       context.drawImage(picture, u * wide, v * high, across * wide, down * high, ...rects.slice(k, k + 4));
     }
-  }
+  },
 
-  // Discs with a shade towards their rim.
-  _points(flat, diameter, colours) {
-    const { context } = this.ink, radius = diameter / 2;
+  // discs with a shade towards their rim
+  points(ink, colour, flat, diameter, colours) {
+    const radius = diameter / 2;
     pairsOf(flat).forEach(([x, y], k) => {
-      this.ink.disc(x, y, radius, `#${colours.slice(6 * k, 6 * k + 6)}`);
-      const shade = context.createRadialGradient(x, y, 0, x, y, radius);
+      ink.disc(x, y, radius, `#${colours.slice(6 * k, 6 * k + 6)}`);
+      const shade = ink.context.createRadialGradient(x, y, 0, x, y, radius);
       shade.addColorStop(0, "rgba(0, 0, 0, 0)");
       shade.addColorStop(1, "rgba(0, 0, 0, 0.13)");
-      this.ink.disc(x, y, radius, shade);
+      ink.disc(x, y, radius, shade);
     });
-  }
+  },
 
-  _text(x, y, text, size, colour, bold, end) {
-    this.ink.text(x, y, text, size, this.#colour(colour), { bold: Boolean(bold), end });
-  }
+  text(ink, colour, x, y, text, size, of, bold, end) {
+    ink.text(x, y, text, size, colour(of), { bold: Boolean(bold), end });
+  },
+};
+
+/** Call `then` when all images of some records are there, unless they are already. */
+export function whenDecoded(records, then) {
+  const coming = picturesOf(records).filter((picture) => !picture.complete);
+  if (coming.length) Promise.allSettled(coming.map((picture) => picture.decode())).then(then);
 }
 
 /** The image of an address. */

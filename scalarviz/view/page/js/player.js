@@ -6,7 +6,6 @@ import { Ground } from "./ground.js";
 import { tableOf } from "./maps.js";
 import { Overlay } from "./overlay.js";
 import { Pace } from "./pace.js";
-import { Passing } from "./passing.js";
 import { Pointers } from "./pointer.js";
 import { Shown } from "./quantity.js";
 import { Viewpoint } from "./viewpoint.js";
@@ -31,11 +30,9 @@ export class Player {
    *     fast enough
    * @param {"all" | "scales" | "weights" | "none"} [options.legends] which stand below the cubes; all: and formulas
    * @param {boolean} [options.card] whether that of the selected cube may stand left of them
-   * @param {boolean} [options.live] whether frames come one after the other in time: ranges of colours then grow slowly,
-   *     as in the window; else each frame has the range of its own numbers, whatever was shown before
    * @throws {Error} where the browser has no WebGL 2
    */
-  constructor(root, document, { theme = document.theme, density = 0, quantity = "weight", legends = "all", card = true, live = false } = {}) {
+  constructor(root, document, { theme = document.theme, density = 0, quantity = "weight", legends = "all", card = true } = {}) {
     this.root = root;
     this.document = document;
     this.frame = null;
@@ -46,7 +43,6 @@ export class Player {
     this.disposed = this.lost = false;
     this.fresh = 0; // device pixels of a CSS pixel in which the cubes stand there as they are; 0: they do not
     this.shown = new Shown(document);
-    this.passing = live ? new Passing() : null;
     this.showing = document.quantities.find(({ name }) => name === quantity) ?? document.quantities[0];
     this.view = new Viewpoint(document, () => this.#viewed());
     this.#makeElements(legends, card);
@@ -351,7 +347,6 @@ export class Player {
     this.fresh = fineness;
     this.overlay.density = across / width;
     this.#write();
-    if (this.passing && this.shown.growing) this.#changed();
     this.#tell("drawn", this.frame);
   }
 
@@ -373,9 +368,8 @@ export class Player {
 
   // Bring frame and look onto the cubes, as far as they changed.
   #takeOver() {
-    const growing = this.passing && this.shown.growing;
-    if ((this.outdated || growing) && this.frame) {
-      this.shown.update(this.frame, this.showing, this.passing?.seconds(this.frame) ?? null);
+    if (this.outdated && this.frame) {
+      this.shown.update(this.frame, this.showing);
       this.cubes.setNumbers(this.shown.drawn, this.shown.flags);
       this.cubes.setRanges(this.shown.ranges);
       this.outdated = false;
