@@ -386,15 +386,16 @@ class Play:
 
     @property
     def _spots(self) -> list[Spot]:
-        """All places of the picture that answer to a pointer and say what they are, lowest first."""
+        """All places of the picture that answer to a pointer, lowest first."""
         bench = self.viewer.bench
         sketches = [*bench.sketches, *(sketch for layer in bench.overlays for sketch in layer)]
-        return [spot for sketch in sketches for spot in sketch.spots if spot.words]
+        return [spot for sketch in sketches for spot in sketch.spots]
 
     def _told_spots(self) -> list[object]:
         """They, as buttons for whoever has no pointer; while something moves those of the last rest stay."""
         if not self.moves:
-            self._buttons = [[spot.name, spot.value, spot.words, spot.tip, *short(spot.box)] for spot in self._spots]
+            self._buttons = [[spot.name, spot.value, f"{spot.name.replace('_', ' ')} {spot.words}".rstrip(), spot.tip,
+                              *short(spot.box)] for spot in self._spots]  # fmt: skip
         return self._buttons
 
     def _records(self, bench: Workbench) -> dict[str, object]:

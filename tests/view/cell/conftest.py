@@ -30,10 +30,10 @@ class Page:
         said = json.loads(json.dumps(content, allow_nan=False))
         with self._come:
             if said["kind"] == "frame":
-                kinds = [np.uint8 if name == "flags" else np.float32 for name in said["buffers"]]
+                kinds = [np.float32 if name == "numbers" else np.uint8 for name in said["buffers"]]
                 arrays = [np.frombuffer(sent, kind) for sent, kind in zip(buffers, kinds, strict=True)]
-                self.frames.append((said, arrays))
-                self.known |= said
+                self.known |= said | dict(zip(said["buffers"], arrays, strict=True))
+                self.frames.append((said, self.values))
             else:
                 self.other.append(said)
             self._come.notify_all()
@@ -47,7 +47,31 @@ class Page:
         self.shown.hear({"place": self.name, **json.loads(json.dumps(content))})
 
     def do(self, name, value=None):
-        self.say(kind="do", name=name, value=value)
+        self.shown.act(name, value)
+
+    def key(self, name, *held):
+        self.say(kind="event", type="key_down", key=name, modifiers=list(held))
+
+    def hand(self, *way, held=(), button=0):
+        """A button goes down at the first place of a way, in pixels of the picture, and up at the last."""
+        for k, (x, y) in enumerate((way[0], *way, way[-1])):
+            what = "down" if not k else "up" if k > len(way) else "move"
+            self.say(kind="event", type=f"pointer_{what}", x=x, y=y, button=button, modifiers=list(held))
+
+    def click(self, name, value=None):
+        """Click a place of the picture by what it does."""
+        self.wait(lambda p: any(spot[0] == name and value in (None, spot[1]) for spot in p.known["spots"]))
+        x, y, wide, high = next(s[4:] for s in self.known["spots"] if s[0] == name and value in (None, s[1]))
+        self.hand((x + wide / 2, y + high / 2))
+
+    @property
+    def words(self):
+        """All that is written in the picture."""
+        lists = (part for name, part in self.known.items() if name.startswith("list "))
+        return [record[3] for part in lists for record in part if record[0] == "text"]
+
+    def says(self, text):
+        return text in "  ".join(self.words)
 
     def wait(self, condition, seconds=60.0):
         """Until ``condition(page)`` holds."""
@@ -74,7 +98,7 @@ class Page:
 
     @property
     def values(self):
-        return self.frames[-1][1][0]
+        return self.known["numbers"]
 
 
 @pytest.fixture
@@ -93,7 +117,7 @@ def cell():
     """Makes cells, and closes them in the end; no thread of theirs is left."""
     opened, before = [], set(threading.enumerate())
 
-    def make(x, hide=(), controls=True, size=(240, 200), **more):
+    def make(x, hide=(), controls=True, size=(960, 640), **more):
         opened.append(Shown(x, size, hide, controls, **more))
         return opened[-1]
 
