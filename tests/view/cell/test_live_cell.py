@@ -276,7 +276,8 @@ HOSTILE = [
     *({"kind": "event", "type": "key_down", "key": one} for one in (None, 3, "x" * 10**6, "", "\0", "Dead", "é")),
     {"kind": "event", "type": "key_down", "key": "b", "modifiers": 3},
     {"kind": "event", "type": "wheel", "x": 1, "y": 1, "modifiers": [[], 3]},
-    {"kind": "event", "type": ["key_down"]}, {"kind": "event"}, {"type": "resize", "ratio": 0, "width": 900, "height": 600},
+    {"kind": "event", "type": ["key_down"]}, {"kind": "event"},
+    {"kind": "event", "type": "resize", "ratio": 0, "width": 900, "height": 600},
 ]  # fmt: skip
 
 
