@@ -26,9 +26,7 @@ from .cubes.atlas import ALL_ALIKE, Sizing
 from .cubes.own import LOOKS
 from .cubes.picking import Hit, Picker
 from .cubes.scale import Quantity, check_kept
-from .ink.gl import Viewport, gloo
-from .ink.painter import Painter
-from .ink.places import (
+from .ink.boxes import (
     MARGIN,
     OPENED,
     SPREAD,
@@ -41,6 +39,8 @@ from .ink.places import (
     over_column,
     uncovered,
 )
+from .ink.gl import Viewport, gloo
+from .ink.painter import Painter
 from .ink.sketch import Box, Sketch, holds
 from .ink.theme import Theme, get_theme, presenting
 from .micro.inside import Inside

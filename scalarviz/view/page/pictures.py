@@ -21,8 +21,8 @@ from ...run.questions.ranges import extent
 from ...run.scene.scene import Scene
 from ...run.sources.recording.contents import Picture
 from ..ink.axes import evenly
+from ..ink.boxes import arrange
 from ..ink.listed import Listed, Record, changes, short, stored
-from ..ink.places import arrange
 from ..ink.sketch import Box
 from ..ink.theme import Theme, get_theme
 from ..out.easel import picture_of

@@ -17,9 +17,9 @@ from ...run.core.frame import Frame, Stage, is_chain
 from ...run.panels import GradientTree, TrainingLoop
 from ...run.questions.ranges import Range, extent
 from ...run.source import Moment
+from ..ink.boxes import LABEL
 from ..ink.maps import Colormap, get_map
 from ..ink.overlay import pointer_label
-from ..ink.places import LABEL
 from ..ink.sketch import Box, Sketch
 from ..ink.text import loss_text, measure, short
 from ..ink.theme import Theme, mixed

@@ -13,9 +13,9 @@ from ...run.panels import LossCurve, Panel, Table
 from ...run.questions.ranges import extent
 from ...run.scene.scene import Scene
 from ...sweep.result import Result
+from ..ink.boxes import arrange
 from ..ink.gl import Viewport
 from ..ink.painter import Painter
-from ..ink.places import arrange
 from ..ink.theme import Theme
 from ..out.easel import Easel
 from ..out.offscreen import offscreen
