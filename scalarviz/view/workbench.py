@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..checks import text
 from ..run.core.frame import Frame
-from ..run.questions.ranges import extent
+from ..run.questions.ranges import weight_extent
 from ..run.sources.recorded_pair import RecordedPair
 from .comparison import Comparison
 from .cube_view import CubeView
@@ -416,7 +416,7 @@ class Workbench:
         """V of the colours of the weight at a flat index, when values are shown."""
         if self.colouring.quantity == "weight" or self._frame is None:
             return self.colouring.range.high
-        return extent(self._frame.values)
+        return weight_extent(self._frame.values)
 
     @property
     def moving(self) -> bool:
