@@ -1,7 +1,7 @@
 """Pictures: cubes, panels, films. Loaded when it is first used; drawing needs vispy, geometry and colours do not.
 
 `workbench` is one picture of a scene: it asks everything below for its part of the list, and `cube_view` for the cubes.
-`ink.places` says which parts stand, and where. Users call `show`, `render`, `film` and `picture`.
+`ink.boxes` says which parts stand, and where. Users call `show`, `render`, `film` and `picture`.
 
 * `shown`: what is looked at. `space`: where cubes stand and from where they are seen. `cubes`: from number to pixel.
 * `notes`: texts around the cubes. `screen`: HUD, legend, column of panels, controls, time bar, inspector.

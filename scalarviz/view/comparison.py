@@ -23,8 +23,8 @@ from ..run.travel import WeightRecord
 from .cube_view import CubeView
 from .cubes.scale import ActivationScale, LegendScale, Quantity, grown
 from .ink.axes import Axes, Scale
+from .ink.boxes import LABEL, MARGIN, TITLE, Places
 from .ink.maps import get_map
-from .ink.places import LABEL, MARGIN, TITLE, Places
 from .ink.sketch import Box, Sketch
 from .ink.text import figure, loss_text, measure, rate_text, short
 from .ink.theme import Theme

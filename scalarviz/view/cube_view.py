@@ -8,9 +8,9 @@ from ..run.core.frame import Frame
 from .cubes.atlas import Sizing
 from .cubes.scale import ActivationScale, Coloring, Float, Quantity, paint
 from .cubes.slab import SlabVisual
+from .ink.boxes import Places
 from .ink.gl import Viewport, gloo
 from .ink.painter import Painter, clipped
-from .ink.places import Places
 from .ink.sketch import Box, Sketch
 from .ink.theme import Theme
 from .screen.strip import Strip

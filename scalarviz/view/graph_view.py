@@ -12,10 +12,10 @@ from ..errors import ScalarvizError
 from .graph.cards import said_of
 from .graph.layout import Box, Layout
 from .graph.nodes import key_of
+from .ink.boxes import LABEL
 from .ink.figure import Figure, View
 from .ink.overlay import banner, help_panel, pointer_label
 from .ink.painter import Painter
-from .ink.places import LABEL
 from .ink.sketch import Point, Sketch, TextItem
 from .ink.text import measure
 from .ink.theme import Theme, get_theme

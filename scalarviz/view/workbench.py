@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..checks import text
 from ..run.core.frame import Frame
-from ..run.questions.ranges import extent
+from ..run.questions.ranges import weight_extent
 from ..run.sources.recorded_pair import RecordedPair
 from .comparison import Comparison
 from .cube_view import CubeView
@@ -26,9 +26,7 @@ from .cubes.atlas import ALL_ALIKE, Sizing
 from .cubes.own import LOOKS
 from .cubes.picking import Hit, Picker
 from .cubes.scale import Quantity, check_kept
-from .ink.gl import Viewport, gloo
-from .ink.painter import Painter
-from .ink.places import (
+from .ink.boxes import (
     MARGIN,
     OPENED,
     SPREAD,
@@ -41,6 +39,8 @@ from .ink.places import (
     over_column,
     uncovered,
 )
+from .ink.gl import Viewport, gloo
+from .ink.painter import Painter
 from .ink.sketch import Box, Sketch, holds
 from .ink.theme import Theme, get_theme, presenting
 from .micro.inside import Inside
@@ -418,7 +418,7 @@ class Workbench:
         """V of the colours of the weight at a flat index, when values are shown."""
         if self.colouring.quantity == "weight" or self._frame is None:
             return self.colouring.range.high
-        return extent(self._frame.values)
+        return weight_extent(self._frame.values)
 
     @property
     def moving(self) -> bool:

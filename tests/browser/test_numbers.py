@@ -13,7 +13,7 @@ import pytest
 import scalarviz as sv
 from kit.unpacked import errors_of, unpacked
 from scalarviz import nn, optim
-from scalarviz.run.questions.ranges import Range, clipped_share, extent
+from scalarviz.run.questions.ranges import Range, clipped_share, extent, weight_extent, weight_reach
 from scalarviz.view.cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas, Sizing
 from scalarviz.view.cubes.scale import OWN, ActivationScale, Coloring, share_text
 from scalarviz.view.cubes.slab import COLOURS
@@ -173,7 +173,18 @@ NASTY = np.float32([0.0, -0.0, np.nan, np.inf, -np.inf, 1e-45, -3e-39, 3e30, 1.0
 
 def test_v_and_the_share_beyond_it(ask):
     rng = np.random.default_rng(1)
-    cases = [[], [0.0], [np.nan], [np.inf, -np.inf], [1e-45], [3.4e38, -3.4e38], [0.0, -0.0, np.nan], [2.0**-126]]
+    cases = [
+        [],
+        [0.0],
+        [np.nan],
+        [0.1, -3.4e38, 0.2, 0.3],
+        rng.normal(0, 1, 200_001),
+        [np.inf, -np.inf],
+        [1e-45],
+        [3.4e38, -3.4e38],
+        [0.0, -0.0, np.nan],
+        [2.0**-126],
+    ]
     while len(cases) < CASES:
         values = np.float32(rng.normal(0, 10.0 ** rng.uniform(-36, 36), rng.integers(1, 200)))
         values[rng.random(len(values)) < 0.1] *= 30
@@ -181,11 +192,13 @@ def test_v_and_the_share_beyond_it(ask):
         values[where] = rng.choice(NASTY, where.sum())
         cases.append(values)
     with np.errstate(all="ignore"):
-        wanted = [(extent(one), clipped_share(one, extent(one))) for one in map(np.float32, cases)]
+        wanted = [(extent(one), clipped_share(one, extent(one)), weight_reach(one), weight_extent(one))
+                  for one in map(np.float32, cases)]  # fmt: skip
     found = ask(
         "ranges.js",
         f"""cases => {{ {READ} return cases.map(numbers).map(values =>
-            [extentOf(values), clippedShare(values, extentOf(values))]); }}""",
+            [extentOf(values), clippedShare(values, extentOf(values)), String(weightReach(values)),
+             extentOf(values, undefined, weightReach(values))]); }}""",
         [coded(np.float32(values)) for values in cases],
     )
     np.testing.assert_allclose(np.float64(found), wanted, rtol=1e-6)

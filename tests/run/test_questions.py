@@ -19,12 +19,20 @@ from kit.refusals import refusals
 from kit.runs import ENGINES, bits, make_run
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, UnknownNameError
-from scalarviz.run import Tensor
 from scalarviz.run.checks import check_tables
 from scalarviz.run.core.graph import Forward
 from scalarviz.run.opened.network import SampleGradient
 from scalarviz.run.questions.diagnosis import diagnose, layer_rows
-from scalarviz.run.questions.ranges import Range, RangeTracker, clipped_share, extent, extents, symlog, symlog_inverse
+from scalarviz.run.questions.ranges import (
+    Range,
+    RangeTracker,
+    clipped_share,
+    extent,
+    symlog,
+    symlog_inverse,
+    weight_extent,
+    weight_reach,
+)
 from scalarviz.run.sources.played import rehearse
 from scalarviz.tape import Node, Table, Tape
 
@@ -204,11 +212,20 @@ def test_extent_is_the_smaller_of_the_maximum_and_three_rms(x):
     assert clipped_share([0.5, 2.0, -3.0, np.inf, -np.inf, np.nan, 1.0, -1.0], 1.0) == 0.5
 
 
-def test_tensors_share_a_range():
-    tensors = (Tensor("0.weight", (2, 3), 0), Tensor("0.bias", (2,), 6, "bias"), Tensor("2.weight", (1, 2), 8))
-    flat = np.array([1.0, 1, 1, 1, 1, 1, 5, 5, 0.1, 0.1])
-    assert extents(flat, tensors) == dict.fromkeys(("0.weight", "0.bias", "2.weight"), extent(flat))
-    assert extents(flat, tensors[:2]) == dict.fromkeys(("0.weight", "0.bias"), extent(flat[:8]))
+@pytest.mark.parametrize("count", [3, 40, 1_000, 200_000])
+@pytest.mark.parametrize("mask", [-3.4e38, 1e9, -1e6])
+def test_a_mask_among_weights_does_not_widen_their_range(count, mask):
+    weights = np.random.default_rng(3).normal(0.0, 0.1, count).astype(np.float32)
+    masked = weights.copy()
+    masked[count // 2] = mask
+    assert weight_extent(weights) == extent(weights)
+    assert weight_extent(masked) == pytest.approx(extent(np.delete(masked, count // 2)), rel=1e-6)
+    assert weight_reach(masked) < abs(mask)
+
+
+@pytest.mark.parametrize("weights", [[], [0.0, 0.0], [np.nan, np.inf], [2.0], [0.0, 0.0, 1e9], [1e-3, 5.0, 5.0, 5.0]])
+def test_weights_with_neighbours_or_alone_have_the_plain_range(weights):
+    assert weight_extent(weights) == extent(weights)
 
 
 @pytest.mark.parametrize(

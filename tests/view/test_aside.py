@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from scalarviz.view.ink.places import ABOUT, MARGIN, Wanted, arrange
+from scalarviz.view.ink.boxes import ABOUT, MARGIN, Wanted, arrange
 from scalarviz.view.ink.sketch import meet
 
 MAP = Wanted("map", 300.0, worth=ABOUT)

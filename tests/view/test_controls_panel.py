@@ -18,7 +18,7 @@ from scalarviz import nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.controls import Button, Reader, Segments, Slider, Switch
 from scalarviz.run.source import RunSource
-from scalarviz.view.ink.places import COLUMN, LEAST, Wanted, arrange, at_the_edge, narrowed, over_column
+from scalarviz.view.ink.boxes import COLUMN, LEAST, Wanted, arrange, at_the_edge, narrowed, over_column
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import track_of
 from scalarviz.view.screen.control_rows import MAGNET, Item, Row, row_of

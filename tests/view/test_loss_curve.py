@@ -19,8 +19,8 @@ from scalarviz.run.edits import SetBatchSize, SetWeights
 from scalarviz.run.panels import LossCurve
 from scalarviz.run.panels import TestCurve as Curve
 from scalarviz.run.sources.played import Rehearsal
+from scalarviz.view.ink.boxes import LABEL
 from scalarviz.view.ink.painter import Painter
-from scalarviz.view.ink.places import LABEL
 from scalarviz.view.ink.sketch import Lines, Path, Rect, meet
 from scalarviz.view.ink.text import loss_text
 from scalarviz.view.ink.theme import DARK

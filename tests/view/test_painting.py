@@ -16,7 +16,7 @@ from scalarviz import nn, optim
 from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.run import Moment, Scene
 from scalarviz.run.panels import Painting, psnr
-from scalarviz.view.ink.places import COLUMN
+from scalarviz.view.ink.boxes import COLUMN
 from scalarviz.view.panels import grid as grids
 from scalarviz.view.panels.grid import Grid
 from scalarviz.view.panels.image import BUDGET, FILM, LADDER, STILL, easel_boxes, easel_height

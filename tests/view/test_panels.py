@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from kit.benches import overlap
 from scalarviz.view.cubes.scale import LegendScale
+from scalarviz.view.ink.boxes import LABEL, Wanted, arrange
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.painter import Painter
-from scalarviz.view.ink.places import LABEL, Wanted, arrange
 from scalarviz.view.ink.text import loss_text, measure, rate_text
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import render

@@ -13,7 +13,7 @@ from kit.benches import again, bench_of, said, texts
 from kit.commands import make_scene
 from kit.windows import live_hand
 from scalarviz.run.core.frame import Stage, Tensor
-from scalarviz.view.ink.places import (
+from scalarviz.view.ink.boxes import (
     ABOUT,
     GROUND,
     LABEL,

@@ -14,6 +14,7 @@ from scalarviz.io import save_tensors
 from scalarviz.run.panels import Histogram
 from scalarviz.run.questions.ranges import extent
 from scalarviz.run.sources.watched import Watched
+from scalarviz.view.cubes.scale import share_text
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.table import BINS, counted
@@ -225,6 +226,15 @@ def test_every_name_fits_on_a_line(tmp_path):
     assert len({*names}) == len(NAMES)
     assert all(name.isprintable() and 0 < len(name) < 100 for name in names)
     assert {"(no name)", "a b", "a b (2)"} < {*names}
+
+
+def test_a_mask_leaves_weights_their_colours_and_the_legend_says_how_far_it_is(tmp_path):
+    weights = np.random.default_rng(2).normal(0.0, 0.1, (8, 8)).astype(np.float32)
+    save_file({"w": weights, "mask": np.array([-3.4e38], np.float32)}, tmp_path / "masked.safetensors")
+    with offscreen():
+        bench = shown(stored_subject([tmp_path / "masked.safetensors"])).bench
+    assert bench.colouring.range.high == pytest.approx(extent(weights))
+    assert bench.colouring.legend().note == f"{share_text(1 / 65)} clipped, up to −3.4e38"
 
 
 def test_the_largest_numbers_have_the_colours_of_their_signs(tmp_path):

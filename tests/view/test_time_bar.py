@@ -17,7 +17,7 @@ from scalarviz.run.core.frame import Branch, Curve, Flag, Past
 from scalarviz.run.edits import SetOptimizer
 from scalarviz.run.edits.base import Applied
 from scalarviz.run.source import Can, RunSource
-from scalarviz.view.ink.places import LABEL, Wanted, arrange
+from scalarviz.view.ink.boxes import LABEL, Wanted, arrange
 from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen

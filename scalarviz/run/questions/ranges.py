@@ -1,21 +1,21 @@
 """The colour range of a frame: one definition for the cubes, the legend and the film. Pure NumPy.
 
 The range is ``+-V`` with ``V = min(max|x|, 3 * rms)`` over the finite values (treescope's rule): one outlier does not
-turn everything else grey, and the share beyond V is shown as clipped.
+turn everything else grey, and the share beyond V is shown as clipped. Weights far beyond all others, such as the
+-3.4e38 of a mask, do not count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import exp, log, log1p
+from math import exp, inf, log, log1p
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, UnknownNameError, listing, shown
-from ..core.frame import Tensor
 
 Floats = NDArray[np.float64]
 Scale = Literal["linear", "symlog", "log"]
@@ -33,6 +33,10 @@ SMALLEST = 2.0**-126
 
 LARGEST = 2.0**125
 """The largest end of a range to both sides: 1 by its whole span is the smallest normal number of the shader's."""
+
+FAR, SHARE, SAMPLED = 1e4, 0.9, 2**16
+"""A weight so many times as large as this share of all weights is at most is no neighbour of theirs. Of more weights so
+many are asked, evenly spread."""
 
 EMPTY = 1.0
 """V where there is nothing finite or nothing but zeros: any V shows zero as the neutral."""
@@ -106,10 +110,10 @@ def settled(values: object) -> bool:
     return isinstance(values, np.ndarray) and values.flags.owndata and not values.flags.writeable
 
 
-def extent(values: ArrayLike) -> float:
-    """``V = min(max|x|, 3 * rms)`` over the finite values; 1.0 where there are none, or only zeros."""
+def extent(values: ArrayLike, most: float = inf) -> float:
+    """``V = min(max|x|, 3 * rms)`` over the finite values up to `most`; 1.0 where there are none, or only zeros."""
     x = np.abs(np.asarray(values, np.float64)).ravel()
-    finite = np.isfinite(x)
+    finite = np.isfinite(x) & (x <= most)
     if not finite.all():
         x = x[finite]
     top = float(x.max(initial=0.0))
@@ -121,16 +125,24 @@ def extent(values: ArrayLike) -> float:
     return v if v >= SMALLEST else EMPTY
 
 
+def weight_reach(weights: ArrayLike) -> float:
+    """The largest size at which a weight still has neighbours; infinite where there are none, or only zeros."""
+    flat = np.asarray(weights).ravel()
+    x = np.abs(flat[:: max(1, flat.size // SAMPLED)].astype(np.float64))
+    x = x[np.isfinite(x) & (x > 0.0)]
+    place = int(SHARE * (x.size - 1)) if x.size else 0
+    return FAR * float(np.partition(x, place)[place]) if x.size else inf
+
+
+def weight_extent(weights: ArrayLike) -> float:
+    """V of weights: that of those which have neighbours."""
+    return extent(weights, weight_reach(weights))
+
+
 def clipped_share(values: ArrayLike, v: float) -> float:
     """Share of all values beyond +-v; infinities count, NaN does not (it has a mark of its own)."""
     x = np.asarray(values)
     return float(np.count_nonzero(np.abs(x) > v)) / x.size if x.size else 0.0
-
-
-def extents(flat: ArrayLike, tensors: Sequence[Tensor]) -> dict[str, float]:
-    """V of these tensors, by name, for flat values shape (P,): all share one."""
-    values = np.asarray(flat)
-    return dict.fromkeys((t.name for t in tensors), extent(np.concatenate([values[t.span] for t in tensors])))
 
 
 class RangeTracker:

@@ -30,7 +30,7 @@ from ...run.run import Run
 from ...run.scene.scene import Scene
 from ...scalar import Value, Weight
 from ..drawing import Drawing, graph_of
-from ..ink.places import check_size
+from ..ink.boxes import check_size
 from ..page.pictures import Output, image_tag
 from ..page.scripts import joined, read
 from .pictures import PLACE

@@ -12,7 +12,7 @@ from ...checks import text
 from ...errors import InputError, MissingDependencyError, ScalarvizError, TypeMismatchError, shown
 from ...run.sources import recording
 from ..described import words_of
-from ..ink.places import check_size
+from ..ink.boxes import check_size
 from ..ink.text import loss_text
 from ..ink.theme import get_theme
 from ..out import easel

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from ...checks import text
 from ...errors import InputError, UnknownNameError, listing, shown
 from ...run.core.frame import Frame, Stage, Tensor, is_chain
-from ...run.questions.ranges import Range, RangeTracker, Scale, clipped_share, extent, extents, settled
+from ...run.questions.ranges import Range, RangeTracker, Scale, clipped_share, extent, settled, weight_reach
 from ...run.source import Source
 from ..ink.maps import Colormap, get_map
 from ..ink.text import exponent, number, short
@@ -162,7 +163,7 @@ class Coloring:
         self._buffers = [t for t in self._tensors if t.buffer]
         self._tracker, self._others = RangeTracker(), RangeTracker()
         self._seen_last: Float | None = None
-        self._wanted: dict[str, float] = {}
+        self._wanted, self._reach = 1.0, inf  # V of what was seen last, and how large a weight with neighbours is
         self.of = ""  # whose numbers they are, in the legend's words, where they are no moment's own; may be set
         self.recorded = False  # whether they are read from a recording: what is missing will not come; may be set
 
@@ -199,16 +200,17 @@ class Coloring:
         missing = self.missing(frame)
         seen = self.flat if whole is None else whole
         if self._seen_last is not seen or not settled(seen):  # ten million numbers take half a second
-            self._seen_last, self._wanted = seen, extents(seen, self._weights or self._tensors)
+            own = np.concatenate([seen[t.span] for t in self._weights or self._tensors])
+            self._reach = weight_reach(own) if self.quantity == "weight" else inf
+            self._seen_last, self._wanted = seen, extent(own, self._reach)
         known = np.isfinite(self.flat) & ~missing
         if known.any() and not self._known.any():
             seconds = None  # the range so far was of nothing
         self._known = known
         self.untrained = not any(missing[tensor.span].any() for tensor in self._weights)
-        wanted = self._wanted
-        now = grown(self._tracker, wanted, seconds)
-        self.range = self.shows.range(max(now.values()))
-        self.growing = self.range is not RATIO and any(v > now[name] for name, v in wanted.items())
+        now = grown(self._tracker, {"": self._wanted}, seconds)[""]
+        self.range = self.shows.range(now)
+        self.growing = self.range is not RATIO and self._wanted > now
         self._draw(seconds)
 
     def _draw(self, seconds: float | None) -> None:
@@ -281,7 +283,11 @@ class Coloring:
             zero = [(0.5, "0")] if self.signed else []
             return LegendScale(words, scope, self.cmap, zero, np.empty(0))
         marks = self.range.unit(flat[known]) if len(flat) <= FEW else np.empty(0)
-        note = f"{scope} · {share_text(clipped_share(flat, v))} clipped"
+        clipped = f"{share_text(clipped_share(flat, v))} clipped"
+        far = np.abs(flat, where=known, out=np.zeros(len(flat))) if self._reach < inf else np.zeros(1)
+        most = int(np.argmax(far))
+        beyond = far[most] > self._reach  # it matters more than of what the range is
+        note = f"{clipped}, up to {short(flat[most])}" if beyond else f"{scope} · {clipped}"
         return LegendScale(words, note, self.cmap, labels, marks)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ...run.questions.ranges import extent
+from ...run.questions.ranges import weight_extent
 from ...scalar.weight import Weight
 from ..ink.figure import Figure
 from ..ink.maps import get_map, hexed, text_colour
@@ -76,7 +76,7 @@ class _Pen:
     def __init__(self, layout: Layout, theme: Theme, share: float, v: float | None) -> None:
         self.theme, self._share = theme, share
         weights = (of.data for box in layout.boxes for of in box.item.held if isinstance(of, Weight))
-        self._v = v if v is not None else extent(np.array([*weights], np.float64))
+        self._v = v if v is not None else weight_extent(np.array([*weights], np.float64))
         self._map = get_map("weight", theme)
         self._cell, self._stripe = (hexed(mixed(theme.text3, theme.panel, share)) for share in (0.28, 0.4))
 

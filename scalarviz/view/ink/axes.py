@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .places import LABEL
+from .boxes import LABEL
 from .sketch import Box, Sketch
 from .text import measure, short
 from .theme import Theme

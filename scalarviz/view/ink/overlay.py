@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .places import LABEL, MARGIN, TITLE
+from .boxes import LABEL, MARGIN, TITLE
 from .sketch import Box, Colour, Sketch, rgba
 from .text import measure
 from .theme import Theme

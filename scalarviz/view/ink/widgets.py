@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .axes import spaced
-from .places import LABEL, TITLE
+from .boxes import LABEL, TITLE
 from .sketch import Box, Colour, Sketch, holds
 from .text import MINUS, measure
 from .theme import Theme, mixed

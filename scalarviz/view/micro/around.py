@@ -15,9 +15,9 @@ from ...run.core.frame import Frame
 from ...run.questions.ranges import Range
 from ..cubes.scale import ActivationScale, Coloring
 from ..cubes.slab import SlabVisual
+from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE, Places
 from ..ink.maps import displayed, get_map
 from ..ink.overlay import wrapped
-from ..ink.places import CHANNEL, GAP, LABEL, TITLE, Places
 from ..ink.sketch import Box, Sketch
 from ..ink.text import delta_text, measure, number, short
 from ..ink.theme import Theme, mixed

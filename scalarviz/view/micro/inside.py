@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ...run.core.frame import Frame
 from ...run.questions.ranges import Range, extent
 from ..cubes.scale import ActivationScale
+from ..ink.boxes import MARGIN
 from ..ink.maps import get_map
-from ..ink.places import MARGIN
 from ..ink.sketch import Box, Point, Sketch, Spot, holds, spot_at
 from ..notes.values import Small
 from ..panels.wording import noun

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..cubes.scale import Coloring
+from ..ink.boxes import CHANNEL, LABEL
 from ..ink.maps import text_colour
-from ..ink.places import CHANNEL, LABEL
 from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, chip_colour, mixed

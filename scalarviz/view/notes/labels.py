@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...run.core.frame import Stage
-from ..ink.places import CHANNEL, LABEL
+from ..ink.boxes import CHANNEL, LABEL
 from ..ink.sketch import Anchor, Bound, Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme

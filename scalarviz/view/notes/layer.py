@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from ...run.core.frame import Frame, Stage
 from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE
+from ..ink.boxes import CHANNEL, LABEL
 from ..ink.equation import Term, neuron, one_line
 from ..ink.maps import displayed
-from ..ink.places import CHANNEL, LABEL
 from ..ink.sketch import Bound, Box, Sketch, Stand, meet
 from ..ink.text import measure
 from ..ink.theme import Theme

@@ -9,7 +9,7 @@ import numpy as np
 from ...run.questions.diagnosis import Trouble
 from ..cubes.own import OwnLook
 from ..cubes.picking import Shares
-from ..ink.places import LABEL, MARGIN
+from ..ink.boxes import LABEL, MARGIN
 from ..ink.sketch import Box, Sketch, holds
 from ..ink.text import measure
 from ..ink.theme import Theme

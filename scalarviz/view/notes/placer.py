@@ -15,7 +15,7 @@ from math import inf
 
 import numpy as np
 
-from ..ink.places import CHANNEL, LABEL
+from ..ink.boxes import CHANNEL, LABEL
 from ..ink.sketch import Anchor, Box, Sketch, Stand, meet
 from ..ink.text import CAP_HEIGHT, measure
 from ..ink.theme import Theme

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import MissingDependencyError, ScalarvizError
+from ..ink.boxes import LABEL
 from ..ink.painter import Painter
-from ..ink.places import LABEL
 from ..ink.sketch import Sketch
 from ..ink.text import measure
 from ..panels.drawer import cut

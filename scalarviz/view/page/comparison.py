@@ -15,7 +15,7 @@ from ...run.sources.played import RecordedSource
 from ...run.sources.recorded_pair import NAMES, RecordedPair
 from ..comparison import MAP, DifferenceScale, both_rows
 from ..cubes.scale import ActivationScale
-from ..ink.places import check_size
+from ..ink.boxes import check_size
 from ..ink.text import loss_text
 from ..ink.theme import get_theme
 from ..shown.subject import Subject, pair_subject

@@ -24,9 +24,9 @@ from ..cubes.own import LOOKS, OwnLook
 from ..cubes.scale import OWN, RATIO, Quantity, rows_of
 from ..cubes.shader import front_sides, upright
 from ..cubes.slab import COLOURS, DENSE_ALPHA, DENSE_WIDTH, DETAIL_PIXELS, FLOW_ALPHA, FLOW_WIDTH, RIM
+from ..ink.boxes import GAP, Places, arrange, check_size
 from ..ink.listed import colours_of
 from ..ink.maps import get_map, hexed
-from ..ink.places import GAP, Places, arrange, check_size
 from ..ink.text import ADVANCES, LETTERS, UNKNOWN, measure
 from ..ink.theme import THEMES, Theme, get_theme
 from ..notes.scenery import cubes_box, is_single

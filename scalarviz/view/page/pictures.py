@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from ...errors import MissingDependencyError
 from ...run.core.frame import Frame
 from ...run.panels import LossCurve
-from ...run.questions.ranges import extent
+from ...run.questions.ranges import weight_extent
 from ...run.scene.scene import Scene
 from ...run.sources.recording.contents import Picture
 from ..ink.axes import evenly
+from ..ink.boxes import arrange
 from ..ink.listed import Listed, Record, changes, short, stored
-from ..ink.places import arrange
 from ..ink.sketch import Box
 from ..ink.theme import Theme, get_theme
 from ..out.easel import picture_of
@@ -141,7 +141,7 @@ def panel_pictures(
     before: dict[str, list[Record]] = {}
     for k in chosen(frames, MOST) if boxes else ():
         now = frame(k)
-        side.ground.extent = extent(now.values)
+        side.ground.extent = weight_extent(now.values)
         side.update(now)
         for name, box in boxes.items():
             records = [["box", *short(with_air(box))], *listed.of(side.drawn(name))]

@@ -19,8 +19,8 @@ from ...run.sources.played import RecordedSource
 from ...run.sources.recording.contents import Picture
 from ...run.sources.recording.file import check_apart
 from ...run.sources.recording.recorded import Recorded
+from ..ink.boxes import check_size
 from ..ink.listed import Record, changes, records_of
-from ..ink.places import check_size
 from ..ink.text import loss_text
 from ..ink.theme import get_theme
 from ..panels.word import WordDrawer

@@ -12,9 +12,9 @@ from ...run.core.frame import Frame
 from ...run.edits import SetTargets
 from ...run.panels import ColourCube
 from ...run.source import Moment
+from ..ink.boxes import LABEL
 from ..ink.maps import displayed, hexed
 from ..ink.overlay import pointer_label
-from ..ink.places import LABEL
 from ..ink.sketch import Box, Float, Sketch, holds
 from ..ink.text import measure
 from ..ink.theme import Theme

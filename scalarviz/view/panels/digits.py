@@ -12,9 +12,9 @@ from ...run.core.frame import Frame
 from ...run.edits import AddSamples
 from ...run.panels import DigitBoard, DigitPad
 from ...run.source import Moment
+from ..ink.boxes import LABEL
 from ..ink.maps import get_map
 from ..ink.overlay import pointer_label
-from ..ink.places import LABEL
 from ..ink.sketch import Box, Kept, Sketch, holds, rgba
 from ..ink.text import measure
 from ..ink.theme import Theme

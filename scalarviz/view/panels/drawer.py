@@ -19,7 +19,7 @@ from ...run.edits import Edit
 from ...run.panels import Panel
 from ...run.source import Moment, Source
 from ..cubes.scale import LegendScale
-from ..ink.places import COLUMN, LABEL
+from ..ink.boxes import COLUMN, LABEL
 from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme

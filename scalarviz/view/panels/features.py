@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ...run.panels import Features
 from ...run.source import Moment
+from ..ink.boxes import LABEL, MARGIN
 from ..ink.maps import signed_shades
 from ..ink.overlay import pointer_label
-from ..ink.places import LABEL, MARGIN
 from ..ink.sketch import Kept, Sketch, Spot, rgba, spot_at
 from ..ink.text import measure
 from ..ink.theme import rgb

@@ -12,9 +12,9 @@ from ..graph.figure import ink_of
 from ..graph.layout import Box as Node
 from ..graph.layout import Layout, laid_out
 from ..graph.shown import Wish, shown_of
+from ..ink.boxes import PRESENTER
 from ..ink.figure import Figure, View
 from ..ink.overlay import pointer_label
-from ..ink.places import PRESENTER
 from ..ink.sketch import Box, Sketch
 from .drawer import Drawer, Ground, Point, sentence, title_of
 from .image import Asked

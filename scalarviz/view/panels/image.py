@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError
 from ...run.panels import Image, Painting, Pictures, RecordedPictures, psnr
 from ...run.source import Moment
+from ..ink.boxes import ABOUT, COLUMN, LABEL
 from ..ink.listed import records_of, sketches_of
 from ..ink.maps import displayed, hexed
 from ..ink.overlay import pointer_label
-from ..ink.places import ABOUT, COLUMN, LABEL
 from ..ink.sketch import Box, Kept, Sketch, Spot, spot_at
 from ..ink.text import measure
 from .drawer import Drawer, Ground, Headline, P, Point, cut, sentence, title_of

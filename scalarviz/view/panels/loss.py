@@ -18,7 +18,7 @@ from ...run.run import Run
 from ...run.source import Moment
 from ...run.travel import looked_back
 from ..ink.axes import Axes, Scale, can_be_log, scale_of
-from ..ink.places import LABEL
+from ..ink.boxes import LABEL
 from ..ink.sketch import Box, Float, Sketch, dashes, holds
 from ..ink.text import measure
 from ..ink.theme import Theme

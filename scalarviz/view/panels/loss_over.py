@@ -13,7 +13,7 @@ from ...run.panels import LossOver
 from ...run.source import Moment, Source
 from ...run.travel import weight_record
 from ..ink.axes import Axes, Floats, Scale, gutter, scale_of, tick_text, zero_lines
-from ..ink.places import ABOUT, LABEL
+from ..ink.boxes import ABOUT, LABEL
 from ..ink.sketch import Box, Kept, Sketch
 from ..ink.text import rate_text, short
 from ..ink.theme import Theme, mixed

@@ -14,9 +14,9 @@ from ...run.panels import Features, NeuronMaps
 from ...run.source import Moment
 from ..cubes.scale import LegendScale
 from ..ink.axes import zero_lines
+from ..ink.boxes import CHANNEL, LABEL
 from ..ink.maps import get_map, signed_shades
 from ..ink.overlay import pointer_label
-from ..ink.places import CHANNEL, LABEL
 from ..ink.sketch import Box, Kept, Sketch, Spot, holds, meet, spot_at
 from ..ink.text import chip_text, measure, number, short
 from ..ink.theme import Theme

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ...run.panels import Axis, PlaneMap, Points
 from ...run.source import Moment
 from ..ink.axes import Floats, gutter, zero_lines
+from ..ink.boxes import COLUMN, LABEL
 from ..ink.maps import class_colours, class_shades, signed_shades
 from ..ink.overlay import pointer_label
-from ..ink.places import COLUMN, LABEL
 from ..ink.sketch import Box, Kept, Sketch, rgba
 from ..ink.text import measure, number, short
 from ..ink.theme import Theme

@@ -12,9 +12,9 @@ from ...errors import InputError
 from ...run.panels import Axis, CurveFit, PlaneMap, Points
 from ...run.source import Moment
 from ..ink.axes import Axes, Floats, Scale, end_texts, evenly, gutter
+from ..ink.boxes import ABOUT, LABEL
 from ..ink.maps import signed_shades
 from ..ink.overlay import pointer_label
-from ..ink.places import ABOUT, LABEL
 from ..ink.sketch import Box, Kept, Sketch
 from ..ink.text import measure, number
 from ..ink.theme import Theme

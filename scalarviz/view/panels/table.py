@@ -15,8 +15,8 @@ from ...run.questions.diagnosis import LayerRow, layer_rows
 from ...run.questions.ranges import extent
 from ...run.source import Moment
 from ..ink.axes import Axes, Scale
+from ..ink.boxes import LABEL, TITLE, Places
 from ..ink.overlay import wrapped
-from ..ink.places import LABEL, TITLE, Places
 from ..ink.sketch import Box, Point, Sketch
 from ..ink.text import MINUS, measure, short
 from ..ink.theme import Theme

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...run import Moment
 from ...run.panels import Invented, Reading, WordBoard
+from ..ink.boxes import LABEL
 from ..ink.maps import Colormap, get_map
-from ..ink.places import LABEL
 from ..ink.sketch import Box, Sketch, Spot, spot_at
 from ..ink.text import measure, short
 from ..ink.theme import Theme, mixed

@@ -1,6 +1,6 @@
 """What stands on the screen beside the cubes: HUD, legend, side column, controls, time bar and inspector.
 
-`ink.places` gives all of them their boxes.
+`ink.boxes` gives all of them their boxes.
 
 * `hud`: step, loss and settings above the cubes, and the line of keys. `strip`: the legend below. `story`: captions.
 * `side`: the panels of a scene in the boxes that they get, and the line that says how many have no room.

@@ -20,8 +20,8 @@ from ...run.core.frame import Frame, Tensor
 from ...run.looking import sample
 from ...scalar.emit import float16
 from ..cubes.scale import short_name
+from ..ink.boxes import LABEL
 from ..ink.equation import EXACT, Printed, decimals, descent, factor, product, rounds_to, significant
-from ..ink.places import LABEL
 from ..ink.text import MINUS, figure, measure, number
 from ..panels.wording import BEFORE, batch_of, noun
 from ..shown.subject import Subject

@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 from ...run.controls import Button, Segments, Slider, Switch
 from ..ink import widgets
+from ..ink.boxes import COLUMN, LABEL, Wanted, kept, stacked
 from ..ink.overlay import pointer_label, wrapped
-from ..ink.places import COLUMN, LABEL, Wanted, kept, stacked
 from ..ink.sketch import Box, Does, Kept, Point, Sketch, Spot, holds, spot_at
 from ..ink.text import measure
 from ..ink.theme import Theme, mixed

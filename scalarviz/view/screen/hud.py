@@ -11,7 +11,7 @@ from ...run.core.frame import Frame, Tensor
 from ...run.core.optimizer import told_of
 from ...scalar import mistaken
 from ..cubes.scale import Quantity
-from ..ink.places import BIG, LABEL, MARGIN, TITLE, Places
+from ..ink.boxes import BIG, LABEL, MARGIN, TITLE, Places
 from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import loss_text, measure, rate_text
 from ..ink.theme import Theme

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ...run.core.frame import Frame
 from ...run.source import Can
 from ...run.travel import WeightRecord
+from ..ink.boxes import LABEL, TITLE
 from ..ink.overlay import wrapped
-from ..ink.places import LABEL, TITLE
 from ..ink.sketch import Box, Does, Kept, Sketch, Spot
 from ..ink.text import figure, measure
 from ..ink.theme import Theme

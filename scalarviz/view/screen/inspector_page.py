@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
 from ..ink.axes import Axes, Scale
+from ..ink.boxes import LABEL, TITLE
 from ..ink.equation import Printed, factor, significant
-from ..ink.places import LABEL, TITLE
 from ..ink.sketch import Box, Does, Sketch
 from ..ink.text import CAP_HEIGHT, figure, loss_text, measure, short
 from ..ink.theme import Theme

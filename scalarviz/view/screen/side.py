@@ -16,9 +16,9 @@ from ...run.core.frame import Frame
 from ...run.panels import Beside, Panel
 from ...run.source import Moment
 from ..cubes.scale import LegendScale
+from ..ink.boxes import ABOUT, GAP, GROUND, LABEL, Wanted, beside_box, corner_boxes, top_boxes
 from ..ink.maps import hexed
 from ..ink.overlay import pointer_label
-from ..ink.places import ABOUT, GAP, GROUND, LABEL, Wanted, beside_box, corner_boxes, top_boxes
 from ..ink.sketch import Box, Point, Sketch, holds, spot_at
 from ..ink.text import measure
 from ..ink.theme import Theme

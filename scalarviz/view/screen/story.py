@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..ink.boxes import GAP, Places
 from ..ink.overlay import wrapped
-from ..ink.places import GAP, Places
 from ..ink.sketch import Box, Colour, Sketch, Spot, rgba
 from ..ink.text import measure
 from ..ink.theme import Theme

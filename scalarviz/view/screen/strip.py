@@ -13,8 +13,8 @@ from ..cubes.atlas import ALL_ALIKE, DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, P
 from ..cubes.scale import ActivationScale, Coloring, LegendScale
 from ..cubes.slab import SlabVisual
 from ..ink.axes import spaced
+from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE
 from ..ink.maps import Colormap
-from ..ink.places import CHANNEL, GAP, LABEL, TITLE
 from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, rgb

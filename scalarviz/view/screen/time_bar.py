@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...run.core.frame import Branch, Curve, Frame, Past
 from ..ink.axes import Axes, Scale, spaced, tick_text, tight
+from ..ink.boxes import LABEL, RAIL
 from ..ink.overlay import beside_pointer, pointer_label
-from ..ink.places import LABEL, RAIL
 from ..ink.sketch import Box, Does, Kept, Point, Sketch, Spot, meet, spot_at
 from ..ink.text import loss_text, measure
 from ..ink.theme import Theme, mixed

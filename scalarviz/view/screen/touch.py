@@ -14,8 +14,8 @@ from ..cubes.outline import Picked, brackets, region_outline, seen_outline
 from ..cubes.own import OwnLook
 from ..cubes.picking import Shares
 from ..cubes.scale import Quantity
+from ..ink.boxes import GAP, Places, column_of
 from ..ink.overlay import banner, help_panel, pointer_label, pressed_key
-from ..ink.places import GAP, Places, column_of
 from ..ink.sketch import Box, Does, Kept, Sketch, Spot, holds, spot_at
 from ..ink.text import figure
 from ..ink.theme import Theme

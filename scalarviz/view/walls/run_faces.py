@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from ...errors import MissingDependencyError, ScalarvizError
 from ...run.panels import LossCurve, Panel, Table
-from ...run.questions.ranges import extent
+from ...run.questions.ranges import weight_extent
 from ...run.scene.scene import Scene
 from ...sweep.result import Result
+from ..ink.boxes import arrange
 from ..ink.gl import Viewport
 from ..ink.painter import Painter
-from ..ink.places import arrange
 from ..ink.theme import Theme
 from ..out.easel import Easel
 from ..out.offscreen import offscreen
@@ -76,7 +76,7 @@ class Thumbs:
                 return None
             x, y, wide, high = with_air(boxes[name])
             side.place({name: (boxes[name][0] - x, boxes[name][1] - y, *boxes[name][2:])})
-            side.ground.extent = extent(frame.values)
+            side.ground.extent = weight_extent(frame.values)
             size = round(wide), round(high)
             painter, sketches, ground = Painter(size), side.update(frame), self.theme.background
 

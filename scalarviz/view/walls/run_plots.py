@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from ...sweep.groups import Group, by_loss, groups, loss_of, quartiles, swept
 from ...sweep.result import Result
 from ..ink.axes import Axes, Scale, evenly, scale_of
+from ..ink.boxes import BIG, LABEL, MARGIN, TITLE
 from ..ink.figure import Figure
 from ..ink.maps import hexed
-from ..ink.places import BIG, LABEL, MARGIN, TITLE
 from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, get_theme, mixed

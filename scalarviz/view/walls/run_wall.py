@@ -17,8 +17,8 @@ from ...sweep.build import Build
 from ...sweep.groups import ALL, Group, Left, by_loss, swept
 from ...sweep.result import Result
 from ...sweep.results import Results
+from ..ink.boxes import BIG, LABEL, TITLE, check_size
 from ..ink.overlay import wrapped
-from ..ink.places import BIG, LABEL, TITLE, check_size
 from ..ink.sketch import Sketch, Spot
 from ..ink.text import measure
 from ..ink.theme import Theme

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ScalarvizError
+from ..ink.boxes import LABEL
 from ..ink.overlay import banner, help_panel
 from ..ink.painter import Painter
-from ..ink.places import LABEL
 from ..ink.sketch import Box, Sketch, Spot, spot_at
 from ..screen.hud import keys
 from ..watch.actions import Action, action_of

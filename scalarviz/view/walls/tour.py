@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import ScalarvizError
+from ..ink.boxes import LABEL, PRESENTER, TITLE
 from ..ink.gl import gloo
 from ..ink.overlay import wrapped
 from ..ink.painter import Painter
-from ..ink.places import LABEL, PRESENTER, TITLE
 from ..ink.sketch import Sketch
 from ..ink.text import measure
 from ..watch.actions import SHARED, TOUR, find, normalised, table_of

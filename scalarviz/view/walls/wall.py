@@ -17,8 +17,8 @@ from ...errors import ScalarvizError, StateError
 from ...io import load_picture
 from ...run.sources.played import Rehearsal, rehearse
 from ...run.worker import Worker
+from ..ink.boxes import BIG, LABEL, TITLE
 from ..ink.overlay import wrapped
-from ..ink.places import BIG, LABEL, TITLE
 from ..ink.sketch import Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, get_theme, presenting

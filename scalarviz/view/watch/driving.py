@@ -24,7 +24,7 @@ from ...run.controls import (
 from ...run.edits import Edit
 from ...run.scene.own_controls import LAYERS, activation_of, keep_rule, own_controls, tick_values
 from ...run.travel import seed_shown
-from ..ink.places import LABEL
+from ..ink.boxes import LABEL
 from ..ink.sketch import Kept
 from ..ink.text import measure
 from ..panels.drawer import words_of

@@ -59,8 +59,9 @@ function plainText(value, signed) {
 }
 
 // Whose numbers they are says more than how their scale is divided: as many of the words as have room beside the title.
-function noteOf(ink, width, { quantity, range, clippedShare, document }, said, about) {
-  const clipped = `${shareText(clippedShare)} clipped`, plain = `${said} \u00b7 ${clipped}`;
+function noteOf(ink, width, { quantity, range, clippedShare, far = null, document }, said, about) {
+  const clipped = `${shareText(clippedShare)} clipped${far === null ? "" : `, up to ${shortText(far)}`}`;
+  const plain = far === null ? `${said} \u00b7 ${clipped}` : clipped;
   const room = width - ink.measure(quantity.words, 16, true) - 16;
   if (!about) return document.own && ink.measure(plain, 13) > room ? `own range \u00b7 ${clipped}` : plain;
   const logs = range.scale === "symlog" ? ["log \u00b7 ", ""] : [""];

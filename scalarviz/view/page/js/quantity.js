@@ -1,6 +1,6 @@
 // Which numbers the cubes show, their marks, and their range: once for cubes, numbers on them and legend.
 
-import { GrowingRange, clippedShare, extentOf, rangeOf } from "./ranges.js";
+import { GrowingRange, clippedShare, extentOf, rangeOf, weightReach } from "./ranges.js";
 
 /** Bits of a mark, as the window's atlas has them. "Clipped" needs none: it follows from value and range. */
 export const MARK_BITS = { nan: 1, above: 2, below: 4, frozen: 8, dead: 16, missing: 32, apart: 64 };
@@ -90,7 +90,8 @@ export class Shown {
     const clock = known && !this.anyKnown ? null : seconds; // the range so far was of nothing
     this.anyKnown = known;
     this.whole = frame.whole?.(quantity.name) ?? this.numbers; // what makes the ranges
-    const [v] = this.growth.update([extentOf(this.whole, this.spans)], clock);
+    this.reach = quantity.name === "weight" ? weightReach(this.whole, this.spans) : Infinity;
+    const [v] = this.growth.update([extentOf(this.whole, this.spans, this.reach)], clock);
     this.range = rangeOf(quantity, v);
     this.v = this.range.high;
     this.#rescale(quantity, clock);
@@ -218,6 +219,20 @@ export class Shown {
   /** Share of the weights beyond the range; infinities count, NaN does not. */
   get clippedShare() {
     return this.#once("clipped", () => clippedShare(this.numbers, this.v, this.spans));
+  }
+
+  /** The largest weight that has no neighbours; null where all have. */
+  get far() {
+    return this.#once("far", () => {
+      let most = null;
+      for (const [first, end] of this.spans) {
+        for (let k = first; k < end; k++) {
+          const x = Math.abs(this.numbers[k]);
+          if (x > (most === null ? this.reach : Math.abs(most)) && x < Infinity) most = this.numbers[k];
+        }
+      }
+      return most;
+    });
   }
 
   /** The bits of all marks that some cube has. */

@@ -7,6 +7,9 @@ const KNEE = 80;
 const SMALLEST = 2 ** -126;
 // the largest end of a range to both sides: 1 by its whole span is the smallest normal number of the shader's
 const LARGEST = 2 ** 125;
+// a weight so many times as large as this share of all weights is at most is no neighbour of theirs; of more weights so
+// many are asked, evenly spread
+const FAR = 1e4, SHARE = 0.9, SAMPLED = 2 ** 16;
 // V where there is nothing finite or nothing but zeros
 const EMPTY = 1;
 // seconds in which V covers 63 % of the way to a larger target
@@ -56,17 +59,37 @@ export function valueAt({ low, high, scale }, unit) {
 }
 
 /**
- * V = min(max|x|, 3 rms) over the finite values; 1 where there are none, or only zeros.
+ * The largest size at which a weight still has neighbours; infinite where there are none, or only zeros.
+ * @param {ArrayLike<number>} values
+ * @param {number[][]} spans the parts [first, end) of `values` that are weights; default: all
+ */
+export function weightReach(values, spans = [[0, values.length]]) {
+  const count = spans.reduce((sum, [first, end]) => sum + end - first, 0), step = Math.max(1, Math.floor(count / SAMPLED));
+  const sizes = [];
+  let at = 0;
+  for (const [first, end] of spans) {
+    for (let k = first; k < end; k++) {
+      const x = Math.abs(values[k]);
+      if (at++ % step === 0 && x > 0 && x < Infinity) sizes.push(x);
+    }
+  }
+  const sorted = Float64Array.from(sizes).sort();
+  return sorted.length ? FAR * sorted[Math.floor(SHARE * (sorted.length - 1))] : Infinity;
+}
+
+/**
+ * V = min(max|x|, 3 rms) over the finite values up to `most`; 1 where there are none, or only zeros.
  * @param {ArrayLike<number>} values
  * @param {number[][]} spans the parts [first, end) of `values` that count; default: all
+ * @param {number} most what is larger does not count
  */
-export function extentOf(values, spans = [[0, values.length]]) {
+export function extentOf(values, spans = [[0, values.length]], most = Infinity) {
   let top = 0;
   let count = 0;
   for (const [first, end] of spans) {
     for (let k = first; k < end; k++) {
       const x = Math.abs(values[k]);
-      if (x < Infinity) {
+      if (x < Infinity && x <= most) {
         count++;
         if (x > top) top = x;
       }
@@ -77,7 +100,7 @@ export function extentOf(values, spans = [[0, values.length]]) {
   for (const [first, end] of spans) {
     for (let k = first; k < end; k++) {
       const x = Math.abs(values[k]) / top; // squares of 1e-300 or 1e300 would leave the range of float64
-      if (x < Infinity) squares += x * x;
+      if (x <= 1) squares += x * x;
     }
   }
   const v = Math.min(top, 3 * top * Math.sqrt(squares / count));

@@ -24,7 +24,7 @@ export function bothShown(a, b) {
   const numbers = joined("numbers");
   return {
     document: { ...a.document, parameters: 2 * count }, range: a.range, quantity: a.quantity, numbers, flags: joined("flags"),
-    unknown: a.unknown && b.unknown, clippedShare: clippedShare(numbers, a.v, spans),
+    unknown: a.unknown && b.unknown, clippedShare: clippedShare(numbers, a.v, spans), far: a.far ?? b.far,
   };
 }
 
