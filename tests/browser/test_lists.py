@@ -15,7 +15,6 @@ from scalarviz.view.cubes.scale import ActivationScale, Coloring
 from scalarviz.view.ink.listed import changes, records_of
 from scalarviz.view.ink.maps import hexed
 from scalarviz.view.ink.sketch import meet, rgba
-from scalarviz.view.ink.text import chip_text, figure
 from scalarviz.view.ink.theme import DARK, LIGHT
 from scalarviz.view.notes.scenery import Scenery, is_single
 from scalarviz.view.page.document import document_of, laid_out
@@ -199,21 +198,3 @@ PLACED = """(pose) => {
             covered: points.some((point) => pickCube(around.document.plates, view.camera, point)) };
     });
 }"""
-
-
-def test_the_selected_cube_says_its_name_and_its_numbers(pages, subjects):
-    subject = subjects["two hidden layers"]
-    frame = subject.frame()
-    pages.play(subject, (1100, 700))
-    pages.show(frame)
-
-    def said():
-        return {line[0] for line in pages.texts()}
-
-    pages.set(selected=30, history={"steps": [1, 2, 3], "values": [0.1, 0.2, 0.3]})
-    numbers = [figure(float(part[30])) for part in (frame.values, frame.gradient, frame.update)]
-    assert {"0.weight[10][0]", "from r to tanh 10", "value since step 1", *numbers} <= said()
-    pages.set(selected={"row": "input", "unit": 1})
-    assert {"input g", chip_text(frame.activations["input"][1])} <= said()
-    pages.set(selected=None)
-    assert "0.weight[10][0]" not in said()

@@ -202,16 +202,13 @@ def test_places_on_a_scale_and_sizes(ask):
         chosen = [Range.symmetric(v), Range.symmetric(v, "symlog"), Range.decades(v, int(rng.integers(1, 9))),
                   Range(-v, 3 * v)][rng.integers(4)]  # fmt: skip
         values = np.append(v * rng.normal(0, 1, 4) * 10.0 ** rng.uniform(-9, 1, 4), [0.0, v, -v])
-        units = rng.uniform(-0.2, 1.2, 3)
         sizing = Sizing(bool(rng.integers(2)), float(rng.choice([0.0, 0.05, 0.5])))
         told = {"byValue": sizing.by_value, "threshold": sizing.threshold}
-        given.append([range_as_json(chosen), values.tolist(), units.tolist(), v, told])
-        wanted.append([*chosen.unit(values), *chosen.unit(chosen.value(units)), *(chosen.value(units) / v),
-                       *(sizing.share(chosen, float(x)) for x in values)])  # fmt: skip
+        given.append([range_as_json(chosen), values.tolist(), told])
+        wanted.append([*chosen.unit(values), *(sizing.share(chosen, float(x)) for x in values)])
     found = ask(
         "ranges.js",
-        """cases => cases.map(([range, values, units, v, sizing]) => [...values.map(x => unitOf(range, x)),
-            ...units.map(u => unitOf(range, valueAt(range, u))), ...units.map(u => valueAt(range, u) / v),
+        """cases => cases.map(([range, values, sizing]) => [...values.map(x => unitOf(range, x)),
             ...values.map(x => shareOf(sizing, range, x, 0))])""",
         given,
     )

@@ -6,10 +6,10 @@ import { unitOf } from "./ranges.js";
 
 const BAR_HIGH = 14;
 /** Width of the legend of the weights. */
-export const LEGEND_WIDE = 344;
+const LEGEND_WIDE = 344;
 const ROWS_WIDE = 220;
 /** Least air left of it. */
-export const LEGEND_GAP = 30;
+const LEGEND_GAP = 30;
 const LEAST_LEGEND = 160;
 const MOST_TICKS = 64; // cubes that have a tick of their own
 
@@ -75,17 +75,16 @@ function noteOf(ink, width, { quantity, range, clippedShare, document }, said, a
  * @param {Shown} shown
  * @param {Uint8Array[]} tables colours of weights and of activations
  * @param {boolean} detailed whether cubes are large enough for every mark
- * @param {boolean} alone whether only that of the weights is wanted, as something else stands left of it
  * @param {number | null} selected flat index of a parameter that has a mark on the bar
  * @param {string} about whose numbers they are, where that is to be said
  * @returns {number} how much room is left of them
  */
-export function drawLegends(ink, box, shown, tables, detailed, alone, selected = null, about = "") {
+export function drawLegends(ink, box, shown, tables, detailed, selected = null, about = "") {
   const [x, y, width] = box;
   const { document, range, numbers, activation } = shown;
   const rows = !shown.rowless && document.plates.some(({ kind }) => kind === "activation");
-  let own = Math.min(LEGEND_WIDE, Math.max(290, 0.4 * width), alone ? 0.55 * width : width);
-  const both = rows && !alone && width >= 2 * LEAST_LEGEND + LEGEND_GAP;
+  let own = Math.min(LEGEND_WIDE, Math.max(290, 0.4 * width), width);
+  const both = rows && width >= 2 * LEAST_LEGEND + LEGEND_GAP;
   if (both) {
     const part = Math.max(LEAST_LEGEND, Math.min(ROWS_WIDE, width - own - LEGEND_GAP));
     own = Math.min(own, width - part - LEGEND_GAP);
@@ -98,9 +97,8 @@ export function drawLegends(ink, box, shown, tables, detailed, alone, selected =
     const at = place[0] + Math.min(Math.max(unitOf(range, numbers[selected]), 0), 1) * (own - 1) + 0.5;
     ink.path([[at, y + 24], [at, y + 33]], ink.theme.selection, 3);
   }
-  const room = alone ? own : width;
-  drawMarks(ink, [x + width - room, y + box[3] + 3, room], marksOn(shown, detailed));
-  return both || alone ? 0 : width - own - LEGEND_GAP;
+  drawMarks(ink, [x, y + box[3] + 3, width], marksOn(shown, detailed));
+  return both ? 0 : width - own - LEGEND_GAP;
 }
 
 /** The bar of rows of activations, at a place (x, y, width). */
