@@ -66,7 +66,7 @@ def document_of(
     laid = laid_out(shown, size, look, strip=strip, turned=turned)
     layout = laid.layout
     most, given = Atlas(layout.plates).parameters, LOOKS.of(shown.source) if looks is None else looks
-    own = [[index, None if one.colour is None else hexed(one.colour), one.share, one.label]
+    own = [[index, None if one.colour is None else hexed(one.colour), one.share]
            for index, one in sorted(given.items()) if index < most]  # fmt: skip
     pose = pose_of(layout.camera, layout.bounds.mean(axis=0))
     return {
@@ -77,7 +77,7 @@ def document_of(
         "size": list(layout.size),
         **_cubes(layout),
         **_network(shown),
-        "words": words_of(shown, laid, look),
+        "words": words_of(shown, laid, look, given),
         "rect": list(layout.rect),
         "scene": list(laid.places.scene),
         "pose": {"az": pose.azimuth, "el": pose.elevation, "centre": pose.centre.tolist(),
@@ -262,13 +262,13 @@ def quantity_spec(one: Quantity) -> dict[str, Any]:
 # ---- Words around the cubes.
 
 
-def words_of(subject: Subject, laid: Laid, theme: Theme) -> dict[str, Any]:
+def words_of(subject: Subject, laid: Laid, theme: Theme, own: Mapping[int, OwnLook]) -> dict[str, Any]:
     """What is written around the cubes, the layer whose formulas stand below, the flat part of a plan."""
     layout, wanted = laid.layout, subject.sample.wanted
     regular, bold = ([round(1000 * ADVANCES[one][letter]) for letter in LETTERS] for one in (False, True))
     return {
         "advances": {"letters": LETTERS, "regular": regular, "bold": bold, "unknown": [UNKNOWN[False], UNKNOWN[True]]},
-        "around": around_of(subject, layout, theme, laid.project, laid.places.scene),
+        "around": around_of(subject, layout, theme, laid.project, laid.places.scene, own),
         "target": None if wanted is None else [None if np.isnan(x) else float(x) for x in wanted],
         "single": _single(subject, laid) if is_single(subject, layout) else None,
         "plan": None if layout.blueprint is None else _plan(layout.blueprint),

@@ -46,7 +46,7 @@ export class Around {
     const sides = alone ? [[0, 0]] : [[0, 0], [away[0], 0], [0, away[1]], away];
     for (const [dx, dy] of sides) {
       const there = [box[0] + dx, box[1] + dy, box[2], box[3]];
-      if (this.#covered(there) || this.taken.some((other) => groupsMeet(there, other))) continue;
+      if ((!group.over && this.#covered(there)) || this.taken.some((other) => groupsMeet(there, other))) continue;
       this.taken.push(there);
       return this.placed.push([group, (point) => move(point).map((x, k) => x + (k ? dy : dx))]);
     }
@@ -88,12 +88,15 @@ export class Around {
    * @param {Shown} shown
    * @param {{rows?: object, wanted?: number[], sample_loss?: number, reached?: object,
    *   deltas?: {row: Float32Array, mean: boolean}}} frame `deltas`: of a single layer, inside of a step
+   * @param {boolean} [over] what lies over the cubes, or what stands around them
    */
-  draw(ink, shown, frame) {
+  draw(ink, shown, frame, over = false) {
     const { words, stages } = this.document, last = stages.at(-1)?.name;
     this.row = (name) => (name === "target" ? frame.wanted ?? words.target : shown.rowOf(frame, name));
     const whole = frame.reached?.[last]?.every(Boolean) !== false;
-    for (const [{ at, delta, mean, shapes, texts }, move] of this.placed) {
+    for (const [group, move] of this.placed) {
+      const { at, delta, mean, shapes, texts } = group;
+      if (Boolean(group.over) !== over) continue;
       const come = delta === undefined || (frame.deltas?.mean === mean && !Number.isNaN(frame.deltas.row[delta]));
       if (!come || (at === "picture" && frame.reached)) continue; // inside of a step rows may be deltas
       for (const shape of shapes) this.#shape(ink, move, shape, whole);

@@ -19,7 +19,6 @@ export class Ink {
     this.measure = this.measure.bind(this);
     this.context = null; // until the first drawing: then it is known who draws
     this.theme = null;
-    this.texts = null; // what is written, where somebody wants to know: [x, y, text, size, bold, end]
   }
 
   /** Begin anew: everything is clear. */
@@ -53,7 +52,6 @@ export class Ink {
    */
   text(x, y, text, size, colour, { bold = false, end = "left" } = {}) {
     if (!text) return;
-    this.texts?.push([x, y, text, size, bold, end]);
     this.#font(size, bold);
     this.context.textAlign = end === "middle" ? "center" : end;
     this.context.textBaseline = "alphabetic";

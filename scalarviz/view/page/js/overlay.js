@@ -28,7 +28,7 @@ export class Overlay {
     this.density = 1; // device pixels of a logical one: it decides how cubes are drawn
     this.around = null;
     this.placed = {};
-    this.own = null; // looks given by hand, with `shareOf`, `colourOf` and `draw`
+    this.own = null; // looks given by hand, with `shareOf` and `colourOf`
     this.sizing = { byValue: false, threshold: 0 };
   }
 
@@ -79,7 +79,6 @@ export class Overlay {
    */
   draw(frame, theme, tables, { hit, pointer, chosen }, detailed) {
     const { ink, view } = this;
-    ink.texts = this.own && []; // labels keep off what is written
     ink.begin(view.width, view.height, view.type * Math.max(1, window.devicePixelRatio || 1), theme);
     if (!frame) return;
     this.#place();
@@ -91,7 +90,7 @@ export class Overlay {
     drawValues(ink, this.places, this.shown, frame, colourOf, small, hides);
     frame.above?.(this, colourOf, tables, detailed);
     if (chosen) this.#outline(chosen, theme);
-    this.own?.draw(this);
+    this.around.draw(ink, this.shown, frame, true);
     if (hit) {
       this.#brackets(hit, theme);
       if (pointer) drawTip(ink, pointer, [view.width, view.height], this.shown, frame, hit);
