@@ -24,14 +24,15 @@ from ..cubes.own import LOOKS, OwnLook
 from ..cubes.scale import OWN, RATIO, Quantity, rows_of
 from ..cubes.shader import front_sides, upright
 from ..cubes.slab import COLOURS, DENSE_ALPHA, DENSE_WIDTH, DETAIL_PIXELS, FLOW_ALPHA, FLOW_WIDTH, RIM
-from ..ink.listed import colours_of
+from ..ink.listed import Listed, colours_of
 from ..ink.maps import get_map, hexed
 from ..ink.places import GAP, Places, arrange, check_size
+from ..ink.sketch import Sketch
 from ..ink.text import ADVANCES, LETTERS, UNKNOWN, measure
 from ..ink.theme import THEMES, Theme, get_theme
 from ..notes.scenery import cubes_box, is_single
 from ..screen.side import SidePanels
-from ..screen.strip import legend_width
+from ..screen.strip import ICONS, WORDS, legend_width
 from ..shown.subject import Subject, subject_of
 from ..space.arrangement import TRAY_MARGIN, Blueprint
 from ..space.camera import pose_of
@@ -86,11 +87,22 @@ def document_of(
         "themes": {name: {**colours_of(theme), "shading": asdict(theme.shading)} for name, theme in THEMES.items()},
         "maps": {name: map_of(name) for name in dict.fromkeys([*(one.cmap for one in OWN.values()), "activation"])},
         "quantities": [quantity_spec(one) for one in OWN.values()],
+        "marks": _marks(),
         "knee": KNEE,
         "colours": COLOURS,
         "widest": {"plain": measure("+0.00", 1, True), "decades": measure("+0.0e\N{MINUS SIGN}0", 1, True)},
         "glsl": programs(),
     }  # fmt: skip
+
+
+def _marks() -> dict[str, Any]:
+    """What each mark on a cube means, where there is room and where there is little, and how it looks at (0, 0)."""
+    found, dark = {}, THEMES["dark"]  # in the other look some colours are alike, and their names would be lost
+    for name, words in WORDS.items():
+        sketch = Sketch()
+        ICONS[name](sketch, 0.0, -13.0, dark)
+        found[name] = [*words, [Listed(dark).shape(shape) for shape in sketch.shapes]]
+    return found
 
 
 def _network(shown: Subject) -> dict[str, Any]:

@@ -103,7 +103,7 @@ export class LetteredPage {
     const { shown } = overlay, about = this.page.run.saidOf(this.page.frame).about[shown.quantity.name.includes("gradient") ? 0 : 1];
     ink.begin(wide, LEGEND_HIGH, Math.max(1, window.devicePixelRatio || 1), theme);
     drawScale(ink, [0, 0, wide], shown, tables[0], shown.quantity.name === "weight" ? "" : about ?? "");
-    drawMarks(ink, [0, LEGEND_HIGH - 6, wide], marksOn(shown, detailed));
+    drawMarks(ink, [0, LEGEND_HIGH - 6, wide], marksOn(shown, detailed), shown.document);
   }
 
   // ---- words

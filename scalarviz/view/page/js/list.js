@@ -39,69 +39,70 @@ export class Listing {
     const { ink, records } = this, [, x, y, wide, high] = records[0];
     ink.begin(wide, high, this.ratio, this.theme);
     ink.context.translate(-x, -y);
-    for (const [kind, ...said] of records.slice(1)) this[`_${kind}`](...said);
+    for (const record of records.slice(1)) paint(ink, record);
   }
+}
 
-  // A colour of the theme by its name, or as it is.
-  #colour(name) {
-    return name === null ? null : Object.hasOwn(this.theme, name) ? this.theme[name] : name;
-  }
+/**
+ * Paint one record, in the look of `ink`.
+ * @param {Ink} ink
+ * @param {Array} record
+ * @param {(at: number[]) => number[]} [move] where its points stand now
+ */
+export function paint(ink, [kind, ...said], move = (at) => at) {
+  const colour = (name) => (name !== null && Object.hasOwn(ink.theme, name) ? ink.theme[name] : name); // else it is its own
+  PAINTERS[kind](ink, move, colour, ...said);
+}
 
-  _rect(x, y, wide, high, fill, stroke, border, radius) {
-    this.ink.box(x, y, wide, high, { fill: this.#colour(fill), stroke: this.#colour(stroke), border, radius });
-  }
-
-  _cells(rects, fills, radius, rings) {
+const PAINTERS = {
+  rect(ink, move, colour, x, y, wide, high, fill, stroke, border, radius) {
+    ink.box(...move([x, y]), wide, high, { fill: colour(fill), stroke: colour(stroke), border, radius });
+  },
+  cells(ink, move, colour, rects, fills, radius, rings) {
     for (let k = 0; 4 * k < rects.length; k++) {
-      const [x, y, wide, high] = rects.slice(4 * k, 4 * k + 4), colour = `#${fills.slice(6 * k, 6 * k + 6)}`;
+      const [x, y, wide, high] = rects.slice(4 * k, 4 * k + 4), own = `#${fills.slice(6 * k, 6 * k + 6)}`;
       const round = radius > ROUND ? Math.min(wide, high) / 2 : radius, ring = rings?.[k] ?? 0;
-      this.ink.box(x, y, wide, high, ring > 0 ? { stroke: colour, border: ring, radius: round } : { fill: colour, radius: round });
+      ink.box(...move([x, y]), wide, high, ring > 0 ? { stroke: own, border: ring, radius: round } : { fill: own, radius: round });
     }
-  }
-
-  _lines(ways, colour, width) {
-    for (let k = 0; k < ways.length; k += 4) this.ink.path([[ways[k], ways[k + 1]], [ways[k + 2], ways[k + 3]]], this.#colour(colour), width, { cap: "butt" });
-  }
-
-  _path(flat, colour, width) {
-    this.ink.path(pairsOf(flat), this.#colour(colour), width);
-  }
-
-  _polygon(flat, fill) {
-    this.ink.shape(pairsOf(flat), this.#colour(fill));
-  }
-
-  _image(x, y, wide, high, address, smooth) {
+  },
+  lines(ink, move, colour, ways, own, width) {
+    const points = pairsOf(ways).map(move);
+    for (let k = 0; k < points.length; k += 2) ink.path(points.slice(k, k + 2), colour(own), width, { cap: "butt" });
+  },
+  path(ink, move, colour, flat, own, width) {
+    ink.path(pairsOf(flat).map(move), colour(own), width);
+  },
+  polygon(ink, move, colour, flat, fill) {
+    ink.shape(pairsOf(flat).map(move), colour(fill));
+  },
+  image({ context }, move, colour, x, y, wide, high, address, smooth) {
     const picture = pictureOf(address);
-    this.ink.context.imageSmoothingEnabled = Boolean(smooth);
-    if (picture.naturalWidth) this.ink.context.drawImage(picture, x, y, wide, high);
-  }
-
-  _sprites(rects, cells, address, smooth) {
-    const picture = pictureOf(address), { context } = this.ink;
+    context.imageSmoothingEnabled = Boolean(smooth);
+    if (picture.naturalWidth) context.drawImage(picture, ...move([x, y]), wide, high);
+  },
+  sprites({ context }, move, colour, rects, cells, address, smooth) {
+    const picture = pictureOf(address), { naturalWidth: wide, naturalHeight: high } = picture;
     context.imageSmoothingEnabled = Boolean(smooth);
     for (let k = 0; picture.naturalWidth && k < rects.length; k += 4) {
-      const [u, v, across, down] = cells.slice(k, k + 4), { naturalWidth: wide, naturalHeight: high } = picture;
-      context.drawImage(picture, u * wide, v * high, across * wide, down * high, ...rects.slice(k, k + 4));
+      const [u, v, across, down] = cells.slice(k, k + 4), at = move(rects.slice(k, k + 2));
+      context.drawImage(picture, u * wide, v * high, across * wide, down * high, ...at, ...rects.slice(k + 2, k + 4));
     }
-  }
-
-  // Discs with a shade towards their rim.
-  _points(flat, diameter, colours) {
-    const { context } = this.ink, radius = diameter / 2;
-    pairsOf(flat).forEach(([x, y], k) => {
-      this.ink.disc(x, y, radius, `#${colours.slice(6 * k, 6 * k + 6)}`);
+  },
+  // discs with a shade towards their rim
+  points(ink, move, colour, flat, diameter, colours) {
+    const { context } = ink, radius = diameter / 2;
+    pairsOf(flat).map(move).forEach(([x, y], k) => {
+      ink.disc(x, y, radius, `#${colours.slice(6 * k, 6 * k + 6)}`);
       const shade = context.createRadialGradient(x, y, 0, x, y, radius);
       shade.addColorStop(0, "rgba(0, 0, 0, 0)");
       shade.addColorStop(1, "rgba(0, 0, 0, 0.13)");
-      this.ink.disc(x, y, radius, shade);
+      ink.disc(x, y, radius, shade);
     });
-  }
-
-  _text(x, y, text, size, colour, bold, end) {
-    this.ink.text(x, y, text, size, this.#colour(colour), { bold: Boolean(bold), end });
-  }
-}
+  },
+  text(ink, move, colour, x, y, text, size, own, bold, end) {
+    ink.text(...move([x, y]), text, size, colour(own), { bold: Boolean(bold), end });
+  },
+};
 
 /** The image of an address. */
 function pictureOf(address) {
@@ -119,8 +120,8 @@ function picturesOf(records) {
   return records.filter(([kind]) => Object.hasOwn(address, kind)).map((record) => pictureOf(record[address[record[0]]]));
 }
 
-/** Numbers as points. */
-export function pairsOf(flat) {
+// Numbers as points.
+function pairsOf(flat) {
   return Array.from({ length: flat.length / 2 }, (_, k) => [flat[2 * k], flat[2 * k + 1]]);
 }
 

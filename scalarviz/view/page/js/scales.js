@@ -57,7 +57,7 @@ export class ScaleBar {
     const [wide, high] = this.begin(theme);
     drawScale(this.ink, [0, FIRST_LINE, wide], second ? bothShown(first, second) : first, players[0].tables[0]);
     const marks = players.flatMap(one => marksOn(one.shown, one.cubes.detailed(one.view.camera, one.overlay.density)));
-    drawMarks(this.ink, [0, high - 5, wide], [...new Set(marks)]);
+    drawMarks(this.ink, [0, high - 5, wide], [...new Set(marks)], first.document);
   }
 }
 
