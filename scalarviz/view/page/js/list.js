@@ -1,6 +1,7 @@
 // A display list, as view/page/listed.py writes it, painted on a canvas of its own.
 
 import { Ink } from "./ink.js";
+import { colourAt } from "./maps.js";
 
 const pictures = new Map(); // images by their addresses: the same one is decoded once
 const MOST_PICTURES = 200;
@@ -60,7 +61,7 @@ const PAINTERS = {
   },
   cells(ink, move, colour, rects, fills, radius, rings) {
     for (let k = 0; 4 * k < rects.length; k++) {
-      const [x, y, wide, high] = rects.slice(4 * k, 4 * k + 4), own = `#${fills.slice(6 * k, 6 * k + 6)}`;
+      const [x, y, wide, high] = rects.slice(4 * k, 4 * k + 4), own = fillOf(ink, fills, k);
       const round = radius > ROUND ? Math.min(wide, high) / 2 : radius, ring = rings?.[k] ?? 0;
       ink.box(...move([x, y]), wide, high, ring > 0 ? { stroke: own, border: ring, radius: round } : { fill: own, radius: round });
     }
@@ -104,6 +105,13 @@ const PAINTERS = {
   },
 };
 
+// The colour of one of many cells: its digits, or, behind the name of a map, its place there.
+function fillOf({ shades }, fills, k) {
+  const [name, places] = fills.split(":");
+  if (places === undefined) return `#${fills.slice(6 * k, 6 * k + 6)}`;
+  return `rgb(${colourAt(shades[name], parseInt(places.slice(2 * k, 2 * k + 2), 16) / 255)})`;
+}
+
 /** The image of an address. */
 function pictureOf(address) {
   if (!pictures.has(address)) {
@@ -125,7 +133,8 @@ function pairsOf(flat) {
   return Array.from({ length: flat.length / 2 }, (_, k) => [flat[2 * k], flat[2 * k + 1]]);
 }
 
-/** A list, of the one before it and what has changed. */
+/** A list, of the one before it and what has changed: records, or the colours of one alone. */
 export function changedList(before, changes) {
-  return Array.isArray(changes) ? changes : before.map((record, k) => changes[k] ?? record);
+  const changed = (record, change) => (typeof change === "string" ? Object.assign([...record], { 2: change }) : change);
+  return Array.isArray(changes) ? changes : before.map((record, k) => (k in changes ? changed(record, changes[k]) : record));
 }
