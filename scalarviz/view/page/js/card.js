@@ -1,6 +1,7 @@
 // The card of one number, and a table of all of them: of one run, or of two and their difference.
 
-import { TYPE, cutAt, drawLine, sharpCanvas, thinned } from "./curve.js";
+import { cutAt, thinned } from "./curve.js";
+import { Ink } from "./ink.js";
 import { countText, shortText } from "./numbers.js";
 import { element } from "./panels.js";
 
@@ -28,6 +29,7 @@ export class NumberCard {
     this.since = curve.appendChild(element("p", "since"));
     this.canvas = curve.appendChild(element("canvas", "history"));
     this.canvas.setAttribute("aria-hidden", "true");
+    this.ink = new Ink(this.canvas);
     new ResizeObserver(() => this.draw()).observe(this.canvas);
     this.select(null);
   }
@@ -58,37 +60,30 @@ export class NumberCard {
   }
 
   draw() {
-    if (this.texel !== null && this.look) drawHistories(this.canvas, this.histories, [this.run.steps[0], this.run.steps.at(-1)], this.places, this.look);
+    if (this.texel !== null && this.look) drawHistories(this.ink, this.histories, [this.run.steps[0], this.run.steps.at(-1)], this.places, this.look);
   }
 }
 
 /** One number over the steps, or two, the second dashed: bright as far as where they stand, the ends written beside them. */
-function drawHistories(canvas, histories, [first, last], places, look) {
-  const { context, wide, high } = sharpCanvas(canvas);
+function drawHistories(ink, histories, [first, last], places, look) {
+  const [wide, high] = ink.fit(look);
   const finite = histories.flatMap(({ numbers }) => Array.from(numbers).filter(Number.isFinite));
   if (!finite.length || wide < 40) return;
   let low = finite.reduce((a, b) => Math.min(a, b)), top = finite.reduce((a, b) => Math.max(a, b));
   if (low === top) [low, top] = [low - 0.5, top + 0.5];
-  context.font = `13px ${TYPE}`;
   const ends = [top, low].map(end => shortText(end, true));
-  const left = 6 + Math.max(...ends.map(text => context.measureText(text).width)), right = wide - 8;
+  const left = 6 + Math.max(...ends.map(text => ink.measure(text, 13))), right = wide - 8;
   const x = step => left + (right - left) * Math.min(Math.max((step - first) / Math.max(last - first, 1), 0), 1);
   const y = number => high - 8 - (high - 16) * (number - low) / (top - low);
-  context.fillStyle = look.text3;
-  context.textAlign = "right";
-  ends.forEach((text, k) => context.fillText(text, left - 6, (k ? high - 8 : 8) + 4));
-  if (low < 0 && top > 0) drawLine(context, [[left, y(0)], [right, y(0)]], look.grid, 1);
+  ends.forEach((text, k) => ink.text(left - 6, (k ? high - 8 : 8) + 4, text, 13, look.text3, { end: "right" }));
+  if (low < 0 && top > 0) ink.path([[left, y(0)], [right, y(0)]], look.grid, 1);
   histories.forEach(({ steps, numbers }, k) => {
-    const here = x(steps[places[k]]), number = numbers[places[k]];
+    const here = x(steps[places[k]]), number = numbers[places[k]], colour = k ? look.text2 : look.text1;
     const points = thinned(steps.map(x), numbers).map(([at, number]) => [at, y(number)]);
     const [before, after] = cutAt(points, here), dash = k ? [6, 4] : [];
-    drawLine(context, after, look.text3, 1.4, dash);
-    drawLine(context, before, k ? look.text2 : look.text1, 2, dash);
-    if (!Number.isFinite(number)) return;
-    context.fillStyle = k ? look.text2 : look.text1;
-    context.beginPath();
-    context.arc(here, y(number), 3.5, 0, 2 * Math.PI);
-    context.fill();
+    ink.path(after, look.text3, 1.4, { dash });
+    ink.path(before, colour, 2, { dash });
+    if (Number.isFinite(number)) ink.disc(here, y(number), 3.5, colour);
   });
 }
 

@@ -1,6 +1,5 @@
-// Curves on a canvas: the axis of the losses, and how many points are worth drawing.
+// Curves: the axis of the losses, and how many points are worth drawing.
 
-import { flatContext } from "./flat.js";
 import { shortText } from "./numbers.js";
 
 /**
@@ -84,41 +83,8 @@ export function cutAt(points, place) {
   return [[...points.slice(0, after), between], [between, ...points.slice(after)]];
 }
 
-/** Draw a line through points (logical pixels). */
-export function drawLine(context, points, colour, width, dash = []) {
-  if (points.length < 2) return;
-  context.save();
-  context.setLineDash(dash);
-  context.strokeStyle = colour;
-  context.lineWidth = width;
-  context.lineJoin = "round";
-  context.beginPath();
-  for (const [x, y] of points) context.lineTo(x, y);
-  context.stroke();
-  context.restore();
-}
-
 /** A share of one colour (#rrggbb) over another: opaque, as the window mixes them. */
 export function mixedColour(over, ground, share) {
   const part = (colour, k) => parseInt(colour.slice(1 + 2 * k, 3 + 2 * k), 16);
   return `rgb(${[0, 1, 2].map(k => Math.round(share * part(over, k) + (1 - share) * part(ground, k)))})`;
 }
-
-/** Make a canvas as sharp as the screen; returns its context, which counts in logical pixels, and its size there. */
-export function sharpCanvas(canvas) {
-  const type = typeScale(canvas), ratio = (window.devicePixelRatio || 1) * type;
-  const wide = canvas.clientWidth / type, high = canvas.clientHeight / type;
-  const [width, height] = [Math.max(1, Math.round(wide * ratio)), Math.max(1, Math.round(high * ratio))];
-  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-  const context = flatContext(canvas);
-  context.setTransform(width / Math.max(wide, 1), 0, 0, height / Math.max(high, 1), 0, 0);
-  context.clearRect(0, 0, wide, high);
-  return { context, wide, high };
-}
-
-/** How much larger type is than usual, as the style sheet says it of very large pages. */
-export function typeScale(element) {
-  return Number(getComputedStyle(element).getPropertyValue("--type")) || 1;
-}
-
-export const TYPE = '"Open Sans", "Segoe UI", "Noto Sans", system-ui, sans-serif';

@@ -5,12 +5,11 @@ import { mixedColour } from "./curve.js";
 import { Ink } from "./ink.js";
 import { drawMarks, drawScale, marksOn } from "./legend.js";
 import { changedList, paint } from "./list.js";
-import { entriesOf } from "./maps.js";
+import { tableOf } from "./maps.js";
 import { pageExtras, part } from "./page.js";
 import { element } from "./panels.js";
 import { bytesOf, inflated } from "./unpack.js";
 
-const LEGEND_HIGH = 88;
 const DIM = 0.42; // of the text's colour: a letter of probability 0
 const BRIGHTNESS = 255;
 
@@ -81,7 +80,7 @@ export class LetteredPage {
     this.drawLegend(overlay, tables, detailed);
     if (!this.all) return;
     const frame = page.run.head.places?.[page.frame] ?? page.frame, { maps } = page.run.document;
-    ink.shades = Object.fromEntries(["attention", "weight"].map((name) => [name, entriesOf(maps[name][page.theme])]));
+    ink.shades = Object.fromEntries(["attention", "weight"].map((name) => [name, tableOf(maps[name][page.theme], 257)]));
     ink.context.save();
     ink.context.transform(plan?.size ?? 1, 0, 0, plan?.size ?? 1, ...(plan?.shift ?? [0, 0]));
     for (const record of (seen && this.all.lists[frame][this.chosen]?.flat()) || []) paint(ink, record);
@@ -93,12 +92,12 @@ export class LetteredPage {
 
   // The legend of the cubes, below what is said of words.
   drawLegend(overlay, tables, detailed) {
-    const wide = this.canvas.clientWidth, { ink } = this, { theme } = overlay.ink;
-    if (!wide || !overlay.shown.range) return;
+    const { ink } = this, { theme } = overlay.ink;
+    if (!this.canvas.clientWidth || !overlay.shown.range) return;
     const { shown } = overlay, about = this.page.run.saidOf(this.page.frame).about[shown.quantity.name.includes("gradient") ? 0 : 1];
-    ink.begin(wide, LEGEND_HIGH, Math.max(1, window.devicePixelRatio || 1), theme);
+    const [wide, high] = ink.fit(theme);
     drawScale(ink, [0, 0, wide], shown, tables[0], shown.quantity.name === "weight" ? "" : about ?? "");
-    drawMarks(ink, [0, LEGEND_HIGH - 6, wide], marksOn(shown, detailed), shown.document);
+    drawMarks(ink, [0, high - 6, wide], marksOn(shown, detailed), shown.document);
   }
 
   // ---- words

@@ -1,6 +1,6 @@
 // A display list, as view/page/listed.py writes it, painted on a canvas of its own.
 
-import { Ink } from "./ink.js";
+import { Ink, typeScale } from "./ink.js";
 import { colourAt } from "./maps.js";
 
 const pictures = new Map(); // images by their addresses: the same one is decoded once
@@ -21,7 +21,7 @@ export class Listing {
 
   /** Show a list in a theme; `words` says what it is of, for who does not see it. */
   show(records, theme, words) {
-    const { canvas } = this.ink, [, , , wide, high] = records[0], ratio = Math.max(1, window.devicePixelRatio || 1);
+    const { canvas } = this.ink, [, , , wide, high] = records[0], ratio = Math.max(1, window.devicePixelRatio || 1) * typeScale(canvas);
     canvas.setAttribute("aria-label", [words, ...records.filter(([kind]) => kind === "text").map((text) => text[3])].join(", "));
     if (this.wanted === records && this.theme === theme && this.ratio === ratio) return;
     this.wanted = records;
@@ -29,7 +29,7 @@ export class Listing {
     const take = () => {
       if (this.wanted !== records) return;
       Object.assign(this, { records, theme, ratio });
-      Object.assign(canvas.style, { width: `${wide}px`, aspectRatio: `${wide} / ${high}` });
+      Object.assign(canvas.style, { width: `calc(${wide}px * var(--type, 1))`, aspectRatio: `${wide} / ${high}` });
       this.#paint();
     };
     if (!coming.length || !this.records) take(); // the list before stands until all of this one is there
