@@ -170,20 +170,6 @@ def flat(size, *poses):
     return row
 
 
-def test_a_pose_of_another_size_shows_the_same(ask, layouts):
-    """Every point moves by the growth, from the middle of the one picture to that of the other."""
-    layout = layouts["chain"]
-    pose = pose_of(layout.camera, layout.bounds.mean(axis=0))
-    before, after = ask(
-        "camera.js orbit.js",
-        """([pose, points]) => [[480, 320], [900, 500]].map(size =>
-            points.map(p => project(cameraOf(resizedPose(pose, [480, 320], size), size, points), p).slice(0, 2)))""",
-        [pose_as_json(pose), points_of(layout).tolist()],
-    )
-    np.testing.assert_allclose(np.array(before), layout.camera.project(points_of(layout)), atol=1e-6)
-    np.testing.assert_allclose((np.array(after) - [450, 250]), 500 / 320 * (np.array(before) - [240, 160]), atol=1e-6)
-
-
 PICK = """groups => groups.map(({ plates, points, size, cases, sizing, values, range }) => {
     const shares = sizing && ((plate, element) => plates[plate].start < 0 ? 1
         : shareOf(sizing, range, values[plates[plate].start + element], 0));

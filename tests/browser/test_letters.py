@@ -15,6 +15,7 @@ from scalarviz.errors import DivergedError
 from scalarviz.run import Moment
 from scalarviz.run.panels import WordBoard
 from scalarviz.run.sources.played import RecordedSource
+from scalarviz.view.ink.listed import short
 from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
@@ -60,7 +61,7 @@ def painted(sketches, size, ground):
 
 
 def window(one, frame, size, chosen):
-    """What the window draws among the cubes of this layout, without its texts, and where that hides what is behind."""
+    """What the window draws among the cubes of this layout, and where that hides what is behind; its texts apart."""
     subject = subject_of(one)
     layout = (laid := laid_out(subject, size, DARK, strip=False)).layout
     plates = {plate.name: plate for plate in layout.plates}
@@ -69,13 +70,14 @@ def window(one, frame, size, chosen):
     panel, reading = read_at(one, frame)
     state = WordState(panel.letters, panel.word, chosen)
     sketches = drawn_among(setting, layout.blueprint, DARK, state, reading)
+    words = {(one.text, *short((one.x, one.y)), one.size) for sketch in sketches for one in sketch.texts}
     for sketch in sketches:
         sketch.texts.clear()
     black, white = (painted(sketches, size, colour) for colour in ("#000000", "#ffffff"))
     hides = (np.abs(black - white) <= 1).all(axis=-1)
     for shift, axis in ((1, 0), (-1, 0), (1, 1), (-1, 1)):  # both smooth their edges, each in its own way
         hides &= (np.abs(np.roll(black, shift, axis) - black) <= 2).all(axis=-1)
-    return black, hides
+    return black, hides, words
 
 
 def test_it_is_drawn_as_in_the_window(page, made):
@@ -91,15 +93,16 @@ def test_it_is_drawn_as_in_the_window(page, made):
         "([wide, high]) => scalarviz.player.view.width === wide && scalarviz.player.view.height === high", arg=size
     )
     for chosen in (6, 2):
-        url = page.evaluate("""chosen => {
-            const { player } = scalarviz, { ink } = player.overlay;
-            ink.text = () => {};
+        url, written = page.evaluate("""chosen => {
+            const { player } = scalarviz, { ink } = player.overlay, written = [];
+            ink.text = (x, y, text, size) => written.push([text, x, y, size]);
             document.querySelectorAll('.words .next button')[chosen].click();
             player.draw();
-            return ink.canvas.toDataURL();
+            return [ink.canvas.toDataURL(), written];
         }""", chosen)  # fmt: skip
         mine = pixels_of(url, "RGBA")
-        there, hides = window(one, memory.frame(2), size, chosen)
+        there, hides, words = window(one, memory.frame(2), size, chosen)
+        assert words <= {tuple(one) for one in written}
         assert hides.sum() > 8_000
         near = (np.abs(mine[..., :3] - there) <= 2).all(axis=-1) & (mine[..., 3] >= 253)
         assert near[hides].mean() > 0.99

@@ -110,12 +110,14 @@ def own_labels(
     sketch, placer = Sketch(), Placer(box)
     placer.add_texts(around)
     for index, look in sorted(own.items()):
-        end = _edge(index, plates, camera, project, shares) if look.label else None
-        if end is None or not holds(box, end):
+        edge = _edge(index, plates, camera, project, shares) if look.label else None
+        if edge is None or not holds(box, edge[0]):
             continue
+        end, point = edge
         width = measure(look.label, LABEL) + 2 * _PAD
         ways = list(_ways(end, width, box))
         x, y, _, _ = ways[placer.place(ways, most=np.inf, later=0.0) or 0][0]
+        sketch.stand(point)
         sketch.line(_foot(x, y, width, end), end, theme.selection, 1.4)
         sketch.disc(*end, 2.5, theme.selection)
         sketch.rect(x, y, width, _HIGH, radius=4, fill=theme.panel, stroke=theme.selection)
@@ -125,8 +127,8 @@ def own_labels(
 
 def _edge(
     index: int, plates: Sequence[Plate], camera: Camera, project: Project, shares: Shares
-) -> tuple[float, float] | None:
-    """The middle of the upper edge of a cube's face; None for one that is not drawn."""
+) -> tuple[tuple[float, float], tuple[float, float, float]] | None:
+    """The middle of the upper edge of a cube's face in the picture and in the world; None of one that is not drawn."""
     for number, plate in enumerate(plates):
         element = index - plate.start
         if plate.kind != "activation" and 0 <= element < plate.size:
@@ -134,10 +136,11 @@ def _edge(
             face = plate.corners_of(element, share)[[4, 5, 7, 6]]
             if share <= 0.0 or not camera.before(face):
                 return None
-            ring = project(face)
-            middles = (ring + np.roll(ring, -1, axis=0)) / 2
-            x, y = middles[np.argmin(middles[:, 1])]
-            return float(x), float(y)
+            points = (face + np.roll(face, -1, axis=0)) / 2
+            middles = project(points)
+            first = int(np.argmin(middles[:, 1]))
+            (x, y), (a, b, c) = middles[first].tolist(), points[first].tolist()
+            return (x, y), (a, b, c)
     return None
 
 

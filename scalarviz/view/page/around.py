@@ -6,18 +6,20 @@ Numbers are bound: the browser writes those of the frame that it shows, and the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...run.core.frame import Frame
+from ..cubes.own import OwnLook
 from ..cubes.scale import Coloring
 from ..ink.listed import Listed
 from ..ink.sketch import Box, Sketch, Stand, TextItem
 from ..ink.theme import Theme
 from ..micro.on_cubes import delta_boxes, delta_chips
+from ..notes.notices import own_labels
 from ..notes.scenery import Scenery
 from ..shown.subject import Subject
 from ..space.arrangement import Project
@@ -26,10 +28,13 @@ from ..space.layout import Layout
 Group = dict[str, Any]
 
 
-def around_of(subject: Subject, layout: Layout, theme: Theme, project: Project, box: Box) -> list[Group]:
+def around_of(
+    subject: Subject, layout: Layout, theme: Theme, project: Project, box: Box, own: Mapping[int, OwnLook]
+) -> list[Group]:
     """Groups of records: what each belongs to, its shapes, its texts.
 
-    Of a plan there are besides the labels of its plates, for cameras that do not see it as it was laid out.
+    Of a plan there are besides the labels of its plates, for cameras that do not see it as it was laid out. Labels of
+    looks that were given by hand lie over the cubes.
     """
     frame = _blank(subject)
     colouring = Coloring(subject.tensors, theme)
@@ -37,7 +42,8 @@ def around_of(subject: Subject, layout: Layout, theme: Theme, project: Project, 
     sketches = Scenery(subject, layout, theme, project, box, panels=False).static
     scenery = Scenery(subject, layout, theme, project, box, panels=layout.blueprint is None)
     found = _Groups(theme)
-    found.add([*sketches, *scenery.around(frame, colouring, 0.0)])
+    written = [*sketches, *scenery.around(frame, colouring, 0.0)]
+    found.add(written)
     if layout.blueprint is not None:
         plain = Scenery(subject, replace(layout, blueprint=None), theme, project, box, panels=False)
         found.add([*plain.static, *plain.around(frame, colouring, None)], turned=True)
@@ -50,6 +56,15 @@ def around_of(subject: Subject, layout: Layout, theme: Theme, project: Project, 
                 only = np.where(np.arange(len(boxes)) == row, deltas, np.nan)
                 sketch = delta_chips(flow.rows, boxes, theme, only, mean=mean)
                 found.add([sketch], stand, delta=row, mean=mean)
+    if own:
+
+        def share(plate: int, element: int) -> float:
+            look = own.get(layout.plates[plate].start + element)
+            return 1.0 if look is None or look.share is None else look.share
+
+        whole = (0.0, 0.0, float(layout.size[0]), float(layout.size[1]))
+        labels = own_labels(own, layout.plates, layout.camera, project, share, whole, theme, written)
+        found.add([labels], over=True)
     return list(found.groups.values())
 
 

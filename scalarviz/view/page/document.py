@@ -25,13 +25,14 @@ from ..cubes.scale import OWN, RATIO, Quantity, rows_of
 from ..cubes.shader import front_sides, upright
 from ..cubes.slab import COLOURS, DENSE_ALPHA, DENSE_WIDTH, DETAIL_PIXELS, FLOW_ALPHA, FLOW_WIDTH, RIM
 from ..ink.boxes import GAP, Places, arrange, check_size
-from ..ink.listed import colours_of
+from ..ink.listed import Listed, colours_of
 from ..ink.maps import get_map, hexed
+from ..ink.sketch import Sketch
 from ..ink.text import ADVANCES, LETTERS, UNKNOWN, measure
 from ..ink.theme import THEMES, Theme, get_theme
 from ..notes.scenery import cubes_box, is_single
 from ..screen.side import SidePanels
-from ..screen.strip import legend_width
+from ..screen.strip import ICONS, WORDS, legend_width
 from ..shown.subject import Subject, subject_of
 from ..space.arrangement import TRAY_MARGIN, Blueprint
 from ..space.camera import Camera, pose_of
@@ -66,7 +67,7 @@ def document_of(
     laid = laid_out(shown, size, look, strip=strip, turned=turned)
     layout = laid.layout
     most, given = Atlas(layout.plates).parameters, LOOKS.of(shown.source) if looks is None else looks
-    own = [[index, None if one.colour is None else hexed(one.colour), one.share, one.label]
+    own = [[index, None if one.colour is None else hexed(one.colour), one.share]
            for index, one in sorted(given.items()) if index < most]  # fmt: skip
     return {
         **constants_of(),
@@ -77,14 +78,14 @@ def document_of(
         "size": list(layout.size),
         **cubes_of(layout),
         **_network(shown),
-        "words": words_of(shown, laid, look),
+        "words": words_of(shown, laid, look, given),
         "rect": list(layout.rect),
         "scene": list(laid.places.scene),
         "pose": pose_told(layout.camera, layout),
         "themes": {name: {**colours_of(theme), "shading": asdict(theme.shading)} for name, theme in THEMES.items()},
         "maps": {name: map_of(name) for name in dict.fromkeys([*(one.cmap for one in OWN.values()), "activation"])},
         "quantities": [quantity_spec(one) for one in OWN.values()],
-        "widest": {"plain": measure("+0.00", 1, True), "decades": measure("+0.0e\N{MINUS SIGN}0", 1, True)},
+        "marks": _marks(),
     }  # fmt: skip
 
 
@@ -110,6 +111,16 @@ def pose_told(camera: Camera, layout: Layout) -> dict[str, Any]:
     pose = pose_of(camera, layout.bounds.mean(axis=0))
     return {"az": pose.azimuth, "el": pose.elevation, "centre": pose.centre.tolist(), "place": pose.place.tolist(),
             "scale": pose.scale, "eye": None if pose.eye is None else pose.eye.tolist()}  # fmt: skip
+
+
+def _marks() -> dict[str, Any]:
+    """What each mark on a cube means, where there is room and where there is little, and how it looks at (0, 0)."""
+    found, dark = {}, THEMES["dark"]  # in the other look some colours are alike, and their names would be lost
+    for name, words in WORDS.items():
+        sketch = Sketch()
+        ICONS[name](sketch, 0.0, -13.0, dark)
+        found[name] = [*words, [Listed(dark).shape(shape) for shape in sketch.shapes]]
+    return found
 
 
 def _network(shown: Subject) -> dict[str, Any]:
@@ -279,12 +290,12 @@ def quantity_spec(one: Quantity) -> dict[str, Any]:
 # ---- Words around the cubes.
 
 
-def words_of(subject: Subject, laid: Laid, theme: Theme) -> dict[str, Any]:
+def words_of(subject: Subject, laid: Laid, theme: Theme, own: Mapping[int, OwnLook]) -> dict[str, Any]:
     """What is written around the cubes, the layer whose formulas stand below, the flat part of a plan."""
     layout, wanted = laid.layout, subject.sample.wanted
     return {
         "advances": advances_of(),
-        "around": around_of(subject, layout, theme, laid.project, laid.places.scene),
+        "around": around_of(subject, layout, theme, laid.project, laid.places.scene, own),
         "target": None if wanted is None else [None if np.isnan(x) else float(x) for x in wanted],
         "single": _single(subject, laid) if is_single(subject, layout) else None,
         "plan": None if layout.blueprint is None else _plan(layout.blueprint),

@@ -8,22 +8,29 @@ A page has no network that could read: it has what was read, of every frame.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
-from ...run.panels import LossCurve, TestCurve, WordBoard
+from ...run.panels import LossCurve, Reading, TestCurve, WordBoard
 from ...run.run import Run
 from ...run.scene.scene import Scene
 from ...run.source import Moment, Source
 from ..cubes.own import LOOKS, OwnLook
-from ..ink.theme import DARK
-from ..panels.word import MOST
+from ..ink.listed import Listed, Record, changes, short
+from ..ink.maps import get_map, hexed
+from ..ink.sketch import Rect, Sketch
+from ..ink.theme import DARK, THEMES
+from ..panels.drawer import Setting
+from ..panels.word import MOST, WordState, bars, greys, scene
 from ..panels.wording import test_loss, test_share
 from ..screen.side import SidePanels
 from ..shown.subject import subject_of
+from .document import Laid
 
 Headlines = Callable[[Frame], tuple[str, ...]]
 """``headlines(frame)``: words of one frame, as ``"test accuracy 91.2 %"``."""
@@ -83,63 +90,110 @@ def headlines_of(scene: object) -> Headlines:
 
 # ---- Letters
 
-Float32 = NDArray[np.float32]
+SHADES = 255  # of a colour by its place in its map
 BRIGHTNESS = 255  # a letter of a new word is as bright as the root of its probability, in so many steps
+BARS = 26.0  # pixels of the longest bar beside the cubes
 
 
 class Letters:
-    """Reads a panel's word once for each frame."""
+    """Reads a panel's word once for each frame, and draws it for each of its letters; `laid` is the page's layout."""
 
     def __init__(self, panel: WordBoard, source: Source) -> None:
         self._panel, self._source = panel, source
-        self._shape: dict[str, Any] = {}
-        self._parts: list[Float32] = []
-        self._likely: list[Float32] = []
-        self._uses: list[list[list[int]]] = []
+        self._listed, self._before = Listed(DARK), list[Record]()
+        self._lists: list[list[Any]] = []
+        self._next: list[list[list[list[Any]]]] = []
         self._names: list[list[Any]] = []
+        self._spots: list[list[Any]] = []
+        self._shades: dict[str, str] = {}  # of the frame
+        self.laid: Laid | None = None
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """The word that is read, and how new ones are made."""
+        return {"word": self._panel.word, "temperature": self._panel.temperature}
 
     def take(self, frame: Frame) -> None:
         """Read at one more frame."""
         moment, panel = Moment(frame, self._source), self._panel
         reading = panel.look(moment, panel.word)
-        down, across = np.tril_indices(reading.attention.shape[1])
-        hidden = np.zeros((0, 0)) if reading.hidden is None else reading.hidden[1]
-        parts = [reading.attention[:, down, across], *reading.stream, hidden]
-        numbers = np.concatenate([np.ravel(part) for part in parts])
-        self._shape = self._shape or {
-            "heads": len(reading.attention), "count": reading.attention.shape[1],
-            "widths": [part.shape[1] for part in reading.stream],
-            "hidden": None if reading.hidden is None else [reading.hidden[0], hidden.shape[1]],
-            "uses": [tensor for tensor, _ in reading.uses],
-        }  # fmt: skip
-        mosts = [max((float(np.abs(part).max()) for part in some if part.size), default=0.0)
-                 for some in (reading.stream, (hidden,))]  # fmt: skip
-        likely = np.concatenate([np.ravel(reading.likely), mosts])
-        if not (np.isfinite(numbers).all() and np.isfinite(likely).all()):
-            numbers, likely = np.full_like(numbers, np.nan), np.full_like(likely, np.nan)
-        self._parts.append(numbers.astype(np.float32))
-        self._likely.append(likely.astype(np.float32))
-        self._uses.append([list(rows) for _, rows in reading.uses])
-        made = [panel.make(moment, panel.temperature, k) for k in range(MOST)] if np.isfinite(likely).all() else []
+        finite = all(np.isfinite(part).all() for part in (reading.likely, reading.attention, *reading.stream))
+        made = [panel.make(moment, panel.temperature, k) for k in range(MOST)] if finite else []
         self._names.append([[one.word, [_bright(share) for share in one.likely]] for one in made])
+        states = [WordState(panel.letters, panel.word, k) for k in range(len(panel.word) + 1)] if finite else []
+        self._next.append([_after(state, reading) for state in states])
+        self._shades = {}
+        self._lists.append([self._among(state, reading) for state in states])
+
+    def _among(self, state: WordState, reading: Reading) -> list[Any]:
+        """What is another in the list among the cubes than in the one before, and the bars of what comes next."""
+        assert self.laid is not None
+        layout, (_, _, wide, high) = self.laid.layout, (0.0, 0.0, *self.laid.places.size)
+        assert layout.blueprint is not None
+        plates, below = {plate.name: plate for plate in layout.plates}, (0.0, high, 0.0, 0.0)
+        setting, sheet = (
+            Setting(layout.blueprint, plates, self.laid.project, (0.0, 0.0, wide, high), below),
+            layout.blueprint,
+        )
+        rooms = {name: room for name, room in sheet.rooms.items() if name != "next"}
+        sketches = scene(setting, replace(sheet, rooms=rooms), DARK, state, reading)
+        self._spots = self._spots or [[*short(spot.box), spot.value] for one in sketches for spot in one.spots]
+        records = [self._shaded(record) for record in self._listed.of(sketches)]
+        found, self._before = _fills(self._before, records), records
+        # how many bars there are depends on the numbers: they are a list of their own
+        bare = replace(
+            sheet, rooms={name: room for name, room in sheet.rooms.items() if name == "next"}, rows=(), note=None
+        )
+        likeliest = scene(setting, bare, DARK, state, replace(reading, hidden=None))[:1]
+        return [found, self._listed.of(likeliest)]
+
+    def _shaded(self, record: Record) -> Record:
+        """Colours of many cells as places in their map: so they are right in both looks, in a third of the letters."""
+        if record[0] != "cells":
+            return record
+        if record[2] not in self._shades:
+            fills = np.frombuffer(bytes.fromhex(record[2]), np.uint8).reshape(-1, 3).astype(np.int16)
+            name = "attention" if (np.ptp(fills, axis=1) == 0).all() else "weight"
+            apart = np.abs(fills[:, None] - _table(name)[None]).sum(axis=2)
+            self._shades[record[2]] = f"{name}:{apart.argmin(axis=1).astype(np.uint8).tobytes().hex()}"
+        return [*record[:2], self._shades[record[2]], *record[3:]]
 
     def told(self) -> dict[str, Any]:
-        """What JSON takes: the word, how the tables are divided, rows that each letter uses, and new words."""
-        same = all(rows == self._uses[0] for rows in self._uses)
-        return {
-            "word": self._panel.word, "letters": self._panel.letters, "temperature": self._panel.temperature,
-            **self._shape, "rows": self._uses[:1] if same else self._uses, "names": self._names,
-        }  # fmt: skip
+        """Of each frame: new words; of each letter what comes next and a list; and which places choose a letter."""
+        return {"names": self._names, "next": self._next, "lists": self._lists, "spots": self._spots}
 
-    @property
-    def parts(self) -> Float32:
-        """Shares of attention (each head's lower triangle), the stream, inner numbers; a row a frame, NaN: none."""
-        return np.stack(self._parts)
 
-    @property
-    def likely(self) -> Float32:
-        """Probabilities of what comes next after each letter, then the largest numbers of stream and inner ones."""
-        return np.stack(self._likely)
+def maps_of_letters() -> dict[str, dict[str, Any]]:
+    """The greys of attention as a map, in both looks."""
+    ends = {look: [hexed(grey) for grey in greys(np.array([0.0, 1.0]), theme)] for look, theme in THEMES.items()}
+    return {"attention": {look: {"diverging": False, "stops": stops} for look, stops in ends.items()}}
+
+
+@cache
+def _table(name: str) -> NDArray[np.int16]:
+    """The colours of a map at as many places as are told apart."""
+    steps = np.linspace(0.0, 1.0, SHADES + 1)
+    return np.rint(255 * (greys(steps, DARK) if name == "attention" else get_map(name, DARK)(2 * steps - 1))).astype(
+        np.int16
+    )
+
+
+def _fills(before: list[Record], now: list[Record]) -> list[Record] | dict[str, Any]:
+    """As `changes`; of cells that stay where they are, their colours alone."""
+    found = changes(before, now)
+    if isinstance(found, list):
+        return found
+    same = {k for k, new in found.items() if new[0] == "cells" and before[int(k)][:2] == new[:2]}
+    return {k: new[2] if k in same else new for k, new in found.items()}
+
+
+def _after(state: WordState, reading: Reading) -> list[list[Any]]:
+    """What may follow a letter, the likeliest first: name, share, length of its bar, whether it does follow."""
+    sketch, most = Sketch(), BARS / max(float(reading.likely.max()), 1e-9)
+    bars(sketch, (0.0, 0.0), most, DARK, state, reading, state.chosen, 16.0)
+    rects, texts = [one for one in sketch.shapes if isinstance(one, Rect)], sketch.texts
+    return [[name.text, share.text, round(rect.width, 1), int(name.bold)]
+            for name, share, rect in zip(texts[::2], texts[1::2], rects, strict=True)]  # fmt: skip
 
 
 def _bright(share: float) -> int:

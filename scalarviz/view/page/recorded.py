@@ -25,8 +25,8 @@ from ..ink.text import loss_text
 from ..ink.theme import get_theme
 from ..panels.word import WordDrawer
 from ..shown.subject import Subject, subject_of
-from .document import document_of
-from .ofscene import OfScene, of_scene
+from .document import document_of, laid_out
+from .ofscene import OfScene, maps_of_letters, of_scene
 from .pack import EXACT, dense_text, led_updates, packed_text, squeezed
 from .page import Float32, about_of, gathered, keys_of, shell, upright
 from .pictures import chosen, still_of
@@ -76,14 +76,18 @@ def html_of(
         pictures, others = ([one for one in some if one.panel != WordDrawer.name] for some in (pictures, others))
     fitting = [k for k in range(len(record)) if record.shapes(k) is record.shapes(-1)]
     shown = chosen(fitting, most)
-    room = EXACT // max(1, record.shapes(-1).size + ROWS) - len(shown)
-    added, lines = lines_of(source, shown, room if frames is None else min(most, room))
+    rest = EXACT // max(1, record.shapes(-1).size + ROWS) - len(shown)
+    added, lines = lines_of(source, shown, rest if frames is None else min(most, rest))
     quantities = ["weight", *(name for name in ("gradient", "update") if not source.lacks(name))]
 
     wide = size[0] - AROUND[0] - COLUMN * bool(pictures or letters)
     laid = partial(document_of, subject, theme=look, title=title, strip=letters is None, looks=own.looks,
                    turned=own.turned)  # fmt: skip
-    document = laid(size=(max(wide, SMALLEST[0]), max(size[1] - AROUND[1], SMALLEST[1])))
+    room = (max(wide, SMALLEST[0]), max(size[1] - AROUND[1], SMALLEST[1]))
+    document = laid(size=room)
+    if letters is not None:
+        letters.laid = laid_out(subject, room, get_theme(theme), strip=False, turned=own.turned)
+        document["maps"] |= maps_of_letters()
 
     def read() -> Iterator[Frame]:
         for frame in played(source, [*((record.branch, k) for k in shown), *added]):
@@ -102,11 +106,11 @@ def html_of(
     if lines:
         head |= _branched(told, lines, len(shown))
     if letters is not None:
-        head["letters"] = letters.told()
+        head["letters"] = letters.words
     parts = {"run": dense_text(squeezed(head))}
     parts |= {name: packed_text(table, led=_led(name, tables, told)) for name, table in tables.items()}
     if letters is not None:
-        parts |= {"letters": packed_text(letters.parts, exact=False), "likely": packed_text(letters.likely, exact=True)}
+        parts["letters"] = dense_text(squeezed(letters.told()))
     if walks is not None:
         parts |= {"walks": dense_text(squeezed(walks[0])), **walk_parts(*walks, document, tables["weight"])}
     entries, call = ("page.js", "openPage();") if walks is None else ("walkedpage.js", "openWalked();")

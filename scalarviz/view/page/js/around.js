@@ -4,7 +4,7 @@
 
 import { slabCorners } from "./boxes.js";
 import { project } from "./camera.js";
-import { pairsOf } from "./list.js";
+import { paint } from "./list.js";
 import { chipText, deltaText, lossText, shortText } from "./numbers.js";
 import { Plan } from "./plan.js";
 import { sureChip } from "./rounded.js";
@@ -46,7 +46,7 @@ export class Around {
     const sides = alone ? [[0, 0]] : [[0, 0], [away[0], 0], [0, away[1]], away];
     for (const [dx, dy] of sides) {
       const there = [box[0] + dx, box[1] + dy, box[2], box[3]];
-      if (this.#covered(there) || this.taken.some((other) => groupsMeet(there, other))) continue;
+      if ((!group.over && this.#covered(there)) || this.taken.some((other) => groupsMeet(there, other))) continue;
       this.taken.push(there);
       return this.placed.push([group, (point) => move(point).map((x, k) => x + (k ? dy : dx))]);
     }
@@ -88,34 +88,31 @@ export class Around {
    * @param {Shown} shown
    * @param {{rows?: object, wanted?: number[], sample_loss?: number, reached?: object,
    *   deltas?: {row: Float32Array, mean: boolean}}} frame `deltas`: of a single layer, inside of a step
+   * @param {boolean} [over] what lies over the cubes, or what stands around them
    */
-  draw(ink, shown, frame) {
+  draw(ink, shown, frame, over = false) {
     const { words, stages } = this.document, last = stages.at(-1)?.name;
     this.row = (name) => (name === "target" ? frame.wanted ?? words.target : shown.rowOf(frame, name));
     const whole = frame.reached?.[last]?.every(Boolean) !== false;
-    for (const [{ at, delta, mean, shapes, texts }, move] of this.placed) {
+    for (const [group, move] of this.placed) {
+      const { at, delta, mean, shapes, texts } = group;
+      if (Boolean(group.over) !== over) continue;
       const come = delta === undefined || (frame.deltas?.mean === mean && !Number.isNaN(frame.deltas.row[delta]));
       if (!come || (at === "picture" && frame.reached)) continue; // inside of a step rows may be deltas
       for (const shape of shapes) this.#shape(ink, move, shape, whole);
       for (const [x, y, text, size, colour, bold, end, bound] of texts) {
         const said = bound ? this.#written(bound, size, bold, shown, frame) : text;
-        ink.text(...move([x, y]), said, size, ink.theme[colour] ?? colour, { bold: Boolean(bold), end });
+        paint(ink, ["text", x, y, said, size, colour, bold, end], move);
       }
     }
   }
 
-  #shape(ink, move, [kind, ...said], whole) {
-    const colour = (name) => name && (ink.theme[name] ?? name);
-    if (kind === "rect") {
-      const [x, y, wide, high, fill, stroke, border, radius, bound] = said;
-      const own = !bound ? colour(fill) : whole || fill === "input" ? swatchColour(this.row(fill)) : null;
-      if (own || !bound) ink.box(...move([x, y]), wide, high, { fill: own, stroke: colour(stroke), border, radius });
-      return;
-    }
-    const points = pairsOf(said[0]).map(move);
-    if (kind === "polygon") ink.shape(points, colour(said[1]));
-    else if (kind === "path") ink.path(points, colour(said[1]), said[2]);
-    else for (let k = 0; k < points.length; k += 2) ink.path(points.slice(k, k + 2), colour(said[1]), said[2]);
+  // A shape; of a bound one the fill is the colour that its row says.
+  #shape(ink, move, record, whole) {
+    const [kind, x, y, wide, high, name, ...rest] = record;
+    if (kind !== "rect" || !rest.at(-1)) return paint(ink, record, move);
+    const fill = whole || name === "input" ? swatchColour(this.row(name)) : null;
+    if (fill) paint(ink, [kind, x, y, wide, high, fill, ...rest], move);
   }
 
   // A number of the frame after its words; nothing of one that is still to come.

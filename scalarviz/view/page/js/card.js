@@ -1,80 +1,129 @@
-// The selected cube in words: its name, what it stands between, its numbers, and how its value came about; as the small
-// inspector of the window.
+// The card of one number, and a table of all of them: of one run, or of two and their difference.
 
-import { missingIn } from "./quantity.js";
-import { errorOf, sureChip, sureText } from "./rounded.js";
-import { meaningOf, parameterName, unitName } from "./tip.js";
+import { cutAt, thinned } from "./curve.js";
+import { Ink } from "./ink.js";
+import { countText, shortText } from "./numbers.js";
+import { element } from "./panels.js";
 
-const CARD_WIDE = 524;
-const CARD_HIGH = 84;
-const CARD_LEAST = 300; // narrower it says nothing
-const CURVE_FROM = 440; // width that has room for the curve
-const COLUMN_STEP = 98; // from one number to the next
+const WORDS_OF = { weight: "value", gradient: "gradient", update: "last update" };
+const MOST_ROWS = 400;
 
-/** Width that a card takes left of a legend; 0 where there is no room for one. */
-export function cardWidth(room) {
-  return room >= CARD_LEAST ? Math.min(room, CARD_WIDE) : 0;
+/** One number: its name, what is recorded of it at this step, and how it came there. */
+export class NumberCard {
+  /**
+   * @param {HTMLElement} root
+   * @param {object} run A RecordedRun or a PairRun.
+   * @param {function(): void} close
+   */
+  constructor(root, run, close) {
+    Object.assign(this, { root, run, texel: null });
+    const words = root.appendChild(element("div", "words")), head = words.appendChild(element("div", "head"));
+    this.name = head.appendChild(element("h2"));
+    const button = head.appendChild(element("button", "", "\u00d7"));
+    button.type = "button";
+    button.setAttribute("aria-label", "close");
+    button.addEventListener("click", close);
+    this.meaning = words.appendChild(element("p", "meaning"));
+    this.table = words.appendChild(element("table"));
+    const curve = root.appendChild(element("div", "curve"));
+    this.since = curve.appendChild(element("p", "since"));
+    this.canvas = curve.appendChild(element("canvas", "history"));
+    this.canvas.setAttribute("aria-hidden", "true");
+    this.ink = new Ink(this.canvas);
+    new ResizeObserver(() => this.draw()).observe(this.canvas);
+    this.select(null);
+  }
+
+  /** Show a number by its texel, null: none. */
+  select(texel) {
+    this.texel = texel;
+    this.root.hidden = texel === null;
+    if (texel !== null) [this.name.textContent, this.meaning.textContent] = this.run.nameOf(texel);
+  }
+
+  /** Stand at a frame, with the history of a quantity. */
+  show(frame, quantity, look) {
+    const { run, texel } = this;
+    if (texel === null) return;
+    const known = run.quantitiesOf(texel), drawn = known.includes(quantity) ? quantity : "weight";
+    const head = element("tr"), texts = known.map(name => run.texts(frame, name, texel));
+    head.append(element("th"), ...known.map(name => element("th", name === drawn ? "on" : "", WORDS_OF[name])));
+    const rows = run.linesAt(frame).map((line, k) => {
+      const row = element("tr");
+      row.append(element("th", "", line), ...texts.map(some => element("td", "", some[k])));
+      return row;
+    });
+    this.table.replaceChildren(head, ...rows);
+    this.since.textContent = `${WORDS_OF[drawn]} since step ${countText(run.steps[0])}`;
+    Object.assign(this, { look, places: run.placesAt(frame), histories: run.histories(drawn, texel) });
+    this.draw();
+  }
+
+  draw() {
+    if (this.texel !== null && this.look) drawHistories(this.ink, this.histories, [this.run.steps[0], this.run.steps.at(-1)], this.places, this.look);
+  }
 }
 
-/**
- * Draw the card of a cube.
- * @param {Ink} ink
- * @param {number[]} box x, y, width in logical pixels
- * @param {Shown} shown
- * @param {object} frame as `Player.show` takes it
- * @param {{plate: number, element: number}} chosen
- * @param {{steps: ArrayLike<number>, values: ArrayLike<number>} | null} history of its value up to the frame, if known
- */
-export function drawCard(ink, [x, y, width], shown, frame, chosen, history) {
-  const { theme } = ink;
-  const { document } = shown;
-  const plate = document.plates[chosen.plate];
-  const row = plate.kind === "activation";
-  const index = plate.start + chosen.element;
-  const name = row ? unitName(document, plate.name, chosen.element) : parameterName(document, index);
-  ink.box(x, y, width, CARD_HIGH, { fill: theme.panel, stroke: theme.border, radius: 6 });
-  const curve = history && width >= CURVE_FROM && history.steps.length > 0;
-  const title = curve ? `value since step ${history.steps[0]}` : "";
-  const right = x + width - 16;
-  const most = right - ink.measure(title, 13) - 12;
-  ink.text(right, y + 26, title, 13, theme.text3, { end: "right" });
-  const wide = ink.measure(name, 16, true);
-  if (x + 16 + wide <= most) {
-    ink.text(x + 16, y + 26, name, 16, theme.text1, { bold: true });
-    const meaning = row ? "" : meaningOf(document, index);
-    if (x + 31 + wide + ink.measure(meaning, 13) <= most) ink.text(x + 31 + wide, y + 26, meaning, 13, theme.text2);
-  }
-  cardNumbers(shown, frame, row ? null : index, plate.texel + chosen.element).forEach(([word, text], k) => {
-    ink.text(x + 16 + k * COLUMN_STEP, y + 50, word, 13, theme.text3);
-    ink.text(x + 16 + k * COLUMN_STEP, y + 71, text, 16, theme.text1);
+/** One number over the steps, or two, the second dashed: bright as far as where they stand, the ends written beside them. */
+function drawHistories(ink, histories, [first, last], places, look) {
+  const [wide, high] = ink.fit(look);
+  const finite = histories.flatMap(({ numbers }) => Array.from(numbers).filter(Number.isFinite));
+  if (!finite.length || wide < 40) return;
+  let low = finite.reduce((a, b) => Math.min(a, b)), top = finite.reduce((a, b) => Math.max(a, b));
+  if (low === top) [low, top] = [low - 0.5, top + 0.5];
+  const ends = [top, low].map(end => shortText(end, true));
+  const left = 6 + Math.max(...ends.map(text => ink.measure(text, 13))), right = wide - 8;
+  const x = step => left + (right - left) * Math.min(Math.max((step - first) / Math.max(last - first, 1), 0), 1);
+  const y = number => high - 8 - (high - 16) * (number - low) / (top - low);
+  ends.forEach((text, k) => ink.text(left - 6, (k ? high - 8 : 8) + 4, text, 13, look.text3, { end: "right" }));
+  if (low < 0 && top > 0) ink.path([[left, y(0)], [right, y(0)]], look.grid, 1);
+  histories.forEach(({ steps, numbers }, k) => {
+    const here = x(steps[places[k]]), number = numbers[places[k]], colour = k ? look.text2 : look.text1;
+    const points = thinned(steps.map(x), numbers).map(([at, number]) => [at, y(number)]);
+    const [before, after] = cutAt(points, here), dash = k ? [6, 4] : [];
+    ink.path(after, look.text3, 1.4, { dash });
+    ink.path(before, colour, 2, { dash });
+    if (Number.isFinite(number)) ink.disc(here, y(number), 3.5, colour);
   });
-  if (curve) cardCurve(ink, [x + 346, y + 38, width - 366, 36], history);
 }
 
-// Words and numbers: its value, and of a parameter the gradient and the update that there are at this frame.
-function cardNumbers(shown, frame, index, texel) {
-  if (index === null) return [["value", sureChip(shown.numbers[texel], errorOf(frame, "weight", texel))]];
-  const found = [["value", sureText(frame.texels.weight[index], errorOf(frame, "weight", index))]];
-  for (const [name, word] of [["gradient", "gradient"], ["update", "last update"]]) {
-    if (frame.texels[name] && !missingIn(frame.flags?.[texel] ?? 0, name) && frame.known?.[name] !== false) {
-      found.push([word, sureText(frame.texels[name][index], errorOf(frame, name, index))]);
-    }
+/** All numbers of the step shown, as a table that can be read without seeing the cubes. */
+export class NumberTable {
+  /**
+   * @param {HTMLElement} root
+   * @param {object} run A RecordedRun or a PairRun.
+   * @param {function(number): void} choose Looks into one: the way to a number for whoever has no pointer.
+   */
+  constructor(root, run, choose) {
+    Object.assign(this, { root, run, choose, count: 0 });
+    this.title = root.appendChild(element("h2"));
+    const table = root.appendChild(element("table"));
+    this.head = table.appendChild(element("thead")).appendChild(element("tr"));
+    this.body = table.appendChild(element("tbody"));
+    const count = run.document.parameters, units = run.rows.flatMap(([start, end]) => Array.from({ length: end - start }, (_, k) => start + k));
+    this.texels = [...Array(Math.min(count, MOST_ROWS)).keys(), ...units.slice(0, MOST_ROWS)];
+    const more = [[count, "weights"], [units.length, "activations"]].filter(([all]) => all > MOST_ROWS);
+    root.appendChild(element("p", "", more.map(([all, what]) => `the first ${MOST_ROWS} of ${countText(all)} ${what}`).join("; ")));
   }
-  return found;
-}
 
-// The value over its steps: where it began as a thin line across, the end as a disc.
-function cardCurve(ink, [x, y, width, height], { steps, values }) {
-  const { theme } = ink;
-  const known = Array.from(values, (value, k) => [steps[k], value]).filter(([, value]) => Number.isFinite(value));
-  if (!known.length) return;
-  const [low, high] = known.reduce(([a, b], [, value]) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]);
-  const span = Math.max(high - low, 1e-3 * Math.max(Math.abs(low), Math.abs(high)), 1e-12);
-  const long = Math.max(known.at(-1)[0] - known[0][0], 1);
-  const points = known.map(([step, value]) => [
-    x + (width * (step - known[0][0])) / long, y + height * (0.5 - (value - (low + high) / 2) / span),
-  ]);
-  ink.path([[x, points[0][1]], [x + width, points[0][1]]], theme.grid, 1);
-  if (points.length > 1) ink.path(points, theme.text1, 2);
-  ink.disc(...points.at(-1), 3.5, theme.text1);
+  /** Write the numbers of a frame, where the table is to be seen. */
+  show(frame, quantity = this.quantity) {
+    this.quantity = quantity;
+    if (this.root.hidden) return;
+    const { title, heads, cellsOf } = this.run.tableAt(frame, quantity);
+    const texels = this.texels.filter(texel => this.run.quantitiesOf(texel).includes(quantity));
+    this.title.textContent = title;
+    this.head.replaceChildren(...["name", ...heads].map(name => element("th", "", name)));
+    if (texels.length !== this.count) this.body.replaceChildren(...texels.map(texel => this.#row(texel, heads)));
+    this.count = texels.length; // rows stay while it plays: one that has the focus keeps it
+    texels.forEach((texel, k) => cellsOf(texel).forEach((text, at) => (this.body.rows[k].cells[at + 1].textContent = text)));
+  }
+
+  #row(texel, heads) {
+    const row = element("tr"), button = row.appendChild(element("th")).appendChild(element("button", "name", this.run.nameOf(texel)[0]));
+    button.type = "button";
+    button.addEventListener("click", () => this.choose(texel));
+    row.append(...heads.map(() => element("td")));
+    return row;
+  }
 }

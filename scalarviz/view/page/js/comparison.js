@@ -1,11 +1,10 @@
 // The page of two recordings: the page of one, with three pictures, and what is said of both.
 
+import { NumberCard, NumberTable } from "./card.js";
 import { Heads } from "./heads.js";
 import { countText, lossText } from "./numbers.js";
 import { Page, openPage, part } from "./page.js";
 import { readPair } from "./pair.js";
-import { PairCard } from "./paircard.js";
-import { PairTable } from "./pairtable.js";
 import { RowScaleBar, ScaleBar } from "./scales.js";
 import { TimeBar } from "./timebar.js";
 import { Views } from "./views.js";
@@ -40,10 +39,12 @@ export class Comparison extends Page {
     const { run } = this;
     this.bar = new PairBar(part("bar"), run, frame => this.stop() || this.go(frame));
     this.heads = new Heads(SIDES.map(side => part(`head-${side}`)), run);
-    this.card = new PairCard(part("card"), run, () => this.select(null));
-    this.table = new PairTable(part("table"), run);
+    this.card = new NumberCard(document.querySelector("#card .body"), run, () => this.select(null));
+    this.table = new NumberTable(part("table"), run, texel => this.choose(texel));
     this.scales = ["both", "difference"].map(name => new ScaleBar(part(`scale-${name}`), run.document));
-    this.rowScales = this.card.rows.map((canvas, k) => new RowScaleBar(canvas, run.document, k ? `activation, ${run.of}` : "activation"));
+    const titles = run.rows.length ? ["activation", `activation, ${run.of}`] : [];
+    this.rowScales = titles.map((title, k) => new RowScaleBar(part(`rows-${k ? "difference" : "both"}`), run.document, title));
+    for (const { canvas } of this.rowScales) canvas.hidden = false;
     this.makeControls();
     for (const scale of [...this.scales, ...this.rowScales]) new ResizeObserver(() => this.drawScales()).observe(scale.canvas);
   }
@@ -54,14 +55,6 @@ export class Comparison extends Page {
     this.scales[0].draw(players.slice(0, 2), this.look);
     this.scales[1].draw(players.slice(2), this.look);
     this.rowScales.forEach((scale, k) => scale.draw(players.slice(2 * k), this.look));
-  }
-
-  select(which) {
-    const { document } = this.run, row = which !== null && typeof which === "object";
-    if (this.player.selected !== which && !row) this.player.selected = which;
-    this.card.select(row ? document.plates.find(one => one.kind === "activation" && one.name === which.row).texel + which.unit : which);
-    this.write();
-    this.drawScales(); // those of the rows stand where a card does
   }
 
   /** The three frames that are shown. */

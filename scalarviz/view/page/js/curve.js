@@ -1,6 +1,5 @@
-// Curves on a canvas: the axis of the losses, how many points are worth drawing, and the history of one number.
+// Curves: the axis of the losses, and how many points are worth drawing.
 
-import { flatContext } from "./flat.js";
 import { shortText } from "./numbers.js";
 
 /**
@@ -84,76 +83,8 @@ export function cutAt(points, place) {
   return [[...points.slice(0, after), between], [between, ...points.slice(after)]];
 }
 
-/** Draw a line through points (logical pixels). */
-export function drawLine(context, points, colour, width, dash = []) {
-  if (points.length < 2) return;
-  context.save();
-  context.setLineDash(dash);
-  context.strokeStyle = colour;
-  context.lineWidth = width;
-  context.lineJoin = "round";
-  context.beginPath();
-  for (const [x, y] of points) context.lineTo(x, y);
-  context.stroke();
-  context.restore();
-}
-
 /** A share of one colour (#rrggbb) over another: opaque, as the window mixes them. */
 export function mixedColour(over, ground, share) {
   const part = (colour, k) => parseInt(colour.slice(1 + 2 * k, 3 + 2 * k), 16);
   return `rgb(${[0, 1, 2].map(k => Math.round(share * part(over, k) + (1 - share) * part(ground, k)))})`;
-}
-
-/** Make a canvas as sharp as the screen; returns its context, which counts in logical pixels, and its size there. */
-export function sharpCanvas(canvas) {
-  const type = typeScale(canvas), ratio = (window.devicePixelRatio || 1) * type;
-  const wide = canvas.clientWidth / type, high = canvas.clientHeight / type;
-  const [width, height] = [Math.max(1, Math.round(wide * ratio)), Math.max(1, Math.round(high * ratio))];
-  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-  const context = flatContext(canvas);
-  context.setTransform(width / Math.max(wide, 1), 0, 0, height / Math.max(high, 1), 0, 0);
-  context.clearRect(0, 0, wide, high);
-  return { context, wide, high };
-}
-
-/** How much larger type is than usual, as the style sheet says it of very large pages. */
-export function typeScale(element) {
-  return Number(getComputedStyle(element).getPropertyValue("--type")) || 1;
-}
-
-export const TYPE = '"Open Sans", "Segoe UI", "Noto Sans", system-ui, sans-serif';
-
-/**
- * The history of one number: bright as far as now, with a dot there, and its ends written beside it.
- * @param {HTMLCanvasElement} canvas
- * @param {Float32Array} numbers (N,), one a frame.
- * @param {number} frame Which is now.
- * @param {object} look Colours of the theme.
- */
-export function drawHistory(canvas, numbers, frame, look) {
-  const { context, wide, high } = sharpCanvas(canvas);
-  const finite = Array.from(numbers).filter(Number.isFinite);
-  if (!finite.length) return;
-  let low = finite.reduce((a, b) => Math.min(a, b)), top0 = finite.reduce((a, b) => Math.max(a, b));
-  if (low === top0) [low, top0] = [low - 0.5, top0 + 0.5];
-  context.font = `13px ${TYPE}`;
-  const ends = [top0, low].map(end => shortText(end, true));
-  const left = 8 + Math.max(...ends.map(text => context.measureText(text).width));
-  const right = wide - 8, top = 9, bottom = high - 9;
-  const x = k => left + (right - left) * k / Math.max(numbers.length - 1, 1);
-  const y = number => bottom - (bottom - top) * (number - low) / (top0 - low);
-  const points = thinned(Array.from(numbers, (_, k) => x(k)), numbers).map(([at, number]) => [at, y(number)]);
-  context.fillStyle = look.text3;
-  context.textAlign = "right";
-  context.fillText(ends[0], left - 8, top + 4);
-  context.fillText(ends[1], left - 8, bottom + 4);
-  if (low < 0 && top0 > 0) drawLine(context, [[left, y(0)], [right, y(0)]], look.grid, 1);
-  const [before, after] = cutAt(points, x(frame));
-  drawLine(context, after, look.text3, 1.4);
-  drawLine(context, before, look.text1, 2);
-  if (!Number.isFinite(numbers[frame])) return;
-  context.fillStyle = look.text1;
-  context.beginPath();
-  context.arc(x(frame), y(numbers[frame]), 4, 0, 2 * Math.PI);
-  context.fill();
 }

@@ -4,22 +4,27 @@ import { flatContext } from "./flat.js";
 
 const FAMILY = '"Open Sans", "Noto Sans", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
 
+/** How much larger type is than usual, as the style sheet says it of very large pages. */
+export function typeScale(element) {
+  return Number(getComputedStyle(element).getPropertyValue("--type")) || 1;
+}
+
 /** Draws in CSS pixels. */
 export class Ink {
   /**
    * @param {HTMLCanvasElement} canvas
-   * @param {{letters: string, regular: number[], bold: number[], unknown: number[]}} advances widths of the window's
-   *     letters in thousandths: texts stand where they stand there, and are squeezed where a font is wider
+   * @param {{letters: string, regular: number[], bold: number[], unknown: number[]}} [advances] widths of the window's
+   *     letters in thousandths: texts stand where they stand there, and are squeezed where a font is wider; default: as
+   *     the font has them
    */
-  constructor(canvas, advances) {
+  constructor(canvas, advances = null) {
     this.canvas = canvas;
-    const letters = [...advances.letters];
-    this.widths = [advances.regular, advances.bold].map((list) => new Map(letters.map((letter, k) => [letter, list[k] / 1000])));
-    this.unknown = advances.unknown;
+    const letters = [...(advances?.letters ?? "")];
+    this.widths = advances && [advances.regular, advances.bold].map((list) => new Map(letters.map((letter, k) => [letter, list[k] / 1000])));
+    this.unknown = advances?.unknown;
     this.measure = this.measure.bind(this);
     this.context = null; // until the first drawing: then it is known who draws
     this.theme = null;
-    this.texts = null; // what is written, where somebody wants to know: [x, y, text, size, bold, end]
   }
 
   /** Begin anew: everything is clear. */
@@ -35,12 +40,23 @@ export class Ink {
     this.context.clearRect(0, 0, width, height);
   }
 
+  /** Begin anew on a canvas as large as its element is; returns its width and height in pixels of its type. */
+  fit(theme) {
+    const type = typeScale(this.canvas), [wide, high] = [this.canvas.clientWidth / type, this.canvas.clientHeight / type];
+    this.begin(wide, high, (window.devicePixelRatio || 1) * type, theme);
+    return [wide, high];
+  }
+
   #font(size, bold) {
     this.context.font = `${bold ? 600 : 400} ${size}px ${FAMILY}`;
   }
 
   /** Width of a text in the window's font, which is the most that it takes here. */
   measure(text, size, bold = false) {
+    if (!this.widths) {
+      this.#font(size, bold);
+      return this.context.measureText(text).width;
+    }
     const which = Number(bold);
     let sum = 0;
     for (const letter of text) sum += this.widths[which].get(letter) ?? this.unknown[which];
@@ -53,7 +69,6 @@ export class Ink {
    */
   text(x, y, text, size, colour, { bold = false, end = "left" } = {}) {
     if (!text) return;
-    this.texts?.push([x, y, text, size, bold, end]);
     this.#font(size, bold);
     this.context.textAlign = end === "middle" ? "center" : end;
     this.context.textBaseline = "alphabetic";
@@ -85,6 +100,7 @@ export class Ink {
       path.fill();
     }
     if (stroke) {
+      path.setLineDash([]);
       path.strokeStyle = stroke;
       path.lineWidth = border;
       path.stroke();
@@ -92,11 +108,12 @@ export class Ink {
   }
 
   /** Straight lines through points. */
-  path(points, colour, width, { closed = false, cap = "round" } = {}) {
+  path(points, colour, width, { closed = false, cap = "round", dash = [] } = {}) {
     const path = this.context;
     path.beginPath();
     points.forEach(([x, y], k) => (k ? path.lineTo(x, y) : path.moveTo(x, y)));
     if (closed) path.closePath();
+    path.setLineDash(dash);
     path.lineJoin = "round";
     path.lineCap = cap;
     path.strokeStyle = colour;

@@ -1,15 +1,16 @@
 // The legend: a bar in the cubes' own colours with the range of the frame that is shown; and what marks mean.
 
+import { paint } from "./list.js";
 import { exponentText, shareText, shortText } from "./numbers.js";
 import { MARK_BITS } from "./quantity.js";
 import { unitOf } from "./ranges.js";
 
 const BAR_HIGH = 14;
 /** Width of the legend of the weights. */
-export const LEGEND_WIDE = 344;
+const LEGEND_WIDE = 344;
 const ROWS_WIDE = 220;
 /** Least air left of it. */
-export const LEGEND_GAP = 30;
+const LEGEND_GAP = 30;
 const LEAST_LEGEND = 160;
 const MOST_TICKS = 64; // cubes that have a tick of their own
 
@@ -76,17 +77,16 @@ function noteOf(ink, width, { quantity, range, clippedShare, far = null, documen
  * @param {Shown} shown
  * @param {Uint8Array[]} tables colours of weights and of activations
  * @param {boolean} detailed whether cubes are large enough for every mark
- * @param {boolean} alone whether only that of the weights is wanted, as something else stands left of it
  * @param {number | null} selected flat index of a parameter that has a mark on the bar
  * @param {string} about whose numbers they are, where that is to be said
  * @returns {number} how much room is left of them
  */
-export function drawLegends(ink, box, shown, tables, detailed, alone, selected = null, about = "") {
+export function drawLegends(ink, box, shown, tables, detailed, selected = null, about = "") {
   const [x, y, width] = box;
   const { document, range, numbers, activation } = shown;
   const rows = !shown.rowless && document.plates.some(({ kind }) => kind === "activation");
-  let own = Math.min(LEGEND_WIDE, Math.max(290, 0.4 * width), alone ? 0.55 * width : width);
-  const both = rows && !alone && width >= 2 * LEAST_LEGEND + LEGEND_GAP;
+  let own = Math.min(LEGEND_WIDE, Math.max(290, 0.4 * width), width);
+  const both = rows && width >= 2 * LEAST_LEGEND + LEGEND_GAP;
   if (both) {
     const part = Math.max(LEAST_LEGEND, Math.min(ROWS_WIDE, width - own - LEGEND_GAP));
     own = Math.min(own, width - part - LEGEND_GAP);
@@ -99,9 +99,8 @@ export function drawLegends(ink, box, shown, tables, detailed, alone, selected =
     const at = place[0] + Math.min(Math.max(unitOf(range, numbers[selected]), 0), 1) * (own - 1) + 0.5;
     ink.path([[at, y + 24], [at, y + 33]], ink.theme.selection, 3);
   }
-  const room = alone ? own : width;
-  drawMarks(ink, [x + width - room, y + box[3] + 3, room], marksOn(shown, detailed));
-  return both || alone ? 0 : width - own - LEGEND_GAP;
+  drawMarks(ink, [x, y + box[3] + 3, width], marksOn(shown, detailed), document);
+  return both ? 0 : width - own - LEGEND_GAP;
 }
 
 /** The bar of rows of activations, at a place (x, y, width). */
@@ -129,15 +128,8 @@ export function drawScale(ink, place, shown, table, about = "") {
 
 // ---- marks
 
-const MARK_WORDS = {
-  nan: ["NaN", "NaN"], above: ["+\u221e", "+\u221e"], below: ["\u2212\u221e", "\u2212\u221e"],
-  missing: ["not computed yet", "not computed"], untrained: ["no gradient: not trained", "not trained"],
-  unrecorded: ["rows that were not recorded", "not recorded"],
-  dead: ["dead: 0 for every sample", "dead"], frozen: ["frozen", "frozen"],
-  clipped: ["clipped: beyond the range", "clipped"],
-};
 const LARGE_MARKS = ["dead", "frozen", "clipped"]; // are drawn on cubes of six pixels and more only
-const ICON_SIDE = 13;
+const MARK_WIDE = 19; // of its picture and the air beside it
 
 /** Names of the marks that some cube shows, the most important first. */
 export function marksOn(shown, detailed) {
@@ -149,57 +141,20 @@ export function marksOn(shown, detailed) {
   if (shown.rowless && shown.quantity.name === "weight" && (found.delete("untrained") || found.delete("missing"))) found.add("unrecorded");
   if (shown.clips) found.add("clipped");
   if (!detailed) for (const name of LARGE_MARKS) found.delete(name);
-  return Object.keys(MARK_WORDS).filter((name) => found.has(name));
+  return Object.keys(shown.document.marks).filter((name) => found.has(name));
 }
 
-// What they mean, in one line that ends at the right of a box; as many as have room.
-export function drawMarks(ink, [x, baseline, width], names) {
-  const wideOf = (texts) => texts.reduce((sum, text) => sum + ICON_SIDE + 6 + ink.measure(text, 13) + 18, texts.length ? -18 : 0);
-  let texts = names.map((name) => MARK_WORDS[name][0]);
-  if (wideOf(texts) > width) texts = names.map((name) => MARK_WORDS[name][1]);
+/** What they mean, in one line that ends at the right of a box; as many as have room. */
+export function drawMarks(ink, [x, baseline, width], names, document) {
+  const wideOf = (texts) => texts.reduce((sum, text) => sum + MARK_WIDE + ink.measure(text, 13) + 18, texts.length ? -18 : 0);
+  let texts = names.map((name) => document.marks[name][0]);
+  if (wideOf(texts) > width) texts = names.map((name) => document.marks[name][1]);
   while (texts.length && wideOf(texts) > width) texts.pop();
   let at = x + width - wideOf(texts);
   texts.forEach((text, k) => {
-    drawIcon(ink, names[k], at, baseline - ICON_SIDE + 2);
-    ink.text(at + ICON_SIDE + 6, baseline, text, 13, ink.theme.text2);
-    at += ICON_SIDE + 6 + ink.measure(text, 13) + 18;
+    const [left, top] = [at, baseline + 2];
+    for (const record of document.marks[names[k]][2]) paint(ink, record, ([x, y]) => [left + x, top + y]);
+    ink.text(at + MARK_WIDE, baseline, text, 13, ink.theme.text2);
+    at += MARK_WIDE + ink.measure(text, 13) + 18;
   });
-}
-
-// Each as on a small grey cube.
-function drawIcon(ink, name, x, y) {
-  const { theme } = ink;
-  const side = ICON_SIDE;
-  if (name === "nan") {
-    ink.box(x, y, side, side, { fill: theme.ink, stroke: theme.text3 });
-    for (let cell = 0; cell < 16; cell++) {
-      const [row, column] = [Math.floor(cell / 4), cell % 4];
-      if ((row + column) % 2 === 0) ink.box(x + (column * side) / 4, y + (row * side) / 4, side / 4, side / 4, { fill: theme.paper });
-    }
-    return;
-  }
-  const hollow = { dead: theme.background, missing: theme.tray, untrained: theme.tray, unrecorded: theme.tray }[name];
-  ink.box(x, y, side, side, hollow ? { fill: hollow, stroke: theme.text3 } : { fill: theme.text3 });
-  if (name === "above" || name === "below") {
-    const way = name === "above" ? 1 : -1;
-    for (const middle of [y + 4.5, y + 8.5]) {
-      ink.path([[x + 3, middle + 1.2 * way], [x + 6.5, middle - 1.8 * way], [x + 10, middle + 1.2 * way]], theme.ink, 1.6);
-    }
-  } else if (name === "clipped") {
-    ink.box(x + 1, y + 1, side - 2, 5, { fill: theme.ink });
-    for (const left of [x + 2, x + 5, x + 8]) ink.shape([[left, y + 5.5], [left + 3, y + 5.5], [left + 1.5, y + 1.5]], theme.paper);
-  } else if (name === "frozen") {
-    for (const across of [x + 3, x + side - 3]) {
-      for (const down of [y + 3, y + side - 3]) {
-        ink.disc(across, down, 2.2, theme.ink);
-        ink.disc(across, down, 1, theme.paper);
-      }
-    }
-  } else if (name === "dead") {
-    for (const sign of [-1, 1]) {
-      ink.path([[x + 3.5, y + side / 2 - 3 * sign], [x + side - 3.5, y + side / 2 + 3 * sign]], theme.text3, 1.2);
-    }
-  } else {
-    for (const [a, b] of [[2, 6], [2, 11], [7, 11]]) ink.path([[x + a, y + b], [x + b, y + a]], theme.text3, 1.2);
-  }
 }

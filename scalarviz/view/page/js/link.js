@@ -54,6 +54,7 @@ function isGroup(group) {
   const isBound = (bound) => bound === undefined || (isList(bound, 5) && bound.length === 5 && [0, 2, 3].every((k) => typeof bound[k] === "string") &&
     isCount(bound[1], MOST_TEXELS) && (bound[4] === null || Number.isFinite(bound[4])));
   return group && typeof group === "object" && [group.shapes, group.texts].every((list) => isList(list, 2000) && list.every(isRecord)) &&
+    group.shapes.every(([kind]) => ["rect", "path", "lines", "polygon"].includes(kind)) &&
     group.texts.every((text) => typeof text[2] === "string" && text[2].length <= 400 && isBound(text[7]));
 }
 

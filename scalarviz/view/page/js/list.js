@@ -1,6 +1,7 @@
 // A display list, as view/page/listed.py writes it, painted on a canvas of its own.
 
-import { Ink } from "./ink.js";
+import { Ink, typeScale } from "./ink.js";
+import { colourAt } from "./maps.js";
 
 const pictures = new Map(); // images by their addresses: the same one is decoded once
 const MOST_PICTURES = 200;
@@ -20,7 +21,7 @@ export class Listing {
 
   /** Show a list in a theme; `words` says what it is of, for who does not see it. */
   show(records, theme, words) {
-    const { canvas } = this.ink, [, , , wide, high] = records[0], ratio = Math.max(1, window.devicePixelRatio || 1);
+    const { canvas } = this.ink, [, , , wide, high] = records[0], ratio = Math.max(1, window.devicePixelRatio || 1) * typeScale(canvas);
     canvas.setAttribute("aria-label", [words, ...records.filter(([kind]) => kind === "text").map((text) => text[3])].join(", "));
     if (this.wanted === records && this.theme === theme && this.ratio === ratio) return;
     this.wanted = records;
@@ -28,7 +29,7 @@ export class Listing {
     const take = () => {
       if (this.wanted !== records) return;
       Object.assign(this, { records, theme, ratio });
-      Object.assign(canvas.style, { width: `${wide}px`, aspectRatio: `${wide} / ${high}` });
+      Object.assign(canvas.style, { width: `calc(${wide}px * var(--type, 1))`, aspectRatio: `${wide} / ${high}` });
       this.#paint();
     };
     if (!coming.length || !this.records) take(); // the list before stands until all of this one is there
@@ -43,83 +44,92 @@ export class Listing {
   }
 }
 
-/** Paint records with an ink that has begun, in the colours of its theme. */
-export function paintList(ink, records) {
-  const { context, theme } = ink, colour = (name) => (name !== null && Object.hasOwn(theme, name) ? theme[name] : name);
-  context.save();
-  for (const [kind, ...said] of records) PAINT[kind](ink, colour, ...said);
-  context.restore();
+/**
+ * Paint one record, in the look of `ink`.
+ * @param {Ink} ink
+ * @param {Array} record
+ * @param {(at: number[]) => number[]} [move] where its points stand now
+ */
+export function paint(ink, [kind, ...said], move = (at) => at) {
+  const colour = (name) => (name !== null && Object.hasOwn(ink.theme, name) ? ink.theme[name] : name); // else it is its own
+  PAINTERS[kind](ink, move, colour, ...said);
 }
 
-const PAINT = {
-  clip({ context }, colour, x, y, wide, high) {
-    context.restore();
-    context.save();
-    context.beginPath();
-    context.rect(x, y, wide, high);
-    context.clip();
-  },
-
-  rect(ink, colour, x, y, wide, high, fill, stroke, border, radius) {
-    ink.box(x, y, wide, high, { fill: colour(fill), stroke: colour(stroke), border, radius });
-  },
-
-  cells(ink, colour, rects, fills, radius, rings) {
-    for (let k = 0; 4 * k < rects.length; k++) {
-      const [x, y, wide, high] = rects.slice(4 * k, 4 * k + 4), own = `#${fills.slice(6 * k, 6 * k + 6)}`;
-      const round = radius > ROUND ? Math.min(wide, high) / 2 : radius, ring = rings?.[k] ?? 0;
-      ink.box(x, y, wide, high, ring > 0 ? { stroke: own, border: ring, radius: round } : { fill: own, radius: round });
-    }
-  },
-
-  lines(ink, colour, ways, of, width) {
-    for (let k = 0; k < ways.length; k += 4) ink.path([[ways[k], ways[k + 1]], [ways[k + 2], ways[k + 3]]], colour(of), width, { cap: "butt" });
-  },
-
-  path(ink, colour, flat, of, width) {
-    ink.path(pairsOf(flat), colour(of), width);
-  },
-
-  polygon(ink, colour, flat, fill) {
-    ink.shape(pairsOf(flat), colour(fill));
-  },
-
-  image({ context }, colour, x, y, wide, high, address, smooth) {
-    const picture = pictureOf(address);
-    context.imageSmoothingEnabled = Boolean(smooth);
-    if (picture.naturalWidth) context.drawImage(picture, x, y, wide, high);
-  },
-
-  sprites({ context }, colour, rects, cells, address, smooth) {
-    const picture = pictureOf(address);
-    context.imageSmoothingEnabled = Boolean(smooth);
-    for (let k = 0; picture.naturalWidth && k < rects.length; k += 4) {
-      const [u, v, across, down] = cells.slice(k, k + 4), { naturalWidth: wide, naturalHeight: high } = picture;
-      context.drawImage(picture, u * wide, v * high, across * wide, down * high, ...rects.slice(k, k + 4));
-    }
-  },
-
-  // discs with a shade towards their rim
-  points(ink, colour, flat, diameter, colours) {
-    const radius = diameter / 2;
-    pairsOf(flat).forEach(([x, y], k) => {
-      ink.disc(x, y, radius, `#${colours.slice(6 * k, 6 * k + 6)}`);
-      const shade = ink.context.createRadialGradient(x, y, 0, x, y, radius);
-      shade.addColorStop(0, "rgba(0, 0, 0, 0)");
-      shade.addColorStop(1, "rgba(0, 0, 0, 0.13)");
-      ink.disc(x, y, radius, shade);
-    });
-  },
-
-  text(ink, colour, x, y, text, size, of, bold, end) {
-    ink.text(x, y, text, size, colour(of), { bold: Boolean(bold), end });
-  },
-};
+/** Paint records one after the other. */
+export function paintList(ink, records) {
+  ink.context.save(); // where a box cuts off what follows, the next one begins with this
+  for (const record of records) paint(ink, record);
+  ink.context.restore();
+}
 
 /** Call `then` when all images of some records are there, unless they are already. */
 export function whenDecoded(records, then) {
   const coming = picturesOf(records).filter((picture) => !picture.complete);
   if (coming.length) Promise.allSettled(coming.map((picture) => picture.decode())).then(then);
+}
+
+const PAINTERS = {
+  clip({ context }, move, colour, x, y, wide, high) {
+    context.restore();
+    context.save();
+    context.beginPath();
+    context.rect(...move([x, y]), wide, high);
+    context.clip();
+  },
+  rect(ink, move, colour, x, y, wide, high, fill, stroke, border, radius) {
+    ink.box(...move([x, y]), wide, high, { fill: colour(fill), stroke: colour(stroke), border, radius });
+  },
+  cells(ink, move, colour, rects, fills, radius, rings) {
+    for (let k = 0; 4 * k < rects.length; k++) {
+      const [x, y, wide, high] = rects.slice(4 * k, 4 * k + 4), own = fillOf(ink, fills, k);
+      const round = radius > ROUND ? Math.min(wide, high) / 2 : radius, ring = rings?.[k] ?? 0;
+      ink.box(...move([x, y]), wide, high, ring > 0 ? { stroke: own, border: ring, radius: round } : { fill: own, radius: round });
+    }
+  },
+  lines(ink, move, colour, ways, own, width) {
+    const points = pairsOf(ways).map(move);
+    for (let k = 0; k < points.length; k += 2) ink.path(points.slice(k, k + 2), colour(own), width, { cap: "butt" });
+  },
+  path(ink, move, colour, flat, own, width) {
+    ink.path(pairsOf(flat).map(move), colour(own), width);
+  },
+  polygon(ink, move, colour, flat, fill) {
+    ink.shape(pairsOf(flat).map(move), colour(fill));
+  },
+  image({ context }, move, colour, x, y, wide, high, address, smooth) {
+    const picture = pictureOf(address);
+    context.imageSmoothingEnabled = Boolean(smooth);
+    if (picture.naturalWidth) context.drawImage(picture, ...move([x, y]), wide, high);
+  },
+  sprites({ context }, move, colour, rects, cells, address, smooth) {
+    const picture = pictureOf(address), { naturalWidth: wide, naturalHeight: high } = picture;
+    context.imageSmoothingEnabled = Boolean(smooth);
+    for (let k = 0; picture.naturalWidth && k < rects.length; k += 4) {
+      const [u, v, across, down] = cells.slice(k, k + 4), at = move(rects.slice(k, k + 2));
+      context.drawImage(picture, u * wide, v * high, across * wide, down * high, ...at, ...rects.slice(k + 2, k + 4));
+    }
+  },
+  // discs with a shade towards their rim
+  points(ink, move, colour, flat, diameter, colours) {
+    const { context } = ink, radius = diameter / 2;
+    pairsOf(flat).map(move).forEach(([x, y], k) => {
+      ink.disc(x, y, radius, `#${colours.slice(6 * k, 6 * k + 6)}`);
+      const shade = context.createRadialGradient(x, y, 0, x, y, radius);
+      shade.addColorStop(0, "rgba(0, 0, 0, 0)");
+      shade.addColorStop(1, "rgba(0, 0, 0, 0.13)");
+      ink.disc(x, y, radius, shade);
+    });
+  },
+  text(ink, move, colour, x, y, text, size, own, bold, end) {
+    ink.text(...move([x, y]), text, size, colour(own), { bold: Boolean(bold), end });
+  },
+};
+
+// The colour of one of many cells: its digits, or, behind the name of a map, its place there.
+function fillOf({ shades }, fills, k) {
+  const [name, places] = fills.split(":");
+  if (places === undefined) return `#${fills.slice(6 * k, 6 * k + 6)}`;
+  return `rgb(${colourAt(shades[name], parseInt(places.slice(2 * k, 2 * k + 2), 16) / 255)})`;
 }
 
 /** The image of an address. */
@@ -138,12 +148,13 @@ function picturesOf(records) {
   return records.filter(([kind]) => Object.hasOwn(address, kind)).map((record) => pictureOf(record[address[record[0]]]));
 }
 
-/** Numbers as points. */
-export function pairsOf(flat) {
+// Numbers as points.
+function pairsOf(flat) {
   return Array.from({ length: flat.length / 2 }, (_, k) => [flat[2 * k], flat[2 * k + 1]]);
 }
 
-/** A list, of the one before it and what has changed. */
+/** A list, of the one before it and what has changed: records, or the colours of one alone. */
 export function changedList(before, changes) {
-  return Array.isArray(changes) ? changes : before.map((record, k) => changes[k] ?? record);
+  const changed = (record, change) => (typeof change === "string" ? Object.assign([...record], { 2: change }) : change);
+  return Array.isArray(changes) ? changes : before.map((record, k) => (k in changes ? changed(record, changes[k]) : record));
 }

@@ -57,10 +57,3 @@ export function between(from, to, share) {
 export function wrapped(degrees) {
   return ((((degrees + 180) % 360) + 360) % 360) - 180;
 }
-
-/** The pose of a picture of size `from` for one of size `to`: as large as both sides let it be, in its middle. */
-export function resizedPose(pose, from, to) {
-  const growth = Math.min(to[0] / from[0], to[1] / from[1]);
-  const place = pose.place.map((x, k) => to[k] / 2 + growth * (x - from[k] / 2));
-  return { ...pose, scale: pose.scale * growth, place };
-}

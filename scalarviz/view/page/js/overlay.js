@@ -1,9 +1,8 @@
 // What is written over the cubes: their numbers, marks around the selected and the hovered one, the pointer's label.
 
 import { Around } from "./around.js";
-import { cardWidth, drawCard } from "./card.js";
 import { Ink } from "./ink.js";
-import { LEGEND_GAP, LEGEND_WIDE, drawLegends } from "./legend.js";
+import { drawLegends } from "./legend.js";
 import { bracketsOf, outlineOf } from "./outline.js";
 import { pickCube } from "./picking.js";
 import { shareOf, unitOf } from "./ranges.js";
@@ -17,12 +16,10 @@ export class Overlay {
    * @param {object} document of `document_of`
    * @param {Viewpoint} view
    * @param {Shown} shown
-   * @param {"all" | "scales" | "weights" | "none"} legends which stand below the cubes
-   * @param {boolean} card whether that of the selected cube may stand there
+   * @param {"all" | "scales" | "none"} legends which stand below the cubes
    */
-  constructor(canvas, document, view, shown, legends, card) {
+  constructor(canvas, document, view, shown, legends) {
     this.legends = legends;
-    this.card = card;
     this.ink = new Ink(canvas, document.words.advances);
     this.document = document;
     this.view = view;
@@ -31,7 +28,7 @@ export class Overlay {
     this.density = 1; // device pixels of a logical one: it decides how cubes are drawn
     this.around = null;
     this.placed = {};
-    this.own = null; // looks given by hand, with `shareOf`, `colourOf` and `draw`
+    this.own = null; // looks given by hand, with `shareOf` and `colourOf`
     this.sizing = { byValue: false, threshold: 0 };
   }
 
@@ -77,24 +74,23 @@ export class Overlay {
    * @param {object} frame as `Player.show` takes it
    * @param {object} theme of the document's `themes`
    * @param {Uint8Array[]} tables colours of weights and of activations
-   * @param {{hit: object | null, pointer: number[] | null, chosen: object | null, history: object | null}} touched
+   * @param {{hit: object | null, pointer: number[] | null, chosen: object | null}} touched
    * @param {boolean} detailed whether cubes are large enough for every mark
    */
-  draw(frame, theme, tables, { hit, pointer, chosen, history }, detailed) {
+  draw(frame, theme, tables, { hit, pointer, chosen }, detailed) {
     const { ink, view } = this;
-    ink.texts = this.own && []; // labels keep off what is written
     ink.begin(view.width, view.height, view.type * Math.max(1, window.devicePixelRatio || 1), theme);
     if (!frame) return;
     this.#place();
     this.around.draw(ink, this.shown, frame);
-    if (view.strip && this.legends !== "none") this.#foot(frame, tables, chosen, detailed, history);
+    if (view.strip && this.legends !== "none") this.#foot(frame, tables, chosen, detailed);
     const small = this.shares && { shares: this.shares, camera: view.camera, picked: (at) => this.pick(at) };
     const colourOf = (index, element) => this.colourOf(index, element, tables);
     const hides = new Set([...(frame.hides ?? []), ...(frame.covers?.(this) ?? [])]);
     drawValues(ink, this.places, this.shown, frame, colourOf, small, hides);
     frame.above?.(this, colourOf, tables, detailed);
     if (chosen) this.#outline(chosen, theme);
-    this.own?.draw(this);
+    this.around.draw(ink, this.shown, frame, true);
     if (hit) {
       this.#brackets(hit, theme);
       if (pointer) drawTip(ink, pointer, [view.width, view.height], this.shown, frame, hit);
@@ -119,20 +115,17 @@ export class Overlay {
     return pickCube(this.document.plates, this.view.camera, at);
   }
 
-  // Legends below the cubes; the left is the selected cube's, where nothing else stands there.
-  #foot(frame, tables, chosen, detailed, history) {
-    const [x, y, width] = this.view.strip;
+  // Legends below the cubes, and formulas left of them.
+  #foot(frame, tables, chosen, detailed) {
+    const [x, y] = this.view.strip;
     const plate = chosen && this.document.plates[chosen.plate];
     const index = plate && plate.start >= 0 ? plate.start + chosen.element : null;
-    const card = this.card && this.legends === "all" && chosen ? cardWidth(width - LEGEND_WIDE - LEGEND_GAP) : 0;
-    const alone = this.legends === "weights" || card > 0;
     const about = frame.about?.[this.shown.quantity.name.includes("gradient") ? 0 : 1], says = this.shown.quantity.name !== "weight";
-    const room = drawLegends(this.ink, this.view.strip, this.shown, tables, detailed, alone, index, (says && about) || "");
+    const room = drawLegends(this.ink, this.view.strip, this.shown, tables, detailed, index, (says && about) || "");
     if (room > 0 && this.legends === "all" && frame.formulas && !frame.reached) {
       const [size, step, lines] = frame.formulas, fit = lines.every((line) => this.ink.measure(line, size) <= room + 1);
       if (fit) lines.forEach((line, row) => this.ink.text(x, y + 16 + step * row, line, size, this.ink.theme.text2));
     }
-    if (card) drawCard(this.ink, [x, y - 8, card], this.shown, frame, chosen, history);
   }
 
   #outline({ plate, element }, theme) {

@@ -1,13 +1,14 @@
 // The page of a recorded run: what a hand, a key and the clock do to it. The cubes themselves are the player's.
 
+import { NumberCard, NumberTable } from "./card.js";
 import { actionsByKey, keyName } from "./keys.js";
 import { countText, lossText, rateText } from "./numbers.js";
-import { NumberCard, NumberTable, PanelPictures, element } from "./panels.js";
+import { PanelPictures, element } from "./panels.js";
 import { Player } from "./player.js";
 import { RECORDED, readRun } from "./recorded.js";
 import { SPEEDS, USUAL_SPEED, makeButtons, makeQuantities, makeTools } from "./tools.js";
+import { rowAt } from "./tip.js";
 import { TimeBar, nearestIn } from "./timebar.js";
-import { meaningOf, parameterName, unitName } from "./tip.js";
 
 /** An element of the page by its name. */
 export const part = id => document.getElementById(id);
@@ -35,7 +36,7 @@ export class Page {
     this.bar = new TimeBar(part("bar"), run, frame => this.stop() || this.go(frame));
     this.pictures = new PanelPictures(part("pictures"), run);
     this.card = new NumberCard(part("card"), run, () => this.select(null));
-    this.table = new NumberTable(part("table"), run, index => parameterName(run.document, index), index => this.choose(index));
+    this.table = new NumberTable(part("table"), run, texel => this.choose(texel));
     part("app").classList.toggle("alone", !run.pictures.length && !run.head.letters);
     this.makeControls();
   }
@@ -69,7 +70,7 @@ export class Page {
 
   /** What draws the cubes of a document. */
   playerOf(root, document, options) {
-    return new Player(root, document, { ...options, card: false, legends: this.run.head.letters ? "none" : "all" });
+    return new Player(root, document, { ...options, legends: this.run.head.letters ? "none" : "all" });
   }
 
   get look() {
@@ -167,21 +168,20 @@ export class Page {
 
   /** Look into a number: a flat index, `{row, unit}` of activations, or null for none. */
   select(which) {
-    const { document } = this.run, row = which !== null && typeof which === "object";
+    const row = which !== null && typeof which === "object";
     if (this.player.selected !== which && !row) this.player.selected = which;
-    const plate = row && document.plates.find(one => one.kind === "activation" && one.name === which.row);
+    const plate = row && this.run.document.plates.find(one => one.kind === "activation" && one.name === which.row);
     if (row && this.run.missing(this.frame, plate.texel + which.unit)) return this.select(null); // nobody knows its number
-    const name = which === null ? "" : row ? unitName(document, which.row, which.unit) : parameterName(document, which);
-    const meaning = which === null || row ? "" : meaningOf(document, which);
-    this.card.select(row ? plate.texel + which.unit : which, name, meaning);
+    this.card.select(row ? plate.texel + which.unit : which);
     this.write();
     part("card").scrollIntoView({ block: "nearest" }); // on a telephone it stands below the buttons
   }
 
   /** Look into a number of the table, and go on reading there. */
-  choose(index) {
+  choose(texel) {
+    const row = rowAt(this.run.document, texel);
     this.close();
-    this.select(index);
+    this.select(row ? { row: row.name, unit: texel - row.texel } : texel);
     part("card").querySelector("button").focus();
   }
 
@@ -221,7 +221,7 @@ export class Page {
     this.bar.show(frame, look);
     this.pictures.show(frame, this.theme);
     this.card.show(frame, RECORDED.find(name => player.quantity.includes(name)), look);
-    this.table.show(frame);
+    this.table.show(frame, RECORDED.find(name => player.quantity.includes(name)));
     this.quantities.show(player.quantity);
   }
 

@@ -1,14 +1,14 @@
 // Two recordings of one page, unpacked: what each was at a step, and how far they are apart there.
 
-import { numberText } from "./numbers.js";
+import { countText } from "./numbers.js";
 import { bothMarks } from "./quantity.js";
-import { RECORDED, RecordedRun } from "./recorded.js";
+import { NOT_YET, RECORDED, RecordedRun } from "./recorded.js";
 import { sureText } from "./rounded.js";
-import { meaningOf, parameterName, unitName } from "./tip.js";
+import { nameAt } from "./tip.js";
 import { bytesOf, inflated, unpackTable } from "./unpack.js";
 
 const FLOAT_LARGEST = 3.4028234663852886e38;
-const NOT_YET = "not computed yet", NONE_YET = "none yet";   // the second where there is little room
+const NONE_YET = "none yet"; // where there is little room
 
 /**
  * Read what a page holds: texts of base64, deflated JSON and packed tables.
@@ -139,9 +139,29 @@ export class PairRun {
 
   /** What a texel is called, and what it stands between. */
   nameOf(texel) {
-    const { document } = this;
-    const row = document.plates.find(one => one.kind === "activation" && texel >= one.texel && texel < one.texel + one.size);
-    return row ? [unitName(document, row.name, texel - row.texel), ""] : [parameterName(document, texel), meaningOf(document, texel)];
+    return nameAt(this.document, texel);
+  }
+
+  /** What each of the texts is of. */
+  linesAt(frame) {
+    const steps = this.stepsAt(frame), asked = this.steps[frame];
+    return [...this.letters.map((letter, k) => (steps[k] === asked ? letter : `${letter} at ${countText(steps[k])}`)), this.of];
+  }
+
+  /** Where each of the histories stands at a frame. */
+  placesAt(frame) {
+    return this.places[frame];
+  }
+
+  /** Whether nobody knows a number at a frame: in a page of two it says so itself. */
+  missing() {
+    return false;
+  }
+
+  /** What the table of all numbers says at a frame. */
+  tableAt(frame, quantity) {
+    const title = `every ${quantity === "weight" ? "value" : quantity} at step ${countText(this.steps[frame])}`;
+    return { title, heads: this.linesAt(frame), cellsOf: texel => this.texts(frame, quantity, texel) };
   }
 
   /** Quantities that both have of a texel: a row of activations has values alone. */
@@ -153,7 +173,7 @@ export class PairRun {
   tip(frame, quantity, texel) {
     const [name, meaning] = this.nameOf(texel), of = this.quantitiesOf(texel).includes(quantity) ? quantity : "weight";
     const texts = this.texts(frame, of, texel, NOT_YET), steps = this.stepsAt(frame);
-    const words = [...this.letters.map((letter, k) => `${letter} at step ${numberText(steps[k], 0)}`), this.of];
+    const words = [...this.letters.map((letter, k) => `${letter} at step ${countText(steps[k])}`), this.of];
     return [[name, ""], ...(meaning ? [[meaning, ""]] : []), ...words.map((word, k) => [word, texts[k]])];
   }
 }

@@ -28,24 +28,23 @@ export class Player {
    * @param {string} [options.quantity]
    * @param {number} [options.density] device pixels of a CSS pixel, always; default: as fine as the screen and as is
    *     fast enough
-   * @param {"all" | "scales" | "weights" | "none"} [options.legends] which stand below the cubes; all: and formulas
-   * @param {boolean} [options.card] whether that of the selected cube may stand left of them
+   * @param {"all" | "scales" | "none"} [options.legends] which stand below the cubes; all: and formulas
    * @throws {Error} where the browser has no WebGL 2
    */
-  constructor(root, document, { theme = document.theme, density = 0, quantity = "weight", legends = "all", card = true } = {}) {
+  constructor(root, document, { theme = document.theme, density = 0, quantity = "weight", legends = "all" } = {}) {
     this.root = root;
     this.document = document;
     this.frame = null;
     this.look = theme;
     this.listeners = new Map();
-    this.pointer = this.hit = this.chosen = this.past = null;
+    this.pointer = this.hit = this.chosen = null;
     this.pointed = null; // what is pointed at in another view of the same document; may be set
     this.disposed = this.lost = false;
     this.fresh = 0; // device pixels of a CSS pixel in which the cubes stand there as they are; 0: they do not
     this.shown = new Shown(document);
     this.showing = document.quantities.find(({ name }) => name === quantity) ?? document.quantities[0];
     this.view = new Viewpoint(document, () => this.#viewed());
-    this.#makeElements(legends, card);
+    this.#makeElements(legends);
     this.pace = new Pace(density, () => this.#step());
     try {
       this.#begin();
@@ -68,7 +67,7 @@ export class Player {
     this.pace.ask();
   }
 
-  #makeElements(legends, card) {
+  #makeElements(legends) {
     const make = (name) => this.root.ownerDocument.createElement(name);
     this.box = make("div");
     Object.assign(this.box.style, { position: "absolute", inset: "0", overflow: "hidden", userSelect: "none" });
@@ -81,7 +80,7 @@ export class Player {
       this.box.append(canvas);
     }
     above.style.pointerEvents = "none";
-    this.overlay = new Overlay(above, this.document, this.view, this.shown, legends, card);
+    this.overlay = new Overlay(above, this.document, this.view, this.shown, legends);
     this.canvas.addEventListener("webglcontextlost", (event) => {
       if (this.disposed) return;
       event.preventDefault(); // so that the browser gives it back
@@ -209,18 +208,7 @@ export class Player {
 
   set selected(which) {
     this.chosen = which === null ? null : this.#find(which);
-    this.history = null;
     this.pace.ask();
-  }
-
-  /** What its value was, `{steps, values}` up to the frame shown, for the card of the selected cube; null: not known. */
-  get history() {
-    return this.past;
-  }
-
-  set history(history) {
-    this.past = history;
-    this.pace?.ask();
   }
 
   /** Call `listener` when something happens: hover, select, pose, lost, restored, drawing, drawn; returns what ends that. */
@@ -272,7 +260,6 @@ export class Player {
     if (event.pointerType === "touch") this.pointer = at; // a finger does not hover: a tap names the cube
     const same = hit && this.chosen && hit.plate === this.chosen.plate && hit.element === this.chosen.element;
     this.chosen = same ? null : hit;
-    this.past = null;
     this.#tell("select", this.selected);
     this.pace.ask();
   }

@@ -19,13 +19,6 @@ export function bothMarks(a, b) {
 
 const ROW_BOUNDS = { sigmoid: [0, 1], tanh: [-1, 1] };
 
-/** The quantities that a frame has numbers for, of those that the document knows. */
-export function quantitiesOf(document, frame) {
-  const needs = { weight: ["weight"], gradient: ["gradient"], "|gradient|": ["gradient"], update: ["update"],
-    "update/value": ["update", "weight"] };
-  return document.quantities.filter(({ name }) => needs[name].every((part) => frame?.texels[part]));
-}
-
 /** Where a tensor's numbers lie in a frame's flat arrays: first and end. */
 export function flatSpan({ start, shape }) {
   return [start, shape.reduce((product, side) => product * side, 1) + start];

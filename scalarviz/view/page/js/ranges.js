@@ -48,16 +48,6 @@ export function unitOf({ low, high, scale }, value) {
   return (value - low) / (high - low);
 }
 
-/** The value at a fraction of the scale: the inverse of unitOf. */
-export function valueAt({ low, high, scale }, unit) {
-  if (scale === "symlog") {
-    const y = 2 * unit - 1;
-    return ((Math.sign(y) * Math.expm1(Math.abs(y) * Math.log1p(KNEE))) / KNEE) * high;
-  }
-  if (scale === "log") return low * (high / low) ** unit;
-  return low + unit * (high - low);
-}
-
 /**
  * The largest size at which a weight still has neighbours; infinite where there are none, or only zeros.
  * @param {ArrayLike<number>} values

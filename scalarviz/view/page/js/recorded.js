@@ -1,10 +1,14 @@
 // A recorded run, unpacked: what was at each frame, and what the player is shown of it.
 
+import { countText } from "./numbers.js";
 import { missingIn } from "./quantity.js";
+import { sureText } from "./rounded.js";
+import { nameAt } from "./tip.js";
 import { bytesOf, columnOf, inflated, ledUpdates, rowOf, unpackTable } from "./unpack.js";
 
 /** Quantities that are recorded as such; the others are made of them. */
 export const RECORDED = ["weight", "gradient", "update"];
+export const NOT_YET = "not computed yet";
 const PARTS_OF = { "|gradient|": ["gradient"], "update/value": ["update", "weight"] };
 
 /**
@@ -60,6 +64,7 @@ export class RecordedRun {
     this.pictures = head.pictures;
     this.keys = head.keys;
     this.frames = this.steps.length;
+    this.rows = []; // of activations, in the table of all numbers
   }
 
   /** What is said of a frame in words: `parts` of how it is trained, and whose its gradients and its updates are. */
@@ -116,11 +121,47 @@ export class RecordedRun {
     return this.marks.bytes.subarray(from, from + this.marks.columns);
   }
 
-  /** One number over time, (N,), NaN where there was none yet; of gradients of a row of activations there is none. */
+  // ---- one number
+
+  /** What a texel is called, and what it stands between. */
+  nameOf(texel) {
+    return nameAt(this.document, texel);
+  }
+
+  /** Quantities that were recorded of a texel: a row of activations has values alone. */
+  quantitiesOf(texel) {
+    return Object.keys(this.tables).filter(name => texel < this.tables[name].columns);
+  }
+
+  /** The texts of one number at a frame: there is one, of each of `linesAt`; `none` where nothing was computed yet. */
+  texts(frame, quantity, texel, none = NOT_YET) {
+    const { numbers, columns } = this.tables[quantity];
+    return [this.missing(frame, texel, quantity) ? none : sureText(numbers[frame * columns + texel], this.error(quantity, texel))];
+  }
+
+  linesAt() {
+    return [""];
+  }
+
+  /** Where each of the histories stands at a frame. */
+  placesAt(frame) {
+    return [frame];
+  }
+
+  histories(quantity, texel) {
+    return [{ steps: this.steps, numbers: this.history(quantity, texel) }];
+  }
+
+  /** What the table of all numbers says at a frame. */
+  tableAt(frame) {
+    const names = Object.keys(this.tables), heads = names.map(name => (name === "weight" ? "value" : name));
+    const cellsOf = texel => names.map(name => this.texts(frame, name, texel)[0]);
+    return { title: `all numbers at step ${countText(this.steps[frame])}`, heads, cellsOf };
+  }
+
+  /** One number over time, (N,), NaN where there was none yet. */
   history(quantity, texel) {
-    const table = this.tables[quantity];
-    if (!table || texel >= table.columns) return null;
-    const numbers = columnOf(table, texel);
+    const numbers = columnOf(this.tables[quantity], texel);
     return quantity === "weight" ? numbers : numbers.map((number, k) => (this.missing(k, texel, quantity) ? NaN : number));
   }
 

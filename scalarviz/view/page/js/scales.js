@@ -1,6 +1,5 @@
 // The legends of a comparison: one scale for the two, one for their difference.
 
-import { typeScale } from "./curve.js";
 import { Ink } from "./ink.js";
 import { drawMarks, drawRowScale, drawScale, marksOn } from "./legend.js";
 import { clippedShare } from "./ranges.js";
@@ -39,13 +38,6 @@ export class ScaleBar {
     this.ink = new Ink(canvas, document.words.advances);
   }
 
-  // An empty canvas; returns its width and height in pixels of its type.
-  begin(theme) {
-    const type = typeScale(this.canvas), size = [this.canvas.clientWidth / type, this.canvas.clientHeight / type];
-    this.ink.begin(...size, (window.devicePixelRatio || 1) * type, theme);
-    return size;
-  }
-
   /**
    * Draw it anew.
    * @param {Player[]} players that it is of
@@ -54,10 +46,10 @@ export class ScaleBar {
   draw(players, theme) {
     const [first, second] = players.map(one => one.shown);
     if (!this.canvas.clientWidth || !players.every(one => one.frame && one.tables)) return;
-    const [wide, high] = this.begin(theme);
+    const [wide, high] = this.ink.fit(theme);
     drawScale(this.ink, [0, FIRST_LINE, wide], second ? bothShown(first, second) : first, players[0].tables[0]);
     const marks = players.flatMap(one => marksOn(one.shown, one.cubes.detailed(one.view.camera, one.overlay.density)));
-    drawMarks(this.ink, [0, high - 5, wide], [...new Set(marks)]);
+    drawMarks(this.ink, [0, high - 5, wide], [...new Set(marks)], first.document);
   }
 }
 
@@ -71,7 +63,7 @@ export class RowScaleBar extends ScaleBar {
 
   draw([{ frame, shown, tables }], theme) {
     if (!this.canvas.clientWidth || !frame || !tables) return;
-    const [wide] = this.begin(theme);
+    const [wide] = this.ink.fit(theme);
     drawRowScale(this.ink, [0, FIRST_LINE, wide], shown, tables[1], this.title, frame.rowMap ? "" : null);
   }
 }

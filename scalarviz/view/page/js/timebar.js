@@ -1,6 +1,7 @@
 // The time bar: losses over the recorded steps, edits and flags as marks, and a cursor. As view/screen/ draws the window's.
 
-import { TYPE, cutAt, drawLine, mixedColour, placeOn, sharpCanvas, thinned, tickText, tightAxis, typeScale } from "./curve.js";
+import { cutAt, mixedColour, placeOn, thinned, tickText, tightAxis } from "./curve.js";
+import { Ink, typeScale } from "./ink.js";
 import { countText, lossText } from "./numbers.js";
 
 const LONG_RUN = 20000;   // steps from which on the bar is logarithmic: the first hundred would be one pixel
@@ -76,7 +77,7 @@ export class TimeBar {
    */
   constructor(root, run, go) {
     Object.assign(this, { root, go, frame: 0, look: null, over: null, held: false });
-    this.canvas = root.appendChild(document.createElement("canvas"));
+    this.ink = new Ink(root.appendChild(document.createElement("canvas")));
     this.label = root.appendChild(document.createElement("div"));
     this.label.className = "label";
     this.label.hidden = true;
@@ -166,89 +167,70 @@ export class TimeBar {
 
   draw() {
     if (!this.look || !this.root.clientWidth) return;
-    const { context, wide, high } = sharpCanvas(this.canvas), look = this.look, { steps } = this.run;
+    const { ink, look, run: { steps } } = this, [wide, high] = ink.fit(look);
     const small = wide < 480, left = small ? 50 : 58, right = wide - (small ? 16 : 70), rail = high - 26;
     this.scale = new StepScale(steps[0], this.last, left, right);
-    const plot = { top: 12, bottom: rail - 11 };
+    const plot = { top: 12, bottom: rail - 11 }, limits = [left - 6, right + (small ? 12 : 54)];
     const cursor = this.scale.at(steps[this.frame]);
-    context.font = `13px ${TYPE}`;
-    if (this.axis) this.drawLosses(context, plot, cursor, small || high < 80);
-    drawRail(context, left, this.scale.at(steps[steps.length - 1]), rail, look.flow);
-    drawRail(context, left, cursor, rail, look.text1);
-    for (const mark of this.marks) drawMark(context, mark, this.scale.at(mark.step), rail, look, cursor);
-    this.drawLabels(context, high - 7, [left - 6, right + (small ? 12 : 54)]);
-    this.drawCursor(context, cursor, rail, [left - 2, right + (small ? 12 : 54)]);
+    if (this.axis) this.drawLosses(plot, cursor, small || high < 80);
+    for (const [end, colour] of [[this.scale.at(steps.at(-1)), look.flow], [cursor, look.text1]]) ink.path([[left, rail], [end, rail]], colour, 4);
+    for (const mark of this.marks) drawMark(ink, mark, this.scale.at(mark.step), rail, cursor);
+    this.drawLabels(high - 7, limits);
+    this.drawCursor(cursor, rail, limits);
   }
 
-  drawLosses(context, plot, cursor, small) {
-    const { look, run, scale, axis } = this, height = plot.bottom - plot.top;
+  drawLosses(plot, cursor, small) {
+    const { ink, look, run, scale, axis } = this, height = plot.bottom - plot.top;
     const y = loss => plot.bottom - height * Math.min(Math.max(placeOn(axis, loss), 0), 1);
-    context.textAlign = "right";
-    context.fillStyle = look.text3;
     let free = plot.bottom + 13;
     for (const tick of axis.ticks) {
       const at = y(tick);
       if (at > free - 15) continue;
-      context.fillText(tickText(tick), scale.left - 8, Math.min(at + 4, plot.bottom));
+      ink.text(scale.left - 8, Math.min(at + 4, plot.bottom), tickText(tick), 13, look.text3, { end: "right" });
       free = at;
     }
     const points = thinned(run.steps.map(step => scale.at(step)), run.loss).map(([x, loss]) => [x, y(loss)]);
     const [before, after] = cutAt(points, cursor);
-    fillBelow(context, after, plot.bottom, mixedColour(look.text3, look.panel, 0.11));
-    fillBelow(context, before, plot.bottom, mixedColour(look.text3, look.panel, 0.30));
+    for (const [part, share] of [[after, 0.11], [before, 0.3]]) {
+      if (part.length > 1) ink.shape([[part[0][0], plot.bottom], ...part, [part.at(-1)[0], plot.bottom]], mixedColour(look.text3, look.panel, share));
+    }
     for (const branch of run.left) {
       const way = thinned(branch.steps.map(step => scale.at(step)), branch.loss);
-      drawLine(context, way.map(([x, loss]) => [x, y(loss)]), look.text3, 1.6, [6, 4]);
+      ink.path(way.map(([x, loss]) => [x, y(loss)]), look.text3, 1.6, { dash: [6, 4] });
     }
     if (!points.length) return;
-    drawLine(context, after, look.text3, 1.4);
-    drawLine(context, before, look.text1, 2);
-    const last = run.loss[run.loss.length - 1];
-    const end = points[points.length - 1];
+    ink.path(after, look.text3, 1.4);
+    ink.path(before, look.text1, 2);
+    const last = run.loss.at(-1), end = points.at(-1);
     if (small || this.which || !Number.isFinite(last) || end[0] < scale.right - 4) return;   // a branch goes on there
-    context.textAlign = "left";
-    context.fillStyle = look.text2;
-    context.fillText(lossText(last), end[0] + 8, Math.min(Math.max(end[1] + 4, BADGE_FOOT + 13), plot.bottom));
+    ink.text(end[0] + 8, Math.min(Math.max(end[1] + 4, BADGE_FOOT + 13), plot.bottom), lossText(last), 13, look.text2);
   }
 
-  drawLabels(context, baseline, limits) {
-    const cursor = this.run.steps[this.frame], ticks = this.scale.ticks();
+  drawLabels(baseline, limits) {
+    const { ink, look } = this, cursor = this.run.steps[this.frame], ticks = this.scale.ticks();
     const near = this.marks.filter(mark => mark.kind !== "ring").sort((a, b) => Math.abs(a.step - cursor) - Math.abs(b.step - cursor)).slice(0, 6);
-    const wanted = near.map(mark => ({ x: this.scale.at(mark.step), text: shortened(context, mark), mark: true }));
+    const wanted = near.map(mark => ({ x: this.scale.at(mark.step), text: shortened(ink, mark), mark: true }));
     for (const step of [ticks[0], ticks[ticks.length - 1], ...ticks.slice(1, -1)]) {
       wanted.push({ x: this.scale.at(step), text: countText(step), mark: false });
     }
     const kept = [];
-    context.textAlign = "center";
     for (const label of wanted) {
-      const half = context.measureText(label.text).width / 2;
+      const half = ink.measure(label.text, 13) / 2;
       const x = Math.min(Math.max(label.x, limits[0] + half), limits[1] - half);
       if (kept.some(other => Math.abs(x - other.x) < half + other.half + 10)) continue;
       kept.push({ x, half });
-      context.fillStyle = label.mark ? this.look.text1 : this.look.text3;
-      context.fillText(label.text, x, baseline);
+      ink.text(x, baseline, label.text, 13, label.mark ? look.text1 : look.text3, { end: "middle" });
     }
   }
 
-  drawCursor(context, x, rail, limits) {
-    const { look } = this, text = countText(this.run.steps[this.frame]);
-    drawLine(context, [[x, 15], [x, rail]], look.text1, 1.6);
-    context.fillStyle = look.text1;
-    context.strokeStyle = look.panel;
-    context.lineWidth = 1.5;
-    context.beginPath();
-    context.arc(x, rail, 7.5, 0, 2 * Math.PI);
-    context.fill();
-    context.stroke();
-    context.font = `bold 13px ${TYPE}`;
-    const wide = context.measureText(text).width + 16;
-    const left = Math.min(Math.max(x - wide / 2, limits[0]), limits[1] - wide);
-    context.beginPath();
-    context.roundRect(left, 5, wide, 19, 4);
-    context.fill();
-    context.fillStyle = look.background;
-    context.textAlign = "center";
-    context.fillText(text, left + wide / 2, 19);
+  drawCursor(x, rail, [least, most]) {
+    const { ink, look } = this, text = countText(this.run.steps[this.frame]);
+    ink.path([[x, 15], [x, rail]], look.text1, 1.6);
+    ink.disc(x, rail, 8.2, look.panel);
+    ink.disc(x, rail, 6.8, look.text1);
+    const wide = ink.measure(text, 13, true) + 16, left = Math.min(Math.max(x - wide / 2, least + 4), most - wide);
+    ink.box(left, 5, wide, 19, { fill: look.text1, radius: 4 });
+    ink.text(left + wide / 2, 19, text, 13, look.background, { bold: true, end: "middle" });
   }
 }
 
@@ -268,55 +250,24 @@ function marksOf(run) {
   return [...found.values()].sort((a, b) => a.step - b.step);
 }
 
-function shortened(context, mark) {
+function shortened(ink, mark) {
   let text = mark.words[mark.words.length - 1];
-  if (context.measureText(text).width > 170) {
-    while (text && context.measureText(`${text}\u2026`).width > 170) text = text.slice(0, -1);
+  if (ink.measure(text, 13) > 170) {
+    while (text && ink.measure(`${text}\u2026`, 13) > 170) text = text.slice(0, -1);
     text += "\u2026";
   }
   return mark.words.length > 1 ? `${text}, ${mark.words.length - 1} more` : text;
 }
 
-function drawRail(context, left, right, y, colour) {
-  context.save();
-  context.lineCap = "round";
-  drawLine(context, [[left, y], [right, y]], colour, 4);
-  context.restore();
-}
-
-function fillBelow(context, points, bottom, colour) {
-  if (points.length < 2) return;
-  context.fillStyle = colour;
-  context.beginPath();
-  context.moveTo(points[0][0], bottom);
-  for (const [x, y] of points) context.lineTo(x, y);
-  context.lineTo(points[points.length - 1][0], bottom);
-  context.fill();
-}
-
-function drawMark(context, mark, x, rail, look, cursor) {
-  const colour = x <= cursor + 0.5 ? look.text1 : look.text3;
+function drawMark(ink, mark, x, rail, cursor) {
+  const { theme } = ink, colour = x <= cursor + 0.5 ? theme.text1 : theme.text3, side = DIAMOND_RADIUS + 3.8;
   if (mark.kind === "flag") {
-    drawLine(context, [[x, rail], [x, rail - 17]], colour, 1.6);
-    fillShape(context, [[x, rail - 18], [x + 10, rail - 14], [x, rail - 10]], colour);
-    return;
+    ink.path([[x, rail], [x, rail - 17]], colour, 1.6);
+    ink.shape([[x, rail - 18], [x + 10, rail - 14], [x, rail - 10]], colour);
+  } else if (mark.kind === "ring") ink.box(x - side, rail - side, 2 * side, 2 * side, { stroke: colour, border: 1.6, radius: side });
+  else {
+    for (const [radius, fill] of [[DIAMOND_RADIUS + 1.6, colour], [DIAMOND_RADIUS - 0.8, theme.panel]]) {
+      ink.shape([[x, rail - radius], [x + radius, rail], [x, rail + radius], [x - radius, rail]], fill);
+    }
   }
-  if (mark.kind === "ring") {
-    context.beginPath();
-    context.arc(x, rail, DIAMOND_RADIUS + 3, 0, 2 * Math.PI);
-    context.strokeStyle = colour;
-    context.lineWidth = 1.6;
-    context.stroke();
-    return;
-  }
-  for (const [radius, fill] of [[DIAMOND_RADIUS + 1.6, colour], [DIAMOND_RADIUS - 0.8, look.panel]]) {
-    fillShape(context, [[x, rail - radius], [x + radius, rail], [x, rail + radius], [x - radius, rail]], fill);
-  }
-}
-
-function fillShape(context, points, colour) {
-  context.fillStyle = colour;
-  context.beginPath();
-  for (const [x, y] of points) context.lineTo(x, y);
-  context.fill();
 }

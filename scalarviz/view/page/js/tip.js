@@ -74,21 +74,29 @@ function rowName({ chain }, { name, weight, kind }) {
   return weight !== null ? "sum" : kind;
 }
 
+/** The row of activations that a texel is of; undefined of a parameter. */
+export function rowAt({ plates }, texel) {
+  return plates.find((one) => one.kind === "activation" && texel >= one.texel && texel < one.texel + one.size);
+}
+
+/** What a texel is called, and what it stands between. */
+export function nameAt(document, texel) {
+  const row = rowAt(document, texel);
+  return row ? [unitName(document, row.name, texel - row.texel), ""] : [parameterName(document, texel), meaningOf(document, texel)];
+}
+
 /** Lines about a cube: name and number first. */
 export function tipLines(shown, frame, hit) {
   if (frame.tip) return frame.tip(hit);
   const { document, quantity } = shown;
   const plate = document.plates[hit.plate];
-  const texel = plate.texel + hit.element;
-  const known = !(shown.flags[texel] & MARK_BITS.missing) || frame.reached;
-  if (plate.kind === "activation" && !known) return [[unitName(document, plate.name, hit.element), "not recorded"]];
-  if (plate.kind === "activation") return [[unitName(document, plate.name, hit.element), sureChip(shown.numbers[texel], errorOf(frame, "weight", texel))]];
-  const index = plate.start + hit.element;
-  const lines = [[parameterName(document, index), sureText(frame.texels.weight[index], errorOf(frame, "weight", index))]];
-  const meaning = meaningOf(document, index);
+  const texel = plate.texel + hit.element, [name, meaning] = nameAt(document, texel);
+  const missing = shown.flags[texel] & MARK_BITS.missing;
+  if (plate.kind === "activation") return [[name, missing && !frame.reached ? "not recorded" : sureChip(shown.numbers[texel], errorOf(frame, "weight", texel))]];
+  const lines = [[name, sureText(frame.texels.weight[texel], errorOf(frame, "weight", texel))]];
   if (meaning) lines.push([meaning, ""]);
   if (quantity.name !== "weight") {
-    const text = shown.flags[texel] & 32 ? "not computed yet" : sureText(shown.numbers[texel], errorOf(frame, quantity.name, texel));
+    const text = missing ? "not computed yet" : sureText(shown.numbers[texel], errorOf(frame, quantity.name, texel));
     lines.push([quantity.words, quantity.scale === "log" ? text.replace(/^\+/, "") : text]);
   }
   return lines;
