@@ -18,7 +18,7 @@ from ..ink.places import LABEL
 from ..ink.sketch import Box, Kept, Sketch, holds, rgba
 from ..ink.text import measure
 from ..ink.theme import Theme
-from .drawer import Drawer, Ground, Point
+from .drawer import Drawer, Ground, Inner, Point
 from .image import averaged
 
 TOP = 22.0
@@ -277,7 +277,7 @@ class PadDrawer(Drawer[DigitPad]):
     """
 
     name = "probe"
-    height = 152.0
+    height, within = 152.0, 164.0
     worth = 1
     keys = (*"0123456789", "Backspace", "Delete")
     gestures = (("Drag", "on the digit: draw one (right button: erase)"), ("Backspace", "on the digit: clear it"))
@@ -301,8 +301,16 @@ class PadDrawer(Drawer[DigitPad]):
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """The sheet and the ten outputs."""
+        return self._draw(moment.frame, box)
+
+    def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
+        """The same, of the weights before the step."""
+        self.lay_out(box)
+        return self._draw(inner.before, box)
+
+    def _draw(self, frame: Frame, box: Box) -> Sequence[Sketch]:
         subject, hints, sheet = self.ground.subject, self.ground.hints, self.sheet
-        logits = moment.frame.activations.get(subject.stages[-1].name) if subject.stages else None
+        logits = frame.activations.get(subject.stages[-1].name) if subject.stages else None
         if logits is None:
             return ()
         if self.ground.choices != self._choices:  # another digit lies on the sheet
@@ -368,10 +376,12 @@ class PadDrawer(Drawer[DigitPad]):
         """Add the digit to the data as what it is, at the next call boundary; an empty sheet is no digit."""
         if not self.sheet.picture.any():
             return
-        self.ground.subject.source.edit(AddSamples(self.sheet.picture[None], np.array([[label]])))
+        subject = self.ground.subject
+        subject.source.edit(AddSamples(self.sheet.picture[None], np.array([[label]])))
+        subject.choose(self.sheet.picture, [label])  # now it has a target, and a step of its own
         self.sheet.label = label
         self.sheet.learnt += 1
-        self.stale = True
+        self._redrawn()
 
     def _stroke(self, end: Point) -> None:
         assert self._last is not None

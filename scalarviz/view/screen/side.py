@@ -45,6 +45,7 @@ class SidePanels:
         self._check_places()
         self.column, self.swatch = Column(self.drawers, self.ground), InputSwatch(self.ground)
         self._above: dict[str, Box] = {}
+        self._inside: dict[str, Box] = {}  # places in the column of an opened step
         self._homeless: tuple[str, ...] = ()  # those without room above the cubes
         self._drawn: dict[str, Sequence[Sketch]] = {}
         self._around: dict[str, tuple[Sequence[Sketch], Sequence[Sketch]]] = {}  # among the cubes, and in the strip
@@ -106,6 +107,7 @@ class SidePanels:
         self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None, *, turns: bool = True
     ) -> None:
         """Put the panels of the column into `boxes`; of those `left_out` a line at `more` tells; see `Column`."""
+        self._inside = {}
         self.column.leave_out(left_out, more, turns=turns)
         for name in self.column.names:
             self._put(name, boxes.get(name))
@@ -281,9 +283,13 @@ class SidePanels:
         """What panels draw of an opened step into its column, as far as there is room; and where they end."""
         x, y, width, height = box
         sketches: list[Sketch] = []
-        for drawer in (d for d in self.drawers.values() if d.within):
-            if y + drawer.within <= box[1] + height and (found := drawer.inside(inner, (x, y, width, drawer.within))):
+        self._inside = {}
+        for name, drawer in self.drawers.items():
+            own = (x, y, width, drawer.within)
+            room = 0 < drawer.within <= box[1] + height - y
+            if room and (found := drawer.inside(inner, own)):
                 sketches += found
+                self._inside[name] = own
                 y += drawer.within + GAP / 2
         return sketches, y - GAP / 2 if sketches else y
 
@@ -311,7 +317,8 @@ class SidePanels:
     def at(self, point: Point) -> str | None:
         """The panel under a point, those over the scene first."""
         for name in sorted(self.drawers, key=lambda n: n in self.column.names):
-            if holds(self.drawers[name].box, point, 0.0 if name in self.column.names else GROUND):
+            box = self._inside.get(name, self.drawers[name].box)
+            if holds(box, point, 0.0 if name in self.column.names else GROUND):
                 return name
         return next((name for name, d in self.drawers.items() if self._drawn_at(d, point)), None)
 
