@@ -325,6 +325,10 @@ def test_panels_without_room_beside_the_controls_are_counted(run, size):
         hidden = sum(drawer.box is None for drawer in made.bench.side.drawers.values())
         assert hidden >= 3
         assert f"+{hidden} panels in a larger picture" in made.words()
+        (line,) = made.bench.side.column.told()
+        (ground,), (words,) = line.tops, line.texts  # readable whatever picture is below it
+        assert ground.fill == made.bench.theme.background
+        assert ground.x <= words.left < words.left + words.width <= ground.x + ground.width
         made.do("toggle_panels")
         assert not any(text.startswith("+") and "panel" in text for text in made.words())
 

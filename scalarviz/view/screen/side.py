@@ -470,14 +470,16 @@ class Column:
         """How many panels have no room, and how to see them."""
         if not self._left_out or self._more is None or (self._ground.theme.presenter and not self._ground.hints):
             return []
-        sketch, count, (x, y, wide, height) = Sketch(), len(self._left_out), self._more
+        sketch, count, (x, y, wide, height) = Sketch(over=True), len(self._left_out), self._more
         none = count == len(self.names)
         after = " (click)" if self._turns else " in a larger picture" if none or self._ground.hints else ""
         short = f"+{count} panel{'s' if count > 1 else ''}"
         line = short + after if measure(short + after, LABEL) <= wide else short
-        sketch.text(x, y + height - 4, line, LABEL, self._ground.theme.text3)
+        theme, own = self._ground.theme, measure(line, LABEL)
+        sketch.rect(x - 4, y, own + 8, height, fill=theme.background, radius=4)  # a photograph may be below it
+        sketch.text(x, y + height - 4, line, LABEL, theme.text2)
         if self._turns:
-            sketch.spot((x, y, measure(line, LABEL), height), MORE)
+            sketch.spot((x, y, own, height), MORE)
         return [sketch]
 
     def on_more(self, point: Point) -> bool:
