@@ -19,6 +19,7 @@ from ...run.edits import Edit
 from ...run.panels import Panel
 from ...run.source import Moment, Source
 from ..cubes.scale import LegendScale
+from ..ink.overlay import pointer_label
 from ..ink.places import COLUMN, LABEL
 from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
@@ -56,6 +57,7 @@ class Inner:
 
 P = TypeVar("P", bound=Panel)
 Point = tuple[float, float]
+Tip = tuple[str, str, Sequence[str]]
 
 
 @dataclass(slots=True, eq=False)
@@ -100,6 +102,10 @@ class Ground:
         probe = self.subject.probe
         fits = probe is not None and count in (None, probe.size)
         return self.hints and fits and self.subject.source.can.predict
+
+    def offers(self, count: int | None = None) -> list[str]:
+        """What a tip says of that."""
+        return ["click: show its way"] if self.chooses(count) else []
 
     def choose(self, sample: ArrayLike, target: ArrayLike | None = None) -> None:
         """Draw the way of another sample."""
@@ -285,7 +291,13 @@ class Drawer(Generic[P]):
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
         """What stands beside the pointer while it is over the panel, within a picture of `size`."""
-        return ()
+        at = self.pointer
+        said = None if at is None else self._tip(moment, at)
+        return () if at is None or said is None else [pointer_label(at, size, *said, self.ground.theme)]
+
+    def _tip(self, moment: Moment, at: Point) -> Tip | None:
+        """What is said of a point: a name, a value, and more lines."""
+        return None
 
     # ---- hands
 

@@ -14,11 +14,10 @@ from ...run.panels import Image, Painting, Pictures, RecordedPictures, psnr
 from ...run.source import Moment
 from ..ink.listed import records_of, sketches_of
 from ..ink.maps import displayed, hexed
-from ..ink.overlay import pointer_label
 from ..ink.places import ABOUT, COLUMN, LABEL
 from ..ink.sketch import Box, Kept, Sketch, Spot, spot_at
 from ..ink.text import measure
-from .drawer import Drawer, Ground, Headline, P, Point, cut, sentence, title_of
+from .drawer import Drawer, Ground, Headline, P, Point, Tip, cut, sentence, title_of
 from .grid import Grid, fractions, reduced
 from .pace import Pace, Written
 
@@ -68,7 +67,7 @@ class PixelsDrawer(Drawer[P]):
         """The sample of a pixel and its target, as they are now."""
         raise NotImplementedError
 
-    def says(self, moment: Moment, pixel: tuple[int, int]) -> tuple[str, str, list[str]]:
+    def says(self, moment: Moment, pixel: tuple[int, int]) -> Tip:
         """What a pixel is, what it has become, and more lines."""
         raise NotImplementedError
 
@@ -93,15 +92,12 @@ class PixelsDrawer(Drawer[P]):
         row, column = int((at[1] - y) / height * high), int((at[0] - x) / width * wide)
         return min(row, high - 1), min(column, wide - 1)
 
-    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+    def _tip(self, moment: Moment, at: Point) -> Tip | None:
         """What a pixel is, has become and is to become, and what a click would do."""
-        at = self.pointer
-        pixel = None if at is None else self.under(at)
-        if at is None or pixel is None:
-            return ()
+        if (pixel := self.under(at)) is None:
+            return None
         name, value, more = self.says(moment, pixel)
-        more += ["click: show its way"] if self.ground.chooses(self.sample) else []
-        return [pointer_label(at, size, name, value, more, self.ground.theme)]
+        return name, value, [*more, *self.ground.offers(self.sample)]
 
     def click(self, at: Point) -> bool:
         pixel = self.under(at)
@@ -153,7 +149,7 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
                 sketch.text(place[0], y + 14, title, LABEL, theme.text1 if mine else theme.text2, bold=mine)
         return self.put(sketch, places, (self._shown[0], made, self._shown[1]), names)
 
-    def says(self, moment: Moment, pixel: tuple[int, int]) -> tuple[str, str, list[str]]:
+    def says(self, moment: Moment, pixel: tuple[int, int]) -> Tip:
         colour = self._source[pixel]
         now = hexed(displayed(moment.predict(colour[None]))[0])
         return hexed(colour), f"is now {now}", [f"wanted: {hexed(self._target[pixel])}"]
@@ -447,7 +443,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         self.ground.subject.source.edit(self.panel.other(picture))
         return "it is painted from now on"
 
-    def says(self, moment: Moment, pixel: tuple[int, int]) -> tuple[str, str, list[str]]:
+    def says(self, moment: Moment, pixel: tuple[int, int]) -> Tip:
         place = self._place(pixel)
         wanted, made = self._wanted_at(place), moment.predict(place[None])[0]
         off = ", ".join(f"{100 * e:+.0f}".replace("-", "−") for e in made - wanted)

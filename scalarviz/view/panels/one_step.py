@@ -18,12 +18,11 @@ from ...run.panels import GradientTree, TrainingLoop
 from ...run.questions.ranges import Range, extent
 from ...run.source import Moment
 from ..ink.maps import Colormap, get_map
-from ..ink.overlay import pointer_label
 from ..ink.places import LABEL
 from ..ink.sketch import Box, Sketch
 from ..ink.text import loss_text, measure, short
 from ..ink.theme import Theme, mixed
-from .drawer import Drawer, Ground, Inner, Point, cut, sentence, title_of
+from .drawer import Drawer, Ground, Inner, Point, Tip, cut, sentence, title_of
 from .pace import Written
 from .wording import BEFORE
 
@@ -255,18 +254,13 @@ class TreeDrawer(Drawer[GradientTree]):
 
     # ---- hands
 
-    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+    def _tip(self, moment: Moment, at: Point) -> Tip | None:
         """Its name, the number and what it is of."""
-        found = None if self.pointer is None else self.under(self.pointer)
-        if found is None:
-            return ()
-        (name, what, numbers, (left, top, wide, high)), row, column = found
+        if (found := self.under(at)) is None:
+            return None
+        (name, what, numbers, _), row, column = found
         index = f"[{row}][{column}]" if len(numbers) > 1 else f"[{column}]"
-        at, text = (
-            (left + wide * (column + 0.5), top + high * (row + 0.5)),
-            short(float(numbers[row, column]), signed=True),
-        )
-        return [pointer_label(at, size, name + index, text, [what], self.ground.theme)]
+        return name + index, short(float(numbers[row, column]), signed=True), [what]
 
     def under(self, at: Point) -> tuple[Numbers, int, int] | None:
         """Row and column of some numbers of which each is drawn."""
