@@ -64,7 +64,7 @@ class CellPanels:
         if side.unseen != unseen:
             side.leave(unseen)
         drawn = {name: side.drawn(name) for name in boxes}
-        if frame is not None and frame is side.written and all(drawn.values()):
+        if frame is not None and frame is side.ground.said and all(drawn.values()):
             self._now = Seen(boxes, drawn, frame.step if counted else None, self._bench.theme)
 
     def renew(self, clock: float, channel: Channel) -> bool:

@@ -77,7 +77,15 @@ class Ground:
     extent: float | None = None  # V of the colours that weights have as cubes
     pointed: int | None = None  # flat index of the number under the pointer, or of the selected one
     writes: bool = True  # whether the picture writes its words in this frame: those of a panel wait for it
+    said: Frame | None = None  # of which frame they are
+    late: bool = False  # that is another one than the one shown: they are to be written soon
     failures: dict[str, str] = field(default_factory=dict)  # what was said last of functions of the scene that raise
+
+    def follow(self, frame: Frame, *, writes: bool) -> None:
+        """A frame is shown while the picture `writes` its words, or does not."""
+        if writes or self.said is None or frame.step < self.said.step:
+            self.said = frame
+        self.writes, self.late = writes, frame is not self.said
 
     def failed(self, what: str, error: Exception) -> str:
         """What a scene's own function raised, in words; the console is told once, and the line."""

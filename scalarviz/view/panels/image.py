@@ -19,7 +19,7 @@ from ..ink.sketch import Box, Kept, Sketch, Spot, spot_at
 from ..ink.text import measure
 from .drawer import Drawer, Ground, Headline, P, Point, Tip, cut, sentence, title_of
 from .grid import Grid, fractions, reduced
-from .pace import Pace, Written
+from .pace import Pace
 
 SIDE = 96  # pixels that the network paints at most in each direction
 TITLE, GAP = 21.0, 8.0
@@ -205,7 +205,7 @@ class Asked:
 
     def __init__(self, title: str, ground: Ground, *, words: bool = False) -> None:
         self._title, self._ground = title, ground
-        self._written = Written() if words else None
+        self._words = words  # whether it is of the frame that the words of the picture are of
         self._pace = Pace(ground.hints)
         self._made: Any = None
         self._error = ""
@@ -214,8 +214,7 @@ class Asked:
     @property
     def moving(self) -> bool:
         """Whether the answer is of a frame before, or its age was said until a moment ago."""
-        held = self._written is not None and self._written.late
-        return held or self._pace.late or self._pace.old
+        return self._pace.late or self._pace.old
 
     @property
     def age(self) -> str:
@@ -224,9 +223,7 @@ class Asked:
 
     def ask(self, moment: Moment, seconds: float | None, make: Callable[[], Made]) -> tuple[Made | None, str]:
         """What `make` made of this moment or, where that is too dear, of a former one; or else what went wrong."""
-        frame = moment.frame
-        if self._written is not None:
-            frame = self._written.of(frame, writes=self._ground.writes)
+        frame = (self._words and self._ground.said) or moment.frame
         if self._pace.due(frame, seconds) and frame is moment.frame:
             start = time.perf_counter()
             try:

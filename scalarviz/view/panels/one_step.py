@@ -23,7 +23,6 @@ from ..ink.sketch import Box, Sketch
 from ..ink.text import loss_text, measure, short
 from ..ink.theme import Theme, mixed
 from .drawer import Drawer, Ground, Inner, Point, Tip, cut, sentence, title_of
-from .pace import Written
 from .wording import BEFORE
 
 # ---- The lines of the two trees: what stands in each, and the gradients that are known of it.
@@ -339,17 +338,9 @@ class LoopDrawer(Drawer[TrainingLoop]):
     height = _TOP + 4 * _CALL + 4
     within = height
 
-    def __init__(self, panel: TrainingLoop, ground: Ground) -> None:
-        super().__init__(panel, ground)
-        self._written = Written()
-
-    @property
-    def moving(self) -> bool:
-        return self._written.late
-
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """The step that was done last."""
-        frame, own = self._written.of(moment.frame, writes=self.ground.writes), np.array(self.panel.weights)
+        frame, own = self.ground.said or moment.frame, np.array(self.panel.weights)
         if own.max() >= len(frame.values):
             return [sentence(box, self.ground.theme, f"one step: this network has {len(frame.values)} weights")]
         if frame.step == 0 or not frame.computed[own].all():

@@ -52,7 +52,6 @@ class SidePanels:
         self.strip_shown = True  # whether what panels draw in the strip is to be seen, and touched
         self.unseen: frozenset[str] = frozenset()  # panels where nobody looks: they measure, and draw nothing
         self.frame: Frame | None = None  # what they were drawn of last
-        self.written: Frame | None = None  # which words and numbers are of; cubes and pictures may be newer
         self._over: str | None = None  # the panel under the pointer
         self._held: str | None = None  # the panel that a button went down on
 
@@ -194,8 +193,9 @@ class SidePanels:
 
     @property
     def moving(self) -> bool:
-        """Whether a panel goes on changing while the frame stays."""
-        return any(d.moving for d in self.drawers.values() if d.box is not None or d.setting is not None)
+        """Whether a panel goes on changing while the frame stays, or its words are of another one."""
+        there = [d for d in self.drawers.values() if d.box is not None or d.setting is not None]
+        return any(self.ground.late or d.moving for d in there)
 
     @property
     def counts(self) -> bool:
@@ -223,7 +223,8 @@ class SidePanels:
 
     def update(self, frame: Frame, seconds: float | None = None, *, writes: bool = True) -> list[Sketch]:
         """Sketches of the column for this frame; a panel whose numbers stay keeps its own."""
-        self.ground.writes = writes
+        anew = frame is not self.frame or self.ground.late
+        self.ground.follow(frame, writes=writes)
         moment = Moment(frame, self.ground.subject.source)
         for name in tuple(self.drawers):
             drawer = self._now(name, moment)
@@ -231,14 +232,13 @@ class SidePanels:
                 continue
             there = name in (self._drawn if drawer.setting is None else self._around)
             there &= name in self.unseen or bool(self._drawn.get(name)) or drawer.box is None
-            if frame is not self.frame or drawer.stale or drawer.moving or not there:
+            if anew or drawer.stale or drawer.moving or not there:
                 drawer.stale = False
                 drawer.look(moment, seconds)
                 self._drawn[name] = self._draw(drawer, moment, seconds, seen=name not in self.unseen)
                 if drawer.setting is not None:
                     self._around[name] = drawer.around(drawer.setting), drawer.below(drawer.setting.strip)
         self.frame = frame
-        self.written = frame if writes or self.written is None else self.written
         return [*(sketch for name in self.column.names for sketch in self._drawn.get(name, ())), *self.column.told()]
 
     def leave(self, names: frozenset[str]) -> None:
