@@ -204,14 +204,14 @@ def test_a_digit_of_the_board_lies_on_the_sheet():
     scene = Scene("d", run, digits[0], labels[:1], output_names=tuple("0123456789"), panels=panels)
     with live_hand(scene) as window:
         window.do("step")
-        view, board, sheet = window.view, window.drawer(DigitBoard), window.drawer(DigitPad).sheet
+        view, board, sheet = window.view, window.drawer(DigitBoard), window.drawer(DigitPad)
         for number in (3, 17):
             x, y, _ = map(float, board._place[number])
             found = board.under((x, y))
             click(view, (x, y))
             assert np.array_equal(view.frame().activations["input"], board.inputs[found])
             assert np.array_equal(sheet.picture, board.inputs[found])
-            assert (sheet.label, sheet.drawn) == (board.labels[found], False)
+            assert (sheet.digit, sheet.drawn) == (board.labels[found], False)
             assert f"is {board.labels[found]}" in said(view.bench)
             view.move(window.at((x, y)))
             window.rest()
@@ -222,10 +222,10 @@ def test_a_digit_that_is_drawn_is_read_at_once_and_keys_below_the_pointer_teach_
     scene = make_scene("digits", seed=3)
     scene.run.step(400)
     with live_hand(scene) as window:
-        run, pad, view = window.run, window.drawer(DigitPad).sheet, window.view
+        run, pad, view = window.run, window.drawer(DigitPad), window.view
 
         def stroke(*places, button="left"):
-            x, y, width, height = pad.box
+            x, y, width, height = pad.field
             points = [(x + (column + 0.5) * width / 8, y + (row + 0.5) * height / 8) for column, row in places]
             start, end = map(window.at, (points[0], points[-1]))
             window.drag(start, (end[0] - start[0], end[1] - start[1]), button=button)
@@ -262,7 +262,7 @@ def test_a_digit_that_is_drawn_is_read_at_once_and_keys_below_the_pointer_teach_
         window.rest()
         inputs, targets = run.samples()
         np.testing.assert_array_equal(inputs[-1], drawn.astype(np.float32))
-        assert (len(inputs), targets[-1], pad.label) == (count + 1, 8, 8)
+        assert (len(inputs), targets[-1], pad.digit) == (count + 1, 8, 8)
         (done,) = view.worker.log
         assert isinstance(done.edit, AddSamples)
         for _ in range(2):

@@ -39,9 +39,9 @@ def read(run):
 def draw_and_teach(hand, beside=1):
     """Draw the new digit on the sheet and teach that it is another than it is read as; returns which."""
     label, pad = (read(hand.run) + beside) % 10, hand.view.bench.side.drawer(DigitPad)
-    pad.sheet.clear()
-    pad.sheet.picture[...] = NEW
-    hand.view.move(hand.middle(pad.sheet.box))
+    pad.clear()
+    pad.picture[...] = NEW
+    hand.view.move(hand.middle(pad.field))
     hand.view.key(str(label), str(label))
     hand.view.tick(0.02)
     return label

@@ -9,12 +9,13 @@ import pytest
 
 import scalarviz as sv
 from kit.benches import bench_of
+from kit.windows import live_hand
 from scalarviz import nn, optim
 from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve
 from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import render
-from scalarviz.view.panels.digits import EASE, BoardDrawer, Sheet, field_box, probe_panel
+from scalarviz.view.panels.digits import EASE, BoardDrawer, PadDrawer
 from scalarviz.view.panels.drawer import Ground
 from scalarviz.view.shown.subject import subject_of
 
@@ -102,8 +103,22 @@ def test_the_pixels_of_a_digit_are_its_shades_and_a_wrong_one_has_a_frame(column
         assert np.abs(edge - (frame if k == 3 else panel)).max() <= 2
 
 
+def pad_of(side=8):
+    net = nn.Linear(side * side, 10, seed=1)
+    run = sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters()), (np.ones((1, side * side)), [3]))
+    names = tuple("0123456789")
+    scene = sv.Scene("t", run, np.zeros(side * side), [3.0], output_names=names, panels=(DigitPad((side, side)),))
+    made = PadDrawer(scene.panels[0], Ground(subject_of(scene), DARK))
+    made.lay_out(BOX)
+    return made
+
+
 def panel_of(logits):
-    return probe_panel(BOX, DARK, Sheet((8, 8), np.zeros(64), 3), np.array(logits), tuple("0123456789")).texts
+    pad = pad_of()
+    frame = pad.ground.subject.frame()
+    (last,) = pad.ground.subject.stages
+    (sketch,) = pad.draw(sv.run.Moment(frame.with_activations({last.name: np.array(logits)}), None), BOX, None)
+    return sketch.texts
 
 
 @pytest.mark.parametrize("winner", [0, 1, 9])
@@ -113,7 +128,7 @@ def test_the_bars_say_the_softmax_and_their_numbers_never_touch(winner, rest):
     likely = np.full(10, rest / 9)
     likely[winner] = 1 - rest
     found = panel_of(np.log(likely + 1e-12) + 1000.0)
-    numbers = sorted((t for t in found if t.anchor == "middle" and t.y < field_box(BOX)[1] + 90), key=lambda t: t.left)
+    numbers = sorted((t for t in found if t.anchor == "middle" and t.y < BOX[1] + 22 + 90), key=lambda t: t.left)
     assert [t.text for t in numbers] == [f"{100 * share:.0f}" for share in likely]
     assert all(a.left + a.width < b.left for a, b in pairwise(numbers))
     assert {f"read as {winner}", "is 3"} <= {t.text for t in found}
@@ -130,7 +145,7 @@ def test_outputs_that_are_not_finite_are_no_share():
 
 @pytest.mark.parametrize("side", [8, 28])
 def test_a_stroke_covers_its_line_softly_and_nothing_far_away(side):
-    pad = Sheet((side, side), np.zeros(side * side), None)
+    pad = pad_of(side)
     line = (side / 2, 1.0), (side / 2, side - 1.0)
     pad.stroke(*line)
     ink, columns = pad.pixels.copy(), np.abs(np.arange(side) + 0.5 - side / 2)
@@ -151,16 +166,39 @@ def test_the_first_stroke_begins_on_the_sheet_and_replaces_its_digit_but_not_the
         scene = sv.Scene("test", run, probe=own, probe_target=[3.0], panels=(DigitPad((8, 8)), LossCurve()))
         bench = bench_of(scene, keys=(("Space", "run"),))
     pad = bench.side.drawer(DigitPad)
-    (x, y, width, height), sheet = pad.sheet.box, pad.sheet
+    (x, y, width, height), sheet = pad.field, pad
     assert [sheet.place(at) for at in ((x, y), (x + 15 / 16 * width, y + 7 / 16 * height), (x + width, y))] == [
         (0, 0), (7.5, 3.5), None]  # fmt: skip
     assert not pad.press((x - 9, y), "left")
     assert not pad.drag((x + 9, y + 9), (18.0, 9.0), "left")
-    assert (sheet.drawn, sheet.label) == (False, 3)
+    assert (sheet.drawn, sheet.digit) == (False, 3)
     assert pad.press((x + width / 8, y + height / 8), "left")
-    assert (sheet.drawn, sheet.label) == (True, None)
+    assert (sheet.drawn, sheet.digit) == (True, None)
     assert 0 < sheet.picture.sum() < 6
     sheet.stroke((6, 6), (6, 6))
     assert min(sheet.pixels[0, 0], sheet.pixels[6, 6]) > 0
     np.testing.assert_array_equal(bench.subject.probe, sheet.picture)
     assert (scene.probe == 1).all()
+
+
+@pytest.mark.gl
+def test_inside_a_step_a_digit_is_drawn_too_and_its_number_gives_it_a_step_of_its_own():
+    x, wanted = RNG.random((16, 64)), np.arange(16) % 10
+    net = nn.Sequential(nn.Linear(64, 10, seed=1))
+    run = sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), (x, wanted), engine="numpy")
+    names = tuple("0123456789")
+    with live_hand(sv.Scene("t", run, x[0], [3.0], output_names=names, panels=(DigitPad((8, 8)),))) as hand:
+        hand.key(".")
+        pad = hand.drawer(DigitPad)
+        assert pad.box is None
+        hand.drag(hand.middle(pad.field), (20.0, 0.0), (30.0, 0.0))
+        assert "your drawing" in hand.words()
+        assert (pad.pixels[4, 4:7] > 0.5).all()
+        assert not hand.bench.inside.told.trial
+        hand.view.move(hand.middle(pad.field))
+        hand.key("7")
+        hand.view.playback.pause()
+        hand.settled()
+        assert hand.bench.subject.target.tolist() == [7.0]
+        hand.key(".")
+        assert hand.bench.inside.told.trial

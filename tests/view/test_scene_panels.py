@@ -325,6 +325,10 @@ def test_panels_without_room_beside_the_controls_are_counted(run, size):
         hidden = sum(drawer.box is None for drawer in made.bench.side.drawers.values())
         assert hidden >= 3
         assert f"+{hidden} panels in a larger picture" in made.words()
+        (line,) = made.bench.side.column.told()
+        (ground,), (words,) = line.tops, line.texts  # readable whatever picture is below it
+        assert ground.fill == made.bench.theme.background
+        assert ground.x <= words.left < words.left + words.width <= ground.x + ground.width
         made.do("toggle_panels")
         assert not any(text.startswith("+") and "panel" in text for text in made.words())
 
@@ -373,6 +377,41 @@ def test_a_drawer_that_returns_no_list_of_sketches_says_so_in_its_place(bench, b
     monkeypatch.setattr(BarDrawer, "draw", lambda self, moment, box, seconds: given)
     found = said(bench(Bar(0.5), LossCurve()))
     assert any(line.startswith(f"bar: draw gave {type(given).__name__}, not") for line in found)
+
+
+SKETCHES = {
+    "text 'a': size 0; allowed: above 0": lambda s: s.text(9, 9, "a", 0, "#ffffff"),
+    "text 'a': anchor 'up'; allowed: left, middle, right": lambda s: s.text(9, 9, "a", 9, "#ffffff", anchor="up"),
+    "text 'a': x nan; allowed: finite numbers": lambda s: s.text(np.nan, 9, "a", 9, "#ffffff"),
+    "text 3: text 3; allowed: a text": lambda s: s.text(9, 9, 3, 9, "#ffffff"),
+    "rect: y inf; allowed: finite numbers": lambda s: s.rect(9, np.inf, 9, 9, fill="#ffffff"),
+    "rect: x 'left'; allowed: finite numbers": lambda s: s.rect("left", 9, 9, 9, fill="#ffffff"),
+    "rect: width -1; allowed: 0 or more": lambda s: s.rect(9, 9, -1, 9, fill="#ffffff"),
+    "rect: fill 'red'; allowed: #rrggbb, or numbers": lambda s: s.rect(9, 9, 9, 9, fill="red"),
+    "lines: width nan; allowed: 0 or more": lambda s: s.line((0, 0), (9, 9), "#ffffff", np.nan),
+    "lines: ends array([[ 9., nan]], dtype=float32); allowed: finite numbers": lambda s: s.line(
+        (0, 0), (9, np.nan), "#ffffff"
+    ),
+    "image: pixels array([[0., 0.], [0., 0.]]); allowed: uint8 (H, W, 3)": lambda s: s.image(
+        (9, 9, 9, 9), np.zeros((2, 2))
+    ),
+    "spot: box (0, 0, nan, 1); allowed: finite numbers": lambda s: s.spot((0, 0, np.nan, 1), "a"),
+}
+
+
+@pytest.mark.parametrize("says", SKETCHES)
+def test_a_sketch_that_nobody_can_paint_is_one_line_and_the_rest_is_drawn(run, bars, monkeypatch, says):
+    def draw(self, moment, box, seconds):
+        sketch = Sketch()
+        SKETCHES[says](sketch)
+        return [sketch]
+
+    monkeypatch.setattr(BarDrawer, "draw", draw)
+    with live_hand(sv.Scene("s", run, panels=(Bar(0.5), LossCurve()))) as made:
+        assert made.picture().max() > 200
+        assert "loss" in made.words()
+        assert any(word.startswith(f"bar: {says[:12]}") for word in made.words())
+        assert [line.startswith(f"BarDrawer.draw: {says}") for line in made.host.told] == [True], made.host.told
 
 
 NONSENSE = {

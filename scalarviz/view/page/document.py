@@ -28,7 +28,7 @@ from ..ink.boxes import GAP, Places, arrange, check_size
 from ..ink.listed import Listed, colours_of
 from ..ink.maps import get_map, hexed
 from ..ink.sketch import Sketch
-from ..ink.text import ADVANCES, LETTERS, UNKNOWN, measure
+from ..ink.text import ADVANCES, LETTERS, UNKNOWN
 from ..ink.theme import THEMES, Theme, get_theme
 from ..notes.scenery import cubes_box, is_single
 from ..screen.side import SidePanels

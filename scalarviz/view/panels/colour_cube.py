@@ -14,12 +14,11 @@ from ...run.panels import ColourCube
 from ...run.source import Moment
 from ..ink.boxes import LABEL
 from ..ink.maps import displayed, hexed
-from ..ink.overlay import pointer_label
 from ..ink.sketch import Box, Float, Sketch, holds
 from ..ink.text import measure
 from ..ink.theme import Theme
 from ..space.camera import Camera, Rect, camera_of, fit, pose_of, turn_by, zoomed
-from .drawer import Drawer, Ground, Point
+from .drawer import Drawer, Ground, Point, Tip
 
 # ---- The colour cube: sample colours at their RGB place, painted with the network's output, beside the target.
 
@@ -237,23 +236,26 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         return [sketch]
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+        """What is said of a colour, and a ring around it."""
+        sketch, disc = Sketch(), None if self.pointer is None else self.under(self.pointer)
+        if disc is not None:
+            _ringed(sketch, self.ground.theme, disc.ring, 2.0, 1.6)
+        return [sketch, *super().label(moment, size)]
+
+    def _tip(self, moment: Moment, at: Point) -> Tip | None:
         """What a colour is to become and has become, and what clicks would do."""
-        at, theme = self.pointer, self.ground.theme
-        disc = None if at is None else self.under(at)
-        if at is None or disc is None:
-            return ()
-        sketch = Sketch()
-        _ringed(sketch, theme, disc.ring, 2.0, 1.6)
+        if (disc := self.under(at)) is None:
+            return None
         if disc.which == "source":
             output = _rgb(displayed(moment.predict(np.array([disc.source])))[0])
             name, value, more = hexed(disc.source), f"is now {hexed(output)}", [f"wanted: {hexed(disc.target)}"]
-            more += ["click: show its way"] if self.ground.chooses(3) else []
+            more += self.ground.offers(3)
             more += ["Shift+click: teach it another colour"] if self.ground.teaches else []
         else:
             name, value, more = hexed(disc.target), f"wanted for {hexed(disc.source)}", []
             if self.marked is not None:
                 more.append(f"Shift+click: {hexed(self.marked)} becomes this")
-        return [sketch, pointer_label(at, size, name, value, more, theme)]
+        return name, value, more
 
     # ---- hands
 

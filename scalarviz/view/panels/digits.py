@@ -14,11 +14,10 @@ from ...run.panels import DigitBoard, DigitPad
 from ...run.source import Moment
 from ..ink.boxes import LABEL
 from ..ink.maps import get_map
-from ..ink.overlay import pointer_label
 from ..ink.sketch import Box, Kept, Sketch, holds, rgba
 from ..ink.text import measure
 from ..ink.theme import Theme
-from .drawer import Drawer, Ground, Point
+from .drawer import Drawer, Ground, Inner, Point, Tip
 from .image import averaged
 
 TOP = 22.0
@@ -146,20 +145,13 @@ class BoardDrawer(Drawer[DigitBoard]):
         sketch.sprites(rects, cells, atlas)
         return sketch
 
-    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
-        """What the digit under the pointer is, what it is read as, and what a click would do."""
-        under = None if self.pointer is None else self.under(self.pointer)
-        if under is None or self.pointer is None or self._frame is None:
-            return ()
-        what, read = f"a {self.labels[under]}", f"read as {self._read[under]}"
-        more = ["click: show its way"] if self._chooses else []
-        return [pointer_label(self.pointer, size, what, read, more, self.ground.theme)]
+    def _tip(self, moment: Moment, at: Point) -> Tip | None:
+        """What a digit is, what it is read as, and what a click would do."""
+        if (found := self.under(at)) is None:
+            return None
+        return f"a {self.labels[found]}", f"read as {self._read[found]}", self.ground.offers(self.inputs.shape[1])
 
     # ---- hands
-
-    @property
-    def _chooses(self) -> bool:
-        return self.ground.chooses(self.inputs.shape[1])
 
     def under(self, at: Point) -> int | None:
         """Number of the digit that is seen at a point; None beside them."""
@@ -173,7 +165,7 @@ class BoardDrawer(Drawer[DigitBoard]):
 
     def click(self, at: Point) -> bool:
         found = self.under(at)
-        if found is None or not self._chooses:
+        if found is None or not self.ground.chooses(self.inputs.shape[1]):
             return False
         self.ground.choose(self.inputs[found], self.labels[found : found + 1])
         return True
@@ -201,83 +193,24 @@ def _atlas(inputs: NDArray[np.floating], side: tuple[int, int], border: int, the
     return np.concatenate(strips)
 
 
-# ---- `Sheet`: the picture of the digit whose way is drawn, as something to draw on. No events, no training here.
-
+# ---- The one digit whose way through the network is drawn: its picture, on which one can draw, and the ten outputs.
 
 DRAW = "draw on it; the right button erases"
 LABEL_IT = "0\N{EN DASH}9: learn it as that digit   Backspace: clear"
-
-
-class Sheet:
-    """One picture, changed in place: what is painted goes through the network at the next frame."""
-
-    def __init__(self, side: tuple[int, int], picture: NDArray[np.floating], label: int | None) -> None:
-        self.side = side  # rows and columns
-        self.picture, self.label = picture, label  # what it should be read as, where that is known
-        self.drawn = False  # whether a hand has changed it
-        self.active = False  # whether the pointer is on it: then digit keys belong to it
-        self.learnt = 0  # pictures that were added to the data
-        self.box: Box | None = None  # where it stands; None where it is not shown
-
-    @property
-    def pixels(self) -> NDArray[np.floating]:
-        """The picture as (H, W)."""
-        return self.picture.reshape(self.side)
-
-    def place(self, at: Point) -> Point | None:
-        """A point in logical pixels as (column, row) of the picture, fractions included; None beside it."""
-        if self.box is None or not holds(self.box, at):
-            return None
-        x, y, width, height = self.box
-        return (at[0] - x) / width * self.side[1], (at[1] - y) / height * self.side[0]
-
-    def clear(self) -> None:
-        """An empty sheet."""
-        self.picture[...] = 0.0
-        self.drawn, self.label = True, None
-
-    def put(self, picture: NDArray[np.floating]) -> None:
-        """A picture (H, W, 3) as ink on paper: paper is the shade of its rim, ink is what differs, the most is 1."""
-        grey = np.asarray(picture, float).mean(axis=2)
-        rim = np.concatenate([grey[0], grey[-1], grey[:, 0], grey[:, -1]])
-        ink = np.abs(grey - np.median(rim))
-        side = max(ink.shape)
-        square = np.zeros((side, side))
-        top, left = (side - ink.shape[0]) // 2, (side - ink.shape[1]) // 2
-        square[top : top + ink.shape[0], left : left + ink.shape[1]] = ink
-        small = averaged(averaged(square, self.side[0], 0), self.side[1], 1)
-        self.pixels[...] = small / max(float(small.max()), 1e-12)
-        self.drawn, self.label = True, None
-
-    def stroke(self, start: Point, end: Point, *, erase: bool = False) -> None:
-        """Paint (or erase) a line with a soft round brush; points as :meth:`place` gives them.
-
-        The first stroke on a digit that nobody drew begins on an empty sheet.
-        """
-        if not self.drawn and not erase:
-            self.clear()
-        high, wide = self.side
-        across, down = np.meshgrid(np.arange(wide) + 0.5, np.arange(high) + 0.5)
-        along = np.subtract(end, start)
-        length = float(along @ along)
-        part = ((across - start[0]) * along[0] + (down - start[1]) * along[1]) / length if length else 0.0
-        part = np.clip(part, 0.0, 1.0)
-        away = np.hypot(across - start[0] - part * along[0], down - start[1] - part * along[1])
-        # the strokes of both data sets are about an eighth of the picture wide; an eraser is wider
-        ink = np.clip(high / 16 + (1.25 if erase else 0.75) - away, 0.0, 1.0)
-        pixels = self.pixels
-        pixels[...] = np.minimum(pixels, 1 - ink) if erase else np.maximum(pixels, ink)
-        self.drawn, self.label = True, None
+SIDE = 104.0
+_BARS = 66.0
+_MARGIN = 14.0
 
 
 class PadDrawer(Drawer[DigitPad]):
     """While the pointer is on the digit the keys 0 to 9 and Backspace belong to it.
 
-    `sheet` is the subject's probe itself. InputError where the scene has no sample, or one of another size.
+    `picture` is the subject's probe itself, changed in place: what is painted goes through the network at the next
+    frame. InputError where the scene has no sample, or one of another size.
     """
 
     name = "probe"
-    height = 152.0
+    height, within = 152.0, 164.0
     worth = 1
     keys = (*"0123456789", "Backspace", "Delete")
     gestures = (("Drag", "on the digit: draw one (right button: erase)"), ("Backspace", "on the digit: clear it"))
@@ -290,48 +223,157 @@ class PadDrawer(Drawer[DigitPad]):
         if subject.probe is None or subject.probe.size != high * wide:
             got = "none" if subject.probe is None else f"{subject.probe.size} numbers"
             raise InputError(f"DigitPad of {high} x {wide} pixels: the scene's probe must have as many, got {got}")
-        label = None if subject.sample.target is None else int(subject.sample.target[0])
-        self.sheet = Sheet(panel.side, subject.probe.reshape(-1), label)
+        self.picture = subject.probe.reshape(-1)
+        self.digit = None if subject.sample.target is None else int(subject.sample.target[0])  # where it is known
+        self.drawn = False  # whether a hand has changed it
+        self.field: Box | None = None  # where the picture stands
+        self._active = False  # whether the pointer is on it: then digit keys belong to it
+        self._learnt = 0  # pictures that were added to the data
         self._choices = ground.choices
         self._last: Point | None = None  # of a stroke, in pixels of the picture
         self._erasing = False
 
+    @property
+    def pixels(self) -> NDArray[np.floating]:
+        """The picture as (H, W)."""
+        return self.picture.reshape(self.panel.side)
+
     def lay_out(self, box: Box) -> None:
-        self.sheet.box = field_box(box)
+        self.field = box[0], box[1] + TOP, SIDE, SIDE
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """The sheet and the ten outputs."""
-        subject, hints, sheet = self.ground.subject, self.ground.hints, self.sheet
-        logits = moment.frame.activations.get(subject.stages[-1].name) if subject.stages else None
-        if logits is None:
+        """The picture and the ten outputs."""
+        return self._draw(moment.frame, box)
+
+    def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
+        """The same, of the weights before the step."""
+        self.lay_out(box)
+        return self._draw(inner.before, box)
+
+    def _draw(self, frame: Frame, box: Box) -> Sequence[Sketch]:
+        subject = self.ground.subject
+        logits = frame.activations.get(subject.stages[-1].name) if subject.stages else None
+        if logits is None or self.field is None:
             return ()
-        if self.ground.choices != self._choices:  # another digit lies on the sheet
+        if self.ground.choices != self._choices:  # another digit lies there
             self._choices = self.ground.choices
-            sheet.label, sheet.drawn = None if subject.target is None else int(subject.target[0]), False
-        hint = DRAW if hints else ""
-        if hints and self.ground.teaches and sheet.active and sheet.picture.any():
-            hint = LABEL_IT
-        elif hints and self.ground.teaches and sheet.learnt:
-            hint = f"{DRAW}; {sheet.learnt} learnt"
-        names = subject.sample.outputs
-        return [probe_panel(box, self.ground.theme, sheet, logits, names, hint, active=sheet.active and hints)]
+            self.digit, self.drawn = None if subject.target is None else int(subject.target[0]), False
+        sketch, theme, (x, y, width, _), (left, top, side, _) = Sketch(), self.ground.theme, box, self.field
+        lit = theme.selection if self._active and self.ground.hints else theme.border
+        sketch.text(x, y + 13, "your drawing" if self.drawn else "test digit", LABEL, theme.text1, bold=True)
+        sketch.rect(left - 1, top - 1, side + 2, side + 2, fill=lit)
+        pixels = np.ascontiguousarray(get_map("activation", theme).bytes(np.clip(self.pixels, 0, 1))[..., :3])
+        sketch.image(self.field, pixels, linear=False)
+        sketch.text(x, top + side + 19, self._hint, LABEL, theme.text3)
+        self._outputs(sketch, (x + side + _MARGIN, y, width - side - _MARGIN, TOP + side), logits)
+        return [sketch]
+
+    def _outputs(self, sketch: Sketch, box: Box, logits: NDArray[np.floating]) -> None:
+        """What it is read as, and the share of each digit as a bar."""
+        theme, names, (x, y, width, height) = self.ground.theme, self.ground.subject.sample.outputs, box
+        if not np.isfinite(logits).all():
+            sketch.text(x, y + 13, "outputs are not finite", LABEL, theme.text1, bold=True)
+            return
+        best, likely = int(np.argmax(logits)), np.exp(np.asarray(logits, np.float64) - logits.max())
+        likely /= likely.sum()
+        read = f"read as {names[best]}"
+        sketch.text(x, y + 13, read, LABEL, theme.text1, bold=True)
+        truth = "" if self.digit is None else f"is {self.digit}"
+        sketch.text(x + measure(read, LABEL, True) + 8, y + 13, truth, LABEL, theme.text2)
+        sketch.text(x + width, y + 13, "%", LABEL, theme.text3, anchor="right")
+        foot, pitch = y + height - 20, width / len(names)
+        sketch.line((x, foot + 0.5), (x + width, foot + 0.5), theme.grid)
+        for k, (name, share) in enumerate(zip(names, likely, strict=True)):  # the highest bar is the brightest
+            middle, high = x + pitch * (k + 0.5), _BARS * float(share)
+            colour = theme.text1 if k == best else theme.text3
+            if high >= 0.5:
+                sketch.rect(middle - 0.36 * pitch, foot - high, 0.72 * pitch, high, fill=colour)
+            sketch.text(middle, foot - high - 5, f"{100 * share:.0f}", LABEL, colour, anchor="middle")
+            sketch.text(middle, foot + 16, name, LABEL, colour, bold=k == best, anchor="middle")
+
+    @property
+    def _hint(self) -> str:
+        """What a hand can do."""
+        if not self.ground.hints:
+            return ""
+        if self.ground.teaches and self._active and self.picture.any():
+            return LABEL_IT
+        return f"{DRAW}; {self._learnt} learnt" if self.ground.teaches and self._learnt else DRAW
+
+    # ---- the picture
+
+    def clear(self) -> None:
+        """No ink on it."""
+        self._put(np.zeros(self.panel.side))
+
+    def take(self, picture: NDArray[np.floating]) -> str:
+        """Ink on paper, read as a digit: paper is the shade of its rim, ink is what differs, the most is 1."""
+        grey = np.asarray(picture, float).mean(axis=2)
+        rim = np.concatenate([grey[0], grey[-1], grey[:, 0], grey[:, -1]])
+        ink = np.abs(grey - np.median(rim))
+        side = max(ink.shape)
+        square = np.zeros((side, side))
+        top, left = (side - ink.shape[0]) // 2, (side - ink.shape[1]) // 2
+        square[top : top + ink.shape[0], left : left + ink.shape[1]] = ink
+        high, wide = self.panel.side
+        small = averaged(averaged(square, high, 0), wide, 1)
+        self._put(small / max(float(small.max()), 1e-12))
+        return "on the sheet; what it is read as stands beside it"
+
+    def stroke(self, start: Point, end: Point, *, erase: bool = False) -> None:
+        """Paint (or erase) a line with a soft round brush; points as :meth:`place` gives them.
+
+        The first stroke on a digit that nobody drew begins on an empty sheet.
+        """
+        high, wide = self.panel.side
+        across, down = np.meshgrid(np.arange(wide) + 0.5, np.arange(high) + 0.5)
+        along = np.subtract(end, start)
+        length = float(along @ along)
+        part = ((across - start[0]) * along[0] + (down - start[1]) * along[1]) / length if length else 0.0
+        part = np.clip(part, 0.0, 1.0)
+        away = np.hypot(across - start[0] - part * along[0], down - start[1] - part * along[1])
+        # the strokes of both data sets are about an eighth of the picture wide; an eraser is wider
+        ink = np.clip(high / 16 + (1.25 if erase else 0.75) - away, 0.0, 1.0)
+        below = self.pixels if self.drawn or erase else np.zeros(self.panel.side)
+        self._put(np.minimum(below, 1 - ink) if erase else np.maximum(below, ink))
+
+    def _put(self, pixels: NDArray[np.floating]) -> None:
+        """What goes through the network is another sample now, of which nobody knows what it is."""
+        self.pixels[...] = pixels
+        self.drawn, self.digit, self.stale = True, None, True
+        self.ground.probes += 1
+
+    def place(self, at: Point) -> Point | None:
+        """A point in logical pixels as (column, row) of the picture, fractions included; None beside it."""
+        if self.field is None or not holds(self.field, at):
+            return None
+        x, y, width, height = self.field
+        return (at[0] - x) / width * self.panel.side[1], (at[1] - y) / height * self.panel.side[0]
+
+    def learn(self, label: int) -> None:
+        """Add the digit to the data as what it is, at the next call boundary; an empty sheet is no digit."""
+        if not self.picture.any():
+            return
+        subject = self.ground.subject
+        subject.source.edit(AddSamples(self.picture[None], np.array([[label]])))
+        subject.choose(self.picture, [label])  # now it has a target, and a step of its own
+        self.digit, self._learnt, self.stale = label, self._learnt + 1, True
+        self.ground.probes += 1
 
     # ---- hands
 
     def press(self, at: Point, button: str) -> bool:
         """A stroke begins, or the eraser is put down."""
-        place = self.sheet.place(at)
-        if place is not None:
-            self._erasing, self._last = button != "left", place
-            self._stroke(place)
-        return place is not None
+        self._erasing, self._last = button != "left", self.place(at)
+        return self.drag(at, (0.0, 0.0), button)
 
     def drag(self, at: Point, by: Point, button: str) -> bool:
         """The stroke goes on; off the sheet it waits."""
         self.hover(at)
-        place = self.sheet.place(at)
+        place = self.place(at)
         if self._last is not None and place is not None:
-            self._stroke(place)
+            self.stroke(self._last, place, erase=self._erasing)
+            self._last = place
         return self._last is not None
 
     def release(self, at: Point) -> None:
@@ -339,93 +381,18 @@ class PadDrawer(Drawer[DigitPad]):
 
     def hover(self, at: Point | None) -> bool:
         """The sheet lights up and takes keys."""
-        active = at is not None and self.sheet.place(at) is not None
-        changed = active != self.sheet.active
-        self.sheet.active = active
-        self.stale |= changed
-        return changed
-
-    def take(self, picture: NDArray[np.floating]) -> str:
-        """Read it as a digit: its ink is what differs from the paper at its rim."""
-        self.sheet.put(picture)
-        self._redrawn()
-        return "on the sheet; what it is read as stands beside it"
+        before, self._active = self._active, at is not None and self.place(at) is not None
+        self.stale |= before != self._active
+        return before != self._active
 
     def key(self, name: str, text: str) -> bool:
         """A digit: learn the drawing as that; Backspace: an empty sheet."""
-        if not self.sheet.active:
+        if not self._active:
             return False
         if len(text) == 1 and text in "0123456789" and self.ground.teaches:
             self.learn(int(text))
-            return True
-        if name in ("Backspace", "Delete"):
-            self.sheet.clear()
-            self._redrawn()
-            return True
-        return False
-
-    def learn(self, label: int) -> None:
-        """Add the digit to the data as what it is, at the next call boundary; an empty sheet is no digit."""
-        if not self.sheet.picture.any():
-            return
-        self.ground.subject.source.edit(AddSamples(self.sheet.picture[None], np.array([[label]])))
-        self.sheet.label = label
-        self.sheet.learnt += 1
-        self.stale = True
-
-    def _stroke(self, end: Point) -> None:
-        assert self._last is not None
-        self.sheet.stroke(self._last, end, erase=self._erasing)
-        self._last = end
-        self._redrawn()
-
-    def _redrawn(self) -> None:
-        """What goes through the network is another sample now."""
-        self.ground.probes += 1
-        self.stale = True
-
-
-# ---- The one digit whose way through the network is drawn: its picture, on which one can draw, and the ten outputs.
-
-SIDE = 104.0
-_BARS = 66.0
-_MARGIN = 14.0
-
-
-def field_box(box: Box) -> Box:
-    """Where the picture stands in the panel."""
-    return box[0], box[1] + TOP, SIDE, SIDE
-
-
-def probe_panel(
-    box: Box, theme: Theme, sheet: Sheet, logits: NDArray[np.floating], names: Sequence[str], hint: str = "",
-    *, active: bool = False,
-) -> Sketch:  # fmt: skip
-    """The sheet, and what the network makes of it; `hint` says what a hand can do, `active` that it is on the sheet."""
-    sketch, (x, y, width, _), (left, top, side, _) = Sketch(), box, field_box(box)
-    sketch.text(x, y + 13, "your drawing" if sheet.drawn else "test digit", LABEL, theme.text1, bold=True)
-    sketch.rect(left - 1, top - 1, side + 2, side + 2, fill=theme.selection if active else theme.border)
-    pixels = np.ascontiguousarray(get_map("activation", theme).bytes(np.clip(sheet.pixels, 0, 1))[..., :3])
-    sketch.image((left, top, side, side), pixels, linear=False)
-    sketch.text(x, top + side + 19, hint, LABEL, theme.text3)
-    start = x + side + _MARGIN
-    if not np.isfinite(logits).all():
-        sketch.text(start, y + 13, "outputs are not finite", LABEL, theme.text1, bold=True)
-        return sketch
-    best, likely = int(np.argmax(logits)), np.exp(np.asarray(logits, np.float64) - logits.max())
-    likely /= likely.sum()
-    read = f"read as {names[best]}"
-    sketch.text(start, y + 13, read, LABEL, theme.text1, bold=True)
-    truth = "" if sheet.label is None else f"is {sheet.label}"
-    sketch.text(start + measure(read, LABEL, True) + 8, y + 13, truth, LABEL, theme.text2)
-    sketch.text(x + width, y + 13, "%", LABEL, theme.text3, anchor="right")
-    foot, pitch = top + SIDE - 20, (x + width - start) / len(names)
-    sketch.line((start, foot + 0.5), (x + width, foot + 0.5), theme.grid)
-    for k, (name, share) in enumerate(zip(names, likely, strict=True)):  # the highest bar is the brightest
-        middle, high = start + pitch * (k + 0.5), _BARS * float(share)
-        colour = theme.text1 if k == best else theme.text3
-        if high >= 0.5:
-            sketch.rect(middle - 0.36 * pitch, foot - high, 0.72 * pitch, high, fill=colour)
-        sketch.text(middle, foot - high - 5, f"{100 * share:.0f}", LABEL, colour, anchor="middle")
-        sketch.text(middle, foot + 16, name, LABEL, colour, bold=k == best, anchor="middle")
-    return sketch
+        elif name in ("Backspace", "Delete"):
+            self.clear()
+        else:
+            return False
+        return True

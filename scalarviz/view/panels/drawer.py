@@ -20,6 +20,7 @@ from ...run.panels import Panel
 from ...run.source import Moment, Source
 from ..cubes.scale import LegendScale
 from ..ink.boxes import COLUMN, LABEL
+from ..ink.overlay import pointer_label
 from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme
@@ -56,6 +57,7 @@ class Inner:
 
 P = TypeVar("P", bound=Panel)
 Point = tuple[float, float]
+Tip = tuple[str, str, Sequence[str]]
 
 
 @dataclass(slots=True, eq=False)
@@ -75,7 +77,15 @@ class Ground:
     extent: float | None = None  # V of the colours that weights have as cubes
     pointed: int | None = None  # flat index of the number under the pointer, or of the selected one
     writes: bool = True  # whether the picture writes its words in this frame: those of a panel wait for it
+    said: Frame | None = None  # of which frame they are
+    late: bool = False  # that is another one than the one shown: they are to be written soon
     failures: dict[str, str] = field(default_factory=dict)  # what was said last of functions of the scene that raise
+
+    def follow(self, frame: Frame, *, writes: bool) -> None:
+        """A frame is shown while the picture `writes` its words, or does not."""
+        if writes or self.said is None or frame.step < self.said.step:
+            self.said = frame
+        self.writes, self.late = writes, frame is not self.said
 
     def failed(self, what: str, error: Exception) -> str:
         """What a scene's own function raised, in words; the console is told once, and the line."""
@@ -100,6 +110,10 @@ class Ground:
         probe = self.subject.probe
         fits = probe is not None and count in (None, probe.size)
         return self.hints and fits and self.subject.source.can.predict
+
+    def offers(self, count: int | None = None) -> list[str]:
+        """What a tip says of that."""
+        return ["click: show its way"] if self.chooses(count) else []
 
     def choose(self, sample: ArrayLike, target: ArrayLike | None = None) -> None:
         """Draw the way of another sample."""
@@ -285,7 +299,13 @@ class Drawer(Generic[P]):
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
         """What stands beside the pointer while it is over the panel, within a picture of `size`."""
-        return ()
+        at = self.pointer
+        said = None if at is None else self._tip(moment, at)
+        return () if at is None or said is None else [pointer_label(at, size, *said, self.ground.theme)]
+
+    def _tip(self, moment: Moment, at: Point) -> Tip | None:
+        """What is said of a point: a name, a value, and more lines."""
+        return None
 
     # ---- hands
 

@@ -11,7 +11,6 @@ from ...run.panels import Features
 from ...run.source import Moment
 from ..ink.boxes import LABEL, MARGIN
 from ..ink.maps import signed_shades
-from ..ink.overlay import pointer_label
 from ..ink.sketch import Kept, Sketch, Spot, rgba, spot_at
 from ..ink.text import measure
 from ..ink.theme import rgb
@@ -19,7 +18,7 @@ from ..ink.widgets import HIGH, WIDE, knob
 from ..space.arrangement import Project
 from ..space.chain import chain_of
 from ..space.plate import Plate
-from .drawer import Drawer, Ground, Point, Setting, cut
+from .drawer import Drawer, Ground, Point, Setting, Tip, cut
 from .grid import fractions, places, tile_cells, tiled
 from .neuron_maps import rows_of
 
@@ -177,15 +176,13 @@ class FeaturesDrawer(Drawer[Features]):
         """A drag that begins here turns nothing."""
         return True
 
-    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+    def _tip(self, moment: Moment, at: Point) -> Tip | None:
         """What a click does."""
-        over = self._over
-        if self.pointer is None or over is None or over >= len(self._on):
-            return ()
-        name, on = self.panel.names[over], self._on[over]
-        says = "the network gets it" if on else "the network does not get it"
-        more = [f"click: switch it {'off' if on else 'on'}"]
-        return [pointer_label(self.pointer, size, name, says, more, self.ground.theme)]
+        over = self.under(at)
+        if over is None or over >= len(self._on):
+            return None
+        gets, then = ("gets it", "off") if self._on[over] else ("does not get it", "on")
+        return self.panel.names[over], f"the network {gets}", [f"click: switch it {then}"]
 
     def click(self, at: Point) -> bool:
         """Switch a feature."""

@@ -14,9 +14,8 @@ from ..graph.layout import Layout, laid_out
 from ..graph.shown import Wish, shown_of
 from ..ink.boxes import PRESENTER
 from ..ink.figure import Figure, View
-from ..ink.overlay import pointer_label
 from ..ink.sketch import Box, Sketch
-from .drawer import Drawer, Ground, Point, sentence, title_of
+from .drawer import Drawer, Ground, Point, Tip, sentence, title_of
 from .image import Asked
 
 TOP = 22.0
@@ -103,12 +102,11 @@ class GraphDrawer(Drawer[GraphPanel]):
         self._view, self._by_hand, self.stale = view, True, True
         return True
 
-    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
-        box = None if self.pointer is None else self.under(self.pointer)
-        if box is None or self.pointer is None:
-            return ()
+    def _tip(self, moment: Moment, at: Point) -> Tip | None:
+        if (box := self.under(at)) is None:
+            return None
         head, *more = said_of(box.item).splitlines()
-        return [pointer_label(self.pointer, size, head, "", more, self.ground.theme)]
+        return head, "", more
 
     def drag(self, at: Point, by: Point, button: str) -> bool:
         """A graph that is larger than its room is moved; one that is not stays, and so does the scene."""

@@ -15,12 +15,11 @@ from ...run.source import Moment
 from ..ink.boxes import ABOUT, COLUMN, LABEL
 from ..ink.listed import records_of, sketches_of
 from ..ink.maps import displayed, hexed
-from ..ink.overlay import pointer_label
 from ..ink.sketch import Box, Kept, Sketch, Spot, spot_at
 from ..ink.text import measure
-from .drawer import Drawer, Ground, Headline, P, Point, cut, sentence, title_of
+from .drawer import Drawer, Ground, Headline, P, Point, Tip, cut, sentence, title_of
 from .grid import Grid, fractions, reduced
-from .pace import Pace, Written
+from .pace import Pace
 
 SIDE = 96  # pixels that the network paints at most in each direction
 TITLE, GAP = 21.0, 8.0
@@ -68,7 +67,7 @@ class PixelsDrawer(Drawer[P]):
         """The sample of a pixel and its target, as they are now."""
         raise NotImplementedError
 
-    def says(self, moment: Moment, pixel: tuple[int, int]) -> tuple[str, str, list[str]]:
+    def says(self, moment: Moment, pixel: tuple[int, int]) -> Tip:
         """What a pixel is, what it has become, and more lines."""
         raise NotImplementedError
 
@@ -93,15 +92,12 @@ class PixelsDrawer(Drawer[P]):
         row, column = int((at[1] - y) / height * high), int((at[0] - x) / width * wide)
         return min(row, high - 1), min(column, wide - 1)
 
-    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+    def _tip(self, moment: Moment, at: Point) -> Tip | None:
         """What a pixel is, has become and is to become, and what a click would do."""
-        at = self.pointer
-        pixel = None if at is None else self.under(at)
-        if at is None or pixel is None:
-            return ()
+        if (pixel := self.under(at)) is None:
+            return None
         name, value, more = self.says(moment, pixel)
-        more += ["click: show its way"] if self.ground.chooses(self.sample) else []
-        return [pointer_label(at, size, name, value, more, self.ground.theme)]
+        return name, value, [*more, *self.ground.offers(self.sample)]
 
     def click(self, at: Point) -> bool:
         pixel = self.under(at)
@@ -153,7 +149,7 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
                 sketch.text(place[0], y + 14, title, LABEL, theme.text1 if mine else theme.text2, bold=mine)
         return self.put(sketch, places, (self._shown[0], made, self._shown[1]), names)
 
-    def says(self, moment: Moment, pixel: tuple[int, int]) -> tuple[str, str, list[str]]:
+    def says(self, moment: Moment, pixel: tuple[int, int]) -> Tip:
         colour = self._source[pixel]
         now = hexed(displayed(moment.predict(colour[None]))[0])
         return hexed(colour), f"is now {now}", [f"wanted: {hexed(self._target[pixel])}"]
@@ -209,7 +205,7 @@ class Asked:
 
     def __init__(self, title: str, ground: Ground, *, words: bool = False) -> None:
         self._title, self._ground = title, ground
-        self._written = Written() if words else None
+        self._words = words  # whether it is of the frame that the words of the picture are of
         self._pace = Pace(ground.hints)
         self._made: Any = None
         self._error = ""
@@ -218,8 +214,7 @@ class Asked:
     @property
     def moving(self) -> bool:
         """Whether the answer is of a frame before, or its age was said until a moment ago."""
-        held = self._written is not None and self._written.late
-        return held or self._pace.late or self._pace.old
+        return self._pace.late or self._pace.old
 
     @property
     def age(self) -> str:
@@ -228,9 +223,7 @@ class Asked:
 
     def ask(self, moment: Moment, seconds: float | None, make: Callable[[], Made]) -> tuple[Made | None, str]:
         """What `make` made of this moment or, where that is too dear, of a former one; or else what went wrong."""
-        frame = moment.frame
-        if self._written is not None:
-            frame = self._written.of(frame, writes=self._ground.writes)
+        frame = (self._words and self._ground.said) or moment.frame
         if self._pace.due(frame, seconds) and frame is moment.frame:
             start = time.perf_counter()
             try:
@@ -447,7 +440,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         self.ground.subject.source.edit(self.panel.other(picture))
         return "it is painted from now on"
 
-    def says(self, moment: Moment, pixel: tuple[int, int]) -> tuple[str, str, list[str]]:
+    def says(self, moment: Moment, pixel: tuple[int, int]) -> Tip:
         place = self._place(pixel)
         wanted, made = self._wanted_at(place), moment.predict(place[None])[0]
         off = ", ".join(f"{100 * e:+.0f}".replace("-", "−") for e in made - wanted)

@@ -18,7 +18,7 @@ from ..ink.sketch import Box, Kept, Sketch
 from ..ink.text import rate_text, short
 from ..ink.theme import Theme, mixed
 from .drawer import Drawer, Ground, Inner, cut, sentence, title_of
-from .pace import Written, known
+from .pace import known
 
 Span = tuple[float, float]
 Data = tuple[NDArray[np.floating], NDArray[np.floating]]
@@ -50,12 +50,11 @@ class LossOverDrawer(Drawer[LossOver]):
         self._trail = Trail()
         self._rolls: tuple[Floats, Floats] | None = None  # from, to
         self._since, self._apart = ROLL, ROLL
-        self._written = Written()
 
     @property
     def moving(self) -> bool:
-        """Whether the ball is on its way, or the words are of a frame before."""
-        return self._written.late or (self._rolls is not None and self._since < self._time)
+        """Whether the ball is on its way."""
+        return self._rolls is not None and self._since < self._time
 
     @property
     def _time(self) -> float:
@@ -72,7 +71,7 @@ class LossOverDrawer(Drawer[LossOver]):
             self._ask(source)
         note = f"all {len(at.data[0]):,} samples" if len(at.data[0]) > 1 else ""
         sketch = self._picture(box, at, self._rolling(at.place.here, seconds), note)
-        said = self._written.of(frame, writes=self.ground.writes)  # of the step that the HUD names
+        said = self.ground.said or frame  # of the step that the HUD names
         self._write(sketch, box, Standing(source, said, place_of(said, own), own, at.data))
         return [sketch]
 

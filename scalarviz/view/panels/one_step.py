@@ -15,16 +15,14 @@ from numpy.typing import NDArray
 
 from ...run.core.frame import Frame, Stage, is_chain
 from ...run.panels import GradientTree, TrainingLoop
-from ...run.questions.ranges import Range, extent, weight_extent
+from ...run.questions.ranges import Range, extent
 from ...run.source import Moment
 from ..ink.boxes import LABEL
 from ..ink.maps import Colormap, get_map
-from ..ink.overlay import pointer_label
 from ..ink.sketch import Box, Sketch
 from ..ink.text import loss_text, measure, short
 from ..ink.theme import Theme, mixed
-from .drawer import Drawer, Ground, Inner, Point, cut, sentence, title_of
-from .pace import Written
+from .drawer import Drawer, Ground, Inner, Point, Tip, cut, sentence, title_of
 from .wording import BEFORE
 
 # ---- The lines of the two trees: what stands in each, and the gradients that are known of it.
@@ -216,7 +214,7 @@ class TreeDrawer(Drawer[GradientTree]):
         found = [np.ravel(row.gradient) for row in rows if row.gradient is not None]
         reach = extent(np.concatenate(found)) if found else 1.0
         weights = [np.ravel(row.values) for row in rows if row.values is not None]
-        return Range.symmetric(weight_extent(np.concatenate(weights))), Range.symmetric(reach, "symlog")
+        return Range.symmetric(extent(np.concatenate(weights))), Range.symmetric(reach, "symlog")
 
     def _row(self, sketch: Sketch, box: Box, row: Row, scales: tuple[Range, Range], loss: float, *, one: bool) -> None:
         theme, (x, y, width, height) = self.ground.theme, box
@@ -255,18 +253,13 @@ class TreeDrawer(Drawer[GradientTree]):
 
     # ---- hands
 
-    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+    def _tip(self, moment: Moment, at: Point) -> Tip | None:
         """Its name, the number and what it is of."""
-        found = None if self.pointer is None else self.under(self.pointer)
-        if found is None:
-            return ()
-        (name, what, numbers, (left, top, wide, high)), row, column = found
+        if (found := self.under(at)) is None:
+            return None
+        (name, what, numbers, _), row, column = found
         index = f"[{row}][{column}]" if len(numbers) > 1 else f"[{column}]"
-        at, text = (
-            (left + wide * (column + 0.5), top + high * (row + 0.5)),
-            short(float(numbers[row, column]), signed=True),
-        )
-        return [pointer_label(at, size, name + index, text, [what], self.ground.theme)]
+        return name + index, short(float(numbers[row, column]), signed=True), [what]
 
     def under(self, at: Point) -> tuple[Numbers, int, int] | None:
         """Row and column of some numbers of which each is drawn."""
@@ -345,17 +338,9 @@ class LoopDrawer(Drawer[TrainingLoop]):
     height = _TOP + 4 * _CALL + 4
     within = height
 
-    def __init__(self, panel: TrainingLoop, ground: Ground) -> None:
-        super().__init__(panel, ground)
-        self._written = Written()
-
-    @property
-    def moving(self) -> bool:
-        return self._written.late
-
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """The step that was done last."""
-        frame, own = self._written.of(moment.frame, writes=self.ground.writes), np.array(self.panel.weights)
+        frame, own = self.ground.said or moment.frame, np.array(self.panel.weights)
         if own.max() >= len(frame.values):
             return [sentence(box, self.ground.theme, f"one step: this network has {len(frame.values)} weights")]
         if frame.step == 0 or not frame.computed[own].all():

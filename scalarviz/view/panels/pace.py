@@ -1,6 +1,6 @@
 """`Pace`: when something too dear for every frame is worked out anew, and whether it is of the frame shown.
 
-`TextPace`: when words and numbers are written anew. `Written`: of which frame those of a panel are.
+`TextPace`: when words and numbers are written anew.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from ...run.core.frame import Frame
 from ...run.run import Run
 from ...run.source import Source
 
@@ -59,21 +58,6 @@ class Pace:
         if self._lagged and not self.late and self._still >= SETTLE:
             self._lagged = False
         return self._live and (self.late or self._lagged)
-
-
-class Written:
-    """Of which frame a panel's words are: that of the other words of the picture."""
-
-    def __init__(self) -> None:
-        self._frame: Frame | None = None
-        self.late = False  # it is another one than the one shown: they are to be written soon
-
-    def of(self, frame: Frame, *, writes: bool) -> Frame:
-        """The frame whose numbers are said while `frame` is shown and the picture `writes` its words, or does not."""
-        if writes or self._frame is None or frame.step < self._frame.step:
-            self._frame = frame
-        self.late = frame is not self._frame
-        return self._frame
 
 
 def known(source: Source, look: Callable[[Run], T]) -> T | None:

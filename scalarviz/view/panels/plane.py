@@ -14,12 +14,11 @@ from ...run.source import Moment
 from ..ink.axes import Floats, gutter, zero_lines
 from ..ink.boxes import COLUMN, LABEL
 from ..ink.maps import class_colours, class_shades, signed_shades
-from ..ink.overlay import pointer_label
 from ..ink.sketch import Box, Kept, Sketch, rgba
 from ..ink.text import measure, number, short
 from ..ink.theme import Theme
 from ..ink.widgets import Toggle
-from .drawer import Drawer, Ground, Point, cut, sentence
+from .drawer import Drawer, Ground, Point, Tip, cut, sentence
 from .grid import Float, Grid, places
 from .points import PointsDrawer, axes_over, kind_of_points, shortened
 
@@ -253,19 +252,18 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         self.stale |= lit != before[1]
         return before != (self.pointer, lit)
 
-    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+    def _tip(self, moment: Moment, at: Point) -> Tip | None:
         """Where the pointer is, what the network says there, and what a click would do."""
-        at = self.pointer
-        place, index = (None, None) if at is None else (self.numbers(at), self.under(at))
-        if at is None or place is None or self._error:
-            return ()
+        place, index = self.numbers(at), self.under(at)
+        if place is None or self._error:
+            return None
         across, up = self.panel.across, self.panel.up
         where = f"{across.name} {short(across.units(place[0]))}, {up.name} {short(up.units(place[1]))}"
         wanted = [] if index is None or self._points is None else [self._wanted(self._points, index)]
         adds = None if self.panel.edits is None else self.panel.edits.adds
         kind = f"a point ({adds()})" if adds is not None and adds() else "a point"
         more = [*wanted, *self.says(index, kind)]
-        return [pointer_label(at, size, where.strip(), self._says(moment, place), more, self.ground.theme)]
+        return where.strip(), self._says(moment, place), more
 
     def _says(self, moment: Moment, place: Point) -> str:
         """What the network makes of a place."""

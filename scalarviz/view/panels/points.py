@@ -14,12 +14,11 @@ from ...run.source import Moment
 from ..ink.axes import Axes, Floats, Scale, end_texts, evenly, gutter
 from ..ink.boxes import ABOUT, LABEL
 from ..ink.maps import signed_shades
-from ..ink.overlay import pointer_label
 from ..ink.sketch import Box, Kept, Sketch
 from ..ink.text import measure, number
 from ..ink.theme import Theme
 from ..shown.subject import number_of
-from .drawer import Drawer, Ground, Point, cut, sentence, title_of
+from .drawer import Drawer, Ground, Point, Tip, cut, sentence, title_of
 
 Plot = TypeVar("Plot", bound=CurveFit | PlaneMap)
 DRAWN = 2000
@@ -103,7 +102,7 @@ class PointsDrawer(Drawer[Plot]):
         """What clicks would do with a point, or with an empty place, where one of a kind would be added."""
         if index is None or self._points is None:
             return [f"click: add {kind}"] if self.teaches else []
-        found = ["click: show its way"] if self.ground.chooses() else []
+        found = self.ground.offers()
         away = "held back: it stays" if self._points.back[index] else "right click: take it away"
         return [*found, away] if self.teaches else found
 
@@ -303,12 +302,11 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         across, up = (around(one, own) if isinstance(one, str) else one for one, own in zip(given, needs, strict=True))
         return across, up
 
-    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+    def _tip(self, moment: Moment, at: Point) -> Tip | None:
         """What a point is, what the network says there in the axes' units, and what a click would do."""
-        at, points, axes, named = self.pointer, self._points, self.axes, self._named
-        place = None if at is None else self.numbers(at)
-        if at is None or points is None or axes is None or named is None or place is None:
-            return ()
+        points, named, place = self._points, self._named, self.numbers(at)
+        if points is None or named is None or place is None:
+            return None
         (across, up), index = named, self.under(at)
         x, t = place if index is None else (float(points.x[index][0]), float(points.target[index]))
         wanted = up.units(t)
@@ -317,8 +315,7 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         if index is not None:
             kind = f" ({'test' if points.back[index] else 'train'})" if points.back.any() else ""
             more = [f"wanted {number(wanted, 2)}{kind}, error {number(said - wanted, 2)}", *more]
-        head = f"{across.name} {number(across.units(x), 2)}"
-        return [pointer_label(axes.point(x, t), size, head, f"is now {number(said, 2)}", more, self.ground.theme)]
+        return f"{across.name} {number(across.units(x), 2)}", f"is now {number(said, 2)}", more
 
 
 # ---- How long its axes are, and the line between them

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import fields
 from inspect import isfunction
+from itertools import chain
 from math import isfinite
 from numbers import Real
 from types import UnionType
-from typing import Any
+from typing import Any, get_args
 
-from ...errors import ScalarvizError, TypeMismatchError, listing
+import numpy as np
+
+from ...errors import InputError, ScalarvizError, TypeMismatchError, listing, shown
 from ...run import panels as kinds
 from ...run.panels import Panel
 from ..cubes.scale import LegendScale
-from ..ink.sketch import Sketch
+from ..ink.sketch import Anchor, Sketch, TextItem, rgba
 from .colour_cube import ColourCubeDrawer
 from .digits import BoardDrawer, PadDrawer
 from .drawer import Drawer, Ground, Headline, sentence
@@ -113,14 +118,56 @@ def _is_number(found: Any) -> bool:
     return isinstance(found, Real) and isfinite(found)
 
 
+def _is_colour(found: Any) -> bool:
+    with suppress(TypeError, ValueError, IndexError):
+        return _is_finite(rgba(found))
+    return False
+
+
+def _is_finite(found: Any) -> bool:
+    with suppress(TypeError, ValueError):
+        return not isinstance(found, str) and bool(np.isfinite(np.asarray(found).astype(np.float32)).all())
+    return False
+
+
 Rule = tuple[str, Callable[[Any], bool]]
-_SKETCHES: Rule = "a list of Sketch", lambda found: _are(found, Sketch)
+_FINITE: Rule = "finite numbers", _is_finite
+_LEAST: Rule = "0 or more", lambda found: _is_finite(found) and found >= 0
+_IN_SKETCHES: dict[str, Rule] = {
+    "text": ("a text", lambda found: isinstance(found, str)),
+    "anchor": (listing(get_args(Anchor)), lambda found: found in get_args(Anchor)),
+    "size": ("above 0", lambda found: _is_finite(found) and found > 0),
+    "pixels": ("uint8 (H, W, 3)", lambda found: found.dtype == np.uint8 and found.shape[2:] == (3,) and found.size > 0),
+    **dict.fromkeys(("colour", "fill", "stroke"), ("#rrggbb, or numbers", lambda f: f is None or _is_colour(f))),
+    **dict.fromkeys(("width", "height", "radius", "border", "diameter"), _LEAST),
+    **dict.fromkeys(("name", "value", "words", "tip", "bound", "linear", "round_ends", "rings"), ("", lambda _: True)),
+}
+"""By names of their fields, what may stand in the records of a display list; in the others, finite numbers."""
+
+
+def _records(sketch: Sketch) -> tuple[Sequence[Any], ...]:
+    return sketch.shapes, sketch.tops, sketch.texts, sketch.images, sketch.points, sketch.small, sketch.spots
+
+
+def _wrong_in(sketches: Sequence[Sketch]) -> str:
+    """The first thing in somebody else's display lists that no painter can paint; empty where all can be."""
+    for record in chain.from_iterable(parts for sketch in sketches for parts in _records(sketch)):
+        for part in fields(record):
+            found, (wanted, right) = getattr(record, part.name), _IN_SKETCHES.get(part.name, _FINITE)
+            if not right(found):
+                kind = type(record).__name__.removesuffix("Item").lower()
+                kind += f" {shown(record.text)}" if isinstance(record, TextItem) else ""
+                return f"{kind}: {part.name} {shown(found)}; allowed: {wanted}"
+    return ""
+
+
 _NUMBER: Rule = "a finite number", _is_number
 _PAIR: Rule = "two numbers", lambda found: _are(found, Real, 2) and all(map(_is_number, found))
 _TEXTS: Rule = "a tuple of texts", lambda found: _are(found, str)
 _LINES: Rule = "pairs of texts", lambda found: _are(found, Sequence) and all(_are(one, str, 2) for one in found)
+_DRAWS = ("draw", "around", "below", "inside", "marks", "label")
 _RULES: dict[str, Rule] = {
-    **dict.fromkeys(("draw", "around", "below", "inside", "marks", "label"), _SKETCHES),
+    **dict.fromkeys(_DRAWS, ("a list of Sketch", lambda found: _are(found, Sketch))),
     **dict.fromkeys(("height", "most", "least", "above", "within", "worth", "beside_cubes"), _NUMBER),
     **dict.fromkeys(("gestures", "choices", "lessons"), _LINES),
     "overlay": _PAIR,
@@ -165,6 +212,8 @@ def _guarded(drawer: type[Drawer[Any]]) -> type[Drawer[Any]]:
                 wanted, right = _RULES.get(name, ("", None))
                 if right is not None and not right(found):
                     raise TypeMismatchError(f"{name} gave {_word(type(found))}, not {wanted}")
+                if name in _DRAWS and (wrong := _wrong_in(found)):
+                    raise InputError(wrong)
                 return found
             except Exception as error:
                 if name in _HANDS and isinstance(error, ScalarvizError) and error is not unmade:

@@ -45,13 +45,13 @@ class SidePanels:
         self._check_places()
         self.column, self.swatch = Column(self.drawers, self.ground), InputSwatch(self.ground)
         self._above: dict[str, Box] = {}
+        self._inside: dict[str, Box] = {}  # places in the column of an opened step
         self._homeless: tuple[str, ...] = ()  # those without room above the cubes
         self._drawn: dict[str, Sequence[Sketch]] = {}
         self._around: dict[str, tuple[Sequence[Sketch], Sequence[Sketch]]] = {}  # among the cubes, and in the strip
         self.strip_shown = True  # whether what panels draw in the strip is to be seen, and touched
         self.unseen: frozenset[str] = frozenset()  # panels where nobody looks: they measure, and draw nothing
         self.frame: Frame | None = None  # what they were drawn of last
-        self.written: Frame | None = None  # which words and numbers are of; cubes and pictures may be newer
         self._over: str | None = None  # the panel under the pointer
         self._held: str | None = None  # the panel that a button went down on
 
@@ -106,6 +106,7 @@ class SidePanels:
         self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None, *, turns: bool = True
     ) -> None:
         """Put the panels of the column into `boxes`; of those `left_out` a line at `more` tells; see `Column`."""
+        self._inside = {}
         self.column.leave_out(left_out, more, turns=turns)
         for name in self.column.names:
             self._put(name, boxes.get(name))
@@ -192,8 +193,9 @@ class SidePanels:
 
     @property
     def moving(self) -> bool:
-        """Whether a panel goes on changing while the frame stays."""
-        return any(d.moving for d in self.drawers.values() if d.box is not None or d.setting is not None)
+        """Whether a panel goes on changing while the frame stays, or its words are of another one."""
+        there = [d for d in self.drawers.values() if d.box is not None or d.setting is not None]
+        return any(self.ground.late or d.moving for d in there)
 
     @property
     def counts(self) -> bool:
@@ -221,7 +223,8 @@ class SidePanels:
 
     def update(self, frame: Frame, seconds: float | None = None, *, writes: bool = True) -> list[Sketch]:
         """Sketches of the column for this frame; a panel whose numbers stay keeps its own."""
-        self.ground.writes = writes
+        anew = frame is not self.frame or self.ground.late
+        self.ground.follow(frame, writes=writes)
         moment = Moment(frame, self.ground.subject.source)
         for name in tuple(self.drawers):
             drawer = self._now(name, moment)
@@ -229,14 +232,13 @@ class SidePanels:
                 continue
             there = name in (self._drawn if drawer.setting is None else self._around)
             there &= name in self.unseen or bool(self._drawn.get(name)) or drawer.box is None
-            if frame is not self.frame or drawer.stale or drawer.moving or not there:
+            if anew or drawer.stale or drawer.moving or not there:
                 drawer.stale = False
                 drawer.look(moment, seconds)
                 self._drawn[name] = self._draw(drawer, moment, seconds, seen=name not in self.unseen)
                 if drawer.setting is not None:
                     self._around[name] = drawer.around(drawer.setting), drawer.below(drawer.setting.strip)
         self.frame = frame
-        self.written = frame if writes or self.written is None else self.written
         return [*(sketch for name in self.column.names for sketch in self._drawn.get(name, ())), *self.column.told()]
 
     def leave(self, names: frozenset[str]) -> None:
@@ -281,9 +283,13 @@ class SidePanels:
         """What panels draw of an opened step into its column, as far as there is room; and where they end."""
         x, y, width, height = box
         sketches: list[Sketch] = []
-        for drawer in (d for d in self.drawers.values() if d.within):
-            if y + drawer.within <= box[1] + height and (found := drawer.inside(inner, (x, y, width, drawer.within))):
+        self._inside = {}
+        for name, drawer in self.drawers.items():
+            own = (x, y, width, drawer.within)
+            room = 0 < drawer.within <= box[1] + height - y
+            if room and (found := drawer.inside(inner, own)):
                 sketches += found
+                self._inside[name] = own
                 y += drawer.within + GAP / 2
         return sketches, y - GAP / 2 if sketches else y
 
@@ -311,7 +317,8 @@ class SidePanels:
     def at(self, point: Point) -> str | None:
         """The panel under a point, those over the scene first."""
         for name in sorted(self.drawers, key=lambda n: n in self.column.names):
-            if holds(self.drawers[name].box, point, 0.0 if name in self.column.names else GROUND):
+            box = self._inside.get(name, self.drawers[name].box)
+            if holds(box, point, 0.0 if name in self.column.names else GROUND):
                 return name
         return next((name for name, d in self.drawers.items() if self._drawn_at(d, point)), None)
 
@@ -463,14 +470,16 @@ class Column:
         """How many panels have no room, and how to see them."""
         if not self._left_out or self._more is None or (self._ground.theme.presenter and not self._ground.hints):
             return []
-        sketch, count, (x, y, wide, height) = Sketch(), len(self._left_out), self._more
+        sketch, count, (x, y, wide, height) = Sketch(over=True), len(self._left_out), self._more
         none = count == len(self.names)
         after = " (click)" if self._turns else " in a larger picture" if none or self._ground.hints else ""
         short = f"+{count} panel{'s' if count > 1 else ''}"
         line = short + after if measure(short + after, LABEL) <= wide else short
-        sketch.text(x, y + height - 4, line, LABEL, self._ground.theme.text3)
+        theme, own = self._ground.theme, measure(line, LABEL)
+        sketch.rect(x - 4, y, own + 8, height, fill=theme.background, radius=4)  # a photograph may be below it
+        sketch.text(x, y + height - 4, line, LABEL, theme.text2)
         if self._turns:
-            sketch.spot((x, y, measure(line, LABEL), height), MORE)
+            sketch.spot((x, y, own, height), MORE)
         return [sketch]
 
     def on_more(self, point: Point) -> bool:
