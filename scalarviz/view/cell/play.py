@@ -409,7 +409,7 @@ class Play:
     def _records_of(self, name: str, sketches: Iterable[Sketch]) -> list[Record]:
         """The records of some sketches; those of the same ones are made once."""
         now = [*sketches]
-        key = [(sketch, *map(len, (sketch.shapes, sketch.tops, sketch.texts, sketch.images))) for sketch in now]
+        key = [(one, len(one.shapes), len(one.tops), len(one.texts), len(one.images)) for one in now]
         before, records = self._lists.get(name, (None, []))
         if before != key:
             records = self._listed.of(now)

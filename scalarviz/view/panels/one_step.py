@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...run.core.frame import Frame, Stage, is_chain
 from ...run.panels import GradientTree, TrainingLoop
-from ...run.questions.ranges import Range, extent
+from ...run.questions.ranges import Range, extent, weight_extent
 from ...run.source import Moment
 from ..ink.boxes import LABEL
 from ..ink.maps import Colormap, get_map
@@ -214,7 +214,7 @@ class TreeDrawer(Drawer[GradientTree]):
         found = [np.ravel(row.gradient) for row in rows if row.gradient is not None]
         reach = extent(np.concatenate(found)) if found else 1.0
         weights = [np.ravel(row.values) for row in rows if row.values is not None]
-        return Range.symmetric(extent(np.concatenate(weights))), Range.symmetric(reach, "symlog")
+        return Range.symmetric(weight_extent(np.concatenate(weights))), Range.symmetric(reach, "symlog")
 
     def _row(self, sketch: Sketch, box: Box, row: Row, scales: tuple[Range, Range], loss: float, *, one: bool) -> None:
         theme, (x, y, width, height) = self.ground.theme, box
