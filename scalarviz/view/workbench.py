@@ -482,7 +482,7 @@ class Workbench:
         """What lies above the picture because of pointer and keys."""
         seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.shows,
                     self.panels_shown and explained, self._hit, self.slab.shares, self.slab.own,
-                    self.sketches if self.slab.own else ())  # fmt: skip
+                    self.sketches)  # fmt: skip
         above = self.touch.layers(frame, seen, self.side)
         above[0] += self.inside.overlay(seconds) + (self.layers.sketches if explained else [])
         above[1] += [*self.controls.label(self.places.size), *self.bar.label(self.places.size)]

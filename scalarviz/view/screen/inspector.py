@@ -199,7 +199,8 @@ class Inspector:
         page.head(self.who.name, self.who.meaning)
         draw_crumbs(page, self.parts, self.selection.kind)
         page.y += 20
-        draw_figures(page, page.width, 21.0, frame, self._subject, self.index, self.entry, ratio=opened)
+        draw_figures(page, page.width, 21.0, frame, self._subject, self.index, self.entry, self.account,
+                     ratio=opened)  # fmt: skip
         page.y += 29
         rows = self._buttons(frame, opened=opened)
         lines = tuple(row for ways in explanation for row in wrapped(ways[0], page.width))

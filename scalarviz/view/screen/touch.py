@@ -14,9 +14,9 @@ from ..cubes.outline import Picked, brackets, region_outline, seen_outline
 from ..cubes.own import OwnLook
 from ..cubes.picking import Shares
 from ..cubes.scale import Quantity
-from ..ink.overlay import banner, help_panel, pointer_label, pressed_key
+from ..ink.overlay import banner, beside_pointer, help_panel, pointer_label, pressed_key
 from ..ink.places import GAP, Places, column_of
-from ..ink.sketch import Box, Does, Kept, Sketch, Spot, holds, spot_at
+from ..ink.sketch import Box, Does, Kept, Point, Rect, Sketch, Spot, holds, meet, spot_at
 from ..ink.text import figure
 from ..ink.theme import Theme
 from ..notes.notices import own_labels
@@ -29,7 +29,7 @@ from .account import Lines
 from .inspector import HIGH, LOW, WIDE, Inspector
 from .selection import Selection, who
 from .side import SidePanels
-from .strip import LEGEND, room_beside
+from .strip import LEGEND, legend_width, room_beside
 
 # ---- Where the inspector stands: in the side column where there is one, else below the cubes; and what it covers.
 
@@ -50,6 +50,8 @@ def inspector_box(places: Places, explained: bool) -> Box | None:
 
 Project = Callable[[ArrayLike], NDArray[np.float64]]
 _BOTH_FROM = 420.0  # least height (logical pixels) with room for trouble and news at once
+_NEWS = 300.0  # least width of news beside a legend
+_OFF = 10.0  # between a cube and its words
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class View:
     picked: Picked  # what is drawn at a point (logical pixels)
     shares: Shares | None = None  # how large a cube is beside the largest, by plate and element; None: all are
     own: Mapping[int, OwnLook] = field(default_factory=dict)  # looks given by hand, by flat index
-    around: Sequence[Sketch] = ()  # what is written already, on which their labels should not stand
+    around: Sequence[Sketch] = ()  # what is written already
 
     def share(self, plate: Plate, index: int) -> float:
         """How large the cube of the flat weight `index` is beside the largest; one that is not drawn as if it were."""
@@ -173,7 +175,7 @@ class Touch:
         if number is not None and self._subject.source.can.edit:
             middle += _handle(number.box, self.pointer, view)
         middle += side.label(frame, view.places.size)
-        middle += self._banners(view)
+        middle += self._banners(view, lowest)
         top = [help_panel(view.places.size, self.table, view.theme, self.help)] if self.help else []
         return [lowest, middle, top]
 
@@ -217,10 +219,12 @@ class Touch:
         return self._outlined.of(now, lambda: outline_of(selection, view))
 
     def _hovered(self, index: int, frame: Frame, view: View) -> list[Sketch]:
-        if plate_of(view.layout, index) is None:
+        """Brackets around the cube under the pointer, and its numbers; the inspector says them of its own."""
+        plate, inspector = plate_of(view.layout, index), self.inspector
+        told = inspector is not None and inspector.single and inspector.index == index and inspector.box is not None
+        if plate is None or told:
             return []
-        selected = self.inspector is not None and self.inspector.single and self.inspector.index == index
-        sketch = Sketch() if selected else bracketed(index, view)
+        sketch = bracketed(index, view)
         known = who(self._subject, index)
         more = [known.meaning] if known.meaning else []
         if view.quantity.name != "weight":
@@ -233,12 +237,15 @@ class Touch:
         value = figure(float(frame.values[index]))
         if self.says is not None:
             value, more = self.says(index, frame)
-        return [sketch, pointer_label(self.pointer, view.places.size, known.name, value, more, view.theme)]
+        said = view.places.size, known.name, value, more
+        at = _off_the_cube(self.pointer, plate.corners_of(index - plate.start, view.share(plate, index)), view, *said)
+        return [sketch, pointer_label(at, *said, view.theme)]
 
-    def _banners(self, view: View) -> list[Sketch]:
+    def _banners(self, view: View, below: Sequence[Sketch]) -> list[Sketch]:
         """What is wrong stands below the HUD; news stand over the line of keys, not before what is learning.
 
-        In a low picture there is room for one: news, which go by themselves.
+        In a low picture there is room for one: news, which go by themselves. A hall has no line of keys: there news
+        stand above the time bar, left of the legend.
         """
         places, banners = view.places, []
         right = places.scene[0] + places.scene[2]
@@ -249,11 +256,18 @@ class Touch:
             banners.append(banner(self.message, places.size, top, right, view.theme))
             self._alarm = banners[-1].spots
         if self.notice:
-            top = places.size[1] if places.keys is None else places.keys - 15
-            banners.append(banner(self.notice, places.size, top, right, view.theme, alarm=False))
+            wide, bottom = places.size
+            if places.keys is None and places.time is not None:
+                bottom = places.time[1]
+                taken = 0.0 if places.strip is None else legend_width(places.strip[2]) + 8
+                right -= taken if right - taken >= _NEWS else 0.0
+            top = bottom if places.keys is None else places.keys - 15
+            banners.append(banner(self.notice, (wide, bottom), top, right, view.theme, alarm=False))
         if self.pressed is not None:
-            below = (places.time or places.strip) if view.panels else None  # sentences and formulas stay readable
-            banners.append(pressed_key(*self.pressed, below or places.scene, view.theme))
+            corners = [box for box in (places.strip, places.scene) if box is not None]
+            cards = [pressed_key(*self.pressed, box, view.theme) for box in corners]
+            seen = [*view.around, *below, *banners]
+            banners.append(next((card for card in cards if _free(card, seen)), cards[-1]))
         return banners
 
 
@@ -261,6 +275,40 @@ def plate_of(layout: Layout, index: int) -> Plate | None:
     """The plate that shows the weight at a flat index; None where another layer stands alone."""
     found = (p for p in layout.plates if p.kind != "activation" and p.start <= index < p.start + p.size)
     return next(found, None)
+
+
+def _free(card: Sketch, around: Sequence[Sketch]) -> bool:
+    """Whether a card hides no words: sentences, formulas and legends stay readable."""
+    ground = card.shapes[0]
+    assert isinstance(ground, Rect)
+    box = ground.x, ground.y, ground.width, ground.height
+    taken = [image.rect for sketch in around for image in sketch.images]
+    taken += [(text.left, text.y - text.size, text.width, text.size) for sketch in around for text in sketch.texts]
+    return not any(meet(box, other) for other in taken)
+
+
+def _off_the_cube(
+    at: Point, corners: NDArray[np.float64], view: View, size: Point, name: str, value: str, more: Sequence[str]
+) -> Point:
+    """Where the words of a cube hang so that they do not cover it; at the pointer where they have room nowhere else."""
+    if not view.camera.before(corners):
+        return at
+    x, y, wide, high = beside_pointer(at, size, name, value, more)
+    (left, top), (right, bottom) = (
+        edge.tolist() for edge in (view.project(corners).min(0), view.project(corners).max(0))
+    )
+    if not meet((x, y, wide, high), (left, top, right - left, bottom - top)):
+        return at
+    middle = at[0] - wide / 2, at[1] - high / 2
+    ways = (
+        (right + _OFF, middle[1]),
+        (left - _OFF - wide, middle[1]),
+        (middle[0], bottom + _OFF),
+        (middle[0], top - _OFF - high),
+    )
+    free = (way for way in ways if 4 <= way[0] <= size[0] - wide - 4 and 4 <= way[1] <= size[1] - high - 4)
+    found = next(free, None)
+    return at if found is None else (found[0] - 16, found[1] - 18)
 
 
 def bracketed(index: int, view: View) -> Sketch:
