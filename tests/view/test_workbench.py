@@ -232,6 +232,7 @@ def test_the_words_of_a_cube_do_not_cover_it_and_the_inspectors_are_not_said_twi
             again(bench, 0.0)
             assert weight_name(scene.run.tensors, index) not in written(bench.overlays[1])
             bench.select(None)
+            again(bench, 0.0)
 
 
 def test_what_is_pointed_at_and_selected_follows_the_training():
