@@ -34,7 +34,6 @@ from .screen.inspector import draw_heading
 from .screen.inspector_page import Page
 from .screen.selection import Selection, parts_of, tensor_of, who
 from .screen.strip import LEGEND, marks_line, marks_on
-from .screen.touch import View, bracketed, outline_of
 from .shown.subject import recorded_subject
 
 if TYPE_CHECKING:
@@ -115,13 +114,13 @@ class Comparison:
         self._whole = parts, whole
         return whole
 
-    def mark(self, frame: Frame, seen: View) -> list[Sketch]:
+    def mark(self, frame: Frame) -> list[Sketch]:
         """Write on the columns of a and b; returns the outline of the selected cube in the last one."""
         assert isinstance(frame, Compared)
-        scenery, hovered, outline = self._bench.scenery, self._bench.touch.hovered, Sketch()
-        for part in outline_of(self._selection, seen) if self._selection is not None else ():
-            outline.polyline(part, seen.theme.selection, 2.6)
-        marks = [outline] if hovered is None else [outline, bracketed(hovered, seen)]
+        scenery, touch, outline = self._bench.scenery, self._bench.touch, Sketch()
+        for part in touch.outline(self._selection) if self._selection is not None else ():
+            outline.polyline(part, self._bench.theme.selection, 2.6)
+        marks = [outline] if touch.hovered is None else [outline, touch.brackets(touch.hovered)]
         for view, one in zip(self._bench.views, frame.both, strict=False):
             view.sketches = [*scenery.static, *scenery.cubes(one, view.colouring, view.activations),
                              *scenery.around(one, view.colouring, None), *marks]  # fmt: skip

@@ -41,7 +41,7 @@ from .ink.boxes import (
 )
 from .ink.gl import Viewport, gloo
 from .ink.painter import Painter
-from .ink.sketch import Box, Sketch, holds
+from .ink.sketch import Box, Sketch, Spot, holds, spot_at
 from .ink.theme import Theme, get_theme, presenting
 from .micro.inside import Inside
 from .notes.scenery import Scenery, cubes_box, window_of
@@ -53,11 +53,11 @@ from .panels.wording import changed_by_hand, newest_beyond, went
 from .screen.controls import ControlsPanel
 from .screen.hud import hud, keys, mistake_line, mistake_words, state_of
 from .screen.selection import Selection
-from .screen.side import SidePanels
+from .screen.side import MORE, NEXT, SidePanels
 from .screen.story import StoryLines
 from .screen.strip import marks_on
 from .screen.time_bar import TimeBar
-from .screen.touch import Touch, View
+from .screen.touch import Touch
 from .shown.subject import Probed, subject_of
 from .space.camera import Camera
 from .space.layout import Apart, Layout, layers_of, layout_for
@@ -150,7 +150,7 @@ class Workbench:
         subject = self.subject
         check_kept(subject.source, quantity)
         self._made_for = subject.tensors, subject.stages
-        self.touch = Touch(subject)  # its `table` is the list of keys
+        self.touch = Touch(self)  # its `table` is the list of keys
         self._frame: Frame | None = None
         if self.compared is None:
             self.views = [CubeView(subject, self.theme, quantity, self.cmap_name)]
@@ -237,7 +237,7 @@ class Workbench:
         """Places of the panels, and of the plates in space."""
         self.size = (self._output[0] * self._supersample, self._output[1] * self._supersample)
         self.spread = self._narrow = False  # whether the scene makes room for the controls
-        bare = self.inside.told is not None or not self.panels_shown
+        bare = not self.full
         if not bare and self.subject.plan is not None and self.side.spreads:
             self.spread = True  # a panel draws among the cubes of the scene's own plan, and in the strip
             self._lay(planned=True)
@@ -266,8 +266,7 @@ class Workbench:
 
     def _lay(self, *, planned: bool) -> None:
         """Places, and the layout in them: the scene's own plan, where it is `planned`."""
-        side, subject, opened = self.side, self.subject, self.inside.told is not None
-        full = self.panels_shown and not opened
+        side, subject, full = self.side, self.subject, self.full
         self._lay_panels(full=full)
         if full and side.lodge():
             self._lay_panels(full=full)
@@ -282,7 +281,7 @@ class Workbench:
             rest = (rect[0] + turns.left * ratio[0] * _BESIDE, *rect[1:])
             whole = layout_for(subject.tensors, subject.stages, camera_size, rest, plan)
         self.layer_names = layers_of(whole)
-        self.layout = whole if opened else self.apart.of(whole)
+        self.layout = whole if self.inside.told is not None else self.apart.of(whole)
 
     def _lay_panels(self, *, full: bool) -> None:
         """Places of all that is no cube."""
@@ -467,7 +466,7 @@ class Workbench:
         room = explained and not self.touch.below(self.places) and not self.side.takes_strip
         self.story.update(self.places, self.theme, bar=bool(self._time), free=room)
         self.side.strip_shown = self.story.beside is None
-        small = None if self.slab.shares is None else Small(self.slab.shares, self._hit, self.slab.own)
+        small = None if self.slab.shares is None else Small(self.slab.shares, self.cube_at, self.slab.own)
         self._on_cubes = self.inside.on_cubes(frame, small)  # at every frame, as the colours below them
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             if explained:
@@ -479,17 +478,14 @@ class Workbench:
 
     def _lay_over(self, frame: Frame, explained: bool, seconds: float | None) -> None:
         """What lies above the picture because of pointer and keys."""
-        seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.shows,
-                    self.panels_shown and explained, self._hit, self.slab.shares, self.slab.own,
-                    self.sketches if self.slab.own else ())  # fmt: skip
-        above = self.touch.layers(frame, seen, self.side)
+        above = self.touch.layers(frame)
         above[0] += self.inside.overlay(seconds) + (self.layers.sketches if explained else [])
         above[1] += [*self.controls.label(self.places.size), *self.bar.label(self.places.size)]
         panel = self.controls.sketch()
         if panel is not None:
             above.insert(1, [panel, *(self._moving if self.controls.stands else ())])
             self._moving = [] if self.controls.stands else self._moving
-        first = [self.side.floating(), [] if self.compared is None else self.compared.mark(frame, seen)]
+        first = [self.side.floating(), [] if self.compared is None else self.compared.mark(frame)]
         self.overlays = [part for part in first if part] + above
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
@@ -523,6 +519,11 @@ class Workbench:
         return sketches
 
     # ---- drawing
+
+    @property
+    def full(self) -> bool:
+        """Whether panels are shown, and no step is open."""
+        return self.panels_shown and self.inside.told is None
 
     @property
     def parts(self) -> dict[str, Sequence[Sketch]]:
@@ -644,17 +645,27 @@ class Workbench:
     def pick(self, at: Point) -> int | None:
         """Flat index of the weight or bias whose cube is under a point in device pixels."""
         point = self._in_layout(at)
-        hit = self._hit(point) if holds(self.window, point) else None
+        hit = self.cube_at(point) if holds(self.window, point) else None
         return None if hit is None else hit.flat
 
-    def _hit(self, at: Point) -> Hit | None:
+    def cube_at(self, at: Point) -> Hit | None:
         """The cube under a point in logical pixels."""
         return self._picker.pick(self.camera, self._to_camera(at), self.density, self.slab.shares)
+
+    @property
+    def spots(self) -> list[Spot]:
+        """All that answers to a pointer, the topmost last."""
+        return [spot for layer in (self.sketches, *self.overlays) for sketch in layer for spot in sketch.spots]
+
+    def spot_at(self, point: Point) -> Spot | None:
+        """What answers to a pointer at a point in logical pixels: the topmost."""
+        return spot_at(self.spots, point)
 
     def hover(self, at: Point | None) -> bool:
         """The pointer is over a point in device pixels (None: gone); returns whether the picture changes."""
         point = None if at is None else self.to_logical(at)
-        index = None if at is None or point is None or self.side.covers(point) else self.pick(at)
+        over = point is not None and (self.spot_at(point) is not None or self.side.covers(point))
+        index = None if at is None or over else self.pick(at)
         free = point if index is None else None
         beside = self.side.hover(free) | self.bar.hover(point)
         changed = self.touch.hover(index, point or (0.0, 0.0)) or beside
@@ -669,13 +680,17 @@ class Workbench:
     def click(self, at: Point, *, shift: bool = False) -> bool:
         """A panel answers, or else the cube at a point in device pixels is selected, or nothing: whether one was."""
         point, self._outdated = self.to_logical(at), True
-        inside = self.inside.click(point)
-        if not inside and self.side.column.on_more(point):
+        if self.inside.click(point):
+            return True
+        spot = self.spot_at(point)
+        if spot is not None and spot.name == MORE:
             self.side.column.turn_page()
             self.lay_out()
-        elif not (inside or self.side.click(point, shift=shift) or self.side.covers(point)):
-            index, before = self.pick(at), self.selected
-            if index is not None or not self.side.swatch.click(point):
+        elif not (self.side.click(point, shift=shift) or self.side.covers(point)):
+            if spot is not None and spot.name == NEXT:
+                self.side.swatch.choose_next()
+            else:
+                index, before = self.pick(at), self.selected
                 self.select(index)
                 return index is not None or before is not None
         return True

@@ -150,6 +150,20 @@ def test_what_cannot_be_told_is_not_and_what_a_weight_is_stands_there():
         assert {"step 4: one term", "sum = gradient"} <= set(column(alone, 0))
 
 
+@pytest.mark.parametrize("edited", [False, True])
+@pytest.mark.parametrize("steps", [0, 3])
+def test_the_column_has_one_gradient_that_of_the_coming_step(steps, edited):
+    """That of the last step stood above it after an edit, and "not computed yet" before the first step."""
+    with (made := scene_of(steps=steps)).run as run:
+        if edited:
+            run.set_weights(1, [0.7])
+        gradient = account_of(run, 1).update.gradient
+        said = column(made, 1)
+        assert figure(gradient) in said
+        older = {figure(float(run.frame().gradient[1]))} if steps else set()
+        assert not {"not computed yet", *older} & set(said)
+
+
 @pytest.mark.parametrize("lr", [0.5, 1e-4])
 def test_a_run_in_float16_says_what_of_its_step_the_network_sees(lr):
     with (made := scene_of(5, dtype="float16", lr=lr)).run as run:

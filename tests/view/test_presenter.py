@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.benches import again, bench_of, said, texts
+from kit.benches import again, bench_of, box_of, overlap, said, texts
 from kit.commands import make_scene
 from kit.windows import live_hand
 from scalarviz.run.core.frame import Stage, Tensor
@@ -111,6 +111,33 @@ def test_it_is_drawn_so_and_another_look_stays_for_a_hall(scene):
     assert again(bench).theme == presenting(LIGHT)
 
 
+def ground(sketch):
+    return sketch.shapes[0].x, sketch.shapes[0].y, sketch.shapes[0].width, sketch.shapes[0].height
+
+
+def assert_kept_clear(bench, card):
+    """The card of a key covers neither the time bar nor a legend."""
+    taken = [bench.places.time] * bool(bench._time)
+    taken += [image.rect for sketch in bench._numbers for image in sketch.images]
+    assert not any(meet(ground(card), box) for box in taken)
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("size", [(1000, 600), (1280, 720)])
+def test_a_key_and_news_cover_nothing_of_a_halls_time_bar(scene, size):
+    with live_hand(scene, size, theme=presenting("dark", True)) as hand:
+        hand.do("step", 20)
+        hand.view.key("g", "g")
+        hand.view.say("some news")
+        hand.settled()
+        news, card = (
+            s for layer in hand.bench.overlays for s in layer if {"G", "some news"} & {t.text for t in s.texts}
+        )
+        assert_kept_clear(hand.bench, card)
+        assert not meet(ground(news), hand.bench.places.time)
+        assert not meet(ground(news), ground(card))
+
+
 @pytest.mark.gl
 @pytest.mark.parametrize("hall", [True, False])
 def test_keys_that_are_pressed_are_shown_for_a_while_and_cover_neither_the_opening_nor_a_legend(scene, hall):
@@ -126,9 +153,10 @@ def test_keys_that_are_pressed_are_shown_for_a_while_and_cover_neither_the_openi
             hand.view.tick(0.1)
             assert (wanted <= set(hand.texts())) == hall
             marks = [s for layer in bench.overlays for s in layer if wanted & {t.text for t in s.texts}]
-            story = [t.y for t in texts(bench.story.sketches) if t.text not in caps]
-            lowest = max(story, default=bench.places.strip[1] + bench.places.strip[3] - 1)
-            assert all(item.y - 26 > lowest for item in texts(marks))
+            for card in marks:
+                assert_kept_clear(bench, card)
+            story = [t for t in texts(bench.story.sketches) if t.text not in caps]
+            assert not any(overlap(box_of(one), box_of(mark)) for one in story for mark in texts(marks))
         assert "G" not in hand.texts()
         hand.view.tick(PRESSED_SECONDS + 0.1)
         hand.view.tick(0.1)

@@ -291,7 +291,7 @@ def test_a_term_that_is_clicked_is_shown_and_a_click_on_the_history_goes_there(h
     hand.settled()
     assert np.allclose(hand.view.frame().activations["input"], X[term.sample])
     assert hand.view.bench.selected == 4
-    box = next(spot.box for spot in hand.inspector.spots if spot.name == "moment")
+    box = next(spot.box for spot in hand.bench.spots if spot.name == "moment")
     record = hand.inspector.record[1]
     known = dict(zip(record.steps.tolist(), record.values.tolist(), strict=True))
     for share in (0.25, 0.75):

@@ -129,8 +129,8 @@ def test_hover_click_drag_and_wheel(live):
     live.point(*face_of(view.bench, 4))
     assert (np.abs(live.picture() - plain).max(axis=2) > 30).any()
     live.xdo("click", 1)
-    live.until(lambda: view.bench.selected == 4 and view.bench.touch.inspector.spots)
-    number = next(spot.box for spot in view.bench.touch.inspector.spots if spot.name == "type")
+    live.until(lambda: view.bench.selected == 4 and view.bench.touch.inspector.box)
+    number = next(spot.box for spot in view.bench.spots if spot.name == "type")
     x, y, width, height = np.array(number) * view.bench.scale
     live.drag((x + width / 2, y + height / 2), 10, 30, 60)
     live.until(lambda: view._shown.values[4] > before[4] + 0.05)

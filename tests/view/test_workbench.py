@@ -9,7 +9,20 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.benches import KEYS, again, assert_readable, bench_of, face_of, pixels_of, rgb, said, said_above, signed, texts
+from kit.benches import (
+    KEYS,
+    again,
+    assert_readable,
+    bench_of,
+    face_of,
+    overlap,
+    pixels_of,
+    rgb,
+    said,
+    said_above,
+    signed,
+    texts,
+)
 from kit.benches import words as written
 from scalarviz.errors import UnknownNameError
 from scalarviz.run.core.gather import weight_name
@@ -21,6 +34,7 @@ from scalarviz.view.ink.theme import DARK, LIGHT
 from scalarviz.view.ink.theme import rgb as colour
 from scalarviz.view.notes.layer import loss_words
 from scalarviz.view.panels.colour_cube import HINT, hexed
+from scalarviz.view.screen.touch import plate_of
 from scalarviz.view.shown.subject import Sample, subject_of
 from scalarviz.view.space.camera import between, camera_of, pose_of, turned
 from scalarviz.view.watch.actions import ACTIONS, Here, help_lines
@@ -198,6 +212,27 @@ def test_hovering_names_the_cube_under_the_pointer(scene, size):
     assert any(text.startswith("gradient ") for text in said_above(again(bench, 0.0)))
     assert [bench.hover(None), bench.hover(None), bench.hover((4.0, 4.0))] == [True, False, False]
     assert said_above(again(bench, 0.0)) == []
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (640, 360)])
+def test_the_words_of_a_cube_do_not_cover_it_and_the_inspectors_are_not_said_twice(scene, size):
+    bench = keyed(scene, size)
+    for index in range(len(scene.run.values)):
+        spot = face_of(bench, index)
+        if bench.pick(spot) == index:
+            bench.hover(spot)
+            again(bench, 0.0)
+            (label,) = (s for s in bench.overlays[1] if weight_name(scene.run.tensors, index) in written([s]))
+            plate, ground = plate_of(bench.layout, index), label.shapes[0]
+            cube = bench.project(plate.corners_of(index - plate.start))
+            (left, top), (right, low) = cube.min(axis=0), cube.max(axis=0)
+            box = ground.x, ground.y, ground.x + ground.width, ground.y + ground.height
+            assert not overlap(box, (left, top, right, low))
+            bench.select(index)
+            again(bench, 0.0)
+            assert weight_name(scene.run.tensors, index) not in written(bench.overlays[1])
+            bench.select(None)
+            again(bench, 0.0)
 
 
 def test_what_is_pointed_at_and_selected_follows_the_training():

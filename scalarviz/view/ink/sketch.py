@@ -307,6 +307,10 @@ Stand = tuple[float, float, float] | Literal["picture", "plan"] | None
 where it is; the plan: it moves with the flat part of one; None: it is true for one camera alone."""
 
 
+COVERS = "covers"
+"""The name of a spot that only lies over what is below it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spot:
     """A place of a picture that answers to a pointer. Hit tests, hover, focus and spoken names all read it."""

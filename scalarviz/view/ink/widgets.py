@@ -10,7 +10,8 @@ import numpy as np
 
 from .axes import spaced
 from .boxes import LABEL, TITLE
-from .sketch import Box, Colour, Sketch, holds
+from .overlay import beside_pointer, pointer_label
+from .sketch import Box, Colour, Point, Sketch, holds, meet
 from .text import MINUS, measure
 from .theme import Theme, mixed
 
@@ -138,6 +139,8 @@ LINE = 28.0
 SMALL = 12
 """Size of type below a track and below a button."""
 KNOB, TRACK = 8.0, 4.0
+OFF = 8.0
+"""Between something that is spoken of and its words beside the pointer."""
 
 
 def shade(theme: Theme, share: float) -> tuple[float, float, float]:
@@ -222,6 +225,37 @@ def focus_ring(sketch: Sketch, box: Box, theme: Theme) -> None:
     """Where keys go."""
     x, y, width, high = box
     sketch.rect(x - 3, y - 3, width + 6, high + 6, stroke=theme.selection, border=2.0, radius=8)
+
+
+def drag_handle(box: Box, theme: Theme) -> Sketch:
+    """A frame with two arrow heads around a number that can be dragged."""
+    sketch, (x, y, width, height) = Sketch(), box
+    sketch.rect(*box, radius=4, stroke=theme.selection)
+    middle = y + height / 2
+    for end, way in ((x - 8, 4.0), (x + width + 8, -4.0)):
+        path = [(end + way, middle - 4), (end, middle), (end + way, middle + 4)]
+        sketch.polyline(path, theme.selection, 1.6)
+    return sketch
+
+
+def tip(
+    at: Point, size: Point, name: str, value: str, more: Sequence[str], theme: Theme, off: Sequence[Box] = ()
+) -> Sketch:
+    """What is said beside a pointer, in a picture of `size`; it covers none of the boxes `off`."""
+    x, y, wide, high = beside_pointer(at, size, name, value, more)
+    ways = [(x, y)]
+    for left, top, across, down in off:
+        middle = at[1] - high / 2
+        ways += [
+            (left + across + OFF, middle),
+            (left - OFF - wide, middle),
+            (x, top - OFF - high),
+            (x, top + down + OFF),
+        ]
+    inside = ((x, y) for x, y in ways if 4 <= x <= size[0] - wide - 4 and 4 <= y <= size[1] - high - 4)
+    free = (way for way in inside if not any(meet((*way, wide, high), box) for box in off))
+    x, y = next(free, (x, y))
+    return pointer_label((x - 16, y - 18), size, name, value, more, theme)
 
 
 LONGEST = 24

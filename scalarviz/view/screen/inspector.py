@@ -13,7 +13,7 @@ from ...run.source import Can
 from ...run.travel import WeightRecord
 from ..ink.boxes import LABEL, TITLE
 from ..ink.overlay import wrapped
-from ..ink.sketch import Box, Does, Kept, Sketch, Spot
+from ..ink.sketch import COVERS, Box, Does, Kept, Sketch
 from ..ink.text import figure, measure
 from ..ink.theme import Theme
 from ..ink.widgets import Entry
@@ -126,12 +126,7 @@ class Inspector:
         self._explanation = Explanation(subject, self.index, tensor_of(subject, self.index))
         self._history = ValueHistory()
         self._plan, self._planned = 0, Kept[int]()
-        self.hide()
-
-    def hide(self) -> None:
-        """It is drawn nowhere: neither the panel, nor what answers to a click."""
-        self.box: Box | None = None
-        self.spots: list[Spot] = []
+        self.box: Box | None = None  # where it is drawn
 
     def follow(self, frame: Frame) -> None:
         """Take over the value of a frame; what stands still, as the numbers of a file do, has no course."""
@@ -168,10 +163,10 @@ class Inspector:
         *, low: bool = False, opened: bool = False,
     ) -> Sketch:  # fmt: skip
         """The panel in `box`, a column or `low`; `opened`: somebody gives it the account of the coming step."""
-        x, y, width, height = self.box = box
+        x, y, width, height = box
         air = 0.0 if not low else 16.0 if width >= 300 else 10.0
         page = Page(x + air, y, width - 2 * air, theme, over)
-        self.spots = page.sketch.spots
+        page.sketch.spot(box, COVERS)
         if low:
             page.sketch.rect(*box, radius=6, fill=theme.panel, stroke=theme.border)
             draw = self._draw_low if self.single else self._draw_several_low
@@ -199,7 +194,8 @@ class Inspector:
         page.head(self.who.name, self.who.meaning)
         draw_crumbs(page, self.parts, self.selection.kind)
         page.y += 20
-        draw_figures(page, page.width, 21.0, frame, self._subject, self.index, self.entry, ratio=opened)
+        draw_figures(page, page.width, 21.0, frame, self._subject, self.index, self.entry, self.account,
+                     ratio=opened)  # fmt: skip
         page.y += 29
         rows = self._buttons(frame, opened=opened)
         lines = tuple(row for ways in explanation for row in wrapped(ways[0], page.width))

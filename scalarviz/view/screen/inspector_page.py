@@ -149,16 +149,16 @@ def _width(parts: Sequence[Selection], names: Sequence[str]) -> float:
 
 def draw_figures(
     page: Page, width: float, below: float, frame: Frame, subject: Subject, index: int, entry: Entry | None,
-    *, ratio: bool = False,
+    account: Account | None = None, *, ratio: bool = False,
 ) -> None:  # fmt: skip
     """Value, gradient and last update of the weight `index` in columns, each number so far `below` its word.
 
-    An `entry` stands in the place of the value while it is typed. `ratio` is a fourth column: how large the update is
-    beside the value.
+    An `entry` stands in the place of the value while it is typed. Of an `account` the gradient is the one whose terms
+    stand below. `ratio` is a fourth column: how large the update is beside the value.
     """
     x, y, sketch, theme = page.x, page.y, page.sketch, page.theme
     step = width / 4 if ratio else min(width / 3, 98.0)
-    shown = _columns(frame, subject, index, step)
+    shown = _columns(frame, subject, index, step, account)
     wide = max(measure(shown[0][1], TITLE), 44.0)
     if entry is not None:
         wide = max(min(step * 2, width) - 4, entry.width)
@@ -189,9 +189,13 @@ def _ratio(frame: Frame, index: int) -> str:
     return f"{share:.2g} %" if share < 100 else f"{share:,.0f} %"
 
 
-def _columns(frame: Frame, subject: Subject, index: int, step: float) -> list[tuple[tuple[str, ...], str, bool, int]]:
+def _columns(
+    frame: Frame, subject: Subject, index: int, step: float, account: Account | None
+) -> list[tuple[tuple[str, ...], str, bool, int]]:
     """Words (the longest first), number, whether it is older than the value, size of its type."""
-    computed = bool(frame.computed[index])
+    coming = None if account is None or account.follows else account.update.gradient
+    computed = coming is not None or bool(frame.computed[index])
+    gradient = float(frame.gradient[index]) if coming is None else coming
     batch = batch_of(subject)
     mean = batch is not None and batch.count > 1 and batch.kind == "mean"
     names: tuple[str, ...] = ("mean gradient", "gradient") if mean else ("gradient",)
@@ -205,7 +209,7 @@ def _columns(frame: Frame, subject: Subject, index: int, step: float) -> list[tu
     words = "not recorded" if subject.source.lacks("gradient") else words
     missing = words if step * 2 > measure(words, LABEL) + 8 else "\N{EN DASH}"
     if computed or subject.source.facts is not None or frame.computed.any():
-        found.append((names, figure(float(frame.gradient[index])) if computed else missing, frame.edited, size))
+        found.append((names, figure(gradient) if computed else missing, frame.edited and coming is None, size))
     if frame.frozen[index]:
         found.append((("last update",), "frozen", False, size))
     elif moved or (tensor_of(subject, index).buffer and frame.computed.any()):

@@ -18,10 +18,10 @@ from ...run.source import Moment
 from ..cubes.scale import LegendScale
 from ..ink.boxes import ABOUT, GAP, GROUND, LABEL, Wanted, beside_box, corner_boxes, top_boxes
 from ..ink.maps import hexed
-from ..ink.overlay import pointer_label
-from ..ink.sketch import Box, Point, Sketch, holds, spot_at
+from ..ink.sketch import Box, Point, Sketch, holds
 from ..ink.text import measure
 from ..ink.theme import Theme
+from ..ink.widgets import tip
 from ..panels.drawer import Drawer, Ground, Headline, Inner, Setting, sentence
 from ..panels.registry import drawer_of
 from ..shown.subject import Subject
@@ -32,6 +32,8 @@ Kind = TypeVar("Kind", bound=Panel)
 Project = Callable[[ArrayLike], NDArray[np.float64]]
 MORE = "more panels"
 """Name of the spot that turns the page of the column."""
+NEXT = "next sample"
+"""Name of the swatch's."""
 
 
 class SidePanels:
@@ -482,10 +484,6 @@ class Column:
             sketch.spot((x, y, own, height), MORE)
         return [sketch]
 
-    def on_more(self, point: Point) -> bool:
-        """Whether a point is on that line."""
-        return any(spot_at(sketch.spots, point) is not None for sketch in self.told())
-
     def turn_page(self) -> None:
         """Those without room come first, or each in turn where there is room for one; lay out again after it."""
         self._turned, self._alone = True, len(self.names) - len(self._left_out) == 1
@@ -508,15 +506,13 @@ class InputSwatch:
         before, self._pointer = self._pointer, at if holds(self.box, at) else None
         return before != self._pointer
 
-    def click(self, at: Point) -> bool:
-        """Choose the next sample of the data; whether a point is on the swatch and that can be."""
-        facts = self._ground.subject.source.facts
-        if not holds(self.box, at) or facts is None or not self._ground.chooses(3):
-            return False
-        number = 0 if self._shown is None else (self._shown[0] + 1) % facts.samples
-        self._ground.choose_by(lambda: self._ground.subject.source.sample(number))
+    def choose_next(self) -> None:
+        """Choose the next sample of the data."""
+        source = self._ground.subject.source
+        assert source.facts is not None  # else there is no spot
+        number = 0 if self._shown is None else (self._shown[0] + 1) % source.facts.samples
+        self._ground.choose_by(lambda: source.sample(number))
         self._shown = number, self._ground.choices
-        return True
 
     def label(self, theme: Theme, size: tuple[float, float]) -> list[Sketch]:
         """Its place, and beside a pointer on it the colour, which sample it is, and what a click would do."""
@@ -524,8 +520,8 @@ class InputSwatch:
         if self.box is None or probe is None:
             return []
         chooses, facts = self._ground.chooses(3), source.facts
-        if chooses:
-            sketch.spot(self.box, "next sample")
+        if chooses and facts is not None:
+            sketch.spot(self.box, NEXT)
         if self._pointer is None:
             return [sketch]
         x, y, width, height = self.box
@@ -539,4 +535,4 @@ class InputSwatch:
             more.append("the way of this sample was recorded, of no other")
         if facts is not None and number is not None:
             said = f"sample {number + 1:,} of {facts.samples:,}"
-        return [sketch, pointer_label(self._pointer, size, hexed(np.ravel(probe)), said, more, theme)]
+        return [sketch, tip(self._pointer, size, hexed(np.ravel(probe)), said, more, theme)]

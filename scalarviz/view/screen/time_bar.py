@@ -16,11 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from ...run.core.frame import Branch, Curve, Frame, Past
 from ..ink.axes import Axes, Scale, spaced, tick_text, tight
 from ..ink.boxes import LABEL, RAIL
-from ..ink.overlay import beside_pointer, pointer_label
-from ..ink.sketch import Box, Does, Kept, Point, Sketch, Spot, meet, spot_at
+from ..ink.sketch import Box, Does, Kept, Point, Sketch, Spot, spot_at
 from ..ink.text import loss_text, measure
 from ..ink.theme import Theme, mixed
-from ..ink.widgets import button, draw_sign
+from ..ink.widgets import button, draw_sign, tip
 from ..panels.drawer import cut
 from ..shown.ahead import Ahead
 
@@ -269,12 +268,9 @@ class TimeBar:
 
     def _said(self, at: Point, size: tuple[float, float], name: str, value: str, more: list[str]) -> Sketch:
         """Above the bar, of which nothing is to be hidden, no further right than it, and above a legend there."""
-        left, top, wide, _ = self.box or (0.0, 0.0, *size)
-        room = min(left + wide + 4, size[0]), size[1]
-        x, _, across, own = beside_pointer((at[0], 0.0), room, name, value, more)
-        hidden = [box for box in self._clear if meet(box, (x, top - 6 - own, across, own))]
-        top = min([top, *(box[1] for box in hidden)])
-        return pointer_label((at[0], top - 24 - own), room, name, value, more, self.theme)
+        box = self.box or (0.0, 0.0, *size)
+        room = min(box[0] + box[2] + 4, size[0]), size[1]
+        return tip(at, room, name, value, more, self.theme, (box, *self._clear))
 
 
 def loss_at(curve: Curve, step: int) -> str:

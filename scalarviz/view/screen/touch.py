@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
-from ..cubes.outline import Picked, brackets, region_outline, seen_outline
-from ..cubes.own import OwnLook
-from ..cubes.picking import Shares
-from ..cubes.scale import Quantity
+from ..cubes.outline import brackets, region_outline, seen_outline
 from ..ink.boxes import GAP, Places, column_of
-from ..ink.overlay import banner, help_panel, pointer_label, pressed_key
-from ..ink.sketch import Box, Does, Kept, Sketch, Spot, holds, spot_at
+from ..ink.overlay import banner, help_panel, pressed_key
+from ..ink.sketch import COVERS, Box, Does, Kept, Point, Rect, Sketch, Spot, holds, meet
 from ..ink.text import figure
-from ..ink.theme import Theme
+from ..ink.widgets import drag_handle, tip
 from ..notes.notices import own_labels
 from ..panels.wording import said_of
-from ..shown.subject import Subject
-from ..space.camera import Camera
 from ..space.layout import Layout
 from ..space.plate import Plate
 from .account import Lines
 from .inspector import HIGH, LOW, WIDE, Inspector
 from .selection import Selection, who
-from .side import SidePanels
-from .strip import LEGEND, room_beside
+from .strip import LEGEND, legend_width, room_beside
+
+if TYPE_CHECKING:
+    from ..workbench import Workbench
 
 # ---- Where the inspector stands: in the side column where there is one, else below the cubes; and what it covers.
 
@@ -48,36 +45,16 @@ def inspector_box(places: Places, explained: bool) -> Box | None:
     return None if height is None or width < 120 else (left, bottom - height, width, height)
 
 
-Project = Callable[[ArrayLike], NDArray[np.float64]]
+Cube = tuple[Plate, int, float]
 _BOTH_FROM = 420.0  # least height (logical pixels) with room for trouble and news at once
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What the picture looks like when the sketches are made."""
-
-    layout: Layout
-    camera: Camera
-    project: Project
-    places: Places
-    theme: Theme
-    quantity: Quantity
-    panels: bool  # whether panels are shown at all
-    picked: Picked  # what is drawn at a point (logical pixels)
-    shares: Shares | None = None  # how large a cube is beside the largest, by plate and element; None: all are
-    own: Mapping[int, OwnLook] = field(default_factory=dict)  # looks given by hand, by flat index
-    around: Sequence[Sketch] = ()  # what is written already, on which their labels should not stand
-
-    def share(self, plate: Plate, index: int) -> float:
-        """How large the cube of the flat weight `index` is beside the largest; one that is not drawn as if it were."""
-        return 1.0 if self.shares is None else self.shares(self.layout.plates.index(plate), index - plate.start) or 1.0
+_NEWS = 300.0  # least width of news beside a legend
 
 
 class Touch:
     """The state of pointer and keys of one workbench."""
 
-    def __init__(self, subject: Subject) -> None:
-        self._subject = subject
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
         self.hovered: int | None = None  # flat index of the weight under the pointer
         self.pointer = (0.0, 0.0)  # logical pixels
         self.over: Does | None = None  # what a click at the pointer would do in the inspector
@@ -86,7 +63,6 @@ class Touch:
         self.column_taken = False  # whether something else stands in the side column
         self._in_column = False
         self.message = self.notice = ""  # what went wrong; what happened that is no trouble
-        self._alarm: Sequence[Spot] = ()  # what says the message, where that is said
         self.pressed: tuple[str, str] | None = None  # a key pressed just now and what it does, for a hall to see
         self.help = 0  # which page of the list of keys is shown; 0 for none
         self.table: tuple[tuple[str, str], ...] = ()  # that list: keys and gestures, and what they do
@@ -96,7 +72,7 @@ class Touch:
         self._written: Frame | None = None  # what the words and numbers are about
         self._outlined = Kept[list[NDArray[np.float64]]]()
 
-    def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0)) -> bool:
+    def hover(self, index: int | None, pointer: Point = (0.0, 0.0)) -> bool:
         """The pointer is over a weight or over none; returns whether the picture changes."""
         before = self.hovered, self.pointer, self.over
         self.hovered = index
@@ -106,22 +82,24 @@ class Touch:
         self.over = None if spot is None else spot.does
         return before != (self.hovered, self.pointer, self.over)
 
-    def number_at(self, point: tuple[float, float]) -> bool:
+    def number_at(self, point: Point) -> bool:
         """Whether the inspector's value stands at a point, and a drag would change it."""
         spot = self.spot_at(point)
-        return spot is not None and spot.name == "type" and self._subject.source.can.edit
+        return spot is not None and spot.name == "type" and self._bench.subject.source.can.edit
 
-    def on_alarm(self, point: tuple[float, float]) -> bool:
+    def on_alarm(self, point: Point) -> bool:
         """Whether a point is on the banner that says what is wrong."""
-        return spot_at(self._alarm, point) is not None
+        spot = self.spot_at(point)
+        return spot is not None and spot.name == "rescue"
 
-    def inspector_at(self, point: tuple[float, float]) -> bool:
+    def inspector_at(self, point: Point) -> bool:
         """Whether the inspector covers a point."""
         return self.inspector is not None and holds(self.inspector.box, point)
 
-    def spot_at(self, point: tuple[float, float]) -> Spot | None:
-        """What a click at a point of the inspector does."""
-        return None if self.inspector is None else spot_at(self.inspector.spots, point)
+    def spot_at(self, point: Point) -> Spot | None:
+        """What a click at a point does; None for nothing."""
+        spot = self._bench.spot_at(point)
+        return None if spot is None or spot.name == COVERS else spot
 
     def select(self, selection: Selection | int | None, frame: Frame | None) -> bool:
         """Look into another weight or several, or none; returns whether that is something else than before."""
@@ -131,7 +109,7 @@ class Touch:
             return before is not None
         if before is not None and selection in (before.selection, before.index if before.single else None):
             return False
-        self.inspector = Inspector(self._subject, selection)
+        self.inspector = Inspector(self._bench.subject, selection)
         if frame is not None:
             self.follow(frame)
             self.explain(frame)
@@ -148,52 +126,50 @@ class Touch:
         At the pace of text: nobody reads faster, and the lines are a forward and a backward pass.
         """
         self._written = frame
-        opened = self._in_column and self.asks and self._subject.source.can.open
+        opened = self._in_column and self.asks and self._bench.subject.source.can.open
         self._explanation = () if self.inspector is None or opened else self.inspector.explanation(frame)
 
     # what it looks like, from the lowest layer to the highest
 
-    def layers(self, frame: Frame, view: View, side: SidePanels) -> list[list[Sketch]]:
+    def layers(self, frame: Frame) -> list[list[Sketch]]:
         """Sketches by layer: text of a lower layer never shows through a panel of a higher one."""
-        lowest = []
-        written = frame if self._written is None else self._written
+        bench, lowest, middle = self._bench, list[Sketch](), list[Sketch]()
+        written, places, slab = frame if self._written is None else self._written, bench.places, bench.slab
         if self.inspector is not None:
-            lowest += self._selected(self.inspector, written, view)
-        lowest += side.marks()
-        if view.own and view.shares is not None:
-            places, size = view.places, view.places.size
-            box = (places.scene[0], 66.0, places.scene[2], places.scene[3]) if view.panels else (0.0, 0.0, *size)
-            given = own_labels(view.own, view.layout.plates, view.camera, view.project, view.shares, box, view.theme,
-                               view.around)  # fmt: skip
-            lowest.append(given)
-        middle = []
+            lowest += self._selected(self.inspector, written)
+        lowest += bench.side.marks()
+        if slab.own and slab.shares is not None:
+            box = (places.scene[0], 66.0, places.scene[2], places.scene[3]) if bench.full else (0.0, 0.0, *places.size)
+            lowest.append(own_labels(slab.own, bench.layout.plates, bench.camera, bench.project, slab.shares, box,
+                                     bench.theme, bench.sketches))  # fmt: skip
         if self.hovered is not None:
-            middle += self._hovered(self.hovered, written, view)
+            middle += self._hovered(self.hovered, written)
         number = self.spot_at(self.pointer) if self.over is not None and self.over[0] == "type" else None
-        if number is not None and self._subject.source.can.edit:
-            middle += _handle(number.box, self.pointer, view)
-        middle += side.label(frame, view.places.size)
-        middle += self._banners(view)
-        top = [help_panel(view.places.size, self.table, view.theme, self.help)] if self.help else []
+        if number is not None and bench.subject.source.can.edit:
+            middle += [drag_handle(number.box, bench.theme), tip(self.pointer, places.size, "drag",
+                                                                 "to change this weight", (), bench.theme)]  # fmt: skip
+        middle += bench.side.label(frame, places.size)
+        middle += self._banners(lowest)
+        top = [help_panel(places.size, self.table, bench.theme, self.help)] if self.help else []
         return [lowest, middle, top]
 
-    def _selected(self, inspector: Inspector, frame: Frame, view: View) -> list[Sketch]:
-        sketch = Sketch()
-        parts = self._outline(inspector.selection, view)
-        box = column = self.column(view.places) if view.panels else None
-        if low := view.panels and column is None:
-            box = inspector_box(view.places, bool(self._explanation))
-        if parts and _visible(np.concatenate(parts), view):
+    def _selected(self, inspector: Inspector, frame: Frame) -> list[Sketch]:
+        bench, sketch, parts = self._bench, Sketch(), self.outline(inspector.selection)
+        places, theme = bench.places, bench.theme
+        box = column = self.column(places) if bench.full else None
+        if low := bench.full and column is None:
+            box = inspector_box(places, bool(self._explanation))
+        if parts and self._visible(np.concatenate(parts)):
             for part in parts:
-                sketch.polyline(part, view.theme.selection, 2.6)
+                sketch.polyline(part, theme.selection, 2.6)
             if low and box is not None and inspector.single:
-                _leader(sketch, np.concatenate(parts), box, view)
+                self._leader(sketch, np.concatenate(parts), box)
+        inspector.box = box
         if box is None:
-            inspector.hide()
             return [sketch]
-        opened = not low and self.asks and self._subject.source.can.open
+        opened = not low and self.asks and bench.subject.source.can.open
         lines = () if opened else self._explanation
-        return [sketch, inspector.sketch(box, view.theme, frame, lines, self.over, low=low, opened=opened)]
+        return [sketch, inspector.sketch(box, theme, frame, lines, self.over, low=low, opened=opened)]
 
     def column(self, places: Places) -> Box | None:
         """Where in the side column the inspector stands; None where nothing is selected or there is no column."""
@@ -209,51 +185,120 @@ class Touch:
         """Whether something is selected whose inspector stands below the cubes."""
         return self.inspector is not None and self.column(places) is None
 
-    def _outline(self, selection: Selection, view: View) -> list[NDArray[np.float64]]:
-        """What can be seen of the outline around what is selected; kept while that, layout and camera stay."""
-        plate = plate_of(view.layout, selection.main)
-        share = 1.0 if plate is None else view.share(plate, selection.main)
-        now = (selection, view.layout, view.camera, share)
-        return self._outlined.of(now, lambda: outline_of(selection, view))
-
-    def _hovered(self, index: int, frame: Frame, view: View) -> list[Sketch]:
-        if plate_of(view.layout, index) is None:
+    def _hovered(self, index: int, frame: Frame) -> list[Sketch]:
+        """Brackets around the cube under the pointer, and its numbers; the inspector says them of its own."""
+        bench, inspector, cube = self._bench, self.inspector, self._cube(index)
+        told = inspector is not None and inspector.single and inspector.index == index and inspector.box is not None
+        if cube is None or told:
             return []
-        selected = self.inspector is not None and self.inspector.single and self.inspector.index == index
-        sketch = Sketch() if selected else bracketed(index, view)
-        known = who(self._subject, index)
-        more = [known.meaning] if known.meaning else []
-        if view.quantity.name != "weight":
-            number = view.quantity.numbers(frame)
-            there = number is not None and bool(frame.known(view.quantity.name)[index])
-            shown = figure(float(number[index])) if there and number is not None else "not computed yet"
-            about = said_of(view.quantity.name, self._subject, frame) if there else ""
-            shown = shown if view.quantity.signed else shown.removeprefix("+")
-            more += [f"{view.quantity.words} {shown}", *([about] if about else [])]
-        value = figure(float(frame.values[index]))
+        known, shows = who(bench.subject, index), bench.colouring.shows
+        value, more = figure(float(frame.values[index])), [known.meaning] if known.meaning else []
         if self.says is not None:
             value, more = self.says(index, frame)
-        return [sketch, pointer_label(self.pointer, view.places.size, known.name, value, more, view.theme)]
+        elif shows.name != "weight":
+            number = shows.numbers(frame)
+            there = number is not None and bool(frame.known(shows.name)[index])
+            shown = figure(float(number[index])) if there and number is not None else "not computed yet"
+            about = said_of(shows.name, bench.subject, frame) if there else ""
+            shown = shown if shows.signed else shown.removeprefix("+")
+            more += [f"{shows.words} {shown}", *([about] if about else [])]
+        plate, element, share = cube
+        corners, off = plate.corners_of(element, share), list[Box]()
+        if bench.camera.before(corners):
+            flat = bench.project(corners)
+            (left, top), (wide, high) = flat.min(axis=0).tolist(), np.ptp(flat, axis=0).tolist()
+            off.append((left, top, wide, high))
+        said = tip(self.pointer, bench.places.size, known.name, value, more, bench.theme, off)
+        return [self.brackets(index), said]
 
-    def _banners(self, view: View) -> list[Sketch]:
+    # ---- around cubes
+
+    def _cube(self, index: int) -> Cube | None:
+        """The plate of a weight, which of its cubes it is, and how large beside the largest, as if it were drawn."""
+        plate, shares = plate_of(self._bench.layout, index), self._bench.slab.shares
+        if plate is None:
+            return None
+        element = index - plate.start
+        return plate, element, 1.0 if shares is None else shares(self._bench.layout.plates.index(plate), element) or 1.0
+
+    def brackets(self, index: int) -> Sketch:
+        """Brackets around the cube of the weight at a flat index."""
+        sketch, cube, theme = Sketch(), self._cube(index), self._bench.theme
+        paths = None
+        if cube is not None:
+            plate, element, share = cube
+            paths = brackets(plate, element, self._bench.camera, self._bench.project, share)
+        if paths:
+            starts, ends = (np.concatenate([path[k : k + 2] for path in paths]) for k in (0, 1))
+            sketch.lines(starts, ends, theme.background, 4.6, round_ends=True)
+            sketch.lines(starts, ends, theme.selection, 2.6, round_ends=True)
+        return sketch
+
+    def outline(self, selection: Selection) -> list[NDArray[np.float64]]:
+        """What can be seen of the outline around what is selected; kept while that, layout and camera stay."""
+        cube = self._cube(selection.main)
+        now = (selection, self._bench.layout, self._bench.camera, None if cube is None else cube[2])
+        return self._outlined.of(now, lambda: self._outline(selection, cube))
+
+    def _outline(self, selection: Selection, cube: Cube | None) -> list[NDArray[np.float64]]:
+        """Around one cube its silhouette; around several the edge of the region on each plate."""
+        bench, layout = self._bench, self._bench.layout
+        seen = bench.camera, bench.project, bench.cube_at
+        if selection.single:
+            return [] if cube is None else seen_outline(layout, layout.plates.index(cube[0]), cube[1], *seen, cube[2])
+        found: list[NDArray[np.float64]] = []
+        for number, plate in enumerate(layout.plates):
+            mask = selection.mask(plate.start, plate.size)
+            if plate.kind != "activation" and mask.any():
+                found += region_outline(layout, number, mask, *seen)
+        return found
+
+    def _visible(self, ring: NDArray[np.float64]) -> bool:
+        """Whether an outline is in the part of the picture where cubes are drawn."""
+        (x, y, width, height), (x_at, y_at) = self._bench.places.scene, (ring.min(axis=0) + ring.max(axis=0)) / 2
+        if not self._bench.full:
+            (x, y), (width, height) = (0.0, 0.0), self._bench.places.size
+        return bool(x <= x_at <= x + width and y - 12 <= y_at <= y + height + 12)
+
+    def _leader(self, sketch: Sketch, ring: NDArray[np.float64], box: Box) -> None:
+        """From the outline down to the panel, straight or round a corner; behind the cubes that stand in between."""
+        x, y, width, _ = box
+        start = ring[np.argmax(ring[:, 1])]
+        if start[1] >= y - 2:
+            return
+        end = min(max(float(start[0]), x + 12), x + width - 12)
+        path = [start, (end, y)] if end == start[0] else [start, (end, start[1] + 0.5 * (y - start[1])), (end, y)]
+        for from_, to in pairwise(np.asarray(path, float)):
+            pieces = max(1, int(np.hypot(*(to - from_)) / 4.0))
+            points = from_ + np.arange(pieces + 1)[:, None] / pieces * (to - from_)
+            free = [self._bench.cube_at((float(x), float(y))) is None for x, y in (points[1:] + points[:-1]) / 2]
+            sketch.lines(points[:-1][free], points[1:][free], self._bench.theme.selection, 1.4)
+
+    def _banners(self, below: Sequence[Sketch]) -> list[Sketch]:
         """What is wrong stands below the HUD; news stand over the line of keys, not before what is learning.
 
-        In a low picture there is room for one: news, which go by themselves.
+        In a low picture there is room for one: news, which go by themselves. A hall has no line of keys: there news
+        stand above the time bar, left of the legend.
         """
-        places, banners = view.places, []
+        places, theme, banners = self._bench.places, self._bench.theme, list[Sketch]()
         right = places.scene[0] + places.scene[2]
         right = right if places.limit is None else min(right, places.limit)  # what lies over the picture is not covered
-        self._alarm = ()
         if self.message and not (self.notice and places.size[1] < _BOTH_FROM):
             top = places.hud[1] + 60 if places.hud is not None else 12.0
-            banners.append(banner(self.message, places.size, top, right, view.theme))
-            self._alarm = banners[-1].spots
+            banners.append(banner(self.message, places.size, top, right, theme))
         if self.notice:
-            top = places.size[1] if places.keys is None else places.keys - 15
-            banners.append(banner(self.notice, places.size, top, right, view.theme, alarm=False))
+            wide, bottom = places.size
+            if places.keys is None and places.time is not None:
+                bottom = places.time[1]
+                taken = 0.0 if places.strip is None else legend_width(places.strip[2]) + 8
+                right -= taken if right - taken >= _NEWS else 0.0
+            top = bottom if places.keys is None else places.keys - 15
+            banners.append(banner(self.notice, (wide, bottom), top, right, theme, alarm=False))
         if self.pressed is not None:
-            below = (places.time or places.strip) if view.panels else None  # sentences and formulas stay readable
-            banners.append(pressed_key(*self.pressed, below or places.scene, view.theme))
+            corners = [box for box in (places.strip, places.scene) if box is not None]
+            cards = [pressed_key(*self.pressed, box, theme) for box in corners]
+            seen = [*self._bench.sketches, *below, *banners]
+            banners.append(next((card for card in cards if _free(card, seen)), cards[-1]))
         return banners
 
 
@@ -263,70 +308,11 @@ def plate_of(layout: Layout, index: int) -> Plate | None:
     return next(found, None)
 
 
-def bracketed(index: int, view: View) -> Sketch:
-    """Brackets around the cube of the weight at a flat index."""
-    sketch, plate = Sketch(), plate_of(view.layout, index)
-    paths = None if plate is None else brackets(plate, index - plate.start, view.camera, view.project,
-                                                view.share(plate, index))  # fmt: skip
-    if paths:
-        starts, ends = (np.concatenate([path[k : k + 2] for path in paths]) for k in (0, 1))
-        sketch.lines(starts, ends, view.theme.background, 4.6, round_ends=True)
-        sketch.lines(starts, ends, view.theme.selection, 2.6, round_ends=True)
-    return sketch
-
-
-def outline_of(selection: Selection, view: View) -> list[NDArray[np.float64]]:
-    """Around one cube its silhouette; around several the edge of the region on each plate."""
-    layout, camera = view.layout, view.camera
-    if selection.single:
-        plate = plate_of(layout, selection.main)
-        if plate is None:
-            return []
-        number = layout.plates.index(plate)
-        share = view.share(plate, selection.main)
-        return seen_outline(layout, number, selection.main - plate.start, camera, view.project, view.picked, share)
-    found: list[NDArray[np.float64]] = []
-    for number, plate in enumerate(layout.plates):
-        if plate.kind == "activation":
-            continue
-        mask = selection.mask(plate.start, plate.size)
-        if mask.any():
-            found += region_outline(layout, number, mask, camera, view.project, view.picked)
-    return found
-
-
-def _handle(number: tuple[float, float, float, float], pointer: tuple[float, float], view: View) -> list[Sketch]:
-    """A frame with two arrow heads around the number below the pointer, and what a drag does."""
-    sketch = Sketch()
-    x, y, width, height = number
-    sketch.rect(x, y, width, height, radius=4, stroke=view.theme.selection)
-    middle = y + height / 2
-    for tip, way in ((x - 8, 4.0), (x + width + 8, -4.0)):
-        path = [(tip + way, middle - 4), (tip, middle), (tip + way, middle + 4)]
-        sketch.polyline(path, view.theme.selection, 1.6)
-    return [sketch, pointer_label(pointer, view.places.size, "drag", "to change this weight", (), view.theme)]
-
-
-def _visible(ring: NDArray[np.float64], view: View) -> bool:
-    """Whether an outline is in the part of the picture where cubes are drawn."""
-    x, y, width, height = view.places.scene
-    low, high = ring.min(axis=0), ring.max(axis=0)
-    if not view.panels:
-        (x, y), (width, height) = (0.0, 0.0), view.places.size
-    middle = (low + high) / 2
-    return bool(x <= middle[0] <= x + width and y - 12 <= middle[1] <= y + height + 12)
-
-
-def _leader(sketch: Sketch, ring: NDArray[np.float64], box: tuple[float, float, float, float], view: View) -> None:
-    """From the outline down to the panel, straight or round a corner; behind the cubes that stand in between."""
-    x, y, width, _ = box
-    start = ring[np.argmax(ring[:, 1])]
-    if start[1] >= y - 2:
-        return
-    end = min(max(float(start[0]), x + 12), x + width - 12)
-    path = [start, (end, y)] if end == start[0] else [start, (end, start[1] + 0.5 * (y - start[1])), (end, y)]
-    for from_, to in pairwise(np.asarray(path, float)):
-        pieces = max(1, int(np.hypot(*(to - from_)) / 4.0))
-        points = from_ + np.arange(pieces + 1)[:, None] / pieces * (to - from_)
-        free = [view.picked((float(x), float(y))) is None for x, y in (points[1:] + points[:-1]) / 2]
-        sketch.lines(points[:-1][free], points[1:][free], view.theme.selection, 1.4)
+def _free(card: Sketch, around: Sequence[Sketch]) -> bool:
+    """Whether a card hides no words: sentences, formulas and legends stay readable."""
+    ground = card.shapes[0]
+    assert isinstance(ground, Rect)
+    box = ground.x, ground.y, ground.width, ground.height
+    taken = [image.rect for sketch in around for image in sketch.images]
+    taken += [(text.left, text.y - text.size, text.width, text.size) for sketch in around for text in sketch.texts]
+    return not any(meet(box, other) for other in taken)
