@@ -16,6 +16,7 @@ from ..ink.theme import Theme, chip_colour, mixed
 from ..notes.layer import FewFlow, Rows
 from ..notes.values import CubeValues, colours_at, face_room
 from ..notes.written import HIGH as CHIP
+from ..notes.written import Notes
 from ..space.arrangement import Project
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
@@ -102,19 +103,26 @@ def _bare(text: str) -> str:
 
 DOWN, HIGH = 34.0, 26.0
 """From the middle of a row's chips to that of its delta, and how high that is; less where rows are close."""
-_LEAST = 16.0
+_LEAST, _LOW = 16.0, 22.0  # of the chips: that can be read; beside a swatch
 _WIDEST = "−0.0088"  # of deltas
 
 
-def delta_boxes(rows: Rows, scene: Box) -> list[Box] | None:
-    """Where the chips stand, row by row; None where rows are too close for them, or there are no chips at all."""
-    if not rows.columns or len(rows.columns) < 2:
+def delta_boxes(rows: Rows, scene: Box, below: Notes | None = None) -> list[Box] | None:
+    """Where the chips stand, row by row; None where rows are too close for them, or there are no chips at all.
+
+    They leave room for what stands `below` the last row.
+    """
+    if len(rows.columns) < 2:
         return None
     levels = np.sort(rows.anchors[:, 1])
     apart = float(np.diff(levels).min()) if len(levels) > 1 else 2 * DOWN
     high = min(HIGH, apart - CHIP - 7)
     down = DOWN if apart >= 2 * DOWN else CHIP / 2 + 2 + high / 2
-    left, right = 12.0, rows.columns["output"][0] - 14
+    (middle, wide), left = rows.columns["output"], 12.0
+    right = middle - 14
+    if below is not None and below.swatches:
+        right, high = middle - wide / 2 - 6, min(high, _LOW)
+        down = CHIP / 2 + 3 + high / 2
     if high < _LEAST or levels[-1] + down + high / 2 > scene[1] + scene[3] + 60:
         return None
     return [(float(x + left), float(y + down - high / 2), float(right - left), float(high)) for x, y in rows.anchors]
