@@ -23,8 +23,9 @@ X = np.random.default_rng(0).random((24, 3))
 SPANS = ((0, 2), (4, 1))
 EXAMPLES: dict[str, tuple[Any, str]] = {
     "SetWeights": (edits.SetWeights(6, [0.5]), "0.weight[2][0] = 0.5"),
+    "SetWeights, below zero": (edits.SetWeights(6, [-0.5]), "0.weight[2][0] = \N{MINUS SIGN}0.5"),
     "SetWeights, nan": (edits.SetWeights(0, np.float32([np.nan, -0.0])), "0.weight[0][0] and 1 more = nan"),
-    "AddToWeights": (edits.AddToWeights(6, [-0.25]), "0.weight[2][0] -0.25"),
+    "AddToWeights": (edits.AddToWeights(6, [-0.25]), "0.weight[2][0] \N{MINUS SIGN}0.25"),
     "SetFrozen": (edits.SetFrozen(6, [True]), "freeze 0.weight[2][0]"),
     "SetFrozen, free": (edits.SetFrozen(6, [False, False]), "free 0.weight[2][0] and 1 more"),
     "SetFrozen, some": (edits.SetFrozen(6, [True, False]), "freeze some of 0.weight[2][0] and 1 more"),

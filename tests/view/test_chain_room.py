@@ -76,7 +76,7 @@ def test_every_cube_shows_its_main_face_and_plates_lines_and_names_are_apart(wid
     shapes = {t.name: t.shape for t in tensors if t.role == "weight"}
     kinds = {"input": "input", **{s.name: s.kind for s in stages if s.weight is None}}
     labels = FlowLabels(layout, shapes, kinds, layout.camera.project, (x0, y0, x1 - x0, y1 - y0))
-    boxes = [box_of(t) for t in [*labels.names(DARK).texts, *labels.ranges(dict.fromkeys(shapes, 0.5), DARK).texts]]
+    boxes = [box_of(t) for t in [*labels.still(DARK).texts, *labels.moving(DARK, {}, dict.fromkeys(shapes, 0.5)).texts]]
     for left, top, right, bottom in boxes:
         corners = np.array([(left, top), (right, top), (right, bottom), (left, bottom)])
         assert all(into(corners, ring) < 1.0 for ring in hulls)

@@ -118,6 +118,22 @@ def test_a_curve_of_few_points_is_no_broken_line_and_a_name_lies_below_every_cur
     assert bool(dashes([sketch])) == (count >= FEW)
 
 
+@pytest.mark.parametrize("steps", [60, 3000])
+def test_a_name_is_read_on_plain_ground_and_its_sample_ends_as_its_curve_does(steps):
+    noise = np.exp(np.random.default_rng(0).normal(0, 3.0, steps))  # from top to bottom, everywhere
+    curves = [Line("single samples", np.arange(steps), noise, noisy=True),
+              Line("all 4 samples", np.arange(steps), np.full(steps, 1.0), dashed=True)]  # fmt: skip
+    sketch, axes = loss_panel(BOX, DARK, curves)
+    (ground,) = [k for k, s in enumerate(sketch.shapes) if isinstance(s, Rect) and s.fill == DARK.background]
+    spread = [k for k, s in enumerate(sketch.shapes) if isinstance(s, Path | Lines) and s.colour == DARK.flow]
+    assert spread
+    assert max(spread) < ground
+    ends = [s for s in sketch.shapes if isinstance(s, Rect) and s.radius and s.stroke != DARK.background]
+    below, right = ends[:2], axes.box[0] + axes.box[2]
+    assert [end.stroke for end in below] == [None, DARK.text2] == [end.stroke for end in reversed(ends[2:])]
+    assert all(end.x + end.width < right - 8 for end in below)
+
+
 def test_a_name_stands_in_the_middle_where_curves_go_through_all_corners():
     sketch, axes = loss_panel(BOX, DARK, [Line("high", STEPS[:3], np.full(3, 0.13)),
                                           Line("low", STEPS[:3], np.full(3, 0.042), dashed=True)])  # fmt: skip

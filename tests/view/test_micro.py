@@ -23,12 +23,15 @@ from scalarviz.errors import InputError
 from scalarviz.run import Scene
 from scalarviz.run.edits import Change
 from scalarviz.run.panels import ColourCube, LossCurve
+from scalarviz.view.ink.sketch import meet
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.around import histogram
 from scalarviz.view.micro.saying import face_of_product, of_product
 from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS, UPDATE
 from scalarviz.view.micro.walk import spread_of, told_of
+from scalarviz.view.page.around import around_of
 from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.space.layout import layout_for
 
 X = np.random.default_rng(0).random((64, 3))
 ONE, WANTED = np.array([0.9, 0.5, 0.1]), np.array([0.1, 0.5, 0.9])
@@ -49,6 +52,20 @@ def opened(*hidden, run=None, **options) -> Iterator[Hand]:
     names, panels = ("r", "g", "b"), (ColourCube(X, 1 - X), LossCurve())
     with live_hand(Scene("t", run or run_of(*hidden, **options), ONE, WANTED, names, names, panels)) as hand:
         yield hand
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (900, 640)])
+def test_no_delta_on_a_page_lies_on_a_colour_below_the_last_row(size):
+    names, panels = ("r", "g", "b"), (ColourCube(X, 1 - X),)
+    subject = subject_of(Scene("t", run_of(), ONE, WANTED, names, names, panels))
+    layout, box = layout_for(subject.tensors, subject.stages, size), (0.0, 84.0, 0.73 * size[0], size[1] - 248.0)
+    groups = around_of(subject, layout, DARK, layout.camera.project, box)
+    rects = [(group.get("delta"), shape) for group in groups for shape in group["shapes"] if shape[0] == "rect"]
+    colours = [shape[1:5] for delta, shape in rects if delta is None and shape[-1] and shape[5] != "input"]
+    deltas = [shape[1:5] for delta, shape in rects if delta is not None]
+    assert len(colours) == 2
+    assert len(deltas) == 2 * 3  # of one sample, and of a batch
+    assert not any(meet(delta, colour) for delta in deltas for colour in colours)
 
 
 @pytest.fixture

@@ -258,7 +258,7 @@ def test_statistics_stand_in_their_layer_with_their_names_and_what_counts_is_not
     assert sorted(left, key=left.get) == layers  # without "1.num_batches_tracked"
     shapes, untrained = {t.name: t.shape for t in run.tensors}, [t.name for t in run.tensors if t.buffer]
     labels = FlowLabels(layout, shapes, {}, layout.camera.project, (0, 0, *SIZE), untrained=untrained)
-    said = {label.name: label.shape for label in labels.plates}
+    said = {number.bound.name: number.without for number in labels.numbers}
     assert (said["1.running_var"], said["1.weight"]) == ("6 · not trained", "6")
 
 

@@ -32,6 +32,11 @@ def _numbers(array: Any, what: str) -> NDArray[Any]:
     return found if found.dtype.kind == "f" else found.astype(np.float64)
 
 
+def _signed(number: Any, *, plus: bool = False) -> str:
+    """A number in a line, with a minus sign that is no hyphen."""
+    return f"{float(number):{'+' if plus else ''}.6g}".replace("-", "\N{MINUS SIGN}")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SetWeights(Edit):
     """The flat weights from `start` on become `numbers`."""
@@ -49,7 +54,7 @@ class SetWeights(Edit):
         hands.put_weights(self.start, self.numbers)
 
     def words(self, name: Names = numbered) -> str:
-        return f"{several(name, self.start, len(self.numbers))} = {float(self.numbers[0]):.6g}"
+        return f"{several(name, self.start, len(self.numbers))} = {_signed(self.numbers[0])}"
 
     def sets(self) -> Any:
         return self.start, len(self.numbers)
@@ -78,7 +83,7 @@ class AddToWeights(Edit):
         return SetWeights(self.start, now + self.numbers.astype(now.dtype))
 
     def words(self, name: Names = numbered) -> str:
-        return f"{several(name, self.start, len(self.numbers))} {float(self.numbers[0]):+.6g}"
+        return f"{several(name, self.start, len(self.numbers))} {_signed(self.numbers[0], plus=True)}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,8 +13,10 @@ from ..ink.maps import text_colour
 from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, chip_colour, mixed
-from ..notes.layer import CHIP, FewFlow, Rows
+from ..notes.layer import FewFlow, Rows
 from ..notes.values import CubeValues, colours_at, face_room
+from ..notes.written import HIGH as CHIP
+from ..notes.written import Notes
 from ..space.arrangement import Project
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
@@ -101,19 +103,26 @@ def _bare(text: str) -> str:
 
 DOWN, HIGH = 34.0, 26.0
 """From the middle of a row's chips to that of its delta, and how high that is; less where rows are close."""
-_LEAST = 16.0
+_LEAST, _LOW = 16.0, 22.0  # of the chips: that can be read; beside a swatch
 _WIDEST = "−0.0088"  # of deltas
 
 
-def delta_boxes(rows: Rows, scene: Box) -> list[Box] | None:
-    """Where the chips stand, row by row; None where rows are too close for them, or there are no chips at all."""
-    if not rows.columns or len(rows.columns) < 2:
+def delta_boxes(rows: Rows, scene: Box, below: Notes | None = None) -> list[Box] | None:
+    """Where the chips stand, row by row; None where rows are too close for them, or there are no chips at all.
+
+    They leave room for what stands `below` the last row.
+    """
+    if len(rows.columns) < 2:
         return None
     levels = np.sort(rows.anchors[:, 1])
     apart = float(np.diff(levels).min()) if len(levels) > 1 else 2 * DOWN
-    high = min(HIGH, apart - CHIP[1] - 7)
-    down = DOWN if apart >= 2 * DOWN else CHIP[1] / 2 + 2 + high / 2
-    left, right = 12.0, rows.at.output - 14
+    high = min(HIGH, apart - CHIP - 7)
+    down = DOWN if apart >= 2 * DOWN else CHIP / 2 + 2 + high / 2
+    (middle, wide), left = rows.columns["output"], 12.0
+    right = middle - 14
+    if below is not None and below.swatches:
+        right, high = middle - wide / 2 - 6, min(high, _LOW)
+        down = CHIP / 2 + 3 + high / 2
     if high < _LEAST or levels[-1] + down + high / 2 > scene[1] + scene[3] + 60:
         return None
     return [(float(x + left), float(y + down - high / 2), float(right - left), float(high)) for x, y in rows.anchors]
@@ -128,10 +137,9 @@ def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, m
         x, y, wide, high = box
         if not mean:
             x, wide = x + 14, wide - 14
-        ax, ay = (float(v) for v in rows.anchors[row])
-        turn = ax + rows.at.output
+        turn, ay = rows.edge(row, "output", 0)
         middle = y + high / 2
-        sketch.line((turn, ay + CHIP[1] / 2), (turn, middle), theme.pulse, 1.4)
+        sketch.line((turn, ay + CHIP / 2), (turn, middle), theme.pulse, 1.4)
         sketch.arrow((turn, middle), (x + wide, middle), theme.pulse, 1.4)
         sketch.rect(x, y, wide, high, radius=6, fill=chip_colour(theme), stroke=theme.pulse, border=1.6)
         before, size = _delta_form("mean δ " if mean else "δ ", wide, high)
@@ -211,25 +219,21 @@ class Ways:
             return self._gradient(flow, *found) if pulse.kind == "gradient" else self._product(flow, *found)
         if not rows.columns or not 0 <= k < len(rows.anchors):
             return None
-        (x, y), at = rows.anchors[k], rows.at
-        summed, output = (x + at.sum + at.sum_width / 2, y), (x + at.output - at.width / 2, y)
-        ways: dict[str, Way] = {
-            "sum": [self._edge(weight, k, 0), (x, y), (x + at.sum - at.sum_width / 2, y)],
-            "unit": [summed, output],
-            "loss": [(x + at.output + at.width / 2, y), (x + at.target - at.width / 2, y)],
-        }
+        ways: dict[str, tuple[str, str]] = {"unit": ("sum", "output"), "loss": ("output", "target")}
+        if pulse.kind == "sum":
+            return [self._edge(weight, k, 0), rows.anchors[k], rows.edge(k, "sum", -1)]
         if pulse.kind in ways:
-            return ways[pulse.kind]
+            start, end = ways[pulse.kind]
+            return [rows.edge(k, start, 1), rows.edge(k, end, -1)] if end in rows.columns else None
         if self._chips is None:
-            return [output, summed]
-        left, top, wide, high = self._chips[k]
-        turn, level = x + at.output, top + high / 2
-        return [(turn, y + CHIP[1] / 2), (turn, level), (left + wide, level)]
+            return [rows.edge(k, "output", -1), rows.edge(k, "sum", 1)]
+        (turn, y), (left, top, wide, high) = rows.edge(k, "output", 0), self._chips[k]
+        return [(turn, y + CHIP / 2), (turn, top + high / 2), (left + wide, top + high / 2)]
 
     def _product(self, flow: FewFlow, plate: Plate, i: int, j: int) -> Way:
         """From the input's chip to the cube."""
         chips = flow.inputs
-        start = self._top(plate, 0, j) - (0.0, 40.0) if chips is None else chips[j] + (0.0, CHIP[1] / 2)
+        start = self._top(plate, 0, j) - (0.0, 40.0) if chips is None else chips[j] + (0.0, CHIP / 2)
         return [start, self._top(plate, i, j)]
 
     def _gradient(self, flow: FewFlow, plate: Plate, i: int, j: int) -> Way:

@@ -7,7 +7,7 @@ of a scene's own plan, where its blueprint says.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -18,10 +18,11 @@ from ..ink.boxes import CHANNEL, LABEL
 from ..ink.sketch import Anchor, Bound, Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme
-from ..space.arrangement import Blueprint, Caption, Layout, Project, Wire
+from ..space.arrangement import Blueprint, Layout, Project
 from ..space.camera import Floats
 from ..space.plate import Grid, Plate
-from .placer import LIGHTLY, Name, Placer, column_names, point, row_names, write
+from .placer import LIGHTLY, Placer, column_names, point, row_names
+from .written import Line, Name, Notes, Number
 
 _LINE = 19.0
 _BETWEEN = 6.0  # least air between two names in a line: "tanh6.weight" is none
@@ -33,25 +34,19 @@ _ENDS: tuple[Anchor, ...] = ("left", "left", "right", "right", "middle", "middle
 _ENDS_ABOVE: tuple[Anchor, ...] = ("left", "right", "middle")
 
 
-class Labels:
-    """What all of them answer."""
+class Labels(Notes):
+    """The names of a whole network, in a `box`."""
 
-    @property
-    def reserved(self) -> Sequence[Box]:
-        """Where nothing else should stand."""
-        return ()
-
-    def names(self, theme: Theme) -> Sketch:
-        """The words that stay from frame to frame, and lines."""
-        raise NotImplementedError
-
-    def ranges(self, extents: Mapping[str, float], theme: Theme, bound: str = "±") -> Sketch:
-        """The second lines: shape, and `bound` and the range of each tensor in `extents`."""
-        return Sketch()
+    def __init__(self, box: Box) -> None:
+        super().__init__()
+        self.reserved: Sequence[Box] = ()  # where nothing else should stand
+        self._placer = Placer(box)
+        # for what stands with them, if anything does: below this, and on that box only where there is no other place
+        self._room: tuple[float, Box | None] | None = None
 
     def free_place(self, width: float, height: float, before: Box | None = None) -> Box | None:
-        """A free rectangle of this size, `before` if that is one; it is taken from now on."""
-        return None
+        """A free rectangle, `before` if that is one, else as far to the lower right as there is one; it is taken."""
+        return None if self._room is None else self._placer.corner((width, height), before, *self._room)
 
 
 def shape_text(plate: Plate, shape: tuple[int, ...]) -> str:
@@ -97,16 +92,6 @@ def _corner(plate: Plate, hull: Floats, spot: tuple[float, float]) -> tuple[floa
     return point(plate.corners[np.hypot(*(hull - spot).T).argmin()])
 
 
-@dataclass(frozen=True, slots=True)
-class PlateLabel:
-    """A plate's title, and its shape in the line below; `ranged` says whether the range has room there."""
-
-    name: str
-    title: Name
-    shape: str
-    ranged: bool
-
-
 class FlowLabels(Labels):
     """Places the labels of a layout once; writes their ranges anew with every frame.
 
@@ -114,7 +99,7 @@ class FlowLabels(Labels):
     names of a row's numbers: one beside each cube where there is room, else after the row's name. `sides` are
     names of columns and of rows that stand at a tensor's plate itself. Where it was `before`, seen by the
     camera of a moment ago, a name keeps its side of a plate while there is room, so that names do not jump
-    about while the scene turns.
+    about while the scene turns. In a hall titles have no second line.
     """
 
     def __init__(
@@ -130,12 +115,13 @@ class FlowLabels(Labels):
         untrained: Collection[str] = (),
         titles: Mapping[str, str] | None = None,
         sides: Mapping[str, tuple[Sequence[str], Sequence[str]]] | None = None,
+        hall: bool = False,
     ) -> None:
+        super().__init__(box)
         self.chosen: dict[str, int] = {}  # which of the places around its plate each name has
-        self.plates: list[PlateLabel] = []
         self._before = {} if before is None else before.chosen
-        self._names: list[Name] = []
-        self._placer, self._project = Placer(box), project
+        self._project, self._hall = project, hall
+        self._room = box[1] + 0.4 * box[3], None
         hulls = [project(plate.corners) for plate in layout.plates]
         for hull in hulls:
             self._placer.add_polygon(hull)
@@ -145,8 +131,8 @@ class FlowLabels(Labels):
         trays, free = layout.trays_on(project), partial(self._placer.free, most=LIGHTLY)
         for plate in layout.plates:  # they have one place, titles many
             columns, rows = (sides or {}).get(plate.name, ((), ()))
-            self._names += column_names(plate, columns, project, box[1] - 12, free)
-            self._names += row_names(plate, rows, -1, project, self._placer, trays.get(plate.name))
+            self.names += column_names(plate, columns, project, box[1] - 12, free)
+            self.names += row_names(plate, rows, -1, project, self._placer, trays.get(plate.name))
         for plate, hull in zip(layout.plates, hulls, strict=True):
             if plate.kind != "activation" and plate.name in shapes:
                 shape = shape_text(plate, shapes[plate.name])
@@ -157,32 +143,6 @@ class FlowLabels(Labels):
                 names = tuple((units or {}).get(plate.name, ()))
                 beside = self._place_units(plate, names, layout)
                 self._place_row(plate, kinds[plate.name], hull, () if beside else names)
-
-    def names(self, theme: Theme) -> Sketch:
-        """Titles, and names of rows and of single cubes."""
-        sketch = Sketch()
-        write(sketch, [*(label.title for label in self.plates), *self._names], theme)
-        return sketch
-
-    def ranges(self, extents: Mapping[str, float], theme: Theme, bound: str = "±") -> Sketch:
-        """The lines below the titles; none in a hall."""
-        sketch = Sketch()
-        for label in () if theme.presenter else self.plates:
-            at = label.title
-            if label.shape and label.ranged and label.name in extents:
-                sketch.stand(at.at)
-                said = Bound(label.name, form=f"range {bound}", before=f"{label.shape}   ")
-                sketch.number(at.x, at.y + _LINE, extents[label.name], said, LABEL, theme.text2, bold=False,
-                              anchor=at.anchor)  # fmt: skip
-            elif label.shape:
-                line = replace(at, text=label.shape, y=at.y + _LINE, size=LABEL, bold=False, tone=2)
-                write(sketch, [line], theme)
-        return sketch
-
-    def free_place(self, width: float, height: float, before: Box | None = None) -> Box | None:
-        """As far to the lower right of the scene as there is one."""
-        box = self._placer.box
-        return self._placer.corner((width, height), before, box[1] + 0.4 * box[3])
 
     def _best(
         self, key: str, places: list[tuple[float, float]], size: tuple[float, float]
@@ -209,8 +169,14 @@ class FlowLabels(Labels):
                 if spot is not None:
                     anchor = ends[self.chosen[key] % len(ends)]
                     x = spot[0] + width * {"left": 0.0, "middle": 0.5, "right": 1.0}[anchor]
-                    at = Name(title, x, spot[1] + 14, CHANNEL, anchor, True, 1, _corner(plate, hull, spot))
-                    self.plates.append(PlateLabel(name, at, text, width >= widest))
+                    y, at = spot[1] + 14, _corner(plate, hull, spot)
+                    self.names.append(Name(title, x, y, CHANNEL, anchor, True, 1, at))
+                    if text and not self._hall:
+                        bound = Bound(name, form="range", before=f"{text}   ")
+                        if width >= widest:
+                            self.numbers.append(Number(x, y + _LINE, bound, LABEL, anchor, False, 2, at, text))
+                        else:
+                            self.names.append(Name(text, x, y + _LINE, anchor=anchor, at=at))
                     return
 
     def _place_units(self, plate: Plate, names: Sequence[str], layout: Layout) -> bool:
@@ -223,7 +189,7 @@ class FlowLabels(Labels):
         for side in (1, -1) if nearest @ plate.axes[0] >= 0 else (-1, 1):
             found = row_names(plate, names, side, self._project, self._placer)
             if found:
-                self._names += found
+                self.names += found
                 return True
         return False
 
@@ -240,7 +206,7 @@ class FlowLabels(Labels):
             spot = self._best(key, near + places[9:], (own + behind, _LINE))
             if spot is not None:
                 x, y, at = spot[0], spot[1] + 14, _corner(plate, points, spot)
-                self._names += [Name(text, x, y, tone=3, at=at), Name(more, x + own, y, at=at)]
+                self.names += [Name(text, x, y, tone=3, at=at), Name(more, x + own, y, at=at)]
                 return
 
 
@@ -261,12 +227,13 @@ class TurnLabels(Labels):
     def __init__(
         self, layout: Layout, stages: Sequence[Stage], inputs: Sequence[str], project: Project, box: Box, arrow: bool
     ) -> None:
-        self._placer = Placer(box)
+        super().__init__(box)
+        self._room = box[1] + 8, (box[0] + box[2] - _CARD[0], box[1], *_CARD)  # the card of a neuron opens there
         for plate in (*layout.plates, *layout.spots):
             for element in range(plate.size):
                 self._placer.add_polygon(project(plate.corners_of(element)))
         first = next(plate for plate in layout.plates if plate.kind == "weight")
-        self._names = self._inputs(first, inputs, project)
+        self.names += self._inputs(first, inputs, project)
         if not inputs:  # lines come in from what says them
             for k in range(first.shape[1]):
                 x, y = (float(v) for v in project(first.cell_corners(0, k)[4:]).mean(axis=0))
@@ -275,10 +242,10 @@ class TurnLabels(Labels):
             if plate.kind == "bias":
                 places = _bias_places(plate, project)
                 found = self._placer.place([[(*p.box[:1], p.y - 13.0, p.box[2], 16.0)] for p in places], most=0.5)
-                self._names += [] if found is None else [places[found]]
-        self._arrow = self._way_out(layout, project, box) if arrow else None
-        last = stages[-1] if stages else None
-        self._last = "" if last is None or last.weight is not None else last.kind
+                self.names += [] if found is None else [places[found]]
+        if arrow:
+            last = stages[-1] if stages else None
+            self._write_way_out(layout, project, box, "" if last is None or last.weight is not None else last.kind)
 
     def _inputs(self, first: Plate, names: Sequence[str], project: Project) -> list[Name]:
         """Names of the first layer's rows, beside them: they are its columns, drawn downwards."""
@@ -286,47 +253,26 @@ class TurnLabels(Labels):
         turned = replace(first, grid=Grid(across, across), axes=first.axes[[1, 0, 2]])
         return row_names(turned, names, -1, project, self._placer)
 
-    def _way_out(self, layout: Layout, project: Project, box: Box) -> Floats | None:
-        """From the last cube of the last layer up or on, and to the right."""
+    def _write_way_out(self, layout: Layout, project: Project, box: Box, word: str) -> None:
+        """An arrow from the last cube of the last layer up or on, and to the right; its word, if it is long enough."""
         plate = [p for p in layout.plates if p.kind == "weight" or (p is layout.plates[-1] and p.kind == "bias")][-1]
         if plate.shape[0] != 1:
-            return None
-        corners = project(plate.cell_corners(0)[4:])
-        right = box[0] + box[2] + 8.0
+            return
+        corners, right, at = project(plate.cell_corners(0)[4:]), box[0] + box[2] + 8.0, point(plate.cell_centre(0))
         if _across(plate):  # it leaves towards the back
-            x, y = float(corners[:, 0].mean()), float(corners[:, 1].min())
-            return np.array([[x, y], [x, y - _RISE], [right, y - _RISE]])
-        x, y = float(corners[:, 0].max()), float(corners[:, 1].mean())
-        return np.array([[x + 4.0, y], [x + 4.0, y], [right, y]])
-
-    def names(self, theme: Theme) -> Sketch:
-        """The words and the arrow."""
-        sketch = Sketch()
-        write(sketch, self._names, theme)
-        if self._arrow is not None:
-            sketch.polyline(self._arrow[:2], theme.flow, _WIDTH)
-            sketch.arrow(self._arrow[1], self._arrow[2], theme.flow, _WIDTH)
-        for x, y, _, high in self.reserved:
-            sketch.text(x, y + high - 4.0, self._last, LABEL, theme.text2)
-        return sketch
-
-    @property
-    def reserved(self) -> Sequence[Box]:
-        """Where the word over the arrow stands that leaves the last layer, if it is long enough for one."""
-        wide, way = measure(self._last, LABEL), self._arrow
-        if way is None or not self._last or way[2][0] - way[1][0] <= wide + 40.0:
-            return ()
-        return [(float(way[2][0]) - wide - 10.0, float(way[2][1]) - 19.0, wide, 16.0)]
-
-    def free_place(self, width: float, height: float, before: Box | None = None) -> Box | None:
-        """As far to the lower right of the scene as there is one, below the card of a neuron before on it."""
-        left, top, wide, _ = self._placer.box
-        if self._arrow is not None:
-            for a, b in pairwise(self._arrow):
-                self._placer.add_line(a, b)
-            word = measure(self._last, LABEL) + 14.0
-            self._placer.add_box((self._arrow[-1][0] - word - 10.0, self._arrow[-1][1] - 22.0, word + 10.0, 30.0))
-        return self._placer.corner((width, height), before, top + 8, (left + wide - _CARD[0], top, *_CARD))
+            x, foot = float(corners[:, 0].mean()), float(corners[:, 1].min())
+            y = foot - _RISE
+        else:
+            x, y = float(corners[:, 0].max()) + 4.0, float(corners[:, 1].mean())
+            foot = y
+        way, wide = [(x, foot), (x, y), (right, y)], measure(word, LABEL)
+        self.lines.append(Line(way, _WIDTH, 7.0, at))
+        for a, b in pairwise(np.array(way)):
+            self._placer.add_line(a, b)
+        self._placer.add_box((right - wide - 24.0, y - 22.0, wide + 24.0, 30.0))
+        if word and right - x > wide + 40.0:
+            self.reserved = [(right - wide - 10.0, y - 19.0, wide, 16.0)]
+            self.names.append(Name(word, right - wide - 10.0, y - 7.0, at=at))
 
 
 def _across(plate: Plate) -> bool:
@@ -361,69 +307,50 @@ class PlanLabels(Labels):
     """
 
     def __init__(self, sheet: Blueprint, shapes: Mapping[str, tuple[int, ...]], turned: set[str], box: Box) -> None:
-        self.sheet, self._box = sheet, box
-        self._shapes = drawn_shapes(shapes, turned)
-
-    def names(self, theme: Theme) -> Sketch:
-        """The words that stay from frame to frame, and the wires."""
-        sketch = Sketch()
-        sketch.stand("plan")
-        for wire in self.sheet.wires:
-            self._wire(sketch, wire, theme)
-        for x, y in self.sheet.pluses:
-            if self._inside(x - PLUS, y - PLUS, 2 * PLUS, 2 * PLUS):
-                sketch.disc(x, y, PLUS, theme.background, stroke=theme.text2, border=1.4)
-                sketch.lines([[x - 4, y], [x, y - 4]], [[x + 4, y], [x, y + 4]], theme.text1, 1.4)
-        for head in self.sheet.headings:
+        super().__init__(box)
+        self._box = box
+        for wire in sheet.wires:  # as far as it is inside: its parts run along the axes of the screen
+            low, high = np.array(box[:2]), np.array(box[:2]) + box[2:]
+            points: Floats = np.clip(wire.points, low, high)
+            if not np.any(np.all(wire.points < low, axis=0) | np.all(wire.points > high, axis=0)):
+                whole = np.array_equal(points[-1], wire.points[-1])
+                self.lines.append(Line(points, _WIRE, _ARROW if wire.arrow and whole else 0.0, "plan"))
+        self._pluses = [(x, y) for x, y in sheet.pluses if self._inside(x - PLUS, y - PLUS, 2 * PLUS, 2 * PLUS)]
+        for head in sheet.headings:
             if self._inside(head.x, head.y - 20, head.width, 24):
-                count = f"{head.count:,}"
-                wide = measure(head.text, CHANNEL, True)
-                sketch.text(head.x, head.y - 6, head.text, CHANNEL, theme.text1, bold=True)
+                count, wide = f"{head.count:,}", measure(head.text, CHANNEL, True)
+                self._write(head.text, head.x, head.y - 6, CHANNEL, 1, bold=True)
                 if wide + 8 + measure(count, CHANNEL) <= head.width + 30:
-                    sketch.text(head.x + wide + 8, head.y - 6, count, CHANNEL, theme.text3)
-                sketch.line((head.x, head.y), (head.x + head.width, head.y), theme.flow, 1.0)
-        note = self.sheet.note
-        fits = self.sheet.says_words(measure(self.sheet.words, LABEL))
-        if note is not None and fits and self._inside(note[0], note[1] - 12, note[2], 14):
-            sketch.text(note[0], note[1], self.sheet.words, LABEL, theme.text3)
-        for name in self._captions():
-            sketch.text(name.x, name.y + 17, name.title, CHANNEL, theme.text1, bold=True)
-        return sketch
+                    self._write(count, head.x + wide + 8, head.y - 6, CHANNEL, 3)
+                self.lines.append(Line([(head.x, head.y), (head.x + head.width, head.y)], 1.0, at="plan"))
+        fits = sheet.note if sheet.says_words(measure(sheet.words, LABEL)) else None
+        if fits is not None and self._inside(fits[0], fits[1] - 12, fits[2], 14):
+            self._write(sheet.words, *fits[:2], LABEL, 3)
+        for name in sheet.captions:
+            shape = drawn_shape(shapes[name.tensor], name.tensor in turned)
+            if self._inside(name.x, name.y, name.width, 36):
+                self._write(name.title, name.x, name.y + 17, CHANNEL, 1, bold=True)
+                if measure(shape, LABEL) <= name.width:
+                    said = Bound(name.tensor, form="range", before=f"{shape} ", within=name.width)
+                    self.numbers.append(Number(name.x, name.y + 33, said, LABEL, "left", False, 2, "plan", shape))
 
-    def ranges(self, extents: Mapping[str, float], theme: Theme, bound: str = "±") -> Sketch:
-        """The lines below the titles, as far as they have room."""
-        sketch = Sketch()
-        sketch.stand("plan")
-        for name in self._captions():
-            at, shape = (name.x, name.y + 33), self._shapes[name.tensor]
-            if measure(shape, LABEL) <= name.width and name.tensor in extents:
-                said = Bound(name.tensor, form=f"range {bound}", before=f"{shape} ", within=name.width)
-                sketch.number(*at, extents[name.tensor], said, LABEL, theme.text2, bold=False, anchor="left")
-            elif measure(shape, LABEL) <= name.width:
-                sketch.text(*at, shape, LABEL, theme.text2)
-        return sketch
-
-    def _captions(self) -> list[Caption]:
-        return [c for c in self.sheet.captions if self._inside(c.x, c.y, c.width, 36)]
+    def _write(self, text: str, x: float, y: float, size: float, tone: int, *, bold: bool = False) -> None:
+        self.names.append(Name(text, x, y, size, bold=bold, tone=tone, at="plan"))
 
     def _inside(self, x: float, y: float, width: float, height: float) -> bool:
         left, top, wide, high = self._box
         return left <= x and top <= y and x + width <= left + wide and y + height <= top + high
 
-    def _wire(self, sketch: Sketch, wire: Wire, theme: Theme) -> None:
-        """As far as it is inside: its parts run along the axes of the screen."""
-        low = np.array(self._box[:2])
-        points: Floats = np.clip(wire.points, low, low + self._box[2:])
-        if np.any(np.all(wire.points < low, axis=0) | np.all(wire.points > low + self._box[2:], axis=0)):
-            return
-        whole = np.array_equal(points[-1], wire.points[-1])
-        if wire.arrow and whole:
-            sketch.arrow(points[-2], points[-1], theme.flow, _WIRE, head=_ARROW)
-        else:
-            sketch.polyline(points, theme.flow, _WIRE)
+    def still(self, theme: Theme) -> Sketch:
+        """Where something is added, a plus on the wires."""
+        sketch = super().still(theme)
+        sketch.stand("plan")
+        for x, y in self._pluses:
+            sketch.disc(x, y, PLUS, theme.background, stroke=theme.text2, border=1.4)
+            sketch.lines([[x - 4, y], [x, y - 4]], [[x + 4, y], [x, y + 4]], theme.text1, 1.4)
+        return sketch
 
 
-def drawn_shapes(shapes: Mapping[str, tuple[int, ...]], turned: set[str]) -> dict[str, str]:
-    """Shapes as they are drawn: of tensors in `turned` the inputs go downwards."""
-    return {name: "×".join(f"{n:,}" for n in (shape[::-1] if name in turned else shape))
-            for name, shape in shapes.items()}  # fmt: skip
+def drawn_shape(shape: Sequence[int], turned: bool) -> str:
+    """A shape as it is drawn: of a `turned` tensor the inputs go downwards."""
+    return "×".join(f"{n:,}" for n in (shape[::-1] if turned else shape))

@@ -1,7 +1,6 @@
 """One small layer as a formula: inputs enter above the cubes; sum, activation, output and target stand to the right.
 
-Boxes and lines depend on the layout alone and are built once; the numbers in them are a sketch of their own.
-`formulas` writes the rows out: ``r = σ(−1.991·0.92 + 0.692) = σ(−1.14) = 0.24``. `outcome` is what becomes of
+`formulas` writes the rows out: ``r = σ(−1.991·0.92 + 0.692) = σ(−1.14) = 0.24``. `Outcome` is what becomes of
 the one sample of a deeper network: in a chain of plates its numbers have no place, so they stand together
 where the scene is free.
 """
@@ -9,65 +8,56 @@ where the scene is free.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...run.core.frame import Frame, Stage
 from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE
 from ..ink.boxes import CHANNEL, LABEL
 from ..ink.equation import Term, neuron, one_line
-from ..ink.maps import displayed
-from ..ink.sketch import Bound, Box, Sketch, Stand, meet
+from ..ink.sketch import Bound, Box, Stand, meet
 from ..ink.text import measure
-from ..ink.theme import Theme
 from ..shown.subject import Sample
 from ..space.arrangement import Layout, Project
 from ..space.camera import Floats
-from .placer import Name, Placer, back_edge, column_names, point, row_names, write
-
-Marks = NDArray[np.bool_]
+from ..space.plate import Plate
+from .placer import Placer, back_edge, column_names, point, row_names
+from .written import HIGH, UNKNOWN, Chip, Line, Name, Notes, Number, Swatch
 
 STEP = 34.0
 """Least distance between the levels of two rows of chips."""
-CHIP = (58.0, 28.0)
 SYMBOLS = {"sigmoid": "σ"}
 _INPUTS = ((58.0, CHANNEL, True), (46.0, LABEL, True), (38.0, LABEL, False))  # width, type, whether in a box
 _SWATCH = 42.0
+_UNDER = 36.0  # from the middle of the last row's chips to the swatches below it
 
-
-@dataclass(frozen=True, slots=True)
-class Offsets:
-    """Centres of the chips right of a row's anchor, and their widths."""
-
-    sum: float
-    output: float
-    target: float
-    sum_width: float
-    width: float
-
-
-WIDE = Offsets(56.0, 140.0, 200.0, 60.0, 50.0)
-TIGHT = Offsets(47.0, 118.0, 168.0, 58.0, 46.0)
+Columns = dict[str, tuple[float, float]]
+WIDE: Columns = {"sum": (56.0, 60.0), "output": (140.0, 50.0), "target": (200.0, 50.0)}
+"""Middles of the chips right of a row's anchor, and their widths."""
+TIGHT: Columns = {"sum": (47.0, 58.0), "output": (118.0, 46.0), "target": (168.0, 46.0)}
 
 
 class Rows(NamedTuple):
     """Where the chips of each output are, in logical pixels."""
 
     anchors: Floats  # (R, 2): where each row's chips start
-    at: Offsets  # from there to their middles
-    columns: tuple[str, ...]  # those that there are; empty for none
+    columns: Columns  # those that there are; empty for none
+
+    def edge(self, row: int, column: str, side: int) -> tuple[float, float]:
+        """The middle of the left (-1) or the right (+1) edge of a chip, or (0) of the chip."""
+        (x, y), (middle, wide) = self.anchors[row].tolist(), self.columns[column]
+        return x + middle + side * wide / 2, y
 
 
-class FewFlow:
+class FewFlow(Notes):
     """The flow around one layer of lying cubes: of the chain `stages` of a layout of mode ``"few"``.
 
     What would leave the `box` is left out; where the camera was `moved` by hand, so is what would lie on
-    cubes, which are marked in `placer`. `outcome` says whether swatches and loss stand below the last row; it
-    may be set before :meth:`change`.
+    cubes, which are marked in `placer`. What becomes of the sample stands `below` the last row.
     """
 
     def __init__(
@@ -80,294 +70,176 @@ class FewFlow:
         placer: Placer,
         moved: bool = False,
     ) -> None:
+        super().__init__()
         linear = next(s for s in stages if s.weight is not None)
         assert linear.weight is not None
-        self._sample, self._project, self._box = sample, project, box
-        self.outcome = True
-        self._placer, self._moved = placer, moved
-        self._input_style = _INPUTS[0]
-        self._sums, self._last = linear.name, stages[-1]
-        self._weight = layout.plate(linear.weight.name)
-        self._bias = layout.plate(linear.bias.name) if linear.bias is not None else None
-        end, wide = self._bias or self._weight, self._weight.shape[1]
-        # the cubes that each row of chips and each input belong to
-        self.stands: list[Stand] = [point(end.cell_corners(i, end.shape[1] - 1)[-1]) for i in range(end.shape[0])]
-        self._reads: list[Stand] = [point(back_edge(self._weight, j)) for j in range(wide)]
-        self.inputs = self._chip_places()  # middles (N, 2) of their chips; None where they have no room
-        self._tips = self._anchors = self._row_anchors()
-        self._at = WIDE
-        self._columns = self._fitting_columns()
-        self._below = True  # whether swatches and loss have their place below the last row
+        self._sample, self._project, self._box, self._placer, self._moved = sample, project, box, placer, moved
+        weight = layout.plate(linear.weight.name)
+        bias = layout.plate(linear.bias.name) if linear.bias is not None else None
+        self.plates, end = (weight, bias), bias or weight
+        last = end.shape[1] - 1
+        # the cubes that each row of chips belongs to
+        self.stands: list[Stand] = [point(end.cell_corners(i, last)[-1]) for i in range(end.shape[0])]
+        backs = self._project([back_edge(weight, j) for j in range(weight.shape[1])])  # to which their lines lead
+        # middles (N, 2) of the input chips, None where they have no room; width and type of each, whether in a box
+        self.inputs, self._input_style = self._place_inputs(weight)
+        tips = self._tips(end)
+        self.rows = Rows(tips, self._fitting_columns(tips))
         if moved:
-            self._leave_out_hidden()
-        self.plates, self.rows = (self._weight, self._bias), Rows(self._anchors, self._at, self._columns)
-        self._swatch_at = self._swatch_place()
-        self._names = self._row_names(layout.trays_on(project))
-        if self.inputs is None:
-            self._names += column_names(self._weight, sample.inputs, project, box[1] - 12, self._free)
-        self._names += self._bias_name()
-
-    @property
-    def _below_stand(self) -> Stand:
-        """What swatches and loss below the last row belong to."""
-        end = self._bias or self._weight
-        return point(end.cell_centre(int(np.argmax(self._anchors[:, 1])), end.shape[1] - 1))
-
-    @property
-    def _swatch_stand(self) -> Stand:
-        """What the input's swatch belongs to: where a chip has room, it may have none."""
-        return point(self._weight.cell_centre(0, 0))
-
-    def change(self, theme: Theme) -> None:
-        """Another look: the same boxes and lines in the same places."""
-        self._theme = theme
-        self.static = self._boxes()
+            self._leave_out_hidden(tips)
+        self.below = Notes()
+        if self.rows.columns:
+            foot = int(np.argmax(self.rows.anchors[:, 1]))
+            self._write_below(foot, stages[-1], point(end.cell_centre(foot, last)))
+        self.swatch = self._swatch_place()
+        self._write_names(layout.trays_on(project))
+        if self.inputs is not None:
+            self._write_inputs(self.inputs, backs)
+        for row, tip in enumerate(tips if self.rows.columns else ()):
+            self._write_row(row, tip, linear, stages[-1])
 
     # places
 
-    @property
-    def swatch(self) -> Box | None:
-        """Where the input's swatch stands."""
-        return None if self._swatch_at is None else (*self._swatch_at, _SWATCH, _SWATCH)
-
-    def _chip_places(self) -> Floats | None:
-        """Centres of the input chips, None when they would touch."""
-        plate = self._weight
+    def _place_inputs(self, plate: Plate) -> tuple[Floats | None, tuple[float, float, bool]]:
+        """Input chips over their columns, where they do not touch."""
         if plate.grid.folded:
-            return None
+            return None, _INPUTS[0]
         top = plate.depth * plate.axes[2] - (plate.half + 0.22) * plate.axes[1]
-        back = np.array([plate.cell_centre(0, j) + top for j in range(plate.shape[1])])
-        centres = self._project(back) - (0, CHIP[1] / 2 + 2)
+        behind = np.array([plate.cell_centre(0, j) + top for j in range(plate.shape[1])])
+        centres = self._project(behind) - (0, HIGH / 2 + 2)
         room = np.diff(centres[:, 0]).min() if len(centres) > 1 else np.inf
-        fitting = [style for style in _INPUTS if style[0] + 3 <= room]
-        if not fitting:
-            return None
-        self._input_style = fitting[0]
-        return centres if centres[:, 1].min() - CHIP[1] / 2 - 20 > self._box[1] - 12 else None
+        style = next((style for style in _INPUTS if style[0] + 3 <= room), None)
+        high = centres[:, 1].min() - HIGH / 2 - 20 > self._box[1] - 12
+        return (None, _INPUTS[0]) if style is None or not high else (centres, style)
 
     def _free(self, box: Box) -> bool:
         """Whether a box is off the cubes; takes it. Always, where the camera is the layout's own."""
         return not self._moved or self._placer.free(box)
 
-    def _leave_out_hidden(self) -> None:
+    def _leave_out_hidden(self, tips: Floats) -> None:
         """Chips that would lie on cubes: all inputs or none, all rows or none."""
         if self.inputs is not None:
             wide = self._input_style[0] - 8
-            if not all(self._free((x - wide / 2, y - 25, wide, CHIP[1] + 6)) for x, y in self.inputs):
+            if not all(self._free((x - wide / 2, y - 25, wide, HIGH + 6)) for x, y in self.inputs):
                 self.inputs = None
-        if self._columns:
-            anchors = level(self._tips, self._placer, self._end, CHIP[1])
-            if anchors is None:
-                self._columns = ()
-            else:
-                self._anchors = anchors
-        if self._columns:
-            (x, y), wide = self._lowest, measure(f"{loss_words(self._sample)}0.0000", LABEL)
-            self._below = self._free((x + self._end - wide + 3, y + 33, wide - 6, 64))
+        if self.rows.columns:
+            anchors = level(tips, self._placer, self._end, HIGH)
+            self.rows = Rows(tips, {}) if anchors is None else Rows(anchors, self.rows.columns)
 
     @property
     def _end(self) -> float:
         """From a row's anchor to the right edge of its last chip."""
-        return float(getattr(self._at, self._columns[-1])) + self._at.width / 2
+        return max(middle + wide / 2 for middle, wide in self.rows.columns.values())
 
-    @property
-    def _lowest(self) -> Floats:
-        """The anchor of the row of chips at the bottom."""
-        return np.asarray(self._anchors[np.argmax(self._anchors[:, 1])])
-
-    def _row_anchors(self) -> Floats:
+    def _tips(self, plate: Plate) -> Floats:
         """Where each row's flow starts: a little right of the nearest corner of its last cube's top face."""
-        plate = self._bias or self._weight
         ends = [self._project(plate.cell_corners(i, plate.shape[1] - 1)) for i in range(plate.shape[0])]
         # where the camera was moved, the corner that is furthest to the right
         corners = [c[int(np.argmax(c[:, 0])) if self._moved else -1] for c in ends]
         return np.asarray(np.array(corners) + np.array([4.0, 0.0]))
 
-    def _fitting_columns(self) -> tuple[str, ...]:
+    def _fitting_columns(self, tips: Floats) -> Columns:
         """Which of sum, output and target fit between the cubes and the scene's edge, and below each other."""
-        close = len(self._anchors) > 1 and np.diff(self._anchors[:, 1]).min() < CHIP[1] + 3
-        if self._weight.grid.folded or (close and not self._moved):
-            return ()
-        room = self._box[0] + self._box[2] - self._anchors[:, 0].max()
-        for offsets in (WIDE, TIGHT):
-            self._at = offsets
-            if room >= offsets.target + offsets.width / 2 + 4 and self._sample.wanted is not None:
-                return ("sum", "output", "target")
-        return ("sum", "output") if room >= TIGHT.output + TIGHT.width / 2 + 4 else ()
+        close = len(tips) > 1 and np.diff(tips[:, 1]).min() < HIGH + 3
+        if self.plates[0].grid.folded or (close and not self._moved):
+            return {}
+        room = self._box[0] + self._box[2] - tips[:, 0].max() - 4
+        ways = [WIDE, TIGHT] if self._sample.wanted is not None else []
+        ways.append({name: TIGHT[name] for name in ("sum", "output")})
+        return next((way for way in ways if sum(way[[*way][-1]] * np.array([1, 0.5])) <= room), {})
 
-    def _bias_name(self) -> list[Name]:
-        """The word over the biases, where it has room."""
-        if self._bias is None:
-            return []
-        x, y = (float(c) for c in self._project([back_edge(self._bias, 0)])[0])
-        name = Name("bias", x, y - 10, CHANNEL, "middle", True, at=point(back_edge(self._bias, 0)))
-        there = y - 26 > self._box[1] - 12 and self._free((x - 13, y - 20, 26, 10))
-        return [name] if there and not any(meet(name.box, other.box) for other in self._names) else []
-
-    def _row_names(self, trays: Mapping[str, Floats]) -> list[Name]:
-        """The outputs' names beside their rows, where these end on the left or, from another side, on the right."""
-        names = [f"to {name}" for name in self._sample.outputs]
-        for plate, side in ((self._weight, -1), (self._bias or self._weight, 1))[: 2 if self._moved else 1]:
-            found = row_names(plate, names, side, self._project, self._placer, trays.get(plate.name))
-            if found:
-                return found
-        return []
-
-    def _swatch_place(self) -> tuple[float, float] | None:
-        """Top left of the input's swatch, left of the first chip; None where there is no room."""
+    def _swatch_place(self) -> Box | None:
+        """Where the input's swatch stands, left of the first chip; None where there is no room."""
         if self.inputs is None or not self._sample.colours or len(self.inputs) != 3:
             return None
-        x = self.inputs[0, 0] - CHIP[0] / 2 - 25 - _SWATCH
-        y = self.inputs[0, 1] - 13
-        free = x > 4 and self._free((x + 3, y - 13, _SWATCH - 6, _SWATCH + 10))
-        return (float(round(x)), float(round(y))) if free else None
+        x, y = round(self.inputs[0, 0] - WIDE["sum"][1] / 2 - 24 - _SWATCH), round(self.inputs[0, 1] - 13)
+        free = x > 4 and self._free((x + 3.0, y - 13.0, _SWATCH - 6, _SWATCH + 10))
+        return (float(x), float(y), _SWATCH, _SWATCH) if free else None
 
-    @property
-    def _swatches(self) -> bool:
-        y = self._lowest[1]
-        fits = y + 100 < self._box[1] + self._box[3] + 8
-        return self.outcome and self._sample.colours and self._below and len(self._anchors) == 3 and fits
+    # records
 
-    # what never changes
-
-    def _boxes(self) -> Sketch:
-        sketch = Sketch()
-        write(sketch, self._names, self._theme)
-        if self.inputs is not None:
-            self._input_boxes(sketch, self.inputs)
-        if self._columns:
-            for row, (tip, anchor) in enumerate(zip(self._tips, self._anchors, strict=True)):
-                sketch.stand(self.stands[row])
-                if tuple(tip) != tuple(anchor):
-                    sketch.line(tip, anchor, self._theme.flow, 1.4)
-                self._row_boxes(sketch, anchor, first=anchor[1] == self._anchors[:, 1].min())
-            if self._swatches:
-                x, y = self._lowest
-                sketch.stand(self._below_stand)
-                for at in (self._at.output, self._at.target)[: len(self._columns) - 1]:
-                    sketch.line((x + at, y + CHIP[1] / 2), (x + at, y + 36), self._theme.flow, 1.4)
-        return sketch
-
-    def _input_boxes(self, sketch: Sketch, chips: Floats) -> None:
-        theme, high, (wide, _, boxed) = self._theme, CHIP[1], self._input_style
-        start = self._swatch_at
-        if start is not None:
-            sketch.stand(self._swatch_stand)
-            sketch.line((start[0] + _SWATCH, start[1] + 18), (chips[0, 0] - wide / 2, chips[0, 1] + 1), theme.flow, 1.2)
-            sketch.text(start[0] + _SWATCH / 2, start[1] - 9, "input", LABEL, theme.text2, anchor="middle")
-        for k, ((x, y), name) in enumerate(zip(chips, self._sample.inputs, strict=False)):
-            sketch.stand(self._reads[k])
+    def _write_inputs(self, chips: Floats, backs: Floats) -> None:
+        weight, (wide, size, boxed) = self.plates[0], self._input_style
+        stands: list[Stand] = [point(back_edge(weight, j)) for j in range(len(chips))]
+        if self.swatch is not None:
+            own, (x, y, side, _) = point(weight.cell_centre(0, 0)), self.swatch
+            self.lines.append(Line([(x + side, y + 18), (chips[0, 0] - wide / 2, chips[0, 1] + 1)], 1.2, at=own))
+            self.names.append(Name("input", x + side / 2, y - 9, anchor="middle", at=own))
+            self.swatches.append(Swatch(self.swatch, "input", own))
+        for k, ((x, y), at) in enumerate(zip(chips.tolist(), stands, strict=True)):
+            name = self._sample.inputs[k] if k < len(self._sample.inputs) else ""
+            self.names.append(Name(name, x, y - HIGH / 2 - (7 if boxed else 1), CHANNEL, "middle", True, at=at))
+            self.numbers.append(Number(x, y + 0.36 * size, Bound("input", k), size, at=at))
             if boxed:
-                _chip(sketch, theme, x, y, wide, strong=True)
-            sketch.text(x, y - high / 2 - (7 if boxed else 1), name, CHANNEL, theme.text2, bold=True, anchor="middle")
-        if boxed:
-            backs = self._project([back_edge(self._weight, j) for j in range(len(chips))])
-            aside, below = np.array([wide / 2, 0.0]), np.array([0.0, high / 2])
-            sketch.stand(None)
-            sketch.lines(chips[:-1] + aside, chips[1:] - aside, theme.flow, 1.2)
-            for k, (chip, back) in enumerate(zip(chips, backs, strict=True)):
-                sketch.stand(self._reads[k])
-                sketch.line(chip + below, back, theme.flow, 1.4)
+                self.chips.append(Chip(x, y, wide, at=at))
+                self.lines.append(Line([(x, y + HIGH / 2), backs[k]], at=at))
+        aside = np.array([wide / 2, 0.0])
+        self.lines += [Line([a + aside, b - aside], 1.2) for a, b in pairwise(chips) if boxed]
 
-    def _row_boxes(self, sketch: Sketch, anchor: Floats, *, first: bool) -> None:
-        theme, (x, y), at = self._theme, anchor, self._at
-        sketch.arrow((x, y), (x + at.sum - at.sum_width / 2, y), theme.flow, 1.4)
-        _chip(sketch, theme, x + at.sum, y, at.sum_width, strong=True)
-        left, right = x + at.sum + at.sum_width / 2, x + at.output - at.width / 2
-        sketch.arrow((left, y), (right, y), theme.flow, 1.4)
-        symbol = SYMBOLS.get(self._last.kind, "" if self._last.kind == "linear" else self._last.kind)
-        size, up = (18, 6) if len(symbol) == 1 else (LABEL, CHIP[1] / 2 - 3)
-        if measure(symbol, size) < right - left + 14:
-            sketch.text((left + right) / 2 - 1, y - up, symbol, size, theme.text2, anchor="middle")
-        _chip(sketch, theme, x + at.output, y, at.width, strong=True)
-        if "target" in self._columns:
-            _chip(sketch, theme, x + at.target, y, at.width, strong=False)
-        if first:
-            called = [self._sample.called(self._last) if name == "output" else name for name in self._columns]
-            for name, place in zip(called, (at.sum, at.output, at.target), strict=False):
-                sketch.text(x + place, y - CHIP[1] / 2 - 10, name, LABEL, theme.text2, anchor="middle")
+    def _write_row(self, row: int, tip: Floats, linear: Stage, last: Stage) -> None:
+        rows, at = self.rows, self.stands[row]
+        anchor = rows.anchors[row]
+        first = anchor[1] == rows.anchors[:, 1].min()
+        if tuple(tip) != tuple(anchor):
+            self.lines.append(Line([tip, anchor], at=at))
+        left, right = rows.edge(row, "sum", 1), rows.edge(row, "output", -1)
+        self.lines += [Line([anchor, rows.edge(row, "sum", -1)], head=7.0, at=at), Line([left, right], head=7.0, at=at)]
+        symbol = SYMBOLS.get(last.kind, "" if last.kind == "linear" else last.kind)
+        size, up = (18, 6) if len(symbol) == 1 else (LABEL, HIGH / 2 - 3)
+        if measure(symbol, size) < right[0] - left[0] + 14:
+            self.names.append(Name(symbol, (left[0] + right[0]) / 2 - 1, left[1] - up, size, "middle", at=at))
+        bounds = {"sum": Bound(linear.name, row, "signed chip"), "output": Bound(last.name, row)}
+        for name, (_, wide) in rows.columns.items():
+            (x, y), given = rows.edge(row, name, 0), name == "target"
+            bound = Bound("target", row, "target") if given else bounds[name]
+            self.chips.append(Chip(x, y, wide, not given, at))
+            self.numbers.append(Number(x, y + 5.5, bound, bold=not given, tone=2 if given else 1, at=at,
+                                       without="" if given else UNKNOWN))  # fmt: skip
+            if first:
+                called = self._sample.called(last) if name == "output" else name
+                self.names.append(Name(called, x, y - HIGH / 2 - 10, anchor="middle", at=at))
 
-    # what changes every frame
-
-    def numbers(self, frame: Frame, loss: float | None, reached: Mapping[str, Marks] | None = None) -> Sketch:
-        """The numbers and swatches of one frame; `loss` is the probe sample's own.
-
-        `reached` says of each stage which of its numbers are there already; None: all.
-        """
-        sketch, theme, at = Sketch(), self._theme, self._at
-        rows = self._anchors if self._columns else ()
-        if "input" not in frame.activations:  # a dash on each chip: the rows of the sample were not recorded
-            places = [(x + column, y) for x, y in rows for column in (at.sum, at.output)]
-            for x, y in [*places, *(() if self.inputs is None else self.inputs)]:
-                sketch.text(x, y + 5.5, "\N{EN DASH}", CHANNEL, theme.text3, anchor="middle")
-            return sketch
-        inputs, sums = frame.activations["input"], frame.activations[self._sums]
-        outputs = frame.activations[self._last.name]
-        if self.inputs is not None:
-            for k, ((x, y), value) in enumerate(zip(self.inputs, inputs, strict=False)):
-                size = self._input_style[1]
-                sketch.stand(self._reads[k])
-                sketch.number(x, y + 0.36 * size, value, Bound("input", k), size, theme.text1)
-            if self._swatch_at is not None:
-                sketch.stand(self._swatch_stand)
-                _swatch(sketch, theme, (*self._swatch_at, _SWATCH, _SWATCH), inputs, "input")
-        for row, (x, y) in enumerate(rows):
-            sketch.stand(self.stands[row])
-            if reached is None or reached[self._sums][row]:
-                bound = Bound(self._sums, row, "signed chip")
-                sketch.number(x + at.sum, y + 5.5, sums[row], bound, CHANNEL, theme.text1)
-            if reached is None or reached[self._last.name][row]:
-                sketch.number(x + at.output, y + 5.5, outputs[row], Bound(self._last.name, row), CHANNEL, theme.text1)
-            if self._target is not None:
-                said = Bound("target", row, "target")
-                sketch.number(x + at.target, y + 5.5, self._target[row], said, CHANNEL, theme.text2, bold=False)
-        if self.outcome and self._columns:
-            sketch.stand(self._below_stand)
-            self._outcome(sketch, outputs, loss)
-        return sketch
-
-    @property
-    def _target(self) -> NDArray[np.floating] | None:
-        """The target where it has a column."""
-        return self._sample.wanted if "target" in self._columns else None
-
-    def _outcome(self, sketch: Sketch, outputs: NDArray[np.floating], loss: float | None) -> None:
-        x, y = self._lowest
-        at, below = self._at, y + CHIP[1] / 2
-        if self._swatches:
-            for middle, colour, bound in ((at.output, outputs, self._last.name), (at.target, self._target, "target")):
-                if colour is not None:
-                    box = (round(x + middle - at.width / 2), round(y + 36), at.width, 40)
-                    _swatch(sketch, self._theme, box, colour, bound)
-            below = y + 76
-        if loss is None or not self._below:
+    def _write_below(self, row: int, last: Stage, at: Stand) -> None:
+        """Output and target as colours, and the sample's own loss, below the last row, where they have room."""
+        (x, y), end, sample = self.rows.anchors[row].tolist(), self._end, self._sample
+        foot, wide = self._box[1] + self._box[3] + 8, measure(f"{loss_words(sample)}0.0000", LABEL)
+        if not self._free((x + end - wide + 3, y + 33, wide - 6, 64)):
             return
-        whole, short = loss_words(self._sample), "sample loss "
-        label = [] if self._sample.label is None else [f"wanted {self._sample.outputs[self._sample.label]}"]
-        for before, above in ((whole, []), (short, label)):  # beside the cubes, not on them
-            said = Bound("loss", form="loss", before=before)
-            if max(measure(line, LABEL) for line in (said.text(loss), *above)) <= self._end:
-                for line, text in enumerate([*above, ""]):
-                    if (down := below + 20 + 18 * line) >= self._box[1] + self._box[3] + 8:
-                        break
-                    where = (x + self._end, down)
-                    if text:
-                        sketch.text(*where, text, LABEL, self._theme.text1, anchor="right")
-                    else:
-                        sketch.number(*where, loss, said, LABEL, self._theme.text1, bold=False, anchor="right")
+        below = y + HIGH / 2
+        if sample.colours and len(self.rows.anchors) == 3 and y + 100 < foot:
+            for column, name in (("output", last.name), ("target", "target")):
+                if column in self.rows.columns:
+                    middle, own = x + self.rows.columns[column][0], self.rows.columns[column][1]
+                    self.below.lines.append(Line([(middle, below), (middle, y + _UNDER)], at=at))
+                    box = (float(round(middle - own / 2)), float(round(y + _UNDER)), own, 40.0)
+                    self.below.swatches.append(Swatch(box, name, at))
+            below = y + _UNDER + 40
+        label = [] if sample.label is None else [f"wanted {sample.outputs[sample.label]}"]
+        for before, above in ((loss_words(sample), []), ("sample loss ", label)):  # beside the cubes, not on them
+            if max(measure(line, LABEL) for line in (f"{before}0.0000", *above)) <= end:
+                for line, text in enumerate([*above, before]):
+                    down = below + 20 + 18 * line
+                    if down < foot and text is before:
+                        self.below.numbers.append(_loss(before, x + end, down, at))
+                    elif down < foot:
+                        self.below.names.append(Name(text, x + end, down, anchor="right", tone=1, at=at))
                 return
 
-
-def _chip(sketch: Sketch, theme: Theme, x: float, y: float, wide: float, *, strong: bool) -> None:
-    left, top = round(x - wide / 2), round(y - CHIP[1] / 2)
-    stroke = theme.flow if strong else theme.border
-    sketch.rect(left, top, wide, CHIP[1], radius=6, fill=theme.panel, stroke=stroke)
-
-
-def _swatch(sketch: Sketch, theme: Theme, box: Box, colour: NDArray[np.floating], bound: str) -> None:
-    """The colour of a row of three numbers; nothing of one that nobody knows."""
-    if np.isfinite(colour).all():
-        sketch.rect(*box, radius=5, fill=displayed(colour), stroke=theme.flow, bound=bound)
+    def _write_names(self, trays: Mapping[str, Floats]) -> None:
+        """The outputs beside their rows, the inputs where they have no chips, and the word over the biases."""
+        (weight, bias), top, names = self.plates, self._box[1] - 12, [f"to {name}" for name in self._sample.outputs]
+        # beside their rows where these end on the left or, from another side, on the right
+        for plate, side in ((weight, -1), (bias or weight, 1))[: 2 if self._moved else 1]:
+            if found := row_names(plate, names, side, self._project, self._placer, trays.get(plate.name)):
+                self.names += found
+                break
+        if self.inputs is None:
+            self.names += column_names(weight, self._sample.inputs, self._project, top, self._free)
+        if bias is not None:
+            x, y = self._project([back_edge(bias, 0)])[0].tolist()
+            name = Name("bias", x, y - 10, CHANNEL, "middle", True, at=point(back_edge(bias, 0)))
+            there = y - 26 > top and self._free((x - 13, y - 20, 26, 10))
+            self.names += [name] if there and not any(meet(name.box, other.box) for other in self.names) else []
 
 
 def level(tips: Floats, placer: Placer, reach: float, height: float) -> Floats | None:
@@ -431,54 +303,49 @@ def outcome_size(sample: Sample) -> tuple[float, float] | None:
     return (wide, 38 + 34 * rows) if 0 < count <= MOST else None
 
 
-def input_swatch(box: Box) -> Box:
-    """Where the input's swatch stands in the outcome of a sample of colours."""
-    return box[0], box[1] + 20, _SIDE, _SIDE
+class Outcome(Notes):
+    """What becomes of the sample, in a `box` of that size; `last` is the stage whose row is the output."""
+
+    def __init__(self, box: Box, sample: Sample, last: Stage) -> None:
+        super().__init__()
+        self.box = box
+        self.swatch: Box | None = None  # that of the input
+        if sample.colours and sample.wanted is not None:
+            self._write_swatches(last)
+        else:
+            self._write_chips(sample, last)
+        self.numbers.append(_loss(loss_words(sample), box[0] + box[2], box[1] + box[3] - 4, "picture"))
+
+    def _write_swatches(self, last: Stage) -> None:
+        x, y = self.box[0], self.box[1] + 20
+        places = (x, x + _SIDE + _ARROW, x + _SIDE + _ARROW + _APART)
+        self.swatches = [Swatch((at, y, _SIDE, _SIDE), name, "picture")
+                         for at, name in zip(places, ("input", last.name, "target"), strict=True)]  # fmt: skip
+        self.swatch = self.swatches[0].box
+        self.names = [Name(name, at + _SIDE / 2, y - 7, anchor="middle", at="picture")
+                      for at, name in zip(places, ("input", "output", "target"), strict=True)]  # fmt: skip
+        middle = y + _SIDE / 2
+        self.lines = [Line([(x + _SIDE + 4, middle), (places[1] - 4, middle)], head=7.0, at="picture")]
+
+    def _write_chips(self, sample: Sample, last: Stage) -> None:
+        count, step = len(sample.outputs), _WIDE + 6
+        x, y = self.box[0] + self.box[2] - count * step + 6 + _WIDE / 2, self.box[1] + 20 + HIGH / 2
+        rows = [(sample.called(last), Bound(last.name))]
+        rows += [] if sample.wanted is None else [("target", Bound("target", form="target"))]
+        for row, (title, bound) in enumerate(rows):
+            level = y + 34 * row
+            self.names.append(Name(title, x - _WIDE / 2 - 10, level + 5, anchor="right", at="picture"))
+            self.chips += [Chip(x + k * step, level, _WIDE, not row, "picture") for k in range(count)]
+            for k in range(count):
+                own = replace(bound, index=k)
+                self.numbers.append(Number(x + k * step, level + 5.5, own, bold=not row, tone=1 + row, at="picture"))
+        self.names += [Name(name, x + k * step, y - HIGH / 2 - 7, anchor="middle", at="picture")
+                       for k, name in enumerate(sample.outputs) if count > 1]  # fmt: skip
 
 
-def outcome(box: Box, theme: Theme, sample: Sample, frame: Frame, last: Stage, loss: float | None) -> Sketch:
-    """The outcome of one frame; `last` is the stage whose row is the output."""
-    sketch = Sketch()
-    if "input" not in frame.activations:
-        return sketch
-    output = frame.activations[last.name]
-    sketch.stand("picture")
-    if sample.colours and sample.wanted is not None:
-        rows = {"input": frame.activations["input"], last.name: output, "target": sample.wanted}
-        _swatches(sketch, box, theme, rows)
-    else:
-        _chips(sketch, box, theme, sample, output, last)
-    if loss is not None:
-        said, at = Bound("loss", form="loss", before=loss_words(sample)), (box[0] + box[2], box[1] + box[3] - 4)
-        sketch.number(*at, loss, said, LABEL, theme.text1, bold=False, anchor="right")
-    return sketch
-
-
-def _swatches(sketch: Sketch, box: Box, theme: Theme, rows: Mapping[str, NDArray[np.floating]]) -> None:
-    x, y, _, _ = input_swatch(box)
-    places = (x, x + _SIDE + _ARROW, x + _SIDE + _ARROW + _APART)
-    for at, name, (bound, colour) in zip(places, ("input", "output", "target"), rows.items(), strict=True):
-        fill = displayed(colour) if np.isfinite(colour).all() else None
-        sketch.rect(at, y, _SIDE, _SIDE, radius=5, fill=fill, stroke=theme.flow, bound=bound)
-        if fill is None and name == "target":
-            sketch.text(at + _SIDE / 2, y + _SIDE / 2 + 6, "?", CHANNEL, theme.text2, anchor="middle")
-        sketch.text(at + _SIDE / 2, y - 7, name, LABEL, theme.text2, anchor="middle")
-    middle = y + _SIDE / 2
-    sketch.arrow((x + _SIDE + 4, middle), (places[1] - 4, middle), theme.flow, 1.4)
-
-
-def _chips(sketch: Sketch, box: Box, theme: Theme, sample: Sample, output: NDArray[np.floating], last: Stage) -> None:
-    x, y = box[0] + box[2] - len(sample.outputs) * (_WIDE + 6) + 6 + _WIDE / 2, box[1] + 20 + CHIP[1] / 2
-    rows = [(sample.called(last), output, Bound(last.name))]
-    rows += [] if sample.wanted is None else [("target", sample.wanted, Bound("target", form="target"))]
-    for row, (title, values, bound) in enumerate(rows):
-        sketch.text(x - _WIDE / 2 - 10, y + 34 * row + 5, title, LABEL, theme.text2, anchor="right")
-        for k, value in enumerate(values):
-            at, colour = (x + k * (_WIDE + 6), y + 34 * row), theme.text2 if row else theme.text1
-            _chip(sketch, theme, *at, _WIDE, strong=not row)
-            sketch.number(at[0], at[1] + 5.5, value, replace(bound, index=k), CHANNEL, colour, bold=not row)
-    for k, name in enumerate(sample.outputs if len(sample.outputs) > 1 else ()):
-        sketch.text(x + k * (_WIDE + 6), y - CHIP[1] / 2 - 7, name, LABEL, theme.text2, anchor="middle")
+def _loss(before: str, x: float, y: float, at: Stand) -> Number:
+    """The loss of the one sample that is drawn."""
+    return Number(x, y, Bound("loss", form="loss", before=before), LABEL, "right", False, 1, at, "")
 
 
 # ---- The outputs of a single layer written out with their numbers.

@@ -9,19 +9,19 @@ that of the row in front.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import inf
 
 import numpy as np
 
 from ..ink.boxes import CHANNEL, LABEL
-from ..ink.sketch import Anchor, Box, Sketch, Stand, meet
+from ..ink.sketch import Box, Sketch, meet
 from ..ink.text import CAP_HEIGHT, measure
-from ..ink.theme import Theme
 from ..space.arrangement import Project
 from ..space.camera import Floats, convex_hull
 from ..space.plate import Plate
+from .written import Name
 
 Way = Sequence[Box]
 """Boxes that a text, or several together, would take."""
@@ -30,34 +30,6 @@ LIGHTLY = 0.45
 _CELL = 4.0  # pixels of a cell of the map
 _LONGEST = 4096  # points of a line: zoomed in by hand, most of it is outside
 _STAY = 0.8  # what it is worth to stay
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """A text and where it stands, as :meth:`Sketch.text` takes it; `tone` is 1 for what is read first, to 3."""
-
-    text: str
-    x: float
-    y: float
-    size: float = LABEL
-    anchor: Anchor = "left"
-    bold: bool = False
-    tone: int = 2
-    at: Stand = None  # what it belongs to
-
-    @property
-    def box(self) -> Box:
-        """Left, top, width and height of its capitals."""
-        wide, high = measure(self.text, self.size, self.bold), CAP_HEIGHT * self.size
-        return self.x - {"left": 0.0, "middle": 0.5, "right": 1.0}[self.anchor] * wide, self.y - high, wide, high
-
-
-def write(sketch: Sketch, names: Iterable[Name], theme: Theme) -> None:
-    """Put names into a sketch."""
-    tones = (theme.text1, theme.text2, theme.text3)
-    for name in names:
-        sketch.stand(name.at)
-        sketch.text(name.x, name.y, name.text, name.size, tones[name.tone - 1], bold=name.bold, anchor=name.anchor)
 
 
 class Placer:

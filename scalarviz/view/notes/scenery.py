@@ -21,10 +21,11 @@ from ..space.arrangement import Project
 from ..space.camera import Camera
 from ..space.layout import FEW, Layout
 from .labels import FlowLabels, Labels, PlanLabels, TurnLabels
-from .layer import FewFlow, input_swatch, outcome, outcome_size
+from .layer import FewFlow, Outcome, outcome_size
 from .notices import TroubleNotes
 from .placer import Placer
 from .values import CubeValues, Small
+from .written import Notes
 
 _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes
 
@@ -56,20 +57,25 @@ class Scenery:
         self._forms: dict[bool, CubeValues] = {}  # how numbers stand on cubes, with exponents and without
         self._form = partial(CubeValues, layout, theme, project, moved, window=window)
         single = is_single(subject, layout)
+        self._notes: list[Notes] = []
         self.flow: FewFlow | None = None
+        self.outcome = True  # whether that of a single layer stands below it
         if single:
             placer = Placer(box)
             for plate in layout.plates:
                 for element in range(plate.size):
                     placer.add_polygon(project(plate.corners_of(element)))
             self.flow = FewFlow(layout, subject.stages, subject.sample, project, box, placer, moved is not None)
+            self._notes = [self.flow, self.flow.below]
         shapes, names = labelled(subject), row_words(subject)
         former = None if before is None or moved is None else before._labels
         self._labels: Labels | None = None
         # the flat part of a planned picture as this camera shows it, in logical pixels
         self.blueprint = None if layout.blueprint is None else layout.blueprint.seen(project)
         if self.blueprint is not None and subject.plan is not None:
-            self._labels = PlanLabels(self.blueprint, shapes, turned_in(subject.plan), window)
+            self._labels = PlanLabels(
+                self.blueprint, shapes, {p.tensor for p in subject.plan.plates if p.turned}, window
+            )
         elif layout.spots:
             column = box[0] + box[2] < layout.size[0] - 200  # that is where a map of the output stands
             arrow = panels and column and any(isinstance(panel, PlaneMap) for panel in subject.panels)
@@ -83,12 +89,15 @@ class Scenery:
                 titles, names = clean_titles(subject.tensors, subject.stages) | titles, clean_rows(names)
             former = former if isinstance(former, FlowLabels) else None
             self._labels = FlowLabels(layout, shapes, names, project, box, units=unit_words(subject), before=former,
-                                      untrained=untrained, titles=titles, sides=side_words(subject))  # fmt: skip
+                                      untrained=untrained, titles=titles, sides=side_words(subject),
+                                      hall=theme.presenter)  # fmt: skip
+        self._notes += [] if self._labels is None else [self._labels]
         size = outcome_size(subject.sample) if subject.stages and panels else None
-        there: Box | None = before._outcome if before is not None and isinstance(former, FlowLabels) else None
-        self._outcome: Box | None = (
-            None if self._labels is None or size is None else self._labels.free_place(*size, there)
-        )
+        place = None
+        if self._labels is not None and size is not None:
+            there = before._outcome.box if before is not None and former is not None and before._outcome else None
+            place = self._labels.free_place(*size, there)
+        self._outcome: Outcome | None = None if place is None else Outcome(place, subject.sample, subject.stages[-1])
         self._trouble = TroubleNotes(layout, theme, project, box) if panels else None
         self.change(theme, quantity)
 
@@ -101,34 +110,32 @@ class Scenery:
         self.values.theme = theme
         if self._trouble is not None:
             self._trouble.theme = theme
-        self.static: list[Sketch] = []
-        if self.flow is not None:
-            self.flow.change(theme)
-            self.static.append(self.flow.static)
-        if self._labels is not None:
-            self.static.append(self._labels.names(theme))
+        self._write()
 
-    def show_outcome(self, shown: bool) -> bool:
-        """Whether the swatches of a single layer's outcome stand below it; returns whether that changes."""
-        if self.flow is None or self.flow.outcome == shown:
-            return False
-        self.flow.outcome = shown
-        self.change(self._theme, self._quantity)
-        return True
+    def _write(self) -> None:
+        self.static = [notes.still(self._theme) for notes in self._shown]
+
+    @property
+    def _shown(self) -> list[Notes]:
+        return [notes for notes in self._notes if self.outcome or self.flow is None or notes is not self.flow.below]
+
+    def show_outcome(self, shown: bool) -> None:
+        """Whether the outcome of a single layer stands below it."""
+        if self.outcome != shown:
+            self.outcome = shown
+            self._write()
 
     @property
     def reserved(self) -> list[Box]:
         """Boxes on which nothing else should stand."""
         words = [] if self._labels is None else self._labels.reserved
-        return [*words] if self._outcome is None else [self._outcome, *words]
+        return [*words] if self._outcome is None else [self._outcome.box, *words]
 
     @property
     def swatch(self) -> Box | None:
         """Where the swatch of the sample stands; None where there is none."""
-        if self.flow is not None:
-            return self.flow.swatch
-        sample, box = self._subject.sample, self._outcome
-        return input_swatch(box) if box is not None and sample.colours and sample.wanted is not None else None
+        notes = self.flow or self._outcome
+        return None if notes is None else notes.swatch
 
     def cubes(
         self,
@@ -151,15 +158,17 @@ class Scenery:
         reached: Mapping[str, NDArray[np.bool_]] | None = None,
     ) -> list[Sketch]:
         """The numbers beside them; `loss` is the probe sample's own, `reached` says which are there (None: all)."""
-        sketches = []
-        if self.flow is not None:
-            sketches.append(self.flow.numbers(frame, loss, reached))
-        if self._labels is not None:
-            sketches.append(self._labels.ranges(colouring.extents(), self._theme, colouring.bound))
-        last = self._subject.stages[-1] if self._subject.stages else None
-        if self._outcome is not None and last is not None and (reached is None or reached[last.name].all()):
-            sketches.append(outcome(self._outcome, self._theme, self._subject.sample, frame, last, loss))
-        return sketches
+        rows, sample = dict(frame.activations), self._subject.sample
+        if "input" in rows:  # else the rows of the sample were not recorded
+            rows |= {} if sample.wanted is None else {"target": sample.wanted}
+            rows |= {} if loss is None else {"loss": np.array([loss])}
+        extents, sign = colouring.extents(), colouring.bound
+        here = None if reached is None else {name: there for name, there in reached.items() if name != "input"}
+        found = [n.moving(self._theme, rows, extents, sign=sign, reached=here) for n in self._shown]
+        last = self._subject.stages[-1].name if self._subject.stages else ""
+        if self._outcome is not None and "input" in rows and (reached is None or reached[last].all()):
+            found += [self._outcome.still(self._theme), self._outcome.moving(self._theme, rows, extents)]
+        return found
 
     def trouble(self, frame: Frame, around: Sequence[Sketch]) -> Sketch:
         """What is wrong with a layer, beside its cubes; `around` holds the texts that are there already."""
@@ -242,11 +251,6 @@ def labelled(subject: Subject) -> dict[str, tuple[int, ...]]:
 def titles_in(plan: Plan | None) -> dict[str, str]:
     """What a plan calls its tensors."""
     return {} if plan is None else {placed.tensor: placed.title for placed in plan.plates}
-
-
-def turned_in(plan: Plan) -> set[str]:
-    """Tensors whose inputs a plan draws downwards."""
-    return {placed.tensor for placed in plan.plates if placed.turned}
 
 
 def row_words(subject: Subject) -> dict[str, str]:

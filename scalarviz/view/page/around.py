@@ -48,7 +48,7 @@ def around_of(
         plain = Scenery(subject, replace(layout, blueprint=None), theme, project, box, panels=False)
         found.add([*plain.static, *plain.around(frame, colouring, None)], turned=True)
     flow = scenery.flow
-    boxes = None if flow is None else delta_boxes(flow.rows, box)
+    boxes = None if flow is None else delta_boxes(flow.rows, box, flow.below)
     if flow is not None and boxes is not None:
         for mean in (False, True):
             deltas = np.zeros(len(boxes))

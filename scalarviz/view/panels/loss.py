@@ -36,6 +36,7 @@ _AXIS = 40  # room for the numbers on the left
 
 FEW = 12
 """Points of such a curve from which on it is dashed: dashes through fewer look like a broken line."""
+_BESIDE = 0.01  # what a point beside a mean counts of one on a curve, where names look for a place
 END = 6.0
 """What a curve leaves at its right for the disc at its end."""
 
@@ -123,23 +124,31 @@ def loss_panel(
         sketch.text(plot[0] + plot[2] / 2, foot, ending, LABEL, theme.text2, anchor="middle")
     pairs = sorted(zip(curves, reduced, strict=True), key=lambda pair: pair[0].dashed)
     drawn = [(curve, _paths(axes, curve, data)) for curve, data in pairs if len(data.steps)]
-    _names(sketch, plot, theme, curves, [path for _, paths in drawn for path in paths])
-    for curve, (path, *beside) in drawn:
+    for _, (_, *beside) in drawn:  # below the names, which could not be read on it
         if len(beside) == 1:
             sketch.polyline(beside[0], theme.flow, 1.0)
         elif beside:
             sketch.lines(beside[0], beside[1], theme.flow, 1.0)
+    _names(sketch, plot, theme, curves, [paths for _, paths in drawn])
+    for curve, (path, *_) in drawn:
         curve.draw(sketch, path, theme)
     for curve, (path, *_) in reversed(drawn):  # a disc at each end; for a dashed one a ring around it
         at, down = path[-1].tolist()
-        if curve.dashed:
-            sketch.disc(at, down, 7.6, stroke=theme.background, border=3.4)
-            sketch.disc(at, down, 6.6, stroke=theme.text2, border=1.8)
-        elif before:
+        if before and not curve.dashed:
             sketch.disc(at, down, 4.5, theme.background, stroke=theme.text3, border=1.6)
         else:
-            sketch.disc(at, down, 4.5, theme.text1)
+            _end(sketch, (at, down), theme, dashed=curve.dashed)
     return sketch, axes
+
+
+def _end(sketch: Sketch, at: Point, theme: Theme, *, dashed: bool, small: bool = False) -> None:
+    """The disc at the end of a curve, and a `small` one beside its name: for a dashed one it is a ring."""
+    if not dashed:
+        sketch.disc(*at, 3.4 if small else 4.5, theme.text1)
+        return
+    radius = 4.6 if small else 6.6
+    sketch.disc(*at, radius + 1.0, stroke=theme.background, border=3.4)
+    sketch.disc(*at, radius, stroke=theme.text2, border=1.8)
 
 
 def _paths(axes: Axes, curve: Line, data: Reduced) -> list[Float]:
@@ -152,10 +161,11 @@ def _paths(axes: Axes, curve: Line, data: Reduced) -> list[Float]:
     return [axes.points(data.steps, part, within=True).astype(np.float32) for part in parts]
 
 
-def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], paths: Sequence[Float]) -> None:
+def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], paths: Sequence[Sequence[Float]]) -> None:
     """Where no curve goes: top right, where a falling curve leaves room, or in another corner, or wherever it can be.
 
-    They are below the curves: where there is no such place, nothing of a curve is hidden.
+    They are below the curves: where there is no such place, nothing of a curve is hidden. What lies beside a mean
+    counts less.
     """
     x, y, width, height = plot
     if height < 90 or not curves:
@@ -168,17 +178,18 @@ def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], path
     corners = [found[k] for k in (0, 8, 7, 1)]
     places = np.array([*corners, *found])
     pixels = np.arange(x, x + width)
-    parts = [(pixels[:0], pixels[:0])]
-    for across, down in (path.T for path in paths):
-        parts += [(across, down), (pixels, np.interp(pixels, across, down, np.nan, np.nan))]
-    across, down = (np.concatenate(some) for some in zip(*parts, strict=True))
-    middles = places[:, :, None] + np.array([[wide / 2], [high / 2]])
-    inside = (np.abs(across - middles[:, 0]) <= wide / 2 + 5) & (np.abs(down - middles[:, 1]) <= high / 2 + 5)
-    at, first = places[int(inside.sum(axis=1).argmin())].tolist()
+    middles, cost = places[:, :, None] + np.array([[wide / 2], [high / 2]]), np.zeros(len(places))
+    for worth, path in ((_BESIDE if number else 1.0, path) for own in paths for number, path in enumerate(own)):
+        between = np.interp(pixels, path[:, 0], path[:, 1], np.nan, np.nan)
+        for across, down in ((path[:, 0], path[:, 1]), (pixels, between)):
+            near = np.abs(across - middles[:, 0]) <= wide / 2 + 5
+            cost += worth * (near & (np.abs(down - middles[:, 1]) <= high / 2 + 5)).sum(axis=1)
+    at, first = places[int(cost.argmin())].tolist()
     sketch.rect(at - 4, first - 2, wide + 8, high + 4, fill=theme.background)  # no gridline strikes a name out
     for row, curve in enumerate(curves):
         middle = first + 9.0 + 19 * row
-        curve.draw(sketch, [(at, middle), (at + 24, middle)], theme)
+        curve.draw(sketch, [(at, middle), (at + 16, middle)], theme)
+        _end(sketch, (at + 20, middle), theme, dashed=curve.dashed, small=True)
         sketch.text(at + 32, middle + 4.5, curve.label, LABEL, theme.text2 if curve.dashed else theme.text1)
 
 
