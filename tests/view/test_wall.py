@@ -17,8 +17,9 @@ from scalarviz.errors import InputError
 from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.walls.door import Door, Opened
 from scalarviz.view.walls.run_wall import LOOK
+from scalarviz.view.walls.scene_wall import SMALL, USUAL, SceneWall
 from scalarviz.view.walls.tiles import ASPECT, grid_of
-from scalarviz.view.walls.wall import SMALL, USUAL, Rooms, Wall
+from scalarviz.view.walls.wall import Wall
 from scalarviz.view.watch.live import LiveView
 
 pytestmark = pytest.mark.gl
@@ -90,14 +91,12 @@ def rooms(tmp_path):
             raise InputError(f"{path.name} is no picture")
         return doors[1], {"fails": path.stem == "bad"}, f"{path.name}: green learns this picture"
 
-    found = Rooms(doors, receive)
-    yield found
-    found.close()
+    return SceneWall(doors, receive)
 
 
 @pytest.fixture
 def host(rooms):
-    host = Unseen(rooms.wall, (960, 540))
+    host = Unseen(rooms.at, (960, 540))
     yield host
     host.close_soon()
 
@@ -126,18 +125,18 @@ def leave(host):
 
 
 def test_the_stills_stand_in_their_places_in_both_looks_and_the_chosen_one_trains(host, monkeypatch):
-    monkeypatch.setattr("scalarviz.view.walls.wall.SECONDS", 1.0)
+    monkeypatch.setattr("scalarviz.view.walls.scene_wall.SECONDS", 1.0)
     for size, look in (((160, 160), "light"), ((2560, 1440), "dark")):
         host.size = size
         host.view.resize(size)
         host.view.key("L", "l")
-        assert host.view.rooms.theme.name == look
+        assert host.view.theme.name == look
         assert [pixel(host, place) for place in (0, 1)] == list(COLOURS.values())
     until(host, lambda: pixel(host, 0) != COLOURS["red"])
     assert "trains, step " in wall_words(host)
     until(host, lambda: "after step 400" in wall_words(host))
     host.view.move(middle_of_tile(host, 1))  # then it rests
-    assert host.view.rooms.chosen == 1
+    assert host.view.chosen == 1
     assert "after step" not in wall_words(host)
     assert pixel(host, 0) == COLOURS["red"]
 
@@ -156,7 +155,7 @@ def test_a_scene_that_was_left_goes_on_where_it_was_and_only_the_last_one_stays_
     host.pass_time()
     assert host.view is view
     leave(host)
-    assert (host.view.rooms.chosen, host.view.rooms.theme.name, host.closed) == (1, "light", False)
+    assert (host.view.chosen, host.view.theme.name, host.closed) == (1, "light", False)
     view, again = enter(host, 1)
     assert (again is run, run.steps, view.playback.end) == (True, 7, 400)
     del view, run, again
