@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from ..ink.places import BIG, LABEL, TITLE
 from ..ink.sketch import Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme
-from ..out.easel import Easel
-from ..shown.subject import scene_subject
+from ..out.easel import Easel, picture_of
+from ..shown.subject import scene_subject, subject_of
 from ..watch.actions import WALL as ACTIONS
 from ..watch.host import Guest, Host
 from ..watch.live import LiveSource
@@ -57,6 +58,7 @@ class SceneWall(Wall):
                         if not door.missing and (still := still_of(door)) is not None}  # fmt: skip
         self._building: Future[tuple[Opened, Rehearsal | None]] | None = None
         self._live: LivePicture | None = None
+        self._stands: tuple[Door, Face, int] | None = None  # what was left, its picture and its step
         self._rested, self._tried = 0.0, False
         self._news: list[str] = []  # what is told as soon as there is a window
         actions = [action for action in ACTIONS if action.name != TOUR or stations is not None]
@@ -64,6 +66,20 @@ class SceneWall(Wall):
         self.numbers, self.chosen = range(len(self.doors)), 0 if self.doors else None
 
     # ---- the way through the window
+
+    def at(self, size: tuple[int, int]) -> Self:
+        """The wall as it appears, in a window of so many device pixels."""
+        super().at(size)
+        self._stand()
+        return self
+
+    def _stand(self) -> None:
+        """What was left stands in its picture as it was left."""
+        left, self._stands = self.left, None
+        if left is not None:
+            subject, words = subject_of(left[1].scene), str(left[1].scene.run.engine)
+            frame = subject.frame()
+            self._stands = left[0], Face(picture_of(subject, frame, LAID_OUT, self.theme, words)), frame.step
 
     def attach(self, host: Host) -> None:
         """Appear in `host`."""
@@ -107,7 +123,7 @@ class SceneWall(Wall):
         elif self._live is None and not self._tried and self._rested >= REST and self._opening is None:
             self._tried = True
             door = self.door
-            if door is not None and not door.missing:
+            if door is not None and not door.missing and (self._stands is None or self._stands[0] is not door):
                 self._building, self._dirty = building(lambda: rehearsed(door.build({}))), True
         self._dirty |= self._live is not None and self._live.pass_time(seconds)
 
@@ -167,6 +183,7 @@ class SceneWall(Wall):
         """Light or dark."""
         super().toggle_theme()
         self._rest()
+        self._stand()
 
     def _ask_file(self) -> None:
         if self.host is not None:
@@ -202,8 +219,10 @@ class SceneWall(Wall):
             first = ""
         for number, door in enumerate(self.doors):
             mine, name, words = number == self.chosen, door.name, self._words(door)
-            live = self._live.face if mine and self._live is not None else None
-            face = live or self._stills.get(number)
+            face = self._live.face if mine and self._live is not None else None
+            if self._stands is not None and self._stands[0] is door:
+                face = self._stands[1]
+            face = face or self._stills.get(number)
             x, y, wide, high = self._tile(sketch, number, name, face, words, theme.text2, self._pad)
             baseline = y + high + grid.look.caption - (5 if self._small else 8)
             sketch.text(x, baseline, first, size, theme.text3)
@@ -236,6 +255,8 @@ class SceneWall(Wall):
             return "opening"
         if self._building is not None:
             return "starting"
+        if self._stands is not None and self._stands[0] is self.door:
+            return f"after step {self._stands[2]:,}"
         if self._live is None:
             return ""
         return f"{'trains, step' if self._live.trains else 'after step'} {self._live.step:,}"
