@@ -20,7 +20,7 @@ from .window import GONE, has_window
 if TYPE_CHECKING:
     from ..view.ink.theme import Theme
     from ..view.walls.door import Door, Opened, Station, Way
-    from ..view.walls.wall import Rooms
+    from ..view.walls.scene_wall import SceneWall
     from ..view.watch.host import Guest
     from .flags import Command
 
@@ -40,15 +40,13 @@ def open_wall(help_instead: Callable[[], int]) -> int:
     from ..view.out.display import WindowProbe
 
     probe = WindowProbe()
-    from ..view.walls.wall import WALL  # while Qt is tried out
-
-    found = rooms()
+    found = rooms()  # while Qt is tried out
     if reason := probe.reason():
         code = help_instead()
         say(f"scalarviz: no window of all scenes: {reason}")
         return code
     say("scalarviz: a window of all scenes; ? shows the keys, Ctrl+Q closes it. In words: scalarviz --help")
-    return walk(found, found.wall, WALL)
+    return walk(found.at, found.called)
 
 
 def command() -> Command:
@@ -66,28 +64,25 @@ def open_tour(options: Any) -> int:
 
     probe = WindowProbe()
     from ..view.ink.theme import presenting
-    from ..view.walls.wall import TOUR
+    from ..view.walls.scene_wall import TOUR
 
     found = rooms(presenting(options.theme, options.presenter))
     if reason := probe.reason():
         return fail(f"the tour needs a window: {reason}")
     say("scalarviz: Space or Right leads on, Left back, Escape ends the tour on the wall of all scenes")
-    return walk(found, found.tour, TOUR)
+    return walk(found.tour, TOUR)
 
 
-def walk(found: Rooms, first: Callable[[tuple[int, int]], Guest], name: str, size: tuple[int, int] = SIZE) -> int:
+def walk(first: Callable[[tuple[int, int]], Guest], name: str, size: tuple[int, int] = SIZE) -> int:
     """Open a window on the picture that `first` makes and serve it until it is closed; the exit code."""
     from ..view.out.desktop import Window
     from .stop import Stop
 
     with Stop() as stop:
-        try:
-            with stop.beside_a_window():
-                window = Window(first, name, size, on_note=lambda line: say(f"scalarviz: {line}"))
-                window.on_lost = lambda: fail(GONE)
-                window.run()
-        finally:
-            found.close()
+        with stop.beside_a_window():
+            window = Window(first, name, size, on_note=lambda line: say(f"scalarviz: {line}"))
+            window.on_lost = lambda: fail(GONE)
+            window.run()
         if window.display_lost:
             return fail(GONE)
         if stop:
@@ -95,13 +90,13 @@ def walk(found: Rooms, first: Callable[[tuple[int, int]], Guest], name: str, siz
         return stop.code
 
 
-def rooms(theme: Theme | str = "dark") -> Rooms:
-    """The way through a window of all scenes."""
-    from ..view.walls.wall import Rooms
+def rooms(theme: Theme | str = "dark") -> SceneWall:
+    """The wall of all scenes."""
+    from ..view.walls.scene_wall import SceneWall
     from ..view.watch.opening import PICTURES, TABLES, WEIGHTS
 
     doors = [door_of(name, path) for name, path in scene_files().items()]
-    return Rooms(doors, lambda path: way_of(path, doors), (*PICTURES, *TABLES, *WEIGHTS), theme, _stations)
+    return SceneWall(doors, lambda path: way_of(path, doors), (*PICTURES, *TABLES, *WEIGHTS), theme, _stations)
 
 
 def _stations() -> Sequence[Station]:

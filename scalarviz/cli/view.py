@@ -172,9 +172,9 @@ def _runs_window(options: Any, build: SceneBuild | None) -> int:
         name = options.file.stem
         return fail(f"{options.file}: no window: {reason}; try --out {name}.png, or --out {name}.html for a report")
     from ..view.ink.theme import presenting
-    from ..view.walls.run_wall import rooms_of
+    from ..view.walls.run_wall import wall_of
     from .rooms import walk
 
-    rooms = rooms_of(options.file, build, presenting(options.theme, options.presenter))
+    wall = wall_of(options.file, build, presenting(options.theme, options.presenter))
     say(f"{options.file.stem}: ? shows the keys, Ctrl+Q closes the window")
-    return walk(rooms, rooms.wall, rooms.called, options.size)
+    return walk(wall.at, wall.called, options.size)

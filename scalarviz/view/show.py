@@ -204,9 +204,9 @@ def show(
     if isinstance(x, Kept):
         check_plain(show, cmap=cmap, quantity=quantity, sized=sized, steps=steps, duration=duration,
                     threshold=threshold, paused=paused)  # fmt: skip
-        from .walls.run_wall import rooms_of
+        from .walls.run_wall import wall_of
 
-        make: Callable[[tuple[int, int]], Guest] = rooms_of(*x.shown(), look).wall
+        make: Callable[[tuple[int, int]], Guest] = wall_of(*x.shown(), look).at
     else:
         sizing, trains = Sizing(sized, threshold), block and isinstance(x, Scene | Run)
         thing = x if trains or isinstance(x, Recorded | Played | Subject) else subject_of(x)

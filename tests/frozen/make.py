@@ -508,11 +508,11 @@ def other_picture(folder: Path, name: str, size: tuple[int, int]) -> list[Record
     """The list of a recording, two of them, a wall, a sweep, a graph, a page or numbers, mostly of the stored files."""
     recording, results = (Path(shutil.copy(FILES / file, folder)) for file in ("recording.svz", "scene.svs"))
     if name == "wall":
-        return records(rooms().wall(size))
+        return records(rooms().at(size))
     if name in ("runs", "plots"):
-        walls = run_wall.rooms_of(results)
-        walls.plots = name == "plots"
-        return records(walls.wall(size))
+        wall = run_wall.wall_of(results)
+        wall.plots = name == "plots"
+        return records(wall.at(size))
     if name == "report":
         with patch.object(report, "can_draw", lambda: False):  # pictures are no words
             return records(report.report_of(runs_of(results)))

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -142,6 +143,87 @@ def test_a_folder_that_is_removed_meanwhile_is_said(tmp_path, ending, again):
         if again:  # the weights of the same run made it anew
             folder.mkdir()
     assert not folder.exists() or names(folder) == []
+
+
+@ENDINGS
+def test_a_name_may_hold_what_means_something_to_an_encoder(tmp_path, ending, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = f"pipe:1 50%d.{ending}"
+    with film_of(Path(name), (64, 48)) as film:
+        film.add(filled())
+    assert is_whole(tmp_path / name)
+    assert names(tmp_path) == [name]
+
+
+@pytest.fixture
+def encoder(tmp_path, monkeypatch):
+    """Lets films be written by a script in place of ffmpeg."""
+
+    def use(script):
+        (path := tmp_path / "ffmpeg").write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        path.chmod(0o755)
+        monkeypatch.setattr(imageio_ffmpeg, "get_ffmpeg_exe", lambda: str(path))
+
+    return use
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a script of the shell")
+@pytest.mark.parametrize(("script", "frames", "words"), [
+    ("exec sleep 100", 40, "did nothing for 0.4 s"), ("cat >/dev/null; exec sleep 100", 1, "did nothing for 0.4 s"),
+    ("exec sleep 100", 1, "did nothing for 0.4 s"), ("kill -9 $$", 40, r"somebody ended ffmpeg \(SIGKILL\)"),
+])  # fmt: skip
+def test_an_encoder_that_hangs_or_is_killed_is_named_and_nothing_waits_for_ever(
+    tmp_path, monkeypatch, encoder, script, frames, words
+):
+    encoder(script)
+    monkeypatch.setattr(files, "PATIENCE", 0.4)
+    with pytest.raises(InputError, match=words), Film(tmp_path / "film.mp4", (640, 480)) as film:
+        for _ in range(frames):
+            film.add(filled((640, 480)))
+    assert names(tmp_path) == ["ffmpeg"]
+
+
+def test_an_encoder_that_is_missing_or_does_not_start_is_named(tmp_path, monkeypatch):
+    def none():
+        raise RuntimeError("No ffmpeg exe could be found")
+
+    for found, words in ((none, "needs ffmpeg .*pip install"), (lambda: str(tmp_path / "no"), "no does not start")):
+        monkeypatch.setattr(imageio_ffmpeg, "get_ffmpeg_exe", found)
+        with pytest.raises(MissingDependencyError, match=words), Film(tmp_path / "film.mp4", (64, 48)):
+            pass
+    assert names(tmp_path) == []
+
+
+DIES = """
+import os, sys
+from pathlib import Path
+import numpy as np
+from scalarviz.view.out import files
+start = files._ffmpeg
+def dies(arguments, *more):
+    found = start(arguments, *more)
+    if files.PAINT in arguments:
+        os.kill(os.getpid(), 9)
+    return found
+files._ffmpeg = dies
+noise = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
+with files.film_of(Path(sys.argv[1]), (64, 48)) as film:
+    while not film._written.stat().st_size:  # the encoder has begun
+        film.add(noise)
+    if film.suffix == ".mp4":
+        os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+@ENDINGS
+def test_what_a_program_left_that_was_killed_is_cleared_by_the_next_film_of_that_name(tmp_path, ending):
+    path = tmp_path / f"film.{ending}"
+    assert subprocess.run([sys.executable, "-c", DIES, path], check=False).returncode == -9
+    assert names(tmp_path) != []
+    with film_of(path, (64, 48)) as film:
+        film.add(filled())
+    assert names(tmp_path) == [path.name]
 
 
 def test_films_that_cannot_be_are_refused(tmp_path):

@@ -15,7 +15,7 @@ from scalarviz.sweep.result import Result
 from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.walls.run_faces import Thumbs, main_panel
-from scalarviz.view.walls.run_wall import RunRooms, rooms_of, wall_picture
+from scalarviz.view.walls.run_wall import RunWall, wall_of, wall_picture
 from scalarviz.view.walls.runs import Runs, picked
 from scalarviz.view.walls.tiles import fitting
 from scalarviz.view.watch.live import LiveView
@@ -47,19 +47,17 @@ def runs(few_runs):
 
 
 @pytest.fixture
-def wall_of():
+def window_of():
     """A window that nobody sees on the wall of some runs; `later` holds what comes then."""
     made = []
 
     def open_wall(runs, later=()):
-        rooms = RunRooms(runs, lambda: later.pop(0) if later else None)
-        made.append((Unseen(rooms.wall, (960, 540)), rooms))
-        return made[-1][0]
+        made.append(Unseen(RunWall(runs, lambda: later.pop(0) if later else None).at, (960, 540)))
+        return made[-1]
 
     yield open_wall
-    for host, rooms in made:
+    for host in made:
         host.close_soon()
-        rooms.close()
 
 
 def click(host, place):
@@ -67,8 +65,8 @@ def click(host, place):
     host.view.release(middle_of_tile(host, place))
 
 
-def test_runs_are_sorted_by_loss_and_each_picture_is_that_of_its_weights_in_its_place(wall_of, runs, few_runs):
-    host = wall_of(runs)
+def test_runs_are_sorted_by_loss_and_each_picture_is_that_of_its_weights_in_its_place(window_of, runs, few_runs):
+    host = window_of(runs)
     wall = host.view
     assert [r.number for r in wall.results] == [r.number for r in by_loss(runs.results)]
     until(host, lambda: not wall.missing)
@@ -88,12 +86,12 @@ def test_runs_are_sorted_by_loss_and_each_picture_is_that_of_its_weights_in_its_
     assert type(main_panel(scene)).__name__ == "PlaneMap"  # no curve
 
 
-def test_keys_choose_filter_and_turn_what_is_shown_and_plots_leave_it_alone(wall_of, runs):
-    host = wall_of(runs)
-    wall, rooms = host.view, host.view.rooms
+def test_keys_choose_filter_and_turn_what_is_shown_and_plots_leave_it_alone(window_of, runs):
+    host = window_of(runs)
+    wall = host.view
     for key, place in (("Right", 1), ("End", -1), ("Home", 0)):
         wall.key(key)
-        assert rooms.chosen == wall.results[place].number
+        assert wall.chosen == wall.results[place].number
     learnt = sum(bool(result.reached) for result in wall.results)
     for count in (learnt, 9 - learnt, 9):
         wall.key("F")
@@ -101,7 +99,7 @@ def test_keys_choose_filter_and_turn_what_is_shown_and_plots_leave_it_alone(wall
     columns = wall.grid.columns
     wall.key("=")
     wall.key("P")
-    before, picture = (rooms.chosen, columns - 1, "cubes", 9), host.picture().astype(int)
+    before, picture = (wall.chosen, columns - 1, "cubes", 9), host.picture().astype(int)
     for way_back in ("Tab", "Escape"):
         wall.key("Tab", "\t")
         assert np.abs(host.picture() - picture).mean() > 2
@@ -109,16 +107,16 @@ def test_keys_choose_filter_and_turn_what_is_shown_and_plots_leave_it_alone(wall
             wall.key(key)
             assert "Tab shows the runs again" in wall_words(host)
         wall.key(way_back)
-        assert not rooms.plots
-        assert (rooms.chosen, wall.grid.columns, wall.faces.shows, len(wall.results)) == before
+        assert not wall.plots
+        assert (wall.chosen, wall.grid.columns, wall.faces.shows, len(wall.results)) == before
     assert not host.closed
 
 
-def test_a_click_opens_the_run_where_it_ended_and_it_trains_on_bit_for_bit(wall_of, runs, few_runs):
-    host = wall_of(runs)
+def test_a_click_opens_the_run_where_it_ended_and_it_trains_on_bit_for_bit(window_of, runs, few_runs):
+    host = window_of(runs)
     wall, result = host.view, host.view.results[2]
     wall.move(middle_of_tile(host, 2))
-    assert wall.rooms.chosen == result.number
+    assert wall.chosen == result.number
     click(host, 2)
     until(host, lambda: isinstance(host.view, LiveView))
     run = host.view.scene.run
@@ -128,46 +126,46 @@ def test_a_click_opens_the_run_where_it_ended_and_it_trains_on_bit_for_bit(wall_
     host.view.key("Right")  # one step further
     until(host, lambda: run.steps > result.steps)
     host.view.key("Escape")
-    until(host, lambda: host.view is not wall and host.name == "all runs")
-    assert host.view.rooms.chosen == result.number
+    until(host, lambda: host.view is wall and host.name == "all runs")
+    assert host.view.chosen == result.number
     alone = few_runs.xor(result).run
     alone.step(result.steps + 1)
     assert run.steps == result.steps + 1
     assert all(np.array_equal(run.state_dict()[name], array) for name, array in alone.state_dict().items())
 
 
-def test_the_bar_and_the_wheel_scroll_a_thousand_runs_that_nobody_can_build(wall_of, runs):
+def test_the_bar_and_the_wheel_scroll_a_thousand_runs_that_nobody_can_build(window_of, runs):
     some = tuple(Result(k, {}, k, "done", 40, k / 1000) for k in range(1000))
-    host = wall_of(Runs("many", some, None, lambda number: runs.weights(number % 8), 1000))
-    wall, rooms = host.view, host.view.rooms
+    host = window_of(Runs("many", some, None, lambda number: runs.weights(number % 8), 1000))
+    wall = host.view
     wall.scroll((400, 300), (0.0, -3.0))
-    assert rooms.row == 3
+    assert wall.row == 3
     (x, y, wide, high), _ = wall.grid.bar
     at, scale = (x + wide / 2) * wall.grid.scale, wall.grid.scale
     wall.press((at, (y + high - 1) * scale))
-    assert rooms.row == wall.grid.last > 10
+    assert wall.row == wall.grid.last > 10
     wall.move((at + 300, (y + high / 2) * scale))  # it is held, wherever the pointer is
     wall.release((0, 0))
     wall.move((at, y * scale))
-    assert rooms.row == round(wall.grid.last / 2)
+    assert wall.row == round(wall.grid.last / 2)
     until(host, lambda: not wall.missing)
     assert wall.faces.shows == "cubes"  # of weights alone
     wall.key("Enter")
     until(host, lambda: "cannot be trained on" in wall_words(host))
 
 
-def test_a_wall_that_grows_keeps_what_is_chosen_or_pressed_and_says_how_many_are_done(wall_of, runs):
+def test_a_wall_that_grows_keeps_what_is_chosen_or_pressed_and_says_how_many_are_done(window_of, runs):
     later = []
-    host = wall_of(replace(runs, results=(), growing=True), later)
+    host = window_of(replace(runs, results=(), growing=True), later)
     for _ in range(2):  # it is drawn, and so are the plots of no runs
-        assert "0 of 9 runs are done" in wall_words(host) or host.view.rooms.plots
+        assert "0 of 9 runs are done" in wall_words(host) or host.view.plots
         assert host.picture().shape == (540, 960, 3)
         host.view.key("Tab")
     for count, growing in ((2, True), (4, False), (9, True)):
-        chosen = host.view.rooms.chosen
+        chosen = host.view.chosen
         later.append(replace(runs, results=runs.results[:count], growing=growing))
         until(host, lambda count=count: len(host.view.results) == count)
-        assert chosen in (None, host.view.rooms.chosen)
+        assert chosen in (None, host.view.chosen)
         assert (f"{count} of 9 runs are done" in wall_words(host)) == (count < 9)
         assert (" left" in wall_words(host)) == (growing and count < 9)
     wall = host.view
@@ -179,7 +177,7 @@ def test_a_wall_that_grows_keeps_what_is_chosen_or_pressed_and_says_how_many_are
     assert "opening" not in wall_words(host)
     click(host, 1)
     assert "opening" in wall_words(host)
-    assert wall.rooms.chosen == wall.results[1].number == was
+    assert wall.chosen == wall.results[1].number == was
 
 
 # ---- a sweep that is shown
@@ -200,10 +198,9 @@ def test_the_picture_of_a_sweep_is_its_wall_and_what_is_of_one_run_or_of_no_file
             sv.show(going)
         assert len(list(going)) == 4
         assert np.array_equal(sv.render(going, size), wall_picture(path, size, build=going.shown()[1]))
-        rooms = rooms_of(*going.shown())  # its own function builds the runs
-        run = rooms.door(rooms.runs.results[3]).build({}).scene.run
+        wall = wall_of(*going.shown())  # its own function builds the runs
+        run = wall.door_of(wall.runs.results[3]).build({}).scene.run
         assert (run.lr, run.steps) == (0.5, 5)
-        rooms.close()
         for use, given in ((sv.view.show, {"quantity": "gradient"}), (sv.view.show, {"steps": 5}),
                            (sv.view.render, {"step": 3}), (sv.view.render, {"cmap": "grey"})):  # fmt: skip
             with pytest.raises(InputError, match=f"{next(iter(given))} is of the cubes of one run"):

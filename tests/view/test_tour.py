@@ -10,8 +10,9 @@ from scalarviz.errors import InputError
 from scalarviz.view.ink.theme import presenting
 from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.walls.door import Act, Door, Opened, Station, again
+from scalarviz.view.walls.scene_wall import SceneWall
 from scalarviz.view.walls.tour import Tour
-from scalarviz.view.walls.wall import Rooms, Wall
+from scalarviz.view.walls.wall import Wall
 
 pytestmark = pytest.mark.gl
 STATIONS = (
@@ -26,9 +27,7 @@ STATIONS = (
 def rooms():
     doors = [Door(name, name, lambda given, name=name: Opened(sv.Scene(name, make_run()), steps=300))
              for name in ("first", "second", "third")]  # fmt: skip
-    found = Rooms(doors, lambda path: (doors[0], {}, ""), stations=lambda: STATIONS)
-    yield found
-    found.close()
+    return SceneWall(doors, lambda path: (doors[0], {}, ""), stations=lambda: STATIONS)
 
 
 @pytest.fixture
@@ -65,13 +64,13 @@ def test_it_begins_from_the_wall_goes_by_itself_from_station_to_station_and_ends
     def broken(given):
         raise InputError("no data here")
 
-    host = tour_of(make=rooms.wall)
+    host = tour_of(make=rooms.at)
     for wanted in ([0, 1, 2], [1, 2]):  # the one without a door is passed by
         host.view.key("T", "t")
         host.pass_time(0.0)
         seen = dict[int, None]()
         until(host, lambda seen=seen: isinstance(host.view, Wall) or seen.update({host.view.number: None}), tick=0.02)
-        assert (list(seen), type(host.view), host.closed) == (wanted, Wall, False)
+        assert (list(seen), type(host.view), host.closed) == (wanted, SceneWall, False)
         assert host.told == ([] if rooms.doors[0].build is not broken else ["tour: first: no data here"])
         rooms.doors = (Door("first", "", broken), *rooms.doors[1:])  # what cannot be built is said and passed by
 
@@ -103,7 +102,7 @@ def test_keys_lead_on_and_back_and_escape_or_the_last_station_end_it(host, forwa
     assert not host.view.key("R", "r")
     assert "R does nothing here" in view.notice()
     host.view.key("L", "l")
-    assert view.bench.theme.name == host.view.rooms.theme.name == "light"
+    assert view.bench.theme.name == host.view.wall.theme.name == "light"
     for key, number in ((forward, 1), ("Left", 0), ("Left", 0)):  # there is none before
         host.view.key(key)
         at(host, number)
@@ -179,7 +178,6 @@ def test_the_tour_of_the_program_is_walked_to_its_end():
         return not isinstance(tour, Tour)
 
     until(host, ended, 240.0, 0.25)
-    found.close()
     assert isinstance(host.view, Wall)
     host.close_soon()
     assert host.told == []

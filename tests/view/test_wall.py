@@ -5,6 +5,7 @@ import threading
 import weakref
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,11 +15,14 @@ import scalarviz as sv
 from kit.runs import make_run
 from kit.windows import middle_of_tile, until, wall_words
 from scalarviz.errors import InputError
+from scalarviz.view.out.easel import picture_of
 from scalarviz.view.out.unseen import Unseen
+from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.walls.door import Door, Opened
 from scalarviz.view.walls.run_wall import LOOK
-from scalarviz.view.walls.tiles import ASPECT, grid_of
-from scalarviz.view.walls.wall import SMALL, USUAL, Rooms, Wall
+from scalarviz.view.walls.scene_wall import SMALL, USUAL, SceneWall
+from scalarviz.view.walls.tiles import ASPECT, fitting, grid_of
+from scalarviz.view.walls.wall import Wall
 from scalarviz.view.watch.live import LiveView
 
 pytestmark = pytest.mark.gl
@@ -90,14 +94,12 @@ def rooms(tmp_path):
             raise InputError(f"{path.name} is no picture")
         return doors[1], {"fails": path.stem == "bad"}, f"{path.name}: green learns this picture"
 
-    found = Rooms(doors, receive)
-    yield found
-    found.close()
+    return SceneWall(doors, receive)
 
 
 @pytest.fixture
 def host(rooms):
-    host = Unseen(rooms.wall, (960, 540))
+    host = Unseen(rooms.at, (960, 540))
     yield host
     host.close_soon()
 
@@ -126,18 +128,18 @@ def leave(host):
 
 
 def test_the_stills_stand_in_their_places_in_both_looks_and_the_chosen_one_trains(host, monkeypatch):
-    monkeypatch.setattr("scalarviz.view.walls.wall.SECONDS", 1.0)
+    monkeypatch.setattr("scalarviz.view.walls.scene_wall.SECONDS", 1.0)
     for size, look in (((160, 160), "light"), ((2560, 1440), "dark")):
         host.size = size
         host.view.resize(size)
         host.view.key("L", "l")
-        assert host.view.rooms.theme.name == look
+        assert host.view.theme.name == look
         assert [pixel(host, place) for place in (0, 1)] == list(COLOURS.values())
     until(host, lambda: pixel(host, 0) != COLOURS["red"])
     assert "trains, step " in wall_words(host)
     until(host, lambda: "after step 400" in wall_words(host))
     host.view.move(middle_of_tile(host, 1))  # then it rests
-    assert host.view.rooms.chosen == 1
+    assert host.view.chosen == 1
     assert "after step" not in wall_words(host)
     assert pixel(host, 0) == COLOURS["red"]
 
@@ -156,7 +158,7 @@ def test_a_scene_that_was_left_goes_on_where_it_was_and_only_the_last_one_stays_
     host.pass_time()
     assert host.view is view
     leave(host)
-    assert (host.view.rooms.chosen, host.view.rooms.theme.name, host.closed) == (1, "light", False)
+    assert (host.view.chosen, host.view.theme.name, host.closed) == (1, "light", False)
     view, again = enter(host, 1)
     assert (again is run, run.steps, view.playback.end) == (True, 7, 400)
     del view, run, again
@@ -167,6 +169,31 @@ def test_a_scene_that_was_left_goes_on_where_it_was_and_only_the_last_one_stays_
         leave(host)
     gc.collect()
     assert [one() is not None for one in gone] == [False] * 5 + [True]
+
+
+def test_the_picture_of_a_scene_that_was_left_is_the_scene_as_it_was_left(host):
+    view, run = enter(host, 0)
+    view.send("step", 7)
+    until(host, lambda: view.worker.latest.step == 7)
+    leave(host)
+    left = subject_of(view.scene)
+    wanted = picture_of(left, left.frame(), (960, 540), host.view.theme, str(run.engine))
+    (x, y, wide, high), scale = host.view.grid.box(0), host.view.grid.scale
+
+    def picture():
+        return host.picture()[round(y * scale) :, round(x * scale) :][: round(high * scale), : round(wide * scale)]
+
+    wanted = fitting(wanted, picture().shape[1::-1]).astype(int)
+    assert np.abs(picture() - wanted).mean() < 2
+    for _ in range(40):  # and it stays so, also for a pointer that rests there
+        host.pass_time(0.05)
+    assert np.abs(picture() - wanted).mean() < 2
+    assert "after step 7" in wall_words(host)
+    assert enter(host, 0)[1].steps == 7
+    leave(host)
+    enter(host, 1)
+    leave(host)
+    assert pixel(host, 0) == COLOURS["red"]  # only the last one stays in memory
 
 
 def test_what_is_missing_wrong_or_without_a_meaning_is_said_and_the_wall_goes_on(host, tmp_path):

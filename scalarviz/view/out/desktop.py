@@ -23,7 +23,7 @@ from ...run.core.interrupts import ending_signals
 from ..ink.boxes import SMALLEST
 from ..ink.gl import require_vispy
 from ..watch.host import TICK, Guest
-from .display import DisplayWatch, application, connection_lost, qt_core, survive_lost_display
+from .display import DisplayWatch, application, connection_lost, qt_core, survive_lost_display, swap
 from .taking import Taking
 
 BESIDE = 32
@@ -49,7 +49,7 @@ class Window:
         survive_lost_display(self.application.native)
         self.canvas = app.Canvas(
             app=self.application, title=f"scalarviz: {name}", size=size, keys=None, show=False, resizable=True,
-            config={"alpha_size": 0},
+            config={"alpha_size": 0}, autoswap=False,
         )  # fmt: skip
         self.canvas.set_current()
         gloo.gl.use_gl("gl2")
@@ -365,8 +365,7 @@ class Window:
         try:
             set_current_canvas(self.canvas)
             self.canvas.events.draw(region=None)
-            self.canvas.context.flush_commands()
-            context.swapBuffers(surface)
+            swap(context, surface)
         finally:
             del native._vispy_get_fb_bind_location
 

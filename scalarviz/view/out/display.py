@@ -66,6 +66,34 @@ def _leave_painting_to_qt() -> None:
         del _qt.QtBaseCanvasBackend.event
 
 
+@cache
+def _egl() -> Any:
+    """The library of windows' pictures that Qt uses here, or None where it uses another one."""
+    try:
+        library = ctypes.CDLL(ctypes.util.find_library("EGL") or "libEGL.so.1")
+        library.eglGetCurrentDisplay.restype = library.eglGetCurrentSurface.restype = ctypes.c_void_p
+        library.eglSwapBuffers.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    except (OSError, AttributeError):
+        return None
+    return library
+
+
+_DRAWN_TO = 0x3059  # EGL_DRAW
+
+
+def swap(context: Any, surface: Any) -> None:
+    """Show what was painted into a surface: by EGL itself where it is EGL's.
+
+    Qt's own call has the interpreter's lock while it lasts; see :func:`_leave_painting_to_qt`.
+    """
+    egl = _egl()
+    shown = egl.eglGetCurrentSurface(_DRAWN_TO) if egl is not None else None
+    if shown:
+        egl.eglSwapBuffers(egl.eglGetCurrentDisplay(), shown)
+    else:
+        context.swapBuffers(surface)
+
+
 def qt_core() -> Any:
     """QtCore of the binding that vispy chose."""
     from vispy.app.backends import _qt
@@ -216,7 +244,7 @@ def _explained(said: str) -> str:
 
 # ---- `DisplayWatch`: what is done once, whoever notices first, when the display of a window has gone.
 
-LOOKED, PATIENCE = 0.25, 1.2
+LOOKED, PATIENCE = 0.25, 0.7
 """Seconds between two looks at the connection, and for which the window's loop may notice the loss by itself."""
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from itertools import count
@@ -25,13 +27,20 @@ ROOM = 1 << 16
 """Bytes: a disk that has less is full, as encoders see it."""
 
 
-def check_video() -> None:
-    """Raise MissingDependencyError, which says what to install, unless films can be written."""
+PATIENCE = 60.0
+"""Seconds in which an encoder must have taken a frame, or written something of the last ones."""
+
+
+def check_video() -> str:
+    """The encoder's program; MissingDependencyError, which says what to install, where films cannot be written."""
     try:
-        import imageio_ffmpeg  # noqa: F401
-    except ImportError as error:
+        import imageio_ffmpeg
+
+        return str(imageio_ffmpeg.get_ffmpeg_exe())
+    except (ImportError, RuntimeError) as error:
+        lacks = "imageio-ffmpeg" if isinstance(error, ImportError) else f"ffmpeg ({str(error).splitlines()[0]})"
         raise MissingDependencyError(
-            "a film (.mp4, .gif) needs imageio-ffmpeg; install it with: pip install 'scalarviz[video]'"
+            f"a film (.mp4, .gif) needs {lacks}; install it with: pip install 'scalarviz[video]'"
         ) from error
 
 
@@ -66,7 +75,7 @@ class Film:
         self.size, self.fps, self.frames = size, fps, 0
         self._even, self._put = even(size), put
         self._file = self._written = self.path  # the names that are written under until it is whole
-        self._stack = ExitStack()
+        self._stack, self._stuck = ExitStack(), False
         self._encoder: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -74,7 +83,8 @@ class Film:
             self._file = stack.enter_context(replacing(self.path, self._put))
             self._written = self._place(stack)
             raw = ["-f", "rawvideo", "-s", "{}x{}".format(*self._even), "-pix_fmt", "rgb24", "-r", str(self.fps)]
-            self._encoder = _ffmpeg([*raw, "-i", "-", "-an", *self._codec, self._written], subprocess.PIPE)
+            self._encoder = _ffmpeg([*raw, "-i", "-", "-an", *self._codec, _named(self._written)], subprocess.PIPE)
+            stack.push(self._end)
             self._stack = stack.pop_all()
         return self
 
@@ -103,18 +113,37 @@ class Film:
         if self._even != self.size:
             right, below = self._even[0] - self.size[0], self._even[1] - self.size[1]
             picture = np.pad(picture, ((0, below), (0, right), (0, 0)), mode="edge")
+        pipe, watch = self._encoder.stdin, threading.Timer(PATIENCE, self._give_up)
+        assert pipe is not None
+        watch.daemon = True
+        watch.start()
         try:
-            self._encoder.stdin.write(np.ascontiguousarray(picture).data)  # type: ignore[union-attr]  # a pipe
+            pipe.write(np.ascontiguousarray(picture).data)
+            pipe.flush()
         except OSError as error:  # nobody reads any more
-            raise InputError(f"cannot write {self.path}: {self._why()}") from error
+            raise InputError(f"cannot write {self.path}: {self._why(self._encoder)}") from error
+        finally:
+            watch.cancel()
         self.frames += 1
 
-    def _why(self) -> str:
+    def _give_up(self) -> None:
+        """End an encoder that does nothing."""
+        if self._encoder is not None:
+            self._stuck = True
+            self._encoder.kill()
+
+    def _why(self, encoder: subprocess.Popen[bytes]) -> str:
         """Why the encoder has ended, as far as can be seen."""
+        if self._stuck:
+            return f"the encoder (ffmpeg) did nothing for {PATIENCE:g} s, and was ended"
+        with suppress(subprocess.TimeoutExpired):
+            encoder.wait(1.0)
         if not self._written.parent.is_dir():
             return "its folder was removed meanwhile"
         if shutil.disk_usage(self._written.parent).free < ROOM:
             return "no space left on device"
+        if (code := encoder.returncode or 0) < 0:
+            return f"the encoder stopped: somebody ended ffmpeg ({signal.Signals(-code).name})"
         if not self._written.exists():
             return "the encoder stopped, and what it had written is gone; was the folder removed?"
         return "the encoder stopped; is the disk full?"
@@ -122,25 +151,39 @@ class Film:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        encoder = self._encoder
-        try:
-            if encoder is not None:
-                try:
-                    if kind is None and self.frames:
-                        encoder.communicate()
-                finally:  # a signal, too, ends it at once
-                    encoder.kill()
-                    encoder.wait()
-                    with suppress(OSError):
-                        encoder.stdin.close()  # type: ignore[union-attr]  # a pipe
-            if kind is None and not self.frames:
-                raise InputError(f"film {self.path}: no frame was added")
-            if kind is None and not (encoder is not None and encoder.returncode == 0 and self._complete()):
-                raise InputError(f"cannot write {self.path}: {self._why()}")
-        except BaseException as own:  # no file is left
-            self._stack.__exit__(type(own), own, own.__traceback__)
-            raise
         self._stack.__exit__(kind, error, trace)
+
+    def _end(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Let the encoder write what it has, or end it; where the film is not whole an error keeps it from its name."""
+        encoder = self._encoder
+        assert encoder is not None
+        try:
+            if kind is None and self.frames:
+                self._wait(encoder)
+            whole = encoder.returncode == 0
+        finally:  # a signal, too, ends it at once
+            encoder.kill()
+            encoder.wait()
+            with suppress(OSError):
+                encoder.stdin.close()  # type: ignore[union-attr]  # a pipe
+        if kind is None and not self.frames:
+            raise InputError(f"film {self.path}: no frame was added")
+        if kind is None and not (whole and self._complete()):
+            raise InputError(f"cannot write {self.path}: {self._why(encoder)}")
+
+    def _wait(self, encoder: subprocess.Popen[bytes]) -> None:
+        """No more frames come; wait for the encoder as long as it goes on writing."""
+        with suppress(OSError):
+            encoder.stdin.close()  # type: ignore[union-attr]  # a pipe
+        before = None
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                encoder.wait(PATIENCE)
+                return
+            now = self._written.stat() if self._written.exists() else None
+            if before == now:
+                self._give_up()
+            before = now
 
 
 def even(size: tuple[int, int]) -> tuple[int, int]:
@@ -170,29 +213,18 @@ class Gif(Film):
     _codec: ClassVar[list[str]] = ["-vcodec", "libx264rgb", "-pix_fmt", "rgb24", "-qp", "0", "-preset", "ultrafast"]
 
     def _place(self, stack: ExitStack) -> Path:
-        beside = self.path.with_name(f"{self.path.stem}-frames.mp4")
-        return stack.enter_context(replacing(beside, lambda fresh, path: None))  # it gets no name, and is removed
+        frames, self._colours = (  # they get no name, and are removed
+            stack.enter_context(replacing(self.path.with_name(f"{self.path.stem}-frames{ending}"), lambda *_: None))
+            for ending in (".mp4", ".png")
+        )
+        return frames
 
     def _complete(self) -> bool:
         """Find the colours, paint with them; whether all of it is there."""
-        colours = self._written.with_suffix(".png")
-        find: list[str | Path] = [
-            "-i",
-            self._written,
-            "-vf",
-            "palettegen=stats_mode=full",
-            "-update",
-            "1",
-            "-frames:v",
-            "1",
-            colours,
-        ]
-        try:
-            if _ffmpeg(find).wait() != 0:
-                return False
-            return _ffmpeg(["-i", self._written, "-i", colours, "-lavfi", PAINT, self._file]).wait() == 0
-        finally:
-            colours.unlink(missing_ok=True)
+        frames, colours = _named(self._written), _named(self._colours)
+        find = ["-i", frames, "-vf", "palettegen=stats_mode=full", "-update", "1", "-frames:v", "1", colours]
+        paint = ["-i", frames, "-i", colours, "-lavfi", PAINT, _named(self._file)]
+        return all(_ffmpeg(arguments).wait() == 0 for arguments in (find, paint))
 
 
 FILMS: dict[str, type[Film]] = {film.suffix: film for film in (Film, Gif)}
@@ -218,15 +250,25 @@ def check_fps(path: Path, fps: int) -> None:
         raise InputError(f"{path}: a GIF has at most {MOST_FPS} frames a second, got {fps}; try --fps 25, or .mp4")
 
 
-def _ffmpeg(arguments: list[str | Path], stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    """Start the encoder, which no Ctrl-C of the terminal reaches; its code is 0 if all is done."""
-    import imageio_ffmpeg
+def _named(path: Path) -> str:
+    """A file as the encoder takes it: a colon in a bare name would be the end of a protocol's."""
+    return f"file:{path}"
 
-    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "quiet", "-xerror", "-y", *map(str, arguments)]
+
+def _ffmpeg(arguments: list[str], stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+    """Start the encoder, which no Ctrl-C of the terminal reaches; its code is 0 if all is done."""
+    program = check_video()
     nothing, own = subprocess.DEVNULL, getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
-    return subprocess.Popen(
-        command, stdin=stdin, stdout=nothing, stderr=nothing, start_new_session=True, creationflags=own
-    )
+    try:
+        return subprocess.Popen(
+            [program, "-v", "quiet", "-xerror", "-y", *arguments],
+            stdin=stdin, stdout=nothing, stderr=nothing, start_new_session=True, creationflags=own,
+        )  # fmt: skip
+    except OSError as error:
+        raise MissingDependencyError(
+            f"a film needs ffmpeg, and {program} does not start ({error.strerror}); install it anew with: "
+            "pip install --force-reinstall imageio-ffmpeg"
+        ) from error
 
 
 # ---- Pictures to disk, atomically: a reader sees the old file or the whole new one, never a half.

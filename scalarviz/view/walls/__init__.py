@@ -1,7 +1,8 @@
 """Pictures of many things in one window: the wall of all scenes, the tour, the wall of a sweep's runs, stored files.
 
-Open `tiles` first: where pictures stand on a wall and what every wall does. `wall` is that of all scenes with the way
-to what it leads to, `tour` the tour; a `door` is all that is known here of a scene, and the command line makes them.
+Open `wall` first: what every wall does, and the way to what it leads to; `tiles` are the places of its pictures.
+`scene_wall` is that of all scenes, `tour` the tour. A `door` is all that is known here of a scene: the command line
+makes them.
 `runs` are those of a file of sweep results, `run_wall` their wall, `run_faces` their pictures, `run_plots` what an
 option does, `run_report` one HTML file. `stored` is a file of numbers (ONNX, safetensors) as a picture.
 """

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from ...errors import ScalarvizError
 
 if TYPE_CHECKING:
     from ...run.scene.scene import Scene
@@ -40,35 +43,28 @@ Way = tuple[Door, Mapping[str, object], str]
 """A door, the options with which it is entered, and what that does, in words."""
 
 
-# ---- `Building`: a scene that is made in a thread of its own, so that the picture around it goes on.
+# ---- A scene that is made in a thread of its own, so that the picture around it goes on.
 
 Made = TypeVar("Made")
 
 
-class Building(Generic[Made]):
-    """Something that takes a while to make."""
+def building(make: Callable[[], Made]) -> Future[Made]:
+    """Make something in a thread, which cannot be interrupted: the program ends after it."""
+    future: Future[Made] = Future()
 
-    def __init__(self, make: Callable[[], Made]) -> None:
-        self.made: Made | None = None
-        self.error: Exception | None = None
-        self._make = make
-        self._thread = threading.Thread(target=self._run, name="scalarviz-building", daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
+    def run() -> None:
         try:
-            self.made = self._make()
-        except Exception as error:  # whoever asks for it says it
-            self.error = error
+            future.set_result(make())
+        except BaseException as error:  # whoever asks for it says it
+            future.set_exception(error)
 
-    @property
-    def done(self) -> bool:
-        """Whether the thread has ended."""
-        return not self._thread.is_alive()
+    threading.Thread(target=run, name="scalarviz-building").start()
+    return future
 
-    def close(self) -> None:
-        """Wait for the end of the thread: what it does cannot be interrupted."""
-        self._thread.join()
+
+def trouble(error: BaseException | None) -> str:
+    """What a hand is told of an error."""
+    return f"{'' if isinstance(error, ScalarvizError) else f'{type(error).__name__}: '}{error}"
 
 
 # ---- `Station`: one stop of a tour, as data: a scene, what is said there, and which actions are done at which moment.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import MissingDependencyError, ScalarvizError
+from ...errors import MissingDependencyError
 from ...run.panels import LossCurve, Panel, Table
 from ...run.questions.ranges import weight_extent
 from ...run.scene.scene import Scene
@@ -22,7 +23,7 @@ from ..out.offscreen import offscreen
 from ..page.pictures import WINDOW, with_air
 from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
-from .door import Building
+from .door import building, trouble
 from .runs import Standing, let_go
 from .tiles import ASPECT, Face, fitting
 
@@ -105,14 +106,11 @@ Key = tuple[str, str, int]
 class Faces:
     """Pictures by what they show and of which run."""
 
-    def __init__(
-        self, standing: Callable[[Result], Standing], start: Callable[[Callable[[], Standing]], Building[Standing]],
-        theme: Callable[[], Theme],
-    ) -> None:  # fmt: skip
-        self._standing, self._start, self._theme = standing, start, theme
+    def __init__(self, standing: Callable[[Result], Standing], theme: Callable[[], Theme]) -> None:
+        self._standing, self._theme = standing, theme
         self._thumbs = Thumbs(theme())
         self._kept: OrderedDict[Key, Face | None] = OrderedDict()
-        self._building: tuple[Result, Building[Standing]] | None = None
+        self._building: tuple[Result, Future[Standing]] | None = None
         self._aspects = {CUBES: PLATES[0] / PLATES[1]}
         self.shows = PANEL
         self.said: dict[int, str] = {}
@@ -135,29 +133,27 @@ class Faces:
         """Whether nothing more is to be done for the picture of a run."""
         return result.state != "done" or self._key(result) in self._kept
 
-    def go_on(self, seen: Sequence[Result]) -> bool:
+    def go_on(self, seen: Sequence[Result], *, wait: bool = False) -> bool:
         """Make the next picture of the runs that are seen, a part of it a call; returns whether there is a new one."""
         if self._building is None:
             wanted = next((result for result in seen if not self.tried(result)), None)
             if wanted is not None:
-                self._building = wanted, self._start(lambda: self._standing(wanted))
+                self._building = wanted, building(lambda: self._standing(wanted))
             return False
-        result, building = self._building
-        if not building.done:
+        result, future = self._building
+        if not (wait or future.done()):
             return False
         self._building = None
-        self._kept[self._key(result)] = self._picture(result, building)
+        self._kept[self._key(result)] = self._picture(result, future)
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
         return True
 
-    def _picture(self, result: Result, building: Building[Standing]) -> Face | None:
-        if building.made is None:
-            error = building.error
-            kind = "" if isinstance(error, ScalarvizError) else f"{type(error).__name__}: "
-            self.said[result.number] = f"{kind}{error}"
+    def _picture(self, result: Result, future: Future[Standing]) -> Face | None:
+        if (error := future.exception()) is not None:
+            self.said[result.number] = trouble(error)
             return None
-        run, theme = building.made, self._theme()
+        run, theme = future.result(), self._theme()
         if theme != self._thumbs.theme:  # pictures in the former look are kept
             self._thumbs = Thumbs(theme)
         try:

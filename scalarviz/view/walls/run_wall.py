@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +23,17 @@ from ..ink.overlay import wrapped
 from ..ink.sketch import Sketch, Spot
 from ..ink.text import measure
 from ..ink.theme import Theme
-from ..out.desktop import Window
 from ..out.offscreen import offscreen
 from ..out.unseen import Unseen
 from ..panels.drawer import cut
 from ..watch.actions import RUNS, normalised
 from ..watch.host import Host, Point
-from .door import DOT, Door, Opened, Way
+from .door import DOT, Door, Opened
 from .run_faces import Faces
 from .run_plots import sentence, sheet
 from .runs import LEARNT, Runs, counts_text, ending_colour, ending_of, number_text, options_text, run_text, runs_of
-from .tiles import LINE, Look, Tiled, grid_of
-from .wall import Rooms
+from .tiles import Look, grid_of
+from .wall import LINE, Wall
 
 LOOK = Look(margin=24.0, gap=14.0, top=92.0, foot=40.0, caption=22.0, keys=17.0, bar=12.0, least=13_000.0)
 HEAD, WORDS = 42.0, 70.0
@@ -49,57 +49,59 @@ DURATION = 20.0
 """Seconds that a run takes which trains on, for as many steps as it has had."""
 
 
-class RunWall(Tiled):
-    """The wall of one window."""
+class RunWall(Wall):
+    """The wall of the runs of a sweep; `newer` gives them when there are more, else None."""
 
-    rooms: RunRooms
+    called = ALL
 
-    def __init__(self, rooms: RunRooms, size: tuple[int, int]) -> None:
+    def __init__(
+        self, runs: Runs, newer: Callable[[], Runs | None] = lambda: None, theme: str | Theme = "dark"
+    ) -> None:
+        self.runs, self._newer = runs, newer
+        self._remaining = Left(runs.total, len(runs.results), time.monotonic())
+        self.kind = self.row = 0  # which runs are shown, and from which row on
+        self.plots = False  # whether plots are, in their place
+        self.columns: int | None = None  # as many as let all be seen, until a hand makes them larger or smaller
         self._held: Spot | None = None
         self._since, self._until_look = 0.0, PAUSE
         self._sheet: Sketch | None = None
-        super().__init__(rooms, size, RUNS, {
+        super().__init__(theme, RUNS, {
             "page_up": lambda: self.go(0, -self.grid.rows), "page_down": lambda: self.go(0, self.grid.rows),
             "first": lambda: self.choose_at(0), "last": lambda: self.choose_at(-1), "plots": self.turn_plots,
             "faces": self.turn_faces, "kinds": self.turn_kinds, "larger": lambda: self._resize(1),
             "smaller": lambda: self._resize(-1),
         })  # fmt: skip
-        self._sort()
+        self.faces = Faces(runs.standing, lambda: self.theme)
+
+    def at(self, size: tuple[int, int]) -> Self:
+        """The wall as it appears, in a window of so many device pixels."""
+        self._held = None
+        return super().at(size)
 
     def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
         """A key was pressed; beside the plots one of the runs says where they are."""
-        if self.rooms.plots and normalised(name, text, ctrl=ctrl) in KEYS_OF_RUNS:
+        if self.plots and normalised(name, text, ctrl=ctrl) in KEYS_OF_RUNS:
             self.say(f"{PLOTS_KEY} shows the runs again")
             return True
         return super().key(name, text, shift=shift, ctrl=ctrl)
 
     # ---- what is shown
 
-    def _sort(self) -> None:
-        """The runs that are shown, from the lowest loss on; the chosen one stays chosen."""
-        rooms, every = self.rooms, by_loss(self.rooms.runs.results)
-        both = ((True, False), (True,), (False,))[rooms.kind]
-        self.results: list[Result] = [result for result in every if (ending_of(result) == LEARNT) in both]
+    def _lay_out(self) -> None:
+        """Find the places of the runs that are shown, from the lowest loss on; the chosen one stays chosen."""
+        both = ((True, False), (True,), (False,))[self.kind]
+        self.results = [result for result in by_loss(self.runs.results) if (ending_of(result) == LEARNT) in both]
         self.numbers = [result.number for result in self.results]
         if self.place is None:
-            rooms.chosen = next(iter(self.numbers), None)
-        self._lay_out()
-
-    @property
-    def faces(self) -> Faces:
-        """The pictures of the runs."""
-        return self.rooms.faces
-
-    def _lay_out(self) -> None:
-        rooms = self.rooms
-        self._placed(grid_of(self._size, len(self.results), LOOK, self.faces.aspect, rooms.columns, rooms.row))
-        rooms.row, self._sheet = self.grid.first, None
+            self.chosen = next(iter(self.numbers), None)
+        self._placed(grid_of(self._size, len(self.results), LOOK, self.faces.aspect, self.columns, self.row))
+        self.row, self._sheet = self.grid.first, None
 
     def _scroll(self, row: int) -> None:
         """Let a row be the first."""
         row = min(max(row, 0), self.grid.last)
-        if row != self.rooms.row:
-            self.rooms.row, self.grid = row, replace(self.grid, first=row)
+        if row != self.row:
+            self.row, self.grid = row, replace(self.grid, first=row)
             self._drawn, self._dirty = [], True
 
     # ---- time
@@ -109,10 +111,11 @@ class RunWall(Tiled):
         self._since += seconds
         if self._since >= self._until_look:
             began, self._since = time.perf_counter(), 0.0
-            if self.rooms.look():
-                self._sort()
+            if (newer := self._newer()) is not None:
+                self.runs = newer
+                self._lay_out()
             self._until_look = max(PAUSE, (time.perf_counter() - began) / SHARE)
-        if host.visible and self._opening is None and not self.rooms.plots:
+        if host.visible and self._opening is None and not self.plots:
             self.draw_next()
 
     @property
@@ -125,10 +128,10 @@ class RunWall(Tiled):
         """Whether a run that is seen has no picture yet."""
         return any(not self.faces.tried(result) for result in self.seen)
 
-    def draw_next(self) -> None:
+    def draw_next(self, *, wait: bool = False) -> None:
         """Go on with the pictures of the runs that are seen."""
         before = self.faces.aspect
-        if self.faces.go_on(self.seen):
+        if self.faces.go_on(self.seen, wait=wait):
             self._dirty = True
             if self.faces.aspect != before:
                 self._lay_out()
@@ -138,13 +141,28 @@ class RunWall(Tiled):
     def choose(self, number: int | None) -> None:
         """Choose a run, and let it be seen."""
         if (place := self.place_of(number)) is not None:
-            self.rooms.chosen, self._dirty = number, True
+            self.chosen, self._dirty = number, True
             self._scroll(self.grid.to(place))
 
     @property
     def door(self) -> Door | None:
         """To the chosen run."""
-        return None if self.place is None else self.rooms.door(self.results[self.place])
+        return None if self.place is None else self.door_of(self.results[self.place])
+
+    def door_of(self, result: Result) -> Door:
+        """To a run: the scene where it ended."""
+        apart = options_text(result.options, swept(self.runs.results))
+        name = DOT.join(filter(None, (f"run {result.number:,}", apart, f"seed {result.seed:,}")))
+        ended = "" if result.state == "done" else f"it {result.state}: here it stands at its beginning"
+
+        def build(given: Mapping[str, object]) -> Opened:
+            scene = self.runs.standing(result)
+            if not isinstance(scene, Scene):
+                said = "this run cannot be trained on: its file holds weights, but not what builds the network"
+                raise InputError(said)
+            return Opened(scene, max(result.steps, 1), DURATION)
+
+        return Door(name, "", build, remark=DOT.join(filter(None, (name, ended))))
 
     def turn_faces(self) -> None:
         """Cubes, or the panel."""
@@ -153,16 +171,16 @@ class RunWall(Tiled):
 
     def turn_kinds(self) -> None:
         """All runs, or those that learnt, or those that did not."""
-        self.rooms.kind = (self.rooms.kind + 1) % len(KINDS)
-        self._sort()
-        self.say(f"{KINDS[self.rooms.kind]}: {len(self.results):,} of {len(self.rooms.runs.results):,}")
+        self.kind = (self.kind + 1) % len(KINDS)
+        self._lay_out()
+        self.say(f"{KINDS[self.kind]}: {len(self.results):,} of {len(self.runs.results):,}")
 
     def turn_plots(self) -> None:
         """The plots, or the runs again."""
-        self.rooms.plots, self._notice, self._drawn = not self.rooms.plots, "", []
+        self.plots, self._notice, self._drawn = not self.plots, "", []
 
     def _resize(self, by: int) -> None:
-        self.rooms.columns = min(max(self.grid.columns - by, 1), MOST)
+        self.columns = min(max(self.grid.columns - by, 1), MOST)
         self._lay_out()
         if self.place is not None:
             self._scroll(self.grid.to(self.place))
@@ -175,11 +193,11 @@ class RunWall(Tiled):
 
     def sketches(self) -> list[Sketch]:
         """Everything on the wall: plots, or title, pictures with their losses and the chosen one's words; keys."""
-        rooms, theme, grid = self.rooms, self.rooms.theme, self.grid
-        if rooms.plots:
+        theme, grid = self.theme, self.grid
+        if self.plots:
             if self._sheet is None:
                 room = grid.size[0], grid.size[1] - 30
-                self._sheet = sheet(rooms.runs.results, room, theme, rooms.runs.title).placed(ground=False)
+                self._sheet = sheet(self.runs.results, room, theme, self.runs.title).placed(ground=False)
             return [self._sheet, self._foot([(PLOTS_KEY, "runs")])]
         sketch, names = Sketch(), swept(self.results)
         self._head(sketch, grid.size[0] - 2 * LOOK.margin)
@@ -194,31 +212,35 @@ class RunWall(Tiled):
 
     def _head(self, sketch: Sketch, wide: float) -> None:
         """The title, at the right the first of some notes that leaves it room, and a line below."""
-        rooms, theme, place = self.rooms, self.rooms.theme, self.place
-        title, needed = rooms.runs.title, measure(rooms.runs.title, BIG, True) + 24
+        theme, place, title = self.theme, self.place, self.runs.title
+        needed = measure(title, BIG, True) + 24
         note = next((note for note in self._notes() if needed + measure(note, LABEL) <= wide), "")
         sketch.text(LOOK.margin, HEAD, cut(title, wide, BIG, bold=True), BIG, theme.text1, bold=True)
         sketch.text(LOOK.margin + wide, HEAD, note, LABEL, theme.text3, anchor="right")
-        line = run_text(self.results[place], rooms.runs.results) if place is not None else sentence(())
+        line = run_text(self.results[place], self.runs.results) if place is not None else sentence(())
         line = line if measure(line, TITLE) <= wide else cut(line, wide, TITLE)
         sketch.text(LOOK.margin, WORDS, line, TITLE, theme.text2)
 
     def _notes(self) -> list[str]:
         """What is said of all runs beside the title, the longest first: one of them has room."""
-        rooms, every = self.rooms, Group(None, self.rooms.runs.results)
-        kind = f"{KINDS[rooms.kind]}: {len(self.results):,}" if rooms.kind else ""
-        said = (sentence(every.results), counts_text(every), "") if every.results else ("",)
-        return [DOT.join(filter(None, (kind, rooms.progress, one))) for one in said]
+        results, total, left = self.runs.results, self.runs.total, ""
+        if len(results) < total and self.runs.growing:
+            left = self._remaining.text(len(results), time.monotonic())
+        kind = f"{KINDS[self.kind]}: {len(self.results):,}" if self.kind else ""
+        done = f"{len(results):,} of {total:,} runs are done" if len(results) < total else ""
+        progress = ", ".join(filter(None, (done, left)))
+        said = (sentence(results), counts_text(Group(None, results)), "") if results else ("",)
+        return [DOT.join(filter(None, (kind, progress, one))) for one in said]
 
     def _run(self, sketch: Sketch, place: int, result: Result, names: Sequence[str]) -> None:
         """Its picture; below a disc for how it ended, its loss, and as far as there is room its options and seed."""
-        theme, grid, mine = self.rooms.theme, self.grid, result.number == self.rooms.chosen
+        theme, grid, mine = self.theme, self.grid, result.number == self.chosen
         wide, high = grid.picture
         ended = f"{result.state} after step {result.steps:,}" if result.state != "done" else ""
         why = ": ".join(filter(None, (ended, self.faces.said.get(result.number) or result.error)))
         words = [cut(line, wide - 20) for line in wrapped(why, wide - 20)[: max(1, int(high // LINE) - 1)]]
         face, name = self.faces.of(result), f"run {result.number}"
-        x, y, wide, high = self._tile(sketch, place, result.number, name, face, words, theme.text3)
+        x, y, wide, high = self._tile(sketch, place, name, face, words, theme.text3)
         baseline = y + high + LOOK.caption - 6
         sketch.disc(x + 4.5, baseline - 4.5, 4.5, ending_colour(ending_of(result), theme))
         said = number_text(result.loss) if result.state == "done" else result.state
@@ -234,7 +256,7 @@ class RunWall(Tiled):
 
     def give_up(self) -> bool:
         """The plots are closed, or a run that is being opened is not, after all."""
-        plots, self.rooms.plots, self._notice, self._drawn = self.rooms.plots, False, "", []
+        plots, self.plots, self._notice, self._drawn = self.plots, False, "", []
         return super().give_up() or plots
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
@@ -260,75 +282,18 @@ class RunWall(Tiled):
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
         """The wheel turned: rows up or down, as many as notches."""
-        if not self.rooms.plots and notches[1]:
-            self._scroll(self.rooms.row - (1 if notches[1] > 0 else -1) * max(1, round(abs(notches[1]))))
-
-
-# ---- `RunRooms`: the way through a window of runs: their wall, and a run that was opened from it.
-
-
-class RunRooms(Rooms):
-    """The way through one window; `chosen` is the number of a run."""
-
-    called = ALL
-
-    def __init__(
-        self, runs: Runs, newer: Callable[[], Runs | None] = lambda: None, theme: str | Theme = "dark"
-    ) -> None:
-        super().__init__((), _takes_none, theme=theme)
-        self.runs, self._newer = runs, newer
-        self._remaining = Left(runs.total, len(runs.results), time.monotonic())
-        self.kind, self.row = 0, 0  # which runs the wall shows, and from which row on
-        self.plots = False  # whether it shows plots in their place
-        self.columns: int | None = None  # as many as let all be seen, until a hand makes them larger or smaller
-        self.faces = Faces(self.runs.standing, self.build, lambda: self.theme)
-
-    def wall(self, size: tuple[int, int]) -> RunWall:
-        """The wall, for a size in device pixels."""
-        return RunWall(self, size)
-
-    def look(self) -> bool:
-        """Whether there are more runs now."""
-        newer = self._newer()
-        self.runs = newer or self.runs
-        return newer is not None
-
-    @property
-    def progress(self) -> str:
-        """``60 of 100 runs are done, 2 min left``; empty where all are."""
-        done, total = len(self.runs.results), self.runs.total
-        if done >= total:
-            return ""
-        left = self._remaining.text(done, time.monotonic()) if self.runs.growing else ""
-        return ", ".join(filter(None, (f"{done:,} of {total:,} runs are done", left)))
-
-    def door(self, result: Result) -> Door:
-        """To a run: the scene where it ended."""
-        apart = options_text(result.options, swept(self.runs.results))
-        name = DOT.join(filter(None, (f"run {result.number:,}", apart, f"seed {result.seed:,}")))
-        ended = "" if result.state == "done" else f"it {result.state}: here it stands at its beginning"
-
-        def build(given: Mapping[str, object]) -> Opened:
-            scene = self.runs.standing(result)
-            if not isinstance(scene, Scene):
-                said = "this run cannot be trained on: its file holds weights, but not what builds the network"
-                raise InputError(said)
-            return Opened(scene, max(result.steps, 1), DURATION)
-
-        return Door(name, "", build, remark=DOT.join(filter(None, (name, ended))))
-
-
-def _takes_none(path: Path) -> Way:
-    raise InputError(f"{path.name} is not opened: this is a wall of runs")
+        if not self.plots and notches[1]:
+            self._scroll(self.row - (1 if notches[1] > 0 else -1) * max(1, round(abs(notches[1]))))
 
 
 # ---- A file of results as a window, or as a picture.
 
 
-def rooms_of(path: StrPath, build: Build | None = None, theme: str | Theme = "dark") -> RunRooms:
-    """The way through a window of the runs in a file, which follows it while it grows; InputError: none.
+def wall_of(path: StrPath, build: Build | None = None, theme: str | Theme = "dark") -> RunWall:
+    """The wall of the runs in a file, which follows it while it grows.
 
-    `build` is what built its runs, see :func:`~.runs.runs_of`.
+    `build` is what built its runs, see :func:`~.runs.runs_of`. InputError, FileFormatError: the file cannot be read, or
+    none of its runs is done.
     """
     runs = runs_of(path, build)
     if not (runs.results or runs.growing):
@@ -343,19 +308,7 @@ def rooms_of(path: StrPath, build: Build | None = None, theme: str | Theme = "da
         runs, read = runs_of(path, build), Results.read(path)
         return runs
 
-    return RunRooms(runs, newer, theme)
-
-
-def open_wall(path: StrPath, *, build: Build | None = None, theme: str | Theme = "dark") -> None:
-    """Show the runs of a file of results, which may still grow, in a window until that is closed.
-
-    InputError, FileFormatError: the file cannot be read, or none of its runs is done.
-    """
-    rooms = rooms_of(path, build, theme)
-    try:
-        Window(rooms.wall, ALL).run()
-    finally:
-        rooms.close()
+    return RunWall(runs, newer, theme)
 
 
 def wall_picture(
@@ -364,25 +317,19 @@ def wall_picture(
 ) -> NDArray[np.uint8]:  # fmt: skip
     """The wall of the runs of a file as a picture, uint8 (height, width, 3): as many as have room, the best first.
 
-    It shows the panel or the cubes of each run, or the plots of all of them. InputError, FileFormatError: the file
-    cannot be read, a size that no picture has, another word than these.
+    It shows the panel or the cubes of each run, or the plots of all of them. InputError, FileFormatError: as of
+    :func:`wall_of`, a size that no picture has, another word than these.
     """
     if shows not in ("panel", "cubes", "plots"):
         raise InputError(f"a wall shows panel, cubes or plots, got {shown(shows)}")
-    size, rooms = check_size(size), rooms_of(path, build, theme)
-    rooms.plots = shows == "plots"
-    try:
-        with offscreen():
-            if not rooms.plots:
-                rooms.faces.shows = shows
-            host = Unseen(rooms.wall, size)
-            wall = host.view
-            assert isinstance(wall, RunWall)
-            while wall.missing and not rooms.plots:
-                wall.draw_next()
-                rooms.close()
-            picture = host.picture()
-            host.close_soon()
-    finally:
-        rooms.close()
+    size, wall = check_size(size), wall_of(path, build, theme)
+    wall.plots = shows == "plots"
+    with offscreen():
+        if not wall.plots:
+            wall.faces.shows = shows
+        host = Unseen(wall.at, size)
+        while wall.missing and not wall.plots:
+            wall.draw_next(wait=True)
+        picture = host.picture()
+        host.close_soon()
     return picture

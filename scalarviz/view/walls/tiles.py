@@ -1,36 +1,21 @@
-"""Walls of pictures: where the pictures stand, how each looks, and what every wall does: choose one, and open it."""
+"""Where the pictures of a wall stand, in rows that scroll, and one of them in the pixels of its place."""
 
 from __future__ import annotations
 
 import math
-import traceback
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ScalarvizError
-from ..ink.boxes import LABEL
-from ..ink.overlay import banner, help_panel
-from ..ink.painter import Painter
-from ..ink.sketch import Box, Sketch, Spot, spot_at
-from ..screen.hud import keys
-from ..watch.actions import Action, action_of
-from ..watch.host import TICK, Does, Host, Point, Room
-from .door import Building, Door, Made, Opened
-
-if TYPE_CHECKING:
-    from .wall import Rooms
+from ..ink.sketch import Box
 
 Picture = NDArray[np.uint8]
 ASPECT = 16 / 9
 """Of a picture of a window."""
 USUAL = (1280.0, 720.0)
 """Logical pixels of a window that is no larger; a larger one scales everything."""
-LINE = 18.0
 
 
 def scale_of(size: tuple[int, int]) -> float:
@@ -174,217 +159,3 @@ class Face:
         if self._fitted.shape[1::-1] != size:
             self._fitted = fitting(self.picture, size)
         return self._fitted
-
-
-class Tiled(Room):
-    """A wall in one window; `rooms` says where it leads, and holds the look and which picture is chosen."""
-
-    rooms: Rooms
-    glows = False
-    """Whether its ground is lighter in the middle."""
-    grid: Grid
-    numbers: Sequence[int] = ()
-    """What each picture is of, in order."""
-
-    def __init__(self, rooms: Rooms, size: tuple[int, int], actions: Sequence[Action], own: Mapping[str, Does]) -> None:
-        self.rooms, self._size = rooms, size
-        self._opening: tuple[Door, Building[Opened]] | None = None
-        self._pressed: int | None = None
-        self._drawn: list[Sketch] = []
-        super().__init__(actions, {
-            "left": lambda: self.go(-1, 0), "right": lambda: self.go(1, 0), "up": lambda: self.go(0, -1),
-            "down": lambda: self.go(0, 1), "enter": self.enter, **own,
-        })  # fmt: skip
-
-    # ---- what each has of its own
-
-    @abstractmethod
-    def _lay_out(self) -> None:
-        """Find the places of the pictures."""
-
-    @abstractmethod
-    def _go_on(self, host: Host, seconds: float) -> None:
-        """Time has passed: go on with the pictures."""
-
-    @abstractmethod
-    def sketches(self) -> list[Sketch]:
-        """Everything on the wall."""
-
-    @abstractmethod
-    def choose(self, number: int | None) -> None:
-        """Choose what a picture is of; None changes nothing."""
-
-    @property
-    @abstractmethod
-    def door(self) -> Door | None:
-        """To what is chosen."""
-
-    # ---- what all do
-
-    def attach(self, host: Host) -> None:
-        """Appear in `host`."""
-        self.host = host
-        self.rooms.attach(host)
-        host.every(TICK, self._beat)
-
-    def _beat(self, seconds: float) -> None:
-        assert self.host is not None
-        self.pass_time(seconds)
-        if self._opening is not None and self._opening[1].done:
-            (door, building), self._opening, self._dirty = self._opening, None, True
-            if (opened := self._taken(building)) is not None:
-                self.rooms.show(door, opened)
-        self._go_on(self.host, seconds)
-        self.repaint()
-
-    def _taken(self, building: Building[Made]) -> Made | None:
-        """What was built; what was raised instead is said."""
-        if (error := building.error) is not None:
-            own = isinstance(error, ScalarvizError)
-            if not own and self.host is not None:
-                self.host.tell("".join(traceback.format_exception(error)).rstrip())
-            self.say(f"{'' if own else f'{type(error).__name__}: '}{error}")
-        return building.made
-
-    # ---- choosing
-
-    def place_of(self, number: int | None) -> int | None:
-        """Where the picture of something stands."""
-        return next((place for place, one in enumerate(self.numbers) if one == number), None)
-
-    @property
-    def place(self) -> int | None:
-        """Where the chosen one stands."""
-        return self.place_of(self.rooms.chosen)
-
-    def choose_at(self, place: int) -> None:
-        """Choose what stands there."""
-        if self.numbers:
-            self.choose(self.numbers[place])
-
-    def go(self, across: int, down: int) -> None:
-        """Choose the picture beside."""
-        self.choose_at(self.grid.beside(self.place or 0, across, down))
-
-    def enter(self, given: Mapping[str, object] | None = None) -> None:
-        """Enter what is chosen, with these options."""
-        door = self.door
-        if door is not None and self._opening is None:
-            building = self.rooms.build(lambda: self.rooms.opened(door, given or {}))
-            self._opening, self._dirty = (door, building), True
-
-    def give_up(self) -> bool:
-        """What is being opened is not, after all."""
-        if self._opening is None:
-            return False
-        self._opening, self._notice = None, ""
-        return True
-
-    def toggle_theme(self) -> None:
-        """Light or dark."""
-        self.rooms.toggle_theme()
-        self._lay_out()
-
-    def close(self) -> None:
-        """Let go of what is being opened."""
-        self._opening = None
-
-    # ---- picture
-
-    @property
-    def page(self) -> tuple[float, float]:
-        """Logical pixels."""
-        return self.grid.size
-
-    def _placed(self, grid: Grid) -> None:
-        """The pictures stand here from now on."""
-        self._painters = [Painter(grid.size, grid.scale) for _ in range(2)]  # for the wall, and for what is above it
-        self.grid, self._drawn, self._dirty = grid, [], True
-
-    def _foot(self, words: Sequence[tuple[str, str]] | None = None) -> Sketch:
-        """The line of keys."""
-        grid = self.grid
-        said = [(a.keys[0], a.words) for a in self._actions if a.words] if words is None else [*words]
-        said.append((action_of("toggle_help").keys[0], "all keys"))
-        margin = grid.look.margin
-        return keys(margin, grid.size[1] - grid.look.keys, grid.size[0] - 2 * margin, self.rooms.theme, said)
-
-    def _tile(
-        self, sketch: Sketch, place: int, number: int, name: str, face: Face | None, words: Sequence[str], colour: str
-    ) -> Box:  # fmt: skip
-        """A picture, or words in its place, in a frame that says whether it is chosen; a click on it enters."""
-        theme, (x, y, wide, high) = self.rooms.theme, self.grid.box(place)
-        chosen = number == self.rooms.chosen
-        rim, frame = (2.5, theme.selection) if chosen else (1.0, theme.border)
-        sketch.rect(x - rim, y - rim, wide + 2 * rim, high + 2 * rim, fill=frame, radius=rim)
-        if face is not None:
-            sketch.image((x, y, wide, high), face.fitted((x, y, wide, high), self.grid.scale))
-        else:
-            sketch.rect(x, y, wide, high, fill=theme.panel)
-            top, pad = y + (high - LINE * len(words)) / 2 + 13, self._pad(wide)
-            for row, line in enumerate(words):
-                sketch.text(x + pad, top + LINE * row, line, LABEL, colour)
-        sketch.spot((x, y, wide, high + self.grid.look.caption), "enter", number, words=name)
-        return x, y, wide, high
-
-    def _pad(self, wide: float) -> float:
-        """Beside words in the place of a picture so wide."""
-        return 10.0
-
-    def overlay(self) -> list[Sketch]:
-        """The list of keys, or the news, above everything."""
-        theme, size = self.rooms.theme, self.page
-        if self._help:
-            return [help_panel(size, self.table(), theme, self._help)]
-        return [banner(self._notice, size, size[1], size[0], theme, alarm=False)] if self._notice else []
-
-    def draw(self, viewport: tuple[int, int] | None = None) -> None:
-        """Paint it into the bound framebuffer."""
-        (below, above), theme = self._painters, self.rooms.theme
-        below.background(theme.background, theme.glow if self.glows else theme.background)
-        self._drawn = self.sketches()
-        below.draw(self._drawn)
-        if over := self.overlay():
-            above.draw(over)
-
-    def resize(self, size: tuple[int, int]) -> None:
-        """Lay out for another size in device pixels."""
-        self._size = size
-        self._lay_out()
-
-    # ---- pointer
-
-    def _spot(self, at: Point) -> Spot | None:
-        """What is under a point in device pixels."""
-        self._drawn = self._drawn or self.sketches()
-        spots = (spot for sketch in self._drawn for spot in sketch.spots)
-        return spot_at(spots, (at[0] / self.grid.scale, at[1] / self.grid.scale))
-
-    def _under(self, at: Point) -> int | None:
-        """What the picture under a point is of: another one may stand in its place when there are more."""
-        spot = self._spot(at)
-        return int(spot.value) if spot is not None and spot.name == "enter" else None
-
-    def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
-        """A button went down."""
-        self._pressed = self._under(at) if button == "left" else None
-
-    def release(self, at: Point) -> None:
-        """The button went up: over the picture where it went down it enters that."""
-        number, self._pressed = self._pressed, None
-        if self._help:
-            self._help, self._dirty = 0, True
-        elif number is not None and number == self._under(at):
-            self.choose(number)
-            self.enter()
-
-    def move(self, at: Point) -> None:
-        """The pointer is at `at`: over a picture it chooses that."""
-        if not self._help and self._opening is None:
-            self.choose(self._under(at))
-
-    def leave(self) -> None:
-        """The pointer left the window; what it chose stays chosen."""
-
-    def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
-        """The wheel turned, which has nothing to do where all is seen."""

@@ -7,6 +7,7 @@ shown.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,12 +22,12 @@ from ..ink.text import measure
 from ..watch.actions import SHARED, TOUR, find, normalised, table_of
 from ..watch.host import Host, Point
 from ..watch.live import LiveView
-from .door import DOT, Building, Door, Opened, Station
+from .door import DOT, Door, Opened, Station, building
 from .tiles import is_small, scale_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
-    from .wall import Rooms
+    from .scene_wall import SceneWall
 
 Stations = Sequence[tuple[Door, Station]]
 HEIGHT, SMALL = 74.0, 50.0
@@ -41,16 +42,16 @@ LONGEST_TICK = 0.25
 
 
 class Tour(LiveView):
-    """The scene of a station below a line; it ends in `rooms`, as Escape does where nothing is open."""
+    """The scene of a station below a line; it ends on `wall`, as Escape does where nothing is open."""
 
-    def __init__(self, rooms: Rooms, stations: Stations, number: int, opened: Opened, size: tuple[int, int]) -> None:
-        self.rooms, self.stations, self.number = rooms, stations, number
-        self.station, self.way_out = stations[number][1], rooms.back
-        self._goal: tuple[int, Building[Opened]] | None = None  # where it goes, once that is built
-        self._next: tuple[int, Building[Opened]] | None = None
+    def __init__(self, wall: SceneWall, stations: Stations, number: int, opened: Opened, size: tuple[int, int]) -> None:
+        self.wall, self.stations, self.number = wall, stations, number
+        self.station, self.way_out = stations[number][1], wall.back
+        self._goal: tuple[int, Future[Opened]] | None = None  # where it goes, once that is built
+        self._next: tuple[int, Future[Opened]] | None = None
         self._time, self._acts = 0.0, 0
         self._lay_out(size)
-        super().__init__(opened.scene, self._stage, steps=opened.steps, duration=opened.duration, theme=rooms.theme,
+        super().__init__(opened.scene, self._stage, steps=opened.steps, duration=opened.duration, theme=wall.theme,
                          playing=False)  # fmt: skip
         self.bench.show_keys(())
         self.bench.touch.table = tuple(table_of(TOUR))
@@ -65,13 +66,14 @@ class Tour(LiveView):
     def attach(self, host: Host) -> None:
         """Appear in `host`, and let the coming scene be built."""
         super().attach(host)
-        self.rooms.attach(host)
+        self.wall.host = host
+        self.wall.tell(host)
         if self.number + 1 < len(self.stations):
             self._next = self.number + 1, self._built(self.number + 1)
 
     def _beat(self, seconds: float) -> None:
         assert self.host is not None
-        if self._goal is not None and self._goal[1].done:
+        if self._goal is not None and self._goal[1].done():
             self._arrive(*self._goal)
         elif self.host.visible:
             self._time += min(seconds, LONGEST_TICK)
@@ -89,31 +91,32 @@ class Tour(LiveView):
     def go(self, number: int) -> None:
         """Set out for a station; beyond the last one is the wall."""
         if number >= len(self.stations):
-            self.rooms.back()
+            self.wall.back()
         elif number >= 0:
             ready = self._next is not None and self._next[0] == number
             self._goal = self._next if ready else (number, self._built(number))
 
-    def _built(self, number: int) -> Building[Opened]:
+    def _built(self, number: int) -> Future[Opened]:
         door, station = self.stations[number]
-        return self.rooms.build(lambda: trained(door, station))
+        return building(lambda: trained(door, station))
 
-    def _arrive(self, number: int, building: Building[Opened]) -> None:
+    def _arrive(self, number: int, future: Future[Opened]) -> None:
         """Enter a station that was built; one that cannot be shown is said, and passed by."""
         assert self.host is not None
-        error, opened, self._goal = building.error, building.made, None
-        if opened is not None:
-            self.host.enter(lambda size: Tour(self.rooms, self.stations, number, opened, size), "tour")
+        error, self._goal = future.exception(), None
+        if error is None:
+            opened = future.result()
+            self.host.enter(lambda size: Tour(self.wall, self.stations, number, opened, size), "tour")
             return
         self.host.tell(f"tour: {self.stations[number][0].name}: {error}")
-        if error is not None and not isinstance(error, ScalarvizError):
+        if not isinstance(error, ScalarvizError):
             raise error
         self.go(number + 1)
 
     # ---- picture
 
     def _lay_out(self, size: tuple[int, int]) -> None:
-        scale = scale_of(size) * (PRESENTER if self.rooms.theme.presenter else 1.0)
+        scale = scale_of(size) * (PRESENTER if self.wall.theme.presenter else 1.0)
         self.page = size[0] / scale, size[1] / scale
         self._small, self._size = is_small(self.page), size
         self._bar = round((SMALL if self._small else HEIGHT) * scale)
@@ -128,11 +131,11 @@ class Tour(LiveView):
     def _line_key(self) -> tuple[object, ...]:
         """What the line says: where it is as it was, nothing has to be drawn."""
         said = self.station.sentence(self._time)
-        return said, round(100 * self._done), self._goal is not None, self.rooms.theme.name
+        return said, round(100 * self._done), self._goal is not None, self.wall.theme.name
 
     def line(self) -> Sketch:
         """The line above the scene: which station, what is said, how far it is, and the keys."""
-        small, theme, (wide, _) = self._small, self.rooms.theme, self.page
+        small, theme, (wide, _) = self._small, self.wall.theme, self.page
         margin, head, text, high = (12.0, 16, LABEL, SMALL) if small else (24.0, 20, TITLE, HEIGHT)
         station, sketch, count = self.station, Sketch(), len(self.stations)
         sketch.rect(0, 0, wide, high, fill=theme.panel)
@@ -188,7 +191,7 @@ class Tour(LiveView):
                 self.say(f"{pressed} does nothing here; ? shows the keys")
             return False
         if action.name == "toggle_theme":
-            self.rooms.toggle_theme()
+            self.wall.turn_theme()
         return self.send(action.name)
 
     def _below(self, at: Point) -> Point:

@@ -1,351 +1,114 @@
-"""The window of all scenes: `Wall`, their pictures, of which the one under the pointer trains; `Rooms`, where it leads.
+"""`Wall`: pictures side by side in one window, each behind a door: one is chosen, and entered.
 
-Guests of a host, as a viewer is; they know scenes only as doors. Scenes are built in threads, since that takes up to a
-second; what is dropped here is data that some door takes, and nothing dropped is ever run.
+A wall is a guest of a host, as a viewer is. It stays while the window shows what was entered from it, and appears again
+with Escape. It knows scenes only as doors; they are built in threads, since that takes up to a second.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import traceback
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Self
 
-import numpy as np
-
-from ...errors import ScalarvizError, StateError
-from ...io import load_picture
-from ...run.sources.played import Rehearsal, rehearse
-from ...run.worker import Worker
-from ..ink.boxes import BIG, LABEL, TITLE
-from ..ink.overlay import wrapped
-from ..ink.sketch import Sketch
-from ..ink.text import measure
+from ..ink.boxes import LABEL
+from ..ink.overlay import banner, help_panel
+from ..ink.painter import Painter
+from ..ink.sketch import Box, Sketch, Spot, spot_at
 from ..ink.theme import Theme, get_theme, presenting
-from ..out.easel import Easel
-from ..shown.subject import scene_subject
-from ..watch.actions import WALL as ACTIONS
-from ..watch.actions import action_of
-from ..watch.live import LiveSource, LiveView
-from ..watch.pace import pace
+from ..screen.hud import keys
+from ..watch.actions import Action, action_of
+from ..watch.host import TICK, Does, Host, Point, Room
+from ..watch.live import LiveView
 from ..watch.viewer import WAIT
-from .door import DOT, Building, Door, Made, Opened, Station, Way
-from .tiles import LINE, Face, Look, Tiled, grid_of, is_small, scale_of
-from .tour import Tour, trained
+from .door import DOT, Door, Made, Opened, building, trouble
+from .tiles import Face, Grid
 
-if TYPE_CHECKING:
-    from ..watch.host import Guest, Host
-
-REST = 0.25
-"""Seconds that the pointer rests on a picture before it trains."""
-USUAL = Look(margin=24.0, gap=18.0, top=96.0, foot=46.0, caption=28.0, keys=17.0)
-SMALL = Look(margin=12.0, gap=10.0, top=56.0, foot=40.0, caption=20.0, keys=14.0)
-COMMAND = "scalarviz"
-
-
-class Wall(Tiled):
-    """The wall of one window."""
-
-    glows = True
-
-    def __init__(self, rooms: Rooms, size: tuple[int, int]) -> None:
-        self._stills = {number: still for number, door in enumerate(rooms.doors)
-                        if not door.missing and (still := still_of(door)) is not None}  # fmt: skip
-        self._building: Building[tuple[Opened, Rehearsal | None]] | None = None
-        self._live: LivePicture | None = None
-        self._rested, self._tried = 0.0, False
-        actions = [action for action in ACTIONS if action.name != "tour" or rooms.has_tour]
-        super().__init__(rooms, size, actions, {"tour": rooms.begin_tour, "open": self._ask_file})
-        self.numbers = range(len(rooms.doors))
-        self._lay_out()
-
-    # ---- time
-
-    def _go_on(self, host: Host, seconds: float) -> None:
-        """The chosen scene goes on in its picture; it is built when it has been chosen for a moment."""
-        self._rested += seconds
-        if not host.visible:
-            return
-        if self._building is not None and self._building.done:
-            building, self._building = self._building, None
-            if (built := self._taken(building)) is not None and self._opening is None:
-                self._live = LivePicture(*built, self.rooms.theme)
-        elif self._live is None and not self._tried and self._rested >= REST and self._opening is None:
-            self._tried = True
-            door = self.door
-            if door is not None and not door.missing:
-                self._building, self._dirty = self.rooms.build(lambda: rehearsed(door.build({}))), True
-        self._dirty |= self._live is not None and self._live.pass_time(seconds)
-
-    # ---- choosing and entering
-
-    @property
-    def door(self) -> Door | None:
-        """The chosen one."""
-        return None if self.rooms.chosen is None else self.rooms.doors[self.rooms.chosen]
-
-    def choose(self, number: int | None) -> None:
-        """Choose a door: its scene is the one that trains."""
-        if number is not None and number != self.rooms.chosen:
-            self._rest()
-            self.rooms.chosen = number
-
-    def _rest(self) -> None:
-        """Nothing trains any more; the picture is the still again."""
-        if self._live is not None:
-            if said := self._live.close():
-                self.say(said)
-            self._live = None
-        self._building = None  # the thread ends by itself; rooms wait for it at the end
-        self._rested, self._tried, self._dirty = 0.0, False, True
-
-    def enter(self, given: Mapping[str, object] | None = None) -> None:
-        """Enter the chosen scene, with these options; nothing else trains then."""
-        door = self.door
-        if door is not None and door.missing:
-            self.say(f"{door.name} needs something that is not installed: {door.missing}")
-        elif door is not None and self._opening is None:
-            self._rest()
-            self._tried = True
-            super().enter(given)
-
-    def open(self, paths: Sequence[Path]) -> None:
-        """Files were dropped: the last one decides which scene is entered, unless one is being opened already."""
-        for path in paths[-1:]:
-            if self._opening is not None and self.door is not None:
-                self.say(f"{path.name} is not opened: {self.door.name} is being opened already; Escape gives that up")
-                continue
-            try:
-                door, given, said = self.rooms.receive(path)
-            except ScalarvizError as error:
-                self.say(str(error))
-                continue
-            self.say(said)
-            self.choose(self.rooms.doors.index(door))
-            self.enter(given)
-
-    # ---- picture
-
-    def _lay_out(self) -> None:
-        scale = scale_of(self._size)
-        self._small = is_small((self._size[0] / scale, self._size[1] / scale))
-        self._placed(grid_of(self._size, len(self.rooms.doors), SMALL if self._small else USUAL))
-
-    def sketches(self) -> list[Sketch]:
-        """Everything on the wall: the title, what happens in the chosen scene, pictures with their commands, keys."""
-        theme, grid, margin = self.rooms.theme, self.grid, self.grid.look.margin
-        sketch, head = Sketch(), 30.0 if self._small else 48.0
-        big, text = (20, LABEL) if self._small else (BIG, TITLE)
-        sketch.text(margin, head, COMMAND, big, theme.text1, bold=True)
-        after = margin + measure(COMMAND, big, True) + 18
-        sketch.text(after, head, "every weight is a cube", text, theme.text3)
-        if (door := self.door) is not None:
-            said = f"needs: {door.missing}" if door.missing else door.summary
-            line = _beginning(said, grid.size[0] - 2 * margin, text)
-            sketch.text(margin, head + (19 if self._small else 28), line, text, theme.text2)
-        first, size = f"{COMMAND} ", LABEL if self._small else 15  # before each name, if there is room before all
-        widest = max((measure(door.name, size, True) for door in self.rooms.doors), default=0.0)
-        if measure(first, size) + widest > grid.picture[0]:
-            first = ""
-        for number, door in enumerate(self.rooms.doors):
-            mine, name, words = number == self.rooms.chosen, door.name, self._words(door)
-            live = self._live.face if mine and self._live is not None else None
-            face = live or self._stills.get(number)
-            x, y, wide, high = self._tile(sketch, number, number, name, face, words, theme.text2)
-            baseline = y + high + grid.look.caption - (5 if self._small else 8)
-            sketch.text(x, baseline, first, size, theme.text3)
-            begin = x + measure(first, size)
-            while len(name) > 1 and begin + measure(name, size, True) > x + wide:
-                name = name[:-1]
-            colour = theme.text1 if mine else theme.text3 if door.missing else theme.text2
-            sketch.text(begin, baseline, name, size, colour, bold=True)
-            end, remark = begin + measure(name, size, True), self._remark() if mine else ""
-            if remark and end + 12 + measure(remark, LABEL) <= x + wide:
-                sketch.text(x + wide, baseline, remark, LABEL, theme.text3, anchor="right")
-        return [sketch, self._foot()]
-
-    def _pad(self, wide: float) -> float:
-        return min(14.0, wide / 12)
-
-    def _words(self, door: Door) -> list[str]:
-        """What stands in the place of a picture: how to get the scene, or what it is; nothing where nothing fits."""
-        wide, high = self.grid.picture
-        pad = self._pad(wide)
-        for words in (f"needs: {door.missing}", "needs an extra") if door.missing else (door.summary,):
-            lines = wrapped(words, wide - 2 * pad)
-            if LINE * len(lines) + pad <= high and all(measure(line, LABEL) <= wide - pad for line in lines):
-                return lines
-        return []
-
-    def _remark(self) -> str:
-        """What is said at the right of the chosen caption."""
-        if self._opening is not None:
-            return "opening"
-        if self._building is not None:
-            return "starting"
-        if self._live is None:
-            return ""
-        return f"{'trains, step' if self._live.trains else 'after step'} {self._live.step:,}"
-
-    # ---- keys
-
-    def give_up(self) -> bool:
-        """A scene that is being opened is not, after all; it trains in its picture again."""
-        self._tried, self._rested = False, 0.0
-        return super().give_up()
-
-    def toggle_theme(self) -> None:
-        """Light or dark."""
-        super().toggle_theme()
-        self._rest()
-
-    def _ask_file(self) -> None:
-        if self.host is not None:
-            self.host.ask_file("Open a picture, a table or weights", self.rooms.endings, lambda path: self.open([path]))
-
-    def close(self) -> None:
-        """Stop what trains."""
-        self._rest()
-        super().close()
-
-
-def still_of(door: Door) -> Face | None:
-    """A door's picture; None where there is none that can be read, which keeps nobody from the scene."""
-    if door.still is None:
-        return None
-    try:
-        return Face(np.rint(255 * load_picture(door.still).rgb).astype(np.uint8))
-    except ScalarvizError:
-        return None
-
-
-def _beginning(sentence: str, width: float, size: float) -> str:
-    """As many whole parts of a sentence as fit; of a single one as many words."""
-    first = next(iter(wrapped(sentence, width, size)), "")
-    if first == sentence:
-        return sentence
-    whole = max((first.rfind(mark) for mark in ";,."), default=-1)
-    return f"{first[:whole]}." if whole > 0 else f"{first} ..."
-
-
-# ---- `LivePicture`: a scene that trains in a small picture, drawn where nobody sees it and handed over as pixels.
-
-LAID_OUT = (960, 540)
-"""Pixels of the picture before it is made small: in fewer there would be no panels."""
-SECONDS, FPS = 10.0, 12
-"""How long the run takes there, and pictures a second of it."""
-REHEARSAL_SECONDS = 0.3
-
-
-def rehearsed(opened: Opened) -> tuple[Opened, Rehearsal | None]:
-    """A scene with what will happen in it, to be made in a thread."""
-    return opened, rehearse(opened.scene.run, opened.steps, REHEARSAL_SECONDS)
-
-
-class LivePicture:
-    """A scene in a small picture; it stands at its last step. `face`: what it shows now, None before the first."""
-
-    def __init__(self, opened: Opened, rehearsal: Rehearsal | None, theme: Theme) -> None:
-        scene = opened.scene
-        self.face: Face | None = None
-        self._first = self.step = scene.run.steps
-        self._stops = pace(opened.steps, SECONDS, FPS, rehearsal)
-        self._engine = str(scene.run.engine)
-        self._number, self._late = 0, 0.0
-        self.worker = Worker(scene.run).start()
-        self._asked = self.worker.request()
-        source = LiveSource(scene.run, lambda edit, gesture: None, lambda step: None, self.worker.ask)
-        self._easel = Easel(scene_subject(scene, source), LAID_OUT, theme)
-
-    @property
-    def trains(self) -> bool:
-        """Whether it has not come to its last step."""
-        return self._number < len(self._stops)
-
-    def pass_time(self, seconds: float) -> bool:
-        """`seconds` have passed; returns whether there are other pixels."""
-        self._late += min(seconds, 0.25)  # a picture that takes a while to draw leaps over nothing
-        if self._late < 1 / FPS or not self.trains or not self._asked.done:
-            return False
-        self._late = 0.0
-        last = self._number == len(self._stops) - 1
-        if last and self.worker.latest.step < self._first + int(self._stops[-1]) and self.worker.moving:
-            self._asked = self.worker.request()
-            return False
-        self._draw()
-        self._number += 1
-        if not last:
-            self.worker.train_to(self._first + int(self._stops[self._number]))
-            self._asked = self.worker.request()
-        return True
-
-    def _draw(self) -> None:
-        frame, probe = self.worker.latest, self._easel.bench.subject.probe
-        if probe is not None and frame.forward is not None:
-            frame = frame.with_activations(frame.forward.activations(probe, frame.values))
-        self.face, self.step = Face(self._easel.picture(self._engine, 1 / FPS, frame)), frame.step
-
-    def close(self) -> str:
-        """Stop training; returns what is to be said of that, usually nothing."""
-        try:
-            self.worker.close()
-        except StateError as busy:  # in a long call of the engine
-            return str(busy)
-        return ""
-
-
-# ---- `Rooms`: which picture the window shows: the wall, a scene that was entered from it, the tour.
-
-WALL, TOUR = "all scenes", "tour"
+LINE = 18.0
+"""Height of a line of words in the place of a picture."""
 AWAY = "close what is open; then: back to"
 BACK_SECONDS = 6.0
 """How long it is said where Escape leads."""
 
 
-class Rooms:
-    """The way through one window.
+class Wall(Room):
+    """The wall of one window, and the way to what is entered from it."""
 
-    `receive` says for a file that was dropped which door it opens and how; `endings` are those of files that some door
-    takes. Without `stations` there is no tour.
-    """
+    called: str
+    """What stands on it."""
+    glows = False
+    """Whether its ground is lighter in the middle."""
+    grid: Grid
+    numbers: Sequence[int] = ()
+    """What each picture is of, in order."""
+    chosen: int | None = None
 
-    called = WALL
-    """What stands on its wall."""
-
-    def __init__(
-        self, doors: Sequence[Door], receive: Callable[[Path], Way], endings: Sequence[str] = (),
-        theme: str | Theme = "dark", stations: Callable[[], Sequence[Station]] | None = None,
-    ) -> None:  # fmt: skip
-        self._stations = stations
-        self.doors, self.receive, self.endings = tuple(doors), receive, tuple(endings)
+    def __init__(self, theme: str | Theme, actions: Sequence[Action], own: Mapping[str, Does]) -> None:
         self.theme = get_theme(theme)
-        self.chosen: int | None = 0 if self.doors else None
-        self._host: Host | None = None
-        self._news: list[str] = []  # what is told as soon as there is a window
-        self._buildings: list[Building[object]] = []
-        self._left: tuple[Door, Opened] | None = None
+        self._opening: tuple[Door, Future[Opened]] | None = None
+        self._entered: tuple[Door, Opened] | None = None  # what was entered last
         self._end = 0  # the step to which that one goes
+        self._pressed: int | None = None
+        self._drawn: list[Sketch] = []
+        super().__init__(actions, {
+            "left": lambda: self.go(-1, 0), "right": lambda: self.go(1, 0), "up": lambda: self.go(0, -1),
+            "down": lambda: self.go(0, 1), "enter": self.enter, **own,
+        })  # fmt: skip
 
-    # ---- the pictures
+    # ---- what each has of its own
 
-    def wall(self, size: tuple[int, int]) -> Guest:
-        """The wall, for a size in device pixels."""
-        return Wall(self, size)
+    @abstractmethod
+    def _lay_out(self) -> None:
+        """Find the places of the pictures."""
+
+    @abstractmethod
+    def _go_on(self, host: Host, seconds: float) -> None:
+        """Time has passed: go on with the pictures."""
+
+    @abstractmethod
+    def sketches(self) -> list[Sketch]:
+        """Everything on the wall."""
+
+    @abstractmethod
+    def choose(self, number: int | None) -> None:
+        """Choose what a picture is of; None changes nothing."""
+
+    @abstractmethod
+    def open(self, paths: Sequence[Path]) -> None:
+        """Files were dropped."""
+
+    @property
+    @abstractmethod
+    def door(self) -> Door | None:
+        """To what is chosen."""
+
+    # ---- the way through the window
+
+    def at(self, size: tuple[int, int]) -> Self:
+        """The wall as it appears, in a window of so many device pixels."""
+        self._notice, self._help, self._escape_until, self._pressed = "", 0, 0.0, None
+        self.resize(size)
+        return self
 
     def attach(self, host: Host) -> None:
-        """The window that is walked through."""
-        self._host = host
-        for line in self._news:
-            host.tell(line)
-        self._news.clear()
+        """Appear in `host`."""
+        self.host = host
+        host.every(TICK, self._beat)
 
-    def show(self, door: Door, opened: Opened) -> None:
+    def close(self) -> None:
+        """Let go of what is being opened."""
+        self._opening = None
+
+    def _show(self, door: Door, opened: Opened) -> None:
         """Enter a scene: its window, with Escape leading back to the wall."""
-        assert self._host is not None
-        if self._left is None or self._left[1].scene is not opened.scene:
-            self._left, self._end = (door, opened), opened.scene.run.steps + opened.steps
+        assert self.host is not None
+        if self._entered is None or self._entered[1].scene is not opened.scene:
+            self._entered, self._end = (door, opened), opened.scene.run.steps + opened.steps
         name = DOT.join(dict.fromkeys([opened.scene.name, door.name]))
-        self._host.enter(lambda size: self._scene(door, opened, size), name)
+        self.host.enter(lambda size: self._scene(door, opened, size), name)
 
     def _scene(self, door: Door, opened: Opened, size: tuple[int, int]) -> LiveView:
         view = LiveView(opened.scene, size, steps=opened.steps, duration=opened.duration, theme=self.theme, wait=WAIT)
@@ -363,55 +126,180 @@ class Rooms:
 
     def back(self) -> None:
         """To the wall."""
-        assert self._host is not None
-        self._host.enter(self.wall, self.called)
+        assert self.host is not None
+        self.host.enter(self.at, self.called)
 
     @property
-    def has_tour(self) -> bool:
-        """Whether there is a tour to begin."""
-        return self._stations is not None
-
-    def tour(self, size: tuple[int, int]) -> Guest:
-        """The tour, through those of its stations whose scenes can be entered; where none can, the wall."""
-        stations = () if self._stations is None else self._stations()
-        open_doors = {door.name: door for door in self.doors if not door.missing}
-        found = [(open_doors[s.scene], s) for s in stations if s.scene in open_doors]
-        for number, (door, station) in enumerate(found):
-            try:
-                return Tour(self, found, number, trained(door, station), size)
-            except ScalarvizError as error:
-                self._news.append(f"tour: {door.name}: {error}")
-        return self.wall(size)
-
-    def begin_tour(self) -> None:
-        """Leave the wall for the tour."""
-        assert self._host is not None
-        self._host.enter(self.tour, TOUR)
-
-    def toggle_theme(self) -> None:
-        """Light or dark."""
-        self.theme = presenting("light" if self.theme.name == "dark" else "dark", self.theme.presenter)
-
-    # ---- scenes that are made
+    def left(self) -> tuple[Door, Opened] | None:
+        """What was entered last; None while a thread is still in a long call of it."""
+        left = self._entered
+        return None if left is None or left[1].scene.run._store.gate is not None else left
 
     def opened(self, door: Door, given: Mapping[str, object]) -> Opened:
         """The scene of a door; the one that was left last goes on where it was left."""
-        if given or self._left is None or self._left[0].name != door.name:
+        left = self.left
+        if given or left is None or left[0].name != door.name:
             return door.build(given)
-        left = self._left[1]
-        if left.scene.run._store.gate is not None:  # a thread is still in a long call
-            return door.build(given)
-        to_go = self._end - left.scene.run.steps
-        return replace(left, steps=to_go if to_go > 0 else left.steps)
+        to_go = self._end - left[1].scene.run.steps
+        return replace(left[1], steps=to_go if to_go > 0 else left[1].steps)
 
-    def build(self, make: Callable[[], Made]) -> Building[Made]:
-        """Make something in a thread that :meth:`close` waits for."""
-        building = Building(make)
-        self._buildings = [b for b in self._buildings if not b.done]
-        self._buildings.append(building)  # type: ignore[arg-type]  # nobody puts anything into it
-        return building
+    # ---- time
 
-    def close(self) -> None:
-        """Wait for the threads that still build something."""
-        for building in self._buildings:
-            building.close()
+    def _beat(self, seconds: float) -> None:
+        assert self.host is not None
+        self.pass_time(seconds)
+        if self._opening is not None and self._opening[1].done():
+            (door, future), self._opening, self._dirty = self._opening, None, True
+            if (opened := self._taken(future)) is not None:
+                self._show(door, opened)
+        self._go_on(self.host, seconds)
+        self.repaint()
+
+    def _taken(self, future: Future[Made]) -> Made | None:
+        """What was built; what was raised instead is said."""
+        if (error := future.exception()) is None:
+            return future.result()
+        said = trouble(error)
+        if said != str(error) and self.host is not None:
+            self.host.tell("".join(traceback.format_exception(error)).rstrip())
+        self.say(said)
+        return None
+
+    # ---- choosing
+
+    def place_of(self, number: int | None) -> int | None:
+        """Where the picture of something stands."""
+        return next((place for place, one in enumerate(self.numbers) if one == number), None)
+
+    @property
+    def place(self) -> int | None:
+        """Where the chosen one stands."""
+        return self.place_of(self.chosen)
+
+    def choose_at(self, place: int) -> None:
+        """Choose what stands there."""
+        if self.numbers:
+            self.choose(self.numbers[place])
+
+    def go(self, across: int, down: int) -> None:
+        """Choose the picture beside."""
+        self.choose_at(self.grid.beside(self.place or 0, across, down))
+
+    def enter(self, given: Mapping[str, object] | None = None) -> None:
+        """Enter what is chosen, with these options."""
+        door = self.door
+        if door is not None and self._opening is None:
+            self._opening, self._dirty = (door, building(lambda: self.opened(door, given or {}))), True
+
+    def give_up(self) -> bool:
+        """What is being opened is not, after all."""
+        if self._opening is None:
+            return False
+        self._opening, self._notice = None, ""
+        return True
+
+    def turn_theme(self) -> None:
+        """Light or dark, from the next picture on."""
+        self.theme = presenting("light" if self.theme.name == "dark" else "dark", self.theme.presenter)
+
+    def toggle_theme(self) -> None:
+        """Light or dark."""
+        self.turn_theme()
+        self._lay_out()
+
+    # ---- picture
+
+    @property
+    def page(self) -> tuple[float, float]:
+        """Logical pixels."""
+        return self.grid.size
+
+    def _placed(self, grid: Grid) -> None:
+        """The pictures stand here from now on."""
+        self._painters = [Painter(grid.size, grid.scale) for _ in range(2)]  # for the wall, and for what is above it
+        self.grid, self._drawn, self._dirty = grid, [], True
+
+    def _foot(self, words: Sequence[tuple[str, str]] | None = None) -> Sketch:
+        """The line of keys."""
+        grid = self.grid
+        said = [(a.keys[0], a.words) for a in self._actions if a.words] if words is None else [*words]
+        said.append((action_of("toggle_help").keys[0], "all keys"))
+        margin = grid.look.margin
+        return keys(margin, grid.size[1] - grid.look.keys, grid.size[0] - 2 * margin, self.theme, said)
+
+    def _tile(
+        self, sketch: Sketch, place: int, name: str, face: Face | None, words: Sequence[str], colour: str,
+        pad: float = 10.0,
+    ) -> Box:  # fmt: skip
+        """A picture, or words in its place, in a frame that says whether it is chosen; a click on it enters."""
+        theme, box, number = self.theme, self.grid.box(place), self.numbers[place]
+        x, y, wide, high = box
+        rim, frame = (2.5, theme.selection) if number == self.chosen else (1.0, theme.border)
+        sketch.rect(x - rim, y - rim, wide + 2 * rim, high + 2 * rim, fill=frame, radius=rim)
+        if face is not None:
+            sketch.image(box, face.fitted(box, self.grid.scale))
+        else:
+            sketch.rect(*box, fill=theme.panel)
+            top = y + (high - LINE * len(words)) / 2 + 13
+            for row, line in enumerate(words):
+                sketch.text(x + pad, top + LINE * row, line, LABEL, colour)
+        sketch.spot((x, y, wide, high + self.grid.look.caption), "enter", number, words=name)
+        return box
+
+    def overlay(self) -> list[Sketch]:
+        """The list of keys, or the news, above everything."""
+        theme, size = self.theme, self.page
+        if self._help:
+            return [help_panel(size, self.table(), theme, self._help)]
+        return [banner(self._notice, size, size[1], size[0], theme, alarm=False)] if self._notice else []
+
+    def draw(self, viewport: tuple[int, int] | None = None) -> None:
+        """Paint it into the bound framebuffer."""
+        (below, above), theme = self._painters, self.theme
+        below.background(theme.background, theme.glow if self.glows else theme.background)
+        self._drawn = self.sketches()
+        below.draw(self._drawn)
+        if over := self.overlay():
+            above.draw(over)
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Lay out for another size in device pixels."""
+        self._size = size
+        self._lay_out()
+
+    # ---- pointer
+
+    def _spot(self, at: Point) -> Spot | None:
+        """What is under a point in device pixels."""
+        self._drawn = self._drawn or self.sketches()
+        spots = (spot for sketch in self._drawn for spot in sketch.spots)
+        return spot_at(spots, (at[0] / self.grid.scale, at[1] / self.grid.scale))
+
+    def _under(self, at: Point) -> int | None:
+        """What the picture under a point is of: another one may stand in its place when there are more."""
+        spot = self._spot(at)
+        return int(spot.value) if spot is not None and spot.name == "enter" else None
+
+    def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
+        """A button went down."""
+        self._pressed = self._under(at) if button == "left" else None
+
+    def release(self, at: Point) -> None:
+        """The button went up: over the picture where it went down it enters that."""
+        number, self._pressed = self._pressed, None
+        if self._help:
+            self._help, self._dirty = 0, True
+        elif number is not None and number == self._under(at):
+            self.choose(number)
+            self.enter()
+
+    def move(self, at: Point) -> None:
+        """The pointer is at `at`: over a picture it chooses that."""
+        if not self._help and self._opening is None:
+            self.choose(self._under(at))
+
+    def leave(self) -> None:
+        """The pointer left the window; what it chose stays chosen."""
+
+    def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
+        """The wheel turned, which has nothing to do where all is seen."""

@@ -1,0 +1,337 @@
+"""`SceneWall`: the window of all scenes; the one under the pointer trains in its picture.
+
+What is dropped here is data that some door takes, and nothing dropped is ever run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from ...errors import ScalarvizError, StateError
+from ...io import load_picture
+from ...run.sources.played import Rehearsal, rehearse
+from ...run.worker import Worker
+from ..ink.boxes import BIG, LABEL, TITLE
+from ..ink.overlay import wrapped
+from ..ink.sketch import Sketch
+from ..ink.text import measure
+from ..ink.theme import Theme
+from ..out.easel import Easel, picture_of
+from ..shown.subject import scene_subject, subject_of
+from ..watch.actions import WALL as ACTIONS
+from ..watch.host import Guest, Host
+from ..watch.live import LiveSource
+from ..watch.playback import Playback
+from .door import Door, Opened, Station, Way, building
+from .tiles import Face, Look, grid_of, is_small, scale_of
+from .tour import Tour, trained
+from .wall import LINE, Wall
+
+REST = 0.25
+"""Seconds that the pointer rests on a picture before it trains."""
+USUAL = Look(margin=24.0, gap=18.0, top=96.0, foot=46.0, caption=28.0, keys=17.0)
+SMALL = Look(margin=12.0, gap=10.0, top=56.0, foot=40.0, caption=20.0, keys=14.0)
+COMMAND = "scalarviz"
+TOUR = "tour"
+
+
+class SceneWall(Wall):
+    """The wall of all scenes.
+
+    `receive` says for a file that was dropped which door it opens and how; `endings` are those of files that some door
+    takes. Without `stations` there is no tour.
+    """
+
+    called, glows = "all scenes", True
+
+    def __init__(
+        self, doors: Sequence[Door], receive: Callable[[Path], Way], endings: Sequence[str] = (),
+        theme: str | Theme = "dark", stations: Callable[[], Sequence[Station]] | None = None,
+    ) -> None:  # fmt: skip
+        self.doors, self.receive, self.endings, self._stations = tuple(doors), receive, tuple(endings), stations
+        self._stills = {number: still for number, door in enumerate(self.doors)
+                        if not door.missing and (still := still_of(door)) is not None}  # fmt: skip
+        self._building: Future[tuple[Opened, Rehearsal | None]] | None = None
+        self._live: LivePicture | None = None
+        self._stands: tuple[Door, Face, int] | None = None  # what was left, its picture and its step
+        self._rested, self._tried = 0.0, False
+        self._news: list[str] = []  # what is told as soon as there is a window
+        actions = [action for action in ACTIONS if action.name != TOUR or stations is not None]
+        super().__init__(theme, actions, {TOUR: self._begin_tour, "open": self._ask_file})
+        self.numbers, self.chosen = range(len(self.doors)), 0 if self.doors else None
+
+    # ---- the way through the window
+
+    def at(self, size: tuple[int, int]) -> Self:
+        """The wall as it appears, in a window of so many device pixels."""
+        super().at(size)
+        self._stand()
+        return self
+
+    def _stand(self) -> None:
+        """What was left stands in its picture as it was left."""
+        left, self._stands = self.left, None
+        if left is not None:
+            subject, words = subject_of(left[1].scene), str(left[1].scene.run.engine)
+            frame = subject.frame()
+            self._stands = left[0], Face(picture_of(subject, frame, LAID_OUT, self.theme, words)), frame.step
+
+    def attach(self, host: Host) -> None:
+        """Appear in `host`."""
+        super().attach(host)
+        self.tell(host)
+
+    def tell(self, host: Host) -> None:
+        """Tell what had to wait for a window."""
+        for line in self._news:
+            host.tell(line)
+        self._news.clear()
+
+    def tour(self, size: tuple[int, int]) -> Guest:
+        """The tour, through those of its stations whose scenes can be entered; where none can, the wall."""
+        stations = () if self._stations is None else self._stations()
+        open_doors = {door.name: door for door in self.doors if not door.missing}
+        found = [(open_doors[s.scene], s) for s in stations if s.scene in open_doors]
+        for number, (door, station) in enumerate(found):
+            try:
+                return Tour(self, found, number, trained(door, station), size)
+            except ScalarvizError as error:
+                self._news.append(f"tour: {door.name}: {error}")
+        return self.at(size)
+
+    def _begin_tour(self) -> None:
+        """Leave the wall for the tour."""
+        assert self.host is not None
+        self.host.enter(self.tour, TOUR)
+
+    # ---- time
+
+    def _go_on(self, host: Host, seconds: float) -> None:
+        """The chosen scene goes on in its picture; it is built when it has been chosen for a moment."""
+        self._rested += seconds
+        if not host.visible:
+            return
+        if self._building is not None and self._building.done():
+            future, self._building = self._building, None
+            if (built := self._taken(future)) is not None and self._opening is None:
+                self._live = LivePicture(*built, self.theme)
+        elif self._live is None and not self._tried and self._rested >= REST and self._opening is None:
+            self._tried = True
+            door = self.door
+            if door is not None and not door.missing and (self._stands is None or self._stands[0] is not door):
+                self._building, self._dirty = building(lambda: rehearsed(door.build({}))), True
+        self._dirty |= self._live is not None and self._live.pass_time(seconds)
+
+    # ---- choosing and entering
+
+    @property
+    def door(self) -> Door | None:
+        """The chosen one."""
+        return None if self.chosen is None else self.doors[self.chosen]
+
+    def choose(self, number: int | None) -> None:
+        """Choose a door: its scene is the one that trains."""
+        if number is not None and number != self.chosen:
+            self._rest()
+            self.chosen = number
+
+    def _rest(self) -> None:
+        """Nothing trains any more; the picture is the still again."""
+        if self._live is not None:
+            if said := self._live.close():
+                self.say(said)
+            self._live = None
+        self._building = None  # the thread ends by itself
+        self._rested, self._tried, self._dirty = 0.0, False, True
+
+    def enter(self, given: Mapping[str, object] | None = None) -> None:
+        """Enter the chosen scene, with these options; nothing else trains then."""
+        door = self.door
+        if door is not None and door.missing:
+            self.say(f"{door.name} needs something that is not installed: {door.missing}")
+        elif door is not None and self._opening is None:
+            self._rest()
+            self._tried = True
+            super().enter(given)
+
+    def open(self, paths: Sequence[Path]) -> None:
+        """Files were dropped: the last one decides which scene is entered, unless one is being opened already."""
+        for path in paths[-1:]:
+            if self._opening is not None and self.door is not None:
+                self.say(f"{path.name} is not opened: {self.door.name} is being opened already; Escape gives that up")
+                continue
+            try:
+                door, given, said = self.receive(path)
+            except ScalarvizError as error:
+                self.say(str(error))
+                continue
+            self.say(said)
+            self.choose(self.doors.index(door))
+            self.enter(given)
+
+    def give_up(self) -> bool:
+        """A scene that is being opened is not, after all; it trains in its picture again."""
+        self._tried, self._rested = False, 0.0
+        return super().give_up()
+
+    def toggle_theme(self) -> None:
+        """Light or dark."""
+        super().toggle_theme()
+        self._rest()
+        self._stand()
+
+    def _ask_file(self) -> None:
+        if self.host is not None:
+            self.host.ask_file("Open a picture, a table or weights", self.endings, lambda path: self.open([path]))
+
+    def close(self) -> None:
+        """Stop what trains."""
+        self._rest()
+        super().close()
+
+    # ---- picture
+
+    def _lay_out(self) -> None:
+        scale = scale_of(self._size)
+        self._small = is_small((self._size[0] / scale, self._size[1] / scale))
+        self._placed(grid_of(self._size, len(self.doors), SMALL if self._small else USUAL))
+
+    def sketches(self) -> list[Sketch]:
+        """Everything on the wall: the title, what happens in the chosen scene, pictures with their commands, keys."""
+        theme, grid, margin = self.theme, self.grid, self.grid.look.margin
+        sketch, head = Sketch(), 30.0 if self._small else 48.0
+        big, text = (20, LABEL) if self._small else (BIG, TITLE)
+        sketch.text(margin, head, COMMAND, big, theme.text1, bold=True)
+        after = margin + measure(COMMAND, big, True) + 18
+        sketch.text(after, head, "every weight is a cube", text, theme.text3)
+        if (door := self.door) is not None:
+            said = f"needs: {door.missing}" if door.missing else door.summary
+            line = _beginning(said, grid.size[0] - 2 * margin, text)
+            sketch.text(margin, head + (19 if self._small else 28), line, text, theme.text2)
+        first, size = f"{COMMAND} ", LABEL if self._small else 15  # before each name, if there is room before all
+        widest = max((measure(door.name, size, True) for door in self.doors), default=0.0)
+        if measure(first, size) + widest > grid.picture[0]:
+            first = ""
+        for number, door in enumerate(self.doors):
+            mine, name, words = number == self.chosen, door.name, self._words(door)
+            face = self._live.face if mine and self._live is not None else None
+            if self._stands is not None and self._stands[0] is door:
+                face = self._stands[1]
+            face = face or self._stills.get(number)
+            x, y, wide, high = self._tile(sketch, number, name, face, words, theme.text2, self._pad)
+            baseline = y + high + grid.look.caption - (5 if self._small else 8)
+            sketch.text(x, baseline, first, size, theme.text3)
+            begin = x + measure(first, size)
+            while len(name) > 1 and begin + measure(name, size, True) > x + wide:
+                name = name[:-1]
+            colour = theme.text1 if mine else theme.text3 if door.missing else theme.text2
+            sketch.text(begin, baseline, name, size, colour, bold=True)
+            end, remark = begin + measure(name, size, True), self._remark() if mine else ""
+            if remark and end + 12 + measure(remark, LABEL) <= x + wide:
+                sketch.text(x + wide, baseline, remark, LABEL, theme.text3, anchor="right")
+        return [sketch, self._foot()]
+
+    @property
+    def _pad(self) -> float:
+        return min(14.0, self.grid.picture[0] / 12)
+
+    def _words(self, door: Door) -> list[str]:
+        """What stands in the place of a picture: how to get the scene, or what it is; nothing where nothing fits."""
+        (wide, high), pad = self.grid.picture, self._pad
+        for words in (f"needs: {door.missing}", "needs an extra") if door.missing else (door.summary,):
+            lines = wrapped(words, wide - 2 * pad)
+            if LINE * len(lines) + pad <= high and all(measure(line, LABEL) <= wide - pad for line in lines):
+                return lines
+        return []
+
+    def _remark(self) -> str:
+        """What is said at the right of the chosen caption."""
+        if self._opening is not None:
+            return "opening"
+        if self._building is not None:
+            return "starting"
+        if self._stands is not None and self._stands[0] is self.door:
+            return f"after step {self._stands[2]:,}"
+        if self._live is None:
+            return ""
+        return f"{'trains, step' if self._live.trains else 'after step'} {self._live.step:,}"
+
+
+def still_of(door: Door) -> Face | None:
+    """A door's picture; None where there is none that can be read, which keeps nobody from the scene."""
+    if door.still is None:
+        return None
+    try:
+        return Face(np.rint(255 * load_picture(door.still).rgb).astype(np.uint8))
+    except ScalarvizError:
+        return None
+
+
+def _beginning(sentence: str, width: float, size: float) -> str:
+    """As many whole parts of a sentence as fit; of a single one as many words."""
+    first = next(iter(wrapped(sentence, width, size)), "")
+    if first == sentence:
+        return sentence
+    whole = max((first.rfind(mark) for mark in ";,."), default=-1)
+    return f"{first[:whole]}." if whole > 0 else f"{first} ..."
+
+
+# ---- `LivePicture`: a scene that trains in a small picture, drawn where nobody sees it and handed over as pixels.
+
+LAID_OUT = (960, 540)
+"""Pixels of the picture before it is made small: in fewer there would be no panels."""
+SECONDS, FPS = 10.0, 12
+"""How long the run takes there, and pictures a second of it."""
+REHEARSAL_SECONDS = 0.3
+
+
+def rehearsed(opened: Opened) -> tuple[Opened, Rehearsal | None]:
+    """A scene with what will happen in it, to be made in a thread."""
+    return opened, rehearse(opened.scene.run, opened.steps, REHEARSAL_SECONDS)
+
+
+class LivePicture:
+    """A scene in a small picture; it stands at its last step. `face`: what it shows now, None before the first."""
+
+    def __init__(self, opened: Opened, rehearsal: Rehearsal | None, theme: Theme) -> None:
+        scene = opened.scene
+        self.face: Face | None = None
+        self.step, self._late = scene.run.steps, 0.0
+        self.worker = Worker(scene.run).start()
+        self._playback = Playback(self.worker, opened.steps, SECONDS, rehearsal)
+        self._playback.play()
+        self._asked = self.worker.request()
+        source = LiveSource(scene.run, lambda edit, gesture: None, lambda step: None, self.worker.ask)
+        self._easel = Easel(scene_subject(scene, source), LAID_OUT, theme)
+
+    @property
+    def trains(self) -> bool:
+        """Whether it has not come to its last step."""
+        return self._playback.running or self.step < self.worker.run.steps
+
+    def pass_time(self, seconds: float) -> bool:
+        """`seconds` have passed; returns whether there are other pixels."""
+        self._playback.tick(seconds)
+        self._late += seconds
+        if self._late < 1 / FPS or not self._asked.done or (self.face is not None and not self.trains):
+            return False
+        self._late, self._asked, frame = 0.0, self.worker.request(), self.worker.latest
+        probe = self._easel.bench.subject.probe
+        if probe is not None and frame.forward is not None:
+            frame = frame.with_activations(frame.forward.activations(probe, frame.values))
+        picture = self._easel.picture(str(self.worker.run.engine), 1 / FPS, frame)
+        self.face, self.step = Face(picture), frame.step
+        return True
+
+    def close(self) -> str:
+        """Stop training; returns what is to be said of that, usually nothing."""
+        try:
+            self.worker.close()
+        except StateError as busy:  # in a long call of the engine
+            return str(busy)
+        return ""
