@@ -88,6 +88,7 @@ class Driver:
 @pytest.fixture
 def live(screen, tmp_path):
     made, told = scene(), []
+    made.command = lambda reader: "scalarviz test --lr 0.5"
     window = Window(partial(LiveView, made, playing=False), "test", shots=tmp_path, on_note=told.append).show()
     driver = Driver(window)
     driver.told = told
@@ -200,6 +201,33 @@ def test_weights_are_dropped_on_the_window_or_chosen_in_a_dialogue_while_trainin
     dialogue.findChild(QLineEdit).setText(str(path))
     dialogue.accept()
     live.until(lambda: view.notice() == "w.safetensors: weights of step 0")
+
+
+def test_a_number_is_typed_into_a_field_while_training_goes_on_and_a_command_is_copied(live):
+    from PySide6.QtWidgets import QInputDialog
+
+    view, panel, native = live.view, live.view.bench.controls, live.window.canvas.native
+    live.key("p")
+    live.until(lambda: panel.stands)
+
+    def click(name, value="", times=1):
+        x, y, wide, high = next(spot.box for spot in panel.spots if spot.does == (name, value))
+        live.point(x + wide / 2, y + high / 2)
+        live.until(lambda: value or panel.over == (name, value))
+        live.xdo("click", "--repeat", times, "--delay", 60, 1)
+
+    click("copy as command")
+    live.until(lambda: live.window.application.native.clipboard().text() == "scalarviz test --lr 0.5")
+    view.playback.play()
+    click("learning rate", "typed", 2)
+    live.until(lambda: native.findChildren(QInputDialog))
+    (field,) = native.findChildren(QInputDialog)
+    assert (field.windowTitle(), float(field.textValue())) == ("learning rate", view.run.lr)
+    steps = view.run.steps
+    live.until(lambda: view.run.steps > steps + 3)
+    field.setTextValue("0.125")
+    field.accept()
+    live.until(lambda: view.run.lr == 0.125)
 
 
 def test_a_resting_window_draws_nothing_a_hidden_one_trains_and_any_size_is_drawn(live, monkeypatch):
