@@ -11,7 +11,7 @@ from kit.plates import chain, whole
 from kit.refusals import refusals
 from kit.windows import live_hand
 from scalarviz.errors import InputError
-from scalarviz.view.space.camera import Pose, basis, between, camera_of, fit, in_perspective, parallel, pose_of
+from scalarviz.view.space.camera import Pose, basis, between, camera_of, fit, in_perspective, parallel, pose_of, turned
 from scalarviz.view.space.viewpoint import GLIDE, TURN, Viewpoint
 
 BOX = np.array([[x, y, z] for x in (0, 4) for y in (0, 3) for z in (0, 1)], float)
@@ -88,6 +88,8 @@ def test_there_and_back_is_the_same_pose(azimuth, elevation, scale, distance):
     half = between(in_perspective(pose, distance), pose, 0.5)
     assert half.eye is None
     assert half.scale == pytest.approx(scale)
+    far = turned(pose, -850.0, 0.0)  # 340 degrees: it glides the shorter way
+    assert between(far, pose, 0.5).azimuth == pytest.approx(pose.azimuth - 10)
 
 
 # ---- A view that is moved

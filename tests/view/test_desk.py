@@ -364,25 +364,6 @@ def test_its_keys_are_its_own_and_are_given_back(desk):
 # ---- the picture
 
 
-def test_no_pixel_of_the_scene_changes_when_it_opens_nor_when_the_wheel_turns_over_it(desk):
-    def apart(one, other):
-        return np.abs(one.astype(int) - other).max(axis=(0, 2))
-
-    while desk.bench.moving:  # the range of the colours grows
-        desk.host.pass_time(0.1)
-    before = desk.host.picture()
-    desk.open()
-    for notch, shift in ((1.0, False), (-1.0, True)):
-        desk.view.scroll((1040.0, 312.0), (0.0, notch), shift=shift)
-        desk.rest()
-    now = desk.host.picture()
-    assert (apart(before, now)[945:1262] > 8).mean() > 0.5
-    assert apart(before, now)[:938].max() <= 8
-    desk.key("s")  # a still never shows it
-    assert apart(before, desk.host.shots[-1])[940:].max() <= 8
-    assert apart(desk.host.picture(), desk.host.shots[-1])[940:].max() > 100  # and it is there again
-
-
 # ---- what a scene adds
 
 

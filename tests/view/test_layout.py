@@ -14,12 +14,12 @@ from kit.plates import arrays, chain
 from kit.windows import live_hand
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, UnknownNameError
-from scalarviz.run.core.frame import Stage, Tensor
+from scalarviz.run.core.frame import Tensor
 from scalarviz.run.questions.ranges import Range, extent
 from scalarviz.view.cubes.scale import ActivationScale, rows_of
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.space.layout import WIDER, Apart, layer_of, layers_of, layout_for, scene_rect
+from scalarviz.view.space.layout import WIDER, Apart, layer_of, layers_of, layout_for
 from scalarviz.view.space.plane import map_grid
 from scalarviz.view.space.plate import grid_for
 
@@ -125,30 +125,6 @@ def test_arrays_of_no_stage_are_drawn_and_empty_ones_are_not_and_nothing_at_all_
         layout.plate("9.weight")
     with pytest.raises(InputError, match="outside"):
         layout.plate("t1").cell_centre(3, 0)
-
-
-def test_the_scene_takes_extra_room_and_a_chain_lies_down_where_its_cubes_are_larger_so():
-    assert scene_rect(SIZE) == (0.0, 84.0, 936.0, 556.0)
-    assert scene_rect((1920, 1080)) == (0.0, 84.0, 1576.0, 916.0)
-    assert scene_rect((640, 360)) == (0.0, 42.0, 468.0, 278.0)
-    assert scene_rect((720, 1280))[2] == 720.0
-    wide, upright = (layout_for(*chain(3, 16, 16, 3), size) for size in (SIZE, (720, 1280)))
-    assert abs(wide.plate("0.weight").axes[2][2]) < 0.5 < upright.plate("0.weight").axes[2][2]
-    assert upright.pixels_per_cube() > wide.pixels_per_cube()
-    small = layout_for(*chain(2, 2, 1), SIZE)
-    assert small.pixels_per_cube() > 80, "large enough for a number"
-    assert len(small.trays) == 4, "weights and biases; activations have none"
-    np.testing.assert_array_equal(small.trays[:, :, 2], 0)
-
-
-def test_what_is_made_of_the_sample_before_any_weight_enters_the_first_plate():
-    tensors, stages = chain(12, 64, 64, 3)
-    waves = Stage("waves", "waves", 12, input_shape=(2,), shape=(12,))
-    plain, made = layout_for(tensors, stages, SIZE), layout_for(tensors, [waves, *stages], SIZE)
-    assert made.mode == plain.mode != "few"
-    assert [plate.name for plate in made.plates] == [p.name if p.name != "input" else "waves" for p in plain.plates]
-    for ours, theirs in zip(made.plates, plain.plates, strict=True):
-        np.testing.assert_array_equal(ours.corners, theirs.corners)
 
 
 # ---- Convolutions and graphs
