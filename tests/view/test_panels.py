@@ -99,6 +99,7 @@ KINDS = st.lists(
        size=st.tuples(*[st.integers(160, 4000)] * 2))  # fmt: skip
 @example([(300.0, 0.0, ABOUT)], False, True, True, False, (640, 360))
 @example([(117.0, 0.0, 0), (166.0, 0.0, 2)], True, True, True, True, (1024, 768))
+@example([(140.0, 0.0, 1), (250.0, 0.0, 2)], True, True, True, False, (720, 1140))
 def test_any_panels_are_inside_and_apart_or_left_out_by_name(kinds, loss, keys, time, hall, size):
     wanted = [Wanted(f"panel {k}", *kind) for k, kind in enumerate(kinds)]
     if loss:

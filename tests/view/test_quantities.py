@@ -200,10 +200,11 @@ def test_a_mark_has_its_entry_while_it_is_on_screen(numbers, wanted):
         weight.frozen = True
         assert entries(again(bench)) == {"frozen"}
         weight.frozen = False
-        bench.set_look(quantity="gradient")
-        assert entries(again(bench)) == {"not computed yet"}
-        run.step(1)
-        assert entries(again(bench)) == set()
+        bench.set_look(quantity="gradient")  # a 0 would be read as a result: there stands the weight
+        for marks, weights in (({"not computed yet"}, True), (set(), False)):
+            assert entries(again(bench)) == marks
+            assert any(text.startswith("w ") for text in said(bench)) == weights
+            run.step(1)
 
 
 def test_one_weight_far_out_is_clipped_and_dead_units_are_said():

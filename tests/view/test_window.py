@@ -25,7 +25,6 @@ from kit.windows import COLOURS, make_colour_run, make_colour_scene
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, StateError
 from scalarviz.run.panels import ColourCube
-from scalarviz.run.sources.watched import QUIET
 from scalarviz.view.out.desktop import Window, _qt_widgets
 from scalarviz.view.out.display import DisplayWatch
 from scalarviz.view.watch.live import LiveView
@@ -359,28 +358,6 @@ def served(handle, until):
         assert time.monotonic() < end
         handle.window.serve()
         time.sleep(0.01)
-
-
-def test_a_loop_is_watched_with_its_past_its_gradients_and_its_last_step(screen):
-    params = {"w": np.full((3, 3), 8.0)}
-    with sv.show(params, block=False) as handle:
-        assert handle.viewer.bench.places.time is None
-        handle._turns._pace.share = 1.0
-        for step in range(1, 13):
-            params = {"w": params["w"] / 2}
-            assert handle.update(params, {"w": params["w"] * 3}, loss=1 / step, lr=0.1)
-            time.sleep(0.04)
-        time.sleep(QUIET)
-        served(handle, lambda: handle.viewer.shown.step == 12)
-        frame = handle.viewer.shown
-        assert (frame.loss, len(frame.curve.step)) == (1 / 12, 12)
-        assert handle.viewer.send("show_gradients")
-        assert np.allclose(handle.viewer.shown.gradient, 24 / 2**12)
-        assert handle.viewer.send("show_updates")
-        assert handle.viewer.bench.places.time is not None
-        handle.viewer.key("Left")
-        served(handle, lambda: handle.viewer.shown.step < 12)
-        assert handle.viewer.shown.values[4] == 8 / 2**handle.viewer.shown.step
 
 
 def test_a_loop_in_a_thread_tells_the_windows_thread_paints_and_the_desktops_own_button_ends_it(screen):
