@@ -12,7 +12,7 @@ from kit.windows import Hand
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.controls import Slider
-from scalarviz.run.edits import Change, SetBatchSize, SetOptimizer
+from scalarviz.run.edits import SetBatchSize, SetOptimizer
 from scalarviz.run.panels import LossCurve
 from scalarviz.view.ink.widgets import track_of
 from scalarviz.view.out.offscreen import offscreen
@@ -159,28 +159,6 @@ def test_by_control_by_key_and_by_edit_is_the_same(desk, do):
     desk.do("step", 5)
     plain.step(5)
     assert plain.values.tobytes() == desk.run.values.tobytes()
-
-
-@pytest.mark.parametrize("by", ["panel", "code while it was closed"])
-def test_an_optimiser_that_comes_back_has_the_numbers_that_it_had(desk, by):
-    if by == "panel":
-        desk.open().click("optimiser", 2)
-        assert desk.run.lr == 0.01
-    else:
-        desk.view.change(Change(optimizer="Adam", numbers=(("lr", 0.2),)))
-        desk.rest()
-        desk.open()
-    assert desk.value("optimiser") == "Adam"
-    desk.click("optimiser", 0)
-    assert desk.run.lr == desk.value(RATE) == 0.5
-    desk.click("optimiser", 1)
-    assert desk.value("momentum") == 0.9
-    desk.slide("momentum", 0.99)
-    assert desk.run.optimizer.momentum == 0.99
-    desk.click("optimiser", 0)
-    assert desk.item("momentum") is None
-    desk.click("optimiser", 1)
-    assert desk.value("momentum") == 0.99
 
 
 def test_buttons_are_actions_the_pace_is_that_of_its_keys_and_another_seed_brings_its_weights(desk):

@@ -81,20 +81,6 @@ def test_the_networks_pictures_are_its_own(single):
 # ---- time
 
 
-def test_the_dashed_curve_is_measured_as_the_run_goes_and_survives_a_new_size():
-    with (scene := rgb(steps=0)).run as run:
-        bench, test, wanted = bench_of(scene), next(p for p in scene.panels if isinstance(p, LossCurve)).test, []
-        for _ in range(4):
-            values = run.frame().values
-            wanted.append(np.mean((run.predict(test.inputs, values) - test.targets) ** 2))
-            again(bench, 0.1)
-            run.step(2)
-        bench.resize((960, 540), 2)
-        drawer = bench.side.drawer(LossCurve)
-        assert np.allclose(drawer.losses, wanted, rtol=1e-5)
-        assert (drawer.steps, bench.size) == ([0, 2, 4, 6], (1920, 1080))
-
-
 def test_what_did_not_change_is_not_built_again(single):
     bench, frame = bench_of(single), single.run.frame(single.probe)
     bench.update(frame, "", 0.01)
@@ -278,8 +264,8 @@ def test_a_look_and_a_size_keep_camera_selection_and_test_curve(single):
             bench.set_look(**look)
     assert np.array_equal(pixels_of(bench), picture)
     assert (bench.camera, bench.selected, bench.cmap_name) == (camera, 3, "viridis")
-    assert bench.side.drawer(LossCurve).losses == losses
-    bench.resize((1600, 900))
+    bench.resize((1600, 900), 2)
+    assert (bench.size, bench.side.drawer(LossCurve).losses) == ((3200, 1800), losses)
     assert (bench.camera.azimuth, bench.camera.elevation) == pytest.approx((camera.azimuth, camera.elevation))
     centre = bench.layout.bounds.mean(axis=0)
     assert np.allclose(bench.camera.project(centre), bench.layout.camera.project(centre))
