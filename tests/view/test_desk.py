@@ -203,19 +203,6 @@ def test_a_drag_while_it_trains_is_one_edit_that_is_undone_at_once(desk):
     assert desk.log == []
 
 
-def test_a_value_belongs_to_the_step_that_is_shown_and_an_edit_there_begins_a_branch(desk):
-    desk.key("Up")
-    desk.do("step", 4)
-    assert desk.open().value(RATE) == 1.0
-    for _ in range(6):
-        desk.do("back")
-    assert desk.view.shown.step == 1
-    assert desk.value(RATE) == 0.5
-    desk.slide(RATE, 0.01)
-    assert desk.run.lr == 0.01
-    assert [branch.newest for branch in desk.view.shown.past.branches if not branch.current] == [7]
-
-
 def test_a_rate_that_flies_apart_pauses_and_offers_the_last_good_step(opening):
     desk = opening(made(50.0, nn.Linear(3, 3, seed=1)), (640, 360)).open()
     desk.do("step", 400)

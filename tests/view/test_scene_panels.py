@@ -59,15 +59,6 @@ def bench(run):
 # a picture of a function
 
 
-def test_a_function_paints_every_moment_exactly(run, bench):
-    shown = bench(Image("mine", lambda moment: np.full((4, 8, 3), moment.step * 10, np.uint8)), LossCurve())
-    for step in (3, 4, 5):
-        x, y, width, _ = shown.places.panels["image"]  # twice as wide as high, over the whole width
-        assert np.abs(pixels_of(shown)[int(y + 21 + width / 4), int(x + width / 2)] - step * 10).max() <= 1
-        run.step(1)
-        again(shown)
-
-
 def test_a_moment_asks_at_the_values_of_its_frame_and_not_at_those_of_now(run):
     seen = []
 

@@ -253,36 +253,6 @@ def test_dead_units_alone_are_marked():
     assert [np.abs(a - b).max() > 40 for a, b in zip(*faces, strict=True)] == [i % 4 == 0 for i in range(16)]
 
 
-@pytest.mark.parametrize(("side", "size"), [(100, SIZE), (600, (640, 360))])
-def test_a_few_marked_numbers_among_many_are_seen_where_they_are(side, size):
-    """Cells of about 4 px, and cubes of half a pixel."""
-    layout, visual = slab_of(layout_for(*arrays((side, side)), size))
-    values = np.full((side, side), 0.1, np.float32)
-    visual.set_flat(values.ravel())
-    before = paint(layout, visual)
-    for mark, (row, col) in (
-        (np.nan, (side // 2, side // 3)),
-        (np.inf, (side // 3, side // 2)),
-        (-np.inf, [side // 4] * 2),
-    ):
-        changed = values.copy()
-        changed[row : row + 3, col : col + 3] = mark
-        visual.set_flat(changed.ravel())
-        found = np.argwhere(np.abs(paint(layout, visual) - before).max(axis=2) > 60)
-        there = layout.camera.project(layout.plates[0].cell_centre_top(row + 1, col + 1))[0]
-        assert len(found), mark
-        assert np.linalg.norm(found.mean(0)[::-1] - there) < 8
-    missing = np.zeros((side, side), bool)
-    missing[:, side // 2 :] = True
-    visual.set_flat(np.zeros(side**2))
-    visual.set_flags(not_computed=missing)
-    image, spread = paint(layout, visual), []
-    for column in (side // 4, side * 3 // 4):
-        x, y = layout.camera.project(layout.plates[0].cell_centre_top(side // 2, column))[0].astype(int)
-        spread.append(np.ptp(image[y - 10 : y + 10, x - 10 : x + 10], axis=(0, 1)).max())
-    assert spread[1] > 30 > 2 >= spread[0] or side == 100  # cells of 4 px have edges
-
-
 # ---- Sizes
 
 

@@ -19,7 +19,6 @@ from scalarviz.view.ink.theme import rgb as colour
 from scalarviz.view.notes.layer import loss_words
 from scalarviz.view.panels.colour_cube import HINT, hexed
 from scalarviz.view.shown.subject import Sample, subject_of
-from scalarviz.view.space.camera import camera_of, pose_of
 from scalarviz.view.watch.actions import ACTIONS, Here, help_lines
 from scalarviz.view.watch.viewer import Viewer
 
@@ -212,12 +211,8 @@ def test_a_small_turn_moves_labels_a_little_and_names_stay_on_their_side(single,
 def test_turning_keeps_the_middle_and_a_drag_follows_the_pointer(kind, request):
     """A drag to the right takes the near side to the right; down tilts the scene towards the eye."""
     bench = keyed(request.getfixturevalue(kind))
-    assert bench.camera.orthographic == (kind == "deep")
-    layout, centre = bench.layout, bench.layout.bounds.mean(axis=0)
-    points = np.concatenate([*(p.corners for p in layout.plates), *layout.trays])
-    posed = camera_of(pose_of(layout.camera, centre), layout.camera.size, points)
-    assert np.allclose(posed.project(points), layout.camera.project(points))
-    place, near = bench.camera.project(centre), layout.plate("0.weight").cell_centre_top(2, 1)
+    centre, near = bench.layout.bounds.mean(axis=0), bench.layout.plate("0.weight").cell_centre_top(2, 1)
+    place = bench.camera.project(centre)
     before, elevation = bench.project(near)[0], bench.camera.elevation
     bench.orbit(20.0, 0.0)
     assert bench.project(near)[0][0] > before[0] + 2 or kind == "deep"
