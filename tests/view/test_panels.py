@@ -14,7 +14,7 @@ from scalarviz.view.cubes.scale import LegendScale
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.places import ABOUT, LABEL, MARGIN, PRESENTER, Wanted, arrange
-from scalarviz.view.ink.text import loss_text, measure, rate_text
+from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import render
 from scalarviz.view.panels.drawer import Headline
@@ -49,14 +49,6 @@ def test_a_thumbnail_keeps_the_mean_and_the_aspect_and_is_the_mean_of_blocks(sha
     if shape == (192, 288):
         assert np.allclose(small, picture.reshape(64, 3, 96, 3, 3).mean(axis=(1, 3)), atol=1e-5)
     assert to_bytes(np.array([[[0.0, 0.5, 1.0]]])).tolist() == [[[0, 128, 255]]]
-
-
-def test_losses_and_rates_are_short():
-    losses = {0.0367: "0.0367", 0.0015: "0.0015", 0.00088: "0.00088", 1.8e-5: "1.8e\N{MINUS SIGN}5", 12.5: "12.50",
-              float("nan"): "\N{EN DASH}", 0.0: "0.0000", float("inf"): "+∞", 25000.0: "2.5e4"}  # fmt: skip
-    rates = {1.0: "1.0", 0.01: "0.01", 3e-5: "3e\N{MINUS SIGN}5", 4096.0: "4,096", 1000.5: "1,000.5"}
-    assert {loss: loss_text(loss) for loss in losses} == losses
-    assert {rate: rate_text(rate) for rate in rates} == rates
 
 
 @pytest.mark.parametrize(

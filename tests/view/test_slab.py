@@ -7,8 +7,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from kit.benches import again, bench_of, said
 from kit.plates import arrays, chain, whole
@@ -16,8 +14,8 @@ from kit.refusals import refusals
 from kit.windows import live_hand
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.questions.ranges import Range
-from scalarviz.view.cubes.atlas import DEAD, LEAST, NAN, NOT_COMPUTED, POS_INF, THRESHOLDS, Sizing
-from scalarviz.view.cubes.slab import SlabVisual, block_means, cells_per_pixel, variant_for
+from scalarviz.view.cubes.atlas import DEAD, LEAST, THRESHOLDS, Sizing
+from scalarviz.view.cubes.slab import SlabVisual, cells_per_pixel, variant_for
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.theme import get_theme, rgb
 from scalarviz.view.out.offscreen import offscreen
@@ -367,22 +365,6 @@ def test_sizes_that_cannot_be(refusal):
 
 
 # ---- Below a pixel
-
-
-@given(st.integers(1, 9), st.integers(1, 9), st.integers(2, 5), st.integers(0, 99))
-@settings(max_examples=60)
-def test_a_block_has_the_mean_of_its_cubes(rows, cols, block, seed):
-    rng = np.random.default_rng(seed)
-    values = rng.uniform(-1.5, 1.5, (rows, cols)).astype(np.float32)
-    flags = rng.choice([0, 0, 0, NAN, POS_INF, NOT_COMPUTED], (rows, cols)).astype(np.uint8)
-    table = rng.integers(0, 256, (65, 3)).astype(np.uint8)
-    found = block_means(values, flags, Range.symmetric(1.0), table, block)
-    for top, left in np.ndindex(*found.shape[:2]):
-        part = np.s_[top * block : (top + 1) * block, left * block : (left + 1) * block]
-        unit = np.where(flags[part], 0.5, np.clip((values[part].astype(float) + 1) / 2, 0, 1))
-        np.testing.assert_allclose(found[top, left, :3], table[np.rint(64 * unit).astype(int)].mean((0, 1)), atol=0.501)
-        worth = {NAN: 255, POS_INF: 170, NOT_COMPUTED: 40, 0: 0}
-        assert found[top, left, 3] == max(worth[flag] for flag in flags[part].ravel().tolist())
 
 
 ROW, COL = np.indices((1000, 1000))
