@@ -263,21 +263,6 @@ def test_statistics_stand_in_their_layer_with_their_names_and_what_counts_is_not
     assert (said["1.running_var"], said["1.weight"]) == ("6 · not trained", "6")
 
 
-@pytest.mark.parametrize("quantity", ["weight", "update"])
-def test_the_range_is_that_of_the_weights(quantity):
-    run = normed()
-    before = colouring_of(run, quantity)
-    run.model[1].running_var = [1e6, 2e6, 3e6, 4e6, 5e6, 6e6]
-    after, frame = colouring_of(run, quantity), run.frame()
-    flat = (frame.values if quantity == "weight" else frame.update)[: run.n_weights]
-    assert after.range.high == pytest.approx(min(np.abs(flat).max(), 3 * np.sqrt(np.mean(flat**2))))
-    assert after.range == before.range
-    if quantity == "weight":  # by a range of its own
-        np.testing.assert_allclose(after.units()["1.running_var"], 0.5 + 0.5 * np.arange(1, 7) / 6, rtol=1e-12)
-        assert after.extents()["1.running_var"] == pytest.approx(6e6)
-        assert len(after.legend().marks) == run.n_weights
-
-
 def test_a_gradient_they_never_have_and_it_is_no_fault_and_the_inspector_says_what_they_are():
     run = normed()
     subject, frame, colouring = subject_of(run), run.frame(), colouring_of(run, "gradient")

@@ -13,8 +13,7 @@ from kit.plates import arrays, chain, whole
 from kit.refusals import refusals
 from kit.windows import live_hand
 from scalarviz.errors import InputError, TypeMismatchError
-from scalarviz.run.questions.ranges import Range
-from scalarviz.view.cubes.atlas import DEAD, LEAST, THRESHOLDS, Sizing
+from scalarviz.view.cubes.atlas import DEAD, THRESHOLDS, Sizing
 from scalarviz.view.cubes.slab import SlabVisual, cells_per_pixel, variant_for
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.theme import get_theme, rgb
@@ -271,20 +270,6 @@ def faces(flat, sizing, range_=1.0, **flags):
     middles = camera.project(plate.centres)
     nearest = np.argmin(np.abs(middles[None] - there[:, None]).max(2), axis=1)
     return np.bincount(nearest, minlength=plate.size)
-
-
-@pytest.mark.parametrize("range_", [Range.symmetric(2.0), Range.symmetric(2.0, "symlog"), Range(1e-4, 2.0, "log")])
-def test_the_area_of_a_face_is_the_number_beside_the_range(range_):
-    flat = np.array([2.0, 1.0, 0.5, 0.1, -2.0, -1.0, -0.5, 1e-3, 0.0, 3.0, -9.0, 1.5])
-    flat = np.abs(flat) if range_.scale == "log" else flat
-    place = {
-        "linear": np.abs(flat) / 2,
-        "symlog": np.log1p(80 * np.abs(flat) / 2) / np.log(81),
-        "log": 1 + np.log10(np.maximum(flat, 1e-4) / 2) / np.log10(2e4),
-    }[range_.scale]
-    found = faces(flat, Sizing(True), range_)
-    wanted = np.maximum(np.sqrt(np.clip(place, 0, 1)), LEAST)
-    np.testing.assert_allclose(np.sqrt(found / found.max()), wanted, atol=0.04)
 
 
 def test_what_is_below_the_threshold_is_not_drawn_and_what_carries_a_mark_is_as_large_as_can_be():
