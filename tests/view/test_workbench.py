@@ -12,13 +12,11 @@ from scalarviz.errors import UnknownNameError
 from scalarviz.run.core.gather import weight_name
 from scalarviz.run.panels import ColourCube, LossCurve, Pictures
 from scalarviz.view.ink.overlay import help_pages, help_panel, wrapped
-from scalarviz.view.ink.sketch import Bound
 from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK, LIGHT
 from scalarviz.view.ink.theme import rgb as colour
-from scalarviz.view.notes.layer import loss_words
 from scalarviz.view.panels.colour_cube import HINT, hexed
-from scalarviz.view.shown.subject import Sample, subject_of
+from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.actions import ACTIONS, Here, help_lines
 from scalarviz.view.watch.viewer import Viewer
 
@@ -52,20 +50,6 @@ def keyed(scene, size=(1280, 720), **options):
 
 
 # ---- truth
-
-
-def test_every_number_is_that_of_the_frame(single):
-    frame, words = single.run.frame(single.probe), said(bench_of(single))
-    assert {f"{frame.step:,}", f"{frame.loss:.4f}", "lr 0.5", "SGD", "batch 64", "weight"} <= set(words)
-    assert {signed(value) for value in frame.values} <= set(words)
-    weight, bias = (t.of(frame.values).astype(float) for t in single.run.tensors)
-    sums = weight @ single.probe + bias
-    outputs = 1 / (1 + np.exp(-sums))
-    loss = np.mean((outputs - single.probe_target) ** 2)
-    assert {*map(signed, sums), *(f"{n:.2f}" for n in [*outputs, *single.probe_target])} <= set(words)
-    assert f"loss of this colour {loss:.4f}" in words
-    line = Bound("loss", form="loss", before=loss_words(Sample((), (), colours=True)))
-    assert line.text(2.9e-5) == "loss of this colour 2.9e−5"  # never a rounded 0.0000
 
 
 def test_the_networks_pictures_are_its_own(single):
