@@ -180,6 +180,8 @@ def test_a_table_of_a_function_follows_wide_words_are_cut_and_rows_without_room_
     assert any(text.startswith("www") and text.endswith("…") for text in found)
     run.step(1)
     assert "step 4!" in said(again(shown))
+    wide = "a word that needs nearly all of it"  # beside a narrow one it is not cut
+    assert wide in said(bench(Table("mine", [("k", wide)])))
 
 
 def test_a_scene_without_a_word_shows_its_loss_and_one_with_none_shows_none(run):

@@ -26,20 +26,6 @@ from scalarviz.view.ink.text import loss_text
 from scalarviz.view.watch.actions import ACTIONS
 
 
-def test_a_page_gets_the_numbers_of_the_run_while_it_trains_and_when_it_rests(cell, watch, scene):
-    page, end = watch(cell(scene)), time.monotonic() + 60
-    page.do("toggle_run")
-    page.wait(lambda p: p.step > 5 and p.known["running"])
-    before = len(page.frames)
-    page.say(kind="control", name="learning rate", value=0.125)
-    while (len(page.frames) <= before + 5 or scene.run.lr != 0.125) and time.monotonic() < end:
-        sum(range(1000))  # the user's own cell: the main thread neither waits nor sleeps
-    assert (len(page.frames) > before + 5, scene.run.lr) == (True, 0.125)
-    page.do("toggle_run")
-    page.wait(lambda p: not p.known["running"] and p.step == scene.run.steps)
-    assert np.array_equal(page.values, scene.run.values.astype(np.float32))
-
-
 def test_the_head_has_the_loss_of_all_samples_and_the_time_bar_says_which_one_it_has(cell, watch):
     playground = make_scene("playground")
     page = watch(cell(playground)).stepped(3)
