@@ -184,27 +184,6 @@ def test_screenshot_and_close_are_the_hosts_and_without_one_that_is_said(hand):
 
 
 @pytest.mark.gl
-def test_a_host_paints_what_changed_and_only_that_and_nothing_that_nobody_sees(hand):
-    host = hand.host
-
-    def painted():
-        before = host.drawings
-        for _ in range(5):
-            host.pass_time(1.0)
-        return host.drawings - before
-
-    painted()
-    assert painted() == 0
-    hand.view.key("l")
-    assert painted() > 0
-    host.visible = False
-    hand.view.key("Space")
-    assert painted() == 0
-    hand.view.worker.settle()
-    assert hand.run.steps > 0
-
-
-@pytest.mark.gl
 @pytest.mark.parametrize(("ratio", "turns"), [(1.0, True), (2.0, False)])
 def test_how_far_a_drag_has_to_go_is_counted_in_the_pointers_pixels(hand, ratio, turns):
     hand.host.pixel_ratio = ratio

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from kit.plates import chain, whole
 from kit.refusals import refusals
 from kit.windows import live_hand
 from scalarviz.errors import InputError
-from scalarviz.view.space.camera import Pose, basis, between, camera_of, fit, in_perspective, parallel, pose_of
+from scalarviz.view.space.camera import basis, fit
 from scalarviz.view.space.viewpoint import GLIDE, TURN, Viewpoint
 
 BOX = np.array([[x, y, z] for x in (0, 4) for y in (0, 3) for z in (0, 1)], float)
@@ -40,23 +38,6 @@ def test_points_fill_the_rectangle_on_their_own_rays_with_most_of_the_depth(azim
     assert (depths[1] < depths[0]).all()
 
 
-def test_the_axes_are_a_turntables_and_only_perspective_makes_far_things_small():
-    camera = fit(BOX, SIZE, azimuth=0, elevation=0)
-    x, y, z = camera.project(np.eye(3)) - camera.project(np.zeros((1, 3)))
-    assert (x[0] > 0, z[1] < 0) == (True, True)
-    np.testing.assert_allclose([x[1], *y, z[0]], 0, atol=1e-9)  # +y away
-    left = fit(BOX, SIZE, azimuth=-90, elevation=0)  # the eye has gone to -x
-    assert left.towards_eye(np.zeros(3))[0] == pytest.approx(-1)
-    near, far = np.array([[0, 0, 0], [1, 0, 0]], float), np.array([[0, 8, 0], [1, 8, 0]], float)
-    for distance, ratio in ((None, 1.0), (20.0, 16 / 24)):
-        camera = fit(np.concatenate([near, far]), SIZE, azimuth=0, elevation=0, distance=distance)
-        lengths = [np.linalg.norm(np.diff(camera.project(line), axis=0)) for line in (near, far)]
-        assert lengths[1] / lengths[0] == pytest.approx(ratio)
-        assert camera.orthographic is (distance is None)
-    assert np.isfinite(fit([[1, 2, 3]], (100, 50), azimuth=0, elevation=0).project([[1, 2, 3]])).all()
-    assert np.isfinite(fit(BOX[:1] * 0, (100, 50), azimuth=9, elevation=9, distance=5).matrix).all()
-
-
 BAD = {
     "no points": (np.zeros((0, 3)),),
     "nan": ([[np.nan, 0, 0]],),
@@ -75,19 +56,6 @@ def fitted(points, size=SIZE, rect=None, distance=None):
 @refusals({name: (lambda bad=bad: fitted(*bad), InputError, "camera") for name, bad in BAD.items()})
 def test_what_cannot_be_fitted_is_refused(refusal):
     refusal.check()
-
-
-@settings(max_examples=30)
-@given(st.floats(-180, 180), st.floats(-80, 80), st.floats(5, 60), st.floats(3, 30))
-def test_there_and_back_is_the_same_pose(azimuth, elevation, scale, distance):
-    pose = Pose(azimuth, elevation, np.zeros(3), np.array([100.0, 90.0]), scale, None)
-    assert parallel(in_perspective(pose, distance)).scale == pytest.approx(scale)
-    for one in (pose, in_perspective(pose, distance + 6)):
-        camera = camera_of(one, SIZE, np.random.default_rng(0).normal(size=(20, 3)))
-        np.testing.assert_allclose(pose_of(camera, np.zeros(3)).place, [100, 90], atol=1e-6)
-    half = between(in_perspective(pose, distance), pose, 0.5)
-    assert half.eye is None
-    assert half.scale == pytest.approx(scale)
 
 
 # ---- A view that is moved

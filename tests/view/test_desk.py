@@ -12,7 +12,7 @@ from kit.windows import Hand
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.controls import Slider
-from scalarviz.run.edits import Change, SetBatchSize, SetOptimizer
+from scalarviz.run.edits import SetBatchSize, SetOptimizer
 from scalarviz.run.panels import LossCurve
 from scalarviz.view.ink.widgets import track_of
 from scalarviz.view.out.offscreen import offscreen
@@ -161,28 +161,6 @@ def test_by_control_by_key_and_by_edit_is_the_same(desk, do):
     assert plain.values.tobytes() == desk.run.values.tobytes()
 
 
-@pytest.mark.parametrize("by", ["panel", "code while it was closed"])
-def test_an_optimiser_that_comes_back_has_the_numbers_that_it_had(desk, by):
-    if by == "panel":
-        desk.open().click("optimiser", 2)
-        assert desk.run.lr == 0.01
-    else:
-        desk.view.change(Change(optimizer="Adam", numbers=(("lr", 0.2),)))
-        desk.rest()
-        desk.open()
-    assert desk.value("optimiser") == "Adam"
-    desk.click("optimiser", 0)
-    assert desk.run.lr == desk.value(RATE) == 0.5
-    desk.click("optimiser", 1)
-    assert desk.value("momentum") == 0.9
-    desk.slide("momentum", 0.99)
-    assert desk.run.optimizer.momentum == 0.99
-    desk.click("optimiser", 0)
-    assert desk.item("momentum") is None
-    desk.click("optimiser", 1)
-    assert desk.value("momentum") == 0.99
-
-
 def test_buttons_are_actions_the_pace_is_that_of_its_keys_and_another_seed_brings_its_weights(desk):
     sent = desk.open().sent()
     for name in ("one step", "begin anew"):
@@ -223,19 +201,6 @@ def test_a_drag_while_it_trains_is_one_edit_that_is_undone_at_once(desk):
     desk.key("z", ctrl=True)
     assert desk.run.lr == desk.value(RATE) == 0.5
     assert desk.log == []
-
-
-def test_a_value_belongs_to_the_step_that_is_shown_and_an_edit_there_begins_a_branch(desk):
-    desk.key("Up")
-    desk.do("step", 4)
-    assert desk.open().value(RATE) == 1.0
-    for _ in range(6):
-        desk.do("back")
-    assert desk.view.shown.step == 1
-    assert desk.value(RATE) == 0.5
-    desk.slide(RATE, 0.01)
-    assert desk.run.lr == 0.01
-    assert [branch.newest for branch in desk.view.shown.past.branches if not branch.current] == [7]
 
 
 def test_a_rate_that_flies_apart_pauses_and_offers_the_last_good_step(opening):
@@ -362,25 +327,6 @@ def test_its_keys_are_its_own_and_are_given_back(desk):
 
 
 # ---- the picture
-
-
-def test_no_pixel_of_the_scene_changes_when_it_opens_nor_when_the_wheel_turns_over_it(desk):
-    def apart(one, other):
-        return np.abs(one.astype(int) - other).max(axis=(0, 2))
-
-    while desk.bench.moving:  # the range of the colours grows
-        desk.host.pass_time(0.1)
-    before = desk.host.picture()
-    desk.open()
-    for notch, shift in ((1.0, False), (-1.0, True)):
-        desk.view.scroll((1040.0, 312.0), (0.0, notch), shift=shift)
-        desk.rest()
-    now = desk.host.picture()
-    assert (apart(before, now)[945:1262] > 8).mean() > 0.5
-    assert apart(before, now)[:938].max() <= 8
-    desk.key("s")  # a still never shows it
-    assert apart(before, desk.host.shots[-1])[940:].max() <= 8
-    assert apart(desk.host.picture(), desk.host.shots[-1])[940:].max() > 100  # and it is there again
 
 
 # ---- what a scene adds

@@ -14,17 +14,13 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given as examples
-from hypothesis import settings
-from hypothesis import strategies as st
 from PIL import Image
 
 import scalarviz as sv
 from kit.commands import make_scene
 from kit.runs import bits, make_run
 from kit.windows import serve
-from scalarviz import nn, optim
-from scalarviz.errors import DivergedError, InputError, MissingDependencyError
+from scalarviz.errors import InputError, MissingDependencyError
 from scalarviz.run import Scene
 from scalarviz.view.film import Reel, film_of_training
 from scalarviz.view.ink.theme import DARK
@@ -51,15 +47,6 @@ def is_whole(path):
 
 def names(folder):
     return sorted(path.name for path in folder.rglob("*"))
-
-
-@settings(max_examples=60, deadline=None)
-@examples(total=st.integers(0, 10**7), duration=st.floats(0.2, 40), fps=st.integers(1, 60))
-def test_a_pace_never_falls_and_ends_at_the_last_step(total, duration, fps):
-    steps = pace(total, duration, fps)
-    assert len(steps) == max(2, round(duration * fps))
-    assert (steps[0], steps[-1]) == (0, total)
-    assert np.all(np.diff(steps) >= 0)
 
 
 def test_a_step_a_frame_for_two_seconds_then_a_smooth_ramp_and_impossible_paces_are_refused():
@@ -283,11 +270,6 @@ def test_a_run_and_its_recording_are_filmed_in_one_line_and_filming_changes_no_b
         made.append(sv.film(recorded, tmp_path / "again.gif", **small))
     assert made == [tmp_path / "run.mp4", tmp_path / "again.gif"]
     assert [imageio_ffmpeg.count_frames_and_secs(str(path))[0] for path in made] == [10, 10]
-    net = nn.Sequential(nn.Linear(2, 2))
-    fast, ones = optim.SGD(net.parameters(), lr=1e20), np.ones((4, 2))
-    with pytest.raises(DivergedError):
-        sv.film(sv.Run(net, nn.MSELoss(), fast, (ones, ones), engine="numpy"), tmp_path / "diverged.mp4", 40, **small)
-    assert is_whole(tmp_path / "diverged.mp4")
 
 
 # ---- films of what a window shows
@@ -432,50 +414,6 @@ def window(screen, tmp_path):
     serve(made, 0.3)
     yield made
     made.close()
-
-
-@pytest.mark.gl
-@pytest.mark.filterwarnings("ignore:.*is marked as deprecated:DeprecationWarning")  # vispy's use of Qt
-def test_frames_are_what_the_window_shows_but_for_controls_and_what_it_says_of_the_film(window, tmp_path, kept):
-    from vispy import gloo
-
-    view, run = window.view, window.view.run
-
-    def painted():
-        view.refresh()
-        serve(window, 0.3)
-        window.canvas.set_current()
-        window._on_draw()
-        return gloo.read_pixels(alpha=False).astype(int)
-
-    def toggle():
-        view.key("p")
-        view.key("s", ctrl=True)
-
-    plain = painted()
-    toggle()
-    marked = painted()
-    view.send("step")
-    serve(window, 0.5, lambda: view.shown.step == 1)
-    toggle()
-    serve(window, until=lambda: window.told == [f"wrote {tmp_path / 'test-1.mp4'}"])
-    window._taking._said = ""
-    first, last = (kept[0].frames[k].astype(int) for k in (0, -1))
-    np.testing.assert_array_equal(last, painted())
-    assert np.abs(first - plain).max() <= 8  # the ground glows a little
-    changed = np.abs(marked - first).max(axis=2) > 8
-    assert changed[690:, 900:].sum() > 300  # the line of the film
-    assert changed[100:600, 900:].sum() > 1000  # the controls
-    assert not changed[:, :800].any()
-    assert (first != last).any()
-    window.film()
-    view.playback.play()
-    serve(window, until=lambda: run.steps > 20)
-    window.close()  # which ends the film
-    assert [film.whole for film in kept] == [True, True]
-    undrawn = make_run()
-    undrawn.step(run.steps)
-    assert bits(undrawn) == bits(run)
 
 
 def test_a_film_of_a_run_that_stops_on_the_way_ends_with_how_it_stands(tmp_path):

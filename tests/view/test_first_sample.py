@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.benches import bench_of, pixels_of, said, texts
+from kit.benches import bench_of, said
 from kit.networks import mlp
 from scalarviz import nn, optim
 from scalarviz.cli.pictures import easel_of
-from scalarviz.view.ink.text import chip_text, measure
-from scalarviz.view.notes.values import colours_at
+from scalarviz.view.ink.text import chip_text
 from scalarviz.view.shown.subject import subject_of
 
 pytestmark = pytest.mark.gl
@@ -50,22 +49,6 @@ def test_a_probe_and_names_that_are_given_stay():
     assert np.array_equal(subject_of(scene).probe, mine)
     assert subject_of(scene).sample.target is None  # nobody knows what it should become
     assert {"height", "age", "yes", "no"} <= set(" ".join(said(bench_of(scene))).replace(",", "").split())
-
-
-def test_every_activation_of_a_small_chain_carries_its_number_inside_its_cube():
-    bench = bench_of(own_scene(2, 4, 4, 1))
-    frame, picture, shown = bench.subject.frame(), pixels_of(bench), texts(bench.sketches)
-    rows = [p for p in bench.layout.plates if p.kind == "activation"]
-    assert [p.size for p in rows] == [2, 4, 4, 1]
-    for plate in rows:
-        for k, value in enumerate(frame.activations[plate.name]):
-            centre = plate.cell_centre_top(k)
-            (x, y), (px, py) = bench.project([centre, centre - 0.8 * plate.half * (plate.axes[0] + plate.axes[1])])
-            nearest = min(shown, key=lambda item: abs(item.x - x) + abs(item.y - y))
-            assert nearest.text == chip_text(value)
-            assert measure(nearest.text, 13, True) < np.ptp(bench.project(plate.cell_corners(k)[4:])[:, 0])
-            wanted = colours_at(bench.activations.cmap, bench.activations.range.unit(value))
-            assert np.abs(picture[int(py), int(px)] / 255.0 - wanted).max() < 0.03  # beside the number
 
 
 @pytest.mark.parametrize("widths", [(3, 3), (3, 4, 3)])

@@ -14,12 +14,11 @@ from kit.plates import arrays, chain
 from kit.windows import live_hand
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, UnknownNameError
-from scalarviz.run.core.frame import Stage, Tensor
+from scalarviz.run.core.frame import Tensor
 from scalarviz.run.questions.ranges import Range, extent
 from scalarviz.view.cubes.scale import ActivationScale, rows_of
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.space.layout import WIDER, Apart, layer_of, layers_of, layout_for, scene_rect
+from scalarviz.view.space.layout import WIDER, Apart, layer_of, layers_of, layout_for
 from scalarviz.view.space.plane import map_grid
 from scalarviz.view.space.plate import grid_for
 
@@ -127,30 +126,6 @@ def test_arrays_of_no_stage_are_drawn_and_empty_ones_are_not_and_nothing_at_all_
         layout.plate("t1").cell_centre(3, 0)
 
 
-def test_the_scene_takes_extra_room_and_a_chain_lies_down_where_its_cubes_are_larger_so():
-    assert scene_rect(SIZE) == (0.0, 84.0, 936.0, 556.0)
-    assert scene_rect((1920, 1080)) == (0.0, 84.0, 1576.0, 916.0)
-    assert scene_rect((640, 360)) == (0.0, 42.0, 468.0, 278.0)
-    assert scene_rect((720, 1280))[2] == 720.0
-    wide, upright = (layout_for(*chain(3, 16, 16, 3), size) for size in (SIZE, (720, 1280)))
-    assert abs(wide.plate("0.weight").axes[2][2]) < 0.5 < upright.plate("0.weight").axes[2][2]
-    assert upright.pixels_per_cube() > wide.pixels_per_cube()
-    small = layout_for(*chain(2, 2, 1), SIZE)
-    assert small.pixels_per_cube() > 80, "large enough for a number"
-    assert len(small.trays) == 4, "weights and biases; activations have none"
-    np.testing.assert_array_equal(small.trays[:, :, 2], 0)
-
-
-def test_what_is_made_of_the_sample_before_any_weight_enters_the_first_plate():
-    tensors, stages = chain(12, 64, 64, 3)
-    waves = Stage("waves", "waves", 12, input_shape=(2,), shape=(12,))
-    plain, made = layout_for(tensors, stages, SIZE), layout_for(tensors, [waves, *stages], SIZE)
-    assert made.mode == plain.mode != "few"
-    assert [plate.name for plate in made.plates] == [p.name if p.name != "input" else "waves" for p in plain.plates]
-    for ours, theirs in zip(made.plates, plain.plates, strict=True):
-        np.testing.assert_array_equal(ours.corners, theirs.corners)
-
-
 # ---- Convolutions and graphs
 
 
@@ -174,26 +149,13 @@ def test_stages_know_the_shapes_of_pictures():
     assert [(s.input_shape, s.shape) for s in run.stages] == shapes
 
 
-def test_a_convolutional_chain_is_read_from_left_to_right_and_a_map_shows_the_number_of_its_place():
-    run = usual()
-    layout = layout_for(run.tensors, run.stages, SIZE)
-    order = ["input", "0.weight", "0.bias", "1", "2", "3.weight", "3.bias", "4", "5", "7.weight"]
-    left = [layout.camera.project(layout.plate(name).corners)[:, 0].min() for name in order]
-    assert left == sorted(left)
-    assert {p.name for p in layout.plates} == {*order, "7.bias"}
-    flat = layout.camera.project(layout.outline)
-    assert (flat >= layout.rect[:2]).all()
-    assert (flat <= layout.rect[2:]).all()
-    for a, b in combinations(layout.plates, 2):  # all stand in the plane x = 0
-        apart = (a.bounds[0, 1:] >= b.bounds[1, 1:]) | (b.bounds[0, 1:] >= a.bounds[1, 1:])
-        assert apart.any(), (a.name, b.name)
+def test_of_large_pictures_the_maps_before_a_pool_are_left_out_and_a_map_shows_the_number_of_its_place():
+    layout = layout_for((run := usual()).tensors, run.stages, SIZE)
     plate, (c, y, x) = layout.activation("2"), (4, 1, 3)
-    rows, columns = plate.grid.cells
-    tiles = (columns + 1) // 5
+    tiles = (plate.grid.cells[1] + 1) // 5
     assert plate.grid.places(c * 16 + y * 4 + x) == (c // tiles * 5 + y, c % tiles * 5 + x)
-    assert rows * columns > plate.size
     large = layout_for((run := usual(28)).tensors, run.stages, SIZE)
-    assert large.activation("1") is None, "of large pictures the maps before a pool are left out"
+    assert (layout.activation("1") is None, large.activation("1") is None) == (False, True)
     assert large.activation("2").size == 6 * 14 * 14
 
 
@@ -234,12 +196,10 @@ def test_a_network_with_weights_beside_the_chain_is_drawn_as_a_graph():
 # ---- One number, ten and a million in one picture
 
 
-@pytest.mark.gl
 @pytest.mark.parametrize("size", [SIZE, (640, 360), (1920, 1080)])
-def test_small_arrays_beside_a_million_numbers_are_seen_named_and_picked_and_have_their_colour(size):
+def test_small_arrays_beside_a_million_numbers_are_seen_and_named(size):
     given = {"one": np.array(0.5), "ten": np.linspace(-1, 1, 10), "million": np.sin(np.arange(10**6) / 1e4)}
-    bench, start = bench_of(given, size), 0
-    picture, least = offscreen().render(bench.draw, bench.size), 12 if size[0] < 1000 else 20
+    bench, least = bench_of(given, size), 12 if size[0] < 1000 else 20
     names = {item.text: box_of(item) for item in texts(bench.sketches)}
     assert any(text.startswith("1,000,000 in rows of 1,000") for text in names)
     for name, array in given.items():
@@ -249,13 +209,7 @@ def test_small_arrays_beside_a_million_numbers_are_seen_named_and_picked_and_hav
         assert np.hypot(*np.maximum(np.maximum(low - (right, bottom), (left, top) - high), 0.0)) < 90
         assert (high - low).max() > (0.45 * bench.places.size[1] if array.size > 1000 else least)
         for element in range(array.size) if array.size < 100 else ():
-            face = bench.project(plate.corners_of(element)[4:])
-            assert np.ptp(face[:, 1]).min() > 0.7 * least
-            x, y = (face.mean(axis=0) * bench.scale).tolist()
-            assert bench.pick((x, y)) == start + element
-            wanted = 255 * bench.colouring.cmap(2.0 * bench.colouring.range.unit(float(array.ravel()[element])) - 1.0)
-            assert np.abs(picture[int(y), int(x)].astype(float) - wanted).max() <= 4, (name, element)
-        start += array.size
+            assert np.ptp(bench.project(plate.corners_of(element)[4:])[:, 1]).min() > 0.7 * least
 
 
 @pytest.mark.parametrize("size", [SIZE, (640, 360), (1920, 1080)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scalarviz as sv
-from kit.benches import bench_of, texts
 from scalarviz import Run, nn, optim
 from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.view.screen.selection import who
@@ -177,14 +176,3 @@ def test_where_a_weight_comes_from_is_where_its_layer_reads(run_of):
     rows = [f"{row}{k}" for row, count in (("x", 3), ("a ", 2), ("tanh ", 2)) for k in range(count)]
     assert meanings("c.weight")[:7] == [f"from {number} to c 0" for number in rows]
     assert meanings("last.weight")[3] == "from its input 1 to y1"  # a sum that no module made is no row
-
-
-@pytest.mark.parametrize("units", [(8, 8, 8), (8, 8, 8, 8), (16, 16)])
-@pytest.mark.parametrize("size", [(1920, 1080), (1280, 720), (640, 360)])
-def test_names_in_a_line_do_not_run_together(units, size, run_of):
-    layers = [layer for a, b in pairwise((3, *units)) for layer in (nn.Linear(a, b, seed=1), nn.Tanh())]
-    bench = bench_of(run_of(nn.Sequential(*layers, nn.Linear(units[-1], 3, seed=2), nn.Sigmoid()), 3), size)
-    names = [t for t in texts(bench.sketches) if t.text == "tanh" or t.text.endswith(".weight")]
-    assert len(names) > len(units)
-    for one, other in combinations(sorted(names, key=lambda t: t.left), 2):
-        assert abs(one.y - other.y) >= 12 or other.left - one.left - one.width >= 5, f"{one.text}{other.text}"

@@ -258,29 +258,6 @@ def test_without_a_target_the_whole_batch_is_shown(hand):
 
 
 @pytest.mark.gl
-def test_gradients_are_not_there_until_they_come_and_each_cube_carries_its_factors():
-    with opened(4) as hand:
-        press(hand, ".")
-        click(hand, "phase", GRADIENTS)
-        for count in (1, 2):
-            assert told(hand).frame.computed.sum() == count
-            press(hand, ".")
-        assert hand.view.bench.colouring.quantity == "gradient"
-        click(hand, "phase", UPDATE)
-        press(hand, ",")
-        hand.view.tick(1.0)
-        own, shown = told(hand), said(hand)
-        assert own.phases[GRADIENTS].done == len(own.faces) == 31
-        for index, face in own.faces.items():
-            left, right = (float(t.replace("−", "-")) for t in face.above.split(" × "))
-            assert left * right == pytest.approx(own.frame.gradient[index], abs=2e-2 * max(abs(left), 1e-3) + 6e-4)
-            assert face.below[2:] in shown
-        click(hand, "phase", FORWARD)
-        hand.view.tick(1.0)
-        assert not any(text.startswith("= ") for text in said(hand))  # a product alone would be taken for the weight
-
-
-@pytest.mark.gl
 def test_a_deep_net_comes_layer_by_layer_and_its_bars_are_of_the_samples_added_up_so_far():
     with opened(16, 16) as hand:
         press(hand, ".")

@@ -8,7 +8,7 @@ from PIL import ImageFont
 
 from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.sketch import VERTEX, Sketch, TextItem, dashes, rgba, within
-from scalarviz.view.ink.text import CAP_HEIGHT, GlyphAtlas, chip_text, font_path, measure, number, short
+from scalarviz.view.ink.text import CAP_HEIGHT, GlyphAtlas, font_path, measure
 from scalarviz.view.out.offscreen import offscreen
 
 WHITE = (1.0, 1.0, 1.0)
@@ -181,18 +181,6 @@ def test_numbers_that_are_new_in_every_frame_fill_no_memory():
         measure(f"{k / 7:.6f}", 13.0)
     assert len(atlas._runs) <= 1024
     assert measure.cache_info().currsize <= 1024
-
-
-def test_numbers_are_short_use_the_minus_sign_and_fit_a_chip_at_any_size():
-    assert (number(0.693, signed=True), number(-0.001, signed=True), number(-1.98)) == ("+0.69", "0.00", "−1.98")
-    assert (number(float("nan")), number(float("-inf"), signed=True)) == ("NaN", "−∞")
-    texts = {0.0: "0", 1.989: "1.99", -0.76: "−0.76", 0.00018: "1.8e−4", 123.4: "123", -4.2e-4: "−4.2e−4",
-             25000.0: "2.5e4", 0.0501: "0.050", 9.999: "10.00"}  # fmt: skip
-    assert {value: short(value) for value in texts} == texts
-    for value in (sign * m * 10.0**power for power in range(-12, 97, 3) for m in (1.0, 4.4, 9.996) for sign in (1, -1)):
-        text = chip_text(value, signed=True)
-        assert len(text.lstrip("+−")) <= 4, text
-        assert float(text.replace("−", "-")) == pytest.approx(value, rel=0.12, abs=0.005)
 
 
 def test_what_lies_in_a_box_of_triangles_keeps_its_order_its_area_and_its_numbers():

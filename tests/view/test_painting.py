@@ -83,13 +83,6 @@ def test_a_dear_network_is_asked_at_fewer_places_a_quick_one_at_more(monkeypatch
     assert sizes[-1] == (LADDER[0] if way < 0 else LADDER[-1])
 
 
-def test_the_ratio_is_the_definition():
-    ours, theirs = np.random.default_rng(1).random((2, 5, 4, 3))
-    assert psnr(ours, theirs) == pytest.approx(10 * math.log10(1 / ((ours - theirs) ** 2).mean()))
-    assert psnr(ours, ours) == math.inf
-    assert math.isnan(psnr(ours * math.nan, theirs))
-
-
 @given(st.floats(0.05, 20), st.floats(80, 700))
 def test_pictures_stand_apart_and_inside(aspect, high):
     box = (10.0, 20.0, float(COLUMN), min(high, easel_height(aspect)))

@@ -6,15 +6,15 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kit.benches import overlap
 from scalarviz.view.cubes.scale import LegendScale
-from scalarviz.view.ink.boxes import LABEL, Wanted, arrange
+from scalarviz.view.ink.boxes import ABOUT, LABEL, MARGIN, PRESENTER, Wanted, arrange
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.painter import Painter
-from scalarviz.view.ink.text import loss_text, measure, rate_text
+from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import render
 from scalarviz.view.panels.drawer import Headline
@@ -51,14 +51,6 @@ def test_a_thumbnail_keeps_the_mean_and_the_aspect_and_is_the_mean_of_blocks(sha
     assert to_bytes(np.array([[[0.0, 0.5, 1.0]]])).tolist() == [[[0, 128, 255]]]
 
 
-def test_losses_and_rates_are_short():
-    losses = {0.0367: "0.0367", 0.0015: "0.0015", 0.00088: "0.00088", 1.8e-5: "1.8e\N{MINUS SIGN}5", 12.5: "12.50",
-              float("nan"): "\N{EN DASH}", 0.0: "0.0000", float("inf"): "+∞", 25000.0: "2.5e4"}  # fmt: skip
-    rates = {1.0: "1.0", 0.01: "0.01", 3e-5: "3e\N{MINUS SIGN}5", 4096.0: "4,096", 1000.5: "1,000.5"}
-    assert {loss: loss_text(loss) for loss in losses} == losses
-    assert {rate: rate_text(rate) for rate in rates} == rates
-
-
 @pytest.mark.parametrize(
     ("width", "first", "second"),
     [(900.0, ["cubes show", "test accuracy", "86.8 %", "lr 0.03", "SGD", "batch 10"], "paused"),
@@ -89,17 +81,23 @@ def test_a_line_of_keys_keeps_its_last_one_and_the_first_ones(width, words):
     assert (shown == table) == (whole <= width)
 
 
-KINDS = st.lists(st.tuples(st.floats(40, 400), st.sampled_from([0.0, 325.0, 420.0]), st.integers(0, 2)), max_size=12)
+KINDS = st.lists(
+    st.tuples(st.floats(40, 400), st.sampled_from([0.0, 325.0, 420.0]), st.integers(0, ABOUT + 1)), max_size=12
+)
 
 
-@settings(max_examples=200, deadline=None)
-@given(kinds=KINDS, loss=st.booleans(), keys=st.booleans(), size=st.tuples(*[st.integers(160, 4000)] * 2))
-def test_any_panels_are_inside_and_apart_or_left_out_by_name(kinds, loss, keys, size):
+@settings(max_examples=300, deadline=None)
+@given(kinds=KINDS, loss=st.booleans(), keys=st.booleans(), time=st.booleans(), hall=st.booleans(),
+       size=st.tuples(*[st.integers(160, 4000)] * 2))  # fmt: skip
+@example([(300.0, 0.0, ABOUT)], False, True, True, False, (640, 360))
+@example([(117.0, 0.0, 0), (166.0, 0.0, 2)], True, True, True, True, (1024, 768))
+@example([(140.0, 0.0, 1), (250.0, 0.0, 2)], True, True, True, False, (720, 1140))
+def test_any_panels_are_inside_and_apart_or_left_out_by_name(kinds, loss, keys, time, hall, size):
     wanted = [Wanted(f"panel {k}", *kind) for k, kind in enumerate(kinds)]
     if loss:
         wanted.insert(len(wanted) // 2, Wanted("loss", 150.0, 420.0, first=True))
-    places = arrange(size, wanted, keys=keys)
-    found = [*places.panels.values(), places.scene, *(box for box in (places.hud, places.strip) if box)]
+    places = arrange(size, wanted, keys=keys, time=time, presenter=hall)
+    found = [*places.panels.values(), places.scene, *(box for box in (places.hud, places.strip, places.time) if box)]
     boxes = [(x, y, x + wide, y + high) for x, y, wide, high in found]
     for k, box in enumerate(boxes):
         assert 0 <= box[0] < box[2] <= places.size[0] + 0.01
@@ -110,10 +108,26 @@ def test_any_panels_are_inside_and_apart_or_left_out_by_name(kinds, loss, keys, 
         assert not any(overlap((x, y, x + wide, y + high), box, 0.01) for box in boxes[: len(places.panels)])
     for want in wanted:
         assert (want.name in places.panels) != (want.name in places.left_out)
-        if want.name in places.panels:
+        if want.name in places.panels and want.worth < ABOUT:
             own = places.panels[want.name][3]
             assert want.height - 0.01 <= own
             assert own <= max(want.height, want.most) + 0.01 or want.first
-    if loss and places.panels and places.size[1] >= 200:
+    if loss and places.panels and places.size[1] >= 200 and max((want.worth for want in wanted), default=0) < ABOUT:
         assert "loss" in places.panels
-    assert places.scale == arrange(size, wanted[-1:]).scale >= 1
+    plain = arrange(size, wanted, keys=keys)
+    assert places.scale == plain.scale * (PRESENTER if hall else 1.0) >= 1
+    if places.time is not None and not hall:  # no panel makes way for the time bar, and it keeps to its place
+        assert places.panels.keys() == plain.panels.keys()
+        assert places.strip is None or places.strip[1] + places.strip[3] + 8 <= places.time[1]
+        assert places.keys is None or places.time[1] + places.time[3] < places.keys - 10
+
+
+def test_cubes_keep_more_of_the_picture_than_it_takes_and_other_panels_and_smaller_pictures_have_none():
+    small, beside, curve = (640, 360), Wanted("map", 300.0, worth=ABOUT), Wanted("curve", 160.0, 400.0)
+    places = arrange(small, [curve, beside])
+    left, _, wide, _ = places.panels["map"]
+    assert places.scene[2] > 1.5 * wide
+    assert left + wide == pytest.approx(640 - MARGIN)
+    assert places.left_out == ("curve",)
+    for size, wanted in ((small, curve), ((480, 270), beside), ((300, 360), beside)):
+        assert arrange(size, [wanted]).panels == {}

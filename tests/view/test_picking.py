@@ -104,45 +104,12 @@ def test_the_picked_cube_is_the_drawn_one(name, sizing):
     assert not wrong, wrong[:5]
 
 
-@pytest.mark.usefixtures("numbered")
-def test_of_a_million_cubes_the_picked_one_is_drawn_and_below_a_pixel_the_cell_in_the_middle_is_meant():
-    layout, rng = whole(LAYOUTS["many"], SIZE), np.random.default_rng(5)
-    pose = pose_of(layout.camera, layout.bounds.mean(axis=0))
-    closer = [
-        Pose(pose.azimuth, pose.elevation, pose.centre, pose.place, pose.scale * zoom, pose.eye)
-        for zoom in (5.0, 12.0, 40.0)
-    ]
-    cameras = [camera_of(one, SIZE, layout.outline) for one in closer]
-    assert [walks(layout, camera) for camera in (*cameras, layout.camera)] == [True, True, True, False]
-    wrong, hits = disagreements(layout, cameras, rng, 150)
-    assert hits > 300
-    assert not wrong, wrong[:5]
-    for row, col in rng.integers(0, 1000, (50, 2)).tolist():
-        x, y = layout.camera.project(layout.plates[0].cell_centre_top(row, col))[0].tolist()
-        assert Picker(layout).pick(layout.camera, (x, y)).flat == row * 1000 + col
-
-
 def before(layout, middle, outward):
     """A perspective camera right before a point, so near that no other plate is between."""
     azimuth = float(np.degrees(np.arctan2(outward[0], -outward[1])))
     elevation = float(np.clip(np.degrees(np.arcsin(outward[2])), -89, 89))
     pose = Pose(azimuth, elevation, middle, np.array(SIZE) / 2, 40.0, np.array([0.0, 0.0, 0.4]))
     return camera_of(pose, SIZE, layout.outline)
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_every_kind_of_plate_gives_back_its_elements_and_what_is_left_of_a_folded_one_is_empty(name):
-    """The middle of each cube's main face belongs to it, from straight before it."""
-    layout, rng = whole(LAYOUTS[name], SIZE), np.random.default_rng(7)
-    for index, plate in enumerate(layout.plates):
-        (rows, cols), top = plate.grid.cells, plate.depth * plate.axes[2]
-        wanted = {element: plate.centre_of(element) for element in rng.integers(0, plate.size, 12).tolist()}
-        if plate.grid.folded:
-            last = (rows - 1) * cols
-            wanted |= {last + c: plate.origin + c * plate.axes[0] + (rows - 1) * plate.axes[1] for c in range(cols)}
-        for element, centre in wanted.items():
-            hit = Picker(layout).pick(before(layout, centre + top, plate.axes[2]), (SIZE[0] / 2, SIZE[1] / 2))
-            assert (hit and (hit.plate, hit.element)) == ((index, element) if element < plate.size else None)
 
 
 # ---- The outline of a selected cube and its line to the panel hide behind what stands in front

@@ -190,7 +190,7 @@ def test_a_rehearsed_pace_never_falls_and_rests_at_the_last_step(total, duration
     rehearsal = rehearsal_of(loss, np.sqrt(np.arange(total + 1)))
     with np.errstate(over="ignore", invalid="ignore"):
         stops, restless = (pace(total, duration, fps, rehearsal, rest=rest) for rest in (REST, 0.0))
-    for frames in (stops, restless):
+    for frames in (stops, restless, pace(total, duration, fps)):
         assert len(frames) == max(2, round(duration * fps))
         assert (frames[0], frames[-1]) == (0, total)
         assert np.all(np.diff(frames) >= 0)

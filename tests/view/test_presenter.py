@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.benches import again, bench_of, box_of, overlap, said, texts
@@ -17,7 +17,6 @@ from scalarviz.view.ink.boxes import (
     ABOUT,
     GROUND,
     LABEL,
-    PRESENTER,
     Wanted,
     arrange,
     beside_box,
@@ -40,19 +39,6 @@ def scene():
     made.run.step(3)
     yield made
     made.run.close()
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.integers(160, 4000), st.integers(160, 4000), st.booleans(), st.booleans(), st.booleans())
-def test_boxes_never_overlap_nor_leave_the_picture(width, height, time, hall, alike):
-    wanted = tuple(replace(w, worth=0) for w in WANTED) if alike else WANTED
-    places, usual = (arrange((width, height), wanted, time=time, presenter=large) for large in (hall, False))
-    assert places.scale == usual.scale * (PRESENTER if hall else 1.0)
-    boxes = [places.scene, *places.panels.values(), *(b for b in (places.hud, places.strip, places.time) if b)]
-    for k, (x, y, w, h) in enumerate(boxes):
-        assert min(x, y) >= 0 < min(w, h)
-        assert (x + w <= places.size[0] + 0.01) & (y + h <= places.size[1] + 0.01)
-        assert not any(meet(other, (x, y, w, h), -0.01) for other in boxes[:k])
 
 
 @given(

@@ -7,17 +7,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from kit.benches import again, bench_of, said
 from kit.plates import arrays, chain, whole
 from kit.refusals import refusals
 from kit.windows import live_hand
 from scalarviz.errors import InputError, TypeMismatchError
-from scalarviz.run.questions.ranges import Range
-from scalarviz.view.cubes.atlas import DEAD, LEAST, NAN, NOT_COMPUTED, POS_INF, THRESHOLDS, Sizing
-from scalarviz.view.cubes.slab import SlabVisual, block_means, cells_per_pixel, variant_for
+from scalarviz.view.cubes.atlas import DEAD, THRESHOLDS, Sizing
+from scalarviz.view.cubes.slab import SlabVisual, cells_per_pixel, variant_for
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.theme import get_theme, rgb
 from scalarviz.view.out.offscreen import offscreen
@@ -253,36 +250,6 @@ def test_dead_units_alone_are_marked():
     assert [np.abs(a - b).max() > 40 for a, b in zip(*faces, strict=True)] == [i % 4 == 0 for i in range(16)]
 
 
-@pytest.mark.parametrize(("side", "size"), [(100, SIZE), (600, (640, 360))])
-def test_a_few_marked_numbers_among_many_are_seen_where_they_are(side, size):
-    """Cells of about 4 px, and cubes of half a pixel."""
-    layout, visual = slab_of(layout_for(*arrays((side, side)), size))
-    values = np.full((side, side), 0.1, np.float32)
-    visual.set_flat(values.ravel())
-    before = paint(layout, visual)
-    for mark, (row, col) in (
-        (np.nan, (side // 2, side // 3)),
-        (np.inf, (side // 3, side // 2)),
-        (-np.inf, [side // 4] * 2),
-    ):
-        changed = values.copy()
-        changed[row : row + 3, col : col + 3] = mark
-        visual.set_flat(changed.ravel())
-        found = np.argwhere(np.abs(paint(layout, visual) - before).max(axis=2) > 60)
-        there = layout.camera.project(layout.plates[0].cell_centre_top(row + 1, col + 1))[0]
-        assert len(found), mark
-        assert np.linalg.norm(found.mean(0)[::-1] - there) < 8
-    missing = np.zeros((side, side), bool)
-    missing[:, side // 2 :] = True
-    visual.set_flat(np.zeros(side**2))
-    visual.set_flags(not_computed=missing)
-    image, spread = paint(layout, visual), []
-    for column in (side // 4, side * 3 // 4):
-        x, y = layout.camera.project(layout.plates[0].cell_centre_top(side // 2, column))[0].astype(int)
-        spread.append(np.ptp(image[y - 10 : y + 10, x - 10 : x + 10], axis=(0, 1)).max())
-    assert spread[1] > 30 > 2 >= spread[0] or side == 100  # cells of 4 px have edges
-
-
 # ---- Sizes
 
 
@@ -303,20 +270,6 @@ def faces(flat, sizing, range_=1.0, **flags):
     middles = camera.project(plate.centres)
     nearest = np.argmin(np.abs(middles[None] - there[:, None]).max(2), axis=1)
     return np.bincount(nearest, minlength=plate.size)
-
-
-@pytest.mark.parametrize("range_", [Range.symmetric(2.0), Range.symmetric(2.0, "symlog"), Range(1e-4, 2.0, "log")])
-def test_the_area_of_a_face_is_the_number_beside_the_range(range_):
-    flat = np.array([2.0, 1.0, 0.5, 0.1, -2.0, -1.0, -0.5, 1e-3, 0.0, 3.0, -9.0, 1.5])
-    flat = np.abs(flat) if range_.scale == "log" else flat
-    place = {
-        "linear": np.abs(flat) / 2,
-        "symlog": np.log1p(80 * np.abs(flat) / 2) / np.log(81),
-        "log": 1 + np.log10(np.maximum(flat, 1e-4) / 2) / np.log10(2e4),
-    }[range_.scale]
-    found = faces(flat, Sizing(True), range_)
-    wanted = np.maximum(np.sqrt(np.clip(place, 0, 1)), LEAST)
-    np.testing.assert_allclose(np.sqrt(found / found.max()), wanted, atol=0.04)
 
 
 def test_what_is_below_the_threshold_is_not_drawn_and_what_carries_a_mark_is_as_large_as_can_be():
@@ -397,22 +350,6 @@ def test_sizes_that_cannot_be(refusal):
 
 
 # ---- Below a pixel
-
-
-@given(st.integers(1, 9), st.integers(1, 9), st.integers(2, 5), st.integers(0, 99))
-@settings(max_examples=60)
-def test_a_block_has_the_mean_of_its_cubes(rows, cols, block, seed):
-    rng = np.random.default_rng(seed)
-    values = rng.uniform(-1.5, 1.5, (rows, cols)).astype(np.float32)
-    flags = rng.choice([0, 0, 0, NAN, POS_INF, NOT_COMPUTED], (rows, cols)).astype(np.uint8)
-    table = rng.integers(0, 256, (65, 3)).astype(np.uint8)
-    found = block_means(values, flags, Range.symmetric(1.0), table, block)
-    for top, left in np.ndindex(*found.shape[:2]):
-        part = np.s_[top * block : (top + 1) * block, left * block : (left + 1) * block]
-        unit = np.where(flags[part], 0.5, np.clip((values[part].astype(float) + 1) / 2, 0, 1))
-        np.testing.assert_allclose(found[top, left, :3], table[np.rint(64 * unit).astype(int)].mean((0, 1)), atol=0.501)
-        worth = {NAN: 255, POS_INF: 170, NOT_COMPUTED: 40, 0: 0}
-        assert found[top, left, 3] == max(worth[flag] for flag in flags[part].ravel().tolist())
 
 
 ROW, COL = np.indices((1000, 1000))

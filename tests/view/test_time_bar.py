@@ -17,7 +17,7 @@ from scalarviz.run.core.frame import Branch, Curve, Flag, Past
 from scalarviz.run.edits import SetOptimizer
 from scalarviz.run.edits.base import Applied
 from scalarviz.run.source import Can, RunSource
-from scalarviz.view.ink.boxes import LABEL, Wanted, arrange
+from scalarviz.view.ink.boxes import LABEL
 from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
@@ -213,21 +213,6 @@ def test_without_a_past_there_is_nothing_and_what_grows_waits_for_the_words():
 
 
 # ---- where the bar stands
-
-
-def test_the_bar_keeps_to_its_place_and_no_panel_makes_way_for_it():
-    assert arrange((640, 360), keys=True, time=True).time is None
-    wanted = [Wanted("pictures", 140, worth=1), Wanted("cube", 250, worth=2), Wanted("loss", 150, 420, first=True)]
-    usual = [SIZE, (960, 540), (720, 1280), (1920, 1080)]
-    for size in [*usual, *((wide, high) for wide in range(560, 1000, 80) for high in range(500, 1300, 80))]:
-        places, without = (arrange(size, wanted, keys=True, time=time) for time in (True, False))
-        assert places.panels.keys() == without.panels.keys(), size
-        assert size not in usual or places.time is not None
-        if places.time is not None:
-            x, y, wide, high = places.time
-            assert places.strip[1] + places.strip[3] + 8 <= y < y + high < places.keys - 10
-            assert x + wide <= places.scene[0] + places.scene[2]
-            assert places.scene[1] + places.scene[3] <= places.strip[1]
 
 
 # ---- on the picture
