@@ -103,6 +103,17 @@ def test_a_file_and_a_reader_play_as_well(shown):
     assert 'a "title" <b>' not in sv.player(path, title='a "title" <b>')._repr_html_()
 
 
+def test_two_recordings_without_names_play_with_their_difference(page):
+    with sv.Recording(scene("rgb", 0), every=5) as a, sv.Recording(scene("rgb", 0), every=5) as b:
+        a.subject.run.step(10)
+        b.subject.run.step(20)
+        with a.read() as one, b.read() as other:
+            player = sv.player(one.compare(other))
+    assert player.words == "rgb 1 and rgb 2: two recordings to step 20, and their difference"
+    page.set_content(page_of(player))
+    page.frame_locator("iframe").locator("canvas").first.wait_for(timeout=60_000)
+
+
 def test_nothing_recorded_is_said(tmp_path):
     for bad in (None, 3, scene("rgb", 0)):
         with pytest.raises(TypeMismatchError, match="player: got"):

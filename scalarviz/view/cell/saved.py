@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 from ...checks import text
 from ...errors import InputError, MissingDependencyError, ScalarvizError, TypeMismatchError, shown
 from ...run.sources import recording
+from ...run.sources.recorded_pair import RecordedPair
 from ..described import words_of
 from ..ink.boxes import check_size
 from ..ink.text import loss_text
 from ..ink.theme import get_theme
 from ..out import easel
 from ..out.offscreen import offscreen
+from ..page.comparison import comparison_html
 from ..page.pictures import Output, Pixels, output_of
 from ..page.recorded import at_the_end, html_of
+from ..shown.subject import pair_subject
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
@@ -55,11 +58,7 @@ class Still:
     def draw(self, subject: Subject, frame: Frame, size: tuple[int, int]) -> None:
         """Make it that of a frame."""
         words = words_of(self._title, frame, subject.source.counted, which=subject.step_loss)
-        try:
-            picture: Pixels | None = picture_of(subject, frame, size, self.theme)
-        except ScalarvizError as error:
-            picture, words = None, f"{words} ({error})"
-        self.output = output_of(picture, words, self.name)
+        self.output = output_of(*_drawn(subject, frame, size, self.theme, words), self.name)
 
     def show(self) -> None:
         """Put it below what the cell has shown, where there is a notebook."""
@@ -114,8 +113,9 @@ def player(
 
     Parameters
     ----------
-    record : Recording, Recorded or path
-        What ``sv.Recording`` made, or its file. One that is still being recorded is shown as far as it is.
+    record : Recording, Recorded, Comparison or path
+        What ``sv.Recording`` made, or its file. One that is still being recorded is shown as far as it is. Of two,
+        ``first.compare(second)``, it shows both and their difference.
     size : (int, int), optional
         Width and height in pixels; default: 720 x 560.
     theme : {"light", "dark"}
@@ -145,6 +145,11 @@ def player(
         opened = record.read() if isinstance(record, recording.Recording) else recording.Recorded(record)
         with closing(opened) as read:
             return player(read, size=pixels, theme=look, title=title, frames=frames)
+    if isinstance(record, RecordedPair):
+        page = comparison_html(record, theme=look, size=pixels, title=title, frames=frames)
+        last = record.frame_at(len(record.steps) - 1)
+        words = f"{title or ' and '.join(record.names)}: two recordings to step {last.step:,}, and their difference"
+        return Player(page, *_drawn(pair_subject(record), last, pixels, look, words), pixels)
     if not isinstance(record, recording.Recorded):
         raise TypeMismatchError(
             f"player: got {type(record).__name__} {shown(record)}; allowed: what sv.Recording makes, or its file. For "
@@ -157,9 +162,13 @@ def player(
     fall = f", loss {loss_text(finite[0])} to {loss_text(finite[-1])}" if finite else ""
     steps = f"steps {int(record.steps[0]):,} to {int(record.steps[-1]):,}"
     words = f"{title or record.about.name}: a recording of {steps}{fall}"
+    _, subject, frame = at_the_end(record)
+    return Player(page, *_drawn(subject, frame, pixels, look, words), pixels)
+
+
+def _drawn(subject: Subject, frame: Frame, size: tuple[int, int], theme: str, words: str) -> tuple[Pixels | None, str]:
+    """The picture of a frame, and its words; where nothing can draw the words alone, which say so."""
     try:
-        _, subject, frame = at_the_end(record)
-        still: Pixels | None = picture_of(subject, frame, pixels, look)
-    except ScalarvizError as error:  # nothing can draw here: words stand there
-        still, words = None, f"{words} ({error})"
-    return Player(page, still, words, pixels)
+        return picture_of(subject, frame, size, theme), words
+    except ScalarvizError as error:
+        return None, f"{words} ({error})"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...checks import integer, text
-from ...io.atomic import StrPath
+from ...io.atomic import StrPath, scratch
 from ...run.sources.played import RecordedSource
 from ...run.sources.recorded_pair import NAMES, RecordedPair
 from ..comparison import MAP, DifferenceScale, both_rows
@@ -54,9 +54,15 @@ class Comparison(RecordedPair):
         return write_html(path, files, make)
 
 
-def names_of(paths: Sequence[Path]) -> list[str]:
-    """What each is called: its file without the ending, with the folder where other files are called alike."""
+def names_of(paths: Sequence[Path], called: Sequence[str] = ()) -> list[str]:
+    """What each is called: its file without the ending, with the folder where other files are called alike.
+
+    Files that nobody named are `called` as what was recorded, with their numbers where that is the same.
+    """
     names, files = [path.stem for path in paths], {path.absolute() for path in paths}
+    if called and all(path.absolute().parent.name.startswith(scratch()) for path in paths):
+        alike = len(set(called)) < len(called)
+        return [f"{name} {k}" if alike else name for k, name in enumerate(called, 1)]
     if len(set(names)) < len(files):
         names = [f"{path.absolute().parent.name}/{path.stem}" for path in paths]
     return names

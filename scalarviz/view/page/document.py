@@ -28,7 +28,7 @@ from ..ink.boxes import GAP, Places, arrange, check_size
 from ..ink.listed import Listed, colours_of
 from ..ink.maps import get_map, hexed
 from ..ink.sketch import Sketch
-from ..ink.text import ADVANCES, LETTERS, UNKNOWN
+from ..ink.text import ADVANCES, LETTERS, UNKNOWN, measure
 from ..ink.theme import THEMES, Theme, get_theme
 from ..notes.scenery import cubes_box, is_single
 from ..screen.side import SidePanels
@@ -86,6 +86,7 @@ def document_of(
         "maps": {name: map_of(name) for name in dict.fromkeys([*(one.cmap for one in OWN.values()), "activation"])},
         "quantities": [quantity_spec(one) for one in OWN.values()],
         "marks": _marks(),
+        "widest": {"plain": measure("+0.00", 1, True), "decades": measure("+0.0e\N{MINUS SIGN}0", 1, True)},
     }  # fmt: skip
 
 

@@ -42,7 +42,7 @@ class Recorded(recording.Recorded):
         given: Any = other
         if not isinstance(given, recording.Recorded):
             raise TypeMismatchError(f"compare: a recording is compared with a recording, got {type(given).__name__}")
-        first, second = names_of([self.path, other.path])
+        first, second = names_of([self.path, other.path], [self.about.name, other.about.name])
         if first == second and self.branch != other.branch:
             first, second = f"{first}, branch {self.branch}", f"{second}, branch {other.branch}"
         return Comparison(RecordedSource(self), RecordedSource(other), (first, second))
