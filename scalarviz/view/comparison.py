@@ -22,16 +22,15 @@ from ..run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ..run.travel import WeightRecord
 from .cube_view import CubeView
 from .cubes.scale import ActivationScale, LegendScale, Quantity, grown
-from .ink.axes import Axes, Scale
 from .ink.maps import get_map
 from .ink.places import LABEL, MARGIN, TITLE, Places
 from .ink.sketch import Box, Sketch
-from .ink.text import figure, loss_text, measure, rate_text, short
+from .ink.text import figure, loss_text, measure, rate_text
 from .ink.theme import Theme
 from .panels.drawer import cut
 from .screen.hud import fitted
 from .screen.inspector import draw_heading
-from .screen.inspector_page import Page
+from .screen.inspector_page import DASH, Moved, Page, draw_moved
 from .screen.selection import Selection, parts_of, tensor_of, who
 from .screen.strip import LEGEND, marks_line, marks_on
 from .shown.subject import recorded_subject
@@ -43,7 +42,6 @@ Float = NDArray[np.floating]
 Point = tuple[float, float]
 MAP = "difference"
 """The colour map of a difference, whatever it is of."""
-_DASH = 6.0, 4.0
 _GAP = 20.0  # between two legends
 _LINE, _SAMPLE = 20.0, 22.0  # of a head: its lines, and of a curve before the name of whose it is
 _PARTS = {"weight": ("value", "values"), "gradient": ("gradient", "gradient"), "update": ("last update", "update")}
@@ -179,7 +177,7 @@ class Comparison:
                 self._difference(sketch, box, (at, y), frame)
                 continue
             if not pair.heads:  # how its curve is drawn in the time bar
-                colour, dash = ((theme.text1, None), (theme.text3, _DASH))[k]
+                colour, dash = ((theme.text1, None), (theme.text3, DASH))[k]
                 sketch.polyline([(at, y - 5.0), (at + _SAMPLE, y - 5.0)], colour, 2.0, dash=dash)
                 at += _SAMPLE + 8
             if pair.names[k] != name:
@@ -283,38 +281,20 @@ class Comparison:
                 text = figure(float(getattr(of, part)[index])) if there else "none yet"
                 sketch.text(first + _STEP * k, down, text, LABEL, theme.text1)
         if curve:
-            self._curves(sketch, (x + used, y, wide - used - _PAD, high), frame, index)
+            self._curves(page, (x + used, y, wide - used - _PAD, high), frame, index)
 
-    def _curves(self, sketch: Sketch, box: Box, frame: Compared, index: int) -> None:
-        """Both values over the steps, a as a line and b dashed, with a disc where each stands."""
-        (x, y, wide, high), (first, last), theme = box, self._pair.span, self._bench.theme
-        ways = list[tuple[Float, Float]]()
-        for record in self.records:
-            at: Float = np.zeros(0) if record is None else np.minimum(record.steps, last).astype(float)
-            moved: Float = np.zeros(0) if record is None else record.values
-            there = (at >= first) & np.isfinite(moved)
-            ways.append((at[there], moved[there]))
-        every = np.concatenate([values for _, values in ways])
-        if not len(every):
-            return
-        low, top = float(every.min()), float(every.max())
-        low, top = (low, top) if top > low else (low - 0.5, top + 0.5)
-        ends = [short(end, signed=True) for end in (top, low)]
-        left = x + max(measure(end, LABEL) for end in ends) + 8
-        up, down = y + _HEAD + 8, y + high - 12
+    def _curves(self, page: Page, box: Box, frame: Compared, index: int) -> None:
+        """How both moved up to the last step that is shown."""
+        (x, y, wide, high), (first, last), ways = box, self._pair.span, list[Moved]()
+        for record, one in zip(self.records, frame.both, strict=True):
+            steps: Float = np.zeros(0) if record is None else np.minimum(record.steps, last).astype(float)
+            there = steps >= first
+            values: Float = np.zeros(0) if record is None else record.values[there]
+            ways.append(Moved(steps[there], values, min(max(one.step, first), last), float(one.values[index])))
         title = f"value since step {first:,}"
         title = title if measure(title, LABEL) <= wide else "value"
-        sketch.text(x + wide, y + _HEAD, title, LABEL, theme.text3, anchor="right")
-        for end, level in zip(ends, (up + 5, down + 5), strict=True):
-            sketch.text(left - 8, level, end, LABEL, theme.text3, anchor="right")
-        axes = Axes((left, up, x + wide - left, down - up), Scale(first, max(last, first + 1)), Scale(low, top))
-        looks = (theme.text1, None), (theme.text2, _DASH)
-        for (steps, values), one, (colour, dash) in zip(ways, frame.both, looks, strict=True):
-            if len(steps) > 1:
-                sketch.polyline(axes.points(steps, values), colour, 1.6, dash=dash)
-            now = float(one.values[index])
-            if low <= now <= top:
-                sketch.disc(*axes.point(min(max(one.step, first), last), now), 3.5, fill=colour)
+        page.sketch.text(x + wide, y + _HEAD, title, LABEL, page.theme.text3, anchor="right")
+        draw_moved(page, (x, y + _HEAD + 12, wide, high - _HEAD - 26), *ways)
 
 
 def largest_words(values: NDArray[np.floating], known: NDArray[np.bool_], name_of: Callable[[int], str] = str) -> str:
