@@ -24,14 +24,14 @@ from .cube_view import CubeView
 from .cubes.scale import ActivationScale, LegendScale, Quantity, grown
 from .ink.maps import get_map
 from .ink.places import LABEL, MARGIN, TITLE, Places
-from .ink.sketch import Box, Sketch
+from .ink.sketch import Box, Kept, Sketch
 from .ink.text import figure, loss_text, measure, rate_text
 from .ink.theme import Theme
 from .panels.drawer import cut
 from .screen.hud import fitted
 from .screen.inspector import draw_heading
 from .screen.inspector_page import DASH, Moved, Page, draw_moved
-from .screen.selection import Selection, parts_of, tensor_of, who
+from .screen.selection import tensor_of, who
 from .screen.strip import LEGEND, marks_line, marks_on
 from .shown.subject import recorded_subject
 
@@ -56,8 +56,7 @@ class Comparison:
 
     def __init__(self, bench: Workbench, pair: RecordedPair) -> None:
         self._bench, self._pair = bench, pair
-        self._selection: Selection | None = None
-        self.records: tuple[WeightRecord | None, ...] = ()  # how the selected cube moved, in a and in b
+        self._records = Kept[tuple[WeightRecord | None, ...]]()
         self._whole: tuple[Sequence[Float | None], Float] | None = None
         self._past: Past | None = None
         a = pair.pair[0]  # which knows what each weight stands between, in whatever network b has it
@@ -95,8 +94,7 @@ class Comparison:
         assert isinstance(frame, Compared)  # what the source of a pair makes
         if self._past is not frame.past:  # a file has grown
             self._past, self._bench.bar.other = frame.past, self._pair.other_curve
-            if self.selected is not None:
-                self.records = self._pair.weight_records(self.selected)
+            self._records = Kept()
         whole, rows = self._larger(frame.both), both_rows(*frame.both)
         return [*((one, whole, rows) for one in frame.both), (frame, None, frame)]
 
@@ -116,7 +114,7 @@ class Comparison:
         """Write on the columns of a and b; returns the outline of the selected cube in the last one."""
         assert isinstance(frame, Compared)
         scenery, touch, outline = self._bench.scenery, self._bench.touch, Sketch()
-        for part in touch.outline(self._selection) if self._selection is not None else ():
+        for part in touch.outline(touch.selection) if touch.selection is not None else ():
             outline.polyline(part, self._bench.theme.selection, 2.6)
         marks = [outline] if touch.hovered is None else [outline, touch.brackets(touch.hovered)]
         for view, one in zip(self._bench.views, frame.both, strict=False):
@@ -136,8 +134,8 @@ class Comparison:
         box = card_box(columns.legends)
         if columns.legends:
             sketches += self._legends(frame)
-        if box is not None and self.selected is not None:
-            self._card(sketch, box, frame, self.selected)
+        if box is not None and bench.selected is not None:
+            self._card(sketch, box, frame, bench.selected)
         elif box is not None and bench.views[-1].rows:
             own, y, tall = (box[2] - 2 * _GAP) / 2, columns.legends[0][1], columns.legends[0][3]
             for k, view in enumerate(bench.views[1:]):
@@ -224,20 +222,6 @@ class Comparison:
 
     # ---- the cube that is looked into: its numbers, how far they are apart, and how both came there
 
-    @property
-    def selected(self) -> int | None:
-        """Flat index of the cube whose card is shown."""
-        return None if self._selection is None else self._selection.main
-
-    def select(self, selection: Selection | int | None, frame: Frame | None) -> bool:
-        """Look into a cube by its flat index, of several into the first, or none; returns whether it is another."""
-        index = selection.main if isinstance(selection, Selection) else selection
-        if index == self.selected:
-            return False
-        self._selection = None if index is None else parts_of(self._bench.subject, index)[-1]
-        self.records = () if index is None else self._pair.weight_records(index)
-        return True
-
     def _said(self, index: int, frame: Frame) -> tuple[str, list[str]]:
         """Both numbers of a cube and their difference, of what is shown."""
         assert isinstance(frame, Compared)
@@ -268,7 +252,7 @@ class Comparison:
                  for name, one in zip(NAMES, frame.both, strict=True)]  # fmt: skip
         first = page.x + max(measure(word, LABEL) for word in (*names, pair.of)) + 16
         used = first - x + _STEP * len(known)
-        curve = wide - used - _PAD >= _CURVE_FROM and any(record is not None for record in self.records)
+        curve = wide - used - _PAD >= _CURVE_FROM and any(record is not None for record in self.records(index))
         name, end = who(self._bench.subject, index).name, x + used - _PAD if curve else page.right
         draw_heading(page, y + _HEAD, end, name, self._meaning(index))
         for k, (word, _) in enumerate(known):
@@ -283,10 +267,14 @@ class Comparison:
         if curve:
             self._curves(page, (x + used, y, wide - used - _PAD, high), frame, index)
 
+    def records(self, index: int) -> tuple[WeightRecord | None, ...]:
+        """How a cube moved, in a and in b; asked once for each that is selected."""
+        return self._records.of(index, lambda: self._pair.weight_records(index))
+
     def _curves(self, page: Page, box: Box, frame: Compared, index: int) -> None:
         """How both moved up to the last step that is shown."""
         (x, y, wide, high), (first, last), ways = box, self._pair.span, list[Moved]()
-        for record, one in zip(self.records, frame.both, strict=True):
+        for record, one in zip(self.records(index), frame.both, strict=True):
             steps: Float = np.zeros(0) if record is None else np.minimum(record.steps, last).astype(float)
             there = steps >= first
             values: Float = np.zeros(0) if record is None else record.values[there]
