@@ -57,11 +57,11 @@ from .screen.side import MORE, NEXT, SidePanels
 from .screen.story import StoryLines
 from .screen.strip import marks_on
 from .screen.time_bar import TimeBar
-from .screen.touch import Touch, plate_of
 from .shown.subject import Probed, subject_of
 from .space.camera import Camera
 from .space.layout import Apart, Layout, layers_of, layout_for
 from .space.viewpoint import Viewpoint
+from .touch import Touch, plate_of
 
 Point = tuple[float, float]
 _BESIDE = 0.7

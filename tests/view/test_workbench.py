@@ -34,9 +34,9 @@ from scalarviz.view.ink.theme import DARK, LIGHT
 from scalarviz.view.ink.theme import rgb as colour
 from scalarviz.view.notes.layer import loss_words
 from scalarviz.view.panels.colour_cube import HINT, hexed
-from scalarviz.view.screen.touch import plate_of
 from scalarviz.view.shown.subject import Sample, subject_of
 from scalarviz.view.space.camera import between, camera_of, pose_of, turned
+from scalarviz.view.touch import plate_of
 from scalarviz.view.watch.actions import ACTIONS, Here, help_lines
 from scalarviz.view.watch.viewer import Viewer
 

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.core.frame import Frame
-from ..cubes.outline import brackets, region_outline, seen_outline
-from ..ink.overlay import banner, help_panel, pressed_key
-from ..ink.places import GAP, Places, column_of
-from ..ink.sketch import COVERS, Box, Does, Kept, Point, Rect, Sketch, Spot, holds, meet
-from ..ink.text import figure
-from ..ink.widgets import drag_handle, tip
-from ..notes.notices import own_labels
-from ..panels.wording import said_of
-from ..space.layout import Layout
-from ..space.plate import Plate
-from .account import Lines
-from .inspector import HIGH, LOW, WIDE, Inspector
-from .selection import Selection, parts_of, who
-from .strip import LEGEND, legend_width, room_beside
+from ..run.core.frame import Frame
+from .cubes.outline import brackets, region_outline, seen_outline
+from .ink.overlay import banner, help_panel, pressed_key
+from .ink.places import GAP, Places, column_of
+from .ink.sketch import COVERS, Box, Does, Kept, Point, Rect, Sketch, Spot, holds, meet
+from .ink.text import figure
+from .ink.widgets import drag_handle, tip
+from .notes.notices import own_labels
+from .panels.wording import said_of
+from .screen.account import Lines
+from .screen.inspector import HIGH, LOW, WIDE, Inspector
+from .screen.selection import Selection, parts_of, who
+from .screen.strip import LEGEND, legend_width, room_beside
+from .space.layout import Layout
+from .space.plate import Plate
 
 if TYPE_CHECKING:
-    from ..workbench import Workbench
+    from .workbench import Workbench
 
 # ---- Where the inspector stands: in the side column where there is one, else below the cubes; and what it covers.
 
@@ -210,6 +210,8 @@ class Touch:
         if bench.camera.before(corners):
             flat = bench.project(corners)
             (left, top), (wide, high) = flat.min(axis=0).tolist(), np.ptp(flat, axis=0).tolist()
+            if bench.compared is not None:  # it is drawn in each column
+                left += self.pointer[0] - bench.compared.in_layout(self.pointer)[0]
             off.append((left, top, wide, high))
         said = tip(self.pointer, bench.places.size, known.name, value, more, bench.theme, off)
         return [self.brackets(index), said]
