@@ -22,17 +22,16 @@ from ..run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ..run.travel import WeightRecord
 from .cube_view import CubeView
 from .cubes.scale import ActivationScale, LegendScale, Quantity, grown
-from .ink.axes import Axes, Scale
 from .ink.boxes import LABEL, MARGIN, TITLE, Places
 from .ink.maps import get_map
-from .ink.sketch import Box, Sketch
-from .ink.text import figure, loss_text, measure, rate_text, short
+from .ink.sketch import Box, Kept, Sketch
+from .ink.text import figure, loss_text, measure, rate_text
 from .ink.theme import Theme
 from .panels.drawer import cut
 from .screen.hud import fitted
 from .screen.inspector import draw_heading
-from .screen.inspector_page import Page
-from .screen.selection import Selection, parts_of, tensor_of, who
+from .screen.inspector_page import DASH, Moved, Page, draw_moved
+from .screen.selection import tensor_of, who
 from .screen.strip import LEGEND, marks_line, marks_on
 from .shown.subject import recorded_subject
 
@@ -43,7 +42,6 @@ Float = NDArray[np.floating]
 Point = tuple[float, float]
 MAP = "difference"
 """The colour map of a difference, whatever it is of."""
-_DASH = 6.0, 4.0
 _GAP = 20.0  # between two legends
 _LINE, _SAMPLE = 20.0, 22.0  # of a head: its lines, and of a curve before the name of whose it is
 _PARTS = {"weight": ("value", "values"), "gradient": ("gradient", "gradient"), "update": ("last update", "update")}
@@ -58,8 +56,7 @@ class Comparison:
 
     def __init__(self, bench: Workbench, pair: RecordedPair) -> None:
         self._bench, self._pair = bench, pair
-        self._selection: Selection | None = None
-        self.records: tuple[WeightRecord | None, ...] = ()  # how the selected cube moved, in a and in b
+        self._records = Kept[tuple[WeightRecord | None, ...]]()
         self._whole: tuple[Sequence[Float | None], Float] | None = None
         self._past: Past | None = None
         a = pair.pair[0]  # which knows what each weight stands between, in whatever network b has it
@@ -97,8 +94,7 @@ class Comparison:
         assert isinstance(frame, Compared)  # what the source of a pair makes
         if self._past is not frame.past:  # a file has grown
             self._past, self._bench.bar.other = frame.past, self._pair.other_curve
-            if self.selected is not None:
-                self.records = self._pair.weight_records(self.selected)
+            self._records = Kept()
         whole, rows = self._larger(frame.both), both_rows(*frame.both)
         return [*((one, whole, rows) for one in frame.both), (frame, None, frame)]
 
@@ -118,7 +114,7 @@ class Comparison:
         """Write on the columns of a and b; returns the outline of the selected cube in the last one."""
         assert isinstance(frame, Compared)
         scenery, touch, outline = self._bench.scenery, self._bench.touch, Sketch()
-        for part in touch.outline(self._selection) if self._selection is not None else ():
+        for part in touch.outline(touch.selection) if touch.selection is not None else ():
             outline.polyline(part, self._bench.theme.selection, 2.6)
         marks = [outline] if touch.hovered is None else [outline, touch.brackets(touch.hovered)]
         for view, one in zip(self._bench.views, frame.both, strict=False):
@@ -138,8 +134,8 @@ class Comparison:
         box = card_box(columns.legends)
         if columns.legends:
             sketches += self._legends(frame)
-        if box is not None and self.selected is not None:
-            self._card(sketch, box, frame, self.selected)
+        if box is not None and bench.selected is not None:
+            self._card(sketch, box, frame, bench.selected)
         elif box is not None and bench.views[-1].rows:
             own, y, tall = (box[2] - 2 * _GAP) / 2, columns.legends[0][1], columns.legends[0][3]
             for k, view in enumerate(bench.views[1:]):
@@ -179,7 +175,7 @@ class Comparison:
                 self._difference(sketch, box, (at, y), frame)
                 continue
             if not pair.heads:  # how its curve is drawn in the time bar
-                colour, dash = ((theme.text1, None), (theme.text3, _DASH))[k]
+                colour, dash = ((theme.text1, None), (theme.text3, DASH))[k]
                 sketch.polyline([(at, y - 5.0), (at + _SAMPLE, y - 5.0)], colour, 2.0, dash=dash)
                 at += _SAMPLE + 8
             if pair.names[k] != name:
@@ -226,20 +222,6 @@ class Comparison:
 
     # ---- the cube that is looked into: its numbers, how far they are apart, and how both came there
 
-    @property
-    def selected(self) -> int | None:
-        """Flat index of the cube whose card is shown."""
-        return None if self._selection is None else self._selection.main
-
-    def select(self, selection: Selection | int | None, frame: Frame | None) -> bool:
-        """Look into a cube by its flat index, of several into the first, or none; returns whether it is another."""
-        index = selection.main if isinstance(selection, Selection) else selection
-        if index == self.selected:
-            return False
-        self._selection = None if index is None else parts_of(self._bench.subject, index)[-1]
-        self.records = () if index is None else self._pair.weight_records(index)
-        return True
-
     def _said(self, index: int, frame: Frame) -> tuple[str, list[str]]:
         """Both numbers of a cube and their difference, of what is shown."""
         assert isinstance(frame, Compared)
@@ -270,7 +252,7 @@ class Comparison:
                  for name, one in zip(NAMES, frame.both, strict=True)]  # fmt: skip
         first = page.x + max(measure(word, LABEL) for word in (*names, pair.of)) + 16
         used = first - x + _STEP * len(known)
-        curve = wide - used - _PAD >= _CURVE_FROM and any(record is not None for record in self.records)
+        curve = wide - used - _PAD >= _CURVE_FROM and any(record is not None for record in self.records(index))
         name, end = who(self._bench.subject, index).name, x + used - _PAD if curve else page.right
         draw_heading(page, y + _HEAD, end, name, self._meaning(index))
         for k, (word, _) in enumerate(known):
@@ -283,38 +265,24 @@ class Comparison:
                 text = figure(float(getattr(of, part)[index])) if there else "none yet"
                 sketch.text(first + _STEP * k, down, text, LABEL, theme.text1)
         if curve:
-            self._curves(sketch, (x + used, y, wide - used - _PAD, high), frame, index)
+            self._curves(page, (x + used, y, wide - used - _PAD, high), frame, index)
 
-    def _curves(self, sketch: Sketch, box: Box, frame: Compared, index: int) -> None:
-        """Both values over the steps, a as a line and b dashed, with a disc where each stands."""
-        (x, y, wide, high), (first, last), theme = box, self._pair.span, self._bench.theme
-        ways = list[tuple[Float, Float]]()
-        for record in self.records:
-            at: Float = np.zeros(0) if record is None else np.minimum(record.steps, last).astype(float)
-            moved: Float = np.zeros(0) if record is None else record.values
-            there = (at >= first) & np.isfinite(moved)
-            ways.append((at[there], moved[there]))
-        every = np.concatenate([values for _, values in ways])
-        if not len(every):
-            return
-        low, top = float(every.min()), float(every.max())
-        low, top = (low, top) if top > low else (low - 0.5, top + 0.5)
-        ends = [short(end, signed=True) for end in (top, low)]
-        left = x + max(measure(end, LABEL) for end in ends) + 8
-        up, down = y + _HEAD + 8, y + high - 12
+    def records(self, index: int) -> tuple[WeightRecord | None, ...]:
+        """How a cube moved, in a and in b; asked once for each that is selected."""
+        return self._records.of(index, lambda: self._pair.weight_records(index))
+
+    def _curves(self, page: Page, box: Box, frame: Compared, index: int) -> None:
+        """How both moved up to the last step that is shown."""
+        (x, y, wide, high), (first, last), ways = box, self._pair.span, list[Moved]()
+        for record, one in zip(self.records(index), frame.both, strict=True):
+            steps: Float = np.zeros(0) if record is None else np.minimum(record.steps, last).astype(float)
+            there = steps >= first
+            values: Float = np.zeros(0) if record is None else record.values[there]
+            ways.append(Moved(steps[there], values, min(max(one.step, first), last), float(one.values[index])))
         title = f"value since step {first:,}"
         title = title if measure(title, LABEL) <= wide else "value"
-        sketch.text(x + wide, y + _HEAD, title, LABEL, theme.text3, anchor="right")
-        for end, level in zip(ends, (up + 5, down + 5), strict=True):
-            sketch.text(left - 8, level, end, LABEL, theme.text3, anchor="right")
-        axes = Axes((left, up, x + wide - left, down - up), Scale(first, max(last, first + 1)), Scale(low, top))
-        looks = (theme.text1, None), (theme.text2, _DASH)
-        for (steps, values), one, (colour, dash) in zip(ways, frame.both, looks, strict=True):
-            if len(steps) > 1:
-                sketch.polyline(axes.points(steps, values), colour, 1.6, dash=dash)
-            now = float(one.values[index])
-            if low <= now <= top:
-                sketch.disc(*axes.point(min(max(one.step, first), last), now), 3.5, fill=colour)
+        page.sketch.text(x + wide, y + _HEAD, title, LABEL, page.theme.text3, anchor="right")
+        draw_moved(page, (x, y + _HEAD + 12, wide, high - _HEAD - 26), *ways)
 
 
 def largest_words(values: NDArray[np.floating], known: NDArray[np.bool_], name_of: Callable[[int], str] = str) -> str:

@@ -57,11 +57,11 @@ from .screen.side import MORE, NEXT, SidePanels
 from .screen.story import StoryLines
 from .screen.strip import marks_on
 from .screen.time_bar import TimeBar
-from .screen.touch import Touch
 from .shown.subject import Probed, subject_of
 from .space.camera import Camera
 from .space.layout import Apart, Layout, layers_of, layout_for
 from .space.viewpoint import Viewpoint
+from .touch import Touch, plate_of
 
 Point = tuple[float, float]
 _BESIDE = 0.7
@@ -214,8 +214,7 @@ class Workbench:
         """Plates further from each other, or one layer alone; a selected weight that is not drawn then is let go of."""
         self.apart = apart
         self.lay_out()
-        inspector = self.touch.inspector
-        if inspector is not None and not any(p.start <= inspector.index < p.start + p.size for p in self.layout.plates):
+        if self.selected is not None and plate_of(self.layout, self.selected) is None:
             self.let_go()
 
     def make_room(self) -> None:
@@ -705,15 +704,12 @@ class Workbench:
     @property
     def selected(self) -> int | None:
         """Flat index of the weight in the inspector, or on the card of a comparison."""
-        if self.compared is not None:
-            return self.compared.selected
-        return None if self.touch.inspector is None else self.touch.inspector.index
+        return None if self.touch.selection is None else self.touch.selection.main
 
     def select(self, selection: Selection | int | None) -> None:
         """Look into a weight by its flat index, or into several; None closes the inspector."""
-        chosen = self.touch if self.compared is None else self.compared
         selection = None if "inspector" in self.left_out else selection
-        if chosen.select(selection, self._frame):
+        if self.touch.select(selection, self._frame):
             self._point()
             self.place_side()
             self.refresh()

@@ -160,6 +160,6 @@ def test_elsewhere_it_stays_its_card_has_what_is_new_and_end_leads_there(shown, 
     assert (host.shown.step, host.source.steps.tolist()) == (8, list(range(31)))
     assert np.array_equal(host.shown.values, before)
     if shown == "two":
-        first, second = host.bench.compared.records
+        first, second = host.bench.compared.records(host.bench.selected)
         assert (first.steps[-1], second.steps[-1], first.values[-1]) == (30, 4, grows.run.values[2])
     assert host.press("End") == 30

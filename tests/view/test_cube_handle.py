@@ -18,8 +18,8 @@ from scalarviz.run import Scene
 from scalarviz.view import cube
 from scalarviz.view.cubes.own import LOOKS
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.screen.touch import plate_of
 from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.touch import plate_of
 
 SIZE = (960, 540)
 GREEN = (0.1, 0.8, 0.4)

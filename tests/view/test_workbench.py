@@ -29,8 +29,8 @@ from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK, LIGHT
 from scalarviz.view.ink.theme import rgb as colour
 from scalarviz.view.panels.colour_cube import HINT, hexed
-from scalarviz.view.screen.touch import plate_of
 from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.touch import plate_of
 from scalarviz.view.watch.actions import ACTIONS, Here, help_lines
 from scalarviz.view.watch.viewer import Viewer
 

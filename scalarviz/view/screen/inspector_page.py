@@ -354,12 +354,16 @@ def draw_rule(page: Page, account: Account, *, formulas: bool = True) -> None:
 # ---- Two small plots: how a weight moved, and what the loss would be if it were another.
 
 
+DASH = 6.0, 4.0
+"""Of the curve of the second of two."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Moved:
     """How a weight moved, and where it stands now."""
 
-    steps: NDArray[np.float64]
-    values: NDArray[np.float64]
+    steps: NDArray[np.floating]
+    values: NDArray[np.floating]
     step: float
     value: float
 
@@ -388,35 +392,38 @@ def axes_of(box: Box, across: NDArray[np.floating], up: NDArray[np.floating]) ->
     return Axes(box, Scale(left, right if right > left else left + 1.0), Scale(middle - span / 2, middle + span / 2))
 
 
-def draw_moved(page: Page, box: Box, moved: Moved) -> None:
-    """The value by step, its range at the right, and where it stands now."""
+def draw_moved(page: Page, box: Box, *ways: Moved) -> None:
+    """The value by step, its range at the right, and where it stands now; a second one is dashed."""
     sketch, theme = page.sketch, page.theme
-    known = np.isfinite(moved.values)
-    steps, values = moved.steps[known], moved.values[known]
-    if not len(steps):
+    steps, values = (np.concatenate([getattr(way, name) for way in ways]) for name in ("steps", "values"))
+    known = np.isfinite(values)
+    if not known.any():
         return
-    low, high = short(float(values.min())), short(float(values.max()))
+    low, high = short(float(values[known].min())), short(float(values[known].max()))
     x, y, width, height = box
     margin = max(measure(low, LABEL), measure(high, LABEL)) + 6
-    axes = axes_of((x, y, width - margin - 4, height), steps, values)
-    for text, level in ((high, axes.box[1]), (low, axes.box[1] + axes.box[3])):
-        sketch.line((x, level), (x + width - margin, level), theme.grid, 1.0)
-        if low != high or level == axes.box[1]:
-            sketch.text(x + width, level + 4, text, LABEL, theme.text3, anchor="right")
+    axes = axes_of((x, y, width - margin - 4, height), steps[known], values[known])
     left, top, wide, tall = axes.box
-    if steps[-1] > steps[0]:
-        page.spot((left, top - 4, wide, tall + 8), "moment", f"{steps[0]:.0f} {steps[-1]:.0f}")
-    path = axes.points(steps, values)
-    before = steps <= moved.step
-    if (~before).any() and before.any():  # what is still to come on this branch
-        sketch.polyline(path[np.count_nonzero(before) - 1 :], theme.flow, 1.6)
-    if before.sum() > 1:
-        sketch.polyline(path[before], theme.text1, 2.0)
-    if np.isfinite(moved.value):
-        at = axes.point(moved.step, moved.value)
-        if (~before).any():
-            sketch.line((at[0], top - 6), (at[0], top + tall + 8), theme.text2, 1.0)
-        sketch.disc(*at, 4.0, theme.text1)
+    for text, level in ((high, top), (low, top + tall)):
+        sketch.line((x, level), (x + width - margin, level), theme.grid, 1.0)
+        if low != high or level == top:
+            sketch.text(x + width, level + 4, text, LABEL, theme.text3, anchor="right")
+    for way, (colour, dash) in zip(ways, ((theme.text1, None), (theme.text2, DASH)), strict=False):
+        known = np.isfinite(way.values)
+        path, before = axes.points(way.steps[known], way.values[known]), way.steps[known] <= way.step
+        if len(path) > 1 and len(ways) == 1:
+            page.spot(
+                (left, top - 4, wide, tall + 8), "moment", f"{way.steps[known][0]:.0f} {way.steps[known][-1]:.0f}"
+            )
+        if (~before).any() and before.any():  # what is still to come on this branch
+            sketch.polyline(path[np.count_nonzero(before) - 1 :], theme.flow, 1.6)
+        if before.sum() > 1:
+            sketch.polyline(path[before], colour, 2.0, dash=dash)
+        if np.isfinite(way.value) and len(path):
+            at = axes.point(way.step, way.value)
+            if (~before).any():
+                sketch.line((at[0], top - 6), (at[0], top + tall + 8), theme.text2, 1.0)
+            sketch.disc(*at, 4.0, theme.text1)
 
 
 def _draw_along(page: Page, box: Box, along: Along | None) -> None:

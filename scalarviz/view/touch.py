@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.core.frame import Frame
-from ..cubes.outline import brackets, region_outline, seen_outline
-from ..ink.boxes import GAP, Places, column_of
-from ..ink.overlay import banner, help_panel, pressed_key
-from ..ink.sketch import COVERS, Box, Does, Kept, Point, Rect, Sketch, Spot, holds, meet
-from ..ink.text import figure
-from ..ink.widgets import drag_handle, tip
-from ..notes.notices import own_labels
-from ..panels.wording import said_of
-from ..space.layout import Layout
-from ..space.plate import Plate
-from .account import Lines
-from .inspector import HIGH, LOW, WIDE, Inspector
-from .selection import Selection, who
-from .strip import LEGEND, legend_width, room_beside
+from ..run.core.frame import Frame
+from .cubes.outline import brackets, region_outline, seen_outline
+from .ink.boxes import GAP, Places, column_of
+from .ink.overlay import banner, help_panel, pressed_key
+from .ink.sketch import COVERS, Box, Does, Kept, Point, Rect, Sketch, Spot, holds, meet
+from .ink.text import figure
+from .ink.widgets import drag_handle, tip
+from .notes.notices import own_labels
+from .panels.wording import said_of
+from .screen.account import Lines
+from .screen.inspector import HIGH, LOW, WIDE, Inspector
+from .screen.selection import Selection, parts_of, who
+from .screen.strip import LEGEND, legend_width, room_beside
+from .space.layout import Layout
+from .space.plate import Plate
 
 if TYPE_CHECKING:
-    from ..workbench import Workbench
+    from .workbench import Workbench
 
 # ---- Where the inspector stands: in the side column where there is one, else below the cubes; and what it covers.
 
@@ -58,7 +58,8 @@ class Touch:
         self.hovered: int | None = None  # flat index of the weight under the pointer
         self.pointer = (0.0, 0.0)  # logical pixels
         self.over: Does | None = None  # what a click at the pointer would do in the inspector
-        self.inspector: Inspector | None = None
+        self.selection: Selection | None = None
+        self.inspector: Inspector | None = None  # of what is selected; a comparison has a card
         self.asks = False  # whether somebody opens the coming step for the inspector
         self.column_taken = False  # whether something else stands in the side column
         self._in_column = False
@@ -103,13 +104,15 @@ class Touch:
 
     def select(self, selection: Selection | int | None, frame: Frame | None) -> bool:
         """Look into another weight or several, or none; returns whether that is something else than before."""
-        before, self.over = self.inspector, None
-        if selection is None:
-            self.inspector = None
-            return before is not None
-        if before is not None and selection in (before.selection, before.index if before.single else None):
+        bench, before, self.over = self._bench, self.selection, None
+        if bench.compared is not None and isinstance(selection, Selection):
+            selection = selection.main  # it has a card of one cube
+        self.selection = parts_of(bench.subject, selection)[-1] if isinstance(selection, int) else selection
+        if self.selection == before:
             return False
-        self.inspector = Inspector(self._bench.subject, selection)
+        self.inspector = None
+        if self.selection is not None and bench.compared is None:
+            self.inspector = Inspector(bench.subject, self.selection)
         if frame is not None:
             self.follow(frame)
             self.explain(frame)
@@ -207,6 +210,8 @@ class Touch:
         if bench.camera.before(corners):
             flat = bench.project(corners)
             (left, top), (wide, high) = flat.min(axis=0).tolist(), np.ptp(flat, axis=0).tolist()
+            if bench.compared is not None:  # it is drawn in each column
+                left += self.pointer[0] - bench.compared.in_layout(self.pointer)[0]
             off.append((left, top, wide, high))
         said = tip(self.pointer, bench.places.size, known.name, value, more, bench.theme, off)
         return [self.brackets(index), said]
