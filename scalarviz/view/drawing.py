@@ -19,7 +19,7 @@ from ..scalar import Value, mistaken
 from ..scalar.nested import every
 from ..scalar.single import Many
 from .graph.figure import ink_of
-from .graph.layout import Layout, laid_out
+from .graph.layout import Layout
 from .graph.nodes import Calls, called
 from .graph.shown import Shown, Wish, shown_of, variables
 from .ink.figure import Figure
@@ -75,7 +75,7 @@ class Drawing:
 
     def layout(self, more: Sequence[str] = ()) -> Layout:
         """Where everything stands now."""
-        return laid_out(self.shown(more).items, self.wish.digits)
+        return Layout(self.shown(more).items, self.wish.digits)
 
     def ink(self, theme: str, layout: Layout | None = None) -> Figure:
         """The figure in one look."""

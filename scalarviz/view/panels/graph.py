@@ -10,7 +10,7 @@ from ...run.source import Moment
 from ..graph.cards import said_of
 from ..graph.figure import ink_of
 from ..graph.layout import Box as Node
-from ..graph.layout import Layout, laid_out
+from ..graph.layout import Layout
 from ..graph.shown import Wish, shown_of
 from ..ink.boxes import PRESENTER
 from ..ink.figure import Figure, View
@@ -69,7 +69,7 @@ class GraphDrawer(Drawer[GraphPanel]):
     def _make(self, moment: Moment) -> tuple[Figure, Layout, str]:
         made = self.panel.made(moment)
         now = shown_of(made.roots, Wish(self.panel.chains, self._unfold))
-        layout = laid_out(now.items)
+        layout = Layout(now.items)
         ink = ink_of(layout, self.ground.theme, now.of, share=1.0, v=self.ground.extent)
         return ink, layout, made.note
 
