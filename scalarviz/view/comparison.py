@@ -21,7 +21,7 @@ from ..run.sources.played import RecordedSource
 from ..run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ..run.travel import WeightRecord
 from .cube_view import CubeView
-from .cubes.scale import ActivationScale, LegendScale, Quantity, grown
+from .cubes.scale import ActivationScale, LegendScale, Quantity
 from .ink.boxes import LABEL, MARGIN, TITLE, Places
 from .ink.maps import get_map
 from .ink.sketch import Box, Kept, Sketch
@@ -371,9 +371,8 @@ class DifferenceScale(ActivationScale):
     def update(self, frame: Frame, seconds: float | None) -> None:
         """Take over a frame of differences."""
         rows = [np.ravel(np.asarray(row, float)) for name, row in frame.activations.items() if name in self._rows]
-        wanted = extent(np.concatenate([*rows, np.zeros(0)]))
-        v = grown(self._tracker, {"": wanted}, seconds)[""]
-        self.growing, self.range = wanted > v, Range(-v, v)
+        (v,) = self._tracker.follow([extent(np.concatenate([*rows, np.zeros(0)]))], seconds)
+        self.growing, self.range = self._tracker.growing, Range(-v, v)
 
 
 def both_rows(a: Frame, b: Frame) -> Frame:

@@ -18,11 +18,10 @@ from ..nn import Module, Parameter
 from ..scalar import Value, mistaken
 from ..scalar.nested import every
 from ..scalar.single import Many
-from .graph.figure import ink_of
-from .graph.layout import Layout, laid_out
+from .graph.figure import GraphFigure
+from .graph.layout import Layout
 from .graph.nodes import Calls, called
 from .graph.shown import Shown, Wish, shown_of, variables
-from .ink.figure import Figure
 from .ink.gl import require_vispy
 from .ink.svg import svg_of
 from .ink.theme import get_theme
@@ -75,11 +74,11 @@ class Drawing:
 
     def layout(self, more: Sequence[str] = ()) -> Layout:
         """Where everything stands now."""
-        return laid_out(self.shown(more).items, self.wish.digits)
+        return Layout(self.shown(more).items, self.wish.digits)
 
-    def ink(self, theme: str, layout: Layout | None = None) -> Figure:
+    def ink(self, theme: str, layout: Layout | None = None) -> GraphFigure:
         """The figure in one look."""
-        return ink_of(layout or self.layout(), get_theme(theme), self.of, wrong=self.wrong)
+        return GraphFigure(layout or self.layout(), get_theme(theme), self.of, wrong=self.wrong)
 
     @property
     def wrong(self) -> str:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ScalarvizError
-from .graph.cards import said_of
-from .graph.layout import Box, Layout
+from .graph.figure import GraphFigure, node_label
+from .graph.layout import Box
 from .graph.nodes import key_of
 from .ink.boxes import LABEL
-from .ink.figure import Figure, View
-from .ink.overlay import banner, help_panel, pointer_label
+from .ink.figure import View
+from .ink.overlay import banner, help_panel
 from .ink.painter import Painter
 from .ink.sketch import Point, Sketch, TextItem
 from .ink.text import measure
@@ -74,8 +74,7 @@ class GraphView(Room):
     def _read(self) -> None:
         """The graph with the numbers of now."""
         begin = time.perf_counter()
-        self.layout: Layout = self.drawing.layout(self.unfolded)
-        self.ink: Figure = self.drawing.ink(self.theme.name, self.layout)
+        self.ink: GraphFigure = self.drawing.ink(self.theme.name, self.drawing.layout(self.unfolded))
         self._pause = max(LOOK, (time.perf_counter() - begin) / SHARE)
 
     def _lay_out(self) -> None:
@@ -84,16 +83,16 @@ class GraphView(Room):
 
     def fit(self) -> None:
         """All of the graph."""
-        self.view = View.whole((self.ink.width, self.ink.height), self.room)
+        self.view = View.whole(self.ink.size, self.room)
         self._dirty = True
 
     def _again(self) -> None:
         """Look whether the numbers are others by now; a hand is not disturbed by it."""
         before = [shape.text for shape in self.ink if isinstance(shape, TextItem)]
-        size = self.ink.width, self.ink.height
+        size = self.ink.size
         self._read()
-        if (self.ink.width, self.ink.height) != size:
-            self.view = self.view.of((self.ink.width, self.ink.height))
+        if self.ink.size != size:
+            self.view = self.view.of(self.ink.size)
         self._dirty |= before != [shape.text for shape in self.ink if isinstance(shape, TextItem)]
 
     # ---- time
@@ -129,8 +128,7 @@ class GraphView(Room):
         over = [self._foot()]
         box = self._under()
         if box is not None and self._at is not None and self._pressed is None:
-            head, *more = said_of(box.item).splitlines()
-            over.append(pointer_label(self._at, self.page, head, "", more, theme))
+            over.append(node_label(box, self._at, self.page, theme))
         if self._notice:
             over.append(banner(self._notice, self.page, 12.0, self.page[0], theme, alarm=False))
         if self._help:
@@ -142,7 +140,7 @@ class GraphView(Room):
         sketch, theme, (wide, high) = Sketch(), self.theme, self.page
         sketch.rect(0, high - FOOT, wide, FOOT, fill=theme.panel)
         said = "wheel: larger, smaller   ·   drag: move   ·   Home: all of it"
-        if self.unfolded or any(box.item.unfolds for box in self.layout.boxes):
+        if self.unfolded or any(box.item.unfolds for box in self.ink.layout.boxes):
             said += "   ·   click: unfold   ·   Backspace: fold again"
         for line in (f"{said}   ·   ?: all keys", said.partition("   ·   ")[0], ""):
             if measure(line, LABEL) <= wide - 32:
@@ -152,7 +150,7 @@ class GraphView(Room):
 
     def resize(self, size: tuple[int, int]) -> None:
         """Another size in device pixels; what was all of it is all of it again."""
-        whole = self.view == View.whole((self.ink.width, self.ink.height), self.room)
+        whole = self.view == View.whole(self.ink.size, self.room)
         self._device = size
         self._lay_out()
         kept = View(self.view.figure, self.room, self.view.scale, self.view.left, self.view.top)
@@ -165,8 +163,7 @@ class GraphView(Room):
 
     def _under(self) -> Box | None:
         """The node under the pointer."""
-        spot = None if self._at is None else self.ink.spot(self.view.on(self._at))
-        return None if spot is None else self.layout.boxes[int(spot.value)]
+        return None if self._at is None else self.ink.box_at(self.view.on(self._at))
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
         """A button went down."""
@@ -211,16 +208,15 @@ class GraphView(Room):
             self._read()
             self.say(str(error).partition("\n")[0])
             return
-        figure = self.ink.width, self.ink.height
         if box is None:
-            self.view = View.whole(figure, self.room)
+            self.fit()
             return
         held = set(map(key_of, box.item.held))
-        inside = [b for b in self.layout.boxes if not held.isdisjoint(map(key_of, b.item.held))]
-        found = inside or list(self.layout.boxes)
+        inside = [b for b in self.ink.layout.boxes if not held.isdisjoint(map(key_of, b.item.held))]
+        found = inside or list(self.ink.layout.boxes)
         corners = [(b.x, b.y, b.x + b.width, b.y + b.height) for b in found]
         left, top, right, bottom = zip(*corners, strict=True)
-        self.view = self.view.showing(figure, (min(left), min(top), max(right), max(bottom)))
+        self.view = self.view.showing(self.ink.size, (min(left), min(top), max(right), max(bottom)))
 
     def fold(self) -> None:
         """Fold what was unfolded last."""

@@ -246,18 +246,18 @@ def test_scales_have_their_shape():
     np.testing.assert_allclose(unit, [*np.linspace(1, 0, 5), 0, 0, 0], atol=1e-9)
 
 
-@given(st.lists(st.floats(0.001, 0.3), min_size=1, max_size=8))
+@given(st.lists(st.floats(0.001, 0.1), min_size=1, max_size=8))
 def test_a_range_moves_outward_with_its_time_constant_whatever_the_frame_rate(pauses):
     many, once = RangeTracker(), RangeTracker()
     for tracker in (many, once):
-        tracker.refit({"w": 1.0})
+        tracker.follow([1.0], None)
     for pause in pauses:
-        many.update({"w": 3.0}, pause)
-    found = once.update({"w": 3.0}, math.fsum(pauses))["w"]
-    assert found == pytest.approx(3 - 2 * math.exp(-math.fsum(pauses) / 0.5))
-    assert many.extents["w"] == pytest.approx(found, rel=1e-12)
-    assert once.update({"w": 0.1}, 10.0)["w"] == found  # never inward
-    assert once.refit({"w": 0.1}) == {"w": 0.1} == once.extents
+        (found,) = many.follow([3.0], pause)
+    assert once.follow([3.0], math.fsum(pauses)) == pytest.approx([3 - 2 * math.exp(-math.fsum(pauses) / 0.5)])
+    assert [found] == pytest.approx(once.follow([0.1], 10.0), rel=1e-12)  # never inward
+    assert once.follow([found * 1.05], 0.0) == [found * 1.05]  # at once where it is little
+    assert once.follow([0.1], None) == [0.1]
+    assert not once.growing
 
 
 @refusals(

@@ -15,7 +15,7 @@ import scalarviz as sv
 from kit.drawn import STEPS, typed
 from scalarviz import nn
 from scalarviz.view.graph.cards import ABOVE, AIR, BEHIND
-from scalarviz.view.graph.figure import ink_of
+from scalarviz.view.graph.figure import GraphFigure
 from scalarviz.view.graph.layout import Layout, columns_of
 from scalarviz.view.ink.sketch import Box, meet, points_of
 from scalarviz.view.ink.theme import get_theme
@@ -80,7 +80,7 @@ def check(layout: Layout) -> None:
 
 def check_texts(layout: Layout, theme: str) -> None:
     """No text leaves its node, meets another one, or leaves the picture."""
-    ink = ink_of(layout, get_theme(theme), "loss")
+    ink = GraphFigure(layout, get_theme(theme), "loss")
     texts = [part.texts for part in ink.parts]
     for box, letters in zip(layout.boxes, texts[2:], strict=False):
         for text in letters:

@@ -38,7 +38,7 @@ def place(view: GraphView, box) -> tuple[float, float]:
 
 
 def node(view: GraphView, true):
-    return next(box for box in view.layout.boxes if true(box.item))
+    return next(box for box in view.ink.layout.boxes if true(box.item))
 
 
 def click(view: GraphView, at: tuple[float, float], by=(0.0, 0.0)) -> None:
@@ -96,12 +96,12 @@ def test_the_wheel_enlarges_clicks_or_a_key_show_all_of_it_and_pointing_tells_th
     for size in ((320, 240), (2560, 1440)):
         view.resize(size)
         assert whole(view)
-        assert all((np.array(place(view, box)) <= size).all() for box in view.layout.boxes)
+        assert all((np.array(place(view, box)) <= size).all() for box in view.ink.layout.boxes)
 
 
 def test_a_drag_moves_a_click_unfolds_a_module_and_backspace_folds_it(host):
     view = host.view
-    few, before, picture = len(view.layout.boxes), view.view, host.picture()
+    few, before, picture = len(view.ink.layout.boxes), view.view, host.picture()
     click(view, place(view, node(view, lambda item: item.name == "1")), (60, 10))
     assert (view.unfolded, view.view.left - before.left) == ([], pytest.approx(60))
     view.key("Right")
@@ -109,14 +109,14 @@ def test_a_drag_moves_a_click_unfolds_a_module_and_backspace_folds_it(host):
     view.key("Home")
     click(view, place(view, node(view, lambda item: item.name == "1")))
     assert view.unfolded == ["1"]
-    unfolded = np.array([place(view, box) for box in view.layout.boxes if box.item.op == "tanh"])
+    unfolded = np.array([place(view, box) for box in view.ink.layout.boxes if box.item.op == "tanh"])
     assert len(unfolded) == 8
     assert ((unfolded > 0) & (unfolded < (960, 570))).all()  # all that was asked for is to be seen
     assert (host.picture() != picture).any()
     for _ in range(2):  # there is nothing left to fold
         view.key("Backspace")
         host.pass_time()
-        assert len(view.layout.boxes) == few
+        assert len(view.ink.layout.boxes) == few
 
 
 def test_the_window_follows_the_objects():
@@ -214,7 +214,7 @@ def test_a_panel_shows_the_graph_of_the_frame_and_a_weight_has_one_colour_as_cub
         for quantity in ("weight", "gradient"):  # a graph shows values whatever the cubes show
             bench.set_look(quantity=quantity)
             bench.update(frame, "", seconds=1 / 60)
-            values = {b.item.name: b.item.value for b in panel.drawer._layout.boxes}
+            values = {b.item.name: b.item.value for b in panel.drawer._ink.layout.boxes}
             assert (values["w"], values["y"]) == (float(frame.values[0]), float(frame.values[0]) * 0.5)
             place = float(np.clip(frame.values[0] / bench.extent_of(0), -1, 1))
             shapes = (shape for part in panel.drawer._ink.parts for shape in part.shapes)

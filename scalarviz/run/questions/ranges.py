@@ -7,7 +7,7 @@ turn everything else grey, and the share beyond V is shown as clipped. Weights f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, inf, log, log1p
 from typing import Literal
@@ -25,8 +25,8 @@ SCALES = ("linear", "symlog", "log")
 KNEE = 80.0
 """Of the symmetric-log scale: V/10 lies half-way between 0 and V, since log(1 + 80/10) / log(1 + 80) = 1/2."""
 
-TIME_CONSTANT = 0.5
-"""Seconds in which V covers 63 % of the way to a larger target."""
+TIME_CONSTANT, AT_ONCE = 0.5, 1.1
+"""Seconds in which V covers 63 % of the way to a larger target; growth up to which it follows at once."""
 
 SMALLEST = 2.0**-126
 """The least V: the shader computes in float32, whose normal numbers end here."""
@@ -146,25 +146,24 @@ def clipped_share(values: ArrayLike, v: float) -> float:
 
 
 class RangeTracker:
-    """V over time: it moves slowly outward and never inward, so that a colour keeps its meaning while one watches."""
+    """V over time: never inward, so that a colour keeps its meaning while one watches, and slowly where it jumps.
+
+    Weights that grow steadily would run ahead of a slow range for ever, and the largest would be marked as clipped.
+    """
 
     def __init__(self) -> None:
-        self._now: dict[str, float] = {}
+        self._now: list[float] = []
+        self.growing = False  # whether some are still on their way outward
 
-    @property
-    def extents(self) -> dict[str, float]:
-        """The present V of each key; empty before the first :meth:`update`."""
-        return dict(self._now)
-
-    def update(self, target: Mapping[str, float], seconds: float) -> dict[str, float]:
-        """Move each V towards a larger target by the time passed; a new key starts at its target."""
-        share = 1.0 - exp(-max(seconds, 0.0) / TIME_CONSTANT)
-        for name, v in target.items():
-            now = self._now.get(name, v)
-            self._now[name] = now + share * max(v - now, 0.0)
-        return {name: self._now[name] for name in target}
-
-    def refit(self, target: Mapping[str, float]) -> dict[str, float]:
-        """Jump to the targets: after a restart, an undo, a recovery, or by a key."""
-        self._now = dict(target)
-        return dict(self._now)
+    def follow(self, wanted: Sequence[float], seconds: float | None) -> list[float]:
+        """The present V of each that grows with the others, by the time passed; without a clock what is wanted."""
+        now = self._now
+        if seconds is None or len(now) != len(wanted):
+            self._now = [*wanted]
+        elif all(v <= AT_ONCE * one for v, one in zip(wanted, now, strict=True)):
+            self._now = [*map(max, wanted, now)]
+        else:
+            share = 1.0 - exp(-max(seconds, 0.0) / TIME_CONSTANT)
+            self._now = [one + share * max(v - one, 0.0) for v, one in zip(wanted, now, strict=True)]
+        self.growing = any(v > one for v, one in zip(wanted, self._now, strict=True))
+        return self._now

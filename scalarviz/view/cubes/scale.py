@@ -125,7 +125,6 @@ def short_name(name: str) -> str:
 
 # ---- Ranges.
 
-_AT_ONCE = 1.1
 _BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}
 
 
@@ -208,9 +207,8 @@ class Coloring:
             seconds = None  # the range so far was of nothing
         self._known = known
         self.untrained = not any(missing[tensor.span].any() for tensor in self._weights)
-        now = grown(self._tracker, {"": self._wanted}, seconds)[""]
-        self.range = self.shows.range(now)
-        self.growing = self.range is not RATIO and self._wanted > now
+        self.range = self.shows.range(*self._tracker.follow([self._wanted], seconds))
+        self.growing = self.range is not RATIO and self._tracker.growing
         self._draw(seconds)
 
     def _draw(self, seconds: float | None) -> None:
@@ -218,11 +216,11 @@ class Coloring:
         self.drawn = self.flat
         if not (self._buffers and self._weights) or not self.signed:
             return
-        own = grown(self._others, {t.name: extent(self.flat[t.span]) for t in self._buffers}, seconds)
+        own = self._others.follow([extent(self.flat[t.span]) for t in self._buffers], seconds)
         self.drawn = self.flat.copy()
-        for tensor in self._buffers:
+        for tensor, v in zip(self._buffers, own, strict=True):
             with np.errstate(over="ignore", invalid="ignore"):
-                self.drawn[tensor.span] *= 0.0 if tensor.role == "count" else self.range.high / own[tensor.name]
+                self.drawn[tensor.span] *= 0.0 if tensor.role == "count" else self.range.high / v
 
     def missing(self, frame: Frame) -> NDArray[np.bool_]:
         """Where there is no number of this quantity, (P,): no gradient yet, or ever. Buffers have updates."""
@@ -291,20 +289,6 @@ class Coloring:
         return LegendScale(words, note, self.cmap, labels, marks)
 
 
-def grown(tracker: RangeTracker, target: Mapping[str, float], seconds: float | None) -> dict[str, float]:
-    """The next ranges: fitted anew without a clock; followed at once while they grow little; else slowly.
-
-    Slowness is there against jumps. Weights that grow steadily would run ahead of a slow range for ever, and
-    the largest would be marked as clipped in every frame.
-    """
-    now = tracker.extents
-    if seconds is None or now.keys() != target.keys():
-        return tracker.refit(target)
-    if all(v <= _AT_ONCE * now[name] for name, v in target.items()):
-        return tracker.refit({name: max(v, now[name]) for name, v in target.items()})
-    return tracker.update(target, seconds)
-
-
 def share_text(share: float) -> str:
     """``0 %``, ``2.6 %``, ``100 %``; what would round to zero but is not is ``<0.1 %``."""
     percent = 100.0 * share
@@ -349,9 +333,8 @@ class ActivationScale:
             elif row is not None and name not in self.own:
                 loose.append(np.asarray(row, float))
         if loose:
-            wanted = extent(np.concatenate(loose))
-            v = grown(self._tracker, {"": wanted}, seconds)[""]
-            self.growing = wanted > v
+            (v,) = self._tracker.follow([extent(np.concatenate(loose))], seconds)
+            self.growing = self._tracker.growing
             negative = any(np.nanmin(r, initial=0.0) < 0 for r in loose)
             low, high = min(low, -v if negative else 0.0), max(high, v)
         self.range = Range(low, high if high > low else low + 1.0)

@@ -131,12 +131,8 @@ def figure_of(value: float, digits: int | None = None) -> str:
 
     With `digits` there are that many decimals.
     """
-    if not math.isfinite(value):
-        return number(value)
     size = abs(value)
-    if size == 0.0:
-        return "0"
-    if size >= HUGE or (size <= TINY if digits is None else not float(f"{size:.{digits}f}")):
+    if not size < HUGE or (size <= TINY if digits is None else not float(f"{size:.{digits}f}")):
         return exponent(value, max(0, (digits or 2) - 2), signed=True)
     return number(value, chip_digits(value) if digits is None else digits, signed=True)
 

@@ -11,6 +11,7 @@ from ...run.questions.ranges import weight_extent
 from ...scalar.weight import Weight
 from ..ink.figure import Figure
 from ..ink.maps import get_map, hexed, text_colour
+from ..ink.overlay import pointer_label
 from ..ink.sketch import Box as Frame
 from ..ink.sketch import Cubic, Point, Sketch
 from ..ink.text import measure
@@ -29,56 +30,46 @@ AIR_ABOVE = 16.0
 """Above the legend, where it has a line of its own."""
 
 
-def ink_of(
-    layout: Layout, theme: Theme, of: str, *, share: float = SHARE, v: float | None = None, wrong: str = ""
-) -> Figure:
+class GraphFigure(Figure):
     """The figure; each node is a spot, whose value is its number in the layout and whose tip says what it is.
 
     `of` is what the gradients are derivatives of, for the legend. The largest weight has a `share` of the colour map;
     it is `v`, or by itself that of the graph. `wrong` says what is wrong with the numbers, in a line below all.
     """
-    pen = _Pen(layout, theme, share, v)
-    ends, parts = {id(edge.source) for edge in layout.edges}, [pen.edges(layout.edges)]
-    for number, box in enumerate(layout.boxes):
-        parts.append(Sketch())
-        parts[-1].spot((box.x, box.y, box.width, box.height), "node", number, tip=said_of(box.item))
-        pen.node(parts[-1], box, root=id(box) not in ends)
-    corner, width, height = _corner(layout)
-    parts.append(Sketch())
-    pen.legend(parts[-1], corner, of, any(box.item.grad is not None for box in layout.boxes))
-    if wrong:
-        parts.append(Sketch())
-        height += AIR_ABOVE + SIZE
-        parts[-1].text(MARGIN, height, wrong, SIZE, theme.text1, bold=True)
-        width = max(width, MARGIN + parts[-1].texts[0].width)
-    figure, ground = Figure(math.ceil(width + MARGIN), math.ceil(height + MARGIN)), Sketch()
-    ground.rect(0.0, 0.0, figure.width, figure.height, fill=theme.background)
-    figure.parts = [ground, *parts]
-    return figure
 
-
-def _corner(layout: Layout) -> tuple[Point, float, float]:
-    """Where the legend stands, and the size of the whole: in the lower right corner, below all where that is taken."""
-    wide, high = LEGEND
-    width = max(layout.width, wide + MARGIN)
-    x, y = width - wide, layout.height - high
-    corners = [[(box.x + box.width, box.y + box.height)] for box in layout.boxes]
-    corners += [[point for piece in edge.pieces for point in piece] for edge in layout.edges]
-    reach = (map(max, zip(*points, strict=True)) for points in corners)
-    if y < MARGIN or any(right > x - AIR_ABOVE and foot > y - AIR_ABOVE for right, foot in reach):
-        y = layout.height + AIR_ABOVE
-    return (x, y), width, max(layout.height, y + high)
-
-
-class _Pen:
-    """Draws one layout in one look."""
-
-    def __init__(self, layout: Layout, theme: Theme, share: float, v: float | None) -> None:
-        self.theme, self._share = theme, share
+    def __init__(
+        self, layout: Layout, theme: Theme, of: str, *, share: float = SHARE, v: float | None = None, wrong: str = ""
+    ) -> None:
+        self.layout, self.theme, self._share = layout, theme, share
         weights = (of.data for box in layout.boxes for of in box.item.held if isinstance(of, Weight))
         self._v = v if v is not None else weight_extent(np.array([*weights], np.float64))
         self._map = get_map("weight", theme)
         self._cell, self._stripe = (hexed(mixed(theme.text3, theme.panel, share)) for share in (0.28, 0.4))
+        ends, ground, parts = {id(edge.source) for edge in layout.edges}, Sketch(), [self._edges(layout.edges)]
+        for number, box in enumerate(layout.boxes):
+            parts.append(Sketch())
+            parts[-1].spot((box.x, box.y, box.width, box.height), "node", number, tip=said_of(box.item))
+            self._node(parts[-1], box, root=id(box) not in ends)
+        corner, width, height = _corner(layout)
+        parts.append(Sketch())
+        self._legend(parts[-1], corner, of, any(box.item.grad is not None for box in layout.boxes))
+        if wrong:
+            parts.append(Sketch())
+            height += AIR_ABOVE + SIZE
+            parts[-1].text(MARGIN, height, wrong, SIZE, theme.text1, bold=True)
+            width = max(width, MARGIN + parts[-1].texts[0].width)
+        super().__init__(math.ceil(width + MARGIN), math.ceil(height + MARGIN), [ground, *parts])
+        ground.rect(0.0, 0.0, self.width, self.height, fill=theme.background)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height."""
+        return self.width, self.height
+
+    def box_at(self, at: Point) -> Box | None:
+        """The node at a point of it."""
+        spot = self.spot(at)
+        return None if spot is None else self.layout.boxes[int(spot.value)]
 
     def _weight(self, value: float) -> tuple[str, str]:
         """The ground of a weight and the text on it."""
@@ -87,7 +78,7 @@ class _Pen:
         colour = self._map(self._share * float(np.clip(value / self._v, -1.0, 1.0)))
         return hexed(colour), text_colour(colour)
 
-    def node(self, ink: Sketch, box: Box, *, root: bool) -> None:
+    def _node(self, ink: Sketch, box: Box, *, root: bool) -> None:
         """A node with its numbers; `root`: whether nothing takes it."""
         card, theme = box.card, self.theme
         x, y, width, height = box.x, box.y, box.width, box.height
@@ -138,7 +129,7 @@ class _Pen:
             ink.polygon(((at, foot), (at + thick, foot), (at + rise + thick, top), (at + rise, top)), self._stripe)
             at += step
 
-    def edges(self, edges: Iterable[Edge]) -> Sketch:
+    def _edges(self, edges: Iterable[Edge]) -> Sketch:
         """All edges; the common part of those from one node is drawn once."""
         ink, drawn = Sketch(), set[Cubic | Point]()
         for edge in edges:
@@ -151,7 +142,7 @@ class _Pen:
             drawn |= {*edge.pieces, (x, y)}
         return ink
 
-    def legend(self, ink: Sketch, corner: Point, of: str, computed: bool) -> None:
+    def _legend(self, ink: Sketch, corner: Point, of: str, computed: bool) -> None:
         """What stands where in a node, and of what the gradients are."""
         (x, y), (width, height), theme = corner, LEGEND, self.theme
         middle = y + height / 2
@@ -166,3 +157,22 @@ class _Pen:
         room = measure(words, SIZE) + 2 * AIR
         ink.text(x + AIR, middle + 16, words, SIZE, theme.text2)
         self._hatch(ink, (x + room - AIR, middle + 1, width - room + AIR, 21))
+
+
+def _corner(layout: Layout) -> tuple[Point, float, float]:
+    """Where the legend stands, and the size of the whole: in the lower right corner, below all where that is taken."""
+    wide, high = LEGEND
+    width = max(layout.width, wide + MARGIN)
+    x, y = width - wide, layout.height - high
+    corners = [[(box.x + box.width, box.y + box.height)] for box in layout.boxes]
+    corners += [[point for piece in edge.pieces for point in piece] for edge in layout.edges]
+    reach = (map(max, zip(*points, strict=True)) for points in corners)
+    if y < MARGIN or any(right > x - AIR_ABOVE and foot > y - AIR_ABOVE for right, foot in reach):
+        y = layout.height + AIR_ABOVE
+    return (x, y), width, max(layout.height, y + high)
+
+
+def node_label(box: Box, at: Point, size: tuple[float, float], theme: Theme) -> Sketch:
+    """What is said of a node beside the pointer."""
+    head, *more = said_of(box.item).splitlines()
+    return pointer_label(at, size, head, "", more, theme)

@@ -264,22 +264,17 @@ class Graph:
         alone: dict[str, _Piece] = {}  # leaves of a module that nothing of it takes
         before: dict[int, list[_Piece]] = {}
         inside: dict[int, list[Key]] = {}
-        early = [piece for piece in pieces if piece.fold == EARLIER]
-        for piece in (piece for piece in pieces if piece.fold != EARLIER):
+        for piece in sorted(pieces, key=lambda piece: piece.fold == EARLIER):  # what is shown counts first
             for leaf in {leaf for key in piece.keys for leaf in below[key] if not below[leaf]}:
                 takers.setdefault(leaf, []).append(piece)
-        for piece in early:
-            for leaf in {leaf for key in piece.keys for leaf in below[key] if leaf in takers}:
-                takers[leaf].append(piece)
-        leaves = [key for key in self.objects if not below[key]]
-        if early:
-            inside[id(early[0])] = [leaf for leaf in leaves if leaf not in takers and leaf not in ends]
-            leaves = [leaf for leaf in leaves if leaf in takers or leaf in ends]
-        for leaf in leaves:
+        for leaf in (key for key in self.objects if not below[key]):
             own, users = folds.get(leaf, ""), takers.get(leaf, [])
             home = next((piece for piece in users if own and piece.fold == own), None)
-            if home is None and len(users) == 1 and users[0].fold == BETWEEN and own in ("", INPUTS):
-                home = None if self._name(leaf) else users[0]  # constants between modules belong there
+            if home is None and users:
+                hidden = users[0].fold == EARLIER and leaf not in ends
+                # constants between modules belong there
+                between = len(users) == 1 and users[0].fold == BETWEEN and own in ("", INPUTS) and not self._name(leaf)
+                home = users[0] if hidden or between else None
             if home is not None:
                 inside.setdefault(id(home), []).append(leaf)
             elif own:

@@ -174,29 +174,14 @@ class Edge:
     pieces: tuple[Cubic, ...]  # each begins where the one before it ends, all horizontally at both ends
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """A graph in the plane, operands before results, and where its right and its lower edge are."""
+    """A graph in the plane, and where its right and its lower edge are.
 
-    boxes: tuple[Box, ...]
-    edges: tuple[Edge, ...]
-    width: float
-    height: float
+    Its items come operands before results; their numbers have so many decimals. `found` is the height of each stop,
+    `lefts` and `widths` are of its columns.
+    """
 
-
-def laid_out(items: Sequence[Item], digits: int | None = None) -> Layout:
-    """Where the items stand (operands before results), their numbers with so many decimals."""
-    plan = _Plan(items, digits)
-    edges = tuple(edge for item in items for edge in plan.edges_into(item))
-    width = max((x + w for x, w in zip(plan.lefts, plan.widths, strict=True)), default=0.0)
-    height = max((up + plan.extent(stop)[1] for stop, up in plan.found.items()), default=0.0)
-    return Layout(tuple(plan.boxes.values()), edges, width, height)
-
-
-class _Plan:
-    """The places of one graph: `found` is the height of each stop, `lefts` and `widths` are of its columns."""
-
-    def __init__(self, items: Sequence[Item], digits: int | None) -> None:
+    def __init__(self, items: Sequence[Item], digits: int | None = None) -> None:
         computed = any(item.grad is not None for item in items)
         self.cards = {item: card_of(item, computed=computed, digits=digits) for item in items}
         self.stops, self.ways = placed(items)
@@ -210,7 +195,11 @@ class _Plan:
             self.widths.append(width)
             climbs = (abs(self.found[stop] - self.found[other]) for stop in column for other in stop.after)
             x += width + min(BETWEEN + STEEP * max(climbs, default=0.0), WIDEST)
-        self.boxes = {item: self._box(item) for item in items}
+        self._boxes = {item: self._box(item) for item in items}
+        self.boxes = tuple(self._boxes.values())
+        self.edges = tuple(edge for item in items for edge in self._edges_into(item))
+        self.width = max((x + w for x, w in zip(self.lefts, self.widths, strict=True)), default=0.0)
+        self.height = max((up + self._extent(stop)[1] for stop, up in self.found.items()), default=0.0)
 
     def _box(self, item: Item) -> Box:
         stop, card = self.ways[item][0], self.cards[item]
@@ -222,9 +211,9 @@ class _Plan:
 
     # ---- the ways of edges
 
-    def edges_into(self, target: Item) -> list[Edge]:
+    def _edges_into(self, target: Item) -> list[Edge]:
         """Those of all operands of an item."""
-        box, end = self.boxes[target], self.ways[target][0].column
+        box, end = self._boxes[target], self.ways[target][0].column
         ways = [self.ways[source][: end - self.ways[source][0].column] for source in target.operands]
         order = list(range(len(ways)))
         if target.folded or target.op in COMMUTE:
@@ -232,11 +221,11 @@ class _Plan:
         step = min(PORT, (box.height - 2 * AIR) / max(len(ways) - 1, 1))
         first = box.y + box.height / 2 - step * (len(ways) - 1) / 2
         ports = {k: first + step * place for place, k in enumerate(order)}
-        return [Edge(self.boxes[source], box, self._pieces(ways[k], box, ports[k]))
+        return [Edge(self._boxes[source], box, self._pieces(ways[k], box, ports[k]))
                 for k, source in enumerate(target.operands)]  # fmt: skip
 
     def _pieces(self, way: list[Stop], target: Box, port: float) -> tuple[Cubic, ...]:
-        source = self.boxes[way[0].item]
+        source = self._boxes[way[0].item]
         points: list[Point] = [(source.x + source.width, self.found[way[0]])]
         for here, following in pairwise([*way, None]):
             assert here is not None
@@ -252,7 +241,7 @@ class _Plan:
 
     # ---- heights
 
-    def extent(self, stop: Stop) -> tuple[float, float]:
+    def _extent(self, stop: Stop) -> tuple[float, float]:
         """How far it reaches above and below the height of its edges."""
         if stop.lane:
             return LANE, LANE
@@ -274,7 +263,7 @@ class _Plan:
             self._straighten()
         for column in stops:  # what was left behind when lanes moved
             self._towards(column, lambda stop: [] if stop.lane else [*stop.before, *stop.after], RIGID)
-        least = min((self.found[stop] - self.extent(stop)[0] for stop in self.found), default=0.0)
+        least = min((self.found[stop] - self._extent(stop)[0] for stop in self.found), default=0.0)
         self.found = {stop: height - least + MARGIN for stop, height in self.found.items()}
 
     def _towards(self, column: Sequence[Stop], near: Callable[[Stop], Sequence[Stop]], stiff: float = STIFF) -> None:
@@ -300,7 +289,7 @@ class _Plan:
         """
         offsets = [0.0] * min(len(column), 1)
         for above, below in pairwise(column):
-            offsets.append(offsets[-1] + (self.extent(above)[1] + GAP + self.extent(below)[0]))
+            offsets.append(offsets[-1] + (self._extent(above)[1] + GAP + self._extent(below)[0]))
         pools: list[tuple[float, float, int]] = []  # mean, weight, how many
         for stop, want, off in zip(column, wanted, offsets, strict=True):
             mean, weight, count = want - off, stiff if stop.lane else 1.0, 1

@@ -188,8 +188,6 @@ def number(value: float, digits: int = 2, *, signed: bool = False) -> str:
 def short(value: float, *, signed: bool = False) -> str:
     """Two or three significant digits, exponent form for the very small and the very large (``1.8e−4``)."""
     size = abs(value)
-    if not np.isfinite(value) or size == 0:
-        return "0" if size == 0 else number(value, signed=signed)
     if 1e-2 <= size < 1e4:
         digits = 3 if size < 0.1 else (2 if size < 10 else (1 if size < 100 else 0))
         return number(value, digits, signed=signed)
@@ -197,7 +195,7 @@ def short(value: float, *, signed: bool = False) -> str:
 
 
 def exponent(value: float, digits: int = 1, *, signed: bool = False) -> str:
-    """``−4.2e−4``, with so many decimals; zero is ``0``."""
+    """``−4.2e−4``, with so many decimals; zero is ``0``, and what is not finite as :func:`number` writes it."""
     if value == 0 or not np.isfinite(value):
         return "0" if value == 0 else number(value, signed=signed)
     mantissa, power = f"{abs(value):.{digits}e}".split("e")
@@ -208,9 +206,7 @@ def exponent(value: float, digits: int = 1, *, signed: bool = False) -> str:
 def figure(value: float) -> str:
     """A number of the inspector: four decimals while they say something, else the exponent form."""
     size = abs(value)
-    if size == 0 or (1e-3 <= size < 1e4) or not np.isfinite(value):
-        return number(value, 4 if size < 100 else 1, signed=True) if size else "0"
-    return exponent(value, signed=True)
+    return number(value, 4 if size < 100 else 1, signed=True) if 1e-3 <= size < 1e4 else exponent(value, signed=True)
 
 
 def chip_digits(value: float, digits: int = 2) -> int:

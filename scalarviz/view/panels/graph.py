@@ -8,12 +8,12 @@ from dataclasses import replace
 from ...run.panels import GraphPanel
 from ...run.source import Moment
 from ..graph.cards import said_of
-from ..graph.figure import ink_of
+from ..graph.figure import GraphFigure
 from ..graph.layout import Box as Node
-from ..graph.layout import Layout, laid_out
+from ..graph.layout import Layout
 from ..graph.shown import Wish, shown_of
 from ..ink.boxes import PRESENTER
-from ..ink.figure import Figure, View
+from ..ink.figure import View
 from ..ink.sketch import Box, Sketch
 from .drawer import Drawer, Ground, Point, Tip, sentence, title_of
 from .image import Asked
@@ -43,8 +43,7 @@ class GraphDrawer(Drawer[GraphPanel]):
         super().__init__(panel, ground)
         self._asked = Asked(panel.title, ground, words=True)
         self._unfold: tuple[str, ...] = ()
-        self._ink: Figure | None = None
-        self._layout: Layout | None = None
+        self._ink: GraphFigure | None = None
         self._view: View | None = None
         self._by_hand = False  # whether a hand has moved or enlarged it
 
@@ -58,19 +57,18 @@ class GraphDrawer(Drawer[GraphPanel]):
         if made is None:
             title_of(sketch, box, self.ground.theme, self.panel.title, self._asked.age)
             return [sketch, sentence((x, y + TOP, width, height - TOP), self.ground.theme, error)]
-        self._ink, self._layout, note = made
+        self._ink, note = made
         title_of(sketch, box, self.ground.theme, self.panel.title, self._asked.age or note)
         room = (x, y + TOP, width, height - TOP)
-        view = self._view = self._seen((self._ink.width, self._ink.height), room)
+        view = self._view = self._seen(self._ink.size, room)
         at = room[0] + view.left, room[1] + view.top
         return [sketch, self._ink.placed(scale=view.scale, at=at, ground=False, window=room)]
 
-    def _make(self, moment: Moment) -> tuple[Figure, Layout, str]:
+    def _make(self, moment: Moment) -> tuple[GraphFigure, str]:
         made = self.panel.made(moment)
         now = shown_of(made.roots, Wish(self.panel.chains, self._unfold))
-        layout = laid_out(now.items)
-        ink = ink_of(layout, self.ground.theme, now.of, share=1.0, v=self.ground.extent)
-        return ink, layout, made.note
+        ink = GraphFigure(Layout(now.items), self.ground.theme, now.of, share=1.0, v=self.ground.extent)
+        return ink, made.note
 
     def _seen(self, figure: Point, room: Box) -> View:
         """All of it as long as no hand has moved it; else what was seen before, in this room."""
@@ -92,10 +90,9 @@ class GraphDrawer(Drawer[GraphPanel]):
         return at[0] - self.box[0], at[1] - self.box[1] - TOP
 
     def under(self, at: Point) -> Node | None:
-        if self._layout is None or self._view is None or self.box is None or self._in_room(at)[1] < 0:
+        if self._ink is None or self._view is None or self.box is None or self._in_room(at)[1] < 0:
             return None
-        spot = None if self._ink is None else self._ink.spot(self._view.on(self._in_room(at)))
-        return None if spot is None else self._layout.boxes[int(spot.value)]
+        return self._ink.box_at(self._view.on(self._in_room(at)))
 
     def _look(self, view: View) -> bool:
         """See this part from now on."""
