@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from ...run.panels import GraphPanel
@@ -15,20 +14,18 @@ from ..graph.shown import Wish, shown_of
 from ..ink.boxes import PRESENTER
 from ..ink.figure import View
 from ..ink.sketch import Box, Sketch
-from .drawer import Drawer, Ground, Point, Tip, sentence, title_of
-from .image import Asked
+from .drawer import Ground, Point, Tip
+from .image import MadeDrawer
 
-TOP = 22.0
-"""The line of the title."""
 SMALLEST = 0.5
 """By itself it draws letters no smaller than this share of their size: a larger graph is cut, and can be moved."""
 
 
-class GraphDrawer(Drawer[GraphPanel]):
+class GraphDrawer(MadeDrawer[GraphPanel, GraphFigure]):
     """Asks for the graph of each moment, and draws it."""
 
     name = "graph"
-    height, most = 190.0, 420.0
+    height, most, top = 190.0, 420.0, 22.0
     overlay = (440.0, 260.0)
     worth = 4
     wide = True
@@ -41,34 +38,22 @@ class GraphDrawer(Drawer[GraphPanel]):
 
     def __init__(self, panel: GraphPanel, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self._asked = Asked(panel.title, ground, words=True)
         self._unfold: tuple[str, ...] = ()
         self._ink: GraphFigure | None = None
         self._view: View | None = None
         self._by_hand = False  # whether a hand has moved or enlarged it
 
-    @property
-    def moving(self) -> bool:
-        return self._asked.moving
-
-    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        made, error = self._asked.ask(moment, seconds, lambda: self._make(moment))
-        sketch, (x, y, width, height) = Sketch(), box
-        if made is None:
-            title_of(sketch, box, self.ground.theme, self.panel.title, self._asked.age)
-            return [sketch, sentence((x, y + TOP, width, height - TOP), self.ground.theme, error)]
-        self._ink, note = made
-        title_of(sketch, box, self.ground.theme, self.panel.title, self._asked.age or note)
-        room = (x, y + TOP, width, height - TOP)
-        view = self._view = self._seen(self._ink.size, room)
+    def _show(self, made: GraphFigure, room: Box) -> Sketch:
+        self._ink = made
+        view = self._view = self._seen(made.size, room)
         at = room[0] + view.left, room[1] + view.top
-        return [sketch, self._ink.placed(scale=view.scale, at=at, ground=False, window=room)]
+        return self._ink.placed(scale=view.scale, at=at, ground=False, window=room)
 
-    def _make(self, moment: Moment) -> tuple[GraphFigure, str]:
+    def _make(self, moment: Moment) -> GraphFigure:
         made = self.panel.made(moment)
+        self._note = made.note
         now = shown_of(made.roots, Wish(self.panel.chains, self._unfold))
-        ink = GraphFigure(Layout(now.items), self.ground.theme, now.of, share=1.0, v=self.ground.extent)
-        return ink, made.note
+        return GraphFigure(Layout(now.items), self.ground.theme, now.of, share=1.0, v=self.ground.extent)
 
     def _seen(self, figure: Point, room: Box) -> View:
         """All of it as long as no hand has moved it; else what was seen before, in this room."""
@@ -87,7 +72,7 @@ class GraphDrawer(Drawer[GraphPanel]):
     def _in_room(self, at: Point) -> Point:
         """A point in the pixels of the graph's room."""
         assert self.box is not None
-        return at[0] - self.box[0], at[1] - self.box[1] - TOP
+        return at[0] - self.box[0], at[1] - self.box[1] - self.top
 
     def under(self, at: Point) -> Node | None:
         if self._ink is None or self._view is None or self.box is None or self._in_room(at)[1] < 0:
@@ -122,7 +107,7 @@ class GraphDrawer(Drawer[GraphPanel]):
         box = self.under(at)
         if box is None or not box.item.unfolds:
             return False
-        self._show((*self._unfold, box.item.unfolds))
+        self._unfolded((*self._unfold, box.item.unfolds))
         return True
 
     def double_click(self, at: Point) -> bool:
@@ -136,9 +121,9 @@ class GraphDrawer(Drawer[GraphPanel]):
     def fit(self) -> None:
         """Folded and in its place, as it was at first."""
         self._by_hand = False
-        self._show(())
+        self._unfolded(())
 
-    def _show(self, unfold: tuple[str, ...]) -> None:
+    def _unfolded(self, unfold: tuple[str, ...]) -> None:
         """Ask again, for a graph with these unfolded."""
-        self._unfold, self.stale = unfold, True
-        self._asked = Asked(self.panel.title, self.ground, words=True)
+        self._unfold = unfold
+        self._ask_anew()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
-from ...run.panels import Image, Painting, Pictures, RecordedPictures, psnr
+from ...run.panels import GraphPanel, Image, Painting, Pictures, RecordedPictures, Table, psnr
 from ...run.source import Moment
 from ..ink.boxes import ABOUT, COLUMN, LABEL
 from ..ink.listed import records_of, sketches_of
@@ -164,33 +164,59 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
 LARGEST = 512
 """Pixels of a side that are shown; larger pictures are averaged down."""
 Made = TypeVar("Made")
+Own = TypeVar("Own", bound=Image | Table | GraphPanel)
 
 
-class ImageDrawer(Drawer[Image]):
-    """Calls the function, checks what comes, and says in one line what is wrong with it."""
+class MadeDrawer(Drawer[Own], Generic[Own, Made]):
+    """Below a title: what a scene's own function makes of a moment, or in one line what is wrong with it."""
 
-    name = "image"
-    height, most = 166.0, COLUMN + TITLE
-    overlay = (200.0, 200.0 + TITLE)
-    beside = (64.0, 64.0 + TITLE)
+    words = True  # whether it is made of the frame that the words of the picture are of
+    top = TITLE  # of what was made, below the upper edge
 
-    def __init__(self, panel: Image, ground: Ground) -> None:
+    def __init__(self, panel: Own, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self._asked = Asked(panel.title, ground)
+        self._note = ""
+        self._ask_anew()
+
+    def _ask_anew(self) -> None:
+        """What was made is of something else."""
+        self._asked, self.stale = Asked(self.panel.title, self.ground, words=self.words), True
+
+    def _make(self, moment: Moment) -> Made:
+        raise NotImplementedError
+
+    def _show(self, made: Made, room: Box) -> Sketch:
+        """What was made, in the room below the title."""
+        raise NotImplementedError
 
     @property
     def moving(self) -> bool:
         return self._asked.moving
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        made, error = self._asked.ask(moment, seconds, lambda: as_pixels(self.panel.paint(moment)))
-        sketch, (x, y, width, height) = Sketch(), box
-        title_of(sketch, box, self.ground.theme, self.panel.title, self._asked.age or self.panel.note)
-        if made is None:
-            return [sketch, sentence((x, y + TITLE, width, height - TITLE), self.ground.theme, error)]
-        fitted = fitting((x, y + TITLE, width, height - TITLE), (made.shape[1], made.shape[0]))
+        made, error = self._asked.ask(moment, seconds, lambda: self._make(moment))
+        title, theme, room = Sketch(), self.ground.theme, (box[0], box[1] + self.top, box[2], box[3] - self.top)
+        shown = sentence(room, theme, error) if made is None else self._show(made, room)
+        title_of(title, box, theme, self.panel.title, self._asked.age or self._note)
+        return [title, shown]
+
+
+class ImageDrawer(MadeDrawer[Image, NDArray[np.uint8]]):
+    """Calls the function and checks what comes."""
+
+    name, words = "image", False
+    height, most = 166.0, COLUMN + TITLE
+    overlay = (200.0, 200.0 + TITLE)
+    beside = (64.0, 64.0 + TITLE)
+
+    def _make(self, moment: Moment) -> NDArray[np.uint8]:
+        self._note = self.panel.note
+        return as_pixels(self.panel.paint(moment))
+
+    def _show(self, made: NDArray[np.uint8], room: Box) -> Sketch:
+        sketch, fitted = Sketch(), fitting(room, (made.shape[1], made.shape[0]))
         sketch.image(fitted, made, linear=self.panel.smooth or fitted[2] < made.shape[1])
-        return [sketch]
+        return sketch
 
 
 def fitting(box: Box, size: tuple[int, int]) -> Box:
@@ -223,7 +249,8 @@ class Asked:
 
     def ask(self, moment: Moment, seconds: float | None, make: Callable[[], Made]) -> tuple[Made | None, str]:
         """What `make` made of this moment or, where that is too dear, of a former one; or else what went wrong."""
-        frame = (self._words and self._ground.said) or moment.frame
+        waits = self._words and self._made is not None  # what there is may stay until words are written
+        frame = (waits and self._ground.said) or moment.frame
         if self._pace.due(frame, seconds) and frame is moment.frame:
             start = time.perf_counter()
             try:

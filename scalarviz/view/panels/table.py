@@ -21,15 +21,16 @@ from ..ink.sketch import Box, Point, Sketch
 from ..ink.text import MINUS, measure, short
 from ..ink.theme import Theme
 from ..shown.subject import Subject
-from .drawer import Drawer, Ground, cut, sentence, title_of
-from .image import Asked
+from .drawer import Drawer, Ground, cut, title_of
+from .image import TITLE as ABOVE
+from .image import MadeDrawer
 from .wording import gradient_words
 
 LINE = 19.0
-_TOP, _GAP = 21.0, 14.0
+_GAP = 14.0
 
 
-class TableDrawer(Drawer[Table]):
+class TableDrawer(MadeDrawer[Table, list[tuple[str, ...]]]):
     """Columns as wide as their words; rows that do not fit are counted in the last line."""
 
     name = "table"
@@ -37,37 +38,24 @@ class TableDrawer(Drawer[Table]):
 
     def __init__(self, panel: Table, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self._asked = Asked(panel.title, ground, words=True)
         lines = panel.lines if callable(panel.rows) else len(panel.rows)
-        self.height = _TOP + LINE * (min(lines, 12) + bool(panel.heads)) + 4
+        self.height = ABOVE + LINE * (min(lines, 12) + bool(panel.heads)) + 4
 
-    @property
-    def moving(self) -> bool:
-        return self._asked.moving
-
-    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        rows, error = self._asked.ask(moment, seconds, lambda: self._rows(moment))
-        sketch, (x, y, width, height) = Sketch(), box
-        theme = self.ground.theme
-        title_of(sketch, box, theme, self.panel.title, self._asked.age)
-        inner = (x, y + _TOP, width, height - _TOP)
-        if rows is None:
-            return [sketch, sentence(inner, theme, error)]
-        room = int((height - _TOP) // LINE) - bool(self.panel.heads)
-        shown = rows if len(rows) <= room else rows[: max(room - 1, 0)]
+    def _show(self, made: list[tuple[str, ...]], room: Box) -> Sketch:
+        sketch, theme, (x, y, width, height) = Sketch(), self.ground.theme, room
         heads = (self.panel.heads,) if self.panel.heads else ()
-        ends = _columns([*heads, *shown], width)
-        for number, row in enumerate([*heads, *shown]):
-            at = inner[1] + LINE * number + 14
+        fit = int(height // LINE) - len(heads)
+        shown = [*heads, *(made if len(made) <= fit else made[: max(fit - 1, 0)])]
+        columns = _columns(shown, width)
+        for number, row in enumerate(shown):
             colour = theme.text3 if number < len(heads) else theme.text2
-            for (left, wide), word in zip(ends, row, strict=True):
-                sketch.text(x + left, at, cut(word, wide), LABEL, colour)
-        if len(shown) < len(rows):
-            at = inner[1] + LINE * (len(shown) + len(heads)) + 14
-            sketch.text(x, at, f"and {len(rows) - len(shown):,} more", LABEL, theme.text3)
-        return [sketch]
+            for (left, wide), word in zip(columns, row, strict=True):
+                sketch.text(x + left, y + LINE * number + 14, cut(word, wide), LABEL, colour)
+        if more := len(made) + len(heads) - len(shown):
+            sketch.text(x, y + LINE * len(shown) + 14, f"and {more:,} more", LABEL, theme.text3)
+        return sketch
 
-    def _rows(self, moment: Moment) -> list[tuple[str, ...]]:
+    def _make(self, moment: Moment) -> list[tuple[str, ...]]:
         given = self.panel.rows(moment) if callable(self.panel.rows) else self.panel.rows
         return as_rows(given, len(self.panel.heads))
 
