@@ -26,7 +26,6 @@ from scalarviz.cli.main import scene_names
 from scalarviz.run.panels import NeuronMaps, PlaneMap
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.workbench import Workbench
 
@@ -81,18 +80,21 @@ def undrawn(build: Build, seconds: float) -> float:
 
 def drawn(build: Build, seconds: float) -> tuple[float, list[float]]:
     """Steps a second while watched, and the gaps between frames."""
-    host = Unseen(lambda size: LiveView(build(), size, steps=10**9, playing=True), SIZE)
-    view = host.view
-    assert isinstance(view, LiveView)
+    with offscreen():
+        view = LiveView(build(), SIZE, steps=10**9, playing=True)
     for _ in range(10):
         view.send("faster")  # no limit
-    host.pass_time(FRAME)
-    host.picture()
+
+    def frame() -> None:
+        with offscreen():
+            view.tick(FRAME)
+        offscreen().render(view.draw, SIZE)
+
+    frame()
     first, start = view.run.steps, time.perf_counter()
     due, shown = start, [start]
     while shown[-1] - start < seconds:
-        host.pass_time(FRAME)
-        host.picture()
+        frame()
         shown.append(time.perf_counter())
         due = max(due + FRAME, shown[-1])
         time.sleep(max(0.0, due - time.perf_counter()))

@@ -97,26 +97,24 @@ def first_picture(name: str) -> None:
     """Draw the first picture of a scene, or of the wall of all, as its window would; say how many colours it has."""
     import numpy as np
 
-    from scalarviz.view.out.unseen import Unseen
+    from scalarviz.view.out.offscreen import offscreen
 
-    if name == "wall":
-        from scalarviz.cli.rooms import rooms
+    size = 1280, 720
+    with offscreen():
+        if name == "wall":
+            from scalarviz.cli.rooms import rooms
 
-        found = rooms()
-        make, close = found.wall, found.close
-    else:
-        from scalarviz.run.scene.scene_file import load_scene
-        from scalarviz.view.watch.live import LiveView
+            view: Any = rooms().at(size)
+        else:
+            from scalarviz.run.scene.scene_file import load_scene
+            from scalarviz.view.watch.live import LiveView
 
-        loaded = load_scene(name)
-        scene = loaded.build(loaded.options())
-        make, close = (lambda size: LiveView(scene, size, wait=None)), (lambda: None)
-    host = Unseen(make, (1280, 720))
-    host.pass_time(1 / 60)
-    picture = host.picture()
+            loaded = load_scene(name)
+            view = LiveView(loaded.build(loaded.options()), size, wait=None)
+            view.tick(1 / 60)
+    picture = offscreen().render(view.draw, size)
     say(colours=len(np.unique(picture.reshape(-1, picture.shape[-1])[::97], axis=0)))
-    host.view.close()
-    close()
+    view.close()
 
 
 @benchmark("numpy numba vispy", "one start")

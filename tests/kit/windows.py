@@ -13,12 +13,12 @@ from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.panels import ColourCube, LossCurve
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.viewer import Viewer, bench_of
 from scalarviz.view.workbench import Workbench
 
 from .benches import face_of, middle, said_above, said_anywhere
+from .unseen import Unseen
 
 X = np.random.default_rng(0).random((32, 3))
 COLOURS = np.stack(np.meshgrid(*[np.linspace(0, 1, 4)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)

@@ -10,9 +10,9 @@ import pytest
 
 import scalarviz as sv
 from kit.runs import make_run
+from kit.unseen import Unseen
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.run.sources.recording import recorded
-from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.screen.time_bar import ROW
 from scalarviz.view.show import bench_of
 from scalarviz.view.watch.actions import ACTIONS

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kit.benches import words
+from kit.unseen import Unseen
 from kit.windows import Hand
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
@@ -16,7 +17,6 @@ from scalarviz.run.edits import SetBatchSize, SetOptimizer
 from scalarviz.run.panels import LossCurve
 from scalarviz.view.ink.widgets import track_of
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.watch.live import LiveView
 
 pytestmark = pytest.mark.gl

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from kit.benches import bench_of
 from kit.runs import make_run
+from kit.unseen import Unseen
 from scalarviz import nn
 from scalarviz.run import Moment
 from scalarviz.run.panels import GraphPanel, LossCurve, Made
@@ -18,7 +19,6 @@ from scalarviz.view.ink.figure import LEAST, MOST, SEEN, View
 from scalarviz.view.ink.maps import get_map, hexed
 from scalarviz.view.ink.sketch import Rect, TextItem
 from scalarviz.view.ink.theme import presenting
-from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.panels.graph import SMALLEST, GraphDrawer
 
 NET = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2))

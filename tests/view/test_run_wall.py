@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.unseen import Unseen
 from kit.windows import middle_of_tile, until, wall_words
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
@@ -13,7 +14,6 @@ from scalarviz.run.state import restore
 from scalarviz.sweep.groups import Left, by_loss
 from scalarviz.sweep.result import Result
 from scalarviz.view.ink.theme import get_theme
-from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.walls.run_faces import Thumbs, main_panel
 from scalarviz.view.walls.run_wall import RunWall, wall_of, wall_picture
 from scalarviz.view.walls.runs import Runs, picked

@@ -14,6 +14,7 @@ from vispy import gloo
 
 import scalarviz as sv
 from kit.benches import bench_of, pixels_of, rgb
+from kit.unseen import Unseen
 from scalarviz.cli.pictures import easel_of
 from scalarviz.io import load_picture
 from scalarviz.run.scene.scene_file import load_scene
@@ -23,7 +24,6 @@ from scalarviz.view.out import taking
 from scalarviz.view.out.desktop import Window
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.out.taking import Recorder
-from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.watch import live as live_view
 from scalarviz.view.watch.live import LiveView
 

@@ -10,13 +10,13 @@ import pytest
 import scalarviz as sv
 from kit.benches import said, texts
 from kit.networks import mlp
+from kit.unseen import Unseen
 from kit.windows import COLOURS, Hand, make_colour_scene
 from scalarviz import nn, optim
 from scalarviz.run import Story
 from scalarviz.run.controls import Reader
 from scalarviz.run.scene.scene import Scene
 from scalarviz.view.ink.text import loss_text
-from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.screen.story import Cap, Told
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.telling import BREATHING, FADE, REST, learnt

@@ -5,10 +5,10 @@ import pytest
 import scalarviz as sv
 from kit.benches import face_of
 from kit.runs import bits, make_run
+from kit.unseen import Unseen
 from kit.windows import until
 from scalarviz.errors import InputError
 from scalarviz.view.ink.theme import presenting
-from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.walls.door import Act, Door, Opened, Station, again
 from scalarviz.view.walls.scene_wall import SceneWall
 from scalarviz.view.walls.tour import Tour

@@ -13,10 +13,10 @@ from PIL import Image
 
 import scalarviz as sv
 from kit.runs import make_run
+from kit.unseen import Unseen
 from kit.windows import middle_of_tile, until, wall_words
 from scalarviz.errors import InputError
 from scalarviz.view.out.easel import picture_of
-from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.walls.door import Door, Opened
 from scalarviz.view.walls.run_wall import LOOK

@@ -339,6 +339,29 @@ def test_while_a_display_takes_no_picture_other_threads_go_on_and_can_see_its_en
     assert longest < 1.0
 
 
+EARLY = """
+import os, signal, time
+import numpy as np
+from scalarviz.view.out.desktop import Window
+from scalarviz.view.out.display import connection_lost
+from scalarviz.view.watch.viewer import Viewer, bench_of
+def make(size):
+    os.kill(int(os.environ["SERVER"]), signal.SIGKILL)
+    return Viewer(bench_of({"w": np.zeros((3, 3))}, size))
+window = Window(make, "w", on_note=print)
+while not connection_lost(window.application.native):
+    time.sleep(0.01)
+window.run()
+print(window.display_lost)
+"""
+
+
+def test_a_display_that_goes_while_the_first_picture_is_made_is_said_too(x_server):
+    with x_server() as (server, name):
+        done = python(EARLY, SERVER=str(server.pid), DISPLAY=name, QT_QPA_PLATFORM="xcb")
+    assert done.out.splitlines() == ["the display went away; the window is closed", "True"], done.err
+
+
 # ---- what a loop of the user's own trains
 
 

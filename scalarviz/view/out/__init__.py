@@ -2,5 +2,5 @@
 
 Open `desktop` first. `display` finds out whether a window can be opened, and whether its display is still there.
 `files` writes pictures and films, `taking` makes those of a window, `vector` is a picture as SVG; `offscreen` draws
-without a display, `unseen` is a window there.
+without a display.
 """

@@ -122,6 +122,8 @@ class Window:
 
     def run(self) -> None:
         """Serve the window until it is closed; Ctrl-C, SIGTERM and SIGHUP close it."""
+        if self._check_display():  # it went while the picture was made
+            return
         self.show()
         with signals(self.close_soon):
             self._serving = True

@@ -24,7 +24,6 @@ from ..ink.sketch import Sketch, Spot
 from ..ink.text import measure
 from ..ink.theme import Theme
 from ..out.offscreen import offscreen
-from ..out.unseen import Unseen
 from ..panels.drawer import cut
 from ..watch.actions import RUNS, normalised
 from ..watch.host import Host, Point
@@ -327,9 +326,7 @@ def wall_picture(
     with offscreen():
         if not wall.plots:
             wall.faces.shows = shows
-        host = Unseen(wall.at, size)
+        wall.at(size)
         while wall.missing and not wall.plots:
             wall.draw_next(wait=True)
-        picture = host.picture()
-        host.close_soon()
-    return picture
+        return offscreen().render(wall.draw, size)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..watch.host import TICK, Guest
-from .offscreen import Image, offscreen
+from scalarviz.view.out.offscreen import Image, offscreen
+from scalarviz.view.watch.host import TICK, Guest
 
 
 class Unseen:
