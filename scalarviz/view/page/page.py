@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...run.core.frame import Frame
-from ..panels.wording import said_of
+from ..panels.wording import noun, said_of
 from ..screen.strip import written
 from ..shown.subject import Subject
 from ..watch.actions import PLAYED, Words, action_of
@@ -72,7 +72,9 @@ def about_of(subject: Subject, title: str, program: str) -> dict[str, Any]:
     """What a page says of its run in words; `program`: what recorded it."""
     facts = subject.source.facts
     line = [title, "" if facts is None else facts.engine, program]
-    return {"line": "  \N{MIDDLE DOT}  ".join(filter(None, line)), "stepLoss": subject.step_loss,
+    part = facts is not None and facts.reduction == "sum" and facts.batch_size < facts.samples
+    summed = f"sum of all {facts.samples:,} {noun(subject, facts.samples)}" if facts is not None and part else ""
+    return {"line": "  \N{MIDDLE DOT}  ".join(filter(None, line)), "stepLoss": subject.step_loss, "summed": summed,
             "gestures": list(map(list, GESTURES))}  # fmt: skip
 
 

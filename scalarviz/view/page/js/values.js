@@ -7,6 +7,7 @@ import { errorOf, sureChip, sureText } from "./rounded.js";
 
 const VALUE_SIZES = [22, 20, 18, 16, 15, 14, 13];
 const ENLARGED_SIZES = [...VALUE_SIZES, 12, 11, 10]; // where they are larger on the screen than they are called
+const LEAST_SEEN = 11; // on a small screen, where they are smaller there
 const MIDDLE = 0.357; // from the baseline to half the height of a digit, of the size
 
 /** Relative luminance of a colour in 0..1 (WCAG 2.1). */
@@ -46,8 +47,8 @@ function fittingSize(plate, camera, wide, type) {
   const flat = mean(spans[0]) >= mean(spans[1]) ? 0 : 1;
   const room = Math.min(...spans[flat].map(([x]) => x));
   const high = Math.min(...spans[1 - flat].map(([, y]) => y));
-  const air = (size) => (size > 13 ? 8 : 3.5);
-  const sizes = ENLARGED_SIZES.filter((size) => size * type >= VALUE_SIZES.at(-1));
+  const least = type < 1 ? LEAST_SEEN : VALUE_SIZES.at(-1), air = (size) => (size > 13 && size * type > 13 ? 8 : 3.5);
+  const sizes = ENLARGED_SIZES.filter((size) => size * type >= least);
   return sizes.find((size) => wide * size + air(size) <= room && size + 6 <= high) ?? 0;
 }
 
