@@ -30,7 +30,7 @@ from .ofscene import OfScene, maps_of_letters, of_scene
 from .pack import EXACT, dense_text, led_updates, packed_text, squeezed
 from .page import Float32, about_of, gathered, keys_of, shell, upright
 from .pictures import chosen, still_of
-from .walks import walk_parts, walks_of
+from .walks import walks_of
 
 SENTENCE = "A recorded training, to be played in a browser with scripts and WebGL 2"
 COLUMN, AROUND = 320, (48, 224)
@@ -113,7 +113,7 @@ def html_of(
     if letters is not None:
         parts["letters"] = dense_text(squeezed(letters.told()))
     if walks is not None:
-        parts |= {"walks": dense_text(squeezed(walks[0])), **walk_parts(*walks, document, tables["weight"])}
+        parts |= {"walks": dense_text(squeezed(walks[0])), "steps": packed_text(walks[1], exact=True)}
     entries, call = ("page.js", "openPage();") if walks is None else ("walkedpage.js", "openWalked();")
     extra = {"branches.js": lines, "lettered.js": letters, "ownlooks.js": "own" in document}
     extras = [name for name, there in extra.items() if there]
