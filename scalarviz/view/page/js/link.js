@@ -73,7 +73,6 @@ const isFormulas = one => isList(one, 3) && one.slice(0, 2).every(Number.isFinit
  * The recording of a link.
  * @param {string} hash What stands behind the #.
  * @param {{document: object, keys: object[], gestures: string[][]}} base What all recordings have in common.
- * @returns {Promise<RecordedRun>}
  * @throws {Error} It is cut off, changed, or none of ours; the message says which.
  */
 export async function readLink(hash, base) {

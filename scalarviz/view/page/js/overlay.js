@@ -15,10 +15,6 @@ const FADE = 36; // pixels
 /** Everything flat over the cubes of one document. */
 export class Overlay {
   /**
-   * @param {HTMLCanvasElement} canvas
-   * @param {object} document of `document_of`
-   * @param {Viewpoint} view
-   * @param {Shown} shown
    * @param {"all" | "scales" | "none"} legends which stand below the cubes
    */
   constructor(canvas, document, view, shown, legends) {
@@ -74,8 +70,6 @@ export class Overlay {
 
   /**
    * Write everything anew.
-   * @param {object} frame as `Player.show` takes it
-   * @param {object} theme of the document's `themes`
    * @param {Uint8Array[]} tables colours of weights and of activations
    * @param {{hit: object | null, pointer: number[] | null, chosen: object | null}} touched
    * @param {boolean} detailed whether cubes are large enough for every mark

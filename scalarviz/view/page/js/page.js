@@ -279,9 +279,7 @@ export class Page {
 
 /**
  * Show a run in place of the still picture, at the place that an address asks for; else it plays, where that is wanted.
- * @param {RecordedRun} run
  * @param {string} hash Of the address, with its #.
- * @param {typeof Page} Kind Of page.
  */
 export async function startPage(run, hash, Kind = Page) {
   part("app").hidden = false;
@@ -302,7 +300,6 @@ export async function startPage(run, hash, Kind = Page) {
 /**
  * Make the page live, or say in one sentence why only its picture stands there.
  * @param {function(function(string): ?string): Promise<object>} read Makes the run of the texts of its parts.
- * @param {typeof Page} Kind
  */
 export async function openPage(read = readRun, Kind = Page) {
   try {

@@ -11,7 +11,6 @@ export class Passing {
 
   /**
    * Take over a frame.
-   * @param {{step?: number, past?: boolean}} frame
    * @returns {number | null} seconds since the one before, or since the same was taken over last; null where there is
    *   none, or where time went elsewhere: back, or between frames one of which has newer ones behind it
    */

@@ -47,7 +47,6 @@ export function unitOf({ low, high, scale }, value) {
 
 /**
  * V = min(max|x|, 3 rms) over the finite values; 1 where there are none, or only zeros.
- * @param {ArrayLike<number>} values
  * @param {number[][]} spans the parts [first, end) of `values` that count; default: all
  */
 export function extentOf(values, spans = [[0, values.length]]) {
@@ -117,9 +116,6 @@ export class GrowingRange {
 
 /**
  * How large a cube is beside the largest, 0 for one that is not drawn; as view/cubes/atlas.py.
- * @param {{byValue: boolean, threshold: number}} sizing
- * @param {object} range of the cube's plate
- * @param {number} value
  * @param {number} mark its bits; what carries one other than "frozen" (8) is as large as can be
  */
 export function shareOf({ byValue, threshold }, range, value, mark) {

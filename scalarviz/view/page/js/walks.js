@@ -11,7 +11,6 @@ export const PHASE = { zero: 0, forward: 1, loss: 2, backward: 3, gradients: 4, 
  * Read what a page holds of them.
  * @param {function(string): ?string} textOf The text of a part by its name.
  * @param {object} run The RecordedRun that they are of.
- * @returns {Promise<Walks>}
  */
 export async function readWalks(textOf, run) {
   const said = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("walks")))));
@@ -23,7 +22,6 @@ export class Walks {
   /**
    * @param {{plans: object[], walks: object[], rows: Array}} said As `walks_of` writes it.
    * @param {object} table (walks, numbers): gradient and new weights (P each), then the rows of all stages, then their deltas.
-   * @param {object} run
    */
   constructor(said, table, run) {
     Object.assign(this, { run, lengths: said.rows });
