@@ -111,14 +111,20 @@ def comparison_html(
         "keys": [key for key in keys if key["name"] != "show_ratio"],  # a difference has no share of a value
         "about": {"line": "  \N{MIDDLE DOT}  ".join(line), "parts": [], "stepLoss": "",
                   "gestures": list(map(list, GESTURES))},
-        "edits": [(edit.step, edit.what) for edit in pair.past.edits], "leftOut": list(pair.left_out), "of": pair.of,
+        "edits": [(edit.step, edit.what) for edit in pair.past.edits], "of": pair.of,
     }  # fmt: skip
     parts = {"run": dense_text(squeezed(head)), **{name: packed_text(table) for name, table in tables.items()}}
     still, call = still_of(subject, last, size, look), "openComparison();"
     told = [f"{name} at step {one.step:,}" + ("" if np.isnan(one.told_loss) else f", loss {loss_text(one.told_loss)}")
             for name, one in zip(NAMES, last.both, strict=True)]  # fmt: skip
     sentence = f"{SENTENCE}: {'; '.join(told)}."
-    return shell(title, look, parts, sentence, call, "comparison.js", app="comparison", still=still)
+    left, more = (
+        [*pair.left_out[:1], ""][0],
+        f"  \N{MIDDLE DOT}  {len(pair.left_out) - 1} more" * (len(pair.left_out) > 1),
+    )
+    words = {"a": pair.names[0], "b": pair.names[1], "of": pair.of, "left": f"left out: {left}{more}" if left else "",
+             "every": "; ".join(pair.left_out)}  # fmt: skip
+    return shell(title, look, parts, sentence, call, "comparison.js", app="comparison", still=still, words=words)
 
 
 def _told(pair: RecordedPair, shown: Sequence[int], document: dict[str, Any]) -> tuple[dict[str, Any], Parts]:

@@ -37,7 +37,7 @@ OF_A_RUN = (
 """What a link may say of a picture; everything else is the player's own. `js/link.js` has the same list."""
 MOST_TEXELS, MOST_PLATES = 65_536, 300  # of a picture; `js/link.js` believes no more
 NUMBERS = ("loss", "lr", "sample", "whole")
-SIZE = (888, 496)
+SIZE, WRITTEN = (560, 480), (480, 76)
 SENTENCE = "This page plays the recorded training that a link to it holds behind its #; nothing is sent to a server"
 
 
@@ -56,6 +56,8 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
     source, subject, _ = at_the_end(record)
     document = document_of(subject, SIZE, look, title=title)
     base = _base()
+    if document["words"]["single"]:  # formulas are there for wider pages than it is laid out for
+        document["words"]["single"]["room"] = [*WRITTEN]
     own = _other(document, base)
     own["words"] = _other(document["words"], base["words"])
     if "around" in own["words"]:  # no link goes into a step, where deltas are
@@ -73,7 +75,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
         frames = played(source, [(record.branch, k) for k in places])
         said = f"{len(places):,} of {len(record):,} recorded steps" if len(places) < len(record) else ""
         told, tables = gathered(subject, frames, document, ("weight",))
-        del told["formulas"]  # they would take more room than all numbers
+        told["formulas"] = {len(places) - 1: told["formulas"][-1]} if told["formulas"] else {}  # all take too much room
         told |= {part: [_short(x) for x in told[part]] for part in NUMBERS}
         head = {
             **told, "document": own, "about": about_of(subject, title, said) | {"bits": 12},

@@ -7,16 +7,17 @@ A page has no network that could read: it has what was read, of every frame.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
-from ...run.panels import LossCurve, Reading, TestCurve, WordBoard
+from ...run.panels import HeldBack, LossCurve, Painting, Reading, TestCurve, WordBoard, psnr
 from ...run.run import Run
 from ...run.scene.scene import Scene
 from ...run.source import Moment, Source
@@ -35,6 +36,8 @@ from .document import Laid
 Headlines = Callable[[Frame], tuple[str, ...]]
 """``headlines(frame)``: words of one frame, as ``"test accuracy 91.2 %"``."""
 
+PAINTED = 4_096  # pixels of a painting that are asked at each frame
+
 
 def no_headlines(frame: Frame) -> tuple[str, ...]:
     """Of what has none."""
@@ -51,8 +54,8 @@ class OfScene(NamedTuple):
     headlines: Headlines = no_headlines  # what the head says of a frame beside the loss
 
 
-def of_scene(x: object) -> OfScene:
-    """What a scene, or a run without one, has for its page."""
+def of_scene(x: object, *, edited: bool = False) -> OfScene:
+    """What a scene, or a run without one, has for its page; `edited`: whether somebody changed something in it."""
     if not isinstance(x, Scene | Run):
         return OfScene()
     shown = subject_of(x)
@@ -61,31 +64,53 @@ def of_scene(x: object) -> OfScene:
     letters = None
     if isinstance(x, Scene) and x.plan is not None:  # a plan has room for what is read
         letters = next((Letters(panel, shown.source) for panel in x.panels if isinstance(panel, WordBoard)), None)
-    return OfScene(letters, LOOKS.of(shown.source), turned, above, headlines_of(x))
+    return OfScene(letters, LOOKS.of(shown.source), turned, above, headlines_of(x, edited=edited))
 
 
-def headlines_of(scene: object) -> Headlines:
-    """The loss of a scene's test, or the share of it that is read rightly, at the values of a frame.
+def headlines_of(scene: object, *, edited: bool = False) -> Headlines:
+    """What a window's first line says of a scene's panels, at the values of a frame.
 
-    Of data that a hand may change (:class:`~scalarviz.run.panels.HeldBack`) nothing is said: a frame does not know
-    which they were.
+    The loss of its test, or the share of it that is read rightly; how near a painting has come. Data that a hand may
+    change are not known of a frame: where something was `edited`, nothing is said of them.
     """
     if not isinstance(scene, Scene):
         return no_headlines
-    panel = next((panel for panel in scene.panels if isinstance(panel, LossCurve)), None)
-    if panel is None or not isinstance(panel.test, TestCurve) or not panel.test.headline:
+    sayers, source, count = list[Callable[[Moment], str]](), subject_of(scene).source, len(scene.run.values)
+    for panel in scene.panels:
+        test = panel.test if isinstance(panel, LossCurve) else None
+        if test is not None and test.headline and not (edited and isinstance(test, HeldBack)):
+            sayers.append(partial(_tested, test))
+        elif isinstance(panel, Painting) and not edited:
+            sayers.append(partial(_painted, panel))
+    if not sayers:
         return no_headlines
-    test, source, count = panel.test, subject_of(scene).source, len(scene.run.values)
 
     def said(frame: Frame) -> tuple[str, ...]:
         if len(frame.values) != count:  # of a network that the run had before
             return ()
         moment = Moment(frame, source)
-        share = test.share(moment)
-        words = test_loss(moment.evaluate(*test.of(moment))) if share is None else test_share(share)
-        return (" ".join(words),)
+        return tuple(filter(None, (say(moment) for say in sayers)))
 
     return said
+
+
+def _tested(test: TestCurve | HeldBack, moment: Moment) -> str:
+    data = test.of(moment)
+    if not len(data[0]):
+        return ""
+    share = test.share(moment)
+    return " ".join(test_loss(moment.evaluate(*data)) if share is None else test_share(share))
+
+
+def _painted(panel: Painting, moment: Moment) -> str:
+    wanted = panel.wanted(moment)
+    step = max(1, math.ceil(math.sqrt(wanted.shape[0] * wanted.shape[1] / PAINTED)))
+    rows, columns = (np.arange(0, size, step) for size in wanted.shape[:2])
+    y, x = (rows + 0.5) / wanted.shape[0], (columns + 0.5) / wanted.shape[1]
+    places = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(np.float32)
+    near = wanted[np.ix_(rows, columns)]
+    found = psnr(np.clip(np.nan_to_num(moment.predict(places)), 0, 1).reshape(near.shape), near)
+    return f"psnr {found:.1f} dB" if np.isfinite(found) else ""
 
 
 # ---- Letters

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import html
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from string import Template
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...run.core.frame import Frame
-from ..panels.wording import said_of
+from ..panels.wording import noun, said_of
 from ..screen.strip import written
 from ..shown.subject import Subject
 from ..watch.actions import PLAYED, Words, action_of
@@ -30,12 +30,13 @@ MOST_BESIDE = 512  # numbers of activations that stand beside the cubes of a sma
 
 def shell(
     title: str, theme: str, parts: dict[str, str], sentence: str, call: str, *entries: str, app: str = "run",
-    styles: Sequence[str] = (), still: bytes = b"", story: str = "",
+    styles: Sequence[str] = (), still: bytes = b"", story: str = "", words: Mapping[str, str] | None = None,
 ) -> str:  # fmt: skip
     """The HTML around the parts, which are dense texts or JSON of them: no letter of them can end an element.
 
     `app` is the kind of page, by the name of its HTML and its own style sheet. `still` is the last frame as WebP: what
-    is seen where nothing can be played. `story` is for somebody who has never seen such a page.
+    is seen where nothing can be played. `story` is for somebody who has never seen such a page, `words`
+    are others of its HTML.
     """
     title = _clean(title or "scalarviz")
     style = bare_style("".join([f"{colours_of()}\n{read('player.css')}", *map(read, (f"{app}.css", *styles))]))
@@ -52,7 +53,9 @@ def shell(
     name = html.escape(title)
     return Template(read("page.html")).substitute(
         theme=theme, policy=policy, title=name, style=style, still=image, sentence=html.escape(sentence),
-        app=Template(read(f"{app}.html")).substitute(title=name, story=html.escape(_clean(story))),
+        app=Template(read(f"{app}.html")).substitute(
+            {key: html.escape(_clean(word)) for key, word in {"title": title, "story": story, **(words or {})}.items()}
+        ),
         parts=data, script=script,
     )  # fmt: skip
 
@@ -72,7 +75,9 @@ def about_of(subject: Subject, title: str, program: str) -> dict[str, Any]:
     """What a page says of its run in words; `program`: what recorded it."""
     facts = subject.source.facts
     line = [title, "" if facts is None else facts.engine, program]
-    return {"line": "  \N{MIDDLE DOT}  ".join(filter(None, line)), "stepLoss": subject.step_loss,
+    part = facts is not None and facts.reduction == "sum" and facts.batch_size < facts.samples
+    summed = f"sum of all {facts.samples:,} {noun(subject, facts.samples)}" if facts is not None and part else ""
+    return {"line": "  \N{MIDDLE DOT}  ".join(filter(None, line)), "stepLoss": subject.step_loss, "summed": summed,
             "gestures": list(map(list, GESTURES))}  # fmt: skip
 
 

@@ -30,13 +30,13 @@ from .ofscene import OfScene, maps_of_letters, of_scene
 from .pack import EXACT, dense_text, led_updates, packed_text, squeezed
 from .page import Float32, about_of, gathered, keys_of, shell, upright
 from .pictures import chosen, still_of
-from .walks import walk_parts, walks_of
+from .walks import walks_of
 
 SENTENCE = "A recorded training, to be played in a browser with scripts and WebGL 2"
 COLUMN, AROUND = 320, (48, 224)
 """Pixels of a page that its cubes leave to a column of panels, and to what is around them."""
 SMALLEST = (320, 240)
-UPRIGHT = (400, 430)  # pixels that cubes have in a page that is held upright
+UPRIGHT = (450, 440)  # pixels that cubes have in a page that is held upright
 ROWS = 128
 """About how many activations a frame has besides: other branches are left out before numbers lose bits."""
 LARGE = 10_000_000  # bytes of a page from which on it is said how it becomes smaller
@@ -70,7 +70,8 @@ def html_of(
     title = text(title, "the title") or record.about.name
     most = len(record) if frames is None else integer("frames of a page", frames, 2)
     source, subject, last = at_the_end(record)
-    past, own = source.past, of_scene(scene)
+    past = source.past
+    own = of_scene(scene, edited=bool(past.edits))
     letters = own.letters
     if letters is not None:  # which say more than their pictures, and of every frame
         pictures, others = ([one for one in some if one.panel != WordDrawer.name] for some in (pictures, others))
@@ -112,7 +113,7 @@ def html_of(
     if letters is not None:
         parts["letters"] = dense_text(squeezed(letters.told()))
     if walks is not None:
-        parts |= {"walks": dense_text(squeezed(walks[0])), **walk_parts(*walks, document, tables["weight"])}
+        parts |= {"walks": dense_text(squeezed(walks[0])), "steps": packed_text(walks[1], exact=True)}
     entries, call = ("page.js", "openPage();") if walks is None else ("walkedpage.js", "openWalked();")
     extra = {"branches.js": lines, "lettered.js": letters, "ownlooks.js": "own" in document}
     extras = [name for name, there in extra.items() if there]

@@ -1,8 +1,7 @@
-"""Micro-steps of a recording as a page has them: their words, and numbers, most of which follow from others there."""
+"""Micro-steps of a recording as a page has them: their words and numbers."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -11,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ScalarvizError
-from ...run.core.frame import Frame
 from ...run.opened.micro import PHASES, MicroStep
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded_step import RecordedStep
@@ -19,7 +17,6 @@ from ..ink.text import loss_text
 from ..micro.told import Formula
 from ..micro.walk import Walk
 from ..shown.subject import Subject
-from .pack import EXACT, packed_text
 from .page import json_number
 from .pictures import chosen
 
@@ -41,7 +38,6 @@ def walks_of(
     plans: list[dict[str, Any]] = []  # what is the same in many steps
     walks: list[dict[str, Any]] = []
     rows: list[Float32] = []
-    given: list[float | str] = []
     here, there = source.place, [k for k, place in enumerate(places) if source.record.sides(place)]
     room = MOST_BYTES // (2 * 4 * (2 * count + 2 * sum(length for _, length in lengths)))
     try:
@@ -58,15 +54,12 @@ def walks_of(
                     plans.append(plan)
                 walks.append({"frame": number, **_told(walk, opened, plans.index(plan))})
                 rows.append(_numbers(walk, opened, lengths, count))
-                given = given or _inputs(frame)
     finally:
         source.stand(here)
     if not rows:
         return None
     order = sorted(range(len(walks)), key=lambda k: not walks[k]["alone"])  # each side changes slowly
-    said = {
-        "plans": plans, "walks": [walks[k] for k in order], "rows": lengths, "of": len(there), "input": given,
-    }  # fmt: skip
+    said = {"plans": plans, "walks": [walks[k] for k in order], "rows": lengths}
     return said, np.stack([rows[k] for k in order])
 
 
@@ -83,7 +76,7 @@ def _told(walk: Walk, opened: RecordedStep, plan: int) -> dict[str, Any]:
     lines = []
     for at in range(1, len(walk) + 1):
         sentence, face = walk.line(at)
-        lines.append([sentence.name, sentence.meaning, [_formula(f) for f in sentence.formulas[:2]], face])
+        lines.append([sentence.name, sentence.meaning, [_formula(f) for f in sentence.formulas[:1]], face])
     return {
         "alone": opened.trial, "lr": json_number(opened.lr), "plan": plan, "step": opened.step,
         "loss": loss_text(opened.loss), "own": None if own is None else loss_text(own), "samples": first.samples,
@@ -114,70 +107,3 @@ def _runs(numbers: NDArray[np.int64]) -> list[list[int]]:
         return []
     cuts = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
     return [[int(numbers[a]), int(numbers[b - 1]) + 1] for a, b in pairwise(cuts)]
-
-
-def _inputs(frame: Frame) -> list[float | str]:
-    """The sample whose way is drawn."""
-    row = np.ravel(frame.activations.get("input", np.zeros(0))).astype(np.float32)
-    return [json_number(float(number)) for number in row]
-
-
-# ---- Their numbers as short texts.
-
-
-def walk_parts(said: Mapping[str, Any], rows: Float32, document: Mapping[str, Any], weights: Float32) -> dict[str, str]:
-    """Packed tables by the names of their parts, of what `walks_of` gave and the page's own `weights` (frames, texels).
-
-    ``"steps"`` (rows and deltas), ``"after"`` (new weights), and as far as there are such walks ``"alone"`` and
-    ``"whole"``: the gradients of one sample, and those of batches.
-    """
-    count, alone = document["parameters"], sum(walk["alone"] for walk in said["walks"])
-    gradients, after, rest = np.split(rows, [count, 2 * count], axis=1)
-    known = weights.size <= EXACT  # else the page has not these bits
-    tables: dict[str, tuple[Float32, Float32 | None]] = {
-        "steps": (rest, None),
-        "after": (after, led_weights(said, gradients, weights[:, :count]) if known else None),
-        "alone": (gradients[:alone], led_slopes(said, rest[:alone], document)),
-        "whole": (gradients[alone:], None),
-    }
-    return {name: packed_text(np.ascontiguousarray(table), exact=True, led=led)
-            for name, (table, led) in tables.items() if len(table)}  # fmt: skip
-
-
-def led_weights(said: Mapping[str, Any], gradients: Float32, weights: Float32) -> Float32:
-    """What plain gradient descent makes of the weights of each walk's frame, (W, P)."""
-    frames, rates = ([walk[name] for walk in said["walks"]] for name in ("frame", "lr"))
-    lrs = np.array([float(rate) if math.isfinite(float(rate)) else 0.0 for rate in rates])
-    with np.errstate(over="ignore", invalid="ignore"):
-        wide: NDArray[np.float64] = weights[frames].astype(np.float64) - lrs[:, None] * gradients.astype(np.float64)
-        return wide.astype(np.float32)
-
-
-def led_slopes(said: Mapping[str, Any], rest: Float32, document: Mapping[str, Any]) -> Float32:
-    """Delta times input of every layer that has one row of inputs, (W, P); 0 of all other parameters."""
-    led = np.zeros((len(rest), document["parameters"]), np.float32)
-    spans, at = dict[str, slice](), 0
-    for name, count in said["rows"]:
-        spans[name] = slice(at, at + count)
-        at += count
-    made, deltas = rest[:, :at], rest[:, at:]
-    tensors, before = {tensor["name"]: tensor for tensor in document["tensors"]}, "input"
-    for stage in document["stages"]:
-        source = (stage["sources"] or [before])[0]
-        before = stage["name"]
-        if len(stage["sources"]) > 1 or stage["weight"] is None or not stage["whole"]:
-            continue
-        delta = deltas[:, spans[before]].astype(np.float64)
-        if source in spans:
-            given = made[:, spans[source]].astype(np.float64)
-        else:
-            given = np.tile(np.array(said["input"], np.float64), (len(rest), 1))
-        weight, bias = tensors[stage["weight"]], tensors.get(stage["bias"])
-        if weight["shape"] != [delta.shape[1], given.shape[1]]:
-            continue
-        with np.errstate(over="ignore", invalid="ignore"):
-            slopes = (delta[:, :, None] * given[:, None, :]).astype(np.float32)
-        led[:, weight["start"] : weight["start"] + slopes[0].size if len(rest) else 0] = slopes.reshape(len(rest), -1)
-        if bias is not None and bias["shape"] == [delta.shape[1]]:
-            led[:, bias["start"] : bias["start"] + delta.shape[1]] = delta
-    return led

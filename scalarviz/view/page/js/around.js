@@ -15,8 +15,6 @@ const GROUPS_APART = 3; // pixels between two groups that were moved
 /** The list of one document, seen by one camera. */
 export class Around {
   /**
-   * @param {object} document of `document_of`
-   * @param {Viewpoint} view
    * @param {(text: string, size: number, bold?: boolean) => number} measure
    * @param {(at: number[]) => object | null} pick the cube that is drawn at a point
    * @param {number} foot down to where cubes are drawn
@@ -84,8 +82,6 @@ export class Around {
 
   /**
    * Paint it.
-   * @param {Ink} ink
-   * @param {Shown} shown
    * @param {{rows?: object, wanted?: number[], sample_loss?: number, reached?: object,
    *   deltas?: {row: Float32Array, mean: boolean}}} frame `deltas`: of a single layer, inside of a step
    * @param {boolean} [over] what lies over the cubes, or what stands around them

@@ -42,8 +42,6 @@ export function cellOf(plate, element) {
 
 /**
  * World position of a point of the cube of an element.
- * @param {object} plate
- * @param {number} element
  * @param {number[]} [at] column, row and depth from the cube's middle, in cells
  */
 export function pointOf(plate, element, at = [0, 0, 0]) {

@@ -16,7 +16,6 @@ export const dot3 = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
  * Right, up and back (towards the eye) as unit vectors.
  * @param {number} az azimuth in degrees: 0 looks along +y with +x to the right
  * @param {number} el elevation in degrees; z is up
- * @returns {number[][]} (3, 3)
  */
 export function basisOf(az, el) {
   const [a, e] = [(az * Math.PI) / 180, (el * Math.PI) / 180];
@@ -32,7 +31,6 @@ export function basisOf(az, el) {
 
 /**
  * The camera of a pose, whose planes enclose `points` as far as they can be seen.
- * @param {object} pose
  * @param {[number, number]} size width and height in pixels
  * @param {number[][]} points (N, 3) in the world; without any the planes enclose the centre
  * @returns {{size: number[], matrix: number[][], columns: Float32Array, eye: number[], scale: number, axes: number[][],
@@ -108,7 +106,6 @@ export function towardsEye({ eye }, p) {
 
 /**
  * The ray of a pixel, through the near plane to the far one.
- * @param {object} camera
  * @param {[number, number]} at in the camera's pixels; the middle of the first one is (0.5, 0.5)
  * @returns {{origin: number[], way: number[], start: number, near: number}} the eye and the way from there to the far
  *   plane, or both from the near plane where lines are parallel; and at which shares of it cubes and near plane begin

@@ -11,9 +11,7 @@ const MOST_ROWS = 400;
 /** One number: its name, what is recorded of it at this step, and how it came there. */
 export class NumberCard {
   /**
-   * @param {HTMLElement} root
    * @param {object} run A RecordedRun or a PairRun.
-   * @param {function(): void} close
    */
   constructor(root, run, close) {
     Object.assign(this, { root, run, texel: null });
@@ -90,7 +88,6 @@ function drawHistories(ink, histories, [first, last], places, look) {
 /** All numbers of the step shown, as a table that can be read without seeing the cubes. */
 export class NumberTable {
   /**
-   * @param {HTMLElement} root
    * @param {object} run A RecordedRun or a PairRun.
    * @param {function(number): void} choose Looks into one: the way to a number for whoever has no pointer.
    */

@@ -25,8 +25,12 @@ class PairBar extends TimeBar {
 export class Comparison extends Page {
   place() {
     const cubes = part("cubes");
-    cubes.classList.toggle("stacked", cubes.clientWidth < 0.9 * cubes.clientHeight);
+    cubes.classList.toggle("stacked", cubes.clientWidth < this.widest * cubes.clientHeight);
     super.place();
+  }
+
+  get widest() {
+    return 0.9;
   }
 
   playerOf(root, document, options) {

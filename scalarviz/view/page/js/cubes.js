@@ -24,10 +24,6 @@ export function fragmentOf(document, variant) {
 
 /** All cubes of a document in one context. */
 export class Cubes {
-  /**
-   * @param {Graphics} graphics
-   * @param {object} document of `document_of`
-   */
   constructor(graphics, document) {
     this.graphics = graphics;
     this.document = document;
@@ -51,11 +47,7 @@ export class Cubes {
     this.version = 0; // of numbers, marks and colours, which averages are made from
   }
 
-  /**
-   * Numbers and marks of a frame; what did not change is not uploaded.
-   * @param {Float32Array} texels
-   * @param {Uint8Array} flags
-   */
+  /** Numbers and marks of a frame; what did not change is not uploaded. */
   setNumbers(texels, flags) {
     const [width] = this.document.atlas;
     if (this.#put(this.values, this.texels, texels, width)) this.version++;

@@ -48,8 +48,6 @@ export function tickText(number) {
 /**
  * Points for a curve, one for each pixel at most; of several in one pixel their mean. The two ends are their own.
  * @param {number[]} places Pixels from left to right, one for each number.
- * @param {ArrayLike<number>} numbers
- * @returns {Array<[number, number]>} Place and number.
  */
 export function thinned(places, numbers) {
   const points = [];

@@ -2,11 +2,7 @@
 
 const DENSE_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%.()*+-;,=:?@^_/{|}~";
 
-/**
- * Bytes of a text as `dense_text` of scalarviz/view/page/pack.py writes it, without its mark.
- * @param {string} text
- * @returns {Uint8Array}
- */
+/** Bytes of a text as `dense_text` of scalarviz/view/page/pack.py writes it, without its mark. */
 export function denseBytes(text) {
   const worth = new Uint8Array(128).fill(84), groups = Math.ceil(text.length / 5), view = new DataView(new ArrayBuffer(4 * groups));
   for (let k = 0; k < 85; k++) worth[DENSE_LETTERS.charCodeAt(k)] = k;

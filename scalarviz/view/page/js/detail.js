@@ -17,8 +17,6 @@ export function middleOf({ origin, axes, cells: [rows, columns] }) {
 
 /**
  * How many rows or columns of a plate, whichever are denser, one device pixel covers at its middle.
- * @param {object} plate of the document
- * @param {object} camera of cameraOf
  * @param {number} density device pixels of one of the camera's
  */
 export function cellsPerPixel(plate, camera, density) {

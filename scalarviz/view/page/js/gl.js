@@ -18,7 +18,6 @@ export function rgbOf(colour) {
 /** One WebGL 2 context and what was made in it. */
 export class Graphics {
   /**
-   * @param {HTMLCanvasElement} canvas
    * @throws {Error} where the browser has no WebGL 2
    */
   constructor(canvas) {
@@ -94,9 +93,7 @@ export class Graphics {
 
   /**
    * How a program reads its corners.
-   * @param {{program: WebGLProgram}} from
    * @param {[WebGLBuffer, [string, number][]][]} parts buffers, and the attributes in each: name, count of numbers
-   * @param {WebGLBuffer} triangles
    */
   corners(from, parts, triangles) {
     const gl = this.gl;

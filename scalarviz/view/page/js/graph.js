@@ -1,10 +1,6 @@
 // A live graph: the picture that Python draws, anew whenever its numbers change.
 
-/**
- * What anywidget calls for each place that shows a graph.
- * @param {{model: object, el: HTMLElement}} place
- * @returns {function(): void} Ends it.
- */
+/** What anywidget calls for each place that shows a graph. */
 export function renderGraph({ model, el }) {
   const hidden = document.head.appendChild(document.createElement("style"));
   const box = el.appendChild(document.createElement("div"));

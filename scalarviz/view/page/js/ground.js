@@ -11,10 +11,6 @@ function quads(count) {
 
 /** Background, trays and flow lines of one document. */
 export class Ground {
-  /**
-   * @param {Graphics} graphics
-   * @param {object} document of `document_of`
-   */
   constructor(graphics, document) {
     this.graphics = graphics;
     this.document = document;

@@ -8,11 +8,8 @@ import { parameterName } from "./tip.js";
 
 /**
  * Where a difference is largest, or that there is none; as the window says it.
- * @param {ArrayLike<number>} numbers (P,)
- * @param {ArrayLike<number>} flags marks of each
  * @param {?ArrayLike<number>} errors by how much each may be off; null: by nothing
  * @param {boolean} same whether all were alike before they were rounded
- * @param {function(number): string} nameOf
  */
 export function largestText(numbers, flags, errors, same, nameOf) {
   let [index, known, finite] = [-1, 0, 0];
@@ -33,26 +30,10 @@ export function largestText(numbers, flags, errors, same, nameOf) {
 
 /** The three heads of a page. */
 export class Heads {
-  /**
-   * @param {HTMLElement[]} roots of a, of b and of the difference
-   * @param {PairRun} run
-   */
+  /** @param {HTMLElement[]} roots of a, of b and of the difference; what stays in them, Python has written */
   constructor(roots, run) {
     this.run = run;
-    this.lines = roots.map((root, k) => {
-      const who = root.appendChild(element("p", "who")), moment = root.appendChild(element("p", "moment"));
-      who.append(element("b", "", k < 2 ? run.letters[k] : run.of), " ");
-      if (k < 2) who.append(element("span", k ? "dashed" : "plain"));
-      const name = who.appendChild(element("span", "name", k < 2 ? run.names[k] : ""));
-      if (k < 2) {
-        name.title = run.names[k];
-        root.parentElement.setAttribute("aria-label", `${run.letters[k]}: ${run.names[k]}`);
-      }
-      return { name, moment };
-    });
-    const [left] = run.leftOut, more = run.leftOut.length - 1;
-    roots[2].closest("#cubes").classList.toggle("left-out", Boolean(left));
-    if (left) roots[2].appendChild(element("p", "without", `left out: ${left}${more ? `  \u00b7  ${more} more` : ""}`)).title = run.leftOut.join("\n");
+    this.lines = roots.map(root => ({ name: root.querySelector(".name"), moment: root.querySelector(".moment") }));
   }
 
   /** Stand at a frame. */

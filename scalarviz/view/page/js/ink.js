@@ -12,7 +12,6 @@ export function typeScale(element) {
 /** Draws in CSS pixels. */
 export class Ink {
   /**
-   * @param {HTMLCanvasElement} canvas
    * @param {{letters: string, regular: number[], bold: number[], unknown: number[]}} [advances] widths of the window's
    *     letters in thousandths: texts stand where they stand there, and are squeezed where a font is wider; default: as
    *     the font has them

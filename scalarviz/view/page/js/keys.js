@@ -4,11 +4,7 @@ const KEY_NAMES = {
   " ": "Space", ArrowLeft: "Left", ArrowRight: "Right", ArrowUp: "Up", ArrowDown: "Down", "+": "=",
 };
 
-/**
- * The name of a key as view/watch/actions.py writes it, such as "Space", "Left", "G" or "Ctrl+Z".
- * @param {KeyboardEvent} event
- * @returns {string}
- */
+/** The name of a key as view/watch/actions.py writes it, such as "Space", "Left", "G" or "Ctrl+Z". */
 export function keyName(event) {
   const key = KEY_NAMES[event.key] ?? (event.key.length === 1 ? event.key.toUpperCase() : event.key);
   return event.ctrlKey || event.metaKey ? `Ctrl+${event.shiftKey ? "Shift+" : ""}${key}` : key;

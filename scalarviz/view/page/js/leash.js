@@ -8,7 +8,6 @@ const LEASH_MARGIN = 1 / 6;
 
 /**
  * The shortest shift of the picture, in pixels, after which one of the boxes reaches the middle of `rect`.
- * @param {object} camera of cameraOf
  * @param {number[][][]} boxes corners of what is seen, (B, K, 3) in the world; those behind the eye do not count
  * @param {[number, number, number, number]} rect left, top, right and foot of the picture's place
  * @returns {[number, number]} zero where one of them is there already

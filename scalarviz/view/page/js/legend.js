@@ -72,9 +72,7 @@ function noteOf(ink, width, { quantity, range, clippedShare, far = null, documen
 
 /**
  * Draw the legends of what is shown.
- * @param {Ink} ink
  * @param {number[]} box the strip: x, y, width, height in logical pixels
- * @param {Shown} shown
  * @param {Uint8Array[]} tables colours of weights and of activations
  * @param {boolean} detailed whether cubes are large enough for every mark
  * @param {number | null} selected flat index of a parameter that has a mark on the bar

@@ -65,11 +65,14 @@ function isSaid(said, frames) {
   return said.at.every(place => isCount(place, said.texts.length - 1));
 }
 
+// The size of formulas, how far apart they are, and the lines.
+const isFormulas = one => isList(one, 3) && one.slice(0, 2).every(Number.isFinite) && isList(one[2], 100) &&
+  one[2].every(line => typeof line === "string" && line.length <= 400);
+
 /**
  * The recording of a link.
  * @param {string} hash What stands behind the #.
  * @param {{document: object, keys: object[], gestures: string[][]}} base What all recordings have in common.
- * @returns {Promise<RecordedRun>}
  * @throws {Error} It is cut off, changed, or none of ours; the message says which.
  */
 export async function readLink(hash, base) {
@@ -94,6 +97,7 @@ export async function readLink(hash, base) {
   demand(isList(head.whole, count) && [0, count].includes(head.whole.length) && head.whole.every(isNumber), wrong);
   demand(isList(head.edits, 100) && head.edits.every(isLine), wrong);
   demand(isSaid(head.said, count), wrong);
+  demand(Object.values(head.formulas ?? {}).every(isFormulas), wrong);
   demand(isList(head.beside, 300) && head.beside.every(one => isList(one, 2) && typeof one[0] === "string" && isCount(one[1], 4096)), wrong);
   const whole = (unpacking) => unpacking.catch(() => demand(false, wrong));   // instead of the browser's own words
   const table = async (packed, columns) => {

@@ -10,7 +10,6 @@ const ROUND = 900; // a radius from which on a box is a disc
 /** One list on one canvas; the one before stands until all images of this one have been decoded. */
 export class Listing {
   /**
-   * @param {HTMLCanvasElement} canvas
    * @param {object} advances widths of letters, as the document's `words` has them
    */
   constructor(canvas, advances) {
@@ -46,8 +45,6 @@ export class Listing {
 
 /**
  * Paint one record, in the look of `ink`.
- * @param {Ink} ink
- * @param {Array} record
  * @param {(at: number[]) => number[]} [move] where its points stand now
  */
 export function paint(ink, [kind, ...said], move = (at) => at) {

@@ -2,9 +2,7 @@
 
 import { denseBytes } from "./dense.js";
 
-/**
- * Run the program that lies deflated in the element `program`; the page's policy names its hash too.
- */
+/** Run the program that lies deflated in the element `program`; the page's policy names its hash too. */
 export async function loadProgram() {
   try {
     const packed = denseBytes(document.getElementById("program").textContent.slice(1));

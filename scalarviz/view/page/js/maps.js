@@ -4,7 +4,6 @@
  * A map as a texture has it: fine enough for the nearest texel to be right.
  * @param {{stops?: string[], table?: string}} map of the document: the colours that it is made from, evenly spaced, as
  *   #rrggbb, or in base64 its table
- * @param {number} count of texels
  * @returns {Uint8Array} (count, 3) bytes of sRGB, from the low to the high end
  */
 export function tableOf({ stops, table }, count) {
@@ -19,9 +18,7 @@ export function tableOf({ stops, table }, count) {
 
 /**
  * The colour at a fraction of a table's range, as the shaders find it.
- * @param {Uint8Array} table (count, 3)
  * @param {number} unit beyond 0..1 the colours of the ends
- * @returns {[number, number, number]} bytes
  */
 export function colourAt(table, unit) {
   const last = table.length / 3 - 1;

@@ -12,8 +12,6 @@ const MEAN_MARKS = [[32 | 16, 40], [4, 85], [2, 170], [1, 255]];
 /**
  * The mean colour of each block of cubes, and its mark.
  * @param {Float32Array} values of the plate, row by row
- * @param {Uint8Array} flags
- * @param {[number, number]} cells rows and columns
  * @param {{low: number, high: number, scale: string}} range
  * @param {Uint8Array} table the colour map, (T, 3)
  * @param {number} block side of a block; those at the end may be smaller

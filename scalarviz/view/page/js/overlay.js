@@ -1,6 +1,7 @@
 // What is written over the cubes: their numbers, marks around the selected and the hovered one, the pointer's label.
 
 import { Around } from "./around.js";
+import { project } from "./camera.js";
 import { Ink } from "./ink.js";
 import { drawLegends } from "./legend.js";
 import { bracketsOf, outlineOf } from "./outline.js";
@@ -9,13 +10,11 @@ import { shareOf, unitOf } from "./ranges.js";
 import { drawTip } from "./tip.js";
 import { ValuePlaces, drawValues } from "./values.js";
 
+const FADE = 36; // pixels
+
 /** Everything flat over the cubes of one document. */
 export class Overlay {
   /**
-   * @param {HTMLCanvasElement} canvas
-   * @param {object} document of `document_of`
-   * @param {Viewpoint} view
-   * @param {Shown} shown
    * @param {"all" | "scales" | "none"} legends which stand below the cubes
    */
   constructor(canvas, document, view, shown, legends) {
@@ -71,8 +70,6 @@ export class Overlay {
 
   /**
    * Write everything anew.
-   * @param {object} frame as `Player.show` takes it
-   * @param {object} theme of the document's `themes`
    * @param {Uint8Array[]} tables colours of weights and of activations
    * @param {{hit: object | null, pointer: number[] | null, chosen: object | null}} touched
    * @param {boolean} detailed whether cubes are large enough for every mark
@@ -82,6 +79,7 @@ export class Overlay {
     ink.begin(view.width, view.height, view.type * Math.max(1, window.devicePixelRatio || 1), theme);
     if (!frame) return;
     this.#place();
+    if (this.crosses) this.#fade(theme);
     this.around.draw(ink, this.shown, frame);
     if (view.strip && this.legends !== "none") this.#foot(frame, tables, chosen, detailed);
     const small = this.shares && { shares: this.shares, camera: view.camera, picked: (at) => this.pick(at) };
@@ -107,7 +105,17 @@ export class Overlay {
     const among = [0, 0, this.view.width, this.foot];
     this.places = new ValuePlaces(this.document, camera, this.view, decades, (at) => this.#largest(at), among);
     if (same) return;
+    this.crosses = this.view.slabs.some((slab) => slab.some((corner) => project(camera, corner)[1] > this.foot));
     this.around = new Around(this.document, this.view, this.ink.measure, (at) => this.#largest(at), this.foot);
+  }
+
+  // Cubes that reach below the foot fade away there.
+  #fade({ background }) {
+    const { ink: { context }, foot, view: { width, height } } = this, shade = context.createLinearGradient(0, foot - FADE, 0, foot);
+    shade.addColorStop(0, `${background}00`);
+    shade.addColorStop(1, background);
+    context.fillStyle = shade;
+    context.fillRect(0, foot - FADE, width, height - foot + FADE);
   }
 
   // What would be there if all cubes were as large as can be.

@@ -16,7 +16,6 @@ const FORGET = 0.99; // what took long may do so no longer: other things run on 
 export class Pace {
   /**
    * @param {number} fixed device pixels of a CSS pixel; 0: chosen here
-   * @param {() => void} step draws
    */
   constructor(fixed, step) {
     this.fixed = fixed;

@@ -55,7 +55,7 @@ export class Page {
 
   /** The player of a page that is wide, or held upright; turning a telephone makes another one. */
   place() {
-    const cubes = part("cubes"), upright = cubes.clientWidth < 0.9 * cubes.clientHeight;
+    const cubes = part("cubes"), upright = cubes.clientWidth < this.widest * cubes.clientHeight;
     if (this.player && this.upright === upright) return;
     const old = this.player, wanted = upright ? this.run.upright : this.run.document;
     this.upright = upright;
@@ -71,6 +71,11 @@ export class Page {
   /** What draws the cubes of a document. */
   playerOf(root, document, options) {
     return new Player(root, document, { ...options, legends: this.run.head.letters ? "none" : "all" });
+  }
+
+  /** Of a place that is high: its width as a share of its height. */
+  get widest() {
+    return 1.2;
   }
 
   get look() {
@@ -119,7 +124,8 @@ export class Page {
 
   /** The frame as the player takes it, with what an extra draws over its cubes. */
   shown() {
-    return { ...this.run.shown(this.frame), ...(this.above && { above: this.above }) };
+    const shown = { ...this.run.shown(this.frame), ...(this.above && { above: this.above }) };
+    return window.matchMedia("(max-width: 919px)").matches ? { ...shown, formulas: null } : shown; // they stand below the cubes
   }
 
   /** Let time go on; from the end, from the beginning. */
@@ -174,7 +180,6 @@ export class Page {
     if (row && this.run.missing(this.frame, plate.texel + which.unit)) return this.select(null); // nobody knows its number
     this.card.select(row ? plate.texel + which.unit : which);
     this.write();
-    part("card").scrollIntoView({ block: "nearest" }); // on a telephone it stands below the buttons
   }
 
   /** Look into a number of the table, and go on reading there. */
@@ -215,9 +220,11 @@ export class Page {
     part("step").textContent = countText(run.steps[frame]);
     part("beyond").textContent = frame < run.frames - 1 ? `of ${countText(last)}` : "";
     part("loss").textContent = lossText(run.whole[frame] ?? run.loss[frame]);
+    part("summed").textContent = run.whole.length ? run.about.summed : "";
     const rate = Number.isNaN(run.lr[frame]) ? [] : [`lr ${rateText(run.lr[frame])}`];
     this.writeParts([...rate, ...this.parts()].join("\u2003"));
     part("shows").textContent = run.document.quantities.find(one => one.name === player.quantity).words;
+    part("formulas").textContent = (run.head.formulas?.[frame]?.[2] ?? []).join("\n");
     this.bar.show(frame, look);
     this.pictures.show(frame, this.theme);
     this.card.show(frame, RECORDED.find(name => player.quantity.includes(name)), look);
@@ -228,7 +235,7 @@ export class Page {
   // Words of the head that need the room of others' push these away, and they stay away.
   writeParts(words) {
     part("rate").textContent = words;
-    const letters = ["step", "beyond", "loss", "rate"].reduce((sum, name) => sum + part(name).textContent.length, 0);
+    const letters = ["step", "beyond", "loss", "summed", "rate"].reduce((sum, name) => sum + part(name).textContent.length, 0);
     if (letters <= this.longest) return; // steps of more digits need room as well
     this.longest = letters;
     const { scrollWidth, clientWidth } = part("hud");
@@ -272,9 +279,7 @@ export class Page {
 
 /**
  * Show a run in place of the still picture, at the place that an address asks for; else it plays, where that is wanted.
- * @param {RecordedRun} run
  * @param {string} hash Of the address, with its #.
- * @param {typeof Page} Kind Of page.
  */
 export async function startPage(run, hash, Kind = Page) {
   part("app").hidden = false;
@@ -295,7 +300,6 @@ export async function startPage(run, hash, Kind = Page) {
 /**
  * Make the page live, or say in one sentence why only its picture stands there.
  * @param {function(function(string): ?string): Promise<object>} read Makes the run of the texts of its parts.
- * @param {typeof Page} Kind
  */
 export async function openPage(read = readRun, Kind = Page) {
   try {

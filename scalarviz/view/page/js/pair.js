@@ -13,7 +13,6 @@ const NONE_YET = "none yet"; // where there is little room
 /**
  * Read what a page holds: texts of base64, deflated JSON and packed tables.
  * @param {function(string): ?string} textOf The text of a part by its name ("run", "a-weight", "b-gradient", ...).
- * @returns {Promise<PairRun>}
  */
 export async function readPair(textOf) {
   const head = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("run")))));
@@ -54,7 +53,7 @@ export class PairRun {
    *   `places` (of each step: the frame of either that stands there), `both` (of each `name`, `steps`, `loss`, `lr`),
    *   `of` (what the difference is called), `same` (of each quantity and step: whether all numbers were alike before they
    *   were rounded), `ranges` (of each step that of the rows of both, low and high, and the end of their difference's),
-   *   `leftOut`, `edits`, `keys`, `about`.
+   *   `edits`, `keys`, `about`.
    * @param {RecordedRun[]} halves a and b, with frames of their own.
    */
   constructor(head, halves) {
@@ -64,7 +63,6 @@ export class PairRun {
     this.third = head.third;
     this.letters = ["a", "b"];
     this.names = head.both.map(half => half.name);
-    this.leftOut = head.leftOut;
     this.edits = head.edits;
     this.keys = head.keys;
     this.about = head.about;
@@ -97,10 +95,7 @@ export class PairRun {
     return this.halves.map((half, k) => half.steps[this.places[frame][k]]);
   }
 
-  /**
-   * What three players take of a frame: a, b, and the difference.
-   * @returns {object[]}
-   */
+  /** What three players take of a frame: a, b, and the difference. */
   shown(frame) {
     const [a, b] = this.halves.map((half, k) => half.shown(this.places[frame][k]));
     const wholes = {}, whole = name => (wholes[name] ??= largerOf(a.texels[name], b.texels[name]));
@@ -116,10 +111,7 @@ export class PairRun {
     return [{ ...a, whole, rowRange }, { ...b, whole, rowRange }, third];
   }
 
-  /**
-   * The texts of one number at a frame, in a, in b, and of the difference; `none` where nothing was computed yet.
-   * @returns {string[]}
-   */
+  /** The texts of one number at a frame, in a, in b, and of the difference; `none` where nothing was computed yet. */
   texts(frame, quantity, index, none = NONE_YET) {
     const numbers = [], errors = [];
     for (const [k, half] of this.halves.entries()) {

@@ -3,12 +3,7 @@
 import { Listing, changedList } from "./list.js";
 import { countText } from "./numbers.js";
 
-/**
- * A new element with a class and a text; nothing that comes from a file is ever read as HTML.
- * @param {string} tag
- * @param {string} [name] Its class.
- * @param {string} [text]
- */
+/** A new element with a class and a text; nothing that comes from a file is ever read as HTML. */
 export function element(tag, name = "", text = "") {
   const made = document.createElement(tag);
   if (name) made.className = name;
@@ -19,7 +14,6 @@ export function element(tag, name = "", text = "") {
 /** Lists of panels at some of the steps; between two the one before stands, and says of which step it is. */
 export class PanelPictures {
   /**
-   * @param {HTMLElement} root
    * @param {{steps: number[], document: object, pictures: object[]}} run Panels with `name`, `steps`, which go
    *   up, `lists`: the first one, then changes; and `other`: what changes of each in the other look.
    */

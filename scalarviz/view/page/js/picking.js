@@ -13,7 +13,6 @@ const STEPS = 128;
 
 /**
  * The nearest cube under a point of the picture.
- * @param {object[]} plates of the document
  * @param {object} camera of cameraOf: what the picture is drawn with
  * @param {[number, number]} at in the camera's pixels; the middle of the first one is (0.5, 0.5)
  * @param {number} density device pixels of one of the camera's: it decides how a plate is drawn

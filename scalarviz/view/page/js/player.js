@@ -21,11 +21,6 @@ export const playerExtras = [];
  */
 export class Player {
   /**
-   * @param {HTMLElement} root
-   * @param {object} document of `document_of`
-   * @param {object} [options]
-   * @param {"dark" | "light"} [options.theme]
-   * @param {string} [options.quantity]
    * @param {number} [options.density] device pixels of a CSS pixel, always; default: as fine as the screen and as is
    *     fast enough
    * @param {"all" | "scales" | "none"} [options.legends] which stand below the cubes; all: and formulas
@@ -113,14 +108,10 @@ export class Player {
 
   /**
    * Show a frame at the next animation frame; the newest wins, none is queued.
-   * @param {object} frame
    * @param {{weight: Float32Array, gradient?: Float32Array, update?: Float32Array}} frame.texels as `texels_of` gives
    *     them: parameters, then rows of activations
-   * @param {Uint8Array} [frame.flags] as `flags_of` gives them
    * @param {Object<string, ArrayLike<number>>} [frame.rows] activations by stage, those too that are no cubes
    * @param {number} [frame.step] the step that all of it is of
-   * @param {number} [frame.loss]
-   * @param {number} [frame.lr]
    * @param {Object<string, boolean>} [frame.known] false where there is no such quantity at this frame
    * @param {Object<string, ?Float32Array>} [frame.errors] by how much each number of a quantity may be off, null: 0
    * @param {(quantity: string) => Float32Array} [frame.whole] numbers whose range it has, where those are not its own

@@ -7,7 +7,6 @@ const NOTCH = 100; // what most browsers send for one
 /** Tells `hands` what pointers do over `element`, in CSS pixels from its upper left corner. */
 export class Pointers {
   /**
-   * @param {HTMLElement} element
    * @param {object} hands `turn(dx, dy)`, `shift(dx, dy)`, `zoom(factor, at)`, `hover(at | null, touch)`, `click(at, event)`
    */
   constructor(element, hands) {

@@ -66,8 +66,6 @@ export class Shown {
 
   /**
    * Take over a frame.
-   * @param {object} frame as `Player.show` takes it
-   * @param {object} quantity of the document's `quantities`
    * @param {number | null} seconds since the last one, on the clock of who watches: ranges grow slowly; null fits them
    *   to this frame
    */

@@ -140,9 +140,6 @@ export class GrowingRange {
 
 /**
  * How large a cube is beside the largest, 0 for one that is not drawn; as view/cubes/atlas.py.
- * @param {{byValue: boolean, threshold: number}} sizing
- * @param {object} range of the cube's plate
- * @param {number} value
  * @param {number} mark its bits; what carries one other than "frozen" (8) is as large as can be
  */
 export function shareOf({ byValue, threshold }, range, value, mark) {

@@ -14,7 +14,6 @@ const PARTS_OF = { "|gradient|": ["gradient"], "update/value": ["update", "weigh
 /**
  * Read what a page holds: texts of base64, deflated JSON and packed tables.
  * @param {function(string): ?string} textOf The text of a part by its name ("run", "weight", "gradient", ...).
- * @returns {Promise<RecordedRun>}
  */
 export async function readRun(textOf) {
   const head = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("run")))));

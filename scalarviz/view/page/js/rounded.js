@@ -4,9 +4,7 @@ import { chipText, exponentText, figureText, numberText } from "./numbers.js";
 
 /**
  * A number as `figureText` writes it, with no more digits than are sure.
- * @param {number} number
  * @param {number} error By how much it may be off; 0 where it is exact.
- * @returns {string}
  */
 export function sureText(number, error) {
   if (!(error > 0) || !Number.isFinite(number)) return figureText(number);
@@ -21,10 +19,7 @@ export function sureText(number, error) {
 
 /**
  * A number as `chipText` writes it, for a cube or a chip, with no more digits than are sure; "?" where none is.
- * @param {number} number
  * @param {number} [error] By how much it may be off; 0 where it is exact.
- * @param {boolean} [signed]
- * @returns {string}
  */
 export function sureChip(number, error = 0, signed = false) {
   const text = chipText(number, signed);
@@ -39,8 +34,6 @@ export function sureChip(number, error = 0, signed = false) {
 /**
  * By how much what is shown of a parameter may be off.
  * @param {{texels: object, errors?: Object<string, ?Float32Array>}} frame As `Player.show` takes it.
- * @param {string} quantity
- * @param {number} index
  */
 export function errorOf({ texels, errors }, quantity, index) {
   const of = (name) => errors?.[name]?.[index] ?? 0;

@@ -6,11 +6,7 @@ import { clippedShare } from "./ranges.js";
 
 const FIRST_LINE = 2; // what lies above the bar
 
-/**
- * What a legend says of two pictures that share a range.
- * @param {Shown} a
- * @param {Shown} b
- */
+/** What a legend says of two pictures that share a range. */
 export function bothShown(a, b) {
   const count = a.document.parameters;
   const joined = part => {
@@ -29,20 +25,12 @@ export function bothShown(a, b) {
 
 /** A legend on a canvas of its own. */
 export class ScaleBar {
-  /**
-   * @param {HTMLCanvasElement} canvas
-   * @param {object} document of `document_of`
-   */
   constructor(canvas, document) {
     this.canvas = canvas;
     this.ink = new Ink(canvas, document.words.advances);
   }
 
-  /**
-   * Draw it anew.
-   * @param {Player[]} players that it is of
-   * @param {object} theme of the document's `themes`
-   */
+  /** Draw it anew. */
   draw(players, theme) {
     const [first, second] = players.map(one => one.shown);
     if (!this.canvas.clientWidth || !players.every(one => one.frame && one.tables)) return;

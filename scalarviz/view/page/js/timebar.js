@@ -11,12 +11,6 @@ const BADGE_FOOT = 24;    // pixels down to which the step that is shown stands 
 
 /** Steps from left to right: where one stands, and which stands somewhere. */
 export class StepScale {
-  /**
-   * @param {number} first
-   * @param {number} last
-   * @param {number} left Logical pixels.
-   * @param {number} right
-   */
   constructor(first, last, left, right) {
     Object.assign(this, { first, last: Math.max(last, first + 1), left, right });
     this.log = this.last - first >= LONG_RUN;
@@ -66,8 +60,6 @@ export function nearestIn(sorted, number) {
 export class TimeBar {
   /**
    * @param {HTMLElement} root Gets role slider; a canvas and a label are put into it.
-   * @param {object} run
-   * @param {number[]} run.steps (N,), going up.
    * @param {number[]} run.loss (N,), NaN where there is none.
    * @param {Array<[number, string]>} run.edits Step after which it was done, and what.
    * @param {Array<{steps: number[], loss: number[], why: string}>} run.left Branches left aside.

@@ -83,7 +83,7 @@ export function makeQuantities(root, page) {
 export function makeTools(page, { line, tools, help, table }) {
   for (const name of ["toggle_run", "step", "back", "fit", "toggle_help"]) {
     const told = page.run.keys.find(action => action.name === name);
-    line.append(element("b", "", told.keys[0]), ` ${told.words || told.does}`);
+    line.append(element("b", "", told.keys[0]), `\u00a0${(told.words || told.does).replaceAll(" ", "\u00a0")}\u2003`);
   }
   tools.append(actionButton(page, "fit", "fit"), actionButton(page, "toggle_theme", "light or dark"));
   const numbers = tools.appendChild(element("button", "", "numbers"));

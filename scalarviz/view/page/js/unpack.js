@@ -5,11 +5,7 @@ import { denseBytes } from "./dense.js";
 const LEAD_WEIGHTS = [[1], [2, -1], [3, -3, 1], [4, -6, 4, -1]];   // of the frames before, the newest first
 const ZERO_KEY = 0x80000000;   // of +0: keys count up with the numbers, 0 to 2^32 - 1
 
-/**
- * Bytes of a base64 text, or of one that is dense, which `!` says.
- * @param {string} text
- * @returns {Uint8Array}
- */
+/** Bytes of a base64 text, or of one that is dense, which `!` says. */
 export function bytesOf(text) {
   if (text[0] === "!") return denseBytes(text.slice(1));
   const letters = atob(text), bytes = new Uint8Array(letters.length);
@@ -17,12 +13,7 @@ export function bytesOf(text) {
   return bytes;
 }
 
-/**
- * Inflate raw deflated bytes. At most `limit` bytes come out: a few kilobytes can stand for gigabytes.
- * @param {Uint8Array} bytes
- * @param {number} [limit]
- * @returns {Promise<Uint8Array>}
- */
+/** Inflate raw deflated bytes. At most `limit` bytes come out: a few kilobytes can stand for gigabytes. */
 export async function inflated(bytes, limit = 2 ** 30) {
   const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")).getReader();
   const parts = [];
@@ -48,9 +39,6 @@ export async function inflated(bytes, limit = 2 ** 30) {
 
 /**
  * A table of numbers over time.
- * @typedef {object} Table
- * @property {number} frames N.
- * @property {number} columns T.
  * @property {Float32Array} numbers N x T, frame after frame.
  * @property {?Float32Array} errors By how much a number of each column may be off, (T,); null where every bit is kept.
  */
@@ -59,7 +47,6 @@ export async function inflated(bytes, limit = 2 ** 30) {
  * Unpack a table.
  * @param {{frames: number, columns: number, bits: number, order: number, data: string, step: string=}} packed
  * @param {?Float32Array} led What leads to each of its numbers, where its order is 0.
- * @returns {Promise<Table>}
  */
 export async function unpackTable(packed, led = null) {
   const { frames, columns, bits, order } = packed, count = frames * columns, width = bits / 8;
@@ -86,10 +73,6 @@ export function columnOf(table, column) {
 
 /**
  * What plain gradient descent adds, as the numbers around it say; see `led_updates` of pack.py.
- * @param {Table} values
- * @param {?Table} gradients
- * @param {number[]} steps (N,)
- * @param {number[]} rates (N,)
  * @param {number} columns How many of the values are parameters.
  * @returns {?Float32Array} (N, columns); null where bits are missing
  */

@@ -7,6 +7,7 @@ import { errorOf, sureChip, sureText } from "./rounded.js";
 
 const VALUE_SIZES = [22, 20, 18, 16, 15, 14, 13];
 const ENLARGED_SIZES = [...VALUE_SIZES, 12, 11, 10]; // where they are larger on the screen than they are called
+const LEAST_SEEN = 11; // on a small screen, where they are smaller there
 const MIDDLE = 0.357; // from the baseline to half the height of a digit, of the size
 
 /** Relative luminance of a colour in 0..1 (WCAG 2.1). */
@@ -30,24 +31,27 @@ function topsOf(plate) {
   return Array.from({ length: plate.size }, (_, element) => pointOf(plate, element, [0, 0, plate.depth]));
 }
 
-// The largest size whose widest usual number fits every cube of a plate seen from where it was laid out.
-function fittingSize(plate, camera, wide, type) {
+/** Width and height that a text may have on the main face of every cube of a plate. */
+export function roomOn(plate, camera) {
   const spans = [0, 1].map((k) =>
-    topsOf(plate).map((_, element) => {
-      const at = [0, 0, plate.depth];
-      at[k] = plate.half;
-      const far = project(camera, pointOf(plate, element, at));
-      at[k] = -plate.half;
-      const near = project(camera, pointOf(plate, element, at));
+    Array.from({ length: plate.size }, (_, element) => {
+      const [near, far] = [-plate.half, plate.half].map((side) => {
+        const at = [0, 0, plate.depth];
+        at[k] = side;
+        return project(camera, pointOf(plate, element, at));
+      });
       return [Math.abs(far[0] - near[0]), Math.abs(far[1] - near[1])];
     }),
   );
-  const mean = (span) => span.reduce((sum, [x]) => sum + x, 0) / span.length;
-  const flat = mean(spans[0]) >= mean(spans[1]) ? 0 : 1;
-  const room = Math.min(...spans[flat].map(([x]) => x));
-  const high = Math.min(...spans[1 - flat].map(([, y]) => y));
-  const air = (size) => (size > 13 ? 8 : 3.5);
-  const sizes = ENLARGED_SIZES.filter((size) => size * type >= VALUE_SIZES.at(-1));
+  const [first, second] = spans.map((span) => span.reduce((sum, [x]) => sum + x, 0)), flat = first >= second ? 0 : 1;
+  return [Math.min(...spans[flat].map(([x]) => x)), Math.min(...spans[1 - flat].map(([, y]) => y))];
+}
+
+// The largest size whose widest usual number fits every cube of a plate seen from where it was laid out.
+function fittingSize(plate, camera, wide, type) {
+  const [room, high] = roomOn(plate, camera);
+  const least = type < 1 ? LEAST_SEEN : VALUE_SIZES.at(-1), air = (size) => (size > 13 && size * type > 13 ? 8 : 3.5);
+  const sizes = ENLARGED_SIZES.filter((size) => size * type >= least);
   return sizes.find((size) => wide * size + air(size) <= room && size + 6 <= high) ?? 0;
 }
 
@@ -77,8 +81,6 @@ function within([x, y], across, down, [left, top, right, foot]) {
 /** Where numbers stand, and how large they are; depends on the camera alone. */
 export class ValuePlaces {
   /**
-   * @param {object} document of `document_of`
-   * @param {object} camera
    * @param {{turned: boolean, type: number}} view whether somebody looks from elsewhere, and how much larger all is on
    *     the screen than it is called
    * @param {boolean} decades whether the numbers span decades, as gradients do
@@ -132,10 +134,6 @@ export class ValuePlaces {
 
 /**
  * Print the numbers of a frame.
- * @param {object} ink of `Ink`
- * @param {ValuePlaces} places
- * @param {object} shown of `Shown`
- * @param {object} frame
  * @param {(index: number, element: number) => number[]} colourOf colour of a cube's main face in 0..1
  * @param {{shares: Function, camera: object, picked: Function} | null} small where cubes are not all as large as can be
  * @param {Set<number>} hides texels whose numbers are not printed

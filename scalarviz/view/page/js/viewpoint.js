@@ -14,7 +14,6 @@ const FAR_EYE = 2; // how far away an eye is that is given to a parallel view, i
 /** The pose of one document, in pixels of the document, shown in a canvas of any size. */
 export class Viewpoint {
   /**
-   * @param {object} document of `document_of`
    * @param {() => void} changed is called whenever it looks from elsewhere
    */
   constructor(document, changed) {

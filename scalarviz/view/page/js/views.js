@@ -6,9 +6,7 @@ import { Player } from "./player.js";
 export class Views {
   /**
    * @param {HTMLElement[]} roots of a, of b and of the difference
-   * @param {object} document of `document_of`
    * @param {object} third what is another in that of the difference
-   * @param {object} options as of a Player
    */
   constructor(roots, document, third, options) {
     this.players = [];
@@ -27,10 +25,6 @@ export class Views {
       player.on("hover", () => this.#point(player));
       player.on("select", which => this.#select(player, which));
     }
-  }
-
-  get #first() {
-    return this.players[0];
   }
 
   #others(player) {
@@ -81,42 +75,22 @@ export class Views {
   }
 
   fit() {
-    this.#first.fit(); // the others follow
-  }
-
-  get quantity() {
-    return this.#first.quantity;
-  }
-
-  set quantity(name) {
-    for (const player of this.players) player.quantity = name;
-  }
-
-  get theme() {
-    return this.#first.theme;
-  }
-
-  set theme(name) {
-    for (const player of this.players) player.theme = name;
-  }
-
-  get pose() {
-    return this.#first.pose;
-  }
-
-  set pose(pose) {
-    this.#first.pose = pose;
-  }
-
-  get selected() {
-    return this.#first.selected;
-  }
-
-  set selected(which) {
-    for (const player of this.players) player.selected = which;
+    this.players[0].fit(); // the others follow
   }
 
   dispose() {
     for (const player of this.players) player.dispose();
   }
+}
+
+// What is one of them is so of all.
+for (const name of ["quantity", "theme", "pose", "selected"]) {
+  Object.defineProperty(Views.prototype, name, {
+    get() {
+      return this.players[0][name];
+    },
+    set(value) {
+      for (const player of this.players) player[name] = value;
+    },
+  });
 }

@@ -42,7 +42,7 @@ export class WalkedPage extends Page {
       button.setAttribute("aria-label", this.run.keys.find(action => action.name === name).does);
     }
     this.whose = actionButton(this, "whose", "");
-    part("keyline").prepend(element("b", "", "."), " micro-step");
+    part("keyline").prepend(element("b", "", "."), "\u00a0micro-step\u2003");
   }
 
   actionsOf() {

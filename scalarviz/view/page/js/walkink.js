@@ -2,28 +2,13 @@
 
 import { pointOf } from "./boxes.js";
 import { project } from "./camera.js";
-import { inkOn } from "./values.js";
+import { inkOn, roomOn } from "./values.js";
 import { PHASE } from "./walks.js";
 
 const ABOVE_SIZE = 13, BELOW_SIZES = [17, 16, 15, 14, 13];
 const TWO_LINES = 44; // pixels of a face from top to bottom that hold two lines
 const FACE_AIR = 6, FACE_CLOSE = 3;
 const FACES_UP_TO = 64; // weights that have faces
-
-/** Width and height that a text may have on the main faces of a plate. */
-function roomOn(plate, camera) {
-  const spans = [0, 1].map(k => Array.from({ length: plate.size }, (_, element) => {
-    const [near, far] = [-plate.half, plate.half].map(side => {
-      const at = [0, 0, plate.depth];
-      at[k] = side;
-      return project(camera, pointOf(plate, element, at));
-    });
-    return [Math.abs(far[0] - near[0]), Math.abs(far[1] - near[1])];
-  }));
-  const mean = span => span.reduce((sum, [x]) => sum + x, 0) / span.length;
-  const flat = mean(spans[0]) >= mean(spans[1]) ? 0 : 1;
-  return [Math.min(...spans[flat].map(([x]) => x)), Math.min(...spans[1 - flat].map(([, y]) => y))];
-}
 
 function bareFace(text) {
   return text.replace(/^(= |\u2248 |w' )/, "");
@@ -44,9 +29,6 @@ function formOf(ink, [wide, high], faces, alone) {
 
 /**
  * The faces of a micro-step, by plate, and how they are written; the cubes that have one are left to them.
- * @param {Overlay} overlay
- * @param {RecordedWalk} walk
- * @param {number} at
  * @returns {Array} For each plate: its number, its faces by element, and how they are written.
  */
 function facesOn(overlay, walk, at) {
@@ -63,8 +45,6 @@ function facesOn(overlay, walk, at) {
 
 /**
  * What a frame of a micro-step brings along for the overlay: which numbers it hides, and what is written above the cubes.
- * @param {RecordedWalk} walk
- * @param {number} at
  * @param {function(): string} quantity What the cubes show now.
  */
 export function inkOf(walk, at, quantity) {

@@ -2,8 +2,7 @@
 
 import { MARK_BITS } from "./quantity.js";
 import { extentOf, symmetricRange } from "./ranges.js";
-import { bytesOf, inflated, rowOf } from "./unpack.js";
-import { walkTable } from "./walktables.js";
+import { bytesOf, inflated, rowOf, unpackTable } from "./unpack.js";
 
 /** Places of the phases of a step. */
 export const PHASE = { zero: 0, forward: 1, loss: 2, backward: 3, gradients: 4, update: 5 };
@@ -12,22 +11,20 @@ export const PHASE = { zero: 0, forward: 1, loss: 2, backward: 3, gradients: 4, 
  * Read what a page holds of them.
  * @param {function(string): ?string} textOf The text of a part by its name.
  * @param {object} run The RecordedRun that they are of.
- * @returns {Promise<Walks>}
  */
 export async function readWalks(textOf, run) {
   const said = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("walks")))));
-  return new Walks(said, await walkTable(textOf, said, run), run);
+  return new Walks(said, await unpackTable(JSON.parse(textOf("steps"))), run);
 }
 
 /** All of them; a walk is one step, opened: with one sample alone, or of the whole batch. */
 export class Walks {
   /**
-   * @param {{plans: object[], walks: object[], rows: Array, of: number}} said As `walks_of` writes it.
+   * @param {{plans: object[], walks: object[], rows: Array}} said As `walks_of` writes it.
    * @param {object} table (walks, numbers): gradient and new weights (P each), then the rows of all stages, then their deltas.
-   * @param {object} run
    */
   constructor(said, table, run) {
-    Object.assign(this, { run, lengths: said.rows, of: said.of });
+    Object.assign(this, { run, lengths: said.rows });
     this.walks = said.walks.map((told, k) => new RecordedWalk(told, said.plans[told.plan], rowOf(table, k), said.rows, run));
     this.frames = [...new Set(this.walks.map(walk => walk.told.frame))].sort((a, b) => a - b);
   }
