@@ -106,7 +106,8 @@ def test_window_still_film_and_the_unseen_are_the_same(screen, tmp_path, monkeyp
             window.canvas.set_current()
             window._on_draw()
             there = gloo.read_pixels(alpha=False).astype(int)
-        assert (np.abs(there - shown).max(axis=2) > 8)[100:450, 650:].sum() > 1000  # in the window they stay
+        changed = np.abs(there - shown).max(axis=2) > 8  # in the window they stay, and it says that it is filmed
+        assert (changed[100:450, 650:].sum() > 1000) & (changed[570:, 640:].sum() > 100)
         window.film()
         still = np.rint(load_picture(window.screenshot()).rgb * 255).astype(np.uint8)
     again, options = built(steps)
