@@ -54,7 +54,8 @@ def fitted(points, size=SIZE, rect=None, distance=None):
 
 
 @refusals({name: (lambda bad=bad: fitted(*bad), InputError, "camera") for name, bad in BAD.items()})
-def test_what_cannot_be_fitted_is_refused(refusal):
+def test_what_cannot_be_fitted_is_refused_and_a_single_point_is_not(refusal):
+    assert np.isfinite([fitted([[1, 2, 3]]).matrix, fitted(BOX[:1] * 0, distance=5).matrix]).all()
     refusal.check()
 
 
@@ -121,6 +122,22 @@ def test_parallel_lines_stay_parallel_and_the_middle_stays_and_zoom_has_limits(s
             view.zoom(0.8, (240.0, 160.0))
         assert view.camera.pixels_per_unit(middle)[0] == pytest.approx(0.2 * before[1][0], rel=0.02)
         view.toggle_parallel()
+
+
+def test_the_near_side_follows_a_drag_and_a_zoom_ends_where_one_cube_fills_its_place():
+    view = viewpoint(3, 3)
+    near, layout = view._layout.plate("0.weight").cell_centre_top(2, 1), view._layout
+    before, elevation, (x0, y0, x1, y1) = view.camera.project(near)[0], view.camera.elevation, layout.rect
+    view.orbit(20.0, 0.0)
+    assert view.camera.project(near)[0][0] > before[0] + 1
+    view.orbit(0.0, 20.0)
+    assert view.camera.elevation == elevation + 8
+    before = view.camera.project(near)[0]
+    view.pan(30.0, -10.0)
+    np.testing.assert_allclose(view.camera.project(near)[0], np.add(before, (30.0, -10.0)))
+    for _ in range(60):
+        view.zoom(1.5, (240.0, 160.0))
+    assert layout.pixels_per_cube() * view.camera.scale / layout.camera.scale == pytest.approx(min(x1 - x0, y1 - y0))
 
 
 def test_a_scene_that_turns_goes_round_and_stops_and_another_size_keeps_views_and_projection():

@@ -13,7 +13,7 @@ from kit.commands import make_scene
 from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.view.page import pictures, recorded
 from scalarviz.view.page.page import NEEDS, RECORDED, keys_of
-from scalarviz.view.page.scripts import bare, joined, script, script_names
+from scalarviz.view.page.scripts import script, script_names
 from scalarviz.view.watch.actions import BY_NAME
 
 
@@ -77,14 +77,7 @@ def test_where_nothing_draws_there_is_no_still_and_keys_are_those_of_the_table(r
     assert {key["name"] for key in keys_of({"weight"})} == set(RECORDED) - set(NEEDS)
 
 
-def test_scripts_may_lose_their_comments():
-    """What `bare` leaves out must not stand within a text: no line has an odd number of backticks."""
+def test_no_text_of_a_script_goes_over_lines():
+    """What `bare` leaves out must not stand within one: no line has an odd number of backticks."""
     for name in script_names():
         assert all(line.count("`") % 2 == 0 for line in script(name).splitlines()), name
-    whole, found, inside = joined("page.js"), [], False
-    for line in map(str.strip, whole.splitlines()):  # by another rule: line after line
-        starts = line.startswith("/*")
-        found += [line] * bool(line and not (inside or starts or line.startswith("//")))
-        inside = (inside or starts) and "*/" not in line
-    assert bare(whole).split("\n") == [*found, ""]
-    assert len(bare(whole)) < 0.85 * len(whole)

@@ -157,3 +157,5 @@ def test_network_target_and_ten_times_the_error_are_drawn_and_a_click_shows_a_pi
         bench.update(bench.subject.frame(), "", 0.03)
         twin.step(3)
     np.testing.assert_array_equal(run.values, twin.values)
+    assert psnr(made, made) == math.inf
+    assert math.isnan(psnr(made * math.nan, made))

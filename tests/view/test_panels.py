@@ -129,5 +129,8 @@ def test_cubes_keep_more_of_the_picture_than_it_takes_and_other_panels_and_small
     assert places.scene[2] > 1.5 * wide
     assert left + wide == pytest.approx(640 - MARGIN)
     assert places.left_out == ("curve",)
+    for size in (small, (700, 420), (800, 500), (900, 600), (900, 880)):
+        for more in ({}, {"time": True}, {"keys": True}, {"time": True, "keys": True}):
+            assert "map" in arrange(size, [curve, beside], **more).panels
     for size, wanted in ((small, curve), ((480, 270), beside), ((300, 360), beside)):
         assert arrange(size, [wanted]).panels == {}

@@ -261,6 +261,7 @@ def test_statistics_stand_in_their_layer_with_their_names_and_what_counts_is_not
     labels = FlowLabels(layout, shapes, {}, layout.camera.project, (0, 0, *SIZE), untrained=untrained)
     said = {number.bound.name: number.without for number in labels.numbers}
     assert (said["1.running_var"], said["1.weight"]) == ("6 · not trained", "6")
+    assert len(colouring_of(run).legend().marks) == run.n_weights
 
 
 def test_a_gradient_they_never_have_and_it_is_no_fault_and_the_inspector_says_what_they_are():

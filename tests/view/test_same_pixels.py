@@ -94,19 +94,24 @@ def test_window_still_film_and_the_unseen_are_the_same(screen, tmp_path, monkeyp
 
         settled(window.view, serve)
         shown = window._picture()
+
+        def painted():
+            """Where the window itself is otherwise."""
+            window.canvas.set_current()
+            window._on_draw()
+            return np.abs(gloo.read_pixels(alpha=False).astype(int) - shown).max(axis=2) > 8
+
         window.film()
         for _ in range(10):
             serve()
+        assert painted().sum() > 100  # it says that it is filmed
         plain = len(frames)
         window.view.send("toggle_controls")  # which no film shows
         while window.view.bench.controls.moving or not window.view.bench.controls.stands:
             serve()
         with monkeypatch.context() as context:
             context.setattr(window._taking, "due", lambda: True)
-            window.canvas.set_current()
-            window._on_draw()
-            there = gloo.read_pixels(alpha=False).astype(int)
-        assert (np.abs(there - shown).max(axis=2) > 8)[100:450, 650:].sum() > 1000  # in the window they stay
+            assert painted()[100:450, 650:].sum() > 1000  # in the window they stay
         window.film()
         still = np.rint(load_picture(window.screenshot()).rgb * 255).astype(np.uint8)
     again, options = built(steps)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kit.benches import assert_readable, box_of, middle, overlap, texts, words
+from kit.benches import box_of, middle, overlap, texts, words
 from kit.commands import make_scene
-from scalarviz.run.core.frame import Branch, Curve, Flag, Past
+from scalarviz.run.core.frame import Branch, Curve, Past
 from scalarviz.run.edits import SetOptimizer
 from scalarviz.run.edits.base import Applied
 from scalarviz.run.source import Can, RunSource
@@ -256,16 +256,6 @@ def test_nothing_beside_the_pointer_lies_on_a_legend_or_a_panel(size):
                 own = np.array([box_of(text) for text in label.texts if text.text]) + np.array((-10, -6, 10, 6))
                 around = *own[:, :2].min(0), *own[:, 2:].max(0)
                 assert not [box for box in boxes if overlap(around, box)], place
-
-
-@pytest.mark.gl
-@pytest.mark.parametrize("size", [SIZE, (640, 480), (720, 1280), (1024, 768)])
-def test_no_text_lies_on_another_and_the_cubes_stay_the_largest_thing(subject, size):
-    there = past(FORK, edits=(edit(250), edit(1200, "0.weight[1][1] = 2"), edit(1230, "lr = 0.5")), undo="lr = 0.5",
-                 flags=(Flag(700, "flag 1"), Flag(2400, "before the fall")))  # fmt: skip
-    bench = bench_of(subject, there, 1500, size)
-    assert_readable(bench.sketches, bench.places.size)
-    assert bench.places.scene[3] > 2 * bench.places.time[3]
 
 
 @pytest.mark.gl
