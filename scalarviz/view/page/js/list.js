@@ -76,6 +76,10 @@ const PAINT = {
     for (let k = 0; k < ways.length; k += 4) ink.path([[ways[k], ways[k + 1]], [ways[k + 2], ways[k + 3]]], colour(of), width, { cap: "butt" });
   },
 
+  strokes(ink, colour, ways, of, width) {
+    for (let k = 0; k < ways.length; k += 4) ink.path([[ways[k], ways[k + 1]], [ways[k + 2], ways[k + 3]]], colour(of), width);
+  },
+
   path(ink, colour, flat, of, width) {
     ink.path(pairsOf(flat), colour(of), width);
   },
@@ -116,10 +120,12 @@ const PAINT = {
   },
 };
 
-/** Call `then` when all images of some records are there, unless they are already. */
-export function whenDecoded(records, then) {
-  const coming = picturesOf(records).filter((picture) => !picture.complete);
-  if (coming.length) Promise.allSettled(coming.map((picture) => picture.decode())).then(then);
+/** Call `then` when all images of some records can be painted: now, if they can already. */
+export function whenLoaded(records, then) {
+  const picture = picturesOf(records).find((one) => !one.complete);
+  if (!picture) then();
+  // not `decode`: that waits for a frame of the browser, and nothing else may ask for one
+  else for (const end of ["load", "error"]) picture.addEventListener(end, () => whenLoaded(records, then), { once: true });
 }
 
 /** The image of an address. */
