@@ -70,6 +70,15 @@ def names_of(scene: Scene) -> set[str]:
     return own | {control.label for control in scene.controls} | {tool[0] for tool in TOOLS}
 
 
+def called(spot: Spot) -> str:
+    """The name of a place of the picture, for whoever does not see what is written or drawn there."""
+    name = spot.name.replace("_", " ")
+    if spot.words:
+        return f"{name}: {spot.words}"
+    does = next((one.does for one in ACTIONS if one.name == spot.name), "")
+    return spot.tip or does or f"{name} {spot.value}".strip()
+
+
 def markdown() -> str:
     """The table of what there is not, as docs/notebooks.md prints it."""
     rows = [("not in a cell", "instead"), ("---", "---")]
@@ -394,8 +403,7 @@ class Play:
     def _told_spots(self) -> list[object]:
         """They, as buttons for whoever has no pointer; while something moves those of the last rest stay."""
         if not self.moves:
-            self._buttons = [[spot.name, spot.value, f"{spot.name.replace('_', ' ')} {spot.words}".rstrip(), spot.tip,
-                              *short(spot.box)] for spot in self._spots]  # fmt: skip
+            self._buttons = [[*spot.does, called(spot), spot.tip, *short(spot.box)] for spot in self._spots]
         return self._buttons
 
     def _records(self, bench: Workbench) -> dict[str, object]:

@@ -74,6 +74,7 @@ class Shown:
         self.scene = x if isinstance(x, Scene) else Scene("run", x) if isinstance(x, Run) else None
         self.title = self.scene.name if self.scene is not None else type(x).__name__.lower()
         self.size, self.hide, self.controls = size, frozenset(hide), controls
+        self._room = size  # that its places left for it
         self.post: Callable[[dict[str, object], list[bytes]], None] = lambda content, buffers: None
         self.subject: Subject = subject_of(x)
         source = self.subject.source
@@ -100,7 +101,7 @@ class Shown:
 
     def _made(self) -> Play:
         kind = PicturePlay if self._pictures else Play
-        return kind(self._viewer, self.size, self.hide, self.controls, self.channel.tell, self.title)
+        return kind(self._viewer, self._room, self.hide, self.controls, self.channel.tell, self.title)
 
     def _viewer(self, size: tuple[int, int]) -> Viewer:
         if self.scene is None:
@@ -230,6 +231,7 @@ class Shown:
         try:
             self._take_over(former)
             self._play = self._made()
+            self._waiting.appendleft({"kind": "look", "theme": self.still.theme})
         except Exception as error:  # it is said in the cell: nobody is there to catch it
             self.error = str(error) or type(error).__name__
             self.channel.tell({"kind": "trouble", "why": self.error})
@@ -245,6 +247,7 @@ class Shown:
             self._ends = True
             with suppress(Exception), self._play.drawing:  # the run has to be let go
                 self._kept(self._play)
+            self._room = self._play.size
             try:
                 self._play.close()
             except ScalarvizError as error:

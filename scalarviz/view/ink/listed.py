@@ -91,9 +91,9 @@ class Listed:
                 there = _finite(rects)
                 own = None if rings is None else short(rings[there])
                 return ["cells", short(rects[there]), _digits(fills[there]), min(radius, 999.0), own]
-            case Lines(starts, ends, colour, width):
+            case Lines(starts, ends, colour, width, round_ends):
                 ways = np.concatenate([starts, ends], axis=1)
-                return ["lines", short(ways[_finite(ways)]), self.colour(colour), width]
+                return ["strokes" if round_ends else "lines", short(ways[_finite(ways)]), self.colour(colour), width]
             case Path(points, colour, width):
                 return ["path", short(points[_finite(points)]), self.colour(colour), width]
             case Curve(_, colour, width):
@@ -176,8 +176,8 @@ def changes(before: Sequence[Record] | None, now: Sequence[Record]) -> list[Reco
 MOST_LETTERS, MOST_RECORDS, MOST_SIZES = 8 << 20, 20_000, 64  # of a list; the last of its letters, each has an atlas
 FAR, LONGEST, SIZES = 1e6, 1_000, (4.0, 200.0)  # pixels of any place; letters of a text, and how large they may be
 FORMS = {
-    "box": "nnnn", "clip": "nnnn", "rect": "nnnnccnnn", "cells": "ldnr", "lines": "lcn", "path": "lcn", "polygon": "lc",
-    "image": "nnnnan", "sprites": "llan", "points": "lnd", "text": "nntzcne",
+    "box": "nnnn", "clip": "nnnn", "rect": "nnnnccnnn", "cells": "ldnr", "lines": "lcn", "strokes": "lcn",
+    "path": "lcn", "polygon": "lc", "image": "nnnnan", "sprites": "llan", "points": "lnd", "text": "nntzcne",
 }  # fmt: skip
 """What stands in a record after its kind, a letter each."""
 _COLOUR = re.compile(rf"#[0-9a-f]{{6}}(?:[0-9a-f]{{2}})?|chip|{'|'.join(OF_A_THEME)}")
@@ -310,9 +310,9 @@ def _sketched(records: Sequence[Record], theme: Theme, to: Box) -> list[Sketch]:
                 own = None if rings is None else np.asarray(rings, np.float32) * scale
                 rgbs = np.frombuffer(bytes.fromhex(fills), np.uint8).reshape(-1, 3) / 255
                 sketch.shapes.append(Cells(_f32(boxed(rects)), _f32(rgbs), radius * scale, own))
-            case "lines", [ways, said_colour, width]:
-                ends = placed(ways, 4)
-                sketch.lines(ends[:, :2], ends[:, 2:], colour(said_colour) or "#000000", width * scale)
+            case "lines" | "strokes", [ways, said_colour, width]:
+                ends, ink = placed(ways, 4), colour(said_colour) or "#000000"
+                sketch.lines(ends[:, :2], ends[:, 2:], ink, width * scale, round_ends=kind == "strokes")
             case "path", [points, said_colour, width]:
                 sketch.polyline(placed(points), colour(said_colour) or "#000000", width * scale)
             case "polygon", [points, fill]:

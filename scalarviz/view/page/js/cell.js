@@ -33,8 +33,8 @@ export class LiveCell {
     this.theme = "light";
     this.endTheme = watchTheme((theme) => this.light(theme));
     this.listen();
+    this.resize(); // before the greeting: the first picture has the right size
     this.say(this.greeting);
-    this.resize();
     this.beat = setInterval(() => this.remind(), SILENCE);
     this.heard = performance.now();
   }
@@ -70,7 +70,7 @@ export class LiveCell {
     this.news.setAttribute("role", "status");
     this.hidden = made(document.head, "style");
     try {
-      this.picture = new Picture(this.stage, () => this.answer());
+      this.picture = new Picture(this.stage, (known) => this.answer(known.frame.number));
     } catch (error) {
       this.picture = null;
       this.write(`${error.message}: try sv.live(..., display="pictures")`);
@@ -87,9 +87,10 @@ export class LiveCell {
   /** The picture is laid out for the width that there is. */
   resize() {
     const [wide, high] = this.about.size, width = Math.round(Math.min(this.box.clientWidth, wide));
-    if (document.fullscreenElement === this.stage) this.event("resize", { width: window.innerWidth, height: window.innerHeight });
+    const full = this.stage.matches(":fullscreen");
+    if (full) this.event("resize", { width: window.innerWidth, height: window.innerHeight });
     else if (width > 0 && width !== this.width) this.event("resize", { width, height: high });
-    this.width = document.fullscreenElement === this.stage ? 0 : width;
+    this.width = full ? 0 : width;
     this.picture?.resized();
   }
 
@@ -104,14 +105,15 @@ export class LiveCell {
     on("contextmenu", (event) => event.preventDefault());
     on("wheel", (event) => this.turn(event));
     on("keydown", (event) => this.key(event));
-    on("paste", (event) => this.say({ kind: "paste", text: event.clipboardData.getData("text").slice(0, 100000) }));
     on("fullscreenchange", () => {
-      if (!document.fullscreenElement) this.say({ kind: "left full" });
+      if (!stage.matches(":fullscreen")) this.say({ kind: "left full" });
       this.resize();
     });
     window.addEventListener("keydown", this.keep = (event) => stage.contains(event.target) && this.guard(event), true);
     this.seen = () => !document.hidden && this.say({ kind: "here" });
     document.addEventListener("visibilitychange", this.seen);
+    this.paste = (event) => this.pasted(event);
+    document.addEventListener("paste", this.paste); // where nothing is edited a browser tells it to the whole page
   }
 
   /** Tell what a hand did; places are in pixels of the picture as Python lays it out. */
@@ -132,6 +134,7 @@ export class LiveCell {
     } catch {
       // a pointer that is gone already, or one that a test made up
     }
+    if (this.waiting) this.flush(); // where the pointer was before
     this.event("pointer_down", { ...this.at(event), button: event.button }, event);
   }
 
@@ -157,7 +160,7 @@ export class LiveCell {
 
   /** The wheel is the notebook's until the cell has been clicked. */
   turn(event) {
-    if (document.activeElement !== this.stage) return;
+    if (!this.focused) return;
     event.preventDefault();
     const step = event.deltaMode === 0 ? NOTCH : 3;
     this.wheel += (event.deltaY || event.deltaX) / step;
@@ -168,9 +171,19 @@ export class LiveCell {
     }
   }
 
+  /** Whether it has the keys; a notebook may keep the cell in a tree of its own. */
+  get focused() {
+    return this.stage.matches(":focus");
+  }
+
+  pasted(event) {
+    if (this.focused) this.say({ kind: "paste", text: event.clipboardData.getData("text").slice(0, 100000) });
+  }
+
   /** A key while the cell has the focus; those of the browser stay the browser's. */
   key(event) {
-    if (event.target !== this.stage || this.foreign(event)) return;
+    const pressed = event.target !== this.stage && ["Enter", " "].includes(event.key); // a button, which hears of it itself
+    if (pressed || this.foreign(event)) return;
     event.preventDefault();
     event.stopPropagation();
     this.event("key_down", { key: event.key }, event);
@@ -194,7 +207,7 @@ export class LiveCell {
     if (message.kind === "over") this.end(message.why);
     else if (message.kind === "trouble") this.write(message.why);
     else if (message.kind === "ask") this.ask(message);
-    else if (message.kind === "copy") navigator.clipboard?.writeText(message.text).catch(() => this.write(message.text));
+    else if (message.kind === "copy") this.copy(message.text);
     else if (message.kind === "save") this.picture?.save(message.name);
     else if (message.kind === "full") this.fill(message.on);
     else if (message.kind === "frame") this.show(message, buffers);
@@ -206,23 +219,25 @@ export class LiveCell {
       const { buffer, byteOffset, byteLength } = buffers[k];
       return [name, new Uint8Array(buffer.slice(byteOffset, byteOffset + byteLength))]; // a view may begin anywhere
     });
-    const news = { ...parts, ...Object.fromEntries(blocks) };
+    const news = { ...parts, ...Object.fromEntries(blocks) }, { thinned } = this.known;
     this.known = { ...this.known, ...news };
     this.frame = { number, step, running };
+    this.known.frame = this.frame;
     if (news.look) this.paint(news.look);
     if (news.page) this.stage.style.aspectRatio = news.page[1].join(" / ");
     if (news.words) this.stage.ariaLabel = news.words;
-    if ("thinned" in news) this.write(news.thinned);
     if (news.spots) this.name(news.spots);
-    if (!this.picture) return this.answer();
-    this.hidden.textContent = `.${this.about.still} { display: none !important; }`; // the last picture, while this one lives
+    if (!this.picture) return this.answer(number);
+    if (this.known.thinned !== thinned) this.write(news.thinned);
+    this.hidden.textContent ||= `.${this.about.still} { display: none !important; }`; // the last picture, while this one lives
     this.picture.take(this.known, news);
   }
 
-  answer() {
-    if (!this.frame || this.frame.number <= this.answered) return;
-    this.answered = this.frame.number;
-    this.say({ kind: "drawn", number: this.answered });
+  /** The picture of a frame stands there. */
+  answer(number) {
+    if (number <= this.answered) return;
+    this.answered = number;
+    this.say({ kind: "drawn", number });
   }
 
   /** Say that somebody looks, where nothing has come for a while: what was on its way may be lost. */
@@ -235,15 +250,25 @@ export class LiveCell {
   /** Buttons for whoever has no pointer, over what they stand for; a pointer goes through them. */
   name(spots) {
     const { known: { page: [[wide, high]] }, spotted } = this, share = (x, of) => `${(100 * x) / of}%`;
-    const focus = [...spotted.children].indexOf(document.activeElement);
+    const had = spotted.querySelector(":focus")?.value;
     spotted.replaceChildren();
     for (const [name, value, words, tip, x, y, w, h] of spots) {
       const button = made(spotted, "button");
+      button.value = JSON.stringify([name, value]);
       Object.assign(button, { type: "button", ariaLabel: words, title: tip });
       Object.assign(button.style, { left: share(x, wide), top: share(y, high), width: share(w, wide), height: share(h, high) });
       button.addEventListener("click", () => this.say({ kind: "spot", name, value }));
     }
-    spotted.children[focus]?.focus({ preventScroll: true });
+    if (had) ([...spotted.children].find((button) => button.value === had) ?? this.stage).focus({ preventScroll: true });
+  }
+
+  /** To the clipboard; where a page must not write there, below the picture. */
+  async copy(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      this.write(text);
+    }
   }
 
   /** A field of text over the picture. */
@@ -273,7 +298,7 @@ export class LiveCell {
 
   /** Fill the screen, or no longer; a browser may refuse it. */
   fill(on) {
-    const done = on ? this.stage.requestFullscreen?.() : document.fullscreenElement && document.exitFullscreen();
+    const done = on ? this.stage.requestFullscreen?.() : this.stage.matches(":fullscreen") && document.exitFullscreen();
     done?.catch?.(() => this.say({ kind: "left full" }));
   }
 
@@ -305,6 +330,7 @@ export class LiveCell {
     this.say({ kind: "gone" });
     this.model.off("msg:custom", this.hear);
     document.removeEventListener("visibilitychange", this.seen);
+    document.removeEventListener("paste", this.paste);
     window.removeEventListener("keydown", this.keep, true);
     this.endTheme();
     this.room.disconnect();

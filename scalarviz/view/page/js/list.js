@@ -59,10 +59,12 @@ export function paintList(ink, records) {
   ink.context.restore();
 }
 
-/** Call `then` when all images of some records are there, unless they are already. */
-export function whenDecoded(records, then) {
-  const coming = picturesOf(records).filter((picture) => !picture.complete);
-  if (coming.length) Promise.allSettled(coming.map((picture) => picture.decode())).then(then);
+/** Call `then` when all images of some records can be painted: now, if they can already. */
+export function whenLoaded(records, then) {
+  const picture = picturesOf(records).find((one) => !one.complete);
+  if (!picture) then();
+  // not `decode`: that waits for a frame of the browser, and nothing else may ask for one
+  else for (const end of ["load", "error"]) picture.addEventListener(end, () => whenLoaded(records, then), { once: true });
 }
 
 const PAINTERS = {
@@ -86,6 +88,10 @@ const PAINTERS = {
   lines(ink, move, colour, ways, own, width) {
     const points = pairsOf(ways).map(move);
     for (let k = 0; k < points.length; k += 2) ink.path(points.slice(k, k + 2), colour(own), width, { cap: "butt" });
+  },
+  strokes(ink, move, colour, ways, own, width) {
+    const points = pairsOf(ways).map(move);
+    for (let k = 0; k < points.length; k += 2) ink.path(points.slice(k, k + 2), colour(own), width);
   },
   path(ink, move, colour, flat, own, width) {
     ink.path(pairsOf(flat).map(move), colour(own), width);

@@ -7,7 +7,7 @@ import { Cubes } from "./cubes.js";
 import { Graphics } from "./gl.js";
 import { Ground } from "./ground.js";
 import { Ink } from "./ink.js";
-import { paintList, whenDecoded } from "./list.js";
+import { paintList, whenLoaded } from "./list.js";
 import { Pace } from "./pace.js";
 
 /** Names of the parts that are lists, lowest first. */
@@ -17,11 +17,11 @@ const LISTS = ["still", "beside", "time", "cubes", "numbers", "over"].map((name)
 export class Picture {
   /**
    * @param {HTMLElement} root
-   * @param {() => void} drawn is called after a frame stands there
+   * @param {(known: object) => void} drawn is called with what stands there after it has been drawn
    * @throws {Error} where the browser has no WebGL 2
    */
   constructor(root, drawn) {
-    Object.assign(this, { root, drawn, known: null, news: {}, disposed: false, lost: false, ink: null, fresh: "" });
+    Object.assign(this, { root, drawn, known: null, next: null, coming: {}, news: {}, disposed: false, lost: false, ink: null, fresh: "" });
     [this.canvas, this.above] = ["cubes", "flat"].map((name) => {
       const canvas = root.appendChild(document.createElement("canvas"));
       canvas.className = name;
@@ -35,9 +35,9 @@ export class Picture {
     });
     this.canvas.addEventListener("webglcontextrestored", () => {
       this.lost = false;
-      if (this.disposed || !this.known) return;
+      if (this.disposed || !this.next) return;
       this.graphics = new Graphics(this.canvas);
-      this.take(this.known, this.known);
+      this.take(this.next, this.next);
     });
     this.graphics = new Graphics(this.canvas);
   }
@@ -53,25 +53,27 @@ export class Picture {
   }
 
   /**
-   * Take over the parts `news` of all that is `known`.
+   * Take over the parts `news` of all that is `known`, as soon as its pictures are there; of several the last.
    */
   take(known, news) {
-    this.known = known;
-    this.news = { ...this.news, ...news };
-    if (news.cubes) this.#stand();
-    this.pace.move();
-    whenDecoded(LISTS.filter((name) => news[name]).flatMap((name) => known[name]), () => this.#changed());
+    this.next = known;
+    this.coming = { ...this.coming, ...news };
+    whenLoaded(LISTS.flatMap((name) => known[name]), () => {
+      if (this.disposed || this.next !== known) return;
+      this.known = known;
+      this.news = { ...this.news, ...this.coming };
+      if (this.coming.cubes) this.#stand();
+      this.coming = {};
+      this.fresh = "";
+      this.pace.move();
+    });
   }
 
   /** It has another size on the page. */
   resized() {
     this.pace.resized();
-    if (this.known) this.#changed();
-  }
-
-  #changed() {
     this.fresh = "";
-    this.pace.ask();
+    if (this.known) this.pace.ask();
   }
 
   // Another network or another arrangement: all that is made of the plates.
@@ -119,7 +121,7 @@ export class Picture {
     if (flat) this.#drawFlat(wide, high);
     this.fresh = key;
     this.news = {};
-    this.drawn();
+    this.drawn(this.known);
   }
 
   #drawCubes(wide, high, fineness) {
