@@ -284,10 +284,7 @@ class Touch:
             sketch.lines(points[:-1][free], points[1:][free], self._bench.theme.selection, 1.4)
 
     def _banners(self, below: Sequence[Sketch]) -> list[Sketch]:
-        """What is wrong stands below the HUD; news, of which a low picture has room alone, over the line of keys.
-
-        A hall has no line of keys: there they stand above the time bar, left of the legend.
-        """
+        """What is wrong stands below the HUD, news over the line of keys; a low picture has room for news alone."""
         places, theme, banners = self._bench.places, self._bench.theme, list[Sketch]()
         right = places.scene[0] + places.scene[2]
         right = right if places.limit is None else min(right, places.limit)  # what lies over the picture is not covered
@@ -296,7 +293,7 @@ class Touch:
             banners.append(banner(self.message, places.size, top, right, theme))
         if self.notice:
             wide, bottom = places.size
-            if places.keys is None and places.time is not None:
+            if places.keys is None and places.time is not None:  # a hall: above the time bar, left of the legend
                 bottom = places.time[1]
                 taken = 0.0 if places.strip is None else legend_width(places.strip[2]) + 8
                 right -= taken if right - taken >= _NEWS else 0.0
