@@ -252,7 +252,7 @@ class Comparison:
                  for name, one in zip(NAMES, frame.both, strict=True)]  # fmt: skip
         first = page.x + max(measure(word, LABEL) for word in (*names, pair.of)) + 16
         used = first - x + _STEP * len(known)
-        curve = wide - used - _PAD >= _CURVE_FROM and any(record is not None for record in self.records(index))
+        curve = wide - used - _PAD >= _CURVE_FROM and self.records(index) != (None, None)
         name, end = who(self._bench.subject, index).name, x + used - _PAD if curve else page.right
         draw_heading(page, y + _HEAD, end, name, self._meaning(index))
         for k, (word, _) in enumerate(known):
@@ -278,7 +278,8 @@ class Comparison:
             steps: Float = np.zeros(0) if record is None else np.minimum(record.steps, last).astype(float)
             there = steps >= first
             values: Float = np.zeros(0) if record is None else record.values[there]
-            ways.append(Moved(steps[there], values, min(max(one.step, first), last), float(one.values[index])))
+            now = min(max(one.step, first), last), float(one.values[index])
+            ways.append(Moved(steps[there], values, *now))
         title = f"value since step {first:,}"
         title = title if measure(title, LABEL) <= wide else "value"
         page.sketch.text(x + wide, y + _HEAD, title, LABEL, page.theme.text3, anchor="right")

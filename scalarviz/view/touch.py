@@ -149,8 +149,8 @@ class Touch:
             middle += self._hovered(self.hovered, written)
         number = self.spot_at(self.pointer) if self.over is not None and self.over[0] == "type" else None
         if number is not None and bench.subject.source.can.edit:
-            middle += [drag_handle(number.box, bench.theme), tip(self.pointer, places.size, "drag",
-                                                                 "to change this weight", (), bench.theme)]  # fmt: skip
+            said = "drag", "to change this weight", ()
+            middle += [drag_handle(number.box, bench.theme), tip(self.pointer, places.size, *said, bench.theme)]
         middle += bench.side.label(frame, places.size)
         middle += self._banners(lowest)
         top = [help_panel(places.size, self.table, bench.theme, self.help)] if self.help else []
@@ -191,8 +191,8 @@ class Touch:
     def _hovered(self, index: int, frame: Frame) -> list[Sketch]:
         """Brackets around the cube under the pointer, and its numbers; the inspector says them of its own."""
         bench, inspector, cube = self._bench, self.inspector, self._cube(index)
-        told = inspector is not None and inspector.single and inspector.index == index and inspector.box is not None
-        if cube is None or told:
+        alone = inspector is not None and inspector.single and inspector.box is not None
+        if cube is None or (alone and self.selection is not None and self.selection.main == index):
             return []
         known, shows = who(bench.subject, index), bench.colouring.shows
         value, more = figure(float(frame.values[index])), [known.meaning] if known.meaning else []
@@ -219,12 +219,13 @@ class Touch:
     # ---- around cubes
 
     def _cube(self, index: int) -> Cube | None:
-        """The plate of a weight, which of its cubes it is, and how large beside the largest, as if it were drawn."""
+        """The plate of a weight, which of its cubes it is, and how large beside the largest."""
         plate, shares = plate_of(self._bench.layout, index), self._bench.slab.shares
         if plate is None:
             return None
         element = index - plate.start
-        return plate, element, 1.0 if shares is None else shares(self._bench.layout.plates.index(plate), element) or 1.0
+        number = self._bench.layout.plates.index(plate)
+        return plate, element, 1.0 if shares is None else shares(number, element) or 1.0
 
     def brackets(self, index: int) -> Sketch:
         """Brackets around the cube of the weight at a flat index."""
@@ -240,7 +241,7 @@ class Touch:
         return sketch
 
     def outline(self, selection: Selection) -> list[NDArray[np.float64]]:
-        """What can be seen of the outline around what is selected; kept while that, layout and camera stay."""
+        """What is seen of the outline around a selection; kept while that, layout and camera stay."""
         cube = self._cube(selection.main)
         now = (selection, self._bench.layout, self._bench.camera, None if cube is None else cube[2])
         return self._outlined.of(now, lambda: self._outline(selection, cube))
@@ -250,7 +251,10 @@ class Touch:
         bench, layout = self._bench, self._bench.layout
         seen = bench.camera, bench.project, bench.cube_at
         if selection.single:
-            return [] if cube is None else seen_outline(layout, layout.plates.index(cube[0]), cube[1], *seen, cube[2])
+            if cube is None:
+                return []
+            plate, element, share = cube
+            return seen_outline(layout, layout.plates.index(plate), element, *seen, share)
         found: list[NDArray[np.float64]] = []
         for number, plate in enumerate(layout.plates):
             mask = selection.mask(plate.start, plate.size)
@@ -280,11 +284,7 @@ class Touch:
             sketch.lines(points[:-1][free], points[1:][free], self._bench.theme.selection, 1.4)
 
     def _banners(self, below: Sequence[Sketch]) -> list[Sketch]:
-        """What is wrong stands below the HUD; news stand over the line of keys, not before what is learning.
-
-        In a low picture there is room for one: news, which go by themselves. A hall has no line of keys: there news
-        stand above the time bar, left of the legend.
-        """
+        """What is wrong stands below the HUD, news over the line of keys; a low picture has room for news alone."""
         places, theme, banners = self._bench.places, self._bench.theme, list[Sketch]()
         right = places.scene[0] + places.scene[2]
         right = right if places.limit is None else min(right, places.limit)  # what lies over the picture is not covered
@@ -293,7 +293,7 @@ class Touch:
             banners.append(banner(self.message, places.size, top, right, theme))
         if self.notice:
             wide, bottom = places.size
-            if places.keys is None and places.time is not None:
+            if places.keys is None and places.time is not None:  # a hall: above the time bar, left of the legend
                 bottom = places.time[1]
                 taken = 0.0 if places.strip is None else legend_width(places.strip[2]) + 8
                 right -= taken if right - taken >= _NEWS else 0.0
@@ -314,7 +314,7 @@ def plate_of(layout: Layout, index: int) -> Plate | None:
 
 
 def _free(card: Sketch, around: Sequence[Sketch]) -> bool:
-    """Whether a card hides no words: sentences, formulas and legends stay readable."""
+    """Whether a card hides neither words nor legends."""
     ground = card.shapes[0]
     assert isinstance(ground, Rect)
     box = ground.x, ground.y, ground.width, ground.height

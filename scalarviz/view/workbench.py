@@ -657,7 +657,7 @@ class Workbench:
         return [spot for layer in (self.sketches, *self.overlays) for sketch in layer for spot in sketch.spots]
 
     def spot_at(self, point: Point) -> Spot | None:
-        """What answers to a pointer at a point in logical pixels: the topmost."""
+        """The topmost of them at a point in logical pixels."""
         return spot_at(self.spots, point)
 
     def hover(self, at: Point | None) -> bool:
@@ -679,19 +679,17 @@ class Workbench:
     def click(self, at: Point, *, shift: bool = False) -> bool:
         """A panel answers, or else the cube at a point in device pixels is selected, or nothing: whether one was."""
         point, self._outdated = self.to_logical(at), True
-        if self.inside.click(point):
-            return True
         spot = self.spot_at(point)
-        if spot is not None and spot.name == MORE:
+        name = "" if spot is None else spot.name
+        if name == MORE:
             self.side.column.turn_page()
             self.lay_out()
-        elif not (self.side.click(point, shift=shift) or self.side.covers(point)):
-            if spot is not None and spot.name == NEXT:
-                self.side.swatch.choose_next()
-            else:
+        elif not (self.inside.click(point) or self.side.click(point, shift=shift) or self.side.covers(point)):
+            if name != NEXT:
                 index, before = self.pick(at), self.selected
                 self.select(index)
                 return index is not None or before is not None
+            self.side.swatch.choose_next()
         return True
 
     def let_go(self) -> bool:

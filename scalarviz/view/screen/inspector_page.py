@@ -153,8 +153,7 @@ def draw_figures(
 ) -> None:  # fmt: skip
     """Value, gradient and last update of the weight `index` in columns, each number so far `below` its word.
 
-    An `entry` stands in the place of the value while it is typed. Of an `account` the gradient is the one whose terms
-    stand below. `ratio` is a fourth column: how large the update is beside the value.
+    An `entry` stands in place of the value; the gradient is that of an `account`; `ratio`: of the value, a fourth one.
     """
     x, y, sketch, theme = page.x, page.y, page.sketch, page.theme
     step = width / 4 if ratio else min(width / 3, 98.0)
@@ -410,11 +409,10 @@ def draw_moved(page: Page, box: Box, *ways: Moved) -> None:
             sketch.text(x + width, level + 4, text, LABEL, theme.text3, anchor="right")
     for way, (colour, dash) in zip(ways, ((theme.text1, None), (theme.text2, DASH)), strict=False):
         known = np.isfinite(way.values)
-        path, before = axes.points(way.steps[known], way.values[known]), way.steps[known] <= way.step
+        steps, path = way.steps[known], axes.points(way.steps[known], way.values[known])
+        before = steps <= way.step
         if len(path) > 1 and len(ways) == 1:
-            page.spot(
-                (left, top - 4, wide, tall + 8), "moment", f"{way.steps[known][0]:.0f} {way.steps[known][-1]:.0f}"
-            )
+            page.spot((left, top - 4, wide, tall + 8), "moment", f"{steps[0]:.0f} {steps[-1]:.0f}")
         if (~before).any() and before.any():  # what is still to come on this branch
             sketch.polyline(path[np.count_nonzero(before) - 1 :], theme.flow, 1.6)
         if before.sum() > 1:

@@ -129,12 +129,11 @@ class Selection:
 
     def toggled(self, index: int) -> Selection | None:
         """With one weight more, or without it; None where nothing is left."""
-        picked = [(start, count) for start, count in self.spans if not start <= index < start + count]
-        if index in self:
-            start, count = next(span for span in self.spans if span[0] <= index < span[0] + span[1])
-            picked += [(start, index - start), (index + 1, start + count - index - 1)]
-        else:
-            picked.append((index, 1))
+        picked = [] if index in self else [(index, 1)]
+        for start, count in self.spans:
+            inside = start <= index < start + count
+            parts = [(start, index - start), (index + 1, start + count - index - 1)]
+            picked += parts if inside else [(start, count)]
         spans = joined([span for span in picked if span[1]])
         if not spans:
             return None

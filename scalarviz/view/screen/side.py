@@ -30,10 +30,7 @@ from ..space.lying import Turns
 
 Kind = TypeVar("Kind", bound=Panel)
 Project = Callable[[ArrayLike], NDArray[np.float64]]
-MORE = "more panels"
-"""Name of the spot that turns the page of the column."""
-NEXT = "next sample"
-"""Name of the swatch's."""
+MORE, NEXT = "more panels", "next sample"  # spots: of the line that turns the column's page, and of the swatch
 
 
 class SidePanels:
