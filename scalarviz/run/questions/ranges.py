@@ -34,7 +34,7 @@ SMALLEST = 2.0**-126
 LARGEST = 2.0**125
 """The largest end of a range to both sides: 1 by its whole span is the smallest normal number of the shader's."""
 
-FAR, SHARE, SAMPLED = 1e4, 0.9, 2**16
+FAR, SHARE, SAMPLED = 1e4, 0.9, 2**12
 """A weight so many times as large as this share of all weights is at most is no neighbour of theirs. Of more weights so
 many are asked, evenly spread."""
 

@@ -282,10 +282,12 @@ class Coloring:
             return LegendScale(words, scope, self.cmap, zero, np.empty(0))
         marks = self.range.unit(flat[known]) if len(flat) <= FEW else np.empty(0)
         clipped = f"{share_text(clipped_share(flat, v))} clipped"
-        far = np.abs(flat, where=known, out=np.zeros(len(flat))) if self._reach < inf else np.zeros(1)
-        most = int(np.argmax(far))
-        beyond = far[most] > self._reach  # it matters more than of what the range is
-        note = f"{clipped}, up to {short(flat[most])}" if beyond else f"{scope} · {clipped}"
+        ends = float(np.fmax.reduce(flat)), float(np.fmin.reduce(flat))
+        if max(map(abs, ends)) > self._reach:  # how far it is says more than of what the range is
+            far = flat[np.isfinite(flat) & (np.abs(flat) > self._reach)]
+            clipped += f", up to {short(far[np.argmax(np.abs(far))])}" if len(far) else ""
+            scope = "" if len(far) else scope
+        note = f"{scope} · {clipped}" if scope else clipped
         return LegendScale(words, note, self.cmap, labels, marks)
 
 

@@ -9,7 +9,7 @@ const SMALLEST = 2 ** -126;
 const LARGEST = 2 ** 125;
 // a weight so many times as large as this share of all weights is at most is no neighbour of theirs; of more weights so
 // many are asked, evenly spread
-const FAR = 1e4, SHARE = 0.9, SAMPLED = 2 ** 16;
+const FAR = 1e4, SHARE = 0.9, SAMPLED = 2 ** 12;
 // V where there is nothing finite or nothing but zeros
 const EMPTY = 1;
 // seconds in which V covers 63 % of the way to a larger target
