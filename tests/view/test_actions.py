@@ -100,6 +100,23 @@ def test_every_action_is_done_or_says_in_one_short_line_why_not(kind):
 
 
 @pytest.mark.gl
+@pytest.mark.parametrize("key", ["?", "F1"])
+def test_help_opens_by_the_key_of_other_programs_too(hand, key):
+    assert hand.view.key(key)
+    assert hand.view.bench.help == 1
+
+
+@pytest.mark.gl
+def test_a_speed_is_not_counted_across_a_pause(hand):
+    view = hand.view
+    view._steps.mark(0)
+    view._steps.mark(90)
+    view.pace(view.frame())
+    view._steps.mark(91)
+    assert view._steps.value == 0.0
+
+
+@pytest.mark.gl
 def test_a_key_that_means_nothing_says_so_and_a_modifier_alone_says_nothing(hand):
     bench = hand.view.bench
     before = bench.colouring.quantity, bench.cmap_name, bench.theme, bench.help

@@ -227,6 +227,21 @@ def test_training_waits_while_a_weight_is_dragged_and_each_move_is_seen(hand):
     assert len(hand.run.log) == 1
 
 
+def test_the_coming_step_follows_a_value_that_is_dragged(hand):
+    inspector, seen = selected(hand), set()
+    hand.until(lambda: inspector.account is not None and inspector.account.along is not None)
+    at = hand.number()
+    hand.view.press(at)
+    for way in range(10, 22):
+        hand.view.move((at[0] + way, at[1]))
+        for _ in range(2):
+            hand.view.worker.settle()
+            hand.view.tick(0.02)
+        seen.add(inspector.account.update.before)
+    hand.view.release((at[0] + 21, at[1]))
+    assert len(seen) > 8  # of 12 moves in half a second
+
+
 def test_nothing_below_the_list_of_keys_is_touched_and_a_click_closes_it(hand):
     before, camera, at = hand.run.values.copy(), hand.view.bench.camera, hand.face(4)
     for way in ((50, 0), (0, 0)):

@@ -335,7 +335,7 @@ ACTIONS: tuple[Action, ...] = (
            missing=_no_layer_table),
     Action("toggle_theme", "view", ("L",), "light or dark"),
     Action("toggle_full_screen", "host", ("F11",), "full screen", missing=_no_host),
-    Action("toggle_help", "view", ("?", "H"), "show or hide these keys", "all keys", inside="all keys"),
+    Action("toggle_help", "view", ("?", "H", "F1"), "show or hide these keys", "all keys", inside="all keys"),
     Action("escape", "view", ("Escape",), "close what is open; twice: the window"),
     Action("close", "host", ("Ctrl+Q",), "close the window", missing=_no_host),
 )  # fmt: skip

@@ -221,7 +221,9 @@ class LiveView(Viewer):
             frames = self._frames.value
             parts.append(f"{frames:.{0 if frames >= 2 else 1}f} frames/s")
             parts += [self.run.breakpoints.remark] * bool(self.run.breakpoints.remark)
-        elif frame.step == 0 and not frame.edited:
+        else:  # the time of a pause is not that of steps
+            self._steps = Rate()
+        if not self.playback.running and frame.step == 0 and not frame.edited:
             parts.insert(1, "nothing has been learnt yet")
         return [*parts, str(self.run.engine)]
 

@@ -51,14 +51,16 @@ class Asking:
         viewer.bench.touch.asks = True
         self._asked = False  # whether an answer is still to come
         self._costs = {False: 0.0, True: 0.0}  # seconds that the last answer took, without and with "what if"
-        self._rests, self._share = 0.0, SHARE
+        self._rests, self._share, self._least = 0.0, SHARE, LEAST
         self._refused: Inspector | None = None
         self._told: tuple[Inspector, RecordKey] | None = None
 
     def pass_time(self, seconds: float, frame: Frame) -> None:
         """`seconds` have passed and `frame` is shown."""
         self._rests -= seconds
-        self._share = AT_REST if self._viewer.rests else SHARE
+        held = self._viewer.pointer.grip is not None  # training waits, and a hand watches what becomes of it
+        self._share = AT_REST if held or self._viewer.rests else SHARE
+        self._least = 0.0 if held else LEAST
         inspector, source = self._bench.touch.inspector, self._bench.subject.source
         if inspector is None or not inspector.single:
             return
@@ -110,7 +112,7 @@ class Asking:
     def _take(self, inspector: Inspector, answer: tuple[float, Answer]) -> None:
         """An answer has come."""
         seconds, found = answer
-        self._asked, self._rests = False, max(LEAST, self._share * seconds)
+        self._asked, self._rests = False, max(self._least, self._share * seconds)
         if isinstance(found, Account):
             self._costs[found.along is not None] = seconds
             inspector.account = found
