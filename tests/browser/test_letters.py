@@ -129,6 +129,14 @@ def test_its_words_are_those_of_the_frame(page, made):
             assert [share for _, share in lines[:4]] == wanted[:4]
 
 
+def test_a_small_page_has_words_without_a_plan(page, made, tmp_path):
+    one, memory, _ = made
+    (tmp_path / "run.html").write_text(html_of(memory, scene=one, size=(700, 400)), encoding="utf-8")
+    opened(page, tmp_path / "run.html", "#frame=1")
+    page.wait_for_function("() => document.querySelector('.words .names li')")
+    assert page.evaluate("scalarviz.player.overlay.around.plan?.seen ?? null") is None
+
+
 def test_what_is_not_finite_is_said(page, made, tmp_path):
     one = scene("microgpt", embd=8, heads=2, batch=4)
     with sv.Recording(one, every=1) as recording, np.errstate(all="ignore"):

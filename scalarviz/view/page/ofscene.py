@@ -154,7 +154,8 @@ class Letters:
         """What is another in the list among the cubes than in the one before, and the bars of what comes next."""
         assert self.laid is not None
         layout, (_, _, wide, high) = self.laid.layout, (0.0, 0.0, *self.laid.places.size)
-        assert layout.blueprint is not None
+        if layout.blueprint is None:  # a small page has no room for the plan
+            return [[], []]
         plates, below = {plate.name: plate for plate in layout.plates}, (0.0, high, 0.0, 0.0)
         setting, sheet = (
             Setting(layout.blueprint, plates, self.laid.project, (0.0, 0.0, wide, high), below),
