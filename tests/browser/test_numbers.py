@@ -237,10 +237,10 @@ PLAY = """text => {
     const floats = named => Object.fromEntries(
         Object.entries(named).map(([name, text]) => [name, new Float32Array(bytes(text).buffer)]));
     const coded = bytes => btoa(Array.from(bytes, byte => String.fromCharCode(byte)).join(""));
-    return JSON.stringify(frames.map(({ quantity, seconds, texels, flags, rows }) => {
+    return JSON.stringify(frames.map(({ quantity, texels, flags, rows }) => {
         const frame = { flags: bytes(flags), texels: floats(texels), rows: floats(rows) };
-        shown.update(frame, document.quantities.find(({ name }) => name === quantity), seconds);
-        return { range: shown.range, activation: shown.activation, growing: shown.growing,
+        shown.update(frame, document.quantities.find(({ name }) => name === quantity));
+        return { range: shown.range, activation: shown.activation,
             drawn: coded(new Uint8Array(shown.drawn.buffer)), flags: coded(shown.flags) };
     }));
 }"""
@@ -282,10 +282,10 @@ def window(subject, plates, plan):
     """Ranges, numbers and marks of the same frames as the window has them."""
     colouring = Coloring(subject.tensors, DARK)
     activations = ActivationScale(subject.stages, DARK)
-    for frame, quantity, seconds in plan:
+    for frame, quantity in plan:
         colouring.change(DARK, quantity, None)
-        colouring.update(frame, seconds)
-        activations.update(frame, seconds)
+        colouring.update(frame, None)
+        activations.update(frame, None)
         atlas = Atlas(plates)  # marks anew for each frame: what a mark was before does not matter
         atlas.set_flat(colouring.drawn)
         count = slice(0, atlas.parameters)
@@ -308,11 +308,9 @@ def test_numbers_marks_and_ranges_are_the_windows(scripts, index):
     quantity, plan, given = "weight", [], []
     for frame in frames(run, rng, 120):
         quantity = str(rng.choice(list(OWN))) if rng.random() < 0.2 else quantity
-        seconds = None if rng.random() < 0.1 else float(rng.choice([0.016, 0.2, 2.0]))
-        plan.append((frame, quantity, seconds))
-        given.append({"quantity": quantity, "seconds": seconds, **sent(frame, document)})
+        plan.append((frame, quantity))
+        given.append({"quantity": quantity, **sent(frame, document)})
     found = json.loads(scripts("quantity.js").evaluate(PLAY, json.dumps({"document": document, "frames": given})))
-    grew = 0
     for step, (got, (colouring, activations, atlas)) in enumerate(
         zip(found, window(subject, plates, plan), strict=True)
     ):
@@ -322,15 +320,12 @@ def test_numbers_marks_and_ranges_are_the_windows(scripts, index):
         assert (got["range"]["low"], got["range"]["high"]) == pytest.approx((wanted.low, wanted.high), rel=1e-6), where
         rows = (activations.range.low, activations.range.high)
         assert (got["activation"]["low"], got["activation"]["high"]) == pytest.approx(rows, rel=1e-6), where
-        assert got["growing"] == (colouring.growing or activations.growing), where
-        grew += got["growing"]
         used = atlas.values.size
         flags = np.frombuffer(base64.b64decode(got["flags"]), np.uint8)[:used]
         np.testing.assert_array_equal(flags, atlas.flags.ravel(), where)
         drawn = np.frombuffer(base64.b64decode(got["drawn"]), np.float32)[:used]
         sound = (flags & 7) == 0
         np.testing.assert_allclose(drawn[sound], atlas.values.ravel()[sound], rtol=1e-5, atol=0, err_msg=where)
-    assert grew > 10
 
 
 # ---- colours

@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz import nn, optim
-from scalarviz.run.questions.ranges import extent
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.cubes.atlas import Sizing
 from scalarviz.view.ink.theme import DARK
@@ -326,61 +324,11 @@ def test_a_hidden_tab_draws_nothing_and_then_the_newest_none_is_queued(played):
     assert page.evaluate("drawn.filter((step) => step > 89 && step < 500).length") == 0
 
 
-# ---- time: ranges grow slowly in a live cell, and are each frame's own in a recording
+# ---- time
 
 
-def test_a_live_player_grows_its_range_slowly_and_a_recorded_one_does_not(pages):
-    """On a clock of the test; it draws until the range has grown."""
-    data = np.random.default_rng(0).random((16, 3)).astype(np.float32)
-    net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
-    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (data, 1 - data), engine="numpy")
-    run.step()
-    subject = subject_of(run)
-    frame, v, page = subject.frame(), extent(subject.frame().values), pages.page
-    # drawn when the test says so
-    page.evaluate("""() => { window.clock = 0; performance.now = () => clock;
-        window.real = requestAnimationFrame; window.requestAnimationFrame = () => 1; }""")
-
-    def shown(step, factor, seconds):
-        """V after `seconds` of a frame are over, in what the first one has."""
-        pages.show(replace(frame, step=step, values=frame.values * factor))
-        page.evaluate("seconds => { clock += 1000 * seconds; player.draw(); }", seconds)
-        return page.evaluate("player.shown.v") / v
-
-    pages.play(subject, (320, 200), live=True)
-    assert shown(1, 1.0, 0.0) == pytest.approx(1.0)
-    assert shown(2, 1.05, 0.1) == pytest.approx(1.05)  # a little: at once
-    assert shown(3, 0.5, 0.1) == pytest.approx(1.05)  # never inward
-    assert shown(4, 10.0, 0.1) == pytest.approx(1.05 + (1 - np.exp(-0.1 / 0.5)) * (10 - 1.05), rel=1e-6)
-    page.evaluate("() => { clock += 60000; player.draw(); }")  # the same frame, as long as one watches
-    assert page.evaluate("[player.shown.v, player.shown.growing]") == [pytest.approx(10 * v, rel=1e-6), False]
-    assert shown(2, 1.0, 0.1) == pytest.approx(1.0)  # back: the range of that step
-    pages.play(subject, (320, 200))
-    assert [shown(1, factor, 0.1) for factor in (1.0, 10.0, 0.5)] == pytest.approx([1.0, 10.0, 0.5])
-    page.evaluate("void (window.requestAnimationFrame = real)")
-    pages.play(subject, (320, 200), live=True)
-    shown(1, 1.0, 0.0)
-    assert shown(2, 10.0, 0.05) < 5
-    page.evaluate("() => { setInterval(() => { clock += 100; }, 10); }")
-    page.wait_for_function("v => player.shown.v > v", arg=9.9 * v)
-
-
-def test_when_time_went_on_and_that_what_moves_slowly_moves(ask):
+def test_what_moves_slowly_moves(ask):
     """Changes 500 ms apart are one movement, drawn coarsely; after a rest the first is drawn as fine as when still."""
-    past = {"step": 1, "past": True}
-    runs = {
-        (None, 1): [{"step": 1}, {"step": 2}], (None, None): [{"step": 2}, {"step": 1}],
-        (None, None, None): [{"step": 1}, {"step": 2, "past": True}, {"step": 3}],
-        (None, 1, None): [past, past, {"step": 2}],  # an edit, or the same again
-        (None, 1, 1): [{}, {}, {}],
-    }  # fmt: skip
-    found = ask(
-        "passing.js",
-        """runs => runs.map(frames => { let now = 0; const passing = new Passing(() => (now += 1000));
-            return frames.map(frame => passing.seconds(frame)); })""",
-        [*runs.values()],
-    )
-    assert found == [list(wanted) for wanted in runs]
     rhythm = """gaps => { let clock = 1000; performance.now = () => clock;
         const pace = new Pace(0, () => {}); Object.assign(pace, { ask: () => {}, guess: 40 });
         const found = gaps.map(([gap, wait]) => {

@@ -6,7 +6,7 @@ import { watchTheme } from "./notebook.js";
 
 const SILENCE = 2000; // milliseconds without a frame after which a place says that it is still there
 const HAND = 25; // milliseconds between two places of a hand that are told
-const NOTCH = 100; // what most browsers send for one notch of the wheel
+const WHEEL_NOTCH = 100; // what most browsers send for one notch of the wheel
 const THEIRS = new Set(["Tab", "F5", "F12", "Shift", "Control", "Alt", "Meta", "AltGraph"]); // keys of the browser
 const OURS = new Set(["z", "y", "s", "a"]); // and of the cell, with Ctrl
 
@@ -162,12 +162,12 @@ export class LiveCell {
   turn(event) {
     if (!this.focused) return;
     event.preventDefault();
-    const step = event.deltaMode === 0 ? NOTCH : 3;
+    const step = event.deltaMode === 0 ? WHEEL_NOTCH : 3;
     this.wheel += (event.deltaY || event.deltaX) / step;
     const notches = Math.trunc(this.wheel) || (Math.abs(event.deltaY) >= step ? Math.sign(event.deltaY) : 0);
     this.wheel -= notches;
     for (let k = 0; k < Math.min(Math.abs(notches), 5); k++) {
-      this.event("wheel", { ...this.at(event), dx: 0, dy: notches * NOTCH }, event);
+      this.event("wheel", { ...this.at(event), dx: 0, dy: notches * WHEEL_NOTCH }, event);
     }
   }
 

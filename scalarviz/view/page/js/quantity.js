@@ -1,6 +1,6 @@
 // Which numbers the cubes show, their marks, and their range: once for cubes, numbers on them and legend.
 
-import { GrowingRange, clippedShare, extentOf, rangeOf, weightReach } from "./ranges.js";
+import { clippedShare, extentOf, rangeOf, weightReach } from "./ranges.js";
 
 /** Bits of a mark, as the window's atlas has them. "Clipped" needs none: it follows from value and range. */
 export const MARK_BITS = { nan: 1, above: 2, below: 4, frozen: 8, dead: 16, missing: 32, apart: 64 };
@@ -48,47 +48,22 @@ export class Shown {
     this.spans = (weights.length ? weights : drawn).map(flatSpan);
     this.tensors = drawn;
     this.alone = !weights.length; // buffers with nothing beside them make the range themselves
-    this.refit();
   }
 
-  /** Fit the ranges anew at the next frame. */
-  refit() {
-    this.growth = new GrowingRange();
-    this.bufferGrowth = new GrowingRange();
-    this.rowGrowth = new GrowingRange();
-    this.anyKnown = false;
-  }
-
-  /** Whether some range is still on its way outward. */
-  get growing() {
-    return (this.growth.growing && !this.quantity?.range) || this.rowGrowth.growing;
-  }
-
-  /**
-   * Take over a frame.
-   * @param {number | null} seconds since the last one, on the clock of who watches: ranges grow slowly; null fits them
-   *   to this frame
-   */
-  update(frame, quantity, seconds = null) {
-    if (quantity.name !== this.quantity?.name) {
-      this.growth.refit();
-      this.bufferGrowth.refit();
-    }
+  /** Take over a frame. */
+  update(frame, quantity) {
     this.quantity = quantity;
     this.told = new Map();
     this.#fill(frame, quantity);
-    const known = this.#mark(frame, quantity);
-    const clock = known && !this.anyKnown ? null : seconds; // the range so far was of nothing
-    this.anyKnown = known;
+    this.#mark(frame, quantity);
     this.whole = frame.whole?.(quantity.name) ?? this.numbers; // what makes the ranges
     this.reach = quantity.name === "weight" ? weightReach(this.whole, this.spans) : Infinity;
-    const [v] = this.growth.update([extentOf(this.whole, this.spans, this.reach)], clock);
-    this.range = rangeOf(quantity, v);
+    this.range = rangeOf(quantity, extentOf(this.whole, this.spans, this.reach));
     this.v = this.range.high;
-    this.#rescale(quantity, clock);
+    this.#rescale(quantity);
     const cubes = this.document.plates.filter(({ kind }) => kind === "activation");
     this.rowless = cubes.every((plate) => unknownRow(frame, plate)); // none was recorded
-    this.activation = frame.rowRange ?? this.#activationRange(frame, seconds);
+    this.activation = frame.rowRange ?? this.#activationRange(frame);
     this.ranges = this.document.plates.map((plate) => {
       if (plate.kind !== "activation") return this.range;
       const own = this.document.sheet && plate.name === "input";
@@ -115,7 +90,7 @@ export class Shown {
     }
   }
 
-  // Marks of the frame and of the numbers themselves; returns whether anything is a number of this quantity.
+  // Marks of the frame and of the numbers themselves.
   #mark(frame, { name }) {
     const { parameters } = this.document;
     const { flags, numbers } = this;
@@ -143,18 +118,14 @@ export class Shown {
     }
     this.unknown = !computed;
     this.untrained = !frame.reached && !this.spans.some(([start, stop]) => flags.subarray(start, stop).some((mark) => mark & MARK_BITS.missing));
-    const none = MARK_BITS.missing | MARK_BITS.nan | MARK_BITS.above | MARK_BITS.below;
-    for (let k = 0; k < parameters; k++) if (!(flags[k] & none)) return true;
-    return false;
   }
 
   // Buffers, whose numbers are no weights, fill the range each by one of their own.
-  #rescale({ scale }, seconds) {
+  #rescale({ scale }) {
     this.drawn.set(this.numbers);
     if (this.alone || scale === "log" || !this.buffers.length) return;
-    const own = this.bufferGrowth.update(this.buffers.map((buffer) => extentOf(this.whole, [flatSpan(buffer)])), seconds);
-    this.buffers.forEach((buffer, index) => {
-      const factor = buffer.role === "count" ? 0 : this.range.high / own[index];
+    this.buffers.forEach((buffer) => {
+      const factor = buffer.role === "count" ? 0 : this.range.high / extentOf(this.whole, [flatSpan(buffer)]);
       const [start, stop] = flatSpan(buffer);
       for (let k = start; k < stop; k++) this.drawn[k] *= factor;
     });
@@ -188,7 +159,7 @@ export class Shown {
   }
 
   // One scale for all rows of activations: the bounds of the functions, or the largest value seen.
-  #activationRange(frame, seconds) {
+  #activationRange(frame) {
     let [low, high] = [0, 0];
     const loose = [];
     for (const [name, kind] of Object.entries(this.document.rows)) {
@@ -200,7 +171,7 @@ export class Shown {
     if (loose.length) {
       const all = new Float64Array(loose.reduce((sum, row) => sum + row.length, 0));
       loose.reduce((at, row) => (all.set(row, at), at + row.length), 0);
-      const [v] = this.rowGrowth.update([extentOf(all)], seconds);
+      const v = extentOf(all);
       const negative = all.some((x) => x < 0);
       [low, high] = [Math.min(low, negative ? -v : 0), Math.max(high, v)];
     }

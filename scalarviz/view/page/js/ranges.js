@@ -1,4 +1,4 @@
-// From a number to its place on a colour scale, and how ranges are found and grow; as run/ranges.py and
+// From a number to its place on a colour scale, and how ranges are found; as run/ranges.py and
 // view/cubes/scale.py. A range is {low, high, scale}, with the scale "linear", "symlog" or "log".
 
 // of the symmetric-log scale: V/10 lies half-way between 0 and V
@@ -12,10 +12,6 @@ const LARGEST = 2 ** 125;
 const FAR = 1e4, SHARE = 0.9, SAMPLED = 2 ** 12;
 // V where there is nothing finite or nothing but zeros
 const EMPTY = 1;
-// seconds in which V covers 63 % of the way to a larger target
-const TIME_CONSTANT = 0.5;
-// growth up to which a range follows at once
-const AT_ONCE = 1.1;
 
 /** The range on both sides of 0. */
 export function symmetricRange(v, scale = "linear") {
@@ -106,36 +102,6 @@ export function clippedShare(values, v, spans = [[0, values.length]]) {
     all += end - first;
   }
   return all ? beyond / all : 0;
-}
-
-/** V over time: outward only, slowly where it jumps, so that a colour keeps its meaning while one watches. */
-export class GrowingRange {
-  /** The present V of each that grows with the others; null before the first update. */
-  now = null;
-  /** Whether some are still on their way outward. */
-  growing = false;
-
-  /**
-   * Take over what another frame wants.
-   * @param {number[]} wanted V of each, of extentOf
-   * @param {number | null} seconds since the last update, of the clock that one watches; null fits the range anew
-   * @returns {number[]} the present V of each
-   */
-  update(wanted, seconds) {
-    if (seconds === null || this.now?.length !== wanted.length) this.now = [...wanted];
-    else if (wanted.every((v, k) => v <= AT_ONCE * this.now[k])) this.now = wanted.map((v, k) => Math.max(v, this.now[k]));
-    else {
-      const share = 1 - Math.exp(-Math.max(seconds, 0) / TIME_CONSTANT);
-      this.now = wanted.map((v, k) => this.now[k] + share * Math.max(v - this.now[k], 0));
-    }
-    this.growing = wanted.some((v, k) => v > this.now[k]);
-    return this.now;
-  }
-
-  /** Fit anew at the next update. */
-  refit() {
-    this.now = null;
-  }
 }
 
 /**
