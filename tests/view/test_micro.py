@@ -59,7 +59,7 @@ def test_no_delta_on_a_page_lies_on_a_colour_below_the_last_row(size):
     names, panels = ("r", "g", "b"), (ColourCube(X, 1 - X),)
     subject = subject_of(Scene("t", run_of(), ONE, WANTED, names, names, panels))
     layout, box = layout_for(subject.tensors, subject.stages, size), (0.0, 84.0, 0.73 * size[0], size[1] - 248.0)
-    groups = around_of(subject, layout, DARK, layout.camera.project, box)
+    groups = around_of(subject, layout, DARK, layout.camera.project, box, {})
     rects = [(group.get("delta"), shape) for group in groups for shape in group["shapes"] if shape[0] == "rect"]
     colours = [shape[1:5] for delta, shape in rects if delta is None and shape[-1] and shape[5] != "input"]
     deltas = [shape[1:5] for delta, shape in rects if delta is not None]

@@ -117,7 +117,7 @@ def before(layout, middle, outward):
 
 def outlined(bench, plate, element):
     return seen_outline(
-        bench.layout, bench.layout.plates.index(plate), element, bench.camera, bench.project, bench._hit
+        bench.layout, bench.layout.plates.index(plate), element, bench.camera, bench.project, bench.cube_at
     )
 
 
@@ -148,7 +148,9 @@ def test_as_much_of_it_is_drawn_as_is_seen_of_the_cube(turn):
             if np.ptp(corners, axis=0).min() < 14:
                 continue  # of very small ones the middle decides
             spots = corners.mean(axis=0) + 0.9 * (corners - corners.mean(axis=0))
-            hits = [bench._hit(tuple((a + t * (b - a)).tolist())) for a in spots for b in spots for t in (0, 0.3, 0.5)]
+            hits = [
+                bench.cube_at(tuple((a + t * (b - a)).tolist())) for a in spots for b in spots for t in (0, 0.3, 0.5)
+            ]
             strange = np.mean([hit is not None and hit.plate != index for hit in hits])
             drawn = sum(np.hypot(*np.diff(path, axis=0).T).sum() for path in outlined(bench, plate, element))
             around = np.ptp(corners, axis=0).sum()  # at least half of any ring around it is longer than this
@@ -166,4 +168,4 @@ def test_the_line_to_the_panel_crosses_no_cube():
     thin = shapes[(shapes[:, 5] < 0.8) & (shapes[:, 5] > 0.6)]  # half of 1.4 px: the leader
     assert len(thin)
     for x, y in thin.reshape(-1, 6, shapes.shape[1])[:, :, :2].mean(axis=1).tolist():
-        assert bench._hit((x, y)) is None
+        assert bench.cube_at((x, y)) is None

@@ -50,13 +50,13 @@ def test_the_picture_is_the_windows_at_its_size_in_its_look_and_the_pages_hand_r
         return np.array_equal(screen.newest, screen.ask(lambda play: play.drawing.render(play.viewer.draw, size)))
 
     first = screen.newest
-    assert first.mean() < 100
+    assert first.mean() > 150
     screen.shown.hear({"type": "key_down", "key": "ArrowRight", "modifiers": ["Shift"]})
     screen.wait(lambda: scene.run.steps == 10 and screen.pictures[-1][0]["mimetype"] == "image/png")
     assert not np.array_equal(screen.newest, first)
     assert exact((320, 240))
-    screen.shown.hear({"kind": "look", "theme": "light", "density": 1, "place": "pictures"})
-    screen.wait(lambda: screen.newest.mean() > 150)
+    screen.shown.hear({"kind": "look", "theme": "dark", "density": 1, "place": "pictures"})
+    screen.wait(lambda: screen.newest.mean() < 100)
     screen.shown.hear({"type": "resize", "width": 400.0, "height": 300.0, "ratio": 1.5})
     screen.wait(lambda: screen.newest.shape == (450, 600, 3))
     hand = [{"type": kind, "x": x, "y": 120, "button": 1, "ratio": 1.0, "modifiers": []}

@@ -14,6 +14,7 @@ import pytest
 
 import scalarviz as sv
 from kit.commands import make_scene
+from kit.unseen import Unseen
 from scalarviz import Weight, mistakes, nn
 from scalarviz.errors import InputError, StateError, UnknownNameError
 from scalarviz.run.edits import SetFrozen, SetWeights
@@ -25,7 +26,6 @@ from scalarviz.view.cell.channel import RATE, UNANSWERED
 from scalarviz.view.cell.play import NOT_HERE, markdown
 from scalarviz.view.ink.listed import Listed
 from scalarviz.view.ink.text import loss_text
-from scalarviz.view.out.unseen import Unseen
 from scalarviz.view.watch.actions import ACTIONS
 from scalarviz.view.watch.live import LiveView
 
@@ -104,6 +104,8 @@ def test_hands_slide_a_control_go_back_in_time_and_type_into_a_field_of_the_brow
     page.key("z", "Control")
     page.key("z", "Control")
     until(lambda: scene.run.lr == 0.5)
+    page.settle()
+    page.ask(lambda play: play.pass_time(0.1))  # the way back is over
     page.stepped(27, 30)
     page.ask(lambda play: play.viewer.travels.go(12))
     page.wait(lambda p: p.step == 12)
