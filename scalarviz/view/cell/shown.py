@@ -18,6 +18,7 @@ from ...errors import InputError, ScalarvizError, StateError
 from ...run.looking import AskedCall
 from ...run.run import Run
 from ...run.scene.scene import Scene
+from ...run.sources.recorded_pair import RecordedPair
 from ...run.sources.watched import Pace, Watched
 from ..shown.subject import Subject, subject_of
 from ..watch.host import TICK
@@ -78,6 +79,10 @@ class Shown:
         self.post: Callable[[dict[str, object], list[bytes]], None] = lambda content, buffers: None
         self.subject: Subject = subject_of(x)
         source = self.subject.source
+        if isinstance(source, RecordedPair):
+            raise InputError(
+                "live: two recordings are played: sv.player(first.compare(second))"
+            )
         self.watched = source if isinstance(source, Watched) else None
         if self.watched is not None:
             self.title, self.watched.pace = self.watched.name, Pace(RATE)

@@ -299,6 +299,13 @@ def test_hostile_messages_change_no_number(cell, watch, scene, pictures):
     assert min(shown.call(lambda play: play.viewer.bench.size)) >= SIDES[0]
 
 
+def test_two_recordings_are_for_a_player(cell, scene):
+    with sv.Recording(scene, every=1) as a, sv.Recording(scene, every=1) as b:
+        scene.run.step(3)
+        with a.read() as one, b.read() as other, pytest.raises(InputError, match=r"sv\.player"):
+            cell(one.compare(other))
+
+
 def test_a_flood_of_messages_is_forgotten_from_its_beginning_and_places_without_a_name_are_nobody(cell, watch, scene):
     shown = cell(scene)
     for place in (None, 3, "", "x" * 65, ["a"], {}):
