@@ -14,7 +14,8 @@ from kit.plates import chain
 from scalarviz.view.cubes.picking import Picker
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.notes.labels import FlowLabels
-from scalarviz.view.space.camera import convex_hull
+from scalarviz.view.notes.placer import apart
+from scalarviz.view.space.camera import camera_of, convex_hull, pose_of, turned
 from scalarviz.view.space.layout import layout_for
 
 SIZES = [(1280, 720), (640, 360), (720, 1280), (1576, 1000)]
@@ -82,6 +83,24 @@ def test_every_cube_shows_its_main_face_and_plates_lines_and_names_are_apart(wid
         assert all(into(corners, ring) < 1.0 for ring in hulls)
         assert not ((lines > (left, top)) & (lines < (right, bottom))).all(axis=2).any()
     assert not any(overlap(a, b) for a, b in combinations(boxes, 2))
+
+
+@pytest.mark.parametrize("turn", [(0, 0), (40, 20), (-60, 5), (90, 0)])
+def test_the_middle_of_a_name_is_nearest_to_its_own_plate(turn):
+    tensors, stages = chain(12, 64, 64, 64, 64, 3)
+    layout, shapes = layout_for(tensors, stages, (1280, 720)), {t.name: t.shape for t in tensors if t.role == "weight"}
+    pose = turned(pose_of(layout.camera, layout.bounds.mean(axis=0)), *turn)
+    camera, (x0, y0, x1, y1) = camera_of(pose, layout.size, layout.outline), layout.rect
+    labels = FlowLabels(layout, shapes, {}, camera.project, (x0, y0, x1 - x0, y1 - y0))
+    faces = {p.name: camera.project(p.corners[4:]) for p in layout.plates if p.name in shapes}
+    names = [name for name in labels.names if name.text in shapes]
+    assert len(names) == len(shapes)
+    for name in names:
+        left, top, wide, high = name.box
+        away = dict(
+            zip(faces, apart((left + wide / 2, top + high / 2, 0, 0), np.array([*faces.values()])), strict=True)
+        )
+        assert min(away, key=away.get) == name.text
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (640, 360), (1576, 1000)])

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
+from math import inf
 
 import numpy as np
 
@@ -21,13 +22,17 @@ from ..ink.theme import Theme
 from ..space.arrangement import Blueprint, Layout, Project
 from ..space.camera import Floats
 from ..space.plate import Grid, Plate
-from .placer import LIGHTLY, Placer, column_names, point, row_names
+from .placer import LIGHTLY, Placer, Way, apart, column_names, point, row_names
 from .written import Line, Name, Notes, Number
 
 _LINE = 19.0
 _BETWEEN = 6.0  # least air between two names in a line: "tanh6.weight" is none
 _FAR = (41.0, 53.0, 67.0, 82.0)  # pixels from a plate up to its name, where no place near it is free
 _UNITS = 90.0  # what the names of a row's numbers may take behind its own
+_CLEARLY, _MIDDLE_CLEARLY = (
+    8.0,
+    2.0,
+)  # pixels by which a name and its middle are nearer to their own plate than to others
 _LATER = 0.02  # what a place costs more than the nicer one before it
 _ENDS: tuple[Anchor, ...] = ("left", "left", "right", "right", "middle", "middle", "left", "right", "left")
 """The end of a text that stands at its plate, by the places around one: its words may be shorter than their room."""
@@ -125,6 +130,8 @@ class FlowLabels(Labels):
         hulls = [project(plate.corners) for plate in layout.plates]
         for hull in hulls:
             self._placer.add_polygon(hull)
+        self._faces = {p: project(p.corners[4:]) for p in layout.plates
+                       if p.name in (kinds if p.kind == "activation" else shapes)}  # fmt: skip
         edges = [np.stack([tray, np.roll(tray, -1, axis=0)], axis=1) for tray in layout.trays]
         for start, end in np.concatenate([layout.flow, *edges]):
             self._placer.add_line(*project([start, end]))
@@ -145,39 +152,53 @@ class FlowLabels(Labels):
                 self._place_row(plate, kinds[plate.name], hull, () if beside else names)
 
     def _best(
-        self, key: str, places: list[tuple[float, float]], size: tuple[float, float]
+        self, key: str, places: list[tuple[float, float]], size: tuple[float, float], plate: Plate, *, own: bool
     ) -> tuple[float, float] | None:
-        """The cheapest place, the first among equals; None if even that one covers cubes."""
-        ways = [[(*place, *size)] for place in places]
-        found = self._placer.place(ways, most=LIGHTLY, later=_LATER, stay=self._before.get(key), air=_BETWEEN)
+        """The cheapest place, the first among equals; None if each covers cubes, or is not clearly its `own`."""
+        ways, fits = [[(*place, *size)] for place in places], partial(self._is_own, plate) if own else None
+        stay = self._before.get(key)
+        found = self._placer.place(ways, most=LIGHTLY, later=_LATER, stay=stay, air=_BETWEEN, fits=fits)
         if found is None:
             return None
         self.chosen[key] = found
         return places[found]
 
+    def _is_own(self, plate: Plate, way: Way) -> bool:
+        """Whether a name and its middle are nearer to its plate than to any other that has a name of this kind."""
+        x, y, wide, high = way[0]
+        others = [face for p, face in self._faces.items() if p.kind == plate.kind and p is not plate]
+        faces = np.array([self._faces[plate], *others])
+        for box, clearly in (((x + wide / 2, y + high / 2, 0.0, 0.0), _MIDDLE_CLEARLY), (way[0], _CLEARLY)):
+            own, *away = apart(box, faces).tolist()
+            if own + clearly > min(away, default=inf):
+                return False
+        return True
+
     def _place_plate(self, plate: Plate, title: str, second: str, hull: Floats) -> None:
         # The widest text the second line can become: places must not depend on the numbers.
         name = plate.name
         widest = measure(f"{second}   ±8.8e\N{MINUS SIGN}88", LABEL) if second else 0.0
-        own = measure(title, CHANNEL, True)
-        two = 2 * _LINE if second else _LINE
-        least = max(own, measure(second, LABEL))
-        # First what stands after the name gives way, the range before the shape: a name rather than none.
-        for text, width, height in ((second, max(own, widest), two), (second, least, two), ("", own, _LINE)):
-            for key, ends, places in ((name, _ENDS, _around), (f"{name} far", _ENDS_ABOVE, _above)):
-                spot = self._best(key, places(hull, width, height), (width, height))
-                if spot is not None:
-                    anchor = ends[self.chosen[key] % len(ends)]
-                    x = spot[0] + width * {"left": 0.0, "middle": 0.5, "right": 1.0}[anchor]
-                    y, at = spot[1] + 14, _corner(plate, hull, spot)
-                    self.names.append(Name(title, x, y, CHANNEL, anchor, True, 1, at))
-                    if text and not self._hall:
-                        bound = Bound(name, form="range", before=f"{text}   ")
-                        if width >= widest:
-                            self.numbers.append(Number(x, y + _LINE, bound, LABEL, anchor, False, 2, at, text))
-                        else:
-                            self.names.append(Name(text, x, y + _LINE, anchor=anchor, at=at))
-                    return
+        alone, two = measure(title, CHANNEL, True), 2 * _LINE if second else _LINE
+        least = max(alone, measure(second, LABEL))
+        # First what stands after the name gives way, the range before the shape: a name rather than none. One that is
+        # nearer to another plate is the last choice.
+        forms = ((second, max(alone, widest), two), (second, least, two), ("", alone, _LINE))
+        around = ((name, _ENDS, _around), (f"{name} far", _ENDS_ABOVE, _above))
+        for own, (text, width, height), (key, ends, places) in product((True, False), forms, around):
+            spot = self._best(key, places(hull, width, height), (width, height), plate, own=own)
+            if spot is None:
+                continue
+            anchor = ends[self.chosen[key] % len(ends)]
+            x = spot[0] + width * {"left": 0.0, "middle": 0.5, "right": 1.0}[anchor]
+            y, at = spot[1] + 14, _corner(plate, hull, spot)
+            self.names.append(Name(title, x, y, CHANNEL, anchor, True, 1, at))
+            if text and not self._hall:
+                bound = Bound(name, form="range", before=f"{text}   ")
+                if width >= widest:
+                    self.numbers.append(Number(x, y + _LINE, bound, LABEL, anchor, False, 2, at, text))
+                else:
+                    self.names.append(Name(text, x, y + _LINE, anchor=anchor, at=at))
+            return
 
     def _place_units(self, plate: Plate, names: Sequence[str], layout: Layout) -> bool:
         """A name beside each of several cubes of a row, on the side away from its layer; whether they have room."""
@@ -197,16 +218,16 @@ class FlowLabels(Labels):
         line = ", ".join(units)
         if measure(line, LABEL) > _UNITS:  # of many the first and the last
             line = f"{units[0]} \N{HORIZONTAL ELLIPSIS} {units[-1]}"
-        after = f"  {line}" if units else ""
-        for more in dict.fromkeys((after, "")):
-            own, behind = measure(text, LABEL), measure(more, LABEL)
-            places = _around(points, own + behind, _LINE)
+        after, wide = f"  {line}" if units else "", measure(text, LABEL)
+        for own, more in product((True, False), dict.fromkeys((after, ""))):
+            behind = measure(more, LABEL)
+            places = _around(points, wide + behind, _LINE)
             near = [places[k] for k in (1, 3, 5, 8, 0, 2, 4, 7, 6)]
             key = f"row {plate.name}" if more == after else f"row {plate.name} alone"
-            spot = self._best(key, near + places[9:], (own + behind, _LINE))
+            spot = self._best(key, near + places[9:], (wide + behind, _LINE), plate, own=own)
             if spot is not None:
                 x, y, at = spot[0], spot[1] + 14, _corner(plate, points, spot)
-                self.names += [Name(text, x, y, tone=3, at=at), Name(more, x + own, y, at=at)]
+                self.names += [Name(text, x, y, tone=3, at=at), Name(more, x + wide, y, at=at)]
                 return
 
 
