@@ -83,7 +83,9 @@ class Bridge:
 
     def rest(self):
         """Carry until all that was asked for is done and painted; returns the parts of the picture."""
+        deadline = time.monotonic() + 60
         while True:
+            assert time.monotonic() < deadline, self.ask(lambda play: (play.moves, play.viewer.bench.moving))
             self.carry()
             self.ask(lambda play: play.viewer.worker.settle())
             sent = self.ask(lambda play: (play.take({}), self.shown.channel.sent)[1])
@@ -297,6 +299,7 @@ def test_what_the_browser_does_help_files_the_clipboard_a_field_and_the_screen(c
     for _ in range(8):  # to the end of the rows
         page.mouse.wheel(0, 300)
     live.rest()
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })")
     live.click("copy as command")
     assert told("copy")["text"].startswith("scalarviz playground --steps 1")
     live.until(lambda: page.inner_text(".news") == live.told[-1]["text"])  # this page has no clipboard to write to
