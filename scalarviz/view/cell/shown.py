@@ -80,9 +80,7 @@ class Shown:
         self.subject: Subject = subject_of(x)
         source = self.subject.source
         if isinstance(source, RecordedPair):
-            raise InputError(
-                "live: two recordings are played: sv.player(first.compare(second))"
-            )
+            raise InputError("live: two recordings are played: sv.player(first.compare(second))")
         self.watched = source if isinstance(source, Watched) else None
         if self.watched is not None:
             self.title, self.watched.pace = self.watched.name, Pace(RATE)

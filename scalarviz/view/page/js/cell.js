@@ -8,7 +8,7 @@ const SILENCE = 2000; // milliseconds without a frame after which a place says t
 const HAND = 25; // milliseconds between two places of a hand that are told
 const WHEEL_NOTCH = 100; // what most browsers send for one notch of the wheel
 const THEIRS = new Set(["Tab", "F5", "F12", "Shift", "Control", "Alt", "Meta", "AltGraph"]); // keys of the browser
-const OURS = new Set(["z", "y", "s", "a"]); // and of the cell, with Ctrl
+const OURS = new Set(["z", "y", "b"]); // and of the cell, with Ctrl: S saves the notebook
 
 /** A new element in another one, with a class and a text. */
 function made(parent, tag, name = "", text = "") {

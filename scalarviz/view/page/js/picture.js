@@ -64,7 +64,6 @@ export class Picture {
       this.news = { ...this.news, ...this.coming };
       if (this.coming.cubes) this.#stand();
       this.coming = {};
-      this.fresh = "";
       this.pace.move();
     });
   }
