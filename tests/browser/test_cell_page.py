@@ -161,8 +161,8 @@ def moving(play):
     """What keeps a picture from coming to rest."""
     bench = play.viewer.bench
     there = {name: drawer.moving for name, drawer in bench.side.drawers.items()}
-    return (play.moves, bench.colouring.growing, bench.activations.growing, bench.text_pace.late, bench.side.ground.late,
-            bench.inside.moving, there)  # fmt: skip
+    words = bench.text_pace.late, bench.side.ground.late
+    return play.moves, bench.colouring.growing, bench.activations.growing, words, bench.inside.moving, there
 
 
 @pytest.fixture
