@@ -201,11 +201,11 @@ def test_jupyterlab(opened):
     page.wait_for_function(f"{CELL}?.over || !document.querySelector('.scalarviz-cell')", timeout=60_000)
     page.keyboard.press("Control+s")
     deadline = time.monotonic() + 60
-    while f"step {steps}" not in path.read_text() and time.monotonic() < deadline:
+    while f"step {steps:,}" not in path.read_text() and time.monotonic() < deadline:
         page.wait_for_timeout(100)
     saved = nbformat.read(path, 4)
     still = [one for one in saved.cells[0].outputs if "text/html" in one.get("data", {})]
-    assert f"step {steps}, loss" in still[0].data["text/html"]
+    assert f"step {steps:,}, loss" in still[0].data["text/html"]
     assert not page.complaints
 
 
