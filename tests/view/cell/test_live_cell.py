@@ -55,13 +55,13 @@ def told(bench):
 @pytest.mark.parametrize(("name", "theme"), [("rgb", "dark"), ("xor", "light"), ("digits", "light")])
 def test_the_list_is_that_of_a_window_of_the_same_size(cell, watch, name, theme):
     """Before the first step: later it depends on what was seen, by which ranges grow."""
-    page = watch(cell(make_scene(name)), theme=theme)
     window = Unseen(lambda size: LiveView(make_scene(name), size, theme=theme, wait=None), (960, 640))
     for _ in range(200):
         window.pass_time()
     wanted = told(window.view.bench)
     del wanted["list still"]  # a key cap breathes there
     window.close_soon()
+    page = watch(cell(make_scene(name)), theme=theme)
     until(lambda: all([one for one in page.known.get(part, ()) if "steps/s" not in str(one)] == records
                       for part, records in wanted.items()))  # fmt: skip
 
