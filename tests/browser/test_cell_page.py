@@ -317,7 +317,7 @@ def test_what_the_browser_does_help_files_the_clipboard_a_field_and_the_screen(c
     for keys in ("a", "c"):
         page.locator("textarea").press(f"Control+{keys}")
     live.press("Control+v")
-    live.until(lambda: live.ask(lambda play: play.host.clipboard) == "a,b,y\n0,1,1\n1,0,-1")
+    live.says("the pasted table: 2 rows")
 
 
 def test_what_is_left_out_is_neither_painted_nor_done(cell):
@@ -478,7 +478,7 @@ def window_picture(live):
     return live.shown.call(drawn, 60.0)[..., :3].astype(int)
 
 
-@pytest.mark.parametrize(("name", "light"), [("rgb", False), ("xor", True)])
+@pytest.mark.parametrize(("name", "light"), [("rgb", False), ("xor", True), ("playground", False)])
 def test_the_picture_is_the_windows_its_list_and_its_pixels(cell, name, light):
     live = cell(name, light=light)
     live.press("Shift+ArrowRight")

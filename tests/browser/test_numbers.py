@@ -337,8 +337,8 @@ def map_as_json(made):
     return {"table": base64.b64encode(made.table().tobytes()).decode()}
 
 
-def test_every_colour_of_every_map_is_the_windows(ask):
-    """The texels that the shaders read in both looks, but for a step of rounding."""
+def test_every_colour_of_every_map_is_the_windows_to_the_byte(ask):
+    """The tables of both looks, and the texels that the shaders read, made of nothing but what Python says."""
     names = [*DIVERGING, "activation", "grey", "viridis", "coolwarm", "RdBu"]
     made = [get_map(name, theme) for name in names for theme in THEMES]
     rng = np.random.default_rng(6)
@@ -347,14 +347,20 @@ def test_every_colour_of_every_map_is_the_windows(ask):
         "maps.js",
         """([maps, count, units]) => maps.map(map => {
             const table = tableOf(map, count);
-            return [[...table], units.map(unit => colourAt(table, unit))];
+            return [[...entriesOf(map)], [...table], units.map(unit => colourAt(table, unit))];
         })""",
         [[map_as_json(colours) for colours in made], COLOURS, units.tolist()],
     )
     fractions = np.linspace(0.0, 1.0, COLOURS)
     nearest = np.floor(np.clip(units, 0, 1) * (COLOURS - 1) + 0.5).astype(int)
-    for colours, (table, picked) in zip(made, found, strict=True):
+    for colours, (entries, table, picked) in zip(made, found, strict=True):
+        np.testing.assert_array_equal(np.array(entries).reshape(-1, 3), colours.table(), colours.name)
         wanted = colours.bytes(2.0 * fractions - 1.0 if colours.diverging else fractions)
-        texels = np.array(table).reshape(-1, 3)
-        np.testing.assert_allclose(texels, wanted.astype(int), atol=1.0, err_msg=colours.name)
-        np.testing.assert_array_equal(picked, texels[nearest], colours.name)
+        np.testing.assert_array_equal(np.array(table).reshape(-1, 3), wanted, colours.name)
+        np.testing.assert_array_equal(picked, wanted[nearest], colours.name)
+
+
+def test_numbers_are_rounded_as_numpy_does(ask):
+    numbers = [*np.arange(-4, 4.25, 0.25), 0.49999999999999994, 254.5, 255.5, -0.5]
+    found = ask("maps.js", "numbers => numbers.map(x => roundHalfToEven(x))", numbers)
+    np.testing.assert_array_equal(found, np.rint(numbers))

@@ -28,14 +28,13 @@ from ..watch.actions import ACTIONS, Action
 from ..watch.driving import TOOLS
 from ..watch.live import LiveView
 from ..watch.viewer import Viewer
-from .channel import RATE, pace_of
+from .channel import RATE, Channel, pace_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
     from ...run.edits import Edit
     from ...run.scene.scene import Scene
     from ..workbench import Workbench
-    from .channel import Channel
 
 KEPT = 30.0  # seconds between two pictures for the saved notebook, while something moves
 RESTED = 1.0
@@ -315,7 +314,8 @@ class Play:
         """What a hand did, as jupyter_rfb tells it too."""
         viewer = self.viewer
         ratio = _number(event.get("ratio", 1.0), 0.25, 8.0)
-        held = [name for name in event["modifiers"] if isinstance(name, str)] if _is_list(event, "modifiers") else []
+        given = event.get("modifiers")
+        held = [name for name in given if isinstance(name, str)] if isinstance(given, list) else []
         shift, ctrl = "Shift" in held, "Control" in held or "Meta" in held
         if kind == "resize":
             wide, high = (round(_number(event.get(side), 1.0, SIDES[1]) * ratio) for side in ("width", "height"))
@@ -357,14 +357,9 @@ class Play:
         if self._live is not None:
             self._live.mark_frame()
         frame = self.viewer.shown
-        content: dict[str, object] = {"step": frame.step, "running": self._live is not None and self.playing}
+        content: dict[str, object] = {"step": frame.step, "running": self.viewer.playback.running}
         channel.offer(content, self.parts())
         return True
-
-    @property
-    def playing(self) -> bool:
-        """Whether time goes on."""
-        return self.viewer.playback.running
 
     def parts(self) -> dict[str, object]:
         """The picture of now in parts, each of which goes when it is another one."""
@@ -436,10 +431,6 @@ class Play:
 @cache
 def _constants() -> dict[str, Any]:
     return {**constants_of(), "advances": advances_of()}
-
-
-def _is_list(event: dict[str, Any], name: str) -> bool:
-    return isinstance(event.get(name), list)
 
 
 def _number(given: object, least: float, most: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -67,9 +67,9 @@ _gestures = count(1)
 class Driving:
     """Rows of controls; one of the scene takes the place of one of the run's with its name."""
 
-    def __init__(self, viewer: LiveView, scene: Scene, hide: Collection[str] = ()) -> None:
+    def __init__(self, viewer: LiveView, scene: Scene) -> None:
         self._viewer, self._scene = viewer, scene
-        self._hidden = {*scene.hide, *hide}
+        self._hidden = set(scene.hide)
         self.troubles = set[str]()  # what functions of the scene raised
         self._command = None if scene.command is None else self._asking(scene.command, "the command")
         self._controls = tuple(self._guarded(control) for control in scene.controls)

@@ -1,4 +1,4 @@
-// A display list, as view/page/listed.py writes it, painted on a canvas of its own.
+// A display list, as view/ink/listed.py writes it, painted on a canvas of its own.
 
 import { Ink, typeScale } from "./ink.js";
 import { colourAt } from "./maps.js";

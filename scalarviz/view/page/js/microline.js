@@ -11,7 +11,7 @@ export class MicroLine {
     root.setAttribute("aria-live", "polite");
   }
 
-  /** @param {?object} told As view/cell/play.py writes it; null: no step is open. */
+  /** @param {?object} told Its words, and how far it is; null: no step is open. */
   show(told) {
     this.root.hidden = !told;
     if (!told) return this.root.replaceChildren();

@@ -15,7 +15,7 @@ const FADE = 36; // pixels
 /** Everything flat over the cubes of one document. */
 export class Overlay {
   /**
-   * @param {"all" | "scales" | "none"} legends which stand below the cubes
+   * @param {"all" | "none"} legends whether they and formulas stand below the cubes
    */
   constructor(canvas, document, view, shown, legends) {
     this.legends = legends;
@@ -130,7 +130,7 @@ export class Overlay {
     const index = plate && plate.start >= 0 ? plate.start + chosen.element : null;
     const about = frame.about?.[this.shown.quantity.name.includes("gradient") ? 0 : 1], says = this.shown.quantity.name !== "weight";
     const room = drawLegends(this.ink, this.view.strip, this.shown, tables, detailed, index, (says && about) || "");
-    if (room > 0 && this.legends === "all" && frame.formulas && !frame.reached) {
+    if (room > 0 && frame.formulas && !frame.reached) {
       const [size, step, lines] = frame.formulas, fit = lines.every((line) => this.ink.measure(line, size) <= room + 1);
       if (fit) lines.forEach((line, row) => this.ink.text(x, y + 16 + step * row, line, size, this.ink.theme.text2));
     }

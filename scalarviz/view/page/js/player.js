@@ -23,7 +23,7 @@ export class Player {
   /**
    * @param {number} [options.density] device pixels of a CSS pixel, always; default: as fine as the screen and as is
    *     fast enough
-   * @param {"all" | "scales" | "none"} [options.legends] which stand below the cubes; all: and formulas
+   * @param {"all" | "none"} [options.legends] whether they and formulas stand below the cubes
    * @throws {Error} where the browser has no WebGL 2
    */
   constructor(root, document, { theme = document.theme, density = 0, quantity = "weight", legends = "all" } = {}) {
