@@ -132,7 +132,7 @@ COUNT = f"""() => {{
   window.drawn = [];
   const show = cell.show.bind(cell), drawn = cell.picture.drawn;
   cell.show = (...given) => {{ window.received.push(performance.now()); show(...given); }};
-  cell.picture.drawn = () => {{ window.drawn.push(performance.now()); drawn(); window.seen?.(); }};
+  cell.picture.drawn = (known) => {{ window.drawn.push(performance.now()); drawn(known); window.seen?.(); }};
 }}"""
 EDIT = f"""key => new Promise(done => {{
   {LOOK}
