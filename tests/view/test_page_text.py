@@ -42,7 +42,7 @@ def test_only_what_the_page_itself_says_may_run(html):
     hashed = [f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'" for one in (style, own)]
     assert [rules["style-src"], rules["script-src"].split()[0]] == hashed
     assert len(rules["script-src"].split()) == 2
-    own = re.sub(r'(<script type="text/plain"[^>]*>).*?</script>', r"\1</script>", html, flags=re.DOTALL)  # but for packed data
+    own = re.sub(r'(<script type="text/plain"[^>]*>).*?</script>', r"\1</script>", html, flags=re.DOTALL)
     assert not re.search(r"https?:|\bon\w+=|style=|href=|@import|url\(", own)
 
 
