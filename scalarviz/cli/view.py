@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 RESULTS = ".svs"
-_LEFT_OUT = 5
-"""Clauses of what cannot be compared that are said."""
+_LISTED = 40
+"""Tensors that are named, of those with another name in the second file, and of those that cannot be compared."""
 
 
 def command() -> Command:
@@ -91,11 +91,11 @@ def _tell(name: str, subject: Subject) -> None:
 
     source = subject.source
     say(f"{name}: {amount(subject.tensors)}")
-    left_out = getattr(source, "left_out", ())
-    for line in left_out[:_LEFT_OUT]:
-        say(f"{name}: {line}: left out")
-    if len(left_out) > _LEFT_OUT:
-        say(f"{name}: and {len(left_out) - _LEFT_OUT:,} more")
+    for lines, what in ((getattr(source, "renamed", ()), ""), (getattr(source, "left_out", ()), ": left out")):
+        for line in lines[:_LISTED]:
+            say(f"{name}: {line}{what}")
+        if len(lines) > _LISTED:
+            say(f"{name}: and {len(lines) - _LISTED:,} more{what}")
 
 
 def _pictures(name: str, subject: Subject, options: Any) -> int:

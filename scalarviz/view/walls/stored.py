@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FileFormatError, InputError, listing, shown
 from ...io.atomic import StrPath, path_text
+from ...io.matching import Match, matched
 from ...io.readable import check_source, refuse_pickle, unreadable
 from ...io.weights import entries_of, tensors_of
 from ...run.core.frame import Frame, Past, Tensor
@@ -26,6 +27,9 @@ from ..page.comparison import names_of
 from ..shown import source as arrays_as_source
 from ..shown.subject import Subject, pair_subject
 
+if TYPE_CHECKING:
+    from ...onnx.graph import Graph
+
 
 def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
     """The numbers of one file with their histogram, or of two with their difference."""
@@ -34,13 +38,23 @@ def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
     names = names_of(paths)
     if len(set(names)) < len(paths):  # net.onnx and net.safetensors of one folder
         names = [path.name for path in paths]
-    stored = [
-        Stored(as_floats(by_printed_names(stored_numbers(path, only))), name)
-        for path, name in zip(paths, names, strict=True)
-    ]
-    if len(stored) == 1:
-        return Subject(stored[0], panels=(Histogram(),))
-    return pair_subject(StoredPair(stored[0], stored[1], (names[0], names[1])))
+    pair = len(paths) == 2
+    arrays = [as_floats(by_printed_names(stored_numbers(path, only, copies=pair))) for path in paths]
+    if not pair:
+        return Subject(Stored(arrays[0], names[0]), panels=(Histogram(),))
+    found = matched(*arrays)
+    arrays[1] = _by_their_names(arrays[1], found)
+    a, b = (Stored(own, name) for own, name in zip(arrays, names, strict=True))
+    return pair_subject(StoredPair(a, b, (names[0], names[1]), found))
+
+
+def _by_their_names(arrays: Mapping[str, Float], found: Mapping[str, Match]) -> dict[str, Float]:
+    """The arrays of the second file, each by the name and with the sides that its counterpart has in the first."""
+    taken = {match.name for match in found.values()}
+    there = {name: arrays[match.name].T if match.turned else arrays[match.name] for name, match in found.items()}
+    left = ((name if name not in there else f"{name} (another)", array)
+            for name, array in arrays.items() if name not in taken)  # fmt: skip
+    return there | dict(left)
 
 
 # ---- `stored_numbers`: the arrays of a file, in the order in which they are shown.
@@ -54,8 +68,11 @@ LONGEST_NAME = 80
 ENDINGS = (".onnx", ".safetensors")
 
 
-def stored_numbers(path: StrPath, only: Sequence[str] = ()) -> dict[str, Array]:
-    """The arrays of a file by name: of an ONNX file in the order of its graph, else in that of the names."""
+def stored_numbers(path: StrPath, only: Sequence[str] = (), *, copies: bool = False) -> dict[str, Array]:
+    """The arrays of a file by name: of an ONNX file in the order of its graph, else in that of the names.
+
+    With `copies` those are there too that an ONNX file holds under another name, as it does equal ones.
+    """
     source = check_source(path, "file")
     try:
         refuse_pickle(source)
@@ -63,7 +80,7 @@ def stored_numbers(path: StrPath, only: Sequence[str] = ()) -> dict[str, Array]:
         raise unreadable(path, error) from None
     match source.suffix.lower():
         case ".onnx":
-            known = _of_graph(source)
+            known = _of_graph(source, copies)
             names = _chosen(path, {name: array.shape for name, array in known.items()}, only)
             return {name: known[name] for name in names}
         case ".safetensors":
@@ -83,7 +100,7 @@ def _elsewhere(path: Path) -> str:
     return said.get(path.suffix.lower(), "")
 
 
-def _of_graph(path: Path) -> dict[str, Array]:
+def _of_graph(path: Path, copies: bool) -> dict[str, Array]:
     """The stored tensors of an ONNX file in the order in which its sorted nodes need them."""
     from ...onnx.reading import read_graph
 
@@ -93,7 +110,29 @@ def _of_graph(path: Path) -> dict[str, Array]:
     arrays = {name: array for name in order if _is_stored(array := graph.constants[name])}
     own = graph.constants.keys() - graph.fixed if not graph.noted else graph.noted.keys()
     parts = {name for name in arrays if name not in own and arrays[name].size == 1}  # of a formula, as 0.5 is
-    return {name: array for name, array in arrays.items() if name not in parts or len(parts) == len(arrays)}
+    kept = {name: array for name, array in arrays.items() if name not in parts or len(parts) == len(arrays)}
+    if copies:
+        alike = [node for node in graph.nodes if node.operator == "Identity" and node.inputs[0] in kept]
+        kept |= {node.outputs[0]: kept[node.inputs[0]] for node in alike}
+    names = _names_of_modules(graph, kept)
+    return {names.get(name, name): array for name, array in kept.items()}
+
+
+def _names_of_modules(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, str]:
+    """Names for tensors that the exporter has numbered: ``conv1.weight`` of the one that the node /conv1/Conv reads."""
+    from ...imported.building import by_node, named
+    from ...imported.facts import of_module
+
+    found, taken = dict[str, str](), set(arrays)
+    for node in graph.nodes:
+        path = node.module or (by_node(node) if named(node) else "")
+        for name in node.inputs if path else ():
+            if name in arrays and name not in found and not of_module(name):
+                new = f"{path}.{'weight' if arrays[name].ndim > 1 else 'bias'}"
+                if new not in taken:
+                    found[name] = new
+                    taken.add(new)
+    return found
 
 
 def _is_stored(array: Array) -> bool:
@@ -195,12 +234,19 @@ class Stored(Played):
 
 
 class StoredPair(RecordedPair):
-    """Two files, and their difference where names and shapes agree."""
+    """Two files, and their difference where `found` says which tensors of them are the same part of a network.
+
+    `renamed` says which of them have another name or other sides in the second file.
+    """
 
     can, recorded = Can(), False
 
-    def __init__(self, a: Stored, b: Stored, names: tuple[str, str]) -> None:
+    def __init__(self, a: Stored, b: Stored, names: tuple[str, str], found: Mapping[str, Match]) -> None:
         super().__init__(a, b, names)
+        self.renamed = tuple(
+            f"{name} is {' '.join([match.name] * (match.name != name) + ['turned round'] * match.turned)} in {names[1]}"
+            for name, match in found.items() if match != (name, False)
+        )  # fmt: skip
         self.heads = a.says, b.says
         self._frame = super().frame_at(0)
         for one in (self._frame, *self._frame.both):
