@@ -66,7 +66,8 @@ function noteOf(ink, width, { quantity, range, clippedShare, far = null, documen
   const room = width - ink.measure(quantity.words, 16, true) - 16;
   if (!about) return document.own && ink.measure(plain, 13) > room ? `own range \u00b7 ${clipped}` : plain;
   const logs = range.scale === "symlog" ? ["log \u00b7 ", ""] : [""];
-  const notes = [about, about.split(", ").at(-1)].flatMap((text) => logs.map((log) => `${text} \u00b7 ${log}${clipped}`));
+  const texts = [about, about.split(", ").at(-1)];
+  const notes = [...texts.flatMap((text) => logs.map((log) => `${text} \u00b7 ${log}${clipped}`)), ...texts];
   return notes.find((note) => ink.measure(note, 13) <= room) ?? plain;
 }
 
