@@ -30,6 +30,11 @@ class Match(NamedTuple):
 
     name: str
     turned: bool = False  # whether its two sides are exchanged
+    shape: tuple[int, ...] = ()  # that it has in the first file
+
+    def of(self, array: Array) -> Array:
+        """The other tensor as it lies in the first file."""
+        return (array.squeeze().T if self.turned else array).reshape(self.shape)
 
 
 def matched(a: Arrays, b: Arrays) -> dict[str, Match]:
@@ -43,7 +48,8 @@ def matched(a: Arrays, b: Arrays) -> dict[str, Match]:
     Returns
     -------
     dict of str to Match
-        Each tensor of either file at most once; what has no counterpart is left out.
+        Each tensor of either file at most once; what has no counterpart is left out. Sides of length 1 do not count:
+        a norm's weights are C numbers or C x 1 x 1.
 
     Notes
     -----
@@ -51,13 +57,15 @@ def matched(a: Arrays, b: Arrays) -> dict[str, Match]:
     numbers; numbers that point the same way, as before and after training; the only two that have a shape.
     """
     found: dict[str, Match] = {}
+    shapes = {name: array.shape for name, array in a.items()}
+    a, b = ({name: array.squeeze() for name, array in arrays.items()} for arrays in (a, b))
     for rule in (_by_names, _by_ends, _by_numbers, _by_angles, _by_shapes):
         taken = {match.name for match in found.values()}
         mine = {name: array for name, array in a.items() if name not in found}
         others = {name: array for name, array in b.items() if name not in taken}
         for name, match in rule(mine, others).items():
             if match.name not in taken:
-                found[name] = match
+                found[name] = match._replace(shape=shapes[name])
                 taken.add(match.name)
     return found
 

@@ -11,6 +11,10 @@ SHAPES = [(8, 3), (8,), (8, 8), (8,), (5, 8), (5,), (4, 1, 3, 3), (4,), (64, 12)
 NAMES = [f"net.{k // 2}.{'weight' if len(shape) > 1 else 'bias'}" for k, shape in enumerate(SHAPES)]
 
 
+def pairs(found):
+    return {name: match[:2] for name, match in found.items()}
+
+
 def network(seed):
     rng = np.random.default_rng(seed)
     return {name: rng.normal(size=shape).astype(np.float32) for name, shape in zip(NAMES, SHAPES, strict=True)}
@@ -29,9 +33,11 @@ def test_what_an_exporter_does_to_a_network_is_undone(seed, order, nameless, bef
     kept = [NAMES[k] for k in order]
     b = {new[name]: np.ascontiguousarray(a[name].T) if name in turned else a[name] for name in kept}
     if other_way:
-        assert matched(b, a) == {new[name]: Match(name, name in turned) for name in NAMES}
+        assert pairs(matched(b, a)) == {new[name]: (name, name in turned) for name in NAMES}
     else:
-        assert matched(a, b) == {name: Match(new[name], name in turned) for name in NAMES}
+        found = matched(a, b)
+        assert pairs(found) == {name: (new[name], name in turned) for name in NAMES}
+        assert all(np.array_equal(match.of(b[match.name]), a[name]) for name, match in found.items())
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -49,10 +55,12 @@ def test_training_further_hides_no_counterpart_and_strangers_have_none(seed):
 
 def test_equal_tensors_numbers_without_a_direction_and_nothing_at_all():
     zeros, odd = np.zeros(4), np.array([np.nan, np.inf, 0.0, 1.0])
-    assert matched({"a": zeros, "b": zeros}, {"x": zeros, "y": zeros}) == {"a": Match("x"), "b": Match("y")}
-    assert matched({"a": odd}, {"x": odd.astype(np.float32)}) == {"a": Match("x")}
+    assert pairs(matched({"a": zeros, "b": zeros}, {"x": zeros, "y": zeros})) == {"a": ("x", False), "b": ("y", False)}
+    assert pairs(matched({"a": odd}, {"x": odd.astype(np.float32)})) == {"a": ("x", False)}
     assert matched({"a": np.full((20, 2), np.nan)}, {"x": np.ones((2, 20)), "y": np.ones((2, 20))}) == {}
     assert matched({"a": np.zeros((2, 3))}, {"a": np.zeros((4, 3))}) == {}
     assert matched({}, {"a": zeros}) == matched({"a": zeros}, {}) == {}
     square = np.random.default_rng(0).normal(size=(6, 6))
-    assert matched({"a": square}, {"a": square.T}) == {"a": Match("a", turned=True)}
+    assert matched({"a": square}, {"a": square.T}) == {"a": Match("a", True, (6, 6))}
+    norm = np.arange(4.0).reshape(4, 1, 1)
+    assert matched({"a": norm}, {"b": norm.ravel()}) == {"a": Match("b", False, (4, 1, 1))}

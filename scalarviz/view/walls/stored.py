@@ -17,6 +17,7 @@ from ...io.atomic import StrPath, path_text
 from ...io.matching import Match, matched
 from ...io.readable import check_source, refuse_pickle, unreadable
 from ...io.weights import entries_of, tensors_of
+from ...memory import check_memory
 from ...run.core.frame import Frame, Past, Tensor
 from ...run.panels import Histogram
 from ...run.source import Can
@@ -39,7 +40,10 @@ def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
     if len(set(names)) < len(paths):  # net.onnx and net.safetensors of one folder
         names = [path.name for path in paths]
     pair = len(paths) == 2
-    arrays = [as_floats(by_printed_names(stored_numbers(path, only, copies=pair))) for path in paths]
+    stored = [stored_numbers(path, only, copies=pair) for path in paths]
+    count = sum(array.size for arrays in stored for array in arrays.values())
+    check_memory(count * BYTES, f"the picture of {count:,} numbers", "name some tensors, as --only 'layers.0.*'")
+    arrays = [as_floats(by_printed_names(one)) for one in stored]
     if not pair:
         return Subject(Stored(arrays[0], names[0]), panels=(Histogram(),))
     found = matched(*arrays)
@@ -51,7 +55,7 @@ def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
 def _by_their_names(arrays: Mapping[str, Float], found: Mapping[str, Match]) -> dict[str, Float]:
     """The arrays of the second file, each by the name and with the sides that its counterpart has in the first."""
     taken = {match.name for match in found.values()}
-    there = {name: arrays[match.name].T if match.turned else arrays[match.name] for name, match in found.items()}
+    there = {name: match.of(arrays[match.name]) for name, match in found.items()}
     left = ((name if name not in there else f"{name} (another)", array)
             for name, array in arrays.items() if name not in taken)  # fmt: skip
     return there | dict(left)
@@ -62,8 +66,10 @@ def _by_their_names(arrays: Mapping[str, Float], found: Mapping[str, Match]) -> 
 Array = NDArray[Any]
 Shapes = Mapping[str, tuple[int, ...]]
 
-MOST_NUMBERS = 10_000_000
+MOST_NUMBERS = 32_000_000
 MOST_TENSORS = 1_000
+BYTES = 80
+"""That a number of a file takes in a picture, and in one with its counterpart."""
 LONGEST_NAME = 80
 ENDINGS = (".onnx", ".safetensors")
 
@@ -245,7 +251,7 @@ class StoredPair(RecordedPair):
         super().__init__(a, b, names)
         self.renamed = tuple(
             f"{name} is {' '.join([match.name] * (match.name != name) + ['turned round'] * match.turned)} in {names[1]}"
-            for name, match in found.items() if match != (name, False)
+            for name, match in found.items() if match[:2] != (name, False)
         )  # fmt: skip
         self.heads = a.says, b.says
         self._frame = super().frame_at(0)
