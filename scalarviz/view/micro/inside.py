@@ -17,7 +17,7 @@ from ..ink.sketch import Box, Point, Sketch, Spot, holds, spot_at
 from ..notes.values import Small
 from ..panels.wording import noun
 from ..screen.hud import HudState
-from .around import RIBBON, SENTENCE, SWITCH, Bench, below_switch, ribbon, sentence, switch
+from .line_and_column import RIBBON, SENTENCE, SWITCH, Bench, below_switch, ribbon, sentence, switch
 from .on_cubes import SECONDS, Faces, Ways, delta_boxes, delta_chips, pulse, tails
 from .told import BACKWARD, FORWARD, GRADIENTS, UPDATE, Told
 

@@ -39,7 +39,7 @@ from ..space.camera import Camera, pose_of
 from ..space.layout import FEW, Layout, layout_for
 from ..space.lying import Turns
 from ..space.plate import Plate
-from .around import around_of
+from .notes import around_of
 from .scripts import programs
 
 VERSION = 1
