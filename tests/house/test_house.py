@@ -48,6 +48,23 @@ def test_every_file_that_is_no_python_is_installed(setup):
     assert sorted(read - installed) == []
 
 
+@pytest.mark.parametrize(
+    "folder", sorted({path.parent for path in (ROOT / "scalarviz" / "view").rglob("*.py")}), ids=lambda f: f.name
+)
+def test_the_introduction_of_a_folder_of_pictures_names_its_files_and_no_others(folder):
+    """Whoever looks for a place by folders reads these first; kinds of panels stand in their registry."""
+    said = (folder / "__init__.py").read_text(encoding="utf-8").split('"""')[1]
+    named = {name.rpartition(".")[2] for name in re.findall(r"`([a-z_.]+)`", said)}
+    files = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    if folder.name != "panels":
+        assert sorted(files - named) == []
+    everywhere = {name for path in SOURCES for name in (path.stem, path.parent.name)} | {
+        p.stem for p in folder.iterdir()
+    }
+    functions = {name for path in folder.glob("*.py") for name in re.findall(r"def (\w+)", path.read_text("utf-8"))}
+    assert sorted(named - everywhere - functions - {"handlers"}) == []
+
+
 def test_the_lock_holds_every_direct_dependency_and_no_address(setup):
     lock = (ROOT / "constraints.txt").read_text(encoding="utf-8").lower()
     assert "://" not in lock

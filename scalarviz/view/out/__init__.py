@@ -1,6 +1,6 @@
-"""Where a picture appears: a window of the desktop, or a canvas that nobody sees.
+"""Where a picture appears: a window of the desktop, a canvas that nobody sees, or a file.
 
-Open `desktop` first. `display` finds out whether a window can be opened, and whether its display is still there.
-`files` writes pictures and films, `taking` makes those of a window, `vector` is a picture as SVG; `offscreen` draws
-without a display.
+Open `desktop` first: the window. `display` finds out whether one can be opened, and whether its display is still there;
+`offscreen` draws without a display. `easel` makes a picture of anything that has cubes, `files` writes pictures and
+films, `taking` makes those that are asked for in a window.
 """

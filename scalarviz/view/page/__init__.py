@@ -1,6 +1,10 @@
-"""The cubes in a browser: what a page gets instead of a window.
+"""The picture in a browser: what a page of a recording holds. Its own code lies in ``js/`` (`player.js` first).
 
-Open `document` first: all that stays from frame to frame, with the places in it. `recorded` makes the page of a
-recording, `comparison` that of two, `link` one behind a ``#``; `page` has what is the same in all of them. The page's
-own code lies in ``js/`` (open ``player.js`` first); `scripts` joins it, and makes the window's shaders a browser's.
+Open `recorded` first: it decides what the page of a recording contains; `comparison` does so for two, `link` for one
+behind a ``#``. `page` wraps any of them as one HTML file, `recording` has the methods of a recording that write one.
+
+Parts of a page: `document`, the cubes and all else that stays from frame to frame; `pack`, numbers over time as text;
+`notes`, what stands around the cubes; `pictures`, panels at some frames; `walks`, micro-steps; `ofscene`, what a file
+does not hold. `scripts` joins the scripts, and makes the window's shaders a browser's. The HTML report of a sweep is
+`walls.run_report`.
 """

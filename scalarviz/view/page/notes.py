@@ -1,4 +1,4 @@
-"""`around_of`: what stands around the cubes of a document, as plain data that ``around.js`` paints.
+"""`around_of`: what stands around the cubes of a document, as plain data that ``notes.js`` paints.
 
 It is the window's own list: words, chips and lines in groups, each with the point of the world that it belongs to.
 Numbers are bound: the browser writes those of the frame that it shows, and the list is made once for all frames.

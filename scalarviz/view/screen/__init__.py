@@ -7,6 +7,6 @@
 * `controls`: the panel of controls, which knows what is open, focused and held. `control_rows` are controls at one
   moment, laid out and painted. Which there are, and what they do to a run, says `watch.driving`.
 * `time_bar`: where a run has been, with its losses, what was changed there, and where it can go.
-* `touch`: the hovered and the selected cubes, and where the inspector stands. `inspector` is a column of sections
-  (`inspector_page`), `account` why a weight will move, as plain numbers, `selection` one weight or several by name.
+* `inspector`: a column of sections (`inspector_page`) about the selected cubes; `account` is why a weight will move, as
+  plain numbers, `selection` one weight or several by name. Which cubes are hovered and selected says `view.touch`.
 """

@@ -1,6 +1,6 @@
 // What is written over the cubes: their numbers, marks around the selected and the hovered one, the pointer's label.
 
-import { Around } from "./around.js";
+import { Around } from "./notes.js";
 import { project } from "./camera.js";
 import { Ink } from "./ink.js";
 import { drawLegends } from "./legend.js";
