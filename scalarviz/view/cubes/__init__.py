@@ -3,11 +3,11 @@
 1. `Workbench.update` hands a frame to `cube_view` (beside this folder).
 2. `scale` decides: what cubes show, its range, its marks and its colours, once for cubes and legend; `own` are looks
    given by hand.
-3. `slab` is the visual: a box for each plate. It puts the numbers into the texture of `atlas`, which also says how large
-   a cube is.
-4. `shader` puts the program together (``glsl/cubes_*``). It walks a plate's grid to the cube on the pixel's ray, reads
-   its number, and looks its colour up in a table of `ink.maps`. Below a pixel it averages.
+3. `slab` is the visual: a box for each plate. It puts the numbers into the texture of `atlas`, which also says how
+   large a cube is.
+4. `shader` puts the program together (``glsl/cubes_*``). It walks a plate's grid to the cube on the pixel's ray,
+   reads its number, and looks its colour up in a table of `ink.maps`. Below a pixel it averages.
 
-The way back: `picking` is the shader's walk in Python. `outline` is drawn around cubes, `outlined` are cubes as polygons
-for SVG.
+The way back: `picking` is the shader's walk in Python. `outline` is drawn around cubes, `outlined` are cubes as
+polygons for SVG.
 """
