@@ -109,6 +109,7 @@ def test_a_cell_holds_the_pixels_of_render_and_words_of_the_moment_that_is_drawn
         (scene, {"step": 2}, "pair, step 2, loss .*"),
         (scene, {"inside": -1}, r"pair, inside step 4, micro-step (\d+) of \1 \(update\), 0.bias.*"),
         (sv.Weight(1.0), {}, "weights: 1 number as a cube"),
+        (nn.Linear(2, 3), {}, "linear: 9 numbers as cubes"),
     ):
         assert re.fullmatch(says, sv.view.picture(thing, SIZE, **given).words)
 
