@@ -6,36 +6,30 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.benches import middle, said, said_above
+from kit.benches import bench_of, middle, said, said_above
 from kit.commands import make_scene
 from kit.networks import mlp
-from kit.windows import live_hand
+from kit.windows import COLOURS as GRID
+from kit.windows import X, live_hand, make_colour_scene, mirror_hand
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run.edits import SetTargets
 from scalarviz.run.panels import ColourCube, DigitBoard, DigitPad, LossCurve, Pictures
-from scalarviz.run.scene.scene import Scene
 from scalarviz.view.ink.text import chip_text, loss_text
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.colour_cube import hexed
 from scalarviz.view.shown.subject import scene_subject, subject_of
-from scalarviz.view.watch.viewer import Viewer, bench_of
-from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
 RNG = np.random.default_rng(4)
-X = RNG.random((32, 3))
-GRID = np.stack(np.meshgrid(*[np.linspace(0, 1, 4)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
 PHOTO = RNG.random((6, 9, 3)).astype(np.float32)
-SIZE = (1280, 720)
 
 
 def colours(*hidden):
     net = mlp(3, *hidden, 3, activation="Sigmoid")(nn)
     net.initialize(nn.init.normal(0, 1), seed=1)
     run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), (X, 1 - X), engine="numpy")
-    panels = (Pictures(PHOTO, 1 - PHOTO), ColourCube(GRID, 1 - GRID), LossCurve())
-    return Scene("t", run, X[0], 1 - X[0], ("r", "g", "b"), ("r", "g", "b"), panels)
+    return make_colour_scene(run, (Pictures(PHOTO, 1 - PHOTO), ColourCube(GRID, 1 - GRID), LossCurve()))
 
 
 @pytest.fixture(params=[(), (16, 16)], ids=["single", "deep"])
@@ -139,9 +133,9 @@ def test_what_was_taught_and_undone_is_wanted_no_more(view):
     view.worker.settle()
     taught = cube.targets.copy()
     assert np.abs(taught - (1 - GRID)).max() > 0.3
-    again = taught, (1.0, 0.0, 1.0)
-    for actions, targets, target in (([], *again), (["undo"], 1 - GRID, plain), (["redo"], *again),
-                                     (["step", "first"], 1 - GRID, plain)):  # fmt: skip
+    again, before = (taught, (1.0, 0.0, 1.0)), (1 - GRID, plain)
+    ways = {(): again, ("undo",): before, ("redo",): again, ("step", "first"): before}
+    for actions, (targets, target) in ways.items():
         for action in actions:
             view.send(action)
             view.worker.settle()
@@ -150,15 +144,14 @@ def test_what_was_taught_and_undone_is_wanted_no_more(view):
             view.tick(0.1)
         assert np.array_equal(cube.targets, targets)
         assert np.allclose(subject.target, target, atol=1e-6)
-        if actions == ["undo"]:  # what the run itself learns from says the same
+        if actions == ("undo",):  # what the run itself learns from says the same
             assert np.allclose(view.run.samples()[1], 1 - X, atol=1e-6)
     assert np.array_equal(subject.probe, colour)
 
 
 def test_a_followed_run_follows_the_choice_and_what_nobody_knows_is_a_question_mark():
-    with offscreen():
-        view = Viewer(bench_of(colours(), SIZE))
-        view.tick(0.02)
+    with mirror_hand(colours()) as hand:
+        view = hand.view
         at, colour = disc(view, "source", -1)
         click(view, at)
         view.tick(0.2)
@@ -168,15 +161,12 @@ def test_a_followed_run_follows_the_choice_and_what_nobody_knows_is_a_question_m
         assert view.bench.subject.target is None
         assert "?" in said(view.bench)
         assert not any("loss of this colour" in text or "NaN" in text for text in said(view.bench))
-        view.close()
-    assert hexed((0.0, 0.5, 2.0)) == "#0080ff"
-    assert hexed((np.nan, 0.0, 0.0)) == "no colour"
+    assert [hexed((0.0, 0.5, 2.0)), hexed((np.nan, 0.0, 0.0))] == ["#0080ff", "no colour"]
 
 
 def test_a_still_chooses_nothing_and_another_count_of_numbers_is_refused():
     scene = colours()
-    bench = Workbench(scene, SIZE)  # a film: nobody is there
-    bench.update(scene.run.frame(scene.probe))
+    bench = bench_of(scene)  # a film: nobody is there
     bench.click(tuple(bench.side.drawer(ColourCube)._cubes["source"].centres[-1]))
     assert np.array_equal(bench.subject.probe, X[0])
     assert not any("show its way" in does for _, does in bench.side.gestures)
@@ -187,64 +177,60 @@ def test_a_still_chooses_nothing_and_another_count_of_numbers_is_refused():
     ):
         with pytest.raises(InputError, match=words):
             subject.choose(sample, target)
-        assert np.array_equal(subject.probe, X[0])
-        assert np.array_equal(subject.target, 1 - X[0])
+    assert np.array_equal([subject.probe, subject.target], [X[0], 1 - X[0]])
     subject.choose(np.ones(3), np.ones(3))
-    assert np.array_equal(scene.probe, X[0])  # the scene keeps its own
-    assert np.array_equal(scene.probe_target, 1 - X[0])
+    assert np.array_equal([scene.probe, scene.probe_target], [X[0], 1 - X[0]])  # the scene keeps its own
     with pytest.raises(InputError, match="no sample is drawn here"):
         subject_of({"a": np.eye(3)}).choose(np.ones(3))
 
 
-def test_a_digit_of_the_board_lies_on_the_sheet():
-    digits, labels = RNG.random((40, 16)), np.arange(40) % 10
-    net = nn.Sequential(nn.Linear(16, 10, seed=1))
-    run = sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.5), (digits, labels), engine="numpy")
-    panels = (DigitBoard(digits, labels, (4, 4)), DigitPad((4, 4)), LossCurve())
-    scene = Scene("d", run, digits[0], labels[:1], output_names=tuple("0123456789"), panels=panels)
-    with live_hand(scene) as window:
-        window.do("step")
-        view, board, sheet = window.view, window.drawer(DigitBoard), window.drawer(DigitPad)
-        for number in (3, 17):
-            x, y, _ = map(float, board._place[number])
-            found = board.under((x, y))
-            click(view, (x, y))
-            assert np.array_equal(view.frame().activations["input"], board.inputs[found])
-            assert np.array_equal(sheet.picture, board.inputs[found])
-            assert (sheet.digit, sheet.drawn) == (board.labels[found], False)
-            assert f"is {board.labels[found]}" in said(view.bench)
-            view.move(window.at((x, y)))
-            window.rest()
-            assert {f"a {board.labels[found]}", "click: show its way"} <= set(said_above(view.bench))
-
-
-def test_a_digit_that_is_drawn_is_read_at_once():
+@pytest.fixture
+def digits():
     scene = make_scene("digits", seed=3)
     scene.run.step(400)
     with live_hand(scene) as window:
-        pad, view = window.drawer(DigitPad), window.view
+        yield window
 
-        def stroke(*places, button="left"):
-            x, y, width, height = pad.field
-            points = [(x + (column + 0.5) * width / 8, y + (row + 0.5) * height / 8) for column, row in places]
-            start, end = map(window.at, (points[0], points[-1]))
-            window.drag(start, (end[0] - start[0], end[1] - start[1]), button=button)
-            view.move(end)
-            window.rest()
 
-        before, camera = pad.pixels.copy(), window.bench.camera
-        stroke((4, 3), (4, 4), button="right")  # erases
-        assert pad.pixels[3:5, 4].max() == 0
-        assert np.array_equal(pad.pixels[:, 0], before[:, 0])
-        view.key("Backspace")
-        window.rest()
-        assert not view.frame().activations["input"].any()
-        view.key("5", "5")
-        view.worker.settle()
-        assert view.worker.log == []  # an empty sheet is not learnt
-        stroke((4, 0), (4, 7))
-        assert (pad.pixels[:, 4] > 0.9).all()
-        assert pad.pixels[:, [0, 1, 7]].max() == 0
-        np.testing.assert_array_equal(view.frame().activations["input"], pad.pixels.ravel())
-        assert {"read as 1", "your drawing"} <= set(said(window.bench))
-        assert window.bench.camera is camera  # the drag turned nothing
+def test_a_digit_of_the_board_lies_on_the_sheet(digits):
+    view, board, sheet = digits.view, digits.drawer(DigitBoard), digits.drawer(DigitPad)
+    for number in (3, 17):
+        x, y, _ = map(float, board._place[number])
+        found = board.under((x, y))
+        click(view, (x, y))
+        assert np.array_equal(view.frame().activations["input"], board.inputs[found])
+        assert np.array_equal(sheet.picture, board.inputs[found])
+        assert (sheet.digit, sheet.drawn) == (board.labels[found], False)
+        assert f"is {board.labels[found]}" in said(view.bench)
+        view.move(digits.at((x, y)))
+        digits.rest()
+        assert {f"a {board.labels[found]}", "click: show its way"} <= set(said_above(view.bench))
+
+
+def test_a_digit_that_is_drawn_is_read_at_once(digits):
+    pad, view = digits.drawer(DigitPad), digits.view
+
+    def stroke(*places, button="left"):
+        x, y, width, height = pad.field
+        points = [(x + (column + 0.5) * width / 8, y + (row + 0.5) * height / 8) for column, row in places]
+        start, end = map(digits.at, (points[0], points[-1]))
+        digits.drag(start, (end[0] - start[0], end[1] - start[1]), button=button)
+        view.move(end)
+        digits.rest()
+
+    before, camera = pad.pixels.copy(), digits.bench.camera
+    stroke((4, 3), (4, 4), button="right")  # erases
+    assert pad.pixels[3:5, 4].max() == 0
+    assert np.array_equal(pad.pixels[:, 0], before[:, 0])
+    view.key("Backspace")
+    digits.rest()
+    assert not view.frame().activations["input"].any()
+    view.key("5", "5")
+    view.worker.settle()
+    assert view.worker.log == []  # an empty sheet is not learnt
+    stroke((4, 0), (4, 7))
+    assert (pad.pixels[:, 4] > 0.9).all()
+    assert pad.pixels[:, [0, 1, 7]].max() == 0
+    np.testing.assert_array_equal(view.frame().activations["input"], pad.pixels.ravel())
+    assert {"read as 1", "your drawing"} <= set(said(digits.bench))
+    assert digits.bench.camera is camera  # the drag turned nothing

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -15,10 +15,6 @@ from scalarviz.view.out import offscreen as module
 from scalarviz.view.out.offscreen import MAX_SIDE, available, offscreen, render, shrink
 
 pytestmark = pytest.mark.gl
-
-
-def nothing(_):
-    pass
 
 
 def quarter(_):
@@ -48,10 +44,10 @@ def test_a_picture_has_its_size_its_background_and_its_top_on_top_and_a_finer_on
     assert np.abs(shrink(noise, 3) - blocks).max() <= 0.5
     for size in ((0, 5), (5, -1), (MAX_SIDE + 1, 5)):
         with pytest.raises(InputError, match="picture size"):
-            render(nothing, size)
+            render(quarter, size)
     monkeypatch.setattr(module.Offscreen, "longest", 1000)
     with pytest.raises(InputError, match="must be 1 to 1000 pixels a side"):
-        render(nothing, (600, 20), supersample=2)
+        render(quarter, (600, 20), supersample=2)
 
 
 def test_without_egl_qt_is_asked_and_without_any_backend_one_line_says_what_to_install(monkeypatch):
@@ -86,33 +82,22 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) or bool(available())
 
 def test_a_fresh_process_needs_no_display_and_no_settings_and_its_forked_child_says_that_it_cannot_draw(tmp_path):
     """It would wait for the parent's threads for ever."""
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", FORKED], env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    environment, command = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}, [sys.executable, "-c", FORKED]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "(2, 3, 3)"), done.stderr
 
 
 def test_threads_that_draw_at_once_draw_what_one_draws_also_after_an_error():
-    def broken(_):
-        raise ZeroDivisionError
-
-    def draw(size, into):
-        into += [(size, sv.render({"w": np.linspace(-1, 1, 12).reshape(3, 4)}, size)) for _ in range(3)]
+    def draw(size):
+        return [sv.render({"w": np.linspace(-1, 1, 12).reshape(3, 4)}, size) for _ in range(3)]
 
     with pytest.raises(ZeroDivisionError):
-        render(broken, (160, 160))  # the turn is given back
-    alone, found = [], []
+        render(lambda _: 1 // 0, (160, 160))  # the turn is given back
     sizes = (240, 200), (200, 240), (160, 160)
-    for size in sizes:
-        draw(size, alone)
-    threads = [threading.Thread(target=draw, args=(size, found)) for size in sizes]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert len(found) == 9
-    assert all(np.array_equal(image, dict(alone)[size]) for size, image in found)
+    alone = [draw(size) for size in sizes]
+    with ThreadPoolExecutor(3) as threads:
+        together = list(threads.map(draw, sizes, timeout=60))
+    assert all(np.array_equal(found, wanted) for found, wanted in zip(together, alone, strict=True))
 
 
 # ---- tiles

@@ -105,9 +105,18 @@ def test_a_table_of_one_input_is_a_curve_with_points_that_a_hand_adds(watched, t
     assert all(np.array_equal(now, then) for now, then in zip(hand.run.samples(), before, strict=True))
 
 
-def test_a_table_that_is_pasted_brings_its_axes_classes_and_an_undo(hand):
+NO_TABLES = {"": "no text", "x,y,kind\n1,2,a\n3,4,a\n": "one class", "x,y,kind\n1,2,a\nb,4,c\n": "line 3: column 'x'"}
+
+
+def test_a_table_that_is_pasted_or_dropped_brings_its_axes_classes_and_an_undo_and_no_table_is_said(hand, tmp_path):
     before = hand.drawer(PlaneMap).panel
     assert names(hand) == ("x", before.says)
+    for text, says in NO_TABLES.items():
+        hand.host.clipboard = text
+        hand.view.key("V", "v", ctrl=True)
+        assert says in hand.view.notice()
+        hand.settled()
+    assert hand.run.log == []
     paste(hand, THREE)
     panel, leaf = hand.drawer(PlaneMap).panel, parse_csv(THREE).numbers("leaf")
     assert (panel.across.name, panel.up.name, panel.classes) == ("leaf (x)", "height (y)", TREES)
@@ -119,28 +128,13 @@ def test_a_table_that_is_pasted_brings_its_axes_classes_and_an_undo(hand):
     hand.do("undo")
     assert hand.drawer(PlaneMap).panel is before
     assert "ash" not in hand.words()
-
-
-ONE_CLASS, WORD = "x,y,kind\n1,2,a\n3,4,a\n", "x,y,kind\n1,2,a\nb,4,c\n"
-
-
-@pytest.mark.parametrize(("text", "says"), [("", "no text"), (ONE_CLASS, "one class"), (WORD, "line 3: column 'x'")])
-def test_what_is_pasted_and_no_table_is_said_in_the_picture(hand, text, says):
-    hand.host.clipboard = text
-    hand.view.key("V", "v", ctrl=True)
-    assert says in hand.view.notice()
-    hand.settled()
-    assert hand.run.log == []
-
-
-def test_a_table_that_is_dropped_and_a_curve_that_stands_where_the_plane_was(hand, tmp_path):
     (tmp_path / "trees.tsv").write_text(THREE)
     hand.view.open([tmp_path / "trees.tsv"])
     assert "trees.tsv: 90 rows" in hand.view.notice()
     hand.settled()
     assert len(hand.run.samples()[0]) == 45
     box = hand.drawer(PlaneMap).box[:3]
-    paste(hand, HOURS)
+    paste(hand, HOURS)  # a curve stands where the plane was
     assert (hand.drawer(PlaneMap), hand.drawer(CurveFit).box[:3]) == (None, box)
     hand.do("undo")
     assert (hand.drawer(CurveFit), hand.drawer(PlaneMap).box[:3]) == (None, box)
@@ -148,18 +142,18 @@ def test_a_table_that_is_dropped_and_a_curve_that_stands_where_the_plane_was(han
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_of_two_tables_with_the_same_numbers_each_has_its_own_names(hand, count):
-    both = ("Ara", "cat", "dog")[:count], TREES[:count]
-    for column, kinds in zip(("tail", "leaf"), both, strict=True):
+    both = {"tail": ("Ara", "cat", "dog")[:count], "leaf": TREES[:count]}
+    for column, kinds in both.items():
         values = hand.run.values.copy()
         rows = "".join(f"{k}\t{k * k % 7}\t{kinds[k % count]}\n" for k in range(24))
         paste(hand, f"{column}\tb\tkind\n{rows}")
         assert names(hand) == (f"{column} (x)", kinds)
     np.testing.assert_array_equal(hand.run.values, values)  # what was learnt stays
-    for action, name, kinds in (("undo", "tail (x)", both[0]), ("redo", "leaf (x)", both[1])):
+    for action, column in (("undo", "tail"), ("redo", "leaf")):
         hand.do(action)
-        assert names(hand) == (name, kinds)
+        assert names(hand) == (f"{column} (x)", both[column])
     edit(hand, hand.drawer(PlaneMap).panel.edits.add((0.1, 0.2)))
-    assert names(hand) == ("leaf (x)", both[1])
+    assert names(hand) == ("leaf (x)", both["leaf"])
 
 
 def probed(hand):
@@ -176,10 +170,10 @@ def is_shown(hand):
     return away.min() < 1e-5 and np.allclose(rows, place, atol=1e-6) and drawer.drawn_way is not None
 
 
-OTHERS = ("paste", THREE), ("paste", HOURS), ("data", "spiral"), ("new points", None), ("learnt from", 0.9)
-
-
-@pytest.mark.parametrize(("what", "value"), OTHERS)
+@pytest.mark.parametrize(
+    ("what", "value"),
+    [("paste", THREE), ("paste", HOURS), ("data", "spiral"), ("new points", None), ("learnt from", 0.9)],
+)
 def test_the_way_that_is_drawn_is_that_of_a_point_that_is_shown(hand, what, value):
     before = probed(hand)
     paste(hand, value) if what == "paste" else change(hand, what, value)

@@ -109,25 +109,25 @@ def test_a_cell_holds_the_pixels_of_render_and_words_of_the_moment_that_is_drawn
         (scene, {"step": 2}, "pair, step 2, loss .*"),
         (scene, {"inside": -1}, r"pair, inside step 4, micro-step (\d+) of \1 \(update\), 0.bias.*"),
         (sv.Weight(1.0), {}, "weights: 1 number as a cube"),
+        (nn.Linear(2, 3), {}, "linear: 9 numbers as cubes"),
     ):
         assert re.fullmatch(says, sv.view.picture(thing, SIZE, **given).words)
 
 
 def test_pixels_of_ones_own_are_kept_and_what_is_no_picture_is_refused(tmp_path):
-    pixels = np.arange(2 * 5 * 3, dtype=np.uint8).reshape(2, 5, 3)
-    own = sv.view.Picture(pixels[:, ::-1], 'a "hill" & a <b>lake</b>')
+    pixels = np.arange(2 * 5 * 3, dtype=np.uint8).reshape(2, 5, 3)[:, ::-1]
+    own = sv.view.Picture(pixels, 'a "hill" & a <b>lake</b>')
     words, width, seen, _, _ = parts(own)
     assert (words, width) == ('a "hill" & a <b>lake</b>', 5)
-    assert np.array_equal(seen, pixels[:, ::-1])
-    assert np.array_equal(np.asarray(Image.open(own.save(tmp_path / "own.png"))), pixels[:, ::-1])
+    assert np.array_equal(seen, pixels)
+    assert np.array_equal(np.asarray(Image.open(own.save(tmp_path / "own.png"))), pixels)
     with pytest.raises(StateError, match=r"sv\.view\.picture"):
         own.save(tmp_path / "own.svg")
     for bad in (np.zeros((2, 2)), np.zeros((2, 2, 3)), np.zeros((0, 2, 3), np.uint8)):
         with pytest.raises(InputError, match="allowed: uint8"):
             sv.view.Picture(bad, "words")
     picture = sv.view.picture(nn.Sequential(nn.Linear(3, 2)))
-    picture.save(tmp_path / "net.svg")
-    assert (tmp_path / "net.svg").read_text(encoding="utf-8") == picture.svg
+    assert picture.save(tmp_path / "net.svg").read_text(encoding="utf-8") == picture.svg
     assert picture.words in picture.svg
     for path in (tmp_path / "net.svg" / "net.svg", tmp_path / "own.png" / "a.png"):  # a file is no folder
         with pytest.raises(InputError):

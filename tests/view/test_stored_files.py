@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import save_file
 
-from kit.benches import said
+from kit.benches import pixels_of, said
+from kit.onnx_files import Made, drawn
 from scalarviz.errors import FileFormatError, InputError
 from scalarviz.io import save_tensors
 from scalarviz.run.panels import Histogram
@@ -23,22 +23,34 @@ from scalarviz.view.shown.subject import Subject
 from scalarviz.view.walls.stored import MOST_NUMBERS, stored_numbers, stored_subject
 from scalarviz.view.watch.viewer import Viewer
 
-SIZE, make = (960, 540), helper.make_node
+SIZE = (960, 540)
 SHAPES = {"fc2.weight": (3, 8), "fc2.bias": (3,), "conv.weight": (4, 1, 3, 3), "fc1.weight": (8, 36), "fc1.bias": (8,)}
+NODES = """
+y = Gemm(c, fc2.weight, fc2.bias, transB=1)
+a = Conv(x, conv.weight)
+c = Gemm(b, fc1.weight, fc1.bias, transB=1)
+b = Reshape(a, shape)
+"""
+FORMULAS = (  # nodes, stored numbers, the parameters that are noted, and what is shown
+    ("a = Mul(x, {0.5})\nb = Mul(a, {[0.0, 1.0]})\ny = Mul(b, scale)", {"scale": [3.0]}, "", ["t2", "scale"]),
+    ("y = Mul(x, {0.5})", {}, "", ["t0"]),
+    ("a = Mul(x, gate)\ny = Mul(a, val_3)", {"gate": 1.5, "val_3": 0.5},
+     "p_gate: PARAMETER target='gate'\nx: USER_INPUT\n", ["gate"]),
+)  # fmt: skip
+"""An exporter writes GELU's 0.5 as a node; PyTorch's new one stores it and notes parameters."""
 
 
 @pytest.fixture
 def arrays():
-    rng = np.random.default_rng(0)
-    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()}
+    return {name: drawn(*shape, seed=k) for k, (name, shape) in enumerate(SHAPES.items())}
 
 
-def save_onnx(path, nodes, stored=(), noted=""):
+def save_onnx(path, nodes, stored, noted=""):
     """A file of nodes from x to y."""
-    ports = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 2])] for name in "xy"]
-    tensors = [numpy_helper.from_array(array, name) for name, array in dict(stored).items()]
-    model = helper.make_model(helper.make_graph(nodes, "g", *ports, tensors), ir_version=8)
-    model.opset_import[0].version = 17
+    made = Made("N", 2)
+    for name, array in stored.items():
+        made.constant(name, array)
+    model = made.read(nodes).model()
     if noted:
         said = model.graph.metadata_props.add()
         said.key, said.value = "pkg.torch.export.ExportedProgram.graph_signature", noted
@@ -49,13 +61,7 @@ def save_onnx(path, nodes, stored=(), noted=""):
 @pytest.fixture
 def net(tmp_path, arrays):
     """An ONNX file whose nodes and tensors stand in another order than that in which they are used."""
-    nodes = [
-        make("Gemm", ["c", "fc2.weight", "fc2.bias"], ["y"], transB=1),
-        make("Conv", ["x", "conv.weight"], ["a"]),
-        make("Gemm", ["b", "fc1.weight", "fc1.bias"], ["c"], transB=1),
-        make("Reshape", ["a", "shape"], ["b"]),
-    ]
-    return save_onnx(tmp_path / "net.onnx", nodes, {**arrays, "shape": np.array([0, -1])})
+    return save_onnx(tmp_path / "net.onnx", NODES, {**arrays, "shape": np.array([0, -1])})
 
 
 @pytest.fixture
@@ -65,28 +71,18 @@ def weights(tmp_path, arrays):
 
 
 def test_onnx_stands_in_the_order_of_its_graph_without_single_numbers_of_formulas(net, arrays, tmp_path):
-    """An exporter writes GELU's 0.5 as a node; PyTorch's new one stores it and notes parameters."""
     found = stored_numbers(net)
     assert list(found) == ["conv.weight", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"]
     assert all(np.array_equal(found[name], arrays[name]) for name in found)
-    half = make("Constant", [], ["half"], value_float=0.5)
-    mask = make("Constant", [], ["mask"], value_floats=[0.0, 1.0])
-    scaled = [make("Mul", [a, b], [c]) for a, b, c in (("x", "half", "a"), ("a", "mask", "b"), ("b", "scale", "y"))]
-    gated = [make("Mul", ["x", "gate"], ["a"]), make("Mul", ["a", "val_3"], ["y"])]
-    for nodes, stored, noted, names in (
-        ([half, mask, *scaled], {"scale": np.full(1, 3.0, np.float32)}, "", ["mask", "scale"]),
-        ([half, make("Mul", ["x", "half"], ["y"])], {}, "", ["half"]),
-        (gated, {"gate": np.float32(1.5), "val_3": np.float32(0.5)},
-         "p_gate: PARAMETER target='gate'\nx: USER_INPUT\n", ["gate"]),
-    ):  # fmt: skip
-        assert list(stored_numbers(save_onnx(tmp_path / "n.onnx", nodes, stored, noted))) == names
+    for nodes, stored, noted, names in FORMULAS:
+        numbers = {name: np.asarray(array, np.float32) for name, array in stored.items()}
+        assert list(stored_numbers(save_onnx(tmp_path / "n.onnx", nodes, numbers, noted))) == names
 
 
 def test_names_are_sorted_as_numbers_chosen_by_patterns_and_as_many_as_can_be_shown(net, weights, tmp_path):
     save_tensors(tmp_path / "a.safetensors", {f"layers.{k}.w": np.ones(2) for k in (10, 2, 1)})
     assert list(stored_numbers(tmp_path / "a.safetensors")) == ["layers.1.w", "layers.2.w", "layers.10.w"]
     for path in (net, weights):
-        assert set(stored_numbers(path, ["fc2.*"])) == {"fc2.weight", "fc2.bias"}
         assert set(stored_numbers(path, ["fc2.*", "*.weight"])) == {name for name in SHAPES if name != "fc1.bias"}
         with pytest.raises(InputError, match=r"none of its names fits 'fc9\.\*'; it has '"):
             stored_numbers(path, ["fc9.*"])
@@ -100,42 +96,33 @@ def test_names_are_sorted_as_numbers_chosen_by_patterns_and_as_many_as_can_be_sh
         stored_numbers(big)
 
 
-OTHERS = {"a.txt": (b"hello", "files that are shown end in .onnx, .safetensors"), "a.svz": (b"", "scalarviz replay"),
-          "a.pt": (b"PK\x03\x04", "holds a pickle"), "a.onnx": (b"", "empty"),
-          "a.safetensors": (None, "holds no numbers")}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_other_files_are_refused(tmp_path, name):
-    content, says = OTHERS[name]
+def test_other_files_are_refused(tmp_path):
     save_tensors(tmp_path / "a.safetensors", {"none": np.zeros((0, 3))})
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises((FileFormatError, InputError), match=says):
-        stored_numbers(tmp_path / name)
+    for name, content, says in (("txt", b"hello", "files that are shown end in .onnx, .safetensors"),
+                                ("svz", b"", "scalarviz replay"), ("pt", b"PK\x03\x04", "holds a pickle"),
+                                ("onnx", b"", "empty"), ("safetensors", None, "holds no numbers")):  # fmt: skip
+        if content is not None:
+            (tmp_path / f"a.{name}").write_bytes(content)
+        with pytest.raises((FileFormatError, InputError), match=says):
+            stored_numbers(tmp_path / f"a.{name}")
 
 
 # ---- the histogram
 
 
-ODD = np.random.default_rng(1).normal(size=1000)
-ODD[:5] = [50.0, -60.0, np.nan, np.inf, 0.0]
-
-
-@pytest.mark.parametrize(
-    "numbers", [ODD, np.zeros(4), np.full(3, np.nan), np.array([np.inf]), np.array([1e308, -1e308])]
-)
-def test_counts_are_numpys(numbers):
-    of, real = counted(numbers), numbers[np.isfinite(numbers)]
-    assert of.counts.sum() == real.size
-    assert of.lines
-    if numbers is ODD:
-        reach = extent(real)
-        assert of.reach == reach
-        assert of.beyond == np.count_nonzero(np.abs(real) > reach) >= 2
-        assert np.array_equal(of.counts[1:-1], np.histogram(real, BINS, (-reach, reach))[0][1:-1])
-        for said in ("1 zero ", "2 NaN or infinite", "most +50"):
-            assert any(said in line for line in of.lines)
+def test_counts_are_numpys():
+    for numbers in (np.zeros(4), np.full(3, np.nan), np.array([np.inf]), np.array([1e308, -1e308])):
+        of = counted(numbers)
+        assert of.counts.sum() == np.isfinite(numbers).sum()
+        assert of.lines
+    odd = np.append(drawn(995), [50.0, -60.0, np.nan, np.inf, 0.0])
+    of, real = counted(odd), odd[np.isfinite(odd)]
+    reach = extent(real)
+    assert (of.counts.sum(), of.reach) == (real.size, reach)
+    assert of.beyond == np.count_nonzero(np.abs(real) > reach) >= 2
+    assert np.array_equal(of.counts[1:-1], np.histogram(real, BINS, (-reach, reach))[0][1:-1])
+    for words in ("1 zero ", "2 NaN or infinite", "most +50"):
+        assert any(words in line for line in of.lines)
 
 
 def shown(subject):
@@ -147,7 +134,7 @@ def shown(subject):
 
 def picture(view):
     view.tick(0.1)
-    return offscreen().render(view.bench.draw, SIZE).astype(int)
+    return pixels_of(view.bench)
 
 
 def cubes(bench):
@@ -217,13 +204,11 @@ def test_files_that_share_nothing_or_their_name(net, weights, tmp_path):
     assert stored_subject([net, same]).source.names == ("net.onnx", "net.safetensors")
 
 
-NAMES = ["", "a\nb", "\x1b[31mred", "x" * 5000, "a b", "y" * 90 + "1", "y" * 90 + "2"]
-
-
 def test_every_name_fits_on_a_line(tmp_path):
-    save_file({name: np.full((2, 3), k, np.float32) for k, name in enumerate(NAMES)}, tmp_path / "odd.safetensors")
+    odd = ["", "a\nb", "\x1b[31mred", "x" * 5000, "a b", "y" * 90 + "1", "y" * 90 + "2"]
+    save_file({name: np.full((2, 3), k, np.float32) for k, name in enumerate(odd)}, tmp_path / "odd.safetensors")
     names = [tensor.name for tensor in stored_subject([tmp_path / "odd.safetensors"]).tensors]
-    assert len({*names}) == len(NAMES)
+    assert len({*names}) == len(odd)
     assert all(name.isprintable() and 0 < len(name) < 100 for name in names)
     assert {"(no name)", "a b", "a b (2)"} < {*names}
 

@@ -50,9 +50,11 @@ def host(tour_of):
 
 def at(host, number):
     """Wait until a station is shown, the time standing still; its viewer."""
-    until(
-        host, lambda: isinstance(host.view, Tour) and host.view._goal is None and host.view.number == number, tick=0.0
-    )
+
+    def arrived():
+        return isinstance(host.view, Tour) and host.view._goal is None and host.view.number == number
+
+    until(host, arrived, tick=0.0)
     return host.view
 
 
@@ -103,12 +105,9 @@ def test_keys_lead_on_and_back_and_escape_or_the_last_station_end_it(host, forwa
     assert "R does nothing here" in view.notice()
     host.view.key("L", "l")
     assert view.bench.theme.name == host.view.wall.theme.name == "light"
-    for key, number in ((forward, 1), ("Left", 0), ("Left", 0)):  # there is none before
+    for key, number in ((forward, 1), ("Left", 0), ("Left", 0), (forward, 1), (forward, 2)):  # there is none before
         host.view.key(key)
         at(host, number)
-    host.view.key(forward)
-    host.view.key(forward)
-    at(host, 2)
     last = "Escape" if forward == "Right" else forward
     for key, ended in (("?", False), ("Escape", False), (last, True)):  # the first one closes the list of keys
         host.view.key(key, key)

@@ -60,18 +60,18 @@ class Page:
 
     def click(self, name, value=None):
         """Click a place of the picture by what it does."""
-        self.wait(lambda p: any(spot[0] == name and value in (None, spot[1]) for spot in p.known["spots"]))
-        x, y, wide, high = next(s[4:] for s in self.known["spots"] if s[0] == name and value in (None, s[1]))
+        self.wait(lambda p: p.spots(name, value))
+        x, y, wide, high = self.spots(name, value)[0]
         self.hand((x + wide / 2, y + high / 2))
 
-    @property
-    def words(self):
-        """All that is written in the picture."""
-        lists = (part for name, part in self.known.items() if name.startswith("list "))
-        return [record[3] for part in lists for record in part if record[0] == "text"]
+    def spots(self, name, value=None):
+        """The places (x, y, width, height) of the picture that do something."""
+        return [spot[4:] for spot in self.known["spots"] if spot[0] == name and value in (None, spot[1])]
 
     def says(self, text):
-        return text in "  ".join(self.words)
+        """Whether that is written in the picture."""
+        lists = (part for name, part in self.known.items() if name.startswith("list "))
+        return text in "  ".join(record[3] for part in lists for record in part if record[0] == "text")
 
     def wait(self, condition, seconds=60.0):
         """Until ``condition(page)`` holds."""

@@ -1,16 +1,21 @@
-"""`display="pictures"`: the window's picture, frame by frame; and the graph of a Value in a cell."""
+"""`sv.live`: its words and what it refuses, pictures of the window frame by frame, and the graph of a Value."""
 
+import importlib
 import io
 import re
+import sys
 import time
+import types
 
 import numpy as np
 import pytest
 from PIL import Image
 
 import scalarviz as sv
-from scalarviz.errors import InputError, StateError
-from scalarviz.view.cell.live import GraphShown, is_graph, script_of
+from scalarviz import nn
+from scalarviz.errors import InputError, MissingDependencyError, StateError
+from scalarviz.view.cell.live import GraphShown, heard_where_sent, is_graph, live_class, script_of
+from scalarviz.view.page.pictures import output_of
 
 pytestmark = pytest.mark.gl
 
@@ -40,12 +45,9 @@ class Screen:
             time.sleep(0.02)
 
 
-@pytest.fixture
-def screen(cell, scene):
-    return Screen(cell(scene, ("pace",), size=(320, 240), pictures=True))
+def test_the_picture_is_the_windows_at_its_size_in_its_look_and_the_pages_hand_reaches_it(cell, scene):
+    screen = Screen(cell(scene, size=(320, 240), pictures=True))
 
-
-def test_the_picture_is_the_windows_at_its_size_in_its_look_and_the_pages_hand_reaches_it(screen, scene):
     def exact(size):
         return np.array_equal(screen.newest, screen.ask(lambda play: play.drawing.render(play.viewer.draw, size)))
 
@@ -68,25 +70,6 @@ def test_the_picture_is_the_windows_at_its_size_in_its_look_and_the_pages_hand_r
         assert not np.array_equal(screen.ask(lambda play: play.viewer.bench.camera.matrix), before)
 
 
-HOSTILE = [
-    {"type": "resize"}, {"type": "resize", "width": float("nan"), "height": 1}, {"type": "?"}, {"kind": "eval"},
-    {"type": "pointer_down"}, {"type": "pointer_down", "x": None, "y": 1}, {"type": "pointer_down", "x": 1e308, "y": 1,
-     "button": []}, {"type": "wheel", "x": 1, "y": 1, "dy": "1"}, {"type": "key_down"}, {"type": "key_down", "key": 3},
-    {"type": "key_down", "key": "s"}, {"type": "key_down", "key": "x" * 10**6}, {"type": "key_down", "key": "]"},
-    {"type": "key_down", "key": "a", "modifiers": 3}, {"type": "wheel", "x": 1, "y": 1, "modifiers": [[]]},
-]  # fmt: skip
-
-
-def test_hostile_events_do_nothing(screen, scene):
-    values, speed = scene.run.values.copy(), screen.ask(lambda play: play.viewer.playback.speed)
-    for event in HOSTILE:
-        screen.shown.hear(event)
-    assert screen.ask(lambda play: play.viewer.playback.speed) == speed  # hide=("pace",)
-    assert not screen.shown.error
-    assert (scene.run.steps, len(scene.run.log)) == (0, 0)
-    assert np.array_equal(scene.run.values, values)
-
-
 def test_the_widget_of_pictures_wraps_jupyter_rfb_once_and_says_nothing_when_it_is_made(scene, capsys):
     rfb = pytest.importorskip("jupyter_rfb", reason="no jupyter_rfb (extra notebook)")
     made = script_of(str(rfb.RemoteFrameBuffer._esm))
@@ -95,6 +78,32 @@ def test_the_widget_of_pictures_wraps_jupyter_rfb_once_and_says_nothing_when_it_
     widget = sv.live(scene, display="pictures", size=(320, 240))
     assert (capsys.readouterr().out, repr(widget)) == ("", "Live(rgb)")
     widget.close()
+
+
+def test_words_are_escaped_and_what_is_missing_or_for_a_player_is_said(monkeypatch, scene):
+    said = output_of(None, 'x"><script>alert(1)</script>', "a").html
+    assert said == '<p class="a">x&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;</p>'
+    with sv.Recording(scene, every=1) as recording:
+        scene.run.step(3)
+        with recording.read() as read, pytest.raises(InputError, match=r"sv\.player"):
+            sv.live(read.compare(read))
+    live_class.cache_clear()
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    try:
+        with pytest.raises(MissingDependencyError, match=re.escape("pip install 'scalarviz[notebook]'")):
+            sv.live(nn.Linear(2, 2))
+    finally:
+        live_class.cache_clear()
+
+
+def test_what_the_browser_says_is_heard_in_the_shell_that_it_is_said_to():
+    """ipykernel answers a comm where it was last used from, which of a thread's frames is the shell that is busy."""
+    comm = importlib.import_module("ipykernel.comm.comm").BaseComm(primary=False)
+    comm._reply_subshell_id = None  # the main shell, which runs a cell
+    heard_where_sent(types.SimpleNamespace(comm=comm))
+    if hasattr(comm, "_reply_subshell_for"):  # from 7.4 on
+        assert comm._reply_subshell_for({"content": {"kind": "drawn"}}, "the browser's") == "the browser's"
+    heard_where_sent(types.SimpleNamespace(comm=None))  # nobody there: marimo's, or no kernel
 
 
 # ---- graphs

@@ -3,7 +3,6 @@
 No thread stays, no bit differs, at most thirty messages go in a second and two are unanswered.
 """
 
-import itertools
 import pathlib
 import re
 import threading
@@ -37,44 +36,46 @@ def test_a_page_gets_the_numbers_of_the_run_while_it_trains_and_when_it_rests(ce
     page.wait(lambda p: p.step > 5 and p.known["running"])
     before = len(page.frames)
     page.key("ArrowDown")
-    while (len(page.frames) <= before + 5 or scene.run.lr != 0.25) and time.monotonic() < end:
-        sum(range(1000))  # the user's own cell: the main thread neither waits nor sleeps
-    assert (len(page.frames) > before + 5, scene.run.lr) == (True, 0.25)
+    while len(page.frames) <= before + 5 or scene.run.lr != 0.25:
+        assert time.monotonic() < end  # in the user's own cell: the main thread neither waits nor sleeps
     page.key(" ")
     page.wait(lambda p: not p.known["running"] and p.step == scene.run.steps)
     assert np.array_equal(page.values, scene.run.values.astype(np.float32))
 
 
+def steady(records):
+    """Without the speed, which is measured."""
+    return [one for one in records if "steps/s" not in str(one)]
+
+
 def told(bench):
     sketches = [*bench.parts.items(), ("over", [one for layer in bench.overlays for one in layer])]
-    records = {f"list {part}": Listed(bench.theme).of(some) for part, some in sketches}
-    return {part: [one for one in some if "steps/s" not in str(one)] for part, some in records.items()}
+    return {f"list {part}": steady(Listed(bench.theme).of(some)) for part, some in sketches}
 
 
 @pytest.mark.gl
-@pytest.mark.parametrize(("name", "theme"), [("rgb", "dark"), ("xor", "light"), ("digits", "light")])
-def test_the_list_is_that_of_a_window_of_the_same_size(cell, watch, name, theme):
-    """Before the first step: later it depends on what was seen, by which ranges grow."""
+@pytest.mark.parametrize(
+    ("name", "theme"), [("rgb", "dark"), ("xor", "light"), ("digits", "light"), ("microgpt", "dark")]
+)
+def test_the_list_is_that_of_a_window_of_the_same_size_and_parts_that_go_alone_make_it_whole(cell, watch, name, theme):
     window = Unseen(lambda size: LiveView(make_scene(name), size, theme=theme, wait=None), (960, 640))
     for _ in range(200):
         window.pass_time()
-    wanted = told(window.view.bench)
+    wanted = told(window.view.bench)  # before the first step: later ranges grow by what was seen
     del wanted["list still"]  # a key cap breathes there
     window.close_soon()
     page = watch(cell(make_scene(name)), theme=theme)
-    until(lambda: all([one for one in page.known.get(part, ()) if "steps/s" not in str(one)] == records
-                      for part, records in wanted.items()))  # fmt: skip
 
+    def shows(wanted):
+        return all(steady(page.known.get(part, ())) == records for part, records in wanted.items())
 
-@pytest.mark.parametrize("name", ["xor", "digits", "microgpt"])
-def test_parts_that_go_alone_make_the_whole_list(cell, watch, name):
-    page = watch(cell(make_scene(name))).stepped(2)
+    until(lambda: shows(wanted))
+    page.stepped(2)
     for key in ("g", "p", "?", "Escape", "Escape", "l", ".", ".", "Tab", "ArrowRight"):
         page.key(key)
         page.ask(lambda play: play.pass_time(0.1))
     page.ask(lambda play: play.viewer.micro.leave())
-    until(lambda: (wanted := page.ask(lambda play: told(play.viewer.bench))) == {
-        part: [one for one in page.known[part] if "steps/s" not in str(one)] for part in wanted})  # fmt: skip
+    until(lambda: shows(page.ask(lambda play: told(play.viewer.bench))))
 
 
 def test_the_loss_is_that_of_all_samples_and_the_saved_picture_says_which_one_it_has(cell, watch):
@@ -89,8 +90,8 @@ def test_the_loss_is_that_of_all_samples_and_the_saved_picture_says_which_one_it
 def test_hands_slide_a_control_go_back_in_time_and_type_into_a_field_of_the_browser(cell, watch, scene):
     page = watch(cell(scene)).stepped(3)
     page.key("p")
-    page.wait(lambda p: any(spot[0] == "learning rate" for spot in p.known["spots"]))
-    x, y, wide, high = next(spot[4:] for spot in page.known["spots"] if spot[:2] == ["learning rate", ""])
+    page.wait(lambda p: p.spots("learning rate", ""))
+    x, y, wide, high = page.spots("learning rate", "")[0]
     page.hand(*((x + wide * share, y + high / 2) for share in (0.8, 0.6, 0.4, 0.2)))
     until(lambda: scene.run.lr < 0.02)
     assert len(scene.run.log) == 1  # what one hand does is one edit
@@ -144,7 +145,7 @@ def test_what_is_hidden_is_neither_shown_nor_done_and_act_does_what_a_key_does(c
     page = watch(cell(scene, hide=hidden))
     page.wait(lambda p: p.step == 0)
     page.key("p")
-    page.wait(lambda p: any(spot[0] == "batch" for spot in p.known["spots"]))
+    page.wait(lambda p: p.spots("batch"))
     names = {spot[0] for spot in page.known["spots"]}
     assert not names & {"learning rate", "pace", "into a step", "newest"}
     assert {"run or pause", "begin anew"} <= names
@@ -234,14 +235,10 @@ def test_of_another_librarys_loop_every_frame_is_of_one_step_and_one_goes_back_a
 DOCS = pathlib.Path(__file__).parents[3] / "docs" / "notebooks.md"
 
 
-def test_what_a_cell_lacks_stands_in_the_docs():
-    assert set(NOT_HERE) < {one.name for one in ACTIONS}
+def test_every_action_is_done_or_its_reason_is_said_also_in_the_docs(cell, watch, scene):
+    """Of the table, after a step, with a cube selected: none raises, what it refuses it says."""
     (table,) = re.findall(r"<!-- keys: [^\n]*-->\n(.*)\n?<!-- end of keys -->", DOCS.read_text("utf-8"), re.DOTALL)
     assert table.strip() == markdown().strip(), "docs/notebooks.md: put scalarviz.view.cell.play.markdown() in"
-
-
-def test_every_action_is_done_or_its_reason_is_said(cell, watch, scene):
-    """Of the table, after a step, with a cube selected: none raises, what it refuses it says."""
     page, quiet = watch(cell(scene)).stepped(3), set()
     page.ask(lambda play: play.viewer.bench.select(3))
 
@@ -253,7 +250,7 @@ def test_every_action_is_done_or_its_reason_is_said(cell, watch, scene):
     for name in (one.name for one in ACTIONS):
         notice = page.ask(lambda play, name=name: said(play, name))
         page.settle()
-        assert name not in NOT_HERE or notice == NOT_HERE[name]
+        assert notice == NOT_HERE.get(name, notice)
         quiet |= set() if notice else {name}
     assert not page.shown.error
     assert {"cooler", "warmer", "show_moment"}.isdisjoint(quiet)  # SGD keeps nothing, and no words are read here
@@ -288,22 +285,17 @@ def test_hostile_messages_change_no_number(cell, watch, scene, pictures):
     shown = cell(scene, pictures=pictures)
     shown.act("step", 2)
     shown.call(lambda play: play.viewer.worker.settle())
-    values, log = scene.run.values.copy(), len(scene.run.log)
+    values = scene.run.values.copy()
     for said in HOSTILE:
         shown.hear(said)
+        if isinstance(said, dict) and said.get("kind") == "event":  # as jupyter_rfb says it
+            shown.hear({name: part for name, part in said.items() if name != "kind"})
         shown.call(lambda play: play.pass_time(0.01))
     shown.call(lambda play: play.viewer.worker.settle())
     assert not shown.error
-    assert (scene.run.steps, scene.run.lr, len(scene.run.log)) == (2, 0.5, log)
+    assert (scene.run.steps, scene.run.lr, len(scene.run.log)) == (2, 0.5, 0)
     assert np.array_equal(scene.run.values, values)
     assert min(shown.call(lambda play: play.viewer.bench.size)) >= SIDES[0]
-
-
-def test_two_recordings_are_for_a_player(cell, scene):
-    with sv.Recording(scene, every=1) as a, sv.Recording(scene, every=1) as b:
-        scene.run.step(3)
-        with a.read() as one, b.read() as other, pytest.raises(InputError, match=r"sv\.player"):
-            cell(one.compare(other))
 
 
 def test_a_flood_of_messages_is_forgotten_from_its_beginning_and_places_without_a_name_are_nobody(cell, watch, scene):
@@ -311,8 +303,7 @@ def test_a_flood_of_messages_is_forgotten_from_its_beginning_and_places_without_
     for place in (None, 3, "", "x" * 65, ["a"], {}):
         for kind in ("ready", "drawn", "gone"):
             shown.hear({"kind": kind, "place": place, "number": 1})
-    assert shown.channel.places == 0
-    assert not shown.alive
+    assert (shown.channel.places, shown.alive) == (0, False)
     page = watch(shown)
     page.wait(lambda p: p.step == 0)
     for _ in range(20_000):
@@ -321,10 +312,6 @@ def test_a_flood_of_messages_is_forgotten_from_its_beginning_and_places_without_
 
 
 # ---- its life
-
-
-def of_cells():
-    return {one for one in threading.enumerate() if "scalarviz" in one.name}
 
 
 def until(condition, seconds=30.0):
@@ -336,6 +323,10 @@ def until(condition, seconds=30.0):
 
 def test_a_run_is_of_the_last_cell_and_of_nobody_in_the_end(cell, watch, scene):
     """Closed, run again without a close, gone: whoever comes next has the run."""
+
+    def of_cells():
+        return {one for one in threading.enumerate() if "scalarviz" in one.name}
+
     before, pages = of_cells(), []
     for turn in range(7):
         pages.append(watch(cell(scene), f"place {turn}"))
@@ -407,9 +398,6 @@ def test_watched_and_touched_training_has_the_bits_of_the_same_edits_unwatched(c
         play.viewer.worker.settle()
         return play.viewer.micro._wanted is None and play.viewer.micro._awaited is None
 
-    def settle():
-        until(lambda: page.ask(at_rest))
-
     for way in (*rng.permutation(["step", "micro", "rate", "weight", "freeze"]), "step"):
         index, number = int(rng.integers(len(alone.values))), int(rng.integers(1, 9))
         if way == "step":
@@ -418,11 +406,9 @@ def test_watched_and_touched_training_has_the_bits_of_the_same_edits_unwatched(c
         elif way == "micro":
             for _ in range(number):
                 page.do("micro_next")
-                settle()
-            if page.ask(lambda play: play.viewer.bench.inside.told) is not None:
-                page.do("step")
-            settle()
-            alone.step(scene.run.steps - alone.steps)
+                until(lambda: page.ask(at_rest))
+            page.do("step")
+            alone.step()
         elif way == "rate":
             page.ask(lambda play, lr=number / 16: play.viewer.worker.ask(lambda run: setattr(run, "lr", lr)))
             alone.lr = number / 16
@@ -433,7 +419,7 @@ def test_watched_and_touched_training_has_the_bits_of_the_same_edits_unwatched(c
             page.ask(lambda play, index=index: play.viewer.bench.select(index))
             page.do("freeze")
             alone.do(SetFrozen(index, np.array([True])))
-        settle()
+        until(lambda: page.ask(at_rest))
     page.shown.close()
     assert (scene.run.steps, scene.run.lr) == (alone.steps, alone.lr)
     assert np.array_equal(scene.run.values, alone.values)
@@ -452,7 +438,6 @@ def test_at_most_thirty_messages_a_second_and_two_unanswered(cell, watch, scene)
         page.answer(answered)
         assert page.shown.channel.sent - answered <= UNANSWERED + 1  # one may be on its way after the answer
     assert len(page.frames) <= RATE * (time.monotonic() - began) + 2
-    assert all(b > a for a, b in itertools.pairwise(said["number"] for said, _ in page.frames))
     steps = scene.run.steps
     until(lambda: scene.run.steps > steps + 30)  # nobody answers any more: training goes on
     assert page.shown.channel.sent - answered <= UNANSWERED
