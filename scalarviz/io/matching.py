@@ -110,16 +110,33 @@ def _digest(array: Array) -> bytes:
 
 def _by_angles(a: Arrays, b: Arrays) -> dict[str, Match]:
     """Pairs of which each is the nearest to the other, and near."""
-    near = [
-        (_cosine(array, there.T if match.turned else there), name, match)
-        for name, array in a.items()
-        for other, there in b.items()
-        if array.size >= FEWEST_NUMBERS and (match := _fits(array, other, there)) is not None
-    ]
-    nearest = {name: (cosine, match) for cosine, name, match in sorted(near)}
-    takers = {match.name: name for _, name, match in sorted(near)}
+    nearest, takers = dict[str, tuple[float, Match]](), dict[str, tuple[float, str]]()
+    for shape in {array.shape for array in a.values() if array.size >= FEWEST_NUMBERS}:
+        mine = {name: array for name, array in a.items() if array.shape == shape}
+        ways = [Match(name, turned) for name, array in b.items() for turned in (False, True)
+                if (array.ndim == 2 or not turned) and (array.T if turned else array).shape == shape]  # fmt: skip
+        if not ways:
+            continue
+        there = _directions([b[way.name].T if way.turned else b[way.name] for way in ways])
+        cosines = _directions(list(mine.values())) @ there.T  # of all pairs at once
+        for row, name in enumerate(mine):
+            for column, way in enumerate(ways):
+                cosine = float(cosines[row, column])
+                nearest[name] = max(nearest.get(name, (cosine, way)), (cosine, way))
+                takers[way.name] = max(takers.get(way.name, (cosine, name)), (cosine, name))
     return {name: match for name, (cosine, match) in nearest.items()
-            if cosine >= LEAST_ALIKE and takers[match.name] == name}  # fmt: skip
+            if cosine >= LEAST_ALIKE and takers[match.name][1] == name}  # fmt: skip
+
+
+def _directions(arrays: list[Array]) -> NDArray[np.float32]:
+    """Each of some tensors of one shape as a row of length 1; zeros where it has no direction."""
+    rows = np.empty((len(arrays), arrays[0].size), np.float32)
+    with np.errstate(all="ignore"):  # infinities and NaN have none
+        for row, array in zip(rows, arrays, strict=True):
+            flat = array.astype(np.float64).ravel()
+            row[:] = flat / np.linalg.norm(flat)
+            row[:] = row if np.isfinite(row).all() else 0.0
+    return rows
 
 
 def _by_shapes(a: Arrays, b: Arrays) -> dict[str, Match]:
@@ -139,19 +156,13 @@ def _fits(array: Array, other: str, there: Array) -> Match | None:
     """The other tensor, if its shape allows it; of a square matrix the numbers say how it lies."""
     if _sides(array) != _sides(there):
         return None
-    square = array.ndim == 2 and array.shape[0] == array.shape[1]
-    across = _cosine(array, there.T) if square else 0.0
-    return Match(other, array.shape != there.shape or (across >= LEAST_ALIKE and across > _cosine(array, there)))
+    turned = array.shape != there.shape
+    if not turned and array.ndim == 2 and array.shape[0] == array.shape[1] and array.size:
+        own, straight, across = _directions([array, there, there.T])
+        turned = bool(own @ across >= LEAST_ALIKE and own @ across > own @ straight)
+    return Match(other, turned)
 
 
 def _sides(array: Array) -> tuple[int, ...]:
     """The shape, as far as it is the same for a matrix that is turned round."""
     return tuple(sorted(array.shape)) if array.ndim == 2 else array.shape
-
-
-def _cosine(a: Array, b: Array) -> float:
-    """Of the angle between two tensors of one shape; 0 where one has no direction."""
-    with np.errstate(all="ignore"):  # infinities and NaN have none
-        one, other = (array.astype(np.float64).ravel() for array in (a, b))
-        cosine = float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
-    return cosine if np.isfinite(cosine) else 0.0

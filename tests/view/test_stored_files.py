@@ -31,6 +31,12 @@ a = Conv(x, conv.weight)
 c = Gemm(b, fc1.weight, fc1.bias, transB=1)
 b = Reshape(a, shape)
 """
+NUMBERED = """
+a = Mul(x, val_1) @/l/scale/Mul
+b = BatchNormalization(a, val_2, val_3, val_4, val_5) @/l/bn/BatchNormalization
+c = Gemm(b, val_6, val_7) @/l/fc/Gemm
+y = Add(c, val_8) @/l/shift/Add
+"""
 FORMULAS = (  # nodes, stored numbers, the parameters that are noted, and what is shown
     ("a = Mul(x, {0.5})\nb = Mul(a, {[0.0, 1.0]})\ny = Mul(b, scale)", {"scale": [3.0]}, "", ["t2", "scale"]),
     ("y = Mul(x, {0.5})", {}, "", ["t0"]),
@@ -77,6 +83,24 @@ def test_onnx_stands_in_the_order_of_its_graph_without_single_numbers_of_formula
     for nodes, stored, noted, names in FORMULAS:
         numbers = {name: np.asarray(array, np.float32) for name, array in stored.items()}
         assert list(stored_numbers(save_onnx(tmp_path / "n.onnx", nodes, numbers, noted))) == names
+
+
+def test_numbered_tensors_are_called_as_the_modules_of_their_nodes_call_them(tmp_path):
+    stored = {f"val_{k}": drawn(2, *([2] if k == 6 else [])) for k in range(1, 9)}
+    found = stored_numbers(save_onnx(tmp_path / "n.onnx", NUMBERED, stored))
+    assert list(found) == ["l.scale.weight", "l.bn.weight", "l.bn.bias", "l.bn.running_mean", "l.bn.running_var",
+                           "l.fc.weight", "l.fc.bias", "l.shift.bias"]  # fmt: skip
+    assert all(np.array_equal(mine, wrote) for mine, wrote in zip(found.values(), stored.values(), strict=True))
+
+
+def test_a_tensor_that_a_node_copies_has_both_names_and_a_node_without_inputs_none(tmp_path):
+    path = save_onnx(tmp_path / "n.onnx", "b.weight = Identity(a.weight)\ny = Mul(x, b.weight)", {"a.weight": drawn(2)})
+    assert list(stored_numbers(path)) == ["a.weight"]
+    assert list(stored_numbers(path, copies=True)) == ["a.weight", "b.weight"]
+    model = onnx.load(path)
+    del model.graph.node[0].input[:]
+    onnx.save(model, path)
+    assert list(stored_numbers(path, copies=True)) == ["a.weight"]
 
 
 def test_names_are_sorted_as_numbers_chosen_by_patterns_and_as_many_as_can_be_shown(net, weights, tmp_path):

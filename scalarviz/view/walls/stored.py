@@ -118,10 +118,21 @@ def _of_graph(path: Path, copies: bool) -> dict[str, Array]:
     parts = {name for name in arrays if name not in own and arrays[name].size == 1}  # of a formula, as 0.5 is
     kept = {name: array for name, array in arrays.items() if name not in parts or len(parts) == len(arrays)}
     if copies:
-        alike = [node for node in graph.nodes if node.operator == "Identity" and node.inputs[0] in kept]
-        kept |= {node.outputs[0]: kept[node.inputs[0]] for node in alike}
+        same = [pair for node in graph.nodes if node.operator == "Identity"
+                for pair in zip(node.inputs, node.outputs, strict=False)]  # fmt: skip
+        kept |= {copy: kept[name] for name, copy in same if name in kept}
     names = _names_of_modules(graph, kept)
     return {names.get(name, name): array for name, array in kept.items()}
+
+
+ROLES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("Conv", "ConvTranspose", "Gemm", "GroupNormalization", "InstanceNormalization",
+                     "LayerNormalization", "RMSNormalization"), ("", "weight", "bias")),
+    "BatchNormalization": ("", "weight", "bias", "running_mean", "running_var"),
+    "Add": ("bias", "bias"), "Gather": ("weight",), "MatMul": ("weight", "weight"), "Mul": ("weight", "weight"),
+    "PRelu": ("", "weight"),
+}  # fmt: skip
+"""What a module calls the inputs of its operators, in their order; empty for what it has no name for."""
 
 
 def _names_of_modules(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, str]:
@@ -132,9 +143,9 @@ def _names_of_modules(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, st
     found, taken = dict[str, str](), set(arrays)
     for node in graph.nodes:
         path = node.module or (by_node(node) if named(node) else "")
-        for name in node.inputs if path else ():
-            if name in arrays and name not in found and not of_module(name):
-                new = f"{path}.{'weight' if arrays[name].ndim > 1 else 'bias'}"
+        for name, role in zip(node.inputs, ROLES.get(node.operator, ()) if path else (), strict=False):
+            if role and name in arrays and name not in found and not of_module(name):
+                new = f"{path}.{role}"
                 if new not in taken:
                     found[name] = new
                     taken.add(new)
