@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ..run.core.frame import Frame
+from ..run.source import Source
 from .cubes.atlas import Sizing
-from .cubes.scale import ActivationScale, Coloring, Float, Quantity, paint
+from .cubes.own import LOOKS
+from .cubes.scale import ActivationScale, Coloring, Float, Quantity
 from .cubes.slab import SlabVisual
 from .ink.boxes import Places
 from .ink.gl import Viewport, gloo
@@ -75,7 +79,7 @@ class CubeView:
         self.colouring.update(frame, seconds, whole)
         self.activations.update(rows, seconds)
         self.slab.sizing = sizing
-        return paint(self.slab, frame, self.colouring, self.activations, self._subject.source, rows=self.rows)
+        return hand_over(self.slab, frame, self.colouring, self.activations, self._subject.source, rows=self.rows)
 
     def draw(self, camera: Camera, window: Box, viewport: Viewport) -> None:
         """Paint the cubes, and in a column of its own what is written there, inside `window`."""
@@ -86,3 +90,26 @@ class CubeView:
             if self.sketches:
                 gloo.set_state(scissor_test=True)
                 self._painter.draw(self.sketches)
+
+
+def hand_over(
+    slab: SlabVisual, frame: Frame, colouring: Coloring, activations: ActivationScale, source: Source, *, rows: bool
+) -> bool:
+    """Give cubes a frame's numbers, ranges, marks, and looks given by hand; returns whether these changed.
+
+    `rows`: whether rows of activations are drawn.
+    """
+    version = LOOKS.version
+    changed = slab.set_own(LOOKS.of(source), version)
+    slab.set_flat(colouring.drawn)
+    slab.set_range(colouring.range)
+    missing = colouring.missing(frame) if colouring.quantity != "weight" else None
+    dead = frame.dead if activations.rectified else None  # they are found out by a forward pass, if asked
+    slab.set_flags(frozen=frame.frozen, not_computed=missing, dead=dead)
+    if rows:
+        if source.recorded:
+            unknown = [plate for plate in slab.layout.plates if plate.name not in frame.activations]
+            slab.set_rows_missing({plate.name: np.ones(plate.size, bool) for plate in unknown})
+        slab.set_activations(frame.activations)
+        slab.set_activation_range(activations.range.low, activations.range.high, activations.own)
+    return changed

@@ -16,7 +16,7 @@ from .ink.overlay import banner, help_panel, pressed_key
 from .ink.sketch import COVERS, Box, Does, Kept, Point, Rect, Sketch, Spot, holds, meet
 from .ink.text import figure
 from .ink.widgets import drag_handle, tip
-from .notes.notices import own_labels
+from .notes.labels import own_labels
 from .panels.wording import said_of
 from .screen.account import Lines
 from .screen.inspector import HIGH, LOW, WIDE, Inspector

@@ -466,7 +466,9 @@ class Workbench:
         self.story.update(self.places, self.theme, bar=bool(self._time), free=room)
         self.side.strip_shown = self.story.beside is None
         small = None if self.slab.shares is None else Small(self.slab.shares, self.cube_at, self.slab.own)
-        self._on_cubes = self.inside.on_cubes(frame, small)  # at every frame, as the colours below them
+        inside = self.inside  # of an opened step the numbers that have come, but for those that its texts write
+        self._on_cubes = self.scenery.cubes(inside.rows(frame), self.colouring, inside.scale(self.activations),
+                                            inside.skip, small)  # at every frame, as the colours below them # fmt: skip
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             if explained:
                 self.touch.explain(frame)

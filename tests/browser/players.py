@@ -9,8 +9,9 @@ import io
 import numpy as np
 from PIL import Image
 
+from scalarviz.view.cube_view import hand_over
 from scalarviz.view.cubes.atlas import ALL_ALIKE
-from scalarviz.view.cubes.scale import ActivationScale, Coloring, paint
+from scalarviz.view.cubes.scale import ActivationScale, Coloring
 from scalarviz.view.cubes.slab import SlabVisual
 from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.theme import get_theme, rgb
@@ -135,7 +136,7 @@ def window(subject, frame, size=SIZE, theme="dark", quantity="weight", *, camera
         slab = SlabVisual(laid.layout, look, colouring.cmap, activations.cmap)
         painter = Painter(laid.places.size)
         rows = any(plate.kind == "activation" for plate in laid.layout.plates)
-        paint(slab, frame, colouring, activations, subject.source, rows=rows)
+        hand_over(slab, frame, colouring, activations, subject.source, rows=rows)
         slab.sizing = sizing
         if hand is not None:
             hand(look=look, layout=laid.layout, slab=slab, colouring=colouring, activations=activations)

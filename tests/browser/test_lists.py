@@ -17,7 +17,7 @@ from scalarviz.view.ink.listed import changes, records_of
 from scalarviz.view.ink.maps import hexed
 from scalarviz.view.ink.sketch import meet, rgba
 from scalarviz.view.ink.theme import DARK, LIGHT
-from scalarviz.view.notes.notices import own_labels
+from scalarviz.view.notes.labels import own_labels
 from scalarviz.view.notes.scenery import Scenery, is_single
 from scalarviz.view.page.document import document_of, laid_out
 from scalarviz.view.page.pictures import panel_pictures

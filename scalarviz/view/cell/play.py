@@ -40,7 +40,6 @@ KEPT = 30.0  # seconds between two pictures for the saved notebook, while someth
 RESTED = 1.0
 """Seconds without another number after which that picture is of now: a loop by hand is done, or an edit."""
 BUTTONS = {0: "left", 1: "middle", 2: "right"}
-KEYS = {"ArrowRight": "Right", "ArrowLeft": "Left", "ArrowUp": "Up", "ArrowDown": "Down", " ": "Space"}
 LONGEST = 32  # letters of the name of a key
 COVERS = {
     "learning rate": ("raise_rate", "lower_rate"), "pace": ("slower", "faster", "normal_speed"),
@@ -324,7 +323,7 @@ class Play:
             viewer.leave()
         elif kind == "key_down" and isinstance(event.get("key"), str) and len(event["key"]) <= LONGEST:
             name = event["key"]
-            viewer.key(KEYS.get(name, name), name if len(name) == 1 else "", shift=shift, ctrl=ctrl)
+            viewer.key(name, name if len(name) == 1 else "", shift=shift, ctrl=ctrl)
         elif kind in ("pointer_down", "pointer_move", "pointer_up", "wheel"):
             at = _number(event.get("x"), -1e5, 1e5) * ratio, _number(event.get("y"), -1e5, 1e5) * ratio
             if kind == "pointer_down":

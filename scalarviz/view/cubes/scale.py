@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +23,6 @@ from ..ink.text import exponent, number, short
 from ..ink.theme import Theme
 from ..space.layout import FEW
 from ..space.plane import NEW_MAPS
-from .own import LOOKS
-
-if TYPE_CHECKING:
-    from .slab import SlabVisual
 
 Float = NDArray[np.floating]
 
@@ -374,29 +369,6 @@ def rows_of(stages: Sequence[Stage]) -> dict[str, str]:
             rows[stage.name] = stage.kind
         last = stage.name
     return rows
-
-
-def paint(
-    slab: SlabVisual, frame: Frame, colouring: Coloring, activations: ActivationScale, source: Source, *, rows: bool
-) -> bool:
-    """Bring a frame's numbers, ranges, marks, and looks given by hand onto the cubes; returns whether these changed.
-
-    `rows`: whether rows of activations are drawn.
-    """
-    version = LOOKS.version
-    changed = slab.set_own(LOOKS.of(source), version)
-    slab.set_flat(colouring.drawn)
-    slab.set_range(colouring.range)
-    missing = colouring.missing(frame) if colouring.quantity != "weight" else None
-    dead = frame.dead if activations.rectified else None  # they are found out by a forward pass, if asked
-    slab.set_flags(frozen=frame.frozen, not_computed=missing, dead=dead)
-    if rows:
-        if source.recorded:
-            unknown = [plate for plate in slab.layout.plates if plate.name not in frame.activations]
-            slab.set_rows_missing({plate.name: np.ones(plate.size, bool) for plate in unknown})
-        slab.set_activations(frame.activations)
-        slab.set_activation_range(activations.range.low, activations.range.high, activations.own)
-    return changed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,6 @@ from ..cubes.scale import ActivationScale
 from ..ink.boxes import MARGIN
 from ..ink.maps import get_map
 from ..ink.sketch import Box, Point, Sketch, Spot, holds, spot_at
-from ..notes.values import Small
 from ..panels.wording import noun
 from ..screen.hud import HudState
 from .line_and_column import RIBBON, SENTENCE, SWITCH, Bench, below_switch, ribbon, sentence, switch
@@ -223,11 +222,6 @@ class Inside:
         return self.told.samples if self._bench.colouring.quantity == "gradient" else ""
 
     # ---- what is drawn
-
-    def on_cubes(self, frame: Frame, small: Small | None) -> list[Sketch]:
-        """The numbers on the cubes of a frame; of an opened step those that have come, but for what `texts` writes."""
-        bench = self._bench
-        return bench.scenery.cubes(self.rows(frame), bench.colouring, self.scale(bench.activations), self.skip, small)
 
     def head(self, state: HudState) -> HudState:
         """The HUD's lines: whose numbers they are."""

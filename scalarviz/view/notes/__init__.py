@@ -3,8 +3,13 @@
 Open `scenery` first: it decides which of these a layout gets, and says what they are called. All of it are `written`
 records: `Notes` of words, numbers, chips, swatches and lines.
 
-Where a label stands: whoever writes one offers places, the best first, and `placer` picks one that is free. `labels`
-offers them for the names of plates and rows, `layer` for a single layer with its chips and for the outcome of a deeper
-network, `notices` for what is wrong with a layer and what cubes were called by hand. `values` are the numbers on cubes,
-in the middle of their faces. A scene's own plan brings its places along (`space.planned`).
+Where a label stands: whoever writes one offers places, the best first, and `Placer.place` picks one that is free.
+
+* The name of a plate: `labels.FlowLabels`, `labels.TurnLabels`; in a scene's own plan `labels.PlanLabels`, which has
+  its places from there (`space.planned`).
+* A name beside a row or a column of cubes: `placer.row_names` and `placer.column_names`.
+* A name that somebody gave to a cube by hand: `labels.own_labels`, which `touch` calls (beside this folder).
+* The chips of a single layer, and the outcome of a deeper network: `layer`.
+* What is wrong with a layer: `trouble`.
+* Numbers on cubes, in the middle of their faces: `values`.
 """

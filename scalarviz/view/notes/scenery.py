@@ -22,8 +22,8 @@ from ..space.camera import Camera
 from ..space.layout import FEW, Layout
 from .labels import FlowLabels, Labels, PlanLabels, TurnLabels
 from .layer import FewFlow, Outcome, outcome_size
-from .notices import TroubleNotes
 from .placer import Placer
+from .trouble import TroubleNotes
 from .values import CubeValues, Small
 from .written import Notes
 

@@ -19,7 +19,7 @@ from ..ink.listed import Listed
 from ..ink.sketch import Box, Sketch, Stand, TextItem
 from ..ink.theme import Theme
 from ..micro.on_cubes import delta_boxes, delta_chips
-from ..notes.notices import own_labels
+from ..notes.labels import own_labels
 from ..notes.scenery import Scenery
 from ..shown.subject import Subject
 from ..space.arrangement import Project

@@ -2,8 +2,11 @@
 
 Open `viewer` first, then `live`, which drives a training worker. Actions and their keys stand in `actions`; what one
 does stands under its name in the `handlers` of `looks`, `selected`, `travels`, `microsteps`, `breaks`, `desk` and of
-the viewers. What is typed into a panel or a control goes there first. `playback` says which step is due, at the pace
-of `pace`; `pointer` answers pointer and wheel, `questions` asks the run about the selected weight, `driving` are the
-controls of a run, `opening` loads files, `growing` reads recordings that are still written, `telling` says what
-happens. `host` stands between window and picture, and has what every viewer and wall shares.
+the viewers. A key goes first to what is open, such as a number that is typed, a control or a panel (`Viewer._typed`):
+keys that mean something only there are bound there.
+
+`playback` says which step is due, at the pace of `pace`; `pointer` answers pointer and wheel, `questions` asks the run
+about the selected weight, `driving` are the controls of a run, `opening` loads files, `growing` reads recordings that
+are still written, `telling` says what happens. `host` stands between window and picture, and has what every viewer and
+wall shares.
 """

@@ -1,8 +1,8 @@
 """What can be done to a picture that is watched: keys, actions, gestures, and why one does nothing somewhere.
 
-Each key of the program is bound here: `ACTIONS` are those of every viewer (``viewer.send("step", 10)`` does one by its
-name), `WALL`, `RUNS`, `TOUR` and `GRAPH` those of windows that show no run. Key presses, the list of keys, the bottom
-line and the docs read these tables. What an action does stands under its name in the `handlers` of a viewer.
+Each key that does an action is bound here: `ACTIONS` are those of every viewer (``viewer.send("step", 10)`` does one
+by its name), `WALL`, `RUNS`, `TOUR` and `GRAPH` those of windows that show no run. Key presses, the list of keys, the
+bottom line and the docs read these tables. What an action does stands under its name in the `handlers` of a viewer.
 """
 
 from __future__ import annotations
