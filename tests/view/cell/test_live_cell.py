@@ -90,7 +90,11 @@ def test_the_loss_is_that_of_all_samples_and_the_saved_picture_says_which_one_it
 def test_hands_slide_a_control_go_back_in_time_and_type_into_a_field_of_the_browser(cell, watch, scene):
     page = watch(cell(scene)).stepped(3)
     page.key("p")
-    page.wait(lambda p: p.spots("learning rate", ""))
+
+    def slid_in(page):
+        return any(x + wide <= 960 - 24 for x, _, wide, _ in page.spots("learning rate", ""))
+
+    page.wait(slid_in)
     x, y, wide, high = page.spots("learning rate", "")[0]
     page.hand(*((x + wide * share, y + high / 2) for share in (0.8, 0.6, 0.4, 0.2)))
     until(lambda: scene.run.lr < 0.02)
