@@ -94,7 +94,7 @@ def test_a_step_downhill_is_never_said_to_end_higher_however_near_to_the_lowest_
             run.step()
             at = standing(run, own)
             said.add(loss_over.verdict(at.place, ("w", "b")[: len(own)], loss_over.steepness(at.losses, at.place))[1:])
-    at_rest = ("too small a move to change the loss", False), ("it stays where it is", False)
+    at_rest = ("too small to change the loss", False), ("it stays where it is", False)
     assert said <= {("downhill", False), *at_rest}
     assert said.intersection(at_rest)
 

@@ -93,7 +93,7 @@ void main() {
   float dark = front ? u_shading.x : min(u_shading.y, shade);
   c *= mix(shade, dark, edge) * foot;
 #ifdef FLAGS
-  if (size_px >= 4.0) c = hollow(c, place, front, flags, outline, size_px);
+  if (size_px >= 3.0) c = hollow(c, place, front, flags, outline, size_px);
 #endif
 #else
 #ifdef SIZED

@@ -203,11 +203,14 @@ class Inside:
 
     @property
     def delta_range(self) -> Range | None:
-        """The range of the deltas that have come; None where rows show none."""
-        if not self.backward:
+        """The range of the deltas that have come, that of the gradients if they fit in; None where rows show none."""
+        if not self.backward or self.told is None:
             return None
         numbers = [row[np.isfinite(row)] for row in self.row_deltas().values()]
-        return Range.symmetric(extent(np.concatenate([*numbers, np.zeros(1)])) or 1.0, "symlog")
+        most, colouring = extent(np.concatenate([*numbers, np.zeros(1)])) or 1.0, self._bench.colouring
+        there = colouring.quantity == "gradient" and not colouring.missing(self.told.frame).all()
+        fits = there and most <= colouring.range.high
+        return colouring.range if fits else Range.symmetric(most, "symlog")
 
     @property
     def whole(self) -> Floats | None:

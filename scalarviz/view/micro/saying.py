@@ -16,6 +16,7 @@ from ...run.sources.recording.recorded_step import Walked
 from ..ink.equation import Printed, decimals, descent, neuron, product, rounds_to
 from ..ink.text import chip_text, delta_text, exponent, figure, loss_text, number
 from ..notes.layer import SYMBOLS
+from ..panels.neuron_maps import units_of
 from ..panels.wording import noun
 from ..screen.selection import who
 from ..shown.subject import Subject
@@ -36,6 +37,7 @@ class Sayings:
         self.opened, self.subject, self.frame = opened, subject, frame
         self.joined = "mean" if opened.divisor != 1 else "sum"
         self._stages = {stage.name: stage for stage in subject.stages}
+        self._hidden = units_of(subject)
         self._before = dict(zip(self._stages, ["input", *self._stages], strict=False))
 
     # ---- numbers
@@ -98,8 +100,11 @@ class Sayings:
     def _name(self, stage: Stage, row: int) -> str:
         """What a number of a row is called: an output has a name."""
         last, names = self.subject.stages[-1], self.subject.sample.outputs
-        ends = stage is last or self._after(stage) is last
-        return names[row] if ends and row < len(names) else f"{stage.name}[{row}]"
+        after = self._after(stage)
+        hidden = self._hidden.get(stage.name if after is None or stage.name in self._hidden else after.name)
+        if hidden is not None:
+            return hidden.name(row)
+        return names[row] if last in (stage, after) and row < len(names) else f"{stage.name}[{row}]"
 
     def _after(self, stage: Stage) -> Stage | None:
         """The stage that makes each number of a row something else, and reads nothing beside it."""
@@ -285,8 +290,8 @@ def _face(left: str, right: str, made: str) -> Face:
 
 
 def face_of_update(before: float, after: float) -> Face:
-    """``w −0.4698`` over ``w' −0.4668``, with as many decimals as show the change, up to four."""
-    digits = next((d for d in (2, 3) if number(before, d) != number(after, d)), 4)
+    """``w −0.4698`` over ``w' −0.4668``, with as many decimals as show the change, up to six."""
+    digits = next((d for d in range(2, 7) if number(before, d) != number(after, d)), 4)
     return Face(f"w {number(before, digits, signed=True)}", f"w' {number(after, digits, signed=True)}")
 
 

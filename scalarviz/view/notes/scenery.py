@@ -16,6 +16,7 @@ from ...run.scene.scene import Plan
 from ..cubes.scale import ActivationScale, Coloring, rows_of
 from ..ink.sketch import Box, Sketch
 from ..ink.theme import Theme
+from ..panels.neuron_maps import units_of
 from ..shown.subject import Subject
 from ..space.arrangement import Project
 from ..space.camera import Camera
@@ -268,12 +269,13 @@ def row_words(subject: Subject) -> dict[str, str]:
 
 
 def unit_words(subject: Subject) -> dict[str, tuple[str, ...]]:
-    """Names of the inputs and the outputs, by their rows; the pad's picture speaks for itself."""
+    """Names of inputs, hidden units that have some, and outputs, by their rows; the pad's picture speaks for itself."""
     stages, sample = subject.stages, subject.sample
     if not stages:
         return {}
     units = {} if sample.sheet else {"input": sample.inputs}
-    return {**units, stages[-1].name: sample.outputs}
+    hidden = {row: tuple(map(layer.name, range(layer.units))) for row, layer in units_of(subject).items()}
+    return {**units, **hidden, stages[-1].name: sample.outputs}
 
 
 def side_words(subject: Subject) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:

@@ -107,7 +107,8 @@ class CubeValues:
                 (x, y), value = centres[k].tolist(), float(colouring.flat[span.start + k])
                 if missing[span.start + k]:
                     least, weight = min(self.size, 15), chip_text(frame.values[span.start + k], signed=True)
-                    sketch.text(x, y + _MIDDLE * least, f"w {weight}", least, self.theme.text2, anchor="middle")
+                    letter = plate.name if plate.size == 1 and len(plate.name) == 1 else "w"
+                    sketch.text(x, y + _MIDDLE * least, f"{letter} {weight}", least, self.theme.text2, anchor="middle")
                     continue
                 form = ("signed " if colouring.signed else "") + ("decades" if self._decades else "cube")
                 bound = Bound(colouring.quantity, span.start + k, form)
@@ -141,8 +142,10 @@ class CubeValues:
                 if plate.name in frame.dead:
                     seen = seen & ~np.asarray(frame.dead[plate.name])
                 colours = colours_at(scale.cmap, scale.range.unit(numbers))
+                form = "signed decades" if scale.cmap.diverging else "chip"  # of deltas, as of gradients
                 for k in np.flatnonzero(seen).tolist():
-                    self._write(sketch, centres[k].tolist(), numbers[k], Bound(plate.name, k), colours[k], self.size)
+                    bound = Bound(plate.name, k, form)
+                    self._write(sketch, centres[k].tolist(), numbers[k], bound, colours[k], self.size)
         return sketch
 
     def _write(

@@ -360,7 +360,7 @@ def verdict(place: Place, names: Sequence[str], told: tuple[float, float, float]
         moves = ", ".join(f"{name} {short(float(by), signed=True)}" for name, by in zip(names, step, strict=True))
         first = f"moved by {moves}"
     if _is_lost_in_the_last_digits(place, step, start, end):
-        return first, "too small a move to change the loss" if step.any() else "it stays where it is", False
+        return first, "too small to change the loss" if step.any() else "it stays where it is", False
     if end > start:
         since = f", as from lr {rate_text(float(f'{limit:.2g}'))} on" if np.isfinite(limit) else ""
         return first, f"too far: it ends higher{since}", True

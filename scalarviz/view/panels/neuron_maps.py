@@ -58,6 +58,12 @@ def hidden_of(subject: Subject) -> list[Hidden]:
     ]
 
 
+def units_of(subject: Subject) -> dict[str, Hidden]:
+    """By row, the hidden layers whose units the picture calls ``h1``, ``h2``, ..."""
+    named = any(isinstance(panel, NeuronMaps) for panel in subject.panels)
+    return {layer.row: layer for layer in hidden_of(subject)} if named else {}
+
+
 CELLS = 44
 _CARD, _WIDE, _PAD = 110.0, 306.0, 14.0
 NAMED, FEW = 4, 1

@@ -34,7 +34,7 @@ FAR = ("Home", "End", "PageUp", "PageDown", "Delete", "Backspace")
 """Those that are its own too while a ring shows where keys go."""
 TYPED, SCROLLS = "typed", "scrolls"
 """The value of a spot that shows a number, and the name of the bar's."""
-PAD = 12.0
+PAD, HIGHER = 12.0, 5.0  # of the panel; how much higher panels stand over the line that says how many are left out
 MOST_AIR = 18.0
 """Logical pixels that are put between two rows at most, so that those that are seen fill their place."""
 GAP = 14.0
@@ -123,6 +123,8 @@ class ControlsPanel:
             x, y, width, high = inner = _inner(self.box)
             self._high = [_height(row, width) for row in self._rows]
             self._height, self.side = shared(inner, sum(self._high), self._wanted)
+            if len(self.side) < len(self._wanted):
+                self.side = {name: (at, top - HIGHER, wide, tall) for name, (at, top, wide, tall) in self.side.items()}
             self.more = (x, y + high, width, PAD)
             self._first = min(self._first, self._most_first)
 

@@ -153,10 +153,11 @@ def draw_figures(
 ) -> None:  # fmt: skip
     """Value, gradient and last update of the weight `index` in columns, each number so far `below` its word.
 
-    An `entry` stands in place of the value; the gradient is that of an `account`; `ratio`: of the value, a fourth one.
+    An `entry` stands in place of the value; with an `account` the gradient is its own, which the next step computes;
+    `ratio`: of the value, a fourth one.
     """
     x, y, sketch, theme = page.x, page.y, page.sketch, page.theme
-    step = width / 4 if ratio else min(width / 3, 98.0)
+    first, step = (0.22 * width, 0.295 * width) if ratio else (min(width / 3, 98.0),) * 2
     shown = _columns(frame, subject, index, step, account)
     wide = max(measure(shown[0][1], TITLE), 44.0)
     if entry is not None:
@@ -170,9 +171,10 @@ def draw_figures(
         word = next((w for w in words if measure(w, LABEL) <= step - 4), words[0] if k == 0 else "")
         if word:
             colour = theme.text3 if older or size == LABEL else theme.text1
-            sketch.text(x + k * step, y, word, LABEL, theme.text3)
+            left = x + (first + (k - 1) * step if k else 0.0)
+            sketch.text(left, y, word, LABEL, theme.text3)
             if k or entry is None:
-                sketch.text(x + k * step, y + below, value, size, colour)
+                sketch.text(left, y + below, value, size, colour)
     share = _ratio(frame, index) if ratio else ""
     if share:
         sketch.text(x + width, y, "of value", LABEL, theme.text3, anchor="right")
@@ -198,6 +200,7 @@ def _columns(
     batch = batch_of(subject)
     mean = batch is not None and batch.count > 1 and batch.kind == "mean"
     names: tuple[str, ...] = ("mean gradient", "gradient") if mean else ("gradient",)
+    names = names if coming is None else ("next gradient", "next")
     size = TITLE if computed else LABEL
     found: list[tuple[tuple[str, ...], str, bool, int]] = []
     found.append((("value",), figure(float(frame.values[index])), False, TITLE))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...run.core.frame import Stage, Tensor, is_chain
 from ...run.core.gather import weight_name
 from ...run.edits.numbers import Spans
+from ..panels.neuron_maps import units_of
 from ..shown.subject import Subject
 
 # ---- Who a weight is: its name, and what it stands between.
@@ -63,7 +64,7 @@ def _source(subject: Subject, at: int, number: int) -> str:
     for name in names:
         size = rows[name].outputs if name in rows else sample
         if number < size and name in rows:
-            return f"{_row(stages, rows[name])} {number}"
+            return _unit(subject, rows[name], number)
         if number < size:
             return _named(subject.sample.inputs, number, "input")
         number -= size
@@ -77,18 +78,23 @@ def _target(subject: Subject, at: int, number: int) -> str:
         after = at + 1
     if after == len(stages) - 1:
         return _named(subject.sample.outputs, number, "output")
-    return f"{_row(stages, stages[after])} {number}"
+    return _unit(subject, stages[after], number)
 
 
 def _named(names: tuple[str, ...], number: int, word: str) -> str:
     return names[number] if number < len(names) else f"{word} {number}"
 
 
-def _row(stages: Sequence[Stage], stage: Stage) -> str:
-    """What a stage's row is called: what makes it; in a graph with branches its name, as beside the row."""
-    if not is_chain(stages):
-        return stage.name
-    return "sum" if stage.weight is not None else stage.kind
+def _unit(subject: Subject, stage: Stage, number: int) -> str:
+    """What a unit of a stage's row is called: ``h3`` where the picture has it so, else after what makes it.
+
+    In a graph with branches that is the name of the stage, as beside the row.
+    """
+    named = units_of(subject).get(stage.name)
+    if named is not None:
+        return named.name(number)
+    row = stage.name if not is_chain(subject.way) else "sum" if stage.weight is not None else stage.kind
+    return f"{row} {number}"
 
 
 @dataclass(frozen=True, slots=True)
