@@ -154,10 +154,10 @@ class FlowLabels(Labels):
                 self._place_row(plate, kinds[plate.name], hull, () if beside else names)
 
     def _best(
-        self, key: str, places: list[tuple[float, float]], size: tuple[float, float], plate: Plate, *, own: bool
+        self, key: str, places: list[tuple[float, float]], size: tuple[float, float], plate: Plate, *, clear: float
     ) -> tuple[float, float] | None:
-        """The cheapest place, the first among equals; None if each covers cubes, or is not clearly its `own`."""
-        ways, fits = [[(*place, *size)] for place in places], partial(self._is_own, plate) if own else None
+        """The cheapest place, the first among equals; None if each covers cubes, or is not its own; see `_is_own`."""
+        ways, fits = [[(*place, *size)] for place in places], partial(self._is_own, plate, clear)
         stay = self._before.get(key)
         found = self._placer.place(ways, most=LIGHTLY, later=_LATER, stay=stay, air=_BETWEEN, fits=fits)
         if found is None:
@@ -165,14 +165,17 @@ class FlowLabels(Labels):
         self.chosen[key] = found
         return places[found]
 
-    def _is_own(self, plate: Plate, way: Way) -> bool:
-        """Whether a name and its middle are nearer to its plate than to any other that has a name of this kind."""
+    def _is_own(self, plate: Plate, clear: float, way: Way) -> bool:
+        """Whether a name and its middle are nearer to its plate than to any other that has a name of this kind.
+
+        `clear`: 1 for clearly nearer, 0 for no farther, minus infinity for anywhere.
+        """
         x, y, wide, high = way[0]
         others = [face for p, face in self._faces.items() if p.kind == plate.kind and p is not plate]
         faces = np.array([self._faces[plate], *others])
         for box, clearly in (((x + wide / 2, y + high / 2, 0.0, 0.0), _MIDDLE_CLEARLY), (way[0], _CLEARLY)):
             own, *away = apart(box, faces).tolist()
-            if own + clearly > min(away, default=inf):
+            if own + clear * clearly > min(away, default=inf):
                 return False
         return True
 
@@ -182,12 +185,12 @@ class FlowLabels(Labels):
         widest = measure(f"{second}   ±8.8e\N{MINUS SIGN}88", LABEL) if second else 0.0
         alone, two = measure(title, CHANNEL, True), 2 * _LINE if second else _LINE
         least = max(alone, measure(second, LABEL))
-        # First what stands after the name gives way, the range before the shape: a name rather than none. One that is
-        # nearer to another plate is the last choice.
+        # First what stands after the name gives way, the range before the shape: a name rather than none, but none
+        # rather than one that is nearer to another plate, which would be read as the name of that.
         forms = ((second, max(alone, widest), two), (second, least, two), ("", alone, _LINE))
         around = ((name, _ENDS, _around), (f"{name} far", _ENDS_ABOVE, _above))
-        for own, (text, width, height), (key, ends, places) in product((True, False), forms, around):
-            spot = self._best(key, places(hull, width, height), (width, height), plate, own=own)
+        for clear, (text, width, height), (key, ends, places) in product((1.0, 0.0), forms, around):
+            spot = self._best(key, places(hull, width, height), (width, height), plate, clear=clear)
             if spot is None:
                 continue
             anchor = ends[self.chosen[key] % len(ends)]
@@ -221,12 +224,12 @@ class FlowLabels(Labels):
         if measure(line, LABEL) > _UNITS:  # of many the first and the last
             line = f"{units[0]} \N{HORIZONTAL ELLIPSIS} {units[-1]}"
         after, wide = f"  {line}" if units else "", measure(text, LABEL)
-        for own, more in product((True, False), dict.fromkeys((after, ""))):
+        for clear, more in product((1.0, -inf), dict.fromkeys((after, ""))):
             behind = measure(more, LABEL)
             places = _around(points, wide + behind, _LINE)
             near = [places[k] for k in (1, 3, 5, 8, 0, 2, 4, 7, 6)]
             key = f"row {plate.name}" if more == after else f"row {plate.name} alone"
-            spot = self._best(key, near + places[9:], (wide + behind, _LINE), plate, own=own)
+            spot = self._best(key, near + places[9:], (wide + behind, _LINE), plate, clear=clear)
             if spot is not None:
                 x, y, at = spot[0], spot[1] + 14, _corner(plate, points, spot)
                 self.names += [Name(text, x, y, tone=3, at=at), Name(more, x + wide, y, at=at)]
