@@ -104,9 +104,12 @@ def rounded(number: float, digits: int) -> float:
     return float(f"{number:.{digits}g}")
 
 
-def digits_of(number: float, digits: int = DIGITS) -> str:
-    """`number` with so many digits that count, and a minus that is one; the 0 that IEEE calls negative is 0."""
-    return f"{number + 0.0:.{digits}g}".replace("-", MINUS)
+def digits_of(number: float, digits: int = DIGITS, *, zeros: bool = False) -> str:
+    """`number` with so many digits that count, and a minus that is one; the 0 that IEEE calls negative is 0.
+
+    With `zeros` those behind it stay: beside 0.5484 a result of 0.5500 would look rounded as 0.55.
+    """
+    return f"{number + 0.0:{'#' if zeros and number else ''}.{digits}g}".replace("-", MINUS)
 
 
 class Writer:

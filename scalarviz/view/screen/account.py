@@ -214,7 +214,7 @@ def written(account: Account, width: float, *, formulas: bool) -> list[list[tupl
     """By line of the rule the rows of text, each with the name of its colour."""
     found = []
     for line in account.update.lines:
-        name, numbers = f"{line.name} = ", [*_pieces(line.tokens, numbers=True), f" ≈ {_plain_digits(line.result)}"]
+        name, numbers = f"{line.name} = ", [*_pieces(line.tokens, numbers=True), f" ≈ {_plain_digits(line.result, zeros=True)}"]
         ways = [("text3", [name, *_pieces(line.tokens)])] if formulas else []
         ways.append(("text1", numbers if formulas else [name, *numbers]))
         found.append([(colour, row) for colour, pieces in ways for row in _wrapped(pieces, width)])
@@ -238,9 +238,9 @@ def _pieces(tokens: tuple[Token, ...], *, numbers: bool = False) -> list[str]:
     return pieces
 
 
-def _plain_digits(value: float) -> str:
-    """Four digits that count, without zeros behind them: ``0.01``, ``413``, ``−4.183e−6``."""
-    text = f"{value:.4g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
+def _plain_digits(value: float, *, zeros: bool = False) -> str:
+    """Four digits that count, as of `digits_of`, with short exponents: ``0.01``, ``413``, ``−4.183e−6``."""
+    text = f"{value:{'#' if zeros and value else ''}.4g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
     return text.replace("-", MINUS) if math.isfinite(value) else number(value)
 
 
