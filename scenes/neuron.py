@@ -17,7 +17,7 @@ from pydantic import Field
 import scalarviz as sv
 from scalarviz import nn, rng
 from scalarviz.run import Moment, Story
-from scalarviz.run.panels import CurveFit, LossOver, TrainingLoop
+from scalarviz.run.panels import Axis, CurveFit, LossOver, TrainingLoop
 
 from . import kit
 from .options import NotNegative, Positive, SceneOptions, ScheduleFlag, Steps, flag
@@ -56,6 +56,8 @@ def build(options: Options) -> sv.Scene:
     net.initialize(begin_at(options.w, options.b), seed=options.seed)
     run = kit.train(options, net, nn.MSELoss(), (inputs, targets))
     own, names = tuple(range(options.weights)), NAMES[: options.weights]
+    reach = max(2.5, 1.1 * float(np.abs(targets).max()))  # a line through 0 leaves the points far below
+    fit = CurveFit("nine points", up=Axis("y", -reach, reach))
     return sv.Scene(
         name="neuron",
         run=run,
@@ -63,7 +65,7 @@ def build(options: Options) -> sv.Scene:
         probe_target=targets[-1],
         input_names=("x",),
         output_names=("y",),
-        panels=(CurveFit("nine points"), LossOver(own, names, SPANS[: options.weights]), TrainingLoop(own, names)),
+        panels=(fit, LossOver(own, names, SPANS[: options.weights]), TrainingLoop(own, names)),
         story=story(options.weights),
         hide=("seed",),  # every start is the same
         whole_loss=True,

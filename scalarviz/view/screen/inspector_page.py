@@ -113,7 +113,9 @@ def draw_crumbs(page: Page, parts: Sequence[Selection], selected: str) -> None:
 
     A weight that is selected itself has its name above.
     """
-    parts = [part for part in parts if part.kind != "weight" or selected != "weight"] or parts
+    parts = [part for part in parts if part.kind != "weight" or selected != "weight"]
+    if not parts:
+        return
     names = [part.short for part in parts]
     for kind, shorter in _SHORTER:
         if _width(parts, names) <= page.width:
