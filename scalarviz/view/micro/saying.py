@@ -331,5 +331,8 @@ def _rule_line(line: Line) -> Formula:
         first = not words or words[-1].text.endswith(("(", ", "))
         bracketed = text.startswith(MINUS) and not first
         words.append(Word(f"({text})" if bracketed else text, "violet" if token.name == "g" else "plain"))
-    end = Word(" = " if enough is not None else " ≈ ", "dim"), Word(digits_of(line.result, DIGITS, zeros=True), bold=True)
+    end = (
+        Word(" = " if enough is not None else " ≈ ", "dim"),
+        Word(digits_of(line.result, DIGITS, zeros=True), bold=True),
+    )
     return Formula(f"{line.formula} = {line.name}", (*words, *end))

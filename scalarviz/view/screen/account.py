@@ -214,7 +214,10 @@ def written(account: Account, width: float, *, formulas: bool) -> list[list[tupl
     """By line of the rule the rows of text, each with the name of its colour."""
     found = []
     for line in account.update.lines:
-        name, numbers = f"{line.name} = ", [*_pieces(line.tokens, numbers=True), f" ≈ {_plain_digits(line.result, zeros=True)}"]
+        name, numbers = (
+            f"{line.name} = ",
+            [*_pieces(line.tokens, numbers=True), f" ≈ {_plain_digits(line.result, zeros=True)}"],
+        )
         ways = [("text3", [name, *_pieces(line.tokens)])] if formulas else []
         ways.append(("text1", numbers if formulas else [name, *numbers]))
         found.append([(colour, row) for colour, pieces in ways for row in _wrapped(pieces, width)])
