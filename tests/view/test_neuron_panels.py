@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -16,7 +14,6 @@ from kit.commands import make_scene
 from kit.windows import live_hand
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
-from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import CurveFit, LossOver, TrainingLoop
 from scalarviz.run.source import RunSource
 from scalarviz.view.ink.sketch import Lines, Path, Rect
@@ -58,18 +55,6 @@ def test_the_losses_are_those_of_the_formula(w, b, weights):
         places = np.array([[w, b], [b, w]])[:, :weights]
         own = [((p[0] * x + (p[1] if weights == 2 else 0.0) - y) ** 2).mean() for p in places]
         np.testing.assert_allclose(standing(run, range(weights)).losses(places), own, rtol=1e-12)
-
-
-def test_they_are_asked_again_only_where_something_else_is_changed(monkeypatch):
-    asked, losses = [], Standing.losses
-    monkeypatch.setattr(Standing, "losses", lambda self, places: asked.append(len(places)) or losses(self, places))
-    scene = replace(made(weights=2), panels=(LossOver((0,), ("w",), ((-9.0, 9.0),)),))
-    with scene.run as run:
-        bench = bench_of(scene)
-        for weight, times in ((0, 1), (1, 2), (0, 2)):
-            run.do(SetWeights(weight, np.array([0.5])))
-            again(bench)
-            assert sum(count > 9 for count in asked) == times
 
 
 @given(st.floats(0.01, 3), st.floats(-4, 4), st.floats(-5, 5), st.floats(0.01, 5))
@@ -157,21 +142,6 @@ def test_a_still_shows_the_way_there_and_looking_changes_no_bit():
         np.testing.assert_allclose(way[-1], ball(bench), atol=1e-3)
         run.to(0)
         np.testing.assert_allclose(way[0], ball(bench_of(scene)), atol=1e-3)
-
-
-def test_the_ball_rolls_and_arrives():
-    scene = made()
-    with scene.run as run:
-        bench, seen = bench_of(scene, seconds=1.0), []
-        run.step()
-        again(bench, 1.0)
-        for tick in range(20):
-            assert bench.side.drawers["loss over weights"].moving == (tick * 0.02 < 0.3 - 1e-9)
-            seen.append(ball(again(bench, 0.02))[0])
-        assert seen[0] < seen[5] < seen[-1] == pytest.approx(ball(bench_of(scene))[0], abs=1e-3)
-        assert (np.diff(seen) >= 0).all()
-    far, near = np.array([3e19, -2e19]), np.array([-1.5, -1.0])  # a difference to something large forgets the small
-    assert loss_over.rolled(far, near, 1.0).tolist() == near.tolist()
 
 
 def test_a_network_with_too_few_weights_is_said():

@@ -124,9 +124,6 @@ def test_dashes_cover_their_share_of_the_path_and_colours_come_in_every_form():
     assert rgba(np.array([0.1, 0.2, 0.3, 0.5]), 0.5)[3] == pytest.approx(0.25)
 
 
-# ---- Text
-
-
 def test_width_agrees_with_the_font_tables_and_digits_are_tabular():
     face = ImageFont.truetype(str(font_path()), 2048, layout_engine=ImageFont.Layout.BASIC)  # one pixel a font unit
     text = "loss of this colour"
@@ -171,16 +168,6 @@ def test_ink_stands_on_the_baseline_between_the_anchors_and_places_scale_with_th
     atlas, item = GlyphAtlas(), TextItem(30.0, 20.0, "0.0367", 13, (*WHITE, 1.0))
     once, twice = atlas.quads([item], 1.0), atlas.quads([item], 2.0)
     assert np.abs(twice[:, :2] / 2 - once[:, :2]).max() < 1.6
-
-
-def test_numbers_that_are_new_in_every_frame_fill_no_memory():
-    """Four thousand lines of numbers were kept, half a megabyte a minute until they were there."""
-    atlas = GlyphAtlas()
-    for k in range(5000):
-        atlas.run(f"{k / 7:.6f}", 13.0, False, 0)
-        measure(f"{k / 7:.6f}", 13.0)
-    assert len(atlas._runs) <= 1024
-    assert measure.cache_info().currsize <= 1024
 
 
 def test_what_lies_in_a_box_of_triangles_keeps_its_order_its_area_and_its_numbers():

@@ -15,7 +15,7 @@ from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve
 from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import render
-from scalarviz.view.panels.digits import EASE, BoardDrawer, PadDrawer
+from scalarviz.view.panels.digits import BoardDrawer, PadDrawer
 from scalarviz.view.panels.drawer import Ground
 from scalarviz.view.shown.subject import subject_of
 
@@ -64,27 +64,6 @@ def test_a_crowd_stays_in_the_panel_and_each_digit_is_seen(columns, crowd):
     middles = boxes[:, :2] + boxes[:, 2:] / 2
     away = np.abs(middles[:, None] - middles) / boxes[:, None, 2:]
     assert (away < 0.64).all(axis=2).sum() == 60  # each is near itself alone
-
-
-def test_a_digit_moves_smoothly_turns_where_it_is_and_arrives_exactly(columns):
-    columns.move(columns.labels, None)
-    start, read, ways = shown(columns)[0][0, 0], columns.labels.copy(), []
-    read[0] = 9
-    for _ in range(12):
-        columns.move(read, EASE / 10)
-        ways.append(shown(columns)[0][0, 0])
-    assert start < ways[0] < ways[4] < ways[8]
-    assert 0 <= min(np.diff(ways)) <= max(np.diff(ways)) < 3 * (ways[-1] - start) / 10
-    assert not columns.moving
-    settled, _ = shown(columns)
-    columns.move(read, None)
-    np.testing.assert_array_equal(shown(columns)[0], settled)
-    columns.move(columns.labels, EASE / 2)
-    there = shown(columns)[0][0]
-    columns.move(read, 0.0)
-    np.testing.assert_allclose(shown(columns)[0][0], there, atol=1e-4)
-    columns.move(read, EASE)
-    assert column_of(shown(columns)[0])[0] == 9
 
 
 @pytest.mark.gl
@@ -138,9 +117,6 @@ def test_outputs_that_are_not_finite_are_no_share():
     said = [t.text for t in panel_of([np.nan] * 10)]
     assert "outputs are not finite" in said
     assert "%" not in said
-
-
-# drawing
 
 
 @pytest.mark.parametrize("side", [8, 28])

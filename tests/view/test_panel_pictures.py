@@ -125,15 +125,6 @@ def test_what_stands_nowhere_is_left_out_and_all_else_stays(kind, bad):
     json.dumps(found, allow_nan=False)
 
 
-def test_pictures_that_went_by_are_not_kept():
-    listed_by = Listed(THEMES["dark"])
-    for k in range(200):
-        sketch = Sketch()
-        sketch.image((0, 0, 2, 2), np.full((2, 2, 3), k, np.uint8))
-        listed_by.of([sketch])
-    assert len(listed_by._addresses) <= 64
-
-
 HOSTILE = {
     "sizes": [["text", 1, 1, "a", 4 + k / 100, None, 0, "left"] for k in range(100)],
     "a size": [["text", 1, 1, "a", 0, None, 0, "left"]],

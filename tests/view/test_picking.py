@@ -22,7 +22,7 @@ ROWS = 1 << 22
 """Numbers of the cubes of activation rows start here."""
 LAYOUTS = {
     "one cube": arrays((1, 1)), "a layer": chain(3, 3), "a chain": chain(3, 16, 16, 3), "a stack": chain(12, 64, 64, 3),
-    "folded": arrays((1, 300), (100,)), "tiles": arrays((5, 3, 3, 3), (4, 2, 5)), "many": arrays((1000, 1000)),
+    "folded": arrays((1, 300), (100,)), "tiles": arrays((5, 3, 3, 3), (4, 2, 5)),
     "unequal": arrays((1,), (10,), (40, 3), (1, 6400)),
 }  # fmt: skip
 SIZED = {"alike": ALL_ALIKE, "sized": Sizing(True), "hidden": Sizing(False, 0.3997), "both": Sizing(True, 0.5997)}
@@ -93,7 +93,7 @@ def disagreements(layout, cameras, rng, pixels, sizing=ALL_ALIKE):
 
 @pytest.mark.usefixtures("numbered")
 @pytest.mark.parametrize("sizing", SIZED)
-@pytest.mark.parametrize("name", [n for n in LAYOUTS if n != "many"])
+@pytest.mark.parametrize("name", LAYOUTS)
 def test_the_picked_cube_is_the_drawn_one(name, sizing):
     if name == "one cube" and sizing != "alike":
         return
@@ -102,17 +102,6 @@ def test_the_picked_cube_is_the_drawn_one(name, sizing):
     wrong, hits = disagreements(layout, cameras, rng, 80, SIZED[sizing])
     assert hits > 20
     assert not wrong, wrong[:5]
-
-
-def before(layout, middle, outward):
-    """A perspective camera right before a point, so near that no other plate is between."""
-    azimuth = float(np.degrees(np.arctan2(outward[0], -outward[1])))
-    elevation = float(np.clip(np.degrees(np.arcsin(outward[2])), -89, 89))
-    pose = Pose(azimuth, elevation, middle, np.array(SIZE) / 2, 40.0, np.array([0.0, 0.0, 0.4]))
-    return camera_of(pose, SIZE, layout.outline)
-
-
-# ---- The outline of a selected cube and its line to the panel hide behind what stands in front
 
 
 def outlined(bench, plate, element):

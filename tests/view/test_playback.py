@@ -31,9 +31,6 @@ def shown(playback, seconds=1 / RATE, count=1):
     return playback.worker.latest.step
 
 
-# ---- a window's clock
-
-
 def test_one_step_a_frame_for_two_seconds_then_faster_and_after_the_end_without_one(worker):
     playback = Playback(worker, 3000, 20.0)
     assert shown(playback) == 0  # a window opens on the first values
@@ -136,9 +133,6 @@ def test_a_breakpoint_stops_the_worker_and_the_playback_until_it_is_told_to_go_o
         time.sleep(0.005)
     assert worker.run.loss < 0.05 <= worker.run.history.loss[-2]
     assert point.hits == 5
-
-
-# ---- as much to see in each part of a film, wherever in the run it happens
 
 
 def rehearsal_of(loss, way=None) -> Rehearsal:

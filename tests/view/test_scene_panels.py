@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from kit.benches import again, bench_of, middle, overlap, pixels_of, said, said_anywhere
 from kit.refusals import refusals
-from kit.windows import COLOURS, live_hand, make_colour_run, make_colour_scene, mirror_hand
+from kit.windows import COLOURS, live_hand
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
 from scalarviz.run.panels import Beside, ColourCube, DigitBoard, DigitPad, Image, LossCurve, Panel, Pictures, Table
@@ -481,19 +481,3 @@ def test_what_a_source_cannot_do_is_a_sentence_in_the_panels_place():
     assert {"pictures: a weight cannot predict", "colours: a weight cannot predict",
             "a weight cannot predict; try a Run or a Scene"} <= set(said(shown))  # fmt: skip
     assert shown.side.gestures == (("Drag", "the colour cube: turn it"),)  # no click chooses a sample: there is none
-
-
-def test_several_pictures_in_one_process_share_nothing():
-    scenes = [make_colour_scene(make_colour_run(seed=seed)) for seed in (1, 2)]
-    with live_hand(scenes[0]) as one, live_hand(scenes[1]) as two, mirror_hand(scenes[0]) as three:
-        cubes = [hand.view.bench.side.drawer(ColourCube) for hand in (one, two, three)]
-        before = two.run.samples()[1]
-        cubes[0].marked = (1.0, 0.0, 0.0)
-        cubes[0].retarget((1.0, 0.0, 0.0), (1.0, 1.0, 1.0))
-        cubes[0].drag((0.0, 0.0), (50.0, 0.0), "left")
-        one.view.worker.settle()
-        assert cubes[1].marked is cubes[2].marked is None
-        np.testing.assert_array_equal(cubes[1].targets, 1 - COLOURS)
-        np.testing.assert_array_equal(two.run.samples()[1], before)
-        assert not np.array_equal(one.run.samples()[1], before)
-        assert ([len(hand.run.log) for hand in (one, two)]) == [1, 0]

@@ -8,7 +8,7 @@ import pytest
 from kit.windows import X, live_hand, make_colour_run, make_colour_scene, mirror_hand
 from scalarviz import nn, optim
 from scalarviz.run.edits import SetFrozen, SetWeights
-from scalarviz.run.panels import ColourCube, Image
+from scalarviz.run.panels import ColourCube
 from scalarviz.view.watch.actions import ACTIONS
 from scalarviz.view.watch.pointer import DOUBLE, REST, SCROLL, SWEEP
 
@@ -225,49 +225,6 @@ def test_training_waits_while_a_weight_is_dragged_and_each_move_is_seen(hand):
     hand.until(lambda: hand.run.steps > held + 5)
     hand.view.playback.pause()
     assert len(hand.run.log) == 1
-
-
-def test_the_coming_step_follows_a_value_that_is_dragged(hand):
-    inspector, seen = selected(hand), set()
-    hand.until(lambda: inspector.account is not None and inspector.account.along is not None)
-    at = hand.number()
-    hand.view.press(at)
-    for way in range(10, 22):
-        hand.view.move((at[0] + way, at[1]))
-        for _ in range(2):
-            hand.view.worker.settle()
-            hand.view.tick(0.02)
-        seen.add(inspector.account.update.before)
-    hand.view.release((at[0] + 21, at[1]))
-    assert len(seen) > 8  # of 12 moves in half a second
-
-
-def test_nothing_below_the_list_of_keys_is_touched_and_a_click_closes_it(hand):
-    before, camera, at = hand.run.values.copy(), hand.view.bench.camera, hand.face(4)
-    for way in ((50, 0), (0, 0)):
-        hand.view.send("toggle_help")
-        hand.view.tick(0.02)
-        hand.view.move(at)
-        for shift in (True, False):
-            hand.view.scroll(at, (0.0, 2.0), shift=shift)
-        hand.drag(at, way)
-        assert not hand.view.bench.help
-    assert hand.view.bench.camera is camera
-    assert hand.view.bench.selected is hand.view.bench.touch.hovered is None
-    assert np.array_equal(hand.settled().values, before)
-
-
-def test_a_weight_behind_a_panel_is_not_changed():
-    panel = Image("mine", lambda moment: np.zeros((40, 40, 3)), place="overlay")
-    with live_hand(make_colour_scene(panels=(panel,))) as hand:
-        middle = np.array(hand.middle(hand.view.bench.side.drawers["image"].box))
-        for _ in range(60):  # the cubes go behind the panel
-            hand.view.bench.pan(*(middle - np.array(hand.face(2))))
-            hand.view.tick(0.02)
-        assert hand.view.bench.pick(tuple(middle)) is not None
-        hand.view.scroll(tuple(middle), (0.0, 3.0), shift=True)
-        assert hand.view.notice().endswith("there is no cube")
-        assert hand.run.log == []
 
 
 def test_no_gesture_of_a_newcomer_changes_what_is_learnt():

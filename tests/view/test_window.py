@@ -302,66 +302,6 @@ def test_a_display_that_goes_is_said_or_lets_the_owner_save(live, saves):
     assert [kind for kind in type(window.canvas.native).__mro__ if type(vars(kind).get("event")) is FunctionType] == []
 
 
-DIES = """
-import os, signal, subprocess, threading, time
-import numpy as np, scalarviz as sv
-from scalarviz.view.out import desktop
-window = sv.show({"w": np.zeros((30, 30))}, block=False, size=(1200, 800)).window
-for _ in range(20):
-    window.serve()
-server, gaps, swap = int(os.environ["SERVER"]), [], desktop.swap
-def looks():
-    last = time.monotonic()
-    while True:
-        time.sleep(0.01)
-        now = time.monotonic()
-        gaps.append(now - last)
-        last = now
-def dies(context, surface):
-    os.kill(server, signal.SIGSTOP)
-    subprocess.Popen(["sh", "-c", f"sleep 2; kill -KILL {server}"])
-    begin = time.monotonic()
-    swap(context, surface)
-    print(time.monotonic() - begin, max(gaps))
-threading.Thread(target=looks, daemon=True).start()
-desktop.swap = dies
-window.repaint()
-window._tick()
-"""
-
-
-def test_while_a_display_takes_no_picture_other_threads_go_on_and_can_see_its_end(x_server):
-    """Else nobody sees the end of an X server that dies in that moment; Mesa goes on for up to 40 s."""
-    with x_server() as (server, name):
-        done = python(DIES, SERVER=str(server.pid), DISPLAY=name, QT_QPA_PLATFORM="xcb")
-    waited, longest = map(float, done.out.split())
-    assert waited > 1.5
-    assert longest < 1.0
-
-
-EARLY = """
-import os, signal, time
-import numpy as np
-from scalarviz.view.out.desktop import Window
-from scalarviz.view.out.display import connection_lost
-from scalarviz.view.watch.viewer import Viewer, bench_of
-def make(size):
-    os.kill(int(os.environ["SERVER"]), signal.SIGKILL)
-    return Viewer(bench_of({"w": np.zeros((3, 3))}, size))
-window = Window(make, "w", on_note=print)
-while not connection_lost(window.application.native):
-    time.sleep(0.01)
-window.run()
-print(window.display_lost)
-"""
-
-
-def test_a_display_that_goes_while_the_first_picture_is_made_is_said_too(x_server):
-    with x_server() as (server, name):
-        done = python(EARLY, SERVER=str(server.pid), DISPLAY=name, QT_QPA_PLATFORM="xcb")
-    assert done.out.splitlines() == ["the display went away; the window is closed", "True"], done.err
-
-
 # ---- what a loop of the user's own trains
 
 
