@@ -152,17 +152,6 @@ def test_a_network_with_too_few_weights_is_said():
     assert sum("this network has 1 weight" in line for line in said) == 2
 
 
-def shown(x, t, panel=None, weight=0.5):
-    """A picture of a line through 0 over samples of one number, the panel's drawer, and what it draws."""
-    net = nn.Sequential(nn.Linear(1, 1, bias=False))
-    net.initialize(neuron.begin_at(weight, 0.0))
-    sgd, data = optim.SGD(net.parameters(), lr=0.1), (np.reshape(x, (-1, 1)), np.reshape(t, (-1, 1)))
-    with sv.Run(net, nn.MSELoss(), sgd, data=data, engine="numpy") as run:
-        bench = bench_of(sv.Scene("mine", run, panels=(panel or CurveFit(),)))
-    sketches = bench.side.drawn("curve")
-    return bench, bench.side.drawer(CurveFit), [s for sketch in sketches for s in (*sketch.shapes, *sketch.tops)]
-
-
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
 def test_an_axis_holds_its_numbers_with_air_and_what_is_near(numbers):
     axis, low, high = around("x", np.array(numbers)), min(numbers), max(numbers)
@@ -189,33 +178,27 @@ def test_a_line_is_cut_at_the_edges_however_steep_it_is(slope, height):
     assert len(inside(x, np.where(x > 0, np.nan, y / max(abs(y).max(), 1.0)), (-1.0, 1.0))[0]) == 2
 
 
-def test_of_samples_alone_it_finds_points_axes_and_names():
-    x, t = np.array([1.0, 2.0, 4.0]), np.array([-3.0, 0.5, 2.0])
-    bench, drawer, shapes = shown(x, t)
-    (zero,) = [shape for shape in shapes if isinstance(shape, Lines) and shape.colour == DARK.grid]
+@pytest.mark.parametrize(("count", "weight"), [(9, 0.5), (9, 2.0), (200, 0.5), (3 * DRAWN, 0.5)])
+def test_points_zero_and_the_errors_of_a_few_are_where_the_numbers_are(count, weight):
+    net, x = nn.Sequential(nn.Linear(1, 1, bias=False)), np.linspace(-1, 2, count)
+    net.initialize(neuron.begin_at(weight, 0.0))
+    sgd, data = optim.SGD(net.parameters(), lr=0.1), (x[:, None], 2.0 * x[:, None])
+    with sv.Run(net, nn.MSELoss(), sgd, data=data, engine="numpy") as run:
+        bench = bench_of(sv.Scene("mine", run, panels=(CurveFit(),)))
+    drawer, said = bench.side.drawer(CurveFit), said_anywhere(bench)
+    assert drawer.seen.sum() == min(count, DRAWN)
+    assert np.diff(np.flatnonzero(drawer.seen)).max() <= 4  # evenly out of all
+    assert np.isfinite(drawer.spots).all(axis=1).tolist() == drawer.seen.tolist()
+    np.testing.assert_allclose(drawer.axes.points(x, 2.0 * x)[drawer.seen], drawer.spots[drawer.seen])
+    assert ("y over x" in said, f"{DRAWN:,} of {count:,}" in said) == (True, count > DRAWN)
+    drawn = [s for sketch in bench.side.drawn("curve") for s in (*sketch.shapes, *sketch.tops) if isinstance(s, Lines)]
+    (zero,) = [lines for lines in drawn if lines.colour == DARK.grid]
     np.testing.assert_allclose([zero.starts[0, 1], zero.ends[0, 1]], drawer.axes.point(0.0, 0.0)[1], atol=1e-3)
-    np.testing.assert_allclose(drawer.axes.points(x, t), drawer.spots)
-    assert {"y over x", "\N{MINUS SIGN}0.48", "4.48"} <= set(said_anywhere(bench))  # 0 is near, and 12 % of air
-
-
-@pytest.mark.parametrize(("count", "weight"), [(9, 0.5), (9, 2.0), (200, 0.5)])
-def test_errors_are_drawn_of_a_few_points_from_what_is_wanted_to_what_is_said(count, weight):
-    x = np.linspace(-1, 1, count)
-    _, drawer, shapes = shown(x, 2.0 * x, weight=weight)
-    errors = [s for s in shapes if isinstance(s, Lines) and s.colour == DARK.flow]
+    errors = [lines for lines in drawn if lines.colour == DARK.flow]
     assert len(errors) == (count == 9)
-    for lines in errors:
+    for lines in errors:  # from what is wanted to what is said
         np.testing.assert_allclose(lines.starts, drawer.axes.points(x, 2.0 * x), atol=1e-3)
         np.testing.assert_allclose(lines.ends, drawer.axes.points(x, weight * x), atol=1e-3)
-
-
-def test_of_more_points_than_can_be_seen_some_are_drawn_evenly_out_of_all():
-    x = np.linspace(-1, 1, 3 * DRAWN)
-    bench, drawer, _ = shown(x, x)
-    assert drawer.seen.sum() == DRAWN
-    assert np.diff(np.flatnonzero(drawer.seen)).max() <= 4
-    assert np.isfinite(drawer.spots).all(axis=1).tolist() == drawer.seen.tolist()
-    assert f"{DRAWN:,} of {3 * DRAWN:,}" in said_anywhere(bench)
 
 
 def test_a_click_on_a_point_shows_its_way():

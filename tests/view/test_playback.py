@@ -195,17 +195,6 @@ def test_a_rehearsed_pace_never_falls_and_rests_at_the_last_step(total, duration
         pace(total + 40, 10, 30, rehearsal)
 
 
-@pytest.mark.parametrize(
-    ("loss", "falls"),
-    [
-        ([10.0, 1.0, 0.1], [0, 0, 1, 2]), ([1.0, 10.0, 0.1], [0, 0, 0, 1]),  # a rise takes nothing back
-        ([3.0, 1.0, -2.0], [0, 0, 2, 5]), ([1.0, 0.0, 0.0], [0, 0, 12, 12]),
-    ],
-)  # fmt: skip
-def test_the_fall_of_a_loss_is_counted_in_decades(loss, falls):
-    assert fallen(np.array(loss)).tolist() == pytest.approx(falls)
-
-
 def test_single_batches_are_taken_together_and_the_pace_that_is_said_is_a_mean():
     noisy = np.exp(np.random.default_rng(0).normal(size=4000)) * np.geomspace(1, 0.1, 4000)
     assert fallen(noisy)[400] > 1.5 > 2 * fallen(noisy, mean=True)[400]  # a lucky batch
