@@ -8,12 +8,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from kit.benches import again, bench_of, said
 from kit.plates import arrays, chain, whole
 from kit.refusals import refusals
-from kit.windows import live_hand
 from scalarviz.errors import InputError, TypeMismatchError
-from scalarviz.view.cubes.atlas import DEAD, THRESHOLDS, Sizing
+from scalarviz.view.cubes.atlas import DEAD, Sizing
 from scalarviz.view.cubes.slab import SlabVisual, cells_per_pixel, variant_for
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.theme import get_theme, rgb
@@ -132,20 +130,6 @@ def test_every_pixel_shows_the_first_cube_on_its_ray_in_the_legends_colour(kind,
         assert (outside == [255, 0, 255]).all()
 
 
-@pytest.mark.parametrize("theme", ["dark", "light"])
-def test_side_faces_are_darker_towards_the_foot_and_the_rim_is_darker_still(theme):
-    layout, visual, _, flat = scene("few", theme)
-    reset(visual, np.full_like(flat, 0.5))
-    image, plate, shading = paint(layout, visual), layout.plate("0.weight"), get_theme(theme).shading
-    front, colour = plate.cell_centre(2, 1) + plate.half * plate.axes[1], 255 * get_map("weight", theme)(0.5)
-    for height in (0.8, 0.0, -0.8):
-        foot = shading.foot + (1 - shading.foot) * (height + 1) / 2
-        got = pixel(image, layout.camera, front + height * plate.depth * plate.axes[2])
-        np.testing.assert_allclose(got, colour * shading.side_front * foot, atol=3)
-    rim = plate.cell_centre_top(2, 1) + 0.975 * plate.half * plate.axes[1]
-    np.testing.assert_allclose(pixel(image, layout.camera, rim), colour * shading.rim_top, atol=4)
-
-
 def test_a_range_of_nothing_is_refused_and_values_beyond_float32_are_clipped_not_infinite():
     layout, visual, _, flat = scene("few")
     for v in (0.0, -1.0, np.nan, np.inf):
@@ -160,15 +144,9 @@ def test_a_range_of_nothing_is_refused_and_values_beyond_float32_are_clipped_not
 # ---- Marks
 
 MARKS = {
-    "plain": 0.5,
-    "nan": np.nan,
-    "+inf": np.inf,
-    "-inf": -np.inf,
-    "clipped +": 3.0,
-    "clipped -": -3.0,
-    "frozen": 0.5,
+    "plain": 0.5, "nan": np.nan, "+inf": np.inf, "-inf": -np.inf, "clipped +": 3.0, "clipped -": -3.0, "frozen": 0.5,
     "not computed": 0.5,
-}
+}  # fmt: skip
 
 
 def marked(visual, elements):
@@ -297,40 +275,12 @@ def test_below_six_pixels_a_smaller_cube_is_a_fainter_cell(shape, size):
     np.testing.assert_allclose(got, 0.25 * 255 * get_map("weight")(0.25) + 0.75 * blank, atol=3)
 
 
-def test_in_a_window_sizes_follow_the_keys_and_numbers_stand_where_they_have_room_and_an_opened_step_is_alike():
-    with live_hand() as hand:
-        view, bench = hand.view, hand.view.bench
-
-        def numbers():
-            view.tick(0.5)
-            return sum(text[:1] in "+\N{MINUS SIGN}" and len(text) == 5 for text in said(bench))
-
-        plain = numbers()
-        view.key("j", "j")
-        share = np.sqrt(np.abs(view.shown.values) / bench.colouring.range.high)
-        assert plain - numbers() == np.count_nonzero(share * bench.scenery.values.size < 13)
-        seen = []
-        for _ in THRESHOLDS:
-            view.key("period", ">", shift=True)
-            seen.append(bench.sizing.threshold)
-        assert seen == [*THRESHOLDS[1:], 0.9]
-        view.tick(0.5)
-        assert any("by colour and size, below 90 % hidden" in text for text in said(bench))
-        for action, alike in (("micro_next", True), ("escape", False)):
-            view.send(action)
-            view.tick(0.1)
-            assert (bench.slab.shares is None) == alike
-
-
 def test_a_picture_is_that_of_its_arguments_and_its_legend_is_blank_where_cubes_are_hidden():
     array, size = {"a": np.array([[1.0, 0.5], [0.01, -1.0]])}, (480, 320)
     plain = render(array, size)
     assert np.any(render(array, size, sized=True) != plain)
     assert np.any(render(array, size, threshold=0.1) != plain)
     np.testing.assert_array_equal(render(array, size, threshold=0.0, sized=False), plain)
-    bench = bench_of(array, size, sizing=Sizing(True, 0.1))
-    bench.resize((640, 360))
-    assert again(bench).slab.sizing == Sizing(True, 0.1)
     bar = bar_pixels(get_map("weight"), 100, (0.4, 0.6), "#123456")[0]
     assert np.flatnonzero(np.all(bar == (0x12, 0x34, 0x56), axis=1)).tolist() == list(range(40, 60))
 
@@ -354,11 +304,9 @@ def test_sizes_that_cannot_be(refusal):
 
 ROW, COL = np.indices((1000, 1000))
 PATTERNS = {
-    "columns": (-1.0) ** COL,
-    "rows": (-1.0) ** ROW,
-    "checker": (-1.0) ** (ROW + COL),
+    "columns": (-1.0) ** COL, "rows": (-1.0) ** ROW, "checker": (-1.0) ** (ROW + COL),
     "thirds": np.where(COL % 3, -1.0, 1.0),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("size", [(200, 112), (320, 180), (640, 360)])

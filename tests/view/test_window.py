@@ -21,7 +21,7 @@ import pytest
 import scalarviz as sv
 from kit.benches import face_of
 from kit.commands import python
-from kit.windows import COLOURS, make_colour_run, make_colour_scene
+from kit.windows import COLOURS, make_colour_run, make_colour_scene, serve
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, StateError
 from scalarviz.run.panels import ColourCube
@@ -333,15 +333,6 @@ def test_a_hand_written_loop_and_a_run_stepped_by_hand_repaint_their_cubes(scree
         assert handle.viewer.shown.values[0] == made.run.values[0]
 
 
-def served(handle, until):
-    """Let the window serve itself, as after a loop, until something is so."""
-    end = time.monotonic() + 20
-    while not until():
-        assert time.monotonic() < end
-        handle.window.serve()
-        time.sleep(0.01)
-
-
 def test_a_loop_in_a_thread_tells_the_windows_thread_paints_and_the_desktops_own_button_ends_it(screen):
     w, lone = np.zeros((2, 2)), sv.Weight(1.0)
     with sv.show({"w": w}, block=False) as handle, sv.show(lone, block=False) as other:
@@ -357,7 +348,7 @@ def test_a_loop_in_a_thread_tells_the_windows_thread_paints_and_the_desktops_own
         thread.join()
         assert still == [True] * 20
         assert handle.window.place != other.window.place  # they lie beside each other
-        served(handle, lambda: handle.viewer.shown.step == 20)
+        serve(handle.window, until=lambda: handle.viewer.shown.step == 20)
         assert (handle.viewer.shown.values == 20).all()
         for shown in (handle, other):
             shown.window.canvas.native.close()  # as Qt does when the window manager asks for it
