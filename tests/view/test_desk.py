@@ -1,20 +1,17 @@
-"""The panel of controls in a window: by control, key and edit is the same; a hand makes one edit; stills have none."""
+"""The panel of controls in a window: by control, key and edit is the same; a hand makes one edit."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from kit.unseen import Unseen
-from kit.windows import Hand
+from kit.windows import Hand, live_hand
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.controls import Slider
 from scalarviz.run.edits import SetBatchSize, SetOptimizer
 from scalarviz.run.panels import LossCurve
 from scalarviz.view.ink.widgets import track_of
-from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.watch.live import LiveView
 
 pytestmark = pytest.mark.gl
 X = np.random.default_rng(0).random((64, 3))
@@ -28,14 +25,7 @@ def made(lr=0.5, *parts, **others):
 
 
 class Desk(Hand):
-    """A window, its panel of controls, and a hand on that."""
-
-    def __init__(self, scene, size=(1280, 720), *, steps=0, **options):
-        super().__init__(Unseen(lambda size: LiveView(scene, size, playing=False, **options), size))
-        self.scene = scene
-        self.rest()
-        if steps:
-            self.do("step", steps)
+    """A hand on the panel of controls of a window."""
 
     def open(self):
         self.key("p")
@@ -97,31 +87,18 @@ class Desk(Hand):
 
 
 @pytest.fixture
-def opening():
-    """Windows, closed at the end."""
-    made = []
-
-    def begin(*parts, **options):
-        made.append(Desk(*parts, **options))
-        return made[-1]
-
-    with offscreen():
-        yield begin
-        for desk in made:
-            desk.view.close()
-            desk.run.close()
+def desk():
+    with live_hand(made(), kind=Desk) as desk:
+        desk.do("step", 3)
+        yield desk
 
 
 @pytest.fixture
-def desk(opening):
-    return opening(made(), steps=3)
-
-
-@pytest.fixture
-def layers(opening):
+def layers():
     """Two hidden ones, of six and five units."""
     parts = nn.Linear(3, 6, seed=1), nn.Tanh(), nn.Linear(6, 5, seed=2), nn.Tanh(), nn.Linear(5, 3, seed=3)
-    return opening(made(0.1, *parts)).open()
+    with live_hand(made(0.1, *parts), kind=Desk) as desk:
+        yield desk.open()
 
 
 def by_arrow(desk):
@@ -286,7 +263,7 @@ def test_its_keys_are_its_own_and_are_given_back(desk):
     assert (desk.panel.open, desk.host.closed, desk.view.shown.step) == (False, False, shown + 2)
 
 
-def test_a_scene_brings_a_control_and_its_command_and_what_these_raise_is_said_once(opening):
+def test_a_scene_brings_a_control_and_its_command_and_what_these_raise_is_said_once():
     told = [0.25]
 
     def broken(reader):
@@ -299,20 +276,20 @@ def test_a_scene_brings_a_control_and_its_command_and_what_these_raise_is_said_o
 
     sliders = [Slider(name, "", "Does.", least=0, most=1, value=value, change=changed)
                for name, value in (("one", broken), ("noise", lambda reader: told[-1]))]  # fmt: skip
-    for command in (broken, lambda reader: f"scalarviz t --batch {reader.settings.batch_size}"):
-        desk = opening(made(controls=tuple(sliders), command=command)).open()
-        said = ["one: KeyError: 'noise'", "the command: KeyError: 'noise'"]
-        assert sorted(desk.host.told) == (said if command is broken else said[:1])
+    with live_hand(made(controls=tuple(sliders), command=broken), kind=Desk) as desk:
+        assert sorted(desk.open().host.told) == ["one: KeyError: 'noise'", "the command: KeyError: 'noise'"]
+    scene = made(controls=tuple(sliders), command=lambda reader: f"scalarviz t --batch {reader.settings.batch_size}")
+    with live_hand(scene, kind=Desk) as desk:
+        assert desk.open().host.told == ["one: KeyError: 'noise'"]
         assert desk.item("one") is None
-    desk.slide("noise", 0.75)
-    assert (len(told), desk.value("noise")) == (2, told[-1])
-    assert told[-1] == pytest.approx(0.75, abs=0.01)
-    desk.slide("noise", 0.9)
-    assert desk.view.notice() == "noise: ZeroDivisionError: by hand"
-    assert desk.value("noise") == told[-1]
-    desk.click("batch", 0)
-    while desk.panel.scroll(-1):
-        pass
-    desk.rest()
-    desk.click("copy as command")
-    assert desk.host.clipboard == "scalarviz t --batch 1"
+        desk.slide("noise", 0.75)
+        assert (len(told), desk.value("noise")) == (2, told[-1])
+        assert told[-1] == pytest.approx(0.75, abs=0.01)
+        desk.slide("noise", 0.9)
+        assert (desk.view.notice(), desk.value("noise")) == ("noise: ZeroDivisionError: by hand", told[-1])
+        desk.click("batch", 0)
+        while desk.panel.scroll(-1):
+            pass
+        desk.rest()
+        desk.click("copy as command")
+        assert desk.host.clipboard == "scalarviz t --batch 1"

@@ -11,6 +11,7 @@ import pytest
 from scalarviz.scenes import expression, neuron, uinn
 
 from kit.benches import texts
+from kit.runs import bits
 from kit.windows import live_hand, make_colour_run, make_colour_scene, mirror_hand
 from scalarviz import optim
 from scalarviz.errors import InputError
@@ -258,11 +259,8 @@ def test_a_window_that_only_shows_goes_back_too_and_nothing_else():
 
 def test_a_picture_shows_any_step_and_the_run_stands_where_it_stood():
     run = run_of(20)
-    newest, there = run.values.copy(), run.frame().update.copy()
-    earlier = render(run, (640, 360), step=7)
-    assert run.steps == 20
-    np.testing.assert_array_equal(run.values, newest)
-    np.testing.assert_array_equal(run.frame().update, there)
+    newest, earlier = bits(run), render(run, (640, 360), step=7)
+    assert bits(run) == newest
     assert not np.array_equal(earlier, render(run, (640, 360)))
     run.to(7)
     assert np.array_equal(earlier, render(run, (640, 360)))

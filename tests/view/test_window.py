@@ -25,7 +25,7 @@ from kit.windows import COLOURS, make_colour_run, make_colour_scene, serve
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, StateError
 from scalarviz.run.panels import ColourCube
-from scalarviz.view.out.desktop import Window, _qt_widgets
+from scalarviz.view.out.desktop import Window
 from scalarviz.view.out.display import DisplayWatch
 from scalarviz.view.watch.live import LiveView
 
@@ -238,28 +238,6 @@ def test_a_resting_window_draws_nothing_a_hidden_one_trains_and_any_size_is_draw
     undrawn = scene().run
     undrawn.step(live.view.worker.settle().step)
     assert undrawn.values.tobytes() == live.view.run.values.tobytes()
-
-
-def test_what_another_window_uncovers_is_the_picture_of_now(live):
-    native, cover = live.window.canvas.native, _qt_widgets().QWidget()
-
-    def seen():
-        picture = native.screen().grabWindow(native.winId()).toImage()
-        picture = picture.convertToFormat(picture.Format.Format_RGB888)
-        return np.frombuffer(picture.constBits(), np.uint8).astype(int)
-
-    before = seen()
-    live.view.step(300)
-    live.until(lambda: live.view.shown.step == 300 and not live.view.bench.moving)
-    live.spin(0.2)
-    now = seen()
-    cover.setGeometry(*live.window.place, 500, 300)
-    cover.show()
-    live.until(lambda: (seen() != now).mean() > 0.05)
-    cover.hide()
-    live.until(lambda: (seen() != now).mean() < 0.001)
-    live.spin(0.2)
-    assert (before != now).mean() > 0.001 > (seen() != now).mean()
 
 
 def test_a_window_that_is_given_something_else_closes_the_former_and_hands_all_to_the_new_one(live, tmp_path):
