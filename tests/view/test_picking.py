@@ -104,27 +104,6 @@ def test_the_picked_cube_is_the_drawn_one(name, sizing):
     assert not wrong, wrong[:5]
 
 
-def outlined(bench, plate, element):
-    return seen_outline(
-        bench.layout, bench.layout.plates.index(plate), element, bench.camera, bench.project, bench.cube_at
-    )
-
-
-def test_a_cube_that_nothing_covers_has_a_closed_outline_and_behind_another_row_it_is_of_the_top_face():
-    bench = bench_of(rgb())
-    plate = bench.layout.plate("0.weight")
-    for element in range(9):
-        (path,), corners = outlined(bench, plate, element), bench.project(plate.corners_of(element))
-        if element >= 6:  # the row in front
-            assert np.array_equal(path[0], path[-1])
-            assert (path.min(axis=0) < corners.min(axis=0)).all()
-            assert (path.max(axis=0) > corners.max(axis=0)).all()
-        else:  # no corner of it reaches the number on the cube in front
-            assert path[:, 1].max() < corners[4:, 1].max() + 9
-            following = bench.project([plate.centre_of(element + 3) + plate.depth * plate.axes[2]])[0]
-            assert np.hypot(*(path - following).T).min() > 20
-
-
 @pytest.mark.parametrize("turn", [(0, 0), (-260, 30), (500, 40)])
 def test_as_much_of_it_is_drawn_as_is_seen_of_the_cube(turn):
     bench = bench_of(rgb(5, 5))
@@ -141,20 +120,11 @@ def test_as_much_of_it_is_drawn_as_is_seen_of_the_cube(turn):
                 bench.cube_at(tuple((a + t * (b - a)).tolist())) for a in spots for b in spots for t in (0, 0.3, 0.5)
             ]
             strange = np.mean([hit is not None and hit.plate != index for hit in hits])
-            drawn = sum(np.hypot(*np.diff(path, axis=0).T).sum() for path in outlined(bench, plate, element))
+            paths = seen_outline(bench.layout, index, element, bench.camera, bench.project, bench.cube_at)
+            drawn = sum(np.hypot(*np.diff(path, axis=0).T).sum() for path in paths)
             around = np.ptp(corners, axis=0).sum()  # at least half of any ring around it is longer than this
             seen, hidden = seen + (strange == 0.0), hidden + (strange == 1.0)
             assert drawn > 0.8 * around or strange
             assert drawn < 0.1 * around or strange < 1.0
     assert seen > 10
     assert hidden > 0 or turn != (-260, 30)
-
-
-def test_the_line_to_the_panel_crosses_no_cube():
-    bench = bench_of(rgb(), (640, 720))  # the inspector stands below the cubes where there is no column
-    bench.select(0)
-    shapes = again(bench).overlays[0][0].triangles
-    thin = shapes[(shapes[:, 5] < 0.8) & (shapes[:, 5] > 0.6)]  # half of 1.4 px: the leader
-    assert len(thin)
-    for x, y in thin.reshape(-1, 6, shapes.shape[1])[:, :, :2].mean(axis=1).tolist():
-        assert bench.cube_at((x, y)) is None

@@ -130,11 +130,8 @@ def test_every_pixel_shows_the_first_cube_on_its_ray_in_the_legends_colour(kind,
         assert (outside == [255, 0, 255]).all()
 
 
-def test_a_range_of_nothing_is_refused_and_values_beyond_float32_are_clipped_not_infinite():
+def test_values_beyond_float32_are_clipped_not_infinite():
     layout, visual, _, flat = scene("few")
-    for v in (0.0, -1.0, np.nan, np.inf):
-        with pytest.raises(InputError, match="range"):
-            visual.set_range(v)
     reset(visual, np.full_like(flat, 1e300))
     assert not visual.atlas.flags.any()
     got = pixel(paint(layout, visual), layout.camera, layout.plate("0.weight").cell_centre_top(1, 1))

@@ -45,17 +45,11 @@ class Driver:
     def __init__(self, window):
         self.window, self.view = window, window.view
 
-    def until(self, condition, seconds=20.0):
-        end = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < end, "it did not happen in time"
-            self.spin(0.01)
+    def until(self, condition):
+        serve(self.window, until=condition)
 
     def spin(self, seconds):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            self.window.application.process_events()
-            time.sleep(0.002)
+        serve(self.window, seconds)
 
     def xdo(self, *words):
         subprocess.run(["xdotool", *map(str, words)], check=True)
