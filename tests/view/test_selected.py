@@ -10,7 +10,6 @@ from kit.windows import X, live_hand, make_colour_run, make_colour_scene, mirror
 from scalarviz import nn, optim
 from scalarviz.run.edits import SetFrozen, SetWeights
 from scalarviz.run.panels import ColourCube
-from scalarviz.view.watch.actions import ACTIONS
 from scalarviz.view.watch.pointer import DOUBLE, REST, SCROLL, SWEEP
 
 pytestmark = pytest.mark.gl
@@ -367,30 +366,3 @@ def test_plain_numbers_are_selected_and_not_touched():
         hand.click(hand.face(6))
         hand.drag(hand.number(), (60, 0))
     assert np.array_equal(array, np.arange(12.0).reshape(3, 4))
-
-
-KEYS = [key for action in ACTIONS for key in action.keys if not key.startswith("Ctrl")]
-
-
-@pytest.mark.parametrize("kind", ["live", "weights", "arrays"])
-def test_any_order_of_keys_and_hands_is_answered(kind):
-    things = {"weights": nn.Linear(3, 3, seed=1), "arrays": {"a": np.eye(4), "b": np.arange(300.0)}}
-    size = (1280, 720) if kind == "live" else (400, 300)
-    with live_hand(size=size) if kind == "live" else mirror_hand(things[kind], size) as hand:
-        view, host, rng = hand.view, hand.host, np.random.default_rng(3)
-        for k in range(150):
-            at, both = tuple(rng.uniform((-5, -5), np.array(size) + 5)), bool(rng.integers(2))
-            key, wheel = str(rng.choice([*KEYS, "1", "Backspace", "Left", "q"])), rng.integers(-3, 4, 2).tolist()
-            deeds = (
-                lambda at=at, both=both, wheel=wheel: view.scroll(at, wheel, shift=both),
-                lambda at=at, both=both: view.press(at, "left" if both else "right"),
-                lambda at=at: view.move(at),
-                lambda at=at: view.release(at),
-                lambda key=key, both=both: view.key(key, key if len(key) == 1 else "", shift=both),
-                view.leave,
-            )
-            deeds[rng.integers(6)]()
-            host.pass_time(float(rng.choice([0.016, 0.3])))
-            assert k % 30 or host.picture().std() > 0
-            if host.closed:  # Escape twice
-                return

@@ -23,7 +23,7 @@ from kit.benches import face_of
 from kit.commands import python
 from kit.windows import COLOURS, make_colour_run, make_colour_scene, serve
 from scalarviz import nn, optim
-from scalarviz.errors import InputError, StateError
+from scalarviz.errors import InputError
 from scalarviz.run.panels import ColourCube
 from scalarviz.view.out.desktop import Window
 from scalarviz.view.out.display import DisplayWatch
@@ -232,30 +232,6 @@ def test_a_resting_window_draws_nothing_a_hidden_one_trains_and_any_size_is_draw
     undrawn = scene().run
     undrawn.step(live.view.worker.settle().step)
     assert undrawn.values.tobytes() == live.view.run.values.tobytes()
-
-
-def test_a_window_that_is_given_something_else_closes_the_former_and_hands_all_to_the_new_one(live, tmp_path):
-    window, first, other = live.window, live.view, scene(2)
-    close = first.close
-
-    def busy():
-        close()
-        raise StateError("still in a long call")
-
-    first.close = busy  # one that cannot stop at once is said and keeps nobody
-    window.enter(partial(LiveView, other, playing=False), "second")
-    assert window.view is first  # what asks for it may be in the middle of its own key
-    live.until(lambda: window.view is not first)
-    assert live.told == ["still in a long call"]
-    assert window.canvas.title == "scalarviz: second"
-    live.key("Right", "s", "s")
-    live.until(lambda: sorted(path.name for path in tmp_path.iterdir()) == ["second-1.png", "second-2.png"])
-    assert (first.run.steps, other.run.steps) == (0, 1)
-    window.enter(lambda size: live.told.append("never"), "never")
-    window.close_soon()
-    live.until(lambda: window.closed)
-    assert "never" not in live.told
-    other.run.step(1)  # it is free
 
 
 @pytest.mark.parametrize("saves", [True, False])

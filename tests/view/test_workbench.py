@@ -11,15 +11,18 @@ from kit.benches import (
     again,
     assert_readable,
     bench_of,
+    box_of,
     face_of,
     overlap,
     pixels_of,
     rgb,
+    said,
     said_above,
     signed,
     texts,
 )
 from kit.benches import words as written
+from scalarviz import nn, optim
 from scalarviz.errors import UnknownNameError
 from scalarviz.run.core.gather import weight_name
 from scalarviz.run.panels import ColourCube, LossCurve, Pictures
@@ -39,6 +42,9 @@ MESSAGE = (
     "DivergedError: the loss is no longer finite at step 1,234: first weight 0.weight[2][0] = nan; "
     "try a lower learning rate (now 4)"
 )
+
+
+DEAD = "no gradient reaches 0.weight: all 8 units of relu are dead"
 
 
 @pytest.fixture(scope="module")
@@ -260,3 +266,57 @@ def test_a_colour_that_is_hovered_or_marked_says_what_it_is_to_become(single):
     assert HINT in said_above(again(bench, 0.0))
     assert [bench.let_go(), bench.let_go()] == [True, False]
     assert said_above(again(bench, 0.0)) == []
+
+
+def in_trouble(activation, width, bias):
+    net = nn.Sequential(nn.Linear(3, width), activation(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 3))
+    net.initialize(nn.init.normal(0, 0.5), seed=1)
+    x = np.random.default_rng(0).random((64, 3))
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=(x, 1 - x), engine="numpy")
+    net[0].bias.data = np.full(width, bias)
+    run.step(2)
+    return sv.Scene("trouble", run, x[0], 1 - x[0], ("r", "g", "b"), ("r", "g", "b"))
+
+
+TROUBLE = [
+    *((nn.ReLU, 8, -100.0, "all 8 units of relu are dead", size) for size in (*SIZES[:4], (2000, 500))),
+    (nn.ReLU, 32, -100.0, "all 32 units of relu are dead", SIZES[0]),
+    (nn.Tanh, 4, 30.0, "tanh is saturated", SIZES[0]), (nn.Tanh, 32, 30.0, "tanh is saturated", SIZES[0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "width", "bias", "why", "size"), TROUBLE)
+def test_trouble_is_said_and_covers_no_cube_and_no_word(kind, width, bias, why, size):
+    bench = bench_of(in_trouble(kind, width, bias), size)
+    assert any(line.startswith("no gradient reaches 0.weight") for line in said(bench))
+    assert f"no gradient reaches 0.weight: {why}" in said(bench) or size != SIZES[0]
+    note = [s.texts for s in bench.sketches if any(item.text == "!" for item in s.texts)]
+    others = [box_of(item) for item in texts(bench.sketches) if not note or item not in note[0]]
+    for box in map(box_of, note[0] if note else ()):  # where it has no room it is said in the HUD
+        assert not any(overlap(box, other) for other in others)
+        spots = [(x, y) for x in np.linspace(box[0], box[2], 9) for y in np.linspace(box[1], box[3], 3)]
+        assert not any(bench.pick((x * bench.scale, y * bench.scale)) is not None for x, y in spots)
+
+
+def test_trouble_stays_nearest_to_its_own_layer_and_goes_with_the_trouble():
+    scene, places = in_trouble(nn.ReLU, 8, -100.0), set()
+    bench = bench_of(scene)
+    for _ in range(4):
+        places.add(next(box_of(item) for item in texts(bench.sketches) if item.text == DEAD))
+        scene.run.step(1)
+        again(bench, 0.5)
+    ((left, _, right, bottom),) = places
+
+    def away(name):
+        points = bench.project(bench.layout.plate(name).corners)
+        low, high, middle = points.min(axis=0), points.max(axis=0), np.array([(left + right) / 2, bottom])
+        return float(np.hypot(*np.maximum(np.maximum(low - middle, middle - high), 0.0)))
+
+    assert away("0.weight") <= min(away("2.weight"), away("4.weight"))
+    bench.show_panels(False)
+    assert "!" not in said(again(bench))  # there are only cubes
+    bench.show_panels(True)
+    assert DEAD in said(again(bench))
+    scene.run.model[0].bias.data = np.ones(8)
+    scene.run.step(1)
+    assert not any("gradient reaches" in line or line == "!" for line in said(again(bench)))
