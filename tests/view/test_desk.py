@@ -114,12 +114,8 @@ def by_typing(desk):
     then("1.0")
 
 
-def by_its_own_key(desk):
-    desk.key("Escape", "Up")
-
-
-@pytest.mark.parametrize("do", [by_arrow, by_typing, by_its_own_key, lambda desk: desk.slide(RATE, 1.0),
-                                lambda desk: desk.click("batch", 0)])  # fmt: skip
+@pytest.mark.parametrize("do", [by_arrow, by_typing, lambda desk: desk.key("Escape", "Up"),
+                                lambda desk: desk.slide(RATE, 1.0), lambda desk: desk.click("batch", 0)])  # fmt: skip
 def test_by_control_by_key_and_by_edit_is_the_same(desk, do):
     do(desk.open())
     desk.rest()

@@ -35,9 +35,6 @@ def selected(hand, index=4):
     return hand.inspector
 
 
-# ---- selecting
-
-
 def test_clicks_select_a_weight_its_neuron_a_part_or_several(hand):
     hand.double(hand.face(4))
     assert indices(hand) == NEURON
@@ -75,9 +72,6 @@ def test_a_click_on_the_inspector_reaches_no_panel_and_beside_it_closes_it(hand)
     hand.click((900.0, 100.0))
     hand.settled()
     assert (bench.selected, cube.box, hand.run.log) == (None, stood, [])
-
-
-# ---- edits
 
 
 @pytest.mark.parametrize(("name", "key", "factor"), [("zero", "x", 0.0), ("halve", "/", 0.5), ("double", "*", 2.0)])
@@ -171,9 +165,6 @@ def test_what_cannot_be_done_is_said_and_a_weight_that_is_not_finite_is_mended(h
     assert np.isfinite(hand.settled().values[4])
 
 
-# ---- by gesture
-
-
 @pytest.mark.parametrize("by", ["number", "wheel", "keys"])
 def test_a_gesture_changes_the_weight_by_its_way_is_one_edit_and_given_up_by_escape(hand, by):
     selected(hand, 1)
@@ -252,9 +243,6 @@ def test_no_gesture_of_a_newcomer_changes_what_is_learnt():
         assert (hand.run.log, (hand.run.lr, hand.run.steps)) == ([], stood)
 
 
-# ---- why, and when
-
-
 def test_a_term_that_is_clicked_is_shown_and_a_click_on_the_history_goes_there(hand):
     hand.view.send("step", 95)
     hand.settled()
@@ -326,9 +314,6 @@ def test_looking_changes_no_bit_of_the_run():
             assert hand.view.worker.call(lambda: bits(hand.run)) == bits(other)
         assert hand.run.log == []
     other.close()
-
-
-# ---- of what somebody else changes
 
 
 def test_weights_of_a_loop_are_changed_too_but_not_drawn_anew_and_a_mirrored_run_logs_a_gesture_once():

@@ -24,11 +24,9 @@ from scalarviz.view.space.layout import layout_for
 pytestmark = pytest.mark.gl
 SIZE = (1280, 720)
 PARTS = {
-    "few": chain(3, 3),
-    "chain": chain(2, 3, 1),
-    "mlp": chain(3, 16, 16, 3),
+    "few": chain(3, 3), "chain": chain(2, 3, 1), "mlp": chain(3, 16, 16, 3),
     "arrays": arrays((6, 5, 3, 3), (37,), (9, 11)),
-}
+}  # fmt: skip
 
 
 def slab_of(layout, theme="dark"):
@@ -62,9 +60,6 @@ def reset(visual, flat, v=1.0):
     visual.set_activations(rows)
     visual.set_colours(get_map("weight", visual.theme), get_map("activation", visual.theme))
     return rows
-
-
-# ---- The first cube on a ray
 
 
 def hits(layout, pixels):
@@ -137,8 +132,6 @@ def test_values_beyond_float32_are_clipped_not_infinite():
     got = pixel(paint(layout, visual), layout.camera, layout.plate("0.weight").cell_centre_top(1, 1))
     assert np.abs(got - 255 * np.array(rgb(get_theme("dark").weight[-1]))).max() <= 1
 
-
-# ---- Marks
 
 MARKS = {
     "plain": 0.5, "nan": np.nan, "+inf": np.inf, "-inf": -np.inf, "clipped +": 3.0, "clipped -": -3.0, "frozen": 0.5,
@@ -225,9 +218,6 @@ def test_dead_units_alone_are_marked():
     assert [np.abs(a - b).max() > 40 for a, b in zip(*faces, strict=True)] == [i % 4 == 0 for i in range(16)]
 
 
-# ---- Sizes
-
-
 def faces(flat, sizing, range_=1.0, **flags):
     """Pixels that each of twelve cubes covers, seen from straight before them, so that only main faces are seen."""
     layout = layout_for(*arrays((3, 4)), (480, 320))
@@ -294,9 +284,6 @@ def test_a_picture_is_that_of_its_arguments_and_its_legend_is_blank_where_cubes_
 )  # fmt: skip
 def test_sizes_that_cannot_be(refusal):
     refusal.check()
-
-
-# ---- Below a pixel
 
 
 ROW, COL = np.indices((1000, 1000))

@@ -15,7 +15,6 @@ from kit.runs import bits
 from kit.windows import live_hand, make_colour_run, make_colour_scene, mirror_hand
 from scalarviz import optim
 from scalarviz.errors import InputError
-from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import LossCurve
 from scalarviz.view import render
 from scalarviz.view.watch.actions import NO_PAST
@@ -64,18 +63,12 @@ def test_keys_go_back_and_forth_and_stand_at_the_bits_of_then(hand):
     assert len(hand.run.branches) == 1
 
 
-def test_what_cannot_be_gone_to_is_said_and_how_the_past_is_kept_once(hand):
+def test_what_cannot_be_gone_to_is_said(hand):
     hand.do("back", 40)
     for name, said in (("back", "step 0 is the first"), ("newest", ""), ("newest", "step 30 is the newest")):
         hand.view.say("")
         hand.do(name)
         assert hand.view.notice() == said
-    hand.view.worker.ask(lambda run: setattr(run.timeline, "budget", 10)).result(5)
-    for said in (True, False):
-        hand.view.say("")
-        hand.do("step" if said else "back")
-        hand.do("back")
-        assert hand.view.notice() == (hand.run.timeline.remark if said else "")
 
 
 def test_the_past_is_said_and_space_plays_on_from_there(hand):
@@ -276,27 +269,17 @@ def test_a_picture_shows_any_step_and_the_run_stands_where_it_stood():
     ("scene", "flags"),
     [
         (neuron, {"lr": 3e38}), (neuron, {"lr": 1.1}), (neuron, {"lr": 50.0, "weights": 2}), (uinn, {"lr": 1e30}),
-        (expression, {"lr": 1e30, "expr": "a*x*x*x + exp(b*x)"}), (uinn, {"lost": True}),
+        (expression, {"lr": 1e30, "expr": "a*x*x*x + exp(b*x)"}),
     ],
 )  # fmt: skip
 def test_the_key_that_is_named_leads_out_of_a_divergence_and_training_goes_on(scene, flags):
     """A scene warns of nothing: that would stand in the terminal, between the lines that are meant."""
-    lost = flags.pop("lost", False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with live_hand(scene.build(scene.Options(engine="numpy", **flags)), (960, 540)) as hand:
             view, run = hand.view, hand.run
-            if lost:
-                hand.do("step", 3)
-                view.change(SetWeights(0, np.array([np.nan])))
-            hand.do("step", 1 if lost else 400)
+            hand.do("step", 400)
             said = view.message()
-            assert "run." not in said
-            if lost:
-                assert "press Ctrl+Z" in said or "set it to a number" in said
-                hand.do("undo")
-                assert (hand.do("step", 5).step, view.message()) == (8, "")
-                return
             assert not view.playback.running
             good = int(said.partition("go back to step ")[2].partition(",")[0])
             assert said.startswith(f"training diverged at step {run.steps}: ")
