@@ -9,7 +9,6 @@ import pytest
 
 import scalarviz as sv
 from kit.benches import bench_of
-from kit.windows import live_hand
 from scalarviz import nn, optim
 from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve
 from scalarviz.view.ink.painter import Painter
@@ -155,26 +154,3 @@ def test_the_first_stroke_begins_on_the_sheet_and_replaces_its_digit_but_not_the
     assert min(sheet.pixels[0, 0], sheet.pixels[6, 6]) > 0
     np.testing.assert_array_equal(bench.subject.probe, sheet.picture)
     assert (scene.probe == 1).all()
-
-
-@pytest.mark.gl
-def test_inside_a_step_a_digit_is_drawn_too_and_its_number_gives_it_a_step_of_its_own():
-    x, wanted = RNG.random((16, 64)), np.arange(16) % 10
-    net = nn.Sequential(nn.Linear(64, 10, seed=1))
-    run = sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), (x, wanted), engine="numpy")
-    names = tuple("0123456789")
-    with live_hand(sv.Scene("t", run, x[0], [3.0], output_names=names, panels=(DigitPad((8, 8)),))) as hand:
-        hand.key(".")
-        pad = hand.drawer(DigitPad)
-        assert pad.box is None
-        hand.drag(hand.middle(pad.field), (20.0, 0.0), (30.0, 0.0))
-        assert "your drawing" in hand.words()
-        assert (pad.pixels[4, 4:7] > 0.5).all()
-        assert not hand.bench.inside.told.trial
-        hand.view.move(hand.middle(pad.field))
-        hand.key("7")
-        hand.view.playback.pause()
-        hand.settled()
-        assert hand.bench.subject.target.tolist() == [7.0]
-        hand.key(".")
-        assert hand.bench.inside.told.trial
