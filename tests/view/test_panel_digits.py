@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.benches import bench_of
 from scalarviz import nn, optim
-from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve
+from scalarviz.run.panels import DigitBoard, DigitPad
 from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import render
@@ -131,26 +130,3 @@ def test_a_stroke_covers_its_line_softly_and_nothing_far_away(side):
     np.testing.assert_array_equal(pad.pixels, ink)  # ink does not add up
     pad.stroke(*line, erase=True)
     assert pad.pixels[2:-2, columns < 0.6].max() == 0
-
-
-@pytest.mark.gl
-def test_the_first_stroke_begins_on_the_sheet_and_replaces_its_digit_but_not_the_scenes_own():
-    net, own = nn.Sequential(nn.Flatten(), nn.Linear(64, 10, seed=1)), np.ones(64)
-    data = np.ones((10, 1, 8, 8)), np.arange(10)
-    with sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), data, engine="numpy") as run:
-        scene = sv.Scene("test", run, probe=own, probe_target=[3.0], panels=(DigitPad((8, 8)), LossCurve()))
-        bench = bench_of(scene, keys=(("Space", "run"),))
-    pad = bench.side.drawer(DigitPad)
-    (x, y, width, height), sheet = pad.field, pad
-    assert [sheet.place(at) for at in ((x, y), (x + 15 / 16 * width, y + 7 / 16 * height), (x + width, y))] == [
-        (0, 0), (7.5, 3.5), None]  # fmt: skip
-    assert not pad.press((x - 9, y), "left")
-    assert not pad.drag((x + 9, y + 9), (18.0, 9.0), "left")
-    assert (sheet.drawn, sheet.digit) == (False, 3)
-    assert pad.press((x + width / 8, y + height / 8), "left")
-    assert (sheet.drawn, sheet.digit) == (True, None)
-    assert 0 < sheet.picture.sum() < 6
-    sheet.stroke((6, 6), (6, 6))
-    assert min(sheet.pixels[0, 0], sheet.pixels[6, 6]) > 0
-    np.testing.assert_array_equal(bench.subject.probe, sheet.picture)
-    assert (scene.probe == 1).all()

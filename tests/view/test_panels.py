@@ -1,4 +1,4 @@
-"""Legends, thumbnails, the HUD, the line of keys and the places of panels against what can be computed otherwise."""
+"""Legends against their maps, and the places of any panels at any size: inside, apart, or left out by name."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from hypothesis import strategies as st
 
 from kit.benches import overlap
 from scalarviz.view.cubes.scale import LegendScale
-from scalarviz.view.ink.boxes import ABOUT, LABEL, PRESENTER, Wanted, arrange
+from scalarviz.view.ink.boxes import ABOUT, PRESENTER, Wanted, arrange
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.painter import Painter
-from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import render
-from scalarviz.view.panels.image import thumbnail, to_bytes
-from scalarviz.view.screen.hud import keys as key_line
 from scalarviz.view.screen.strip import bar_pixels, legend
 
 BOX = (24.0, 40.0, 344.0, 76.0)
@@ -33,32 +30,6 @@ def test_the_legend_has_the_colours_of_the_map_and_a_mark_above_its_own(name):
     expected = cmap(2 * unit - 1 if cmap.diverging else unit) * 255
     assert np.abs(picture[40 + 14 + 20 + 7, 24 : 24 + 344] - expected).max() <= 1.0
     assert set(np.nonzero(picture[40 + 14 + 20 - 4].max(axis=1) > 90)[0]) == {24, 24 + 86, 24 + 343}
-
-
-@pytest.mark.parametrize("shape", [(192, 288), (100, 37), (96, 96), (1, 500), (7, 5)])
-def test_a_thumbnail_keeps_the_mean_and_the_aspect_and_is_the_mean_of_blocks(shape):
-    picture = np.random.default_rng(0).random((*shape, 3))
-    small = thumbnail(picture)
-    assert max(small.shape[:2]) <= 96
-    assert small.mean(axis=(0, 1)) == pytest.approx(picture.mean(axis=(0, 1)), abs=1e-5)
-    assert small.shape[0] == max(1, round(shape[0] / max(1, max(shape) / 96)))
-    if shape == (192, 288):
-        assert np.allclose(small, picture.reshape(64, 3, 96, 3, 3).mean(axis=(1, 3)), atol=1e-5)
-    assert to_bytes(np.array([[[0.0, 0.5, 1.0]]])).tolist() == [[[0, 128, 255]]]
-
-
-@given(
-    width=st.floats(1, 2000),
-    words=st.lists(st.sampled_from(["run", "a step further", "all that is there"]), max_size=9),
-)
-def test_a_line_of_keys_keeps_its_last_one_and_the_first_ones(width, words):
-    table = [*((chr(65 + k), said) for k, said in enumerate(words)), ("?", "all keys")]
-    lines = key_line(24.0, 700.0, width, DARK, table).texts
-    shown = [(key.text, said.text) for key, said in zip(lines[::2], lines[1::2], strict=True)]
-    assert shown in ([], *([*table[:k], table[-1]] for k in range(len(table))))
-    assert all(said.left + said.width <= 24 + width for said in lines[1::2])
-    whole = sum(measure(key, LABEL, True) + 5 + measure(said, LABEL) + 16 for key, said in table) - 16
-    assert (shown == table) == (whole <= width)
 
 
 KINDS = st.lists(
