@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial, partialmethod
 from inspect import isfunction
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -86,16 +87,9 @@ def test_numbers_that_are_no_colours_are_black_or_full_and_a_painted_array_may_b
     assert as_pixels(np.zeros((2 * LARGEST, 3, 3))).shape[0] == LARGEST
 
 
-def raising(error):
-    def paint(moment):
-        raise error
-
-    return paint
-
-
 WRONG = {
-    "ValueError: too dark": raising(ValueError("too dark")),
-    "RecursionError:": raising(RecursionError()),
+    "ValueError: too dark": Mock(side_effect=ValueError("too dark")),
+    "RecursionError:": Mock(side_effect=RecursionError()),
     "paint returned shape (); allowed": lambda moment: None,
     "paint returned shape (0, 4, 3); allowed": lambda moment: np.zeros((0, 4, 3)),
     "paint returned dtype int64; allowed": lambda moment: np.zeros((4, 4, 3), int),
