@@ -319,7 +319,6 @@ def environment(screen, **more):
 SHELLS = {"python": ["-i", "-q"], "ipython": ["-m", "IPython", "--colors=NoColor", "--no-banner", "--no-confirm-exit"]}
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("shell", SHELLS)
 def test_at_a_prompt_the_window_serves_itself(screen, shell):
     """``w.step()`` alone repaints its cube while the prompt waits for the next line."""
@@ -368,7 +367,6 @@ print(shown.step, shown.values[0] == w.data, flush=True)
 """
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("way", ["ctrl+q", "SIGINT", "SIGTERM"])
 def test_a_window_stays_after_a_loop_until_a_key_or_a_signal_ends_it_cleanly(screen, way):
     command, pipe = [sys.executable, "-c", LOOP], subprocess.PIPE
@@ -404,7 +402,6 @@ h.close()
 """
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("factor", [1.5, 2])
 def test_hidpi_factors_give_device_pixels(screen, factor):
     found = python(HIDPI, **environment(screen, QT_SCALE_FACTOR=str(factor))).json
