@@ -55,9 +55,6 @@ def bench(run):
     return lambda *panels, **more: bench_of(sv.Scene("s", run, panels=panels), **more)
 
 
-# a picture of a function
-
-
 def test_a_moment_asks_at_the_values_of_its_frame_and_not_at_those_of_now(run):
     seen = []
 
@@ -144,9 +141,6 @@ def test_the_age_stands_beside_the_title_until_it_is_of_the_frame(run, bench):
     assert "step 3" not in said(shown)
 
 
-# tables
-
-
 def test_a_table_of_a_function_follows_wide_words_are_cut_and_rows_without_room_counted(run, bench):
     shown = bench(Table("mine", lambda m: [(f"step {m.step}!", "w" * 200), *((f"row {k}", "") for k in range(99))]))
     found = said(shown)
@@ -207,9 +201,6 @@ def test_what_is_refused(refusal, bench):
     assert not registry._USERS
 
 
-# places
-
-
 @pytest.mark.parametrize("size", [(1280, 720), (720, 1280), (160, 160)])
 @pytest.mark.parametrize("turn", [(0, 0), (200, 60)])
 def test_panels_over_the_scene_stand_inside_it_and_apart_in_front_of_the_cubes(bench, size, turn):
@@ -268,9 +259,6 @@ def test_panels_without_room_are_counted_and_a_click_brings_them(run):
         hidden = sum(drawer.box is None for drawer in made.bench.side.drawers.values())
         assert hidden >= 3
         assert f"+{hidden} panels in a larger picture" in made.words()
-
-
-# kinds of one's own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -434,9 +422,6 @@ def test_hands_reach_the_panel_below_the_pointer_alone(run, bars, monkeypatch, t
         assert heard(("send", "escape")) == [("let go",)]
         view.send("toggle_help")
         assert heard(("press", on), ("release", on), ("key", "Tab")) == []
-
-
-# sources, and several at once
 
 
 def test_what_a_source_cannot_do_is_a_sentence_in_the_panels_place():

@@ -93,9 +93,6 @@ def live(screen, tmp_path):
     window.close()
 
 
-# ---- real events
-
-
 def test_the_keyboard_is_ours_without_a_window_manager(live):
     view, bench, run = live.view, live.view.bench, live.view.run
     for key, step in (("Right", 1), ("shift+Right", 11)):
@@ -146,9 +143,6 @@ def test_hover_click_drag_and_wheel(live):
     live.until(lambda: view.bench.camera.azimuth != camera.azimuth)
     live.key("f")
     live.until(lambda: view.bench.camera.azimuth == pytest.approx(camera.azimuth))
-
-
-# ---- the window itself
 
 
 def test_weights_are_dropped_on_the_window_or_chosen_in_a_dialogue_while_training_goes_on(live, tmp_path):
@@ -250,9 +244,6 @@ def test_a_display_that_goes_is_said_or_lets_the_owner_save(live, saves):
     assert [kind for kind in type(window.canvas.native).__mro__ if type(vars(kind).get("event")) is FunctionType] == []
 
 
-# ---- what a loop of the user's own trains
-
-
 def test_a_hand_written_loop_and_a_run_stepped_by_hand_repaint_their_cubes(screen):
     net, made = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid()), scene()
     opt = optim.SGD(net.parameters(), lr=0.5)
@@ -306,9 +297,6 @@ def test_a_loop_in_a_thread_tells_the_windows_thread_paints_and_the_desktops_own
                 time.sleep(0.01)
             assert shown.closed
         assert handle.watched.curve.loss[-1] == 0.5  # what the loop tells is heard all the same
-
-
-# ---- in processes of their own: prompts, HiDPI factors, signals
 
 
 def environment(screen, **more):
