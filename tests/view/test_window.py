@@ -14,6 +14,7 @@ import time
 from functools import partial
 from pathlib import Path
 from types import FunctionType
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run.panels import ColourCube
 from scalarviz.view.out.desktop import Window
-from scalarviz.view.out.display import DisplayWatch
+from scalarviz.view.out.display import DisplayWatch, swap
 from scalarviz.view.watch.live import LiveView
 
 pytestmark = [
@@ -230,7 +231,9 @@ def test_a_resting_window_draws_nothing_a_hidden_one_trains_and_any_size_is_draw
 
 @pytest.mark.parametrize("saves", [True, False])
 def test_a_display_that_goes_is_said_or_lets_the_owner_save(live, saves):
-    window, saved = live.window, []
+    window, saved, by_qt = live.window, [], Mock()
+    window.canvas.native.context().makeCurrent(window.canvas.native.windowHandle())
+    swap(by_qt, None)
     window.on_lost = (lambda: saved.append("saved")) if saves else None
     live.view.playback.play()
     live.until(lambda: live.view.run.steps > 3)
@@ -240,7 +243,8 @@ def test_a_display_that_goes_is_said_or_lets_the_owner_save(live, saves):
     assert not any(thread.name == "scalarviz-training" for thread in threading.enumerate())
     watch = DisplayWatch(window.application.native, lambda: None)
     assert [watch.first(), watch.first()] == [True, False]  # it is dealt with once
-    # called from a method in Python, Qt shows a picture with the interpreter's lock held: nobody sees the loss then
+    # called from Python, Qt shows a picture with the interpreter's lock held: nobody sees the loss then
+    assert not by_qt.swapBuffers.called
     assert [kind for kind in type(window.canvas.native).__mro__ if type(vars(kind).get("event")) is FunctionType] == []
 
 
