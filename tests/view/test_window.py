@@ -26,7 +26,7 @@ from kit.windows import COLOURS, make_colour_run, make_colour_scene, serve
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run.panels import ColourCube
-from scalarviz.view.out.desktop import Window
+from scalarviz.view.out.desktop import Window, _qt_widgets
 from scalarviz.view.out.display import DisplayWatch, swap
 from scalarviz.view.watch.live import LiveView
 
@@ -209,6 +209,13 @@ def test_a_resting_window_draws_nothing_a_hidden_one_trains_and_any_size_is_draw
     live.window.canvas.events.draw.connect(lambda event: drawn.append(1))
     live.spin(0.7)
     assert not drawn
+    cover = _qt_widgets().QWidget()  # what it uncovers is painted anew: Qt lays its own picture there, an older one
+    cover.setGeometry(*live.window.place, 500, 300)
+    cover.show()
+    live.spin(0.3)
+    drawn.clear()
+    cover.hide()
+    live.until(lambda: drawn)
     for size in ((300, 200), (40, 30), (900, 700)):  # or blank, but never an error
         live.window.canvas.size = size
         live.until(lambda size=size: tuple(live.window.canvas.physical_size) == size)
