@@ -164,11 +164,13 @@ class Hand:
 
 
 @contextmanager
-def live_hand(scene: Scene | None = None, size: Any = (1280, 720), **options: Any) -> Iterator[Hand]:
+def live_hand(
+    scene: Scene | None = None, size: Any = (1280, 720), kind: type[Hand] = Hand, **options: Any
+) -> Iterator[Any]:
     """A hand on a scene that stands."""
     shown, options = scene or make_colour_scene(), {"playing": False, **options}
     with offscreen():
-        hand = Hand(Unseen(lambda wanted: LiveView(shown, wanted, **options), size))
+        hand = kind(Unseen(lambda wanted: LiveView(shown, wanted, **options), size))
         hand.view.tick(0.0)
         with closing(hand.view):
             yield hand

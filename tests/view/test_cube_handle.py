@@ -11,7 +11,7 @@ import scalarviz as sv
 from kit.benches import again, bench_of, box_of, overlap, texts
 from kit.networks import mlp
 from kit.refusals import refusals
-from kit.windows import X, live_hand, make_colour_run, make_colour_scene, mirror_hand
+from kit.windows import X
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError, UnknownAttributeError
 from scalarviz.run import Scene
@@ -131,23 +131,6 @@ def test_it_goes_with_the_weight_into_a_run_and_out_again_and_what_is_gone_is_fo
     del b
     gc.collect()
     assert len(LOOKS._looks) == 1
-
-
-@pytest.mark.gl
-def test_windows_show_it_and_training_is_the_same_with_it():
-    run, plain = make_colour_run(), make_colour_run()
-    handle = cube(run.model[0].weight[0][0])
-    for window in (live_hand(make_colour_scene(run), SIZE), mirror_hand(run, SIZE)):
-        with window as hand:
-            before = hand.picture()
-            handle.colour = GREEN
-            assert hand.view.tick(0.3)
-            assert np.any(hand.picture() != before)
-            handle.reset()
-    handle.colour = GREEN
-    run.step(20)
-    plain.step(20)
-    np.testing.assert_array_equal(plain.values, run.values)
 
 
 def test_a_handle_says_what_it_knows():

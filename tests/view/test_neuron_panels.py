@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -16,7 +14,6 @@ from kit.commands import make_scene
 from kit.windows import live_hand
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
-from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import CurveFit, LossOver, TrainingLoop
 from scalarviz.run.source import RunSource
 from scalarviz.view.ink.sketch import Lines, Path, Rect
@@ -58,18 +55,6 @@ def test_the_losses_are_those_of_the_formula(w, b, weights):
         places = np.array([[w, b], [b, w]])[:, :weights]
         own = [((p[0] * x + (p[1] if weights == 2 else 0.0) - y) ** 2).mean() for p in places]
         np.testing.assert_allclose(standing(run, range(weights)).losses(places), own, rtol=1e-12)
-
-
-def test_they_are_asked_again_only_where_something_else_is_changed(monkeypatch):
-    asked, losses = [], Standing.losses
-    monkeypatch.setattr(Standing, "losses", lambda self, places: asked.append(len(places)) or losses(self, places))
-    scene = replace(made(weights=2), panels=(LossOver((0,), ("w",), ((-9.0, 9.0),)),))
-    with scene.run as run:
-        bench = bench_of(scene)
-        for weight, times in ((0, 1), (1, 2), (0, 2)):
-            run.do(SetWeights(weight, np.array([0.5])))
-            again(bench)
-            assert sum(count > 9 for count in asked) == times
 
 
 @given(st.floats(0.01, 3), st.floats(-4, 4), st.floats(-5, 5), st.floats(0.01, 5))
@@ -159,38 +144,12 @@ def test_a_still_shows_the_way_there_and_looking_changes_no_bit():
         np.testing.assert_allclose(way[0], ball(bench_of(scene)), atol=1e-3)
 
 
-def test_the_ball_rolls_and_arrives():
-    scene = made()
-    with scene.run as run:
-        bench, seen = bench_of(scene, seconds=1.0), []
-        run.step()
-        again(bench, 1.0)
-        for tick in range(20):
-            assert bench.side.drawers["loss over weights"].moving == (tick * 0.02 < 0.3 - 1e-9)
-            seen.append(ball(again(bench, 0.02))[0])
-        assert seen[0] < seen[5] < seen[-1] == pytest.approx(ball(bench_of(scene))[0], abs=1e-3)
-        assert (np.diff(seen) >= 0).all()
-    far, near = np.array([3e19, -2e19]), np.array([-1.5, -1.0])  # a difference to something large forgets the small
-    assert loss_over.rolled(far, near, 1.0).tolist() == near.tolist()
-
-
 def test_a_network_with_too_few_weights_is_said():
     net = nn.Sequential(nn.Linear(1, 1, bias=False))
     with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=neuron.points(0, 0)) as run:
         panels = LossOver((0, 1), ("w", "b"), ((-1, 1), (-1, 1))), TrainingLoop((1,), ("b",)), CurveFit()
         said = said_anywhere(bench_of(sv.Scene("mine", run, panels=panels)))
     assert sum("this network has 1 weight" in line for line in said) == 2
-
-
-def shown(x, t, panel=None, weight=0.5):
-    """A picture of a line through 0 over samples of one number, the panel's drawer, and what it draws."""
-    net = nn.Sequential(nn.Linear(1, 1, bias=False))
-    net.initialize(neuron.begin_at(weight, 0.0))
-    sgd, data = optim.SGD(net.parameters(), lr=0.1), (np.reshape(x, (-1, 1)), np.reshape(t, (-1, 1)))
-    with sv.Run(net, nn.MSELoss(), sgd, data=data, engine="numpy") as run:
-        bench = bench_of(sv.Scene("mine", run, panels=(panel or CurveFit(),)))
-    sketches = bench.side.drawn("curve")
-    return bench, bench.side.drawer(CurveFit), [s for sketch in sketches for s in (*sketch.shapes, *sketch.tops)]
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
@@ -219,33 +178,27 @@ def test_a_line_is_cut_at_the_edges_however_steep_it_is(slope, height):
     assert len(inside(x, np.where(x > 0, np.nan, y / max(abs(y).max(), 1.0)), (-1.0, 1.0))[0]) == 2
 
 
-def test_of_samples_alone_it_finds_points_axes_and_names():
-    x, t = np.array([1.0, 2.0, 4.0]), np.array([-3.0, 0.5, 2.0])
-    bench, drawer, shapes = shown(x, t)
-    (zero,) = [shape for shape in shapes if isinstance(shape, Lines) and shape.colour == DARK.grid]
+@pytest.mark.parametrize(("count", "weight"), [(9, 0.5), (9, 2.0), (200, 0.5), (3 * DRAWN, 0.5)])
+def test_points_zero_and_the_errors_of_a_few_are_where_the_numbers_are(count, weight):
+    net, x = nn.Sequential(nn.Linear(1, 1, bias=False)), np.linspace(-1, 2, count)
+    net.initialize(neuron.begin_at(weight, 0.0))
+    sgd, data = optim.SGD(net.parameters(), lr=0.1), (x[:, None], 2.0 * x[:, None])
+    with sv.Run(net, nn.MSELoss(), sgd, data=data, engine="numpy") as run:
+        bench = bench_of(sv.Scene("mine", run, panels=(CurveFit(),)))
+    drawer, said = bench.side.drawer(CurveFit), said_anywhere(bench)
+    assert drawer.seen.sum() == min(count, DRAWN)
+    assert np.diff(np.flatnonzero(drawer.seen)).max() <= 4  # evenly out of all
+    assert np.isfinite(drawer.spots).all(axis=1).tolist() == drawer.seen.tolist()
+    np.testing.assert_allclose(drawer.axes.points(x, 2.0 * x)[drawer.seen], drawer.spots[drawer.seen])
+    assert ("y over x" in said, f"{DRAWN:,} of {count:,}" in said) == (True, count > DRAWN)
+    drawn = [s for sketch in bench.side.drawn("curve") for s in (*sketch.shapes, *sketch.tops) if isinstance(s, Lines)]
+    (zero,) = [lines for lines in drawn if lines.colour == DARK.grid]
     np.testing.assert_allclose([zero.starts[0, 1], zero.ends[0, 1]], drawer.axes.point(0.0, 0.0)[1], atol=1e-3)
-    np.testing.assert_allclose(drawer.axes.points(x, t), drawer.spots)
-    assert {"y over x", "\N{MINUS SIGN}0.48", "4.48"} <= set(said_anywhere(bench))  # 0 is near, and 12 % of air
-
-
-@pytest.mark.parametrize(("count", "weight"), [(9, 0.5), (9, 2.0), (200, 0.5)])
-def test_errors_are_drawn_of_a_few_points_from_what_is_wanted_to_what_is_said(count, weight):
-    x = np.linspace(-1, 1, count)
-    _, drawer, shapes = shown(x, 2.0 * x, weight=weight)
-    errors = [s for s in shapes if isinstance(s, Lines) and s.colour == DARK.flow]
+    errors = [lines for lines in drawn if lines.colour == DARK.flow]
     assert len(errors) == (count == 9)
-    for lines in errors:
+    for lines in errors:  # from what is wanted to what is said
         np.testing.assert_allclose(lines.starts, drawer.axes.points(x, 2.0 * x), atol=1e-3)
         np.testing.assert_allclose(lines.ends, drawer.axes.points(x, weight * x), atol=1e-3)
-
-
-def test_of_more_points_than_can_be_seen_some_are_drawn_evenly_out_of_all():
-    x = np.linspace(-1, 1, 3 * DRAWN)
-    bench, drawer, _ = shown(x, x)
-    assert drawer.seen.sum() == DRAWN
-    assert np.diff(np.flatnonzero(drawer.seen)).max() <= 4
-    assert np.isfinite(drawer.spots).all(axis=1).tolist() == drawer.seen.tolist()
-    assert f"{DRAWN:,} of {3 * DRAWN:,}" in said_anywhere(bench)
 
 
 def test_a_click_on_a_point_shows_its_way():

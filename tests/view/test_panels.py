@@ -1,4 +1,4 @@
-"""Legends, thumbnails, the HUD, the line of keys and the places of panels against what can be computed otherwise."""
+"""Legends against their maps, the board of digits and the sheet to draw on, and places of any panels at any size."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import scalarviz as sv
 from kit.benches import overlap
+from scalarviz import nn, optim
+from scalarviz.run.panels import DigitBoard, DigitPad
 from scalarviz.view.cubes.scale import LegendScale
-from scalarviz.view.ink.boxes import ABOUT, LABEL, MARGIN, PRESENTER, Wanted, arrange
+from scalarviz.view.ink.boxes import ABOUT, PRESENTER, Wanted, arrange
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.painter import Painter
-from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import render
-from scalarviz.view.panels.drawer import Headline
-from scalarviz.view.panels.image import thumbnail, to_bytes
-from scalarviz.view.screen.hud import HudState, fitted, hud
-from scalarviz.view.screen.hud import keys as key_line
+from scalarviz.view.panels.digits import BoardDrawer, PadDrawer
+from scalarviz.view.panels.drawer import Ground
 from scalarviz.view.screen.strip import bar_pixels, legend
+from scalarviz.view.shown.subject import subject_of
 
-BOX = (24.0, 40.0, 344.0, 76.0)
+BOX = (10.0, 20.0, 304.0, 240.0)
+RNG = np.random.default_rng(2)
+BOARD = DigitBoard(RNG.random((80, 64)), np.arange(80) % 10, (8, 8))
 
 
 @pytest.mark.gl
@@ -31,7 +34,7 @@ BOX = (24.0, 40.0, 344.0, 76.0)
 def test_the_legend_has_the_colours_of_the_map_and_a_mark_above_its_own(name):
     cmap = get_map(name, DARK)
     scale = LegendScale(name, "", cmap, [], np.array([0.0, 0.25, 1.0]))
-    sketch = legend(BOX, DARK, scale, bar_pixels(cmap, 344))
+    sketch = legend((24.0, 40.0, 344.0, 76.0), DARK, scale, bar_pixels(cmap, 344))
     picture = render(lambda _: Painter((400, 300)).draw([sketch]), (400, 300))
     unit = (np.arange(344) + 0.5) / 344
     expected = cmap(2 * unit - 1 if cmap.diverging else unit) * 255
@@ -39,46 +42,114 @@ def test_the_legend_has_the_colours_of_the_map_and_a_mark_above_its_own(name):
     assert set(np.nonzero(picture[40 + 14 + 20 - 4].max(axis=1) > 90)[0]) == {24, 24 + 86, 24 + 343}
 
 
-@pytest.mark.parametrize("shape", [(192, 288), (100, 37), (96, 96), (1, 500), (7, 5)])
-def test_a_thumbnail_keeps_the_mean_and_the_aspect_and_is_the_mean_of_blocks(shape):
-    picture = np.random.default_rng(0).random((*shape, 3))
-    small = thumbnail(picture)
-    assert max(small.shape[:2]) <= 96
-    assert small.mean(axis=(0, 1)) == pytest.approx(picture.mean(axis=(0, 1)), abs=1e-5)
-    assert small.shape[0] == max(1, round(shape[0] / max(1, max(shape) / 96)))
-    if shape == (192, 288):
-        assert np.allclose(small, picture.reshape(64, 3, 96, 3, 3).mean(axis=(1, 3)), atol=1e-5)
-    assert to_bytes(np.array([[[0.0, 0.5, 1.0]]])).tolist() == [[[0, 128, 255]]]
+@pytest.fixture
+def columns():
+    made = BoardDrawer(BOARD, Ground(subject_of(sv.Weight(0.0)), DARK))
+    made.lay_out(BOX)
+    return made
 
 
-@pytest.mark.parametrize(
-    ("width", "first", "second"),
-    [(900.0, ["cubes show", "test accuracy", "86.8 %", "lr 0.03", "SGD", "batch 10"], "paused"),
-     (592.0, ["weight", "test accuracy", "86.8 %"], "lr 0.03  \N{MIDDLE DOT}  SGD  \N{MIDDLE DOT}  batch 10")],
-)  # fmt: skip
-def test_what_has_no_room_in_the_first_line_of_the_hud_stands_in_the_second(width, first, second):
-    more = (Headline("test accuracy", "86.8 %"),)
-    found = hud((24.0, 16.0, width, 52.0), DARK, HudState(1500, 0.0558, 0.03, "SGD", 10, "paused", "weight", more=more))
-    line = sorted((t for t in found.texts if t.y == 40.0), key=lambda t: t.left)
-    assert set(first) <= {t.text for t in line}
-    assert any(t.text.startswith(second) for t in found.texts if t.y == 64.0)
-    assert all(one.left + one.width < other.left for one, other in pairwise(line))
-    assert fitted("one  ·  two  ·  three", measure("one  ·  two", 13) + 1) == "one  ·  two"
-    assert fitted("one", 1) == ""
+def shown(columns):
+    """Left, top, width and height of each digit, and whether it has a frame, in the order of `columns.labels`."""
+    (item,) = columns.sketch().small
+    order = np.argsort(np.rint(item.cells[:, 0] * len(columns.labels)))
+    return item.rects[order], item.cells[order, 1] > 0.25
 
 
-@given(
-    width=st.floats(1, 2000),
-    words=st.lists(st.sampled_from(["run", "a step further", "all that is there"]), max_size=9),
-)
-def test_a_line_of_keys_keeps_its_last_one_and_the_first_ones(width, words):
-    table = [*((chr(65 + k), said) for k, said in enumerate(words)), ("?", "all keys")]
-    lines = key_line(24.0, 700.0, width, DARK, table).texts
-    shown = [(key.text, said.text) for key, said in zip(lines[::2], lines[1::2], strict=True)]
-    assert shown in ([], *([*table[:k], table[-1]] for k in range(len(table))))
-    assert all(said.left + said.width <= 24 + width for said in lines[1::2])
-    whole = sum(measure(key, LABEL, True) + 5 + measure(said, LABEL) + 16 for key, said in table) - 16
-    assert (shown == table) == (whole <= width)
+def column_of(boxes):
+    return ((boxes[:, 0] + boxes[:, 2] / 2 - BOX[0]) // (BOX[2] / 10)).astype(int)
+
+
+@pytest.mark.parametrize("wrongly", [0, 7, 60])
+def test_six_of_each_class_stand_in_the_column_they_are_read_as_and_wrong_ones_are_framed(columns, wrongly):
+    assert np.bincount(columns.labels).tolist() == [6] * 10
+    np.testing.assert_array_equal(columns.inputs, BOARD.inputs[:60])
+    read = columns.labels.copy()
+    read[:wrongly] = RNG.integers(0, 10, wrongly)
+    columns.move(read, None)
+    boxes, framed = shown(columns)
+    np.testing.assert_array_equal(column_of(boxes), read)
+    np.testing.assert_array_equal(framed, read != columns.labels)
+    assert f"{int(framed.sum())} of {len(framed)} wrong" in [item.text for item in columns.sketch().texts]
+
+
+@pytest.mark.parametrize("crowd", [6, 10, 35, 60])
+def test_a_crowd_stays_in_the_panel_and_each_digit_is_seen(columns, crowd):
+    columns.move(np.where(np.arange(60) < crowd, 4, columns.labels), None)
+    boxes, _ = shown(columns)
+    assert (boxes[:, :2] >= (BOX[0] - 0.5, BOX[1] + 22)).all()
+    assert (boxes[:, :2] + boxes[:, 2:] <= (BOX[0] + BOX[2] + 0.5, BOX[1] + BOX[3] - 20)).all()
+    middles = boxes[:, :2] + boxes[:, 2:] / 2
+    away = np.abs(middles[:, None] - middles) / boxes[:, None, 2:]
+    assert (away < 0.64).all(axis=2).sum() == 60  # each is near itself alone
+
+
+@pytest.mark.gl
+def test_the_pixels_of_a_digit_are_its_shades_and_a_wrong_one_has_a_frame(columns):
+    columns.move(np.where(np.arange(60) == 3, 0, columns.labels), None)
+    picture = render(lambda _: Painter((330, 280)).draw([columns.sketch()]), (330, 280)).astype(int)
+    ink, paper, frame, panel = (np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) for colour in
+                                (DARK.activation[-1], DARK.activation[0], DARK.selection, DARK.panel))  # fmt: skip
+    for k in (0, 12, 3):
+        left, top, width, _ = shown(columns)[0][k]
+        pixel = width / 10  # eight and a border of one on each side
+        rows, across = ([round(at + (n + 1.5) * pixel - 0.5) for n in range(8)] for at in (top, left))
+        brightness = (picture[np.ix_(rows, across)] - paper).sum(axis=2) / (ink - paper).sum()
+        assert np.corrcoef(brightness.ravel(), columns.inputs[k])[0, 1] > 0.97
+        edge = picture[rows[3], round(left + 0.5 * pixel)]
+        assert np.abs(edge - (frame if k == 3 else panel)).max() <= 2
+
+
+def pad_of(side=8):
+    net = nn.Linear(side * side, 10, seed=1)
+    run = sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters()), (np.ones((1, side * side)), [3]))
+    names = tuple("0123456789")
+    scene = sv.Scene("t", run, np.zeros(side * side), [3.0], output_names=names, panels=(DigitPad((side, side)),))
+    made = PadDrawer(scene.panels[0], Ground(subject_of(scene), DARK))
+    made.lay_out(BOX)
+    return made
+
+
+def panel_of(logits):
+    pad = pad_of()
+    frame = pad.ground.subject.frame()
+    (last,) = pad.ground.subject.stages
+    (sketch,) = pad.draw(sv.run.Moment(frame.with_activations({last.name: np.array(logits)}), None), BOX, None)
+    return sketch.texts
+
+
+@pytest.mark.parametrize("winner", [0, 1, 9])
+@pytest.mark.parametrize("rest", [0.0, 0.05, 0.3, 0.55])
+def test_the_bars_say_the_softmax_and_their_numbers_never_touch(winner, rest):
+    """Only one share can be as wide as 100; the ones beside it are then 0."""
+    likely = np.full(10, rest / 9)
+    likely[winner] = 1 - rest
+    found = panel_of(np.log(likely + 1e-12) + 1000.0)
+    numbers = sorted((t for t in found if t.anchor == "middle" and t.y < BOX[1] + 22 + 90), key=lambda t: t.left)
+    assert [t.text for t in numbers] == [f"{100 * share:.0f}" for share in likely]
+    assert all(a.left + a.width < b.left for a, b in pairwise(numbers))
+    assert {f"read as {winner}", "is 3"} <= {t.text for t in found}
+
+
+def test_outputs_that_are_not_finite_are_no_share():
+    said = [t.text for t in panel_of([np.nan] * 10)]
+    assert "outputs are not finite" in said
+    assert "%" not in said
+
+
+@pytest.mark.parametrize("side", [8, 28])
+def test_a_stroke_covers_its_line_softly_and_nothing_far_away(side):
+    pad = pad_of(side)
+    line = (side / 2, 1.0), (side / 2, side - 1.0)
+    pad.stroke(*line)
+    ink, columns = pad.pixels.copy(), np.abs(np.arange(side) + 0.5 - side / 2)
+    assert (ink[2:-2, columns < 0.6] >= 0.75).all()
+    assert ink[:, columns > side / 8 + 1.3].max() == 0
+    assert ((ink > 0) & (ink < 1)).any()
+    pad.stroke(*line)
+    np.testing.assert_array_equal(pad.pixels, ink)  # ink does not add up
+    pad.stroke(*line, erase=True)
+    assert pad.pixels[2:-2, columns < 0.6].max() == 0
 
 
 KINDS = st.lists(
@@ -122,15 +193,11 @@ def test_any_panels_are_inside_and_apart_or_left_out_by_name(kinds, loss, keys, 
         assert places.keys is None or places.time[1] + places.time[3] < places.keys - 10
 
 
-def test_cubes_keep_more_of_the_picture_than_it_takes_and_other_panels_and_smaller_pictures_have_none():
-    small, beside, curve = (640, 360), Wanted("map", 300.0, worth=ABOUT), Wanted("curve", 160.0, 400.0)
-    places = arrange(small, [curve, beside])
-    left, _, wide, _ = places.panels["map"]
-    assert places.scene[2] > 1.5 * wide
-    assert left + wide == pytest.approx(640 - MARGIN)
-    assert places.left_out == ("curve",)
-    for size in (small, (700, 420), (800, 500), (900, 600), (900, 880)):
-        for more in ({}, {"time": True}, {"keys": True}, {"time": True, "keys": True}):
-            assert "map" in arrange(size, [curve, beside], **more).panels
-    for size, wanted in ((small, curve), ((480, 270), beside), ((300, 360), beside)):
-        assert arrange(size, [wanted]).panels == {}
+@pytest.mark.parametrize("more", [{}, {"time": True}, {"keys": True}, {"time": True, "keys": True}])
+def test_what_a_scene_is_about_has_room_before_other_panels_and_none_in_small_pictures(more):
+    beside, curve = Wanted("map", 300.0, worth=ABOUT), Wanted("curve", 160.0, 400.0)
+    for size in ((640, 360), (700, 420), (800, 500), (900, 600), (900, 880)):
+        places = arrange(size, [curve, beside], **more)
+        assert places.scene[2] > 1.3 * places.panels["map"][2]
+    for size, wanted in (((640, 360), curve), ((480, 270), beside), ((300, 360), beside)):
+        assert arrange(size, [wanted], **more).panels == {}

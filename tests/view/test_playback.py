@@ -13,7 +13,7 @@ from kit.windows import make_colour_run
 from scalarviz.errors import InputError
 from scalarviz.run.sources.played import Rehearsal
 from scalarviz.run.worker import Worker
-from scalarviz.view.watch.pace import EVENLY, REST, fallen, pace, steps_a_frame
+from scalarviz.view.watch.pace import EVENLY, REST, pace, steps_a_frame
 from scalarviz.view.watch.playback import RATE, Playback
 
 
@@ -29,9 +29,6 @@ def shown(playback, seconds=1 / RATE, count=1):
         playback.tick(seconds)
         playback.worker.settle()
     return playback.worker.latest.step
-
-
-# ---- a window's clock
 
 
 def test_one_step_a_frame_for_two_seconds_then_faster_and_after_the_end_without_one(worker):
@@ -50,19 +47,6 @@ def test_one_step_a_frame_for_two_seconds_then_faster_and_after_the_end_without_
     worker.edit(lambda run: run.set_weights(999, [1.0]), "wrong")
     shown(playback, 0.1, 2)
     assert (playback.running, playback.text()) == (False, "stopped")
-
-
-@pytest.mark.parametrize(("steps", "least", "most"), [(300, 0.15, 0.35), (5, 0.03, 0.04)])
-def test_less_than_a_step_a_frame_is_said_evenly_and_never_as_none(worker, steps, least, most):
-    """The table is of whole steps, the pace that is said is not: 300 steps in 20 s are a quarter of one a frame."""
-    playback = Playback(worker, steps, 20.0)
-    playback.play()
-    said = set()
-    for _ in range(800 if steps < 10 else 40):  # well before its end
-        playback.tick(1 / RATE)
-        said.add(playback.text())
-    rates = [float(text.removeprefix("pace ").removeprefix("below ").split()[0]) for text in said]
-    assert least < min(rates) <= max(rates) < most
 
 
 @pytest.mark.parametrize("faster", [0, 4])
@@ -138,9 +122,6 @@ def test_a_breakpoint_stops_the_worker_and_the_playback_until_it_is_told_to_go_o
     assert point.hits == 5
 
 
-# ---- as much to see in each part of a film, wherever in the run it happens
-
-
 def rehearsal_of(loss, way=None) -> Rehearsal:
     marks = np.arange(len(loss) + 1)
     return Rehearsal(loss, marks, marks * 0.0 if way is None else way)
@@ -199,27 +180,6 @@ def test_a_rehearsed_pace_never_falls_and_rests_at_the_last_step(total, duration
         assert np.sum(stops == total) >= 0.8 * REST * len(stops)
     with pytest.raises(InputError, match=f"rehearsal: got one of {total} steps; allowed: one of {total + 40}"):
         pace(total + 40, 10, 30, rehearsal)
-
-
-@pytest.mark.parametrize(
-    ("loss", "falls"),
-    [
-        ([10.0, 1.0, 0.1], [0, 0, 1, 2]), ([1.0, 10.0, 0.1], [0, 0, 0, 1]),  # a rise takes nothing back
-        ([3.0, 1.0, -2.0], [0, 0, 2, 5]), ([1.0, 0.0, 0.0], [0, 0, 12, 12]),
-    ],
-)  # fmt: skip
-def test_the_fall_of_a_loss_is_counted_in_decades(loss, falls):
-    assert fallen(np.array(loss)).tolist() == pytest.approx(falls)
-
-
-def test_single_batches_are_taken_together_and_the_pace_that_is_said_is_a_mean():
-    noisy = np.exp(np.random.default_rng(0).normal(size=4000)) * np.geomspace(1, 0.1, 4000)
-    assert fallen(noisy)[400] > 1.5 > 2 * fallen(noisy, mean=True)[400]  # a lucky batch
-    assert fallen(noisy, mean=True)[-1] == pytest.approx(1, abs=0.4)
-    said = steps_a_frame(np.append(np.repeat(np.arange(100), 2), np.full(60, 99)), 30)  # half a step a frame, and rest
-    assert said[50:150] == pytest.approx(0.5, abs=0.08)
-    assert said[-1] == 0
-    assert steps_a_frame(pace(30, 20, 30), 30) == pytest.approx(30 / 599)
 
 
 def test_a_window_plays_what_was_rehearsed(worker):

@@ -8,16 +8,15 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial, partialmethod
 from inspect import isfunction
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import scalarviz as sv
 from kit.benches import again, bench_of, middle, overlap, pixels_of, said, said_anywhere
 from kit.refusals import refusals
-from kit.windows import COLOURS, live_hand, make_colour_run, make_colour_scene, mirror_hand
+from kit.windows import COLOURS, live_hand
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
 from scalarviz.run.panels import Beside, ColourCube, DigitBoard, DigitPad, Image, LossCurve, Panel, Pictures, Table
@@ -26,7 +25,7 @@ from scalarviz.run.source import RunSource
 from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.panels import registry
 from scalarviz.view.panels.image import LARGEST, as_pixels
-from scalarviz.view.panels.pace import SETTLE, Pace
+from scalarviz.view.panels.pace import Pace
 from scalarviz.view.shown.subject import Subject, scene_subject, subject_of
 from scalarviz.view.workbench import Workbench
 
@@ -56,9 +55,6 @@ def bench(run):
     return lambda *panels, **more: bench_of(sv.Scene("s", run, panels=panels), **more)
 
 
-# a picture of a function
-
-
 def test_a_moment_asks_at_the_values_of_its_frame_and_not_at_those_of_now(run):
     seen = []
 
@@ -78,16 +74,6 @@ def test_a_moment_asks_at_the_values_of_its_frame_and_not_at_those_of_now(run):
     assert predicted != run.predict(X)[0, 0]
 
 
-@settings(max_examples=60, deadline=None)
-@given(height=st.integers(1, 700), width=st.integers(1, 700), whole=st.booleans(), data=st.data())
-def test_what_is_shown_is_what_was_painted(height, width, whole, data):
-    colour = np.array(data.draw(st.tuples(*[st.integers(0, 255)] * 3)))
-    given_ = np.broadcast_to(colour, (height, width, 3)).astype(np.uint8 if whole else np.float64)
-    pixels = as_pixels(given_ if whole else given_ / 255)
-    assert (pixels.dtype, max(pixels.shape[:2])) == (np.uint8, min(max(height, width), LARGEST))
-    assert np.abs(pixels.astype(int) - colour).max() <= 1
-
-
 @pytest.mark.filterwarnings("error")
 def test_numbers_that_are_no_colours_are_black_or_full_and_a_painted_array_may_be_used_again():
     strange = np.array([[[np.nan, 0.5, 2.0], [np.inf, -np.inf, -1.0]]])
@@ -95,18 +81,12 @@ def test_numbers_that_are_no_colours_are_black_or_full_and_a_painted_array_may_b
     shown = as_pixels(own := PIXELS.copy())
     own[...] = 0
     np.testing.assert_array_equal(shown, PIXELS)
-
-
-def raising(error):
-    def paint(moment):
-        raise error
-
-    return paint
+    assert as_pixels(np.zeros((2 * LARGEST, 3, 3))).shape[0] == LARGEST
 
 
 WRONG = {
-    "ValueError: too dark": raising(ValueError("too dark")),
-    "RecursionError:": raising(RecursionError()),
+    "ValueError: too dark": Mock(side_effect=ValueError("too dark")),
+    "RecursionError:": Mock(side_effect=RecursionError()),
     "paint returned shape (); allowed": lambda moment: None,
     "paint returned shape (0, 4, 3); allowed": lambda moment: np.zeros((0, 4, 3)),
     "paint returned dtype int64; allowed": lambda moment: np.zeros((4, 4, 3), int),
@@ -133,7 +113,7 @@ def test_what_a_function_does_wrong_stands_in_its_place_and_the_rest_goes_on(run
     assert line not in said(again(shown))
 
 
-def test_a_slow_function_takes_a_quarter_of_the_time_and_says_of_which_step_it_is():
+def test_a_slow_function_takes_a_quarter_of_the_time():
     pace, made, clock = Pace(live=True), [], 0.0
     for frame in range(400):  # 60 a second
         seconds = 1 / 60 + (0.1 if made and made[-1] == clock else 0.0)  # the work takes its time
@@ -143,13 +123,6 @@ def test_a_slow_function_takes_a_quarter_of_the_time_and_says_of_which_step_it_i
             pace.did(0.1)
         assert pace.old == (frame > 0)
     assert 0.22 < 0.1 * len(made) / clock < 0.26
-    waited = 0.0
-    while pace.old:
-        if pace.due(399, 1 / 60):
-            pace.did(0.1)
-        waited += 1 / 60
-    assert SETTLE <= waited < 1.0
-    assert not pace.late
 
 
 def test_the_age_stands_beside_the_title_until_it_is_of_the_frame(run, bench):
@@ -168,9 +141,6 @@ def test_the_age_stands_beside_the_title_until_it_is_of_the_frame(run, bench):
     assert "step 3" not in said(shown)
 
 
-# tables
-
-
 def test_a_table_of_a_function_follows_wide_words_are_cut_and_rows_without_room_counted(run, bench):
     shown = bench(Table("mine", lambda m: [(f"step {m.step}!", "w" * 200), *((f"row {k}", "") for k in range(99))]))
     found = said(shown)
@@ -180,8 +150,6 @@ def test_a_table_of_a_function_follows_wide_words_are_cut_and_rows_without_room_
     assert any(text.startswith("www") and text.endswith("…") for text in found)
     run.step(1)
     assert "step 4!" in said(again(shown))
-    wide = "a word that needs nearly all of it"  # beside a narrow one it is not cut
-    assert wide in said(bench(Table("mine", [("k", wide)])))
 
 
 def test_a_scene_without_a_word_shows_its_loss_and_one_with_none_shows_none(run):
@@ -233,9 +201,6 @@ def test_what_is_refused(refusal, bench):
     assert not registry._USERS
 
 
-# places
-
-
 @pytest.mark.parametrize("size", [(1280, 720), (720, 1280), (160, 160)])
 @pytest.mark.parametrize("turn", [(0, 0), (200, 60)])
 def test_panels_over_the_scene_stand_inside_it_and_apart_in_front_of_the_cubes(bench, size, turn):
@@ -276,12 +241,11 @@ def test_a_panel_beside_a_unit_moves_with_the_cubes_and_keeps_touches_from_them(
     assert drawer.box is None
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (640, 360), (390, 844)])
-def test_panels_without_room_are_counted_and_a_click_brings_them(run, size):
+def test_panels_without_room_are_counted_and_a_click_brings_them(run):
     many = [Table(f"table {k}", [("a",)] * 8) for k in range(7)]
-    with live_hand(sv.Scene("s", run, panels=[*many, LossCurve()]), size=size) as made:
-        seen, pages = set(), 0
-        while size == (1280, 720) and len(seen) < 7:
+    with live_hand(sv.Scene("s", run, panels=[*many, LossCurve()])) as made:
+        seen = set()
+        while len(seen) < 7:
             words = set(made.words())
             names = {text for text in words if text.startswith("table ")}
             assert 1 <= len(names) < 7
@@ -290,20 +254,11 @@ def test_panels_without_room_are_counted_and_a_click_brings_them(run, size):
             seen |= names
             x, y, _, height = made.bench.places.more
             made.press(made.at((x + 20, y + height / 2)))
-            pages += 1
-        assert pages < 7
         made.do("toggle_controls")
         made.settled()  # it has slid in
         hidden = sum(drawer.box is None for drawer in made.bench.side.drawers.values())
         assert hidden >= 3
         assert f"+{hidden} panels in a larger picture" in made.words()
-        (line,) = made.bench.side.column.told()
-        (ground,), (words,) = line.tops, line.texts  # readable whatever picture is below it
-        assert ground.fill == made.bench.theme.background
-        assert ground.x <= words.left < words.left + words.width <= ground.x + ground.width
-
-
-# kinds of one's own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -352,11 +307,9 @@ SKETCHES = {
     "text 'a': anchor 'up'; allowed: left, middle, right": lambda s: s.text(9, 9, "a", 9, "#ffffff", anchor="up"),
     "text 'a': x nan; allowed: finite numbers": lambda s: s.text(np.nan, 9, "a", 9, "#ffffff"),
     "text 3: text 3; allowed: a text": lambda s: s.text(9, 9, 3, 9, "#ffffff"),
-    "rect: y inf; allowed: finite numbers": lambda s: s.rect(9, np.inf, 9, 9, fill="#ffffff"),
     "rect: x 'left'; allowed: finite numbers": lambda s: s.rect("left", 9, 9, 9, fill="#ffffff"),
     "rect: width -1; allowed: 0 or more": lambda s: s.rect(9, 9, -1, 9, fill="#ffffff"),
     "rect: fill 'red'; allowed: #rrggbb, or numbers": lambda s: s.rect(9, 9, 9, 9, fill="red"),
-    "lines: width nan; allowed: 0 or more": lambda s: s.line((0, 0), (9, 9), "#ffffff", np.nan),
     "lines: ends array([[ 9., nan]], dtype=float32)": lambda s: s.line((0, 0), (9, np.nan), "#ffffff"),
     "image: pixels array([[0., 0.], [0., 0.]]); allowed: uint8": lambda s: s.image((9, 9, 9, 9), np.zeros((2, 2))),
     "spot: box (0, 0, nan, 1); allowed: finite numbers": lambda s: s.spot((0, 0, np.nan, 1), "a"),
@@ -471,9 +424,6 @@ def test_hands_reach_the_panel_below_the_pointer_alone(run, bars, monkeypatch, t
         assert heard(("press", on), ("release", on), ("key", "Tab")) == []
 
 
-# sources, and several at once
-
-
 def test_what_a_source_cannot_do_is_a_sentence_in_the_panels_place():
     cube = ColourCube(COLOURS, COLOURS)
     panels = Pictures(PIXELS / 255, PIXELS / 255), cube, Image("mine", lambda m: m.predict(COLOURS))
@@ -481,19 +431,3 @@ def test_what_a_source_cannot_do_is_a_sentence_in_the_panels_place():
     assert {"pictures: a weight cannot predict", "colours: a weight cannot predict",
             "a weight cannot predict; try a Run or a Scene"} <= set(said(shown))  # fmt: skip
     assert shown.side.gestures == (("Drag", "the colour cube: turn it"),)  # no click chooses a sample: there is none
-
-
-def test_several_pictures_in_one_process_share_nothing():
-    scenes = [make_colour_scene(make_colour_run(seed=seed)) for seed in (1, 2)]
-    with live_hand(scenes[0]) as one, live_hand(scenes[1]) as two, mirror_hand(scenes[0]) as three:
-        cubes = [hand.view.bench.side.drawer(ColourCube) for hand in (one, two, three)]
-        before = two.run.samples()[1]
-        cubes[0].marked = (1.0, 0.0, 0.0)
-        cubes[0].retarget((1.0, 0.0, 0.0), (1.0, 1.0, 1.0))
-        cubes[0].drag((0.0, 0.0), (50.0, 0.0), "left")
-        one.view.worker.settle()
-        assert cubes[1].marked is cubes[2].marked is None
-        np.testing.assert_array_equal(cubes[1].targets, 1 - COLOURS)
-        np.testing.assert_array_equal(two.run.samples()[1], before)
-        assert not np.array_equal(one.run.samples()[1], before)
-        assert ([len(hand.run.log) for hand in (one, two)]) == [1, 0]

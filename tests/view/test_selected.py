@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kit.runs import bits
 from kit.windows import X, live_hand, make_colour_run, make_colour_scene, mirror_hand
 from scalarviz import nn, optim
 from scalarviz.run.edits import SetFrozen, SetWeights
-from scalarviz.run.panels import ColourCube, Image
-from scalarviz.view.watch.actions import ACTIONS
+from scalarviz.run.panels import ColourCube
 from scalarviz.view.watch.pointer import DOUBLE, REST, SCROLL, SWEEP
 
 pytestmark = pytest.mark.gl
@@ -35,9 +35,6 @@ def selected(hand, index=4):
     return hand.inspector
 
 
-# ---- selecting
-
-
 def test_clicks_select_a_weight_its_neuron_a_part_or_several(hand):
     hand.double(hand.face(4))
     assert indices(hand) == NEURON
@@ -55,7 +52,7 @@ def test_clicks_select_a_weight_its_neuron_a_part_or_several(hand):
         hand.key("a")
         assert len(indices(hand)) == count
     hand.view.key("Escape")
-    for index, expected in ((4, [4]), (8, [4, 8]), (10, [4, 8, 10]), (8, [4, 10]), (4, [10]), (10, None)):
+    for index, expected in ((4, [4]), (8, [4, 8]), (4, [8]), (8, None)):
         hand.click(hand.face(index), ctrl=True)
         assert indices(hand) == expected
 
@@ -75,9 +72,6 @@ def test_a_click_on_the_inspector_reaches_no_panel_and_beside_it_closes_it(hand)
     hand.click((900.0, 100.0))
     hand.settled()
     assert (bench.selected, cube.box, hand.run.log) == (None, stood, [])
-
-
-# ---- edits
 
 
 @pytest.mark.parametrize(("name", "key", "factor"), [("zero", "x", 0.0), ("halve", "/", 0.5), ("double", "*", 2.0)])
@@ -171,9 +165,6 @@ def test_what_cannot_be_done_is_said_and_a_weight_that_is_not_finite_is_mended(h
     assert np.isfinite(hand.settled().values[4])
 
 
-# ---- by gesture
-
-
 @pytest.mark.parametrize("by", ["number", "wheel", "keys"])
 def test_a_gesture_changes_the_weight_by_its_way_is_one_edit_and_given_up_by_escape(hand, by):
     selected(hand, 1)
@@ -227,49 +218,6 @@ def test_training_waits_while_a_weight_is_dragged_and_each_move_is_seen(hand):
     assert len(hand.run.log) == 1
 
 
-def test_the_coming_step_follows_a_value_that_is_dragged(hand):
-    inspector, seen = selected(hand), set()
-    hand.until(lambda: inspector.account is not None and inspector.account.along is not None)
-    at = hand.number()
-    hand.view.press(at)
-    for way in range(10, 22):
-        hand.view.move((at[0] + way, at[1]))
-        for _ in range(2):
-            hand.view.worker.settle()
-            hand.view.tick(0.02)
-        seen.add(inspector.account.update.before)
-    hand.view.release((at[0] + 21, at[1]))
-    assert len(seen) > 8  # of 12 moves in half a second
-
-
-def test_nothing_below_the_list_of_keys_is_touched_and_a_click_closes_it(hand):
-    before, camera, at = hand.run.values.copy(), hand.view.bench.camera, hand.face(4)
-    for way in ((50, 0), (0, 0)):
-        hand.view.send("toggle_help")
-        hand.view.tick(0.02)
-        hand.view.move(at)
-        for shift in (True, False):
-            hand.view.scroll(at, (0.0, 2.0), shift=shift)
-        hand.drag(at, way)
-        assert not hand.view.bench.help
-    assert hand.view.bench.camera is camera
-    assert hand.view.bench.selected is hand.view.bench.touch.hovered is None
-    assert np.array_equal(hand.settled().values, before)
-
-
-def test_a_weight_behind_a_panel_is_not_changed():
-    panel = Image("mine", lambda moment: np.zeros((40, 40, 3)), place="overlay")
-    with live_hand(make_colour_scene(panels=(panel,))) as hand:
-        middle = np.array(hand.middle(hand.view.bench.side.drawers["image"].box))
-        for _ in range(60):  # the cubes go behind the panel
-            hand.view.bench.pan(*(middle - np.array(hand.face(2))))
-            hand.view.tick(0.02)
-        assert hand.view.bench.pick(tuple(middle)) is not None
-        hand.view.scroll(tuple(middle), (0.0, 3.0), shift=True)
-        assert hand.view.notice().endswith("there is no cube")
-        assert hand.run.log == []
-
-
 def test_no_gesture_of_a_newcomer_changes_what_is_learnt():
     """Everything but the three that say so: Shift and the wheel, a clicked cube's value, Shift and two colours."""
     with live_hand(make_colour_scene(panels=(ColourCube(X, 1 - X),))) as hand:
@@ -293,9 +241,6 @@ def test_no_gesture_of_a_newcomer_changes_what_is_learnt():
         assert np.array_equal(hand.settled().values, before)
         assert all(map(np.array_equal, hand.run.samples(), samples))
         assert (hand.run.log, (hand.run.lr, hand.run.steps)) == ([], stood)
-
-
-# ---- why, and when
 
 
 def test_a_term_that_is_clicked_is_shown_and_a_click_on_the_history_goes_there(hand):
@@ -365,19 +310,10 @@ def test_looking_changes_no_bit_of_the_run():
                 hand.view.send(name, value)
                 hand.settled(8 if name == "find_sign" else 4)
             other.step(20)
-            inspector = hand.inspector
-            assert None not in (inspector.record, inspector.account)
-            mine, theirs = hand.view.worker.call(hand.run.state), other.state()
-            assert mine.step == theirs.step == 20 * (number + 1)
-            for name in ("values", "gradient", "previous", "computed", "frozen"):
-                assert getattr(mine, name).tobytes() == getattr(theirs, name).tobytes()
-            assert [*map(bytes, mine.gathered.values())] == [*map(bytes, theirs.gathered.values())]
+            assert None not in (hand.inspector.record, hand.inspector.account)
+            assert hand.view.worker.call(lambda: bits(hand.run)) == bits(other)
         assert hand.run.log == []
-        assert hand.run.history.loss.tobytes() == other.history.loss.tobytes()
     other.close()
-
-
-# ---- of what somebody else changes
 
 
 def test_weights_of_a_loop_are_changed_too_but_not_drawn_anew_and_a_mirrored_run_logs_a_gesture_once():
@@ -415,30 +351,3 @@ def test_plain_numbers_are_selected_and_not_touched():
         hand.click(hand.face(6))
         hand.drag(hand.number(), (60, 0))
     assert np.array_equal(array, np.arange(12.0).reshape(3, 4))
-
-
-KEYS = [key for action in ACTIONS for key in action.keys if not key.startswith("Ctrl")]
-
-
-@pytest.mark.parametrize("kind", ["live", "weights", "arrays"])
-def test_any_order_of_keys_and_hands_is_answered(kind):
-    things = {"weights": nn.Linear(3, 3, seed=1), "arrays": {"a": np.eye(4), "b": np.arange(300.0)}}
-    size = (1280, 720) if kind == "live" else (400, 300)
-    with live_hand(size=size) if kind == "live" else mirror_hand(things[kind], size) as hand:
-        view, host, rng = hand.view, hand.host, np.random.default_rng(3)
-        for k in range(150):
-            at, both = tuple(rng.uniform((-5, -5), np.array(size) + 5)), bool(rng.integers(2))
-            key, wheel = str(rng.choice([*KEYS, "1", "Backspace", "Left", "q"])), rng.integers(-3, 4, 2).tolist()
-            deeds = (
-                lambda at=at, both=both, wheel=wheel: view.scroll(at, wheel, shift=both),
-                lambda at=at, both=both: view.press(at, "left" if both else "right"),
-                lambda at=at: view.move(at),
-                lambda at=at: view.release(at),
-                lambda key=key, both=both: view.key(key, key if len(key) == 1 else "", shift=both),
-                view.leave,
-            )
-            deeds[rng.integers(6)]()
-            host.pass_time(float(rng.choice([0.016, 0.3])))
-            assert k % 30 or host.picture().std() > 0
-            if host.closed:  # Escape twice
-                return
