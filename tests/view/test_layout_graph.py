@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.view.screen.selection import who
@@ -55,19 +54,6 @@ def test_every_tensor_and_row_stands_once_and_apart(graph, size):
     assert (flat.max(0) <= np.array(size) + 1).all()
 
 
-@pytest.mark.parametrize("count", [2, 5])
-def test_what_enters_a_function_goes_to_a_frame_round_its_numbers_not_to_the_first(count):
-    numbers = [Tensor(f"w{k}", (), k, "value") for k in range(count)]
-    stages = [Stage("f", "function", 1, None, None, (1,), (1,), ("input",)), Stage("g", "tanh", 1, sources=("f",))]
-    layout = layout_for(numbers, stages, (1280, 720))
-    cubes = np.concatenate([layout.plate(number.name).corners for number in numbers])
-    ends = layout.flow.reshape(-1, 3)[:, 1:]  # in the plane in which all stands
-    least, most = cubes[:, 1:].min(0), cubes[:, 1:].max(0)
-    assert not ((ends > least) & (ends < most)).all(1).any()  # no line ends at a number
-    corners = {tuple(end) for end in ends if (ends == end).all(1).sum() == 2 and ((end < least) | (end > most)).all()}
-    assert len(corners) == 4
-
-
 def test_a_line_for_every_source_and_one_that_skips_goes_over_the_others():
     weight = Tensor("a.weight", (4, 4), 0)
     stages = [Stage("a", "linear", 4, weight, None, (4,), (4,), ("input",)), Stage("b", "tanh", 4, sources=("a",)),
@@ -78,22 +64,6 @@ def test_a_line_for_every_source_and_one_that_skips_goes_over_the_others():
 
 
 # ---- networks with branches
-
-
-class Residual(nn.Module):
-    def __init__(self, n):
-        super().__init__()
-        self.a, self.act = nn.Linear(n, n, seed=5), nn.Tanh()
-
-    def forward(self, x):
-        return [u + v for u, v in zip(x, self.act(self.a(x)), strict=True)]
-
-
-class Waves(nn.Module):
-    stage = "waves"
-
-    def forward(self, x):
-        return [f(k * v) for v in x for k in (1, 2) for f in (sv.sin, sv.cos)]
 
 
 class Dense(nn.Module):
@@ -133,23 +103,6 @@ def run_of():
     yield make
     for run in runs:
         run.close()
-
-
-@pytest.mark.parametrize(
-    "layers",
-    [lambda: (nn.Linear(3, 8, seed=1), Residual(8), Residual(8), nn.Linear(8, 3, seed=2)),
-     lambda: (Waves(), nn.Linear(12, 3, seed=2)),
-     lambda: (nn.Linear(3, 4, seed=1), Waves(), nn.Linear(16, 3, seed=2))],
-    ids=["residuals", "encoder first", "encoder between"],
-)  # fmt: skip
-def test_every_row_of_it_is_drawn(layers, run_of):
-    """An encoder that widens its input raised; residuals drew no rows."""
-    net = nn.Sequential(*layers())
-    run = run_of(net, 3)
-    layout = layout_for(run.tensors, run.stages, SIZES[0])
-    rows = {plate.name for plate in layout.plates if plate.kind == "activation"}
-    assert rows - {"input"} <= {stage.name for stage in run.stages}
-    assert len(rows) >= len(net) - ("waves" in rows)
 
 
 @pytest.mark.parametrize(("calls", "rows"), [(4, True), (5, False)])
