@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -13,10 +12,10 @@ from hypothesis import strategies as st
 
 from kit.benches import box_of, middle, overlap, texts, words
 from kit.commands import make_scene
+from kit.windows import live_hand
 from scalarviz.run.core.frame import Branch, Curve, Past
 from scalarviz.run.edits import SetOptimizer
 from scalarviz.run.edits.base import Applied
-from scalarviz.run.source import Can, RunSource
 from scalarviz.view.ink.boxes import LABEL
 from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK
@@ -31,9 +30,7 @@ from scalarviz.view.screen.time_bar import (
     labels,
     next_of,
     rails,
-    reduced,
 )
-from scalarviz.view.shown.subject import scene_subject
 from scalarviz.view.workbench import Workbench
 
 BOX = (24.0, 572.0, 888.0, 92.0)
@@ -116,16 +113,6 @@ def test_no_two_labels_touch_and_none_leaves_the_bar(marks, cursor):
     assert all(left > 263 and right < 897 for left, right in spans)
 
 
-def test_the_curve_has_a_point_a_pixel_and_keeps_its_ends():
-    steps = np.arange(1, 1_000_001)
-    losses = np.random.default_rng(0).random(len(steps))
-    places, means = reduced(Curve(steps, losses, losses), StepScale(0, 10**6, 0.0, 600.0))
-    assert 100 < len(places) <= 600
-    assert (means[0], means[-1]) == (losses[0], pytest.approx(0.5, abs=0.03))  # a mean as everywhere: no cliff
-    assert np.all(np.diff(places) > 0)
-    assert abs(means[-200:-1].mean() - 0.5) < 0.01
-
-
 # ---- branches
 
 
@@ -140,15 +127,6 @@ def test_what_was_left_leaves_the_straight_rail_where_that_of_now_begins_and_old
     for _ in folded.branches:  # it leads to each
         seen.append(next_of(folded, seen[-1]))
     assert sorted(seen[1:]) == sorted(b.number for b in folded.branches) == [0, 2, 3, 4, 5, 6]
-
-
-def test_branches_leave_the_curve_most_of_the_bar():
-    more = [Branch(n, 1, 1300 + n, 2400 + n, curve(1300, 2400)) for n in range(2, 5)]
-    for of, least in ((past(), 44.0), (past(FORK), 38.0), (past((*FORK, *more)), 30.0)):
-        bar, _ = bar_of(of)
-        assert bar._plan.losses.axes.box[3] >= least
-        written = [box_of(text) for text in texts(bar.update(at(412, of)))]
-        assert not any(overlap(one, other) for k, one in enumerate(written) for other in written[:k])
 
 
 # ---- what a point stands for
@@ -212,29 +190,7 @@ def test_without_a_past_there_is_nothing_and_what_grows_waits_for_the_words():
     assert bar.update(at(2100, past(newest=2100)), writes=True) is not before
 
 
-# ---- where the bar stands
-
-
 # ---- on the picture
-
-
-class Going(RunSource):
-    can = Can(predict=True, train=True, edit=True, go=True)
-
-
-@pytest.fixture(scope="module")
-def subject():
-    scene = make_scene("rgb")
-    scene.run.step(3)
-    yield scene_subject(scene, Going(scene.run))
-    scene.run.close()
-
-
-def bench_of(subject, of, step=412, size=SIZE, theme="dark"):
-    with offscreen():
-        bench = Workbench(subject, size, theme, keys=(("Space", "run"),))
-        bench.update(replace(subject.frame(), step=step, past=of))
-    return bench
 
 
 @pytest.mark.gl
@@ -259,13 +215,13 @@ def test_nothing_beside_the_pointer_lies_on_a_legend_or_a_panel(size):
 
 
 @pytest.mark.gl
-def test_the_past_is_said_by_words_and_light_and_a_film_and_hidden_panels_have_no_bar(subject):
-    for step, said in ((412, True), (3000, False)):
-        bench = bench_of(subject, past(), step)
-        assert ("of 3,000" in words(bench.sketches), bench.ground[1] == DARK.past) == (said, said)
-    with offscreen():
-        film = Workbench(subject, SIZE)
-        bench.show_panels(False)
-        bench.draw()
-    assert film.places.time is bench.places.time is None
-    assert not bench.bar.covers((500.0, Y))
+def test_the_past_is_said_by_words_and_light_and_hidden_panels_have_no_bar():
+    with live_hand(steps=40) as hand:
+        hand.do("step", 20)
+        for action, there in (("back", True), ("newest", False)):
+            hand.do(action)
+            assert ("of 20" in hand.words(), hand.bench.ground[1] == DARK.past) == (there, there)
+        assert hand.bench.places.time is not None
+        hand.do("toggle_panels")
+        assert hand.bench.places.time is None
+        assert not hand.bench.bar.covers((500.0, Y))
