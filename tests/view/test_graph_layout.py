@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from kit.drawn import STEPS, typed
-from scalarviz import nn
+from kit.networks import NETWORKS
 from scalarviz.view.graph.cards import ABOVE, AIR, BEHIND
 from scalarviz.view.graph.figure import GraphFigure
-from scalarviz.view.graph.layout import Layout, columns_of
+from scalarviz.view.graph.layout import Layout
 from scalarviz.view.ink.sketch import Box, meet, points_of
 from scalarviz.view.ink.theme import get_theme
 
@@ -100,25 +100,11 @@ def test_random_graphs_are_drawn_whole(roots, chains, digits):
     check_texts(layout, "light" if chains else "dark")
 
 
-@settings(max_examples=60, deadline=None)
-@given(graphs())
-def test_columns_are_the_longest_way_from_a_leaf(roots):
-    items = sv.draw(roots, chains=True).shown().items
-    column = columns_of(items)
-    users = {item: [other for other in items if item in other.operands] for item in items}
-    for item in items:
-        if item.operands:
-            assert column[item] == 1 + max(column[o] if o.operands else 0 for o in item.operands)
-            assert all(column[o] < column[item] for o in item.operands)
-        elif users[item]:
-            assert column[item] == min(column[user] for user in users[item]) - 1
-
-
-@pytest.mark.parametrize("sizes", [(2, 4, 1), (3, 16, 16, 3), (40, 8, 2)])
-def test_networks_are_drawn_whole_folded_or_not(sizes):
-    net = nn.Sequential(*(module for a, b in pairwise(sizes) for module in (nn.Linear(a, b), nn.Tanh())))
-    for name in ((), *sv.draw(net, [0.1] * sizes[0]).folds):
-        layout = sv.draw(net, [0.1] * sizes[0], unfold=name).layout()
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_are_drawn_whole_folded_or_not(name):
+    net, sample = NETWORKS[name].ours(), NETWORKS[name].samples(1)[0].tolist()
+    for unfold in ((), *sv.draw(net, sample).folds):
+        layout = sv.draw(net, sample, unfold=unfold).layout()
         check(layout)
         check_texts(layout, "dark")
 
