@@ -11,16 +11,12 @@ from scalarviz.scenes import uinn
 
 import scalarviz as sv
 from kit.benches import bench_of, said, words
+from kit.runs import make_run
 from kit.windows import live_hand
-from scalarviz import nn, optim
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import GradientTree
-from scalarviz.run.questions.ranges import Range
-from scalarviz.view.ink.maps import get_map
-from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.ink.text import loss_text, short
-from scalarviz.view.ink.theme import DARK
-from scalarviz.view.panels.one_step import PASSES, deltas_of, draw_cells, fits, reduced, rows_of
+from scalarviz.view.panels.one_step import PASSES, deltas_of, reduced, rows_of
 
 pytestmark = pytest.mark.gl
 
@@ -120,45 +116,15 @@ def test_the_gradients_come_in_two_passes(made):
     assert len(factored) == 3
 
 
-def test_while_samples_are_added_up_the_tree_says_how_many_its_leaf_holds(made):
-    """The derivatives by the outputs are whole by then; the leaf on its way holds the outer products so far."""
-    notes = set()
-    with live_hand(made(dtype="float32"), steps=20) as window:
-        view, host = window.view, window.host
-        for name in ("micro_next", "whose", "add_samples"):
-            view.send(name)
-            host.pass_time(0.1)
-        last = view.bench.subject.stages[-1].name
-        for _ in range(12):
-            told = view.bench.inside.told
-            assert not told.trial
-            assert (f"{told.adding} of 4 samples so far" in said(view.bench)) == (0 < told.adding < 4)
-            notes |= {told.adding}
-            assert told.deltas[last] == pytest.approx(view.micro.walk.opened.deltas[last].sum(axis=1))
-            host.pass_time(0.1)
-    assert notes & {1, 2, 3}
-
-
 def test_a_long_chain_says_what_is_left_out_and_what_is_no_chain_has_no_tree(made):
     long = said(bench_of(made(hidden=(8,) * 9)))
     assert any(line.startswith("and ") and line.endswith(" more lines") for line in long)
-
-    class Twice(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.one = nn.Linear(2, 2, seed=1)
-
-        def forward(self, x):
-            return self.one(self.one(x))
-
-    net, data = Twice(), (np.ones((3, 2)), np.ones((3, 2)))
-    with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=data, engine="numpy") as run:
+    with make_run("tied") as run:
         bench = bench_of(sv.Scene("mine", run, panels=(GradientTree(),)))
     assert any("no chain of layers" in line for line in said(bench))
-    assert not fits(())
 
 
-def test_the_pointer_says_what_a_number_is_and_one_that_is_none_is_struck_out(made):
+def test_the_pointer_says_what_a_number_is(made):
     scene, place = made(), (1280.0, 720.0)
     scene.run.step(5)
     bench, frame = bench_of(scene), scene.run.frame()
@@ -172,6 +138,3 @@ def test_the_pointer_says_what_a_number_is_and_one_that_is_none_is_struck_out(ma
         assert told == ["2.weight[3][5]", short(float(weights.of(flat)[3, 5]), signed=True), what]
     bench.hover((5.0, 5.0))
     assert bench.side.label(frame, place) == []
-    sketch, scale = Sketch(), Range.symmetric(1.0)
-    draw_cells(sketch, (0.0, 0.0, 78.0, 17.0), DARK, np.array([[1.0, np.nan, -1.0]]), scale, get_map("gradient", DARK))
-    assert len(sketch.triangles) // 6 == 2 + 1 + 1  # two squares, a stroke, the frame
