@@ -91,14 +91,12 @@ def test_it_opens_paused_under_one_large_line_and_fades_before_the_formulas_come
     assert (one.plays, one.run.steps) == (False, 0)
     seen = [one.alpha(SENTENCE)]
     one.view.key("Space")
-    for _ in range(6):
+    while seen[-1]:
         assert not any("σ(" in text for text in one.words)  # the sentence is alone
         one.pass_time(0.1)
         seen.append(one.alpha(SENTENCE))
-        if not seen[-1]:
-            break
     assert seen == sorted(seen, reverse=True)
-    assert (seen[0], len({*seen}) > 3, seen[-1]) == (1.0, True, 0.0)
+    assert 3 < len(seen) < 8
     one.pass_time(0.3)
     assert any("σ(" in text for text in one.words)
     assert "hide panels" in one.words
@@ -136,13 +134,8 @@ def test_it_begins_when_nothing_was_touched_for_four_seconds_and_nothing_is_open
 
 
 def test_a_window_told_to_wait_waits_for_ever_and_comes_to_rest(opened):
-    one, levels = opened(wait=None), []
-    for _ in range(20):  # the first cap breathes
-        one.pass_time(0.1)
-        levels.append(one.view.bench.story.told.breath)
-    assert (min(levels) < 0.05, max(levels) > 0.95) == (True, True)
-    assert int(np.argmin(levels)) in range(7, 13)  # two seconds from bright to bright
-    one.pass_time(BREATHING + 1, 0.25)
+    one = opened(wait=None)
+    one.pass_time(BREATHING + 3, 0.25)  # until then the first cap breathes
     before = one.host.drawings
     one.pass_time(5)
     assert (one.host.drawings, one.plays, SENTENCE in one.words) == (before, False, True)  # nothing happens: none drawn
@@ -158,12 +151,9 @@ def test_one_step_by_hand_is_a_beginning_too_and_a_loaded_run_begins_with_its_st
     one.settled()
     one.pass_time(1)
     assert (one.run.steps, SENTENCE in one.words) == (26, False)
-
-
-@pytest.mark.parametrize("playing", [False, True])
-def test_a_program_that_plays_or_stands_by_itself_has_no_opening(opened, playing):
-    one = opened(playing=playing, wait=0.0)
-    assert (SENTENCE in one.words, one.plays) == (False, playing)
+    for playing in (False, True):  # one that plays or stands by itself has no opening
+        other = opened(playing=playing, wait=0.0)
+        assert (SENTENCE in other.words, other.plays) == (False, playing)
 
 
 @pytest.mark.parametrize(("paused", "waits"), [(False, WAIT), (True, None)])
@@ -261,7 +251,7 @@ def test_when_something_has_been_learnt(losses, batches, expected):
 # ---- where it stands
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080), (960, 540), (640, 480), (720, 1280), (520, 720)])
+@pytest.mark.parametrize("size", [(1280, 720), (960, 540), (640, 480), (520, 720)])
 @pytest.mark.parametrize("hidden", [(), (16, 16)])
 def test_the_end_overlaps_nothing_nor_leaves_the_picture(opened, size, hidden):
     one = opened(scene(*hidden, claim=lambda moment: CLAIM), size)
