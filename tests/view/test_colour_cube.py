@@ -46,15 +46,6 @@ def test_discs_in_front_hide_those_behind_from_every_side(drag):
     assert (high <= np.add(BOX[:2], BOX[2:]) + 1).all()
 
 
-def test_corners_of_the_cube_stand_where_they_belong():
-    colours = grid(2)
-    places = CubePlaces(colours, (0, 0, 146, 144))
-    at = {tuple(colours[i].astype(int)): places.centres[k] for k, i in enumerate(places.visible)}
-    red, green, white, yellow = at[1, 0, 0], at[0, 1, 0], at[1, 1, 1], at[1, 1, 0]
-    assert red[0] < yellow[0] < green[0]
-    assert white[1] > yellow[1]  # blue runs downwards
-
-
 def test_outputs_that_are_no_colours_are_shown_all_the_same():
     shown = displayed([[np.nan, np.inf, -np.inf], [2.0, -1.0, 0.5]])
     assert shown.tolist() == [[0.0, 1.0, 0.0], [1.0, 0.0, 0.5]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 
 import pytest
@@ -11,8 +10,6 @@ from kit.benches import assert_readable, said, said_above, texts, words
 from kit.windows import live_hand, make_colour_run, make_colour_scene
 from scalarviz.engine.cpu import units
 from scalarviz.run.engines import full_speed
-from scalarviz.view.ink.overlay import banner
-from scalarviz.view.ink.theme import DARK
 from scalarviz.view.watch.live import COMPILING
 
 pytestmark = pytest.mark.gl
@@ -49,39 +46,19 @@ def test_a_window_that_is_closed_while_kernels_compile_ends_at_once(cold):
     assert cold.run.steps == 0
 
 
-def test_no_more_steps_are_seen_than_are_possible():
-    with live_hand(make_colour_scene(panels=()), playing=True) as hand:
-        hand.view._full_speed = 10.0  # measured while the machine had more to do
-        hand.until(lambda: hand.view._steps.value > 20)
-        seen, possible = re.search(r"([\d,]+) of ([\d,]+) steps/s", hand.view.pace_text()).groups()
-        assert seen == possible
-
-
-@pytest.mark.parametrize("size", [(1280, 720), (640, 360), (1920, 1080)])
-def test_the_notice_hides_nothing_that_learns(size):
-    """It stands in front of the line of keys, all of it, and of no cube, label, formula nor legend."""
+@pytest.mark.parametrize(("size", "first"), [((1280, 720), "a message"), ((600, 300), "40 times as good")])
+def test_news_hide_nothing_that_learns_and_in_a_low_picture_trouble_waits_for_them(size, first):
     with live_hand(make_colour_scene(panels=()), size) as hand:
         hand.view.say(NEWS, 8.0)
         hand.view.tick(0.01)
         bench, (bar,) = hand.bench, [sketch for layer in hand.bench.overlays for sketch in layer]
+        assert_readable([bar], size)
+        assert NEWS.split() == [word for word in " ".join(words([bar])).split() if word != "i"]
         ends, top = bench.places.scene[0] + bench.places.scene[2], min(text.y for text in bar.texts) - 23
         behind = {t.text for t in texts(bench.sketches) if t.y > top and t.x < ends}
         assert behind == {t.text for t in texts(bench.sketches) if t.y == bench.places.keys} != set()
-
-
-@pytest.mark.parametrize(("size", "first"), [((1280, 720), "a message"), ((600, 300), "40 times as good")])
-def test_trouble_and_news_are_both_said_and_in_a_low_picture_one_after_the_other(size, first):
-    with live_hand(make_colour_scene(panels=()), size) as hand:
-        hand.view.say(NEWS, 8.0)
         hand.view.worker.error = ValueError("a message")
         for seconds, seen in ((0.01, {first, "40 times as good"}), (9.0, {"a message"})):
             hand.view.tick(seconds)
             above = " ".join(said_above(hand.bench))
             assert {text for text in ("a message", "40 times as good") if text in above} == seen
-
-
-@pytest.mark.parametrize("size", [(1280, 720), (640, 360), (400, 400), (160, 160)])
-def test_the_notice_is_whole_and_has_a_colour_of_its_own(size):
-    notice = banner(NEWS, size, 70.0, float(size[0]), DARK, alarm=False)
-    assert_readable([notice], size)
-    assert NEWS.split() == [word for word in " ".join(words([notice])).split() if word != "i"]

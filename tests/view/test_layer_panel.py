@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kit.benches import texts, words
+from kit.benches import words
+from kit.networks import mlp
 from kit.windows import live_hand
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
@@ -16,9 +17,9 @@ X = np.random.default_rng(0).normal(size=(40, 3))
 pytestmark = pytest.mark.gl
 
 
-def scene_of(layers=1):
-    middle = [part for k in range(layers) for part in (nn.Linear(6, 6, seed=k + 3), nn.ReLU())]
-    net = nn.Sequential(nn.Linear(3, 6, seed=1), nn.ReLU(), *middle, nn.Linear(6, 3, seed=2))
+def scene():
+    net = mlp(3, 6, 6, 3, activation="ReLU", last="Identity")(nn)
+    net.initialize(seed=1)
     run = Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.05), (X, 1 - X), engine="numpy")
     run.step(20)
     return Scene("t", run)
@@ -29,9 +30,9 @@ def told(hand):
     return words(hand.view.bench.layers.sketches)
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (640, 360), (2560, 1440)])
+@pytest.mark.parametrize("size", [(1280, 720), (640, 360)])
 def test_it_says_the_numbers_of_the_frame_shown_and_of_which_samples_until_it_is_closed(size):
-    with live_hand(scene_of(), size) as hand:
+    with live_hand(scene(), size) as hand:
         view = hand.view
         view.key("d", "d")
         now, subject = told(hand), view.bench.subject
@@ -49,14 +50,3 @@ def test_it_says_the_numbers_of_the_frame_shown_and_of_which_samples_until_it_is
             assert not told(hand)
             view.key("d", "d")
         assert not hand.host.closed
-
-
-def test_more_layers_than_have_room_are_counted():
-    with live_hand(scene_of(layers=20), (640, 360)) as hand:
-        hand.view.key("d", "d")
-        told(hand)
-        shown = texts(hand.view.bench.layers.sketches)
-    (left_out,) = [item.text for item in shown if item.text.startswith("and ")]
-    rows = sum(item.text in {str(k) for k in range(43)} and item.x < 60 for item in shown)
-    assert left_out == f"and {22 - rows} more"
-    assert max(item.y for item in shown) < 360

@@ -6,20 +6,18 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import scalarviz as sv
 from kit.benches import bench_of, said, words
+from kit.networks import mlp
 from kit.refusals import refusals
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.run import Moment, Scene
 from scalarviz.run.panels import Painting, psnr
-from scalarviz.view.ink.boxes import COLUMN
 from scalarviz.view.panels import grid as grids
 from scalarviz.view.panels.grid import Grid
-from scalarviz.view.panels.image import BUDGET, FILM, LADDER, STILL, easel_boxes, easel_height
+from scalarviz.view.panels.image import BUDGET, FILM, LADDER, STILL, easel_boxes
 
 WANTED = np.random.default_rng(8).random((30, 40, 3)).astype(np.float32)
 Y, X = np.mgrid[:30, :40]
@@ -31,17 +29,27 @@ def exact(down, across):
     return WANTED[np.ix_((down * 30).astype(int), (across * 40).astype(int))].reshape(-1, 3)
 
 
+def trained():
+    net = mlp(2, 4, 3)(nn)
+    net.initialize(seed=1)
+    rule, data = optim.Adam(net.parameters(), lr=0.01), (PLACES, WANTED.reshape(-1, 3))
+    run = sv.Run(net, nn.MSELoss(), rule, data=data, batch_size=64, engine="numpy")
+    run.step(5)
+    return run
+
+
+def scene_of(run, panel):
+    return Scene("painting", run, input_names=("x", "y"), panels=(panel,))
+
+
 @pytest.mark.parametrize(("seconds", "longest"), [(None, STILL), (1 / 30, FILM)])
 def test_films_and_stills_are_always_painted_at_the_same_pixels(seconds, longest):
     big = np.zeros((900, 1200, 3), np.float32)
-    bench = bench_of(
-        Scene("painting", trained(), input_names=("x", "y"), panels=(Painting(lambda _: big, (900, 1200)),))
-    )
+    bench = bench_of(scene_of(trained(), Painting(lambda _: big, (900, 1200))))
+    drawer = bench.side.drawers["painting"]
     for _ in range(2):
-        drawer = bench.side.drawers["painting"]
         drawer.look(Moment(bench.subject.frame(), bench.subject.source), seconds)
-        assert drawer.grid.numbers.shape[1] == longest
-        assert abs(len(drawer.grid.numbers) / longest - 0.75) < 0.01
+        assert drawer.grid.numbers.shape == (0.75 * longest, longest, 3)
         assert not drawer.moving
         bench.subject.source.run.step()
 
@@ -83,22 +91,6 @@ def test_a_dear_network_is_asked_at_fewer_places_a_quick_one_at_more(monkeypatch
     assert sizes[-1] == (LADDER[0] if way < 0 else LADDER[-1])
 
 
-@given(st.floats(0.05, 20), st.floats(80, 700))
-def test_pictures_stand_apart_and_inside(aspect, high):
-    box = (10.0, 20.0, float(COLUMN), min(high, easel_height(aspect)))
-    places = easel_boxes(box, aspect)
-    for k, (x, y, wide, tall) in enumerate(places):
-        assert x >= 10
-        assert y >= 20 + 20
-        assert x + wide <= 10 + COLUMN + 1
-        assert min(wide, tall) >= 1
-        assert min(wide, tall) <= 20 or wide / tall == pytest.approx(aspect, rel=0.06)
-        for u, v, wider, taller in places[:k]:
-            assert x >= u + wider or y >= v + taller or u >= x + wide or v >= y + tall
-    if high >= easel_height(aspect) and 0.3 < aspect < 5:
-        assert max(y + tall for _, y, _, tall in places) <= 20 + box[3] + 2
-
-
 BAD = [{"wanted": 3}, {"size": 3}, {"size": (0, 4)}, {"gain": 0}, {"gain": math.nan}, {"gain": "x"}, {"other": 1},
        {"place": "left"}]  # fmt: skip
 
@@ -115,20 +107,9 @@ def test_panels_that_cannot_be(refusal):
     refusal.check()
 
 
-def trained(steps=5):
-    net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 3), nn.Sigmoid())
-    net.initialize(seed=1)
-    rule, data = optim.Adam(net.parameters(), lr=0.01), (PLACES, WANTED.reshape(-1, 3))
-    run = sv.Run(net, nn.MSELoss(), rule, data=data, batch_size=64, engine="numpy")
-    run.step(steps)
-    return run
-
-
 def test_network_target_and_ten_times_the_error_are_drawn_and_a_click_shows_a_pixels_way_and_no_bit_changes():
     run, twin = trained(), trained()
-    bench = bench_of(
-        Scene("painting", run, input_names=("x", "y"), panels=(Painting(lambda moment: WANTED, (30, 40)),))
-    )
+    bench = bench_of(scene_of(run, Painting(lambda moment: WANTED, (30, 40))))
     made, drawer = run.predict(PLACES).reshape(30, 40, 3), bench.side.drawers["painting"]
     shown, boxes = (
         (np.clip(made, 0, 1), WANTED, np.clip(0.5 + 10 * (made - WANTED), 0, 1)),

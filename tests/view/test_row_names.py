@@ -48,27 +48,15 @@ def check(bench, named, *names):
         assert not any(bench.pick((x * bench.scale, y * bench.scale)) is not None for x, y in spots)
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (640, 360), (720, 1280)])
-@pytest.mark.parametrize("widths", [(3, 3), (1, 4), (8, 6)])
-def test_fitted_names_are_level_with_their_own_top_faces(widths, size):
-    bench = bench_of(own_scene(*widths), size)
-    named, plate = boxes(bench, "to y"), bench.layout.plate("0.weight")
-    if size == (1280, 720) or widths != (8, 6):  # cubes of 15 px have no room
-        assert sorted(named) == list(range(widths[1]))
-    check(bench, named, "0.weight", "0.bias")
-    for row, (_, top, right, bottom) in named.items():
-        edge = bench.project([plate.cell_centre_top(row, 0) - plate.half * plate.axes[0]])[0]
-        assert (top + bottom) / 2 == pytest.approx(edge[1], abs=1.0)
-        assert right < edge[0] - 6
-
-
 @pytest.mark.parametrize(
     ("widths", "prefix", "plates", "most"),
-    [((3, 3), "to y", ("0.weight", "0.bias"), 90), ((3, 4, 2), "x", ("input",), 40)],
+    [((3, 3), "to y", ("0.weight", "0.bias"), 60), ((3, 4, 2), "x", ("input",), 40)],
 )
 def test_from_every_camera_the_nearest_row_is_its_own(widths, prefix, plates, most):
     bench, rng, shown = bench_of(own_scene(*widths)), np.random.default_rng(0), 0
-    assert sorted(boxes(bench, prefix)) == [0, 1, 2]
+    named = boxes(bench, prefix)
+    assert sorted(named) == [0, 1, 2]
+    check(bench, named, *plates)
     for _ in range(most):
         bench.orbit(*(rng.uniform(-300, 300, 2) * (1.0, 0.4)))
         named = boxes(again(bench, 0.02), prefix)

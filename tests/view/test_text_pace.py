@@ -63,15 +63,6 @@ def test_a_step_after_a_rest_is_written_at_once_and_so_is_the_end(scene, monkeyp
         assert any("paused at the end" in text for text in said_anywhere(hand.bench))
 
 
-def test_a_pause_is_said_though_no_number_changes(scene):
-    shown = Shown(scene, steps=5)
-    shown.after(0.0, pace="pace 1 step a frame")
-    shown.after(FRAME, pace="paused")
-    assert shown.bench.moving
-    assert "paused" in shown.after(0.1, pace="paused")
-    assert not shown.bench.moving
-
-
 def test_the_numbers_of_the_inspector_are_of_the_frame_that_its_equation_is_of(scene):
     shown = Shown(scene, steps=5)
     shown.bench.select(2)
@@ -102,7 +93,7 @@ def test_words_of_a_panel_are_of_the_frame_that_the_hud_speaks_of(scene):
         seen.add(step)
     assert 5 < len(seen) < 12
     assert shown.bench.moving
-    assert "table of 40" in shown.after(0.1)
+    assert {"table of 40", "paused"} <= set(shown.after(0.1, pace="paused"))
     assert not shown.bench.moving
 
 
