@@ -24,7 +24,6 @@ from scalarviz.view.ink.widgets import track_of
 from scalarviz.view.screen.control_rows import MAGNET, Item, Row, row_of
 from scalarviz.view.screen.controls import HEAD, OPENS, RESTS, ControlsPanel, Wish
 from scalarviz.view.watch.driving import Driving
-from scalarviz.view.watch.playback import SPEEDS
 
 BOX = (940.0, 12.0, 328.0, 696.0)
 X = np.random.default_rng(0).random((200, 2))
@@ -111,17 +110,6 @@ def test_a_scene_takes_the_place_of_controls_and_hides_others():
     assert names(held(hide=["seed", "pace"], **there))[-1] == "copy as command"
     assert not {"reseed", "pace"} & {*names(held(hide=["seed", "pace"], **there))}
     assert "copy as command" not in names(held(hide=["copy as command"], **there))
-
-
-def test_the_pace_stands_at_the_speeds_there_are():
-    made, reader, viewer = driving()
-    item = next(row for row in made.rows(reader) if row.label == "pace").items[0]
-    for k, stop in enumerate(item.stops):
-        item.control.change(stop, reader)
-        assert viewer.sent.count("faster") - viewer.sent.count("slower") == k - SPEEDS.index(1.0)
-        viewer.sent.clear()
-    viewer.playback.speed = float("inf")
-    assert next(row for row in made.rows(reader) if row.label == "pace").items[0].shown == "no limit"
 
 
 def test_it_is_drawn_when_it_changes_and_says_what_a_control_does_when_the_pointer_rests():

@@ -229,16 +229,6 @@ def test_the_wheel_enlarges_a_panel_a_drag_moves_it_and_two_clicks_or_the_fit_ke
     assert not side.zoom((2.0, 2.0), 2.0)  # no panel is there: the wheel is the scene's
 
 
-def test_a_graph_without_room_above_the_cubes_is_a_page_beside_them():
-    bench, drawer = panel(line_of, (640, 360))
-    if drawer.box is None:
-        x, y = bench.side.column._more[:2]
-        bench.click((x + 4, y + 10))
-    assert drawer.box[2] > 0.4 * 640
-    bench.resize((1280, 720))
-    assert drawer.box[2] > 800
-
-
 def test_what_goes_wrong_in_make_stands_in_its_place_and_a_panel_refuses_what_it_cannot_use():
     def broken(moment):
         raise ValueError("no such thing")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import combinations
 from math import prod
 
 import numpy as np
@@ -86,23 +86,6 @@ def test_every_network_of_the_registry_stands_with_the_rows_of_its_stages(name, 
             outputs = {stage.name: stage.outputs for stage in run.stages} | {"input": prod(NETWORKS[name].shape)}
             assert rows.items() <= outputs.items()
             assert rows or layout.turns or name in ("one weight", "rgb")  # whose numbers stand on the cubes' edges
-
-
-@pytest.mark.parametrize("widths", [(3, 16, 16, 3), (2, 3, 3, 1)])
-def test_each_output_axis_is_the_next_plates_input_axis_and_bias_and_row_stand_at_it(widths):
-    layout = layout_for(*chain(*widths), SIZE)
-    plates = [p for p in layout.plates if p.kind == "weight"]
-    for k, (here, there) in enumerate(pairwise(plates)):
-        np.testing.assert_array_equal(here.axes[1], there.axes[0])
-        row = layout.activation(f"{2 * k + 1}")
-        levels = [there.axes[0] @ (row.cell_centre(u) - there.cell_centre(0, u)) for u in range(widths[k + 1])]
-        np.testing.assert_allclose(levels, there.axes[0] @ (row.origin - there.origin))
-        assert abs(levels[0]) < 5
-    for k, weight in enumerate(plates):
-        offset = layout.plate(f"{2 * k}.bias").centres - weight.centres[:: weight.shape[1]]
-        np.testing.assert_allclose(offset @ weight.axes[1:].T, 0, atol=1e-12)  # on the row of weight[i], in its plane
-    assert sorted(p.size for p in layout.plates if p.kind == "activation") == sorted(widths)
-    assert layout.activation("0") is None, "sums are not drawn where their activation is"
 
 
 @pytest.mark.parametrize(
@@ -211,12 +194,6 @@ def test_a_single_number_is_one_cube_of_sensible_size_with_its_name_and_value(ma
     assert {"w", "+0.70"} <= set(said(bench))
 
 
-def test_arrays_of_like_size_have_cubes_of_one_size_and_a_long_one_is_a_square():
-    layout = layout_for(*arrays((40, 60), (30, 30), (20, 10), (64,)), SIZE)
-    assert {round(p.pitch, 9) for p in layout.plates} == {1.0}
-    assert {grid_for(shape).cells for shape in ((10**6,), (1, 10**6), (10**6, 1))} == {(1000, 1000)}
-
-
 # ---- Plates apart, and one layer alone
 
 
@@ -241,16 +218,6 @@ def test_apart_the_same_plates_stand_further_from_each_other_and_one_layer_alone
         assert np.all(seen(alone) <= np.maximum(SIZE, seen(whole).max(axis=0) + 1e-6))
         assert alone.pixels_per_cube() >= 0.9 * whole.pixels_per_cube()
     assert Apart(layer="nothing of that name").of(whole) is whole
-
-
-def test_one_layer_has_nothing_to_be_taken_from():
-    for parts in (chain(3, 3), arrays((1, 1))):
-        assert layers_of(layout_for(*parts, SIZE)) == ()
-    one = layout_for(*arrays((1, 1)), SIZE)
-    assert Apart(wide=True).of(one) is one
-    with live_hand() as hand:
-        hand.view.key("PageDown")
-        assert hand.view.notice() == "PageDown: the cubes here stand in one piece"
 
 
 @pytest.mark.gl

@@ -79,17 +79,6 @@ class Dense(nn.Module):
         return self.last([u + v for u, v in zip(a, self.c([*x, *a, *self.tanh(self.b(x))]), strict=True)])
 
 
-class Unrolled(nn.Module):
-    def __init__(self, calls):
-        self.step, self.out, self.calls = nn.Linear(3, 2, seed=1), nn.Linear(2, 70, seed=2), calls
-
-    def forward(self, x):
-        state = list(x[:2])
-        for _ in range(self.calls):
-            state = [v.tanh() for v in self.step([*state, x[2]])]
-        return self.out(state)
-
-
 @pytest.fixture
 def run_of():
     """Runs of networks of three inputs, closed at the end."""
@@ -103,17 +92,6 @@ def run_of():
     yield make
     for run in runs:
         run.close()
-
-
-@pytest.mark.parametrize(("calls", "rows"), [(4, True), (5, False)])
-def test_a_layer_that_is_used_many_times_stands_once(calls, rows, run_of):
-    """Unrolled over a few steps it is a graph like others; over a word there are no rows and lines around it."""
-    run = run_of(Unrolled(calls), 70)
-    layout = layout_for(run.tensors, run.stages, (1280, 720))
-    names = [plate.name for plate in layout.plates if plate.kind != "activation"]
-    assert sorted(names) == ["out.bias", "out.weight", "step.bias", "step.weight"]
-    assert any(plate.kind == "activation" for plate in layout.plates) is bool(len(layout.flow)) is rows
-    assert layout.activation("step") is None or rows
 
 
 def test_where_a_weight_comes_from_is_where_its_layer_reads(run_of):

@@ -21,12 +21,12 @@ from scalarviz.run.panels import TestCurve as Curve
 from scalarviz.run.sources.played import Rehearsal
 from scalarviz.view.ink.boxes import LABEL
 from scalarviz.view.ink.painter import Painter
-from scalarviz.view.ink.sketch import Lines, Path, Rect, meet
+from scalarviz.view.ink.sketch import Lines, Rect, meet
 from scalarviz.view.ink.text import loss_text
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import Toggle
 from scalarviz.view.out.offscreen import render
-from scalarviz.view.panels.loss import FEW, SHARE, Line, averaged, loss_panel, thin_out
+from scalarviz.view.panels.loss import SHARE, Line, averaged, loss_panel, thin_out
 from scalarviz.view.panels.wording import BEFORE
 from scalarviz.view.shown.ahead import Ahead
 from scalarviz.view.watch import live
@@ -80,15 +80,6 @@ def test_the_curve_passes_where_the_axis_says():
         assert picture[y + 8 : y + 14, x].max() < 100
 
 
-def test_what_is_averaged_is_seen_behind_the_mean_and_nothing_is_a_frame():
-    noise = np.where(STEPS[:200] % 2, 0.5, 1.5)
-    for noisy in (True, False):
-        shapes = loss_panel(BOX, DARK, [Line("b", STEPS[:200], noise, noisy=noisy)])[0].shapes
-        assert sum(isinstance(shape, Path) and len(shape.points) == 200 for shape in shapes) == 1 + noisy
-    for losses in ([], [np.nan]):
-        assert "no step yet" in words(loss_panel(BOX, DARK, [Line("b", np.arange(len(losses)), np.array(losses))])[:1])
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("count", [1, 2])
 def test_no_curve_goes_through_a_name_and_a_name_is_read_on_plain_ground(shape, count):
@@ -105,17 +96,6 @@ def test_no_curve_goes_through_a_name_and_a_name_is_read_on_plain_ground(shape, 
         own = name.x, name.y - 10, name.width, 10
         (ground,) = [s for s in grounds if meet((s.x, s.y, s.width, s.height), own)]
         assert sketch.shapes.index(ground) > 0  # over the gridlines, which come first
-
-
-@pytest.mark.parametrize("count", [2, 5, FEW - 1, FEW])
-def test_a_curve_of_few_points_is_no_broken_line_and_a_name_lies_below_every_curve(count):
-    steps, losses = np.arange(count), np.resize([1.0, 1e-3], count)  # up and down: no corner is free
-    curves = [Line("own", steps, losses), Line("the other set", steps, 0.5 * losses, dashed=True)]
-    for many in ([curves[0]], curves):
-        sketch, _ = loss_panel(BOX, DARK, many)
-        (ground,) = [k for k, s in enumerate(sketch.shapes) if isinstance(s, Rect) and s.fill == DARK.background]
-        assert all(k > ground for k, s in enumerate(sketch.shapes) if isinstance(s, Path))
-    assert bool(dashes([sketch])) == (count >= FEW)
 
 
 @pytest.fixture

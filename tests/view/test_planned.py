@@ -115,14 +115,6 @@ def test_new_names_enter_while_it_runs_and_at_a_pause_all_are_of_what_is_shown(b
     assert not any(text.startswith("step ") for text in said(bench))
 
 
-def test_a_rate_that_has_come_to_nothing_is_said_with_the_last_one(build):
-    made = build(lr=0.003)
-    bench = bench_of(made)
-    for steps, text in ((49, "lr 6e\N{MINUS SIGN}5"), (1, "lr 0 (was 6e\N{MINUS SIGN}5)")):
-        made.run.step(steps)
-        assert text in said(again(bench))
-
-
 @pytest.fixture
 def hand(build):
     made = build()

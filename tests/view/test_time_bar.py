@@ -179,17 +179,6 @@ def test_beside_the_pointer_stand_step_loss_and_edits_and_which_loss_it_is():
         assert f"{curve(0, 3000).loss[-1]:.4f}" not in left
 
 
-def test_without_a_past_there_is_nothing_and_what_grows_waits_for_the_words():
-    for there in (None, Past(5, 5)):
-        bar, written = bar_of(there)
-        assert written == bar.label(SIZE) == []
-        assert bar.target((500.0, Y)) is None
-    before = bar.update(at(2000, past(newest=2000)))
-    bar.running = True
-    assert bar.update(at(2100, past(newest=2100)), writes=False) is before
-    assert bar.update(at(2100, past(newest=2100)), writes=True) is not before
-
-
 # ---- on the picture
 
 

@@ -90,11 +90,3 @@ def test_what_is_no_number_is_refused_and_changes_nothing(told, error):
     assert (source.frame().step, source.frame().loss) == (2, 0.5)
     with pytest.raises(StateError, match="its loss itself"):
         subject_of(make_run("mlp", "mse", "sgd")).source.tell(loss=1.0)
-
-
-def test_a_picture_of_weights_that_nobody_trains_speaks_of_no_steps():
-    for thing in (sv.Weight(1.0), {"a": np.eye(2)}, nn.Linear(2, 2)):
-        source = subject_of(thing).source
-        source.frame()
-        source.frame()
-        assert not source.counted

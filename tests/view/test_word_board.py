@@ -65,27 +65,17 @@ def test_letters_go_to_the_word_and_others_do_not(bench, drawer):
     bench.update(bench._frame)  # the run stands: all of it is of the word that was typed
     assert {"reads c", "after c", "80 %"} <= set(said(bench))
     assert "after b" not in said(bench)
-    assert all(drawer.key(letter.upper(), letter) for letter in "aab")
-    assert (drawer.state.word, drawer.state.chosen) == ("caab", 4)
-    assert drawer.key("A", "a")  # full: taken, and nothing else happens with it
-    assert drawer.key("Backspace", "")
-    assert drawer.state.word == "caa"
+    assert all(drawer.key(letter.upper(), letter) for letter in "aaba")  # the last one has no room
+    assert drawer.state.word == "caab"
     with pytest.raises(InputError, match="x is no letter"):
         drawer.key("X", "x")
     assert not any(drawer.key(name, text) for name, text in (("Space", " "), ("Right", ""), ("3", "3")))
-    assert drawer.key("Enter", "")
-    assert not drawer.typing
-    assert not drawer.key("B", "b")
-    drawer.begin_typing()
-    assert drawer.key("C", "c")
-    assert drawer.key("Escape", "")  # leaves the word as it was
-    assert (drawer.typing, drawer.state.word) == (False, "caa")
-    drawer.begin_typing()
-    assert drawer.key("Backspace", "")  # goes on with the word that stands there
-    assert drawer.key("B", "b")
-    assert drawer.state.word == "cab"
-    assert drawer.let_go()
-    assert not drawer.let_go()
+    for keys, word in ((("Backspace", "Enter"), "caa"), (("C", "Escape"), "caa"), (("Backspace", "B", "Enter"), "cab")):
+        if not drawer.typing:
+            drawer.begin_typing()
+        assert all(drawer.key(key, key.lower() if len(key) == 1 else "") for key in keys)
+        assert (drawer.typing, drawer.state.word) == (False, word)
+    assert (drawer.let_go(), drawer.let_go()) == (True, False)
     assert "reads ab" in said(again(bench))
 
 
