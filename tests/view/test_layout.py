@@ -7,6 +7,8 @@ from math import prod
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import scalarviz as sv
 from kit.benches import bench_of, box_of, rgb, said, texts
@@ -16,10 +18,12 @@ from kit.runs import make_run
 from kit.windows import live_hand
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, UnknownNameError
-from scalarviz.run.core.frame import Tensor
+from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.run.questions.ranges import Range, extent
 from scalarviz.view.cubes.scale import ActivationScale, rows_of
 from scalarviz.view.ink.theme import DARK
+from scalarviz.view.screen.selection import who
+from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import WIDER, Apart, layer_of, layers_of, layout_for
 from scalarviz.view.space.lying import Turns
 from scalarviz.view.space.plate import grid_for
@@ -131,17 +135,17 @@ def test_arrays_of_no_stage_are_drawn_and_empty_ones_are_not_and_nothing_at_all_
 # ---- Convolutions and graphs
 
 
-def run_of(*layers, shape=(1, 8, 8), outputs=10):
-    net = nn.Sequential(*layers)
+def run_of(net, shape, outputs):
     data = np.zeros((12, *shape)), np.arange(12) % outputs
     return sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), data=data, engine="numpy")
 
 
 def usual(side=8):
-    return run_of(
+    net = nn.Sequential(
         nn.Conv2d(1, 6, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 12, 3, padding=1), nn.ReLU(),
-        nn.AvgPool2d(2), nn.Flatten(), nn.Linear(12 * (side // 4) ** 2, 10), shape=(1, side, side),
+        nn.AvgPool2d(2), nn.Flatten(), nn.Linear(12 * (side // 4) ** 2, 10),
     )  # fmt: skip
+    return run_of(net, (1, side, side), 10)
 
 
 def test_of_large_pictures_the_maps_before_a_pool_are_left_out_and_a_map_shows_the_number_of_its_place():
@@ -242,3 +246,75 @@ def test_in_a_window_one_layer_is_shown_alone_and_an_opened_step_has_all_of_them
         assert [after("layer_before") for _ in range(2)] == [["0.weight", "0.bias"], whole]
         for apart in (Apart(wide=True), Apart()):
             assert (after("toggle_apart"), bench.apart) == (whole, apart)
+
+
+# ---- Any graph of stages
+
+
+@st.composite
+def graphs(draw):
+    """Stages with sources among all that came before."""
+    stages, tensors, sizes, start = [], [], {"input": draw(st.integers(1, 9))}, 0
+    for k in range(draw(st.integers(1, 9))):
+        sources = tuple(sorted(draw(st.sets(st.sampled_from(sorted(sizes)), min_size=1, max_size=3))))
+        outputs = draw(st.sampled_from([1, 2, 3, 8, 40]))
+        weight = bias = None
+        if draw(st.booleans()):
+            weight = Tensor(f"m{k}.weight", (outputs, sum(sizes[s] for s in sources)), start)
+            bias = Tensor(f"m{k}.bias", (outputs,), start + weight.size, "bias")
+            start += weight.size + bias.size
+            tensors += [weight, bias]
+        first = (sizes["input"],) if k == 0 else ()
+        kind = "linear" if weight else "function"
+        stages.append(Stage(f"m{k}", kind, outputs, weight, bias, (outputs,), first, sources))
+        sizes[f"m{k}"] = outputs
+    return tensors or [Tensor("w", (), 0, "value")], stages, sizes
+
+
+@given(graphs(), st.sampled_from([SIZE, (640, 360)]))
+@settings(max_examples=60, deadline=None)
+def test_every_tensor_and_row_of_a_graph_stands_once_and_apart(graph, size):
+    tensors, stages, sizes = graph
+    layout = layout_for(tensors, [*stages, Stage("end", "function", 2, sources=("input", "m0"))], size)
+    assert_stands(layout, tensors)
+    assert {p.name: p.size for p in layout.plates if p.kind == "activation"} == {**sizes, "end": 2}
+
+
+def test_a_line_for_every_source_and_one_that_skips_goes_over_the_others():
+    weight = Tensor("a.weight", (4, 4), 0)
+    stages = [Stage("a", "linear", 4, weight, None, (4,), (4,), ("input",)), Stage("b", "tanh", 4, sources=("a",)),
+              Stage("c", "add", 4, sources=("input", "b"))]  # fmt: skip
+    layout = layout_for([weight], stages, SIZE)
+    assert len(layout.flow) == 1 + 1 + 5 + 1  # input-a, a-b, input-c over both, b-c
+    assert layout.flow[..., 2].max() > max(p.bounds[1][2] for p in layout.plates)
+
+
+# ---- networks with branches
+
+
+class Dense(nn.Module):
+    """Two layers read the input; the next reads whole rows, one after the other; the last one a sum."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(3, 2, seed=1), nn.Linear(3, 2, seed=2), nn.Linear(7, 2, seed=3)
+        self.last, self.tanh = nn.Linear(2, 2, seed=4), nn.Tanh()
+
+    def forward(self, x):
+        a = self.a(x)
+        return self.last([u + v for u, v in zip(a, self.c([*x, *a, *self.tanh(self.b(x))]), strict=True)])
+
+
+def test_where_a_weight_comes_from_is_where_its_layer_reads():
+    subject = subject_of(run_of(Dense(), shape=(3,), outputs=2))
+
+    def meanings(name):
+        tensor = next(tensor for tensor in subject.tensors if tensor.name == name)
+        return [who(subject, tensor.start + k).meaning for k in range(tensor.size)]
+
+    assert meanings("a.weight")[2] == "from x2 to a 0"
+    assert meanings("b.weight")[4] == "from x1 to tanh 1"
+    assert meanings("b.bias")[1] == "bias of tanh 1"
+    rows = [f"{row}{k}" for row, count in (("x", 3), ("a ", 2), ("tanh ", 2)) for k in range(count)]
+    assert meanings("c.weight")[:7] == [f"from {number} to c 0" for number in rows]
+    assert meanings("last.weight")[3] == "from its input 1 to y1"  # a sum that no module made is no row
