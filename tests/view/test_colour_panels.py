@@ -18,10 +18,9 @@ from scalarviz.run import Moment, Scene
 from scalarviz.run.panels import ColourCube, Painting, psnr
 from scalarviz.view.ink.maps import displayed
 from scalarviz.view.panels import grid as grids
-from scalarviz.view.panels.colour_cube import FITTED, CubePlaces, cube_boxes
+from scalarviz.view.panels.colour_cube import cube_boxes
 from scalarviz.view.panels.grid import Grid
 from scalarviz.view.panels.image import BUDGET, FILM, LADDER, STILL, easel_boxes
-from scalarviz.view.space.camera import turn_by
 
 WANTED = np.random.default_rng(8).random((30, 40, 3)).astype(np.float32)
 Y, X = np.mgrid[:30, :40]
@@ -153,30 +152,7 @@ def grid(levels):
 
 GRID = grid(8)
 BOX = (972.0, 180.0, 146.0, 144.0)
-TURNS = [(0, 0), (90, 0), (-225, 30), (0, 150), (0, -400), (137, -90)]
-
-
-@pytest.mark.parametrize("drag", TURNS)
-def test_discs_in_front_hide_those_behind_from_every_side(drag):
-    places = CubePlaces(GRID, BOX, turn_by(*FITTED, *drag))
-    assert places._camera.scale <= CubePlaces(GRID, BOX)._camera.scale * (1 + 1e-9)
-    where = np.stack([GRID[:, 1], -GRID[:, 0], -GRID[:, 2]], axis=1)
-    away = np.linalg.norm(where - places._camera.eye[:3], axis=1)
-    assert np.argmin(away) in places.visible
-    flat, found = places._camera.project(where), 0
-    for point in np.random.default_rng(1).uniform(flat.min(axis=0), flat.max(axis=0), (1500, 2)):
-        gaps = np.linalg.norm(flat - point, axis=1) - places.diameter / 2
-        under, hit = np.flatnonzero(gaps < 0), places.disc_at(*point)
-        if np.abs(gaps).min() < 0.3:
-            continue  # at an edge
-        assert (hit is None) == (len(under) == 0)
-        if hit is not None:
-            found += 1
-            assert places.visible[hit] == under[np.argmin(away[under])]
-    assert found > 10
-    low, high = places.centres.min(axis=0), places.centres.max(axis=0)
-    assert (low >= np.array(BOX[:2]) - 1).all()
-    assert (high <= np.add(BOX[:2], BOX[2:]) + 1).all()
+TURNS = [(-300, 60), (90, 10), (-225, 30), (10, 150), (10, -400), (137, -90)]
 
 
 def test_outputs_that_are_no_colours_are_shown_all_the_same():
@@ -217,8 +193,9 @@ def test_a_drag_on_a_colour_cube_turns_both_and_no_camera(hand, number):
 
 
 @pytest.mark.gl
-def test_colours_are_found_where_they_are_seen_after_a_turn(hand):
-    hand.drag(hand.middle(cubes(hand)[0]), (-300, 60))
+@pytest.mark.parametrize("drag", TURNS)
+def test_colours_are_found_where_they_are_seen_after_any_turn(hand, drag):
+    hand.drag(hand.middle(cubes(hand)[0]), drag)
     seen, found, under = picture(hand), 0, hand.drawer(ColourCube).under
     x, y, width, height = cubes(hand)[1]
     for at in np.random.default_rng(0).uniform((x, y), (x + width, y + height), (400, 2)).astype(int) + 0.5:

@@ -8,6 +8,7 @@ import pytest
 import scalarviz as sv
 from kit.benches import again, bench_of, rgb, said, texts, words
 from kit.refusals import refusals
+from kit.runs import make_run
 from kit.windows import live_hand, make_colour_run, make_colour_scene
 from scalarviz import nn, optim
 from scalarviz.errors import TypeMismatchError, UnknownNameError
@@ -221,9 +222,7 @@ X = np.random.default_rng(0).normal(size=(32, 2)) * 3
 
 @pytest.fixture
 def normed():
-    net = nn.Sequential(nn.Linear(2, 6, seed=1), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 3, seed=2))
-    rule, data = optim.SGD(net.parameters(), lr=0.05), (X, X[:, :1] + np.zeros(3))
-    with sv.Run(net, nn.MSELoss(), rule, data, batch_size=8, engine="numpy", dtype="float64") as run:
+    with make_run("batch norm", optimizer="sgd") as run:
         run.step(3)
         yield run
 
@@ -231,16 +230,16 @@ def normed():
 def test_statistics_stand_in_their_layer_with_their_names_and_what_counts_is_not_drawn(normed):
     layout = layout_for(normed.tensors, normed.stages, SIZE)
     left = {p.name: p.corners[:, 0].min() for p in layout.plates if p.kind != "activation"}
-    layers = ["0.weight", "0.bias", "1.weight", "1.bias", "1.running_mean", "1.running_var", "3.weight", "3.bias"]
+    layers = ["0.weight", "1.weight", "1.bias", "1.running_mean", "1.running_var", "3.weight", "3.bias"]
     assert sorted(left, key=left.get) == layers  # without "1.num_batches_tracked"
-    assert sum("6 · not trained" in text for text in said(bench_of(normed))) == 2
+    assert sum("4 · not trained" in text for text in said(bench_of(normed))) == 2
 
 
 def test_a_gradient_they_never_have_and_it_is_no_fault_and_the_inspector_says_what_they_are(normed):
     subject, frame, colouring = subject_of(normed), normed.frame(), Coloring(normed.tensors, DARK, "gradient")
     colouring.update(frame, None)
     assert colouring.untrained
-    assert colouring.missing(frame).tolist() == [False] * normed.n_weights + [True] * 13
+    assert colouring.missing(frame).tolist() == [False] * normed.n_weights + [True] * 9
     assert len(colouring.legend().marks) == normed.n_weights
     assert diagnose(frame, normed.tensors, normed.stages) == ()
     index = next(t.start for t in normed.tensors if t.name == "1.running_var") + 2
@@ -263,7 +262,7 @@ def test_inside_a_step_they_get_no_gradient_and_follow_at_its_end(normed):
     gradients = [index for step in steps if step.phase == "gradients" for index in step.weights.tolist()]
     assert sorted(gradients) == list(range(count))
     last = [step for step in steps if step.kind == "statistic"]
-    assert last == [*steps[-13:]]
-    assert [step.weights.tolist() for step in last] == [[count + k] for k in range(13)]
+    assert last == [*steps[-9:]]
+    assert [step.weights.tolist() for step in last] == [[count + k] for k in range(9)]
     normed.step()
     np.testing.assert_allclose(opened.new_values, normed.values, rtol=0, atol=1e-14)

@@ -235,21 +235,6 @@ def test_a_window_goes_on_and_undo_brings_the_old_one(name, hand):
         assert hand.bench.subject.tensors == tensors
 
 
-def test_a_window_that_trains_while_its_network_changes(hand):
-    live = hand.view
-    live.playback.play()
-    for k in range(6):
-        wanted = [{"model": network(4 + k % 5)}, {"activation": "relu"}, {"model": network(5, 4)}][k % 3]
-        live.worker.ask(lambda run, wanted=wanted: run.change(**wanted))
-        for _ in range(5):
-            live.tick(0.02)
-            live.move((200.0 + 20 * k, 150.0 + 10 * k))
-            pixels_of(live.bench)
-    hand.settled()
-    assert live.worker.error is None
-    assert len(live.shown.values) == sum(t.size for t in live.bench.subject.tensors)
-
-
 def test_a_mirror_and_a_still_follow(run):
     with mirror_hand(run, SIZE) as hand:
         for change, tensors in ((lambda: run.change(model=network(6, 6)), 6), (lambda: run.to(1), 4)):

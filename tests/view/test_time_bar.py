@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kit.benches import box_of, middle, overlap, texts, words
+from kit.benches import box_of, overlap, texts, words
 from kit.commands import make_scene
 from kit.windows import live_hand
 from scalarviz.run.core.frame import Branch, Curve, Past
@@ -21,7 +21,6 @@ from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.screen.time_bar import (
-    BRANCH,
     GO,
     LONG,
     Mark,
@@ -146,21 +145,6 @@ def test_a_point_of_the_rail_is_the_step_that_stands_there_and_an_edit_draws_it(
     x = next(x for x in np.arange(270.0, 850.0, 0.5) if step_at(bar, x) > 1499)
     assert [step_at(edited, x + d) for d in (-4, -1, 0, 1, 4)] == [1499] * 5
     assert step_at(edited, x + 12) == step_at(bar, x + 12)
-
-
-def test_buttons_say_their_action_the_chip_what_it_undoes_and_a_ring_its_branch():
-    bar, written = bar_of(past(FORK, undo="lr = 1.0"))
-    assert {spot.name for spot in bar.spots} == {GO, "first", "back", "toggle_run", "step", "newest", "undo", BRANCH}
-    assert {"lr = 1.0", "undo"} <= {*written}
-    assert "undo" in bar_of(past(undo="0.weight[12][34] = 0.12345"))[1]
-    assert any(text.startswith("left at 2,100, loss ") for text in written)
-    for spot in bar.spots[1:]:
-        assert bar.target(middle(spot.box)) == spot.does
-        assert ("another branch" if spot.name == BRANCH else spot.name) in pointed(bar, *middle(spot.box))
-    assert [spot.value for spot in bar.spots if spot.name == BRANCH] == [0]
-    more = [Branch(n, 1, 1300 + n, 2400 + n) for n in range(2, 5)]
-    low, _ = bar_of(past((*FORK, *more)), (24.0, 400.0, 560.0, 48.0))  # all on one rail
-    assert [spot.value for spot in low.spots if spot.name == BRANCH] == [2]
 
 
 def test_beside_the_pointer_stand_step_loss_and_edits_and_which_loss_it_is():
