@@ -11,10 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import scalarviz as sv
 from kit.benches import box_of, middle, overlap, words
-from kit.networks import mlp
-from scalarviz import nn, optim
+from kit.runs import make_run
 from scalarviz.run import Scene
 from scalarviz.run.controls import Button, Reader, Segments, Slider, Switch
 from scalarviz.run.source import RunSource
@@ -26,7 +24,6 @@ from scalarviz.view.screen.controls import HEAD, OPENS, RESTS, ControlsPanel, Wi
 from scalarviz.view.watch.driving import Driving
 
 BOX = (940.0, 12.0, 328.0, 696.0)
-X = np.random.default_rng(0).random((200, 2))
 NOTHING = {"change": lambda value, reader: None}
 
 
@@ -63,17 +60,10 @@ def cells(of, name):
 # ---- what it holds
 
 
-def driving(*hidden, options=None, **others):
-    net = mlp(2, *hidden, 1, last="Identity")(nn)
-    data = (X[:3], X[:3, :1]) if max(hidden, default=0) > 99 else (X, X[:, :1])
-    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), data, l2=0.01 * bool(hidden), engine="numpy")
-    viewer = SimpleNamespace(playback=SimpleNamespace(speed=1.0), travels=None, sent=(sent := []), send=sent.append)
-    return Driving(viewer, Scene("t", run, **others)), Reader(run.frame(), RunSource(run), options), viewer
-
-
-def held(*hidden, options=None, **others):
-    made, reader, _ = driving(*hidden, options=options, **others)
-    return made.rows(reader)
+def held(*, options=None, **others):
+    with make_run("wide", l2=0.01) as run:
+        viewer = SimpleNamespace(playback=SimpleNamespace(speed=1.0), travels=None)
+        return Driving(viewer, Scene("t", run, **others)).rows(Reader(run.frame(), RunSource(run), options))
 
 
 def names(rows):
@@ -84,7 +74,7 @@ def names(rows):
 def test_tab_comes_to_all_controls_and_shows_each_whole(box):
     kinds = ("circle", "xor", "gauss", "spiral", "plane", "regress-gauss")
     mine = Segments("data", "", "Kinds.", choices=kinds, value=lambda r: "xor", **NOTHING)
-    rows = held(4, 3, controls=[mine], command=lambda r: "x")
+    rows = held(controls=[mine], command=lambda r: "x")
     made, seen = panel(*rows, box=box, wanted=[Wanted("loss", 88.0, 150.0, first=True)]), set()
     assert len(made.side) == (box[3] > 400)
     for _ in names(rows):
@@ -101,15 +91,11 @@ def test_a_scene_takes_the_place_of_controls_and_hides_others():
     mine = Segments("batch", "--batch", "Mine.", choices=(1, 2), value=lambda r: 2, **NOTHING)
     rows = held(controls=[mine], options=SimpleNamespace(lr=0.5))
     assert [row.items[0].control.does for row in rows if row.label == "batch"] == ["Mine."]
-    flags = {row.label: row.items[0].control.flag for row in held(options=SimpleNamespace(lr=0.5)) if row.items}
-    assert (flags["learning rate"], flags["batch"]) == ("--lr", "")  # the scene has no such flag
     for command in (None, lambda reader: None, lambda reader: ""):
         assert "copy as command" not in names(held(command=command))
-    there = {"command": lambda reader: "x"}
-    assert [item.name for item in held(**there)[-1].items] == ["reseed", "copy as command"]
-    assert names(held(hide=["seed", "pace"], **there))[-1] == "copy as command"
-    assert not {"reseed", "pace"} & {*names(held(hide=["seed", "pace"], **there))}
-    assert "copy as command" not in names(held(hide=["copy as command"], **there))
+    assert {"reseed", "copy as command"} <= {*names(held(command=lambda reader: "x"))}
+    hidden = names(held(hide=["seed", "pace", "copy as command"], command=lambda reader: "x"))
+    assert not {"reseed", "pace", "copy as command"} & {*hidden}
 
 
 def test_it_is_drawn_when_it_changes_and_says_what_a_control_does_when_the_pointer_rests():

@@ -442,15 +442,3 @@ def test_a_pointer_is_told_all_of_a_long_name():
     box = boxes[long.label]
     assert (box.card.left, boxes[lines.label].card.left) == ("layers.3.att…weight[3][14]", "two lines")
     assert drawing.ink("dark").spot((box.x + 1, box.y + 1)).tip.startswith(long.label)
-
-
-def test_the_end_of_a_long_chain_stands_beside_the_rest_of_it():
-    """All results take the folded inputs, whose line runs along the chain: its last nodes stayed behind, high above."""
-    z = sv.Value(0.5)
-    for k in range(300):
-        z = (z * 1.0001).sin() if k % 3 == 0 else z + 0.1
-    boxes = sv.draw(z).layout().boxes
-    earlier = next(box for box in boxes if box.item.name == "earlier")
-    heights = [box.y for box in boxes if box.item.op]
-    assert abs(heights[-2] - heights[-1]) < 30
-    assert max(heights) - min(heights) < 6 * earlier.height

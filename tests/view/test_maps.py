@@ -227,16 +227,3 @@ def test_a_feature_of_the_playground_is_switched_on_the_picture_and_undone():
         for _ in range(2):
             hand.do("undo")
         assert [*hand.drawer(Features).panel.on(moment())] == [True, True, *[False] * 5]
-
-
-def test_a_function_that_raises_takes_its_own_pictures_away_alone():
-    def broken(points):
-        raise ValueError("no plane")
-
-    features = Features(("x", "y", "xy"), *AXES, products, lambda moment: (True,))
-    bench = bench_of(scene_of(4, 2, panels=(replace(PLANE, inputs=broken), NeuronMaps(*AXES, inputs=broken), features)))
-    notes = "\n".join(bench.side.ground.notes)
-    for says in ("panel 'the plane'", "maps of neurons: ValueError: no plane", "there are 3 features, but 1 on or off"):
-        assert says in notes
-    assert (maps(bench).boxes, bench.side.moving) == ({}, False)
-    assert "ValueError: no plane" in said_anywhere(bench)

@@ -19,7 +19,6 @@ from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.view.page import pictures, recorded
 from scalarviz.view.page.pack import EXACT, packed
 from scalarviz.view.page.page import NEEDS, RECORDED, keys_of
-from scalarviz.view.page.scripts import script, script_names
 from scalarviz.view.watch.actions import BY_NAME
 
 
@@ -82,12 +81,6 @@ def test_where_nothing_draws_there_is_no_still_and_keys_are_those_of_the_table(r
     assert ("<img" in bare, "A recorded training" in bare) == (False, True)
     assert set(NEEDS) <= set(RECORDED) <= set(BY_NAME)
     assert {key["name"] for key in keys_of({"weight"})} == set(RECORDED) - set(NEEDS)
-
-
-def test_no_text_of_a_script_goes_over_lines():
-    """What `bare` leaves out must not stand within one: no line has an odd number of backticks."""
-    for name in script_names():
-        assert all(line.count("`") % 2 == 0 for line in script(name).splitlines()), name
 
 
 TABLES = arrays(np.uint32, array_shapes(min_dims=2, max_dims=2, max_side=8), elements=st.integers(0, 2**32 - 1))

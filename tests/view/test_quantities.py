@@ -202,22 +202,15 @@ def test_a_mark_has_its_entry_while_it_is_on_screen(numbers, wanted):
             run.step(1)
 
 
-def test_one_weight_far_out_is_clipped_and_dead_units_are_said():
+def test_one_weight_far_out_is_clipped():
     with (scene := rgb(16)).run as run:  # of few weights none lies beyond three times their root mean square
         run.set_weights(0, [90.0])
         assert entries(bench_of(scene)) == {"clipped: beyond the range"}
         small = bench_of(scene, (400, 250))
         assert small.places.strip is None or not entries(small)  # cubes of five pixels have no teeth
-    net = nn.Sequential(nn.Linear(3, 8, seed=0), nn.ReLU(), nn.Linear(8, 2, seed=1))
-    data = X[:, [0, 1, 0]], X
-    with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=data, engine="numpy") as run:
-        run.set_weights(next(t for t in run.tensors if t.name == "0.bias").start, [-99.0] * 3)
-        assert "dead: 0 for every sample" in entries(bench_of(run))
 
 
 # ---- Running statistics: plates of their own, not trained, that spoil no range
-
-X = np.random.default_rng(0).normal(size=(32, 2)) * 3
 
 
 @pytest.fixture
