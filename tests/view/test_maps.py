@@ -175,7 +175,7 @@ def test_pointing_at_a_map_shows_its_card_with_the_largest_weights():
         assert "tanh of" not in hand.words()
 
 
-def test_plus_and_minus_beside_a_layer_change_it():
+def test_plus_and_minus_beside_a_layer_change_it_and_a_click_on_a_feature_switches_it():
     with live_hand(make_scene("playground")) as hand:
         for layer, which, hidden in ((0, 1, (5, 2)), (0, 0, (4, 2)), (1, 3, (4, 2, 2)), (2, 2, (4, 2))):
             hand.view.move(hand.middle(maps(hand.bench).boxes[layer, 0]))
@@ -187,6 +187,17 @@ def test_plus_and_minus_beside_a_layer_change_it():
             assert len(maps(hand.bench).boxes) == maps(hand.bench).grid.numbers.shape[2] == sum(hidden)
         hand.view.move((3.0, 3.0))
         assert "layer" not in hand.words()
+        moment = lambda: Moment(hand.view.shown, hand.bench.subject.source)  # noqa: E731
+        for place, on in ((2, [True] * 3), (0, [False, True, True])):
+            hand.press(hand.middle(hand.drawer(Features).spots[place].box))
+            assert [*hand.drawer(Features).panel.on(moment())] == [*on, *[False] * 4]
+            assert hand.bench.layout.plate("1.weight").shape == (4, 3)
+        hand.view.move(hand.middle(hand.drawer(Features).spots[0].box))
+        assert {"x", "the network does not get it", "click: switch it on"} <= set(hand.words())
+        assert hand.run.steps == 0  # it goes on standing
+        for _ in range(2):
+            hand.do("undo")
+        assert [*hand.drawer(Features).panel.on(moment())] == [True, True, *[False] * 5]
     for hidden in ((65,), (1,) * 7):
         with pytest.raises(InputError, match="at most 6 hidden layers of at most 64 neurons"):
             other_layers(hidden)
@@ -212,18 +223,3 @@ def test_pointing_says_where_and_what_and_switches_switch():
                 hand.press(hand.at((x + wide - 6, y + high / 2)))
             if not switched:
                 assert np.isfinite(found.spots).all(axis=1).tolist() == (~POINTS.back).tolist()
-
-
-def test_a_feature_of_the_playground_is_switched_on_the_picture_and_undone():
-    with live_hand(make_scene("playground")) as hand:
-        moment = lambda: Moment(hand.view.shown, hand.bench.subject.source)  # noqa: E731
-        for place, on in ((2, [True] * 3), (0, [False, True, True])):
-            hand.press(hand.middle(hand.drawer(Features).spots[place].box))
-            assert [*hand.drawer(Features).panel.on(moment())] == [*on, *[False] * 4]
-            assert hand.bench.layout.plate("1.weight").shape == (4, 3)
-        hand.view.move(hand.middle(hand.drawer(Features).spots[0].box))
-        assert {"x", "the network does not get it", "click: switch it on"} <= set(hand.words())
-        assert hand.run.steps == 0  # it goes on standing
-        for _ in range(2):
-            hand.do("undo")
-        assert [*hand.drawer(Features).panel.on(moment())] == [True, True, *[False] * 5]

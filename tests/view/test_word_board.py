@@ -63,25 +63,16 @@ def test_it_shows_what_the_functions_say_of_this_moment_and_who_looks_at_whom_is
     assert "90 %" in said(again(bench))
 
 
-def test_letters_go_to_the_word_and_others_do_not(bench, drawer):
-    assert not drawer.key("C", "c")  # nothing is being typed: it is a key of the window
+def test_other_signs_are_no_letters_and_a_word_that_is_full_takes_none(drawer):
     drawer.begin_typing()
-    assert drawer.key("C", "c")
-    bench.update(bench._frame)  # the run stands: all of it is of the word that was typed
-    assert {"reads c", "after c", "80 %"} <= set(said(bench))
-    assert "after b" not in said(bench)
-    assert all(drawer.key(letter.upper(), letter) for letter in "aaba")  # the last one has no room
-    assert drawer.state.word == "caab"
+    assert not any(drawer.key(name, text) for name, text in (("Space", " "), ("Right", ""), ("3", "3")))
     with pytest.raises(InputError, match="x is no letter"):
         drawer.key("X", "x")
-    assert not any(drawer.key(name, text) for name, text in (("Space", " "), ("Right", ""), ("3", "3")))
-    for keys, word in ((("Backspace", "Enter"), "caa"), (("C", "Escape"), "caa"), (("Backspace", "B", "Enter"), "cab")):
-        if not drawer.typing:
-            drawer.begin_typing()
-        assert all(drawer.key(key, key.lower() if len(key) == 1 else "") for key in keys)
-        assert (drawer.typing, drawer.state.word) == (False, word)
+    for letter in "caaba":
+        assert drawer.key(letter.upper(), letter)
+    assert drawer.key("Backspace", "")
+    assert drawer.state.word == "caa"
     assert (drawer.let_go(), drawer.let_go()) == (True, False)
-    assert "reads ab" in said(again(bench))
 
 
 def test_a_click_looks_at_a_letter_and_the_temperature_moves_within_its_bounds(bench, drawer):
