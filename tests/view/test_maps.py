@@ -100,10 +100,8 @@ def test_every_place_has_the_colour_of_the_answer_there(theme):
         for across, down in ((0.2, 0.25), (0.75, 0.3), (0.5, 0.8)):
             place, row = np.array([[-1.25 + 2.5 * across, 1 - 2 * down]]), layers[index].row
             answer = source.rows(place, [row])[row][:, unit : unit + 1]
-            seen, away = (
-                picture[int(y + down * high), int(x + across * wide)],
-                (bench.subject.probe - place[0]) / (2.5, 2),
-            )
+            seen = picture[int(y + down * high), int(x + across * wide)]
+            away = (bench.subject.probe - place[0]) / (2.5, 2)
             if np.hypot(*(away * (wide, high))) > 7:  # not below the dot of the sample
                 assert np.abs(seen - signed_shades(answer, (-1.0, 1.0), theme)[0, 0]).max() <= 12, (index, unit, across)
 

@@ -16,7 +16,6 @@ from kit.windows import COLOURS, Hand, live_hand, make_colour_run, make_colour_s
 from scalarviz import nn, optim
 from scalarviz.engine.cpu import units
 from scalarviz.run import Story
-from scalarviz.run.controls import Reader
 from scalarviz.run.engines import full_speed
 from scalarviz.run.scene.scene import Scene
 from scalarviz.view.ink.text import loss_text
@@ -167,27 +166,12 @@ def test_show_begins_by_itself_or_waits(paused, waits, monkeypatch):
     assert given["wait"] == waits
 
 
-def test_the_opening_follows_what_a_hand_changes_before_the_first_step(opened):
-    module = importlib.import_module("scalarviz.scenes.playground")
-    made = module.build(module.Options(engine="numpy"))
-    one = opened(made, wait=None)
-    assert {"25 weights.", "They should tell the disc from the ring around it."} <= {*one.words}
-    source = one.view.bench.subject.source
-    controls = {control.label: control for control in made.controls}
-    for name, value in (("x\N{SUPERSCRIPT TWO}", True), ("data", "spiral")):
-        source.edit(controls[name].change(value, Reader(one.view.worker.latest, source, made.options)))
-        one.settled(1, 0.1)
-        one.pass_time(0.3)
-    assert {"29 weights.", "They should tell two spirals apart that wind around each other."} <= {*one.words}
-
-
 # ---- the end
 
 
 CLAIMS = {
     "claimed": ({"claim": lambda moment: f"This is said of step {moment.step}."},
                 {"Learnt.", f"This is said of step {STEPS}.", "Click", "a cube", "Shift+Wheel", "on it: break it"}, []),
-    "empty": ({"claim": lambda moment: ""}, {"Learnt."}, []),
     "raises": ({"claim": lambda moment: str(1 / 0)}, {"Learnt."},
                ["the story's claim: ZeroDivisionError: division by zero"]),
     "stopped": ({"lr": 1e-4, "claim": lambda moment: "It has learnt everything."}, {"Stopped at loss "}, []),

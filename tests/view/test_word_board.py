@@ -235,13 +235,3 @@ def test_a_word_is_typed_without_pointing_and_letters_and_maps_are_clicked(hand)
     assert (state.typing, state.word) == (False, "wgcf")
     hand.press(middle_of(hand, lambda spot: spot.value == 3 and spot.box[1] < top))
     assert (state.chosen, hand.bench.selected) == (3, None)
-
-
-def test_before_the_first_step_the_field_takes_the_place_of_the_story(build):
-    with live_hand(build(), (1280, 800), playing=True, wait=None) as hand:
-        assert any("invent names" in text for text in said(hand.bench))
-        assert "what comes next" not in said(hand.bench)
-        hand.click(middle_of(hand, lambda spot: spot.name == "field"))
-        assert not drawer_of(hand.bench).typing  # what is not to be seen is not touched
-        hand.type("e")
-        assert "what comes next" in hand.words()
