@@ -34,14 +34,12 @@ def faces(bench, name):
     ]
 
 
-def distance(box, points):
-    return float(np.hypot(*np.maximum(np.maximum(box[:2] - points, points - box[2:]), 0).T).min())
-
-
 def check(bench, named, *names):
     rows = [np.concatenate(parts) for parts in zip(*(faces(bench, name) for name in names), strict=True)]
     for row, box in named.items():
-        away = [distance(np.array(box), points) for points in rows]
+        low, high = np.array(box[:2]), np.array(box[2:])
+        beside = [np.maximum(np.maximum(low - points, points - high), 0) for points in rows]
+        away = [float(np.hypot(*gaps.T).min()) for gaps in beside]
         assert int(np.argmin(away)) == row, (row, away)
         assert 0 < away[row] < 60
         spots = [(x, y) for x in np.linspace(box[0], box[2], 5) for y in np.linspace(box[1], box[3], 3)]

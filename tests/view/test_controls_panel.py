@@ -53,10 +53,6 @@ def panel(*parts, box=BOX, wanted=()):
     return found
 
 
-def cells(of, name):
-    return [spot.box for spot in of.spots if spot.name == name and isinstance(spot.value, int)]
-
-
 # ---- what it holds
 
 
@@ -133,7 +129,8 @@ def test_a_slider_follows_the_hand_and_its_usual_value_is_magnetic():
 
 def test_a_press_counts_where_it_is_let_go():
     made = panel(segments(), switch(), button())
-    third, on, press = (middle(box) for box in (cells(made, "kind")[2], made.spot("on").box, made.spot("press").box))
+    kinds = [spot for spot in made.spots if spot.name == "kind" and isinstance(spot.value, int)]
+    third, on, press = (middle(spot.box) for spot in (kinds[2], made.spot("on"), made.spot("press")))
     for down, up, wish in (
         (third, third, Wish("set", segments(), "c")), (third, on, None), (on, on, Wish("set", switch(), True)),
         (press, press, Wish("set", button())), (BOX[:2], BOX[:2], None),

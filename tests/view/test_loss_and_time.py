@@ -271,6 +271,8 @@ def test_a_window_that_stands_asks_nothing_of_the_thread_that_trains():
         assert hand.view.worker.latest is frame
 
 
+# ---- the time bar
+
 BAR = (24.0, 572.0, 888.0, 92.0)
 SIZE = (1280, 720)
 Y = 640.0

@@ -13,7 +13,6 @@ from scalarviz.view.ink.boxes import (
 )
 from scalarviz.view.ink.sketch import meet
 from scalarviz.view.ink.theme import DARK, LIGHT, presenting
-from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.render import render
 from scalarviz.view.watch.viewer import PRESSED_SECONDS
 
@@ -26,7 +25,7 @@ def scene():
     made.run.close()
 
 
-def test_no_small_print_is_written_and_names_are_those_of_speech_not_of_code(scene):
+def test_no_small_print_is_written_and_another_look_stays_for_a_hall(scene):
     benches = [bench_of(scene, theme=presenting("dark", hall)) for hall in (False, True)]
     for bench in benches:
         bench.update(bench.subject.frame(), "a pace that is small print")
@@ -35,16 +34,11 @@ def test_no_small_print_is_written_and_names_are_those_of_speech_not_of_code(sce
     assert {"loss", "step", "layer 1", "layer 2"} <= hall
     assert not any(text.startswith("4×3") or ".weight" in text or "small print" in text for text in hall)
     assert min(item.size for item in texts(benches[1].sketches)) * benches[1].scale >= LABEL * 1.5
-
-
-def test_it_is_drawn_so_and_another_look_stays_for_a_hall(scene):
-    usual, hall = (render(scene, (640, 360), presenter=hall) for hall in (False, True))
-    assert (usual != hall).any()
-    np.testing.assert_array_equal(hall, render(scene, (640, 360), theme=presenting(DARK)))
-    bench = bench_of(scene, theme=presenting("dark"))
-    with offscreen():
-        bench.set_look(theme="light")
-    assert again(bench).theme == presenting(LIGHT)
+    benches[1].set_look(theme="light")
+    assert again(benches[1]).theme == presenting(LIGHT)
+    drawn = [render(scene, (640, 360), **look) for look in ({}, {"presenter": True}, {"theme": presenting(DARK)})]
+    assert (drawn[0] != drawn[1]).any()
+    np.testing.assert_array_equal(drawn[1], drawn[2])
 
 
 def ground(sketch):
