@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from PIL import Image
 from vispy import gloo
 
 import scalarviz as sv
@@ -20,13 +19,13 @@ from scalarviz import Run, nn, optim
 from scalarviz.cli.pictures import easel_of
 from scalarviz.io import load_picture
 from scalarviz.run.panels import LossCurve
-from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.view.out import taking
 from scalarviz.view.out.desktop import Window
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.out.taking import Recorder
 from scalarviz.view.watch import live as live_view
 from scalarviz.view.watch.live import LiveView
+from tests.frozen import make
 
 pytestmark = [
     pytest.mark.gl,
@@ -48,23 +47,21 @@ class Encoder:
         pass
 
 
-@pytest.fixture(params=["rgb", "playground", "texture", "xor"])
-def built(request, tmp_path, monkeypatch):
-    """A scene after some steps; what its pace is depends on the machine, and says the same always."""
+@pytest.fixture(params=make.scene_names())
+def build(request, tmp_path, monkeypatch):
+    """Makes a scene after some steps; what its pace is depends on the machine, and says the same always."""
     monkeypatch.setattr(LiveView, "pace_text", lambda self, frame=None: "the pace")
     monkeypatch.setattr(live_view, "REHEARSAL_SECONDS", 600.0)  # whether it is done in time depends on it too
-    pixels = np.random.default_rng(3).integers(0, 256, (12, 16, 3)).astype(np.uint8)
-    Image.fromarray(pixels).save(tmp_path / "small.png")
+    numbers, loaded = make.Numbers(tmp_path), make.load_scene(request.param)
+    given = {flag: numbers._place(value) for flag, value in make.BEGUN.get(request.param, {}).items()}
 
-    def build(steps):
-        loaded = load_scene(request.param)
-        more = {"picture": tmp_path / "small.png", "hidden": (16, 16)} if request.param == "texture" else {}
-        options = loaded.options(engine="numpy", size=SIZE, **more)
-        scene = loaded.build(options)
-        scene.run.step(steps)
+    def built():
+        options = loaded.options(engine="numpy", size=SIZE, **given)
+        scene = loaded.begun(options)
+        scene.run.step(37)
         return scene, options
 
-    return build
+    return built
 
 
 def live(scene, options, size):
@@ -82,9 +79,8 @@ def settled(view, go_on):
     view.bench.refresh()
 
 
-@pytest.mark.parametrize("steps", [1, 37])  # at step 0 a key breathes
-def test_window_still_film_and_the_unseen_are_the_same(screen, tmp_path, monkeypatch, built, steps):
-    scene, options = built(steps)
+def test_window_still_film_and_the_unseen_are_the_same(screen, tmp_path, monkeypatch, build):
+    scene, options = build()
     frames = []
     monkeypatch.setattr(taking, "Recorder", partial(Recorder, encoder=partial(Encoder, frames)))
     with closing(Window(partial(live, scene, options), scene.name, SIZE, shots=tmp_path / "shots").show()) as window:
@@ -115,20 +111,20 @@ def test_window_still_film_and_the_unseen_are_the_same(screen, tmp_path, monkeyp
             assert painted()[100:450, 650:].sum() > 1000  # in the window they stay
         window.film()
         still = np.rint(load_picture(window.screenshot()).rgb * 255).astype(np.uint8)
-    again, options = built(steps)
+    other, options = build()
     with offscreen(), ExitStack() as left:
-        unseen = Unseen(partial(live, again, options), SIZE)
+        unseen = Unseen(partial(live, other, options), SIZE)
         left.callback(unseen.close_soon)
         settled(unseen.view, partial(unseen.pass_time, 0.02))
         picture = unseen.picture()
     assert 0 < plain < len(frames)
-    for other in (still, picture, *frames[:plain]):
-        np.testing.assert_array_equal(other, shown)
+    for pixels in (still, picture, *frames[:plain]):
+        np.testing.assert_array_equal(pixels, shown)
     assert max(np.abs(frame.astype(int) - shown).max() for frame in frames) <= 8  # the ground glows a little
 
 
-def test_a_frame_of_the_command_line_is_a_picture_of_the_same(built):
-    scene, options = built(37)
+def test_a_frame_of_the_command_line_is_a_picture_of_the_same(build):
+    scene, options = build()
     frame = easel_of(scene.name, options, scene).picture("the pace", None)
     np.testing.assert_array_equal(sv.render(scene, SIZE, pace_text="the pace"), frame)
 
