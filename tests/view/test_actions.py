@@ -23,6 +23,7 @@ from scalarviz.view.watch import actions
 from scalarviz.view.watch.actions import ACTIONS, GESTURES, normalised
 from scalarviz.view.watch.live import LiveView
 
+pytestmark = pytest.mark.gl
 MODIFIERS = ["Shift", "ShiftLeft", "Control", "Alt", "AltGraph", "Meta", "CapsLock"]
 KINDS = {
     "live": live_hand, "live without a colour cube": lambda: live_hand(make_colour_scene(panels=())),
@@ -76,7 +77,6 @@ def test_keys_have_one_name_on_every_backend(name, text, expected):
 # ---- viewers
 
 
-@pytest.mark.gl
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_action_is_done_or_says_in_one_short_line_why_not(kind):
     with KINDS[kind]() as hand:
@@ -99,7 +99,6 @@ def test_every_action_is_done_or_says_in_one_short_line_why_not(kind):
                 assert len(view.notice()) < 60
 
 
-@pytest.mark.gl
 def test_a_key_that_means_nothing_says_so_and_a_modifier_alone_says_nothing(hand):
     bench = hand.view.bench
     before = bench.colouring.quantity, bench.cmap_name, bench.theme, bench.help
@@ -117,7 +116,6 @@ def test_a_key_that_means_nothing_says_so_and_a_modifier_alone_says_nothing(hand
     assert before == (bench.colouring.quantity, bench.cmap_name, bench.theme, bench.help)
 
 
-@pytest.mark.gl
 def test_a_value_is_sent_and_checked_and_only_names_of_the_table_are_done(hand):
     view = hand.view
     for send, step in ((lambda: view.send("step", 3), 3), (lambda: view.key("Right", shift=True), 13)):
@@ -140,7 +138,6 @@ def test_a_value_is_sent_and_checked_and_only_names_of_the_table_are_done(hand):
 # ---- the host
 
 
-@pytest.mark.gl
 def test_escape_closes_one_thing_after_the_other_and_the_window_by_two_presses(hand):
     view = hand.view
     view.send("toggle_help")
@@ -161,7 +158,6 @@ def test_escape_closes_one_thing_after_the_other_and_the_window_by_two_presses(h
     assert hand.host.closed
 
 
-@pytest.mark.gl
 def test_screenshot_and_close_are_the_hosts_and_without_one_that_is_said(hand):
     hand.view.key("s")
     assert [shot.shape for shot in hand.host.shots] == [(720, 1280, 3)]
@@ -179,7 +175,6 @@ def test_screenshot_and_close_are_the_hosts_and_without_one_that_is_said(hand):
         view.close()
 
 
-@pytest.mark.gl
 @pytest.mark.parametrize(("ratio", "turns"), [(1.0, True), (2.0, False)])
 def test_how_far_a_drag_has_to_go_is_counted_in_the_pointers_pixels(hand, ratio, turns):
     hand.host.pixel_ratio = ratio
@@ -201,7 +196,6 @@ def dropped(hand, path, pixels=None):
     return hand.view.notice()
 
 
-@pytest.mark.gl
 def test_a_picture_is_shown_before_and_after_and_weights_are_loaded_with_their_step(hand, tmp_path):
     other = make_colour_run(seed=9)
     other.step(25)
@@ -222,7 +216,6 @@ def test_a_picture_is_shown_before_and_after_and_weights_are_loaded_with_their_s
     hand.until(lambda: hand.run.steps > 27)
 
 
-@pytest.mark.gl
 def test_what_cannot_be_opened_is_refused_in_a_line_and_changes_nothing(hand, tmp_path):
     before = hand.run.values.copy()
     net = nn.Sequential(nn.Linear(3, 4, seed=1))
@@ -245,7 +238,6 @@ def test_what_cannot_be_opened_is_refused_in_a_line_and_changes_nothing(hand, tm
             assert dropped(other, tmp_path / "mine.png", photo) == f"mine.png: {words}"
 
 
-@pytest.mark.gl
 def test_a_picture_of_a_digit_is_read_as_ink_on_paper_whatever_its_size(tmp_path):
     net = nn.Sequential(nn.Linear(64, 10, seed=1))
     data = np.random.default_rng(0).random((16, 64)), np.arange(16)[:, None] % 10

@@ -60,8 +60,7 @@ def test_titles_are_words_300_frames_weigh_less_than_150_kb_and_bad_arguments_ar
             recorded.html_of(record, **how)
 
 
-@pytest.mark.filterwarnings("error")
-def test_a_page_replaces_another_whole_and_a_large_one_says_how_it_becomes_smaller(tmp_path):
+def test_a_page_takes_the_place_of_no_folder_and_of_no_recording(tmp_path):
     path = tmp_path / "run.html"
     path.write_text("old")
     with pytest.raises(InputError, match="folder"):
@@ -70,9 +69,6 @@ def test_a_page_replaces_another_whole_and_a_large_one_says_how_it_becomes_small
         recorded.write_html(path, (path,), lambda: "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
-    with pytest.warns(RuntimeWarning, match=r"10 MB.*larger every= \(now every=5\)"):
-        recorded.write_html(path, (), lambda: "x" * (recorded.LARGE + 1), 5)
-    recorded.write_html(path, (), lambda: "x" * recorded.LARGE, 5)
 
 
 def test_where_nothing_draws_there_is_no_still_and_keys_are_those_of_the_table(record, monkeypatch):
@@ -83,17 +79,11 @@ def test_where_nothing_draws_there_is_no_still_and_keys_are_those_of_the_table(r
     assert {key["name"] for key in keys_of({"weight"})} == set(RECORDED) - set(NEEDS)
 
 
-TABLES = arrays(np.uint32, array_shapes(min_dims=2, max_dims=2, max_side=8), elements=st.integers(0, 2**32 - 1))
-
-
-@given(TABLES)
-def test_every_bit_pattern_comes_back(bits):
+@given(arrays(np.uint32, array_shapes(min_dims=2, max_dims=2, max_side=8), elements=st.integers(0, 2**32 - 1)))
+def test_every_bit_pattern_comes_back_or_a_number_within_half_a_step(bits):
     """NaN of any payload, both zeros, the smallest and the largest numbers: bits are bits."""
-    assert np.array_equal(unpacked(packed(bits.view(np.float32))).view(np.uint32), bits)
-
-
-@given(arrays(np.float32, (6, 3), elements=st.floats(width=32)))
-def test_numbers_of_16_bits_are_within_half_a_step(table):
+    table = bits.view(np.float32)
+    assert np.array_equal(unpacked(packed(table)).view(np.uint32), bits)
     said = packed(table, exact=False)
     found, finite = unpacked(said), np.isfinite(table)
     assert np.array_equal(found[~finite], table[~finite], equal_nan=True)
@@ -109,9 +99,7 @@ def test_smooth_numbers_take_less_room_and_of_too_many_each_has_16_bits():
     assert [packed(np.zeros((2, EXACT // 2 + more), np.float32))["bits"] for more in (0, 1)] == [32, 16]
 
 
-def test_other_arrays_and_data_of_another_length_are_refused():
+def test_other_arrays_are_refused():
     for table in (np.zeros(3, np.float32), np.zeros((2, 2)), np.zeros((1, 1, 1), np.float32)):
         with pytest.raises(InputError, match="float32"):
             packed(table)
-    with pytest.raises(InputError, match=r"24 bytes; 4 x 2"):
-        unpacked(packed(np.zeros((3, 2), np.float32)) | {"frames": 4})

@@ -28,6 +28,7 @@ from scalarviz.view.screen.strip import WORDS
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import layout_for
 
+pytestmark = pytest.mark.gl
 SIZE = (960, 540)
 MAGNITUDES = {"|gradient|": 4, "exp_avg_sq": 8}
 NAMES = ("weight", "gradient", "|gradient|", "update", "update/value", "exp_avg", "exp_avg_sq")
@@ -54,7 +55,6 @@ def expected(name, frame):
     return np.clip(0.5 + 0.5 * share, 0, 1)
 
 
-@pytest.mark.gl
 @pytest.mark.parametrize("theme", ["dark", "light"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_cube_has_the_colour_that_the_formula_says(name, theme):
@@ -71,7 +71,6 @@ def test_every_cube_has_the_colour_that_the_formula_says(name, theme):
         np.testing.assert_allclose(image[y, x], 255 * cmap(2 * places - 1 if cmap.diverging else places), atol=3)
 
 
-@pytest.mark.gl
 def test_what_the_optimiser_keeps_is_of_the_step_that_is_shown_and_no_update_is_none_beside_any_value():
     made = run(steps=30)
     now, past = (render(made, SIZE, quantity="exp_avg", step=step) for step in (None, 7))
@@ -90,7 +89,6 @@ def own(quantity):
     return render(w, (320, 200), quantity=quantity)
 
 
-@pytest.mark.gl
 @refusals(
     {
         **{
@@ -112,7 +110,6 @@ def test_a_name_that_there_is_not_says_which_there_are(refusal):
 # ---- In a window
 
 
-@pytest.mark.gl
 def test_keys_go_through_what_there_is_and_a_window_gets_the_numbers_while_they_are_looked_at():
     with live_hand(make_colour_scene(run())) as hand:
         view, bench, names = hand.view, hand.view.bench, []
@@ -140,7 +137,6 @@ def test_keys_go_through_what_there_is_and_a_window_gets_the_numbers_while_they_
         assert hand.view.bench.colouring.quantity == "weight"
 
 
-@pytest.mark.gl
 @pytest.mark.parametrize("opened", [False, True])
 def test_what_was_shown_and_is_kept_no_more_is_said_and_stops_nothing(opened):
     with live_hand(make_colour_scene(run(optim.SGD, momentum=0.5))) as hand:
@@ -162,7 +158,6 @@ def test_what_was_shown_and_is_kept_no_more_is_said_and_stops_nothing(opened):
             view.key("m", "m")
 
 
-@pytest.mark.gl
 def test_the_range_is_of_the_first_numbers_not_of_there_being_none():
     for key in "gmu":
         with live_hand(make_colour_scene(run(steps=0))) as hand:
