@@ -394,17 +394,10 @@ def test_names_cannot_break_the_svg(letter):
     picture.svg.encode()
 
 
-def test_what_has_no_graph_and_inputs_that_do_not_fit_are_refused_in_words(tmp_path):
-    z, net = xor_loss(), nn.Linear(2, 1)
+def test_what_has_no_graph_yet_or_one_that_is_too_large_is_refused_in_words():
     for call, words in (
-        (lambda: sv.draw(nn.Linear), "draw takes a Value"),
-        (lambda: sv.draw([]), "empty"),
-        (lambda: sv.draw(z, 1.0), "takes no inputs"),
-        (lambda: sv.draw(net), "not been called yet"),
+        (lambda: sv.draw(nn.Linear(2, 1)), "not been called yet"),
         (lambda: sv.draw(lambda x: x), "needs an example input"),
-        (lambda: sv.draw(z, unfold="nothing"), "unfold"),
-        (lambda: sv.draw(z).save(tmp_path), ".svg or .png"),
-        (lambda: sv.draw(net, [1.0]), "2"),
         (lambda: sv.draw(nn.Linear(3, 1000), [0.0] * 3, unfold=True), "nodes are left"),
         (lambda: sv.trace(lambda x: sv.draw(x[0] * 2), n_inputs=1), "recorded"),  # there are no numbers
     ):
