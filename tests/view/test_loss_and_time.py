@@ -275,17 +275,11 @@ def test_a_window_that_stands_asks_nothing_of_the_thread_that_trains():
 
 BAR = (24.0, 572.0, 888.0, 92.0)
 SIZE = (1280, 720)
-Y = 640.0
-"""A place on the rail."""
 
 
 def curve_of(first, newest):
     steps = np.arange(first + 1, newest + 1)
     return Curve(steps, 0.001 + 0.119 * np.exp(-(steps - first) / 500), np.full(len(steps), 0.5))
-
-
-def edit(step, what="lr = 1.0"):
-    return Applied(step, SetOptimizer((("lr", 1.0),)), what)
 
 
 def past(branches=(), **named):
@@ -297,32 +291,6 @@ FORK = (
     Branch(0, None, 0, 2100, curve_of(0, 2100)),
     Branch(1, 0, 1200, 3000, curve_of(1200, 3000), current=True, why="0.weight[1][1] = 2"),
 )
-
-
-def at(step, of):
-    """As much of a frame as a bar looks at."""
-    return SimpleNamespace(step=step, past=of)
-
-
-def bar_of(of, box=BAR):
-    """A bar at step 412, and what is written on it."""
-    bar = TimeBar(DARK)
-    bar.place(box)
-    return bar, words(bar.update(at(412, of)))
-
-
-def pointed(bar, x, y=Y):
-    bar.hover((x, y))
-    return words(bar.label(SIZE))
-
-
-def step_at(bar, x, y=Y, *, held=False):
-    name, step = bar.target((float(x), y), held=held) or ("", -1)
-    assert name == GO
-    return int(step)
-
-
-# ---- where a step stands
 
 
 @given(st.integers(0, 10**9), st.integers(1, 10**9), st.floats(0, 1), st.floats(0, 1))
@@ -353,9 +321,6 @@ def test_no_two_labels_touch_and_none_leaves_the_bar(marks, cursor):
     assert all(left > 263 and right < 897 for left, right in spans)
 
 
-# ---- branches
-
-
 def test_what_was_left_leaves_the_straight_rail_where_that_of_now_begins_and_older_ones_fold_into_one():
     (rail,) = rails(past(FORK))
     assert (rail.row, rail.source, rail.leaves, rail.newest, rail.branches) == (1, 0, 1200, 2100, FORK[:1])
@@ -369,42 +334,22 @@ def test_what_was_left_leaves_the_straight_rail_where_that_of_now_begins_and_old
     assert sorted(seen[1:]) == sorted(b.number for b in folded.branches) == [0, 2, 3, 4, 5, 6]
 
 
-# ---- what a point stands for
-
-
-def test_a_point_of_the_rail_is_the_step_that_stands_there_and_an_edit_draws_it():
-    bar, _ = bar_of(past())
-    right = BAR[0] + BAR[2]
-    assert step_at(bar, right - 62) == step_at(bar, right - 3) == step_at(bar, 2000.0, 500.0, held=True) == 3000
-    left = next(x for x in range(30, 600) if (bar.target((float(x), Y)) or ("",))[0] == GO)
-    assert step_at(bar, left) == 0
-    half = (left + 12 + right - 62) / 2
-    assert abs(step_at(bar, half) - 1500) < 6
-    assert bar.target((half, 500.0)) is None
-    assert step_at(bar, half, 500.0, held=True) == step_at(bar, half)
-    edited, _ = bar_of(past(edits=(edit(1499),)))
-    x = next(x for x in np.arange(270.0, 850.0, 0.5) if step_at(bar, x) > 1499)
-    assert [step_at(edited, x + d) for d in (-4, -1, 0, 1, 4)] == [1499] * 5
-    assert step_at(edited, x + 12) == step_at(bar, x + 12)
-
-
 def test_beside_the_pointer_stand_step_loss_and_edits_and_which_loss_it_is():
-    bar, _ = bar_of(past(edits=(edit(1500, "lr = 0.25"), edit(1500, "batch size = 32"))))
-    x = next(x for x in np.arange(270.0, 850.0, 0.5) if step_at(bar, x) == 1500)
+    bar, edits = TimeBar(DARK), [Applied(1500, SetOptimizer((("lr", 1.0),)), what) for what in ("lr = 1", "batch = 3")]
+    bar.place(BAR)
+    bar.update(SimpleNamespace(step=412, past=past(edits=edits)))
+    x = next(x for x in np.arange(270.0, 850.0, 0.5) if bar.target((x, 640.0)) == (GO, 1500))
     loss = f"loss {curve_of(0, 3000).loss[1499]:.4f}"
-    assert pointed(bar, x) == ["step 1,500", loss, "lr = 0.25", "batch size = 32"]
-    assert bar.hover(None)
-    assert bar.label(SIZE) == []
-    bar.step_loss = "before it"  # another one than that of the HUD
-    assert pointed(bar, x)[1] == f"{loss}, before it"
+    for step_loss, line in (("", loss), ("before it", f"{loss}, before it")):  # another one than that of the HUD
+        bar.step_loss = step_loss
+        assert bar.hover((x, 640.0))
+        assert words(bar.label(SIZE)) == ["step 1,500", line, "lr = 1", "batch = 3"]
+        assert bar.hover(None)
+        assert bar.label(SIZE) == []
     for wide, ends in ((1200.0, ", before it"), (BAR[2], "left at 2,100")):  # no room for more
         bar.place((*BAR[:2], wide, BAR[3]))
-        left = words(bar.update(at(412, past(FORK))))
+        left = words(bar.update(SimpleNamespace(step=412, past=past(FORK))))
         assert any(line.startswith("left at 2,100") and line.endswith(ends) for line in left)
-        assert f"{curve_of(0, 3000).loss[-1]:.4f}" not in left
-
-
-# ---- on the picture
 
 
 @pytest.mark.gl
@@ -438,4 +383,4 @@ def test_the_past_is_said_by_words_and_light_and_hidden_panels_have_no_bar():
         assert hand.bench.places.time is not None
         hand.do("toggle_panels")
         assert hand.bench.places.time is None
-        assert not hand.bench.bar.covers((500.0, Y))
+        assert not hand.bench.bar.covers((500.0, 640.0))
