@@ -11,6 +11,7 @@ from scalarviz.scenes import uinn
 
 import scalarviz as sv
 from kit.benches import bench_of, said, words
+from kit.commands import make_scene
 from kit.runs import make_run
 from kit.windows import live_hand
 from scalarviz.run.edits import SetWeights
@@ -21,22 +22,12 @@ from scalarviz.view.panels.one_step import PASSES, deltas_of, reduced, rows_of
 pytestmark = pytest.mark.gl
 
 
-@pytest.fixture
-def made():
-    """Makes the scene."""
-    scenes = []
-
-    def make(**options):
-        scenes.append(uinn.build(uinn.Options(**{"engine": "numpy", "dtype": "float64", **options})))
-        return scenes[-1]
-
-    yield make
-    for scene in scenes:
-        scene.run.close()
+def made(**options):
+    return make_scene("uinn", dtype="float64", **options)
 
 
 @pytest.mark.parametrize("hidden", [(8, 8), (3,), (4, 5, 2)])
-def test_the_derivatives_by_outputs_are_those_of_the_opened_step_and_lines_those_of_the_chain(made, hidden):
+def test_the_derivatives_by_outputs_are_those_of_the_opened_step_and_lines_those_of_the_chain(hidden):
     """Out of a step's gradient alone, against the backward pass of the step, opened."""
     run = made(hidden=hidden, seed=4).run
     stages = run.frame().forward.stages
@@ -69,7 +60,7 @@ def test_of_each_block_the_largest_is_kept(numbers, most):
         np.testing.assert_array_equal(found, numbers)
 
 
-def test_a_step_says_its_norms_and_the_loss_of_the_weights_that_are_named_beside_it(made):
+def test_a_step_says_its_norms_and_the_loss_of_the_weights_that_are_named_beside_it():
     """The losses by hand from predictions: before the step in the tree, after it in the head."""
     scene = made()
     run = scene.run
@@ -91,7 +82,7 @@ def test_a_step_says_its_norms_and_the_loss_of_the_weights_that_are_named_beside
     assert "before the change" in said(bench_of(scene))
 
 
-def test_the_gradients_come_in_two_passes(made):
+def test_the_gradients_come_in_two_passes():
     """In a step opened with one sample: by outputs from the last to the first, then leaves, outer products."""
     passes = {3: [], 4: []}
     with live_hand(made(seed=1), steps=20) as window:
@@ -116,7 +107,7 @@ def test_the_gradients_come_in_two_passes(made):
     assert len(factored) == 3
 
 
-def test_a_long_chain_says_what_is_left_out_and_what_is_no_chain_has_no_tree(made):
+def test_a_long_chain_says_what_is_left_out_and_what_is_no_chain_has_no_tree():
     long = said(bench_of(made(hidden=(8,) * 9)))
     assert any(line.startswith("and ") and line.endswith(" more lines") for line in long)
     with make_run("tied") as run:
@@ -124,7 +115,7 @@ def test_a_long_chain_says_what_is_left_out_and_what_is_no_chain_has_no_tree(mad
     assert any("no chain of layers" in line for line in said(bench))
 
 
-def test_the_pointer_says_what_a_number_is(made):
+def test_the_pointer_says_what_a_number_is():
     scene, place = made(), (1280.0, 720.0)
     scene.run.step(5)
     bench, frame = bench_of(scene), scene.run.frame()
