@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 
 from kit.benches import again, bench_of, box_of, rgb, texts
-from scalarviz.view.notes.placer import Placer, row_names
-from scalarviz.view.notes.values import _fitting
-from scalarviz.view.space.plate import Grid, Plate
 
 from .test_first_sample import own_scene
 
@@ -62,19 +59,6 @@ def test_from_every_camera_the_nearest_row_is_its_own(widths, prefix, plates, mo
         check(bench, named, *plates)
         shown += bool(named)
     assert shown > most / 4
-
-
-def test_of_a_hundred_thousand_rows_two_say_that_there_is_no_room():
-    count, asked = 100_000, []
-    plate = Plate("y", "activation", count, Grid((count, 1), (count, 1)), np.zeros(3), np.eye(3), 0.4, 0.4)
-
-    def project(points):
-        asked.append(len(np.reshape(points, (-1, 3))))
-        return np.reshape(points, (-1, 3))[:, :2] * 0.1
-
-    assert row_names(plate, [f"y{k}" for k in range(count)], 1, project, Placer((0.0, 0.0, 640.0, 360.0))) == []
-    assert _fitting(plate, project, "+0.00") == 0
-    assert sum(asked) < 100
 
 
 def in_sight(bench):

@@ -96,9 +96,7 @@ def test_a_scene_takes_the_place_of_controls_and_hides_others():
 
 def test_it_is_drawn_when_it_changes_and_says_what_a_control_does_when_the_pointer_rests():
     made = panel(slider(), switch())
-    first = made.sketch()
     assert not made.show([row_of(slider()), row_of(switch())], running=False)
-    assert made.sketch() is first
     made.hover(middle(made.spot("rate").box))
     for rests, wanted in ((0.0, set()), (RESTS, {"rate", "Does.", "key Up  ·  --rate  ·  double click types it"})):
         made.pass_time(rests)

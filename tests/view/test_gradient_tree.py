@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scalarviz.scenes import uinn
 
 import scalarviz as sv
@@ -17,7 +14,7 @@ from kit.windows import live_hand
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import GradientTree
 from scalarviz.view.ink.text import loss_text, short
-from scalarviz.view.panels.one_step import PASSES, deltas_of, reduced, rows_of
+from scalarviz.view.panels.one_step import PASSES, deltas_of, rows_of
 
 pytestmark = pytest.mark.gl
 
@@ -47,17 +44,6 @@ def test_the_derivatives_by_outputs_are_those_of_the_opened_step_and_lines_those
         np.testing.assert_array_equal(np.concatenate([getattr(row, part).ravel() for row in leaves]), flat)
     run.do(SetWeights(0, np.array([1.0])))
     assert deltas_of(stages, run.frame()) == {}
-
-
-@given(arrays(np.float64, st.tuples(st.integers(1, 60), st.integers(1, 60)), elements=st.floats(-1e6, 1e6)),
-       st.integers(1, 40))  # fmt: skip
-def test_of_each_block_the_largest_is_kept(numbers, most):
-    found = reduced(numbers, most)
-    assert found.shape == tuple(min(side, most) for side in numbers.shape)
-    assert np.abs(found).max() == np.abs(numbers).max()
-    assert np.isin(found, numbers).all()
-    if max(numbers.shape) <= most:
-        np.testing.assert_array_equal(found, numbers)
 
 
 def test_a_step_says_its_norms_and_the_loss_of_the_weights_that_are_named_beside_it():

@@ -39,10 +39,10 @@ def board(**change):
 
 
 @pytest.fixture
-def bench(request):
+def bench():
     with make_colour_run() as run:
         run.step(3)
-        yield bench_of(sv.Scene("s", run, panels=(board(**getattr(request, "param", {})),)))
+        yield bench_of(sv.Scene("s", run, panels=(board(),)))
 
 
 @pytest.fixture
@@ -84,12 +84,9 @@ def test_a_click_looks_at_a_letter_and_the_temperature_moves_within_its_bounds(b
         assert {f"after {after}", f"temperature {words}", f"made{words}"} <= set(said(again(bench)))
 
 
-NOWHERE = {"look": lambda moment, word: Reading(np.full((1, 3, 3), np.nan), np.full((3, 4), np.nan))}
-
-
-@pytest.mark.parametrize("bench", [NOWHERE], indirect=True)
-def test_numbers_that_are_not_finite_are_said(bench):
-    assert "what it says is no longer finite" in said(bench)
+def test_numbers_that_are_not_finite_are_said():
+    nowhere = board(look=lambda moment, word: Reading(np.full((1, 3, 3), np.nan), np.full((3, 4), np.nan)))
+    assert "what it says is no longer finite" in said(bench_of(sv.Scene("s", make_colour_run(), panels=(nowhere,))))
 
 
 @refusals({
@@ -201,37 +198,31 @@ def test_new_names_enter_while_it_runs_and_at_a_pause_all_are_of_what_is_shown(b
     assert not any(text.startswith("step ") for text in said(bench))
 
 
-@pytest.fixture
-def hand(build):
-    made = build()
-    made.run.step(5)
-    with live_hand(made, (1280, 800)) as hand:
-        yield hand
-
-
 def middle_of(hand, wanted):
     return hand.middle(next(spot.box for spot in drawer_of(hand.bench).spots if wanted(spot)))
 
 
-def test_a_word_is_typed_without_pointing_and_letters_and_maps_are_clicked(hand):
-    drawer, colouring = drawer_of(hand.bench), hand.bench.colouring
-    state, (_, top, *_) = drawer.state, next(spot.box for spot in drawer.spots if spot.name == "field")
-    hand.key("g")
-    assert colouring.quantity == "gradient"  # nothing is being typed: letters are keys
-    hand.key("e")
-    hand.type("wgcf")
-    assert (state.typing, state.word, colouring.quantity) == (True, "wgcf", "gradient")  # letters did nothing else
-    step = hand.view.frame().step
-    assert hand.key("Right").step == step + 1
-    hand.key("Return")
-    hand.key("w")
-    assert (state.typing, state.word, colouring.quantity) == (False, "wgcf", "weight")
-    hand.press(middle_of(hand, lambda spot: spot.name == "field"))
-    hand.type("i")
-    hand.settled()
-    hand.press(middle_of(hand, lambda spot: spot.value == 0 and spot.box[1] > top))
-    assert (state.typing, state.word, state.chosen) == (True, "i", 0)
-    hand.key("Escape")
-    assert (state.typing, state.word) == (False, "wgcf")
-    hand.press(middle_of(hand, lambda spot: spot.value == 3 and spot.box[1] < top))
-    assert (state.chosen, hand.bench.selected) == (3, None)
+def test_a_word_is_typed_without_pointing_and_letters_and_maps_are_clicked(build):
+    with live_hand(build(), (1280, 800), steps=50) as hand:
+        hand.do("step", 5)
+        drawer, colouring = drawer_of(hand.bench), hand.bench.colouring
+        state, (_, top, *_) = drawer.state, next(spot.box for spot in drawer.spots if spot.name == "field")
+        hand.key("g")
+        assert colouring.quantity == "gradient"  # nothing is being typed: letters are keys
+        hand.key("e")
+        hand.type("wgcf")
+        assert (state.typing, state.word, colouring.quantity) == (True, "wgcf", "gradient")  # letters did nothing else
+        step = hand.view.frame().step
+        assert hand.key("Right").step == step + 1
+        hand.key("Return")
+        hand.key("w")
+        assert (state.typing, state.word, colouring.quantity) == (False, "wgcf", "weight")
+        hand.press(middle_of(hand, lambda spot: spot.name == "field"))
+        hand.type("i")
+        hand.settled()
+        hand.press(middle_of(hand, lambda spot: spot.value == 0 and spot.box[1] > top))
+        assert (state.typing, state.word, state.chosen) == (True, "i", 0)
+        hand.key("Escape")
+        assert (state.typing, state.word) == (False, "wgcf")
+        hand.press(middle_of(hand, lambda spot: spot.value == 3 and spot.box[1] < top))
+        assert (state.chosen, hand.bench.selected) == (3, None)
