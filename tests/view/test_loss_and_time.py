@@ -12,16 +12,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scalarviz.scenes import xor
 
-import scalarviz as sv
 from kit.benches import KEYS, again, bench_of, box_of, overlap, said, said_anywhere, texts, words
 from kit.commands import make_scene
-from kit.windows import X, live_hand, make_colour_run, make_colour_scene
+from kit.windows import X, live_hand, make_colour_scene
 from scalarviz.errors import InputError
 from scalarviz.run.core.frame import Branch, Curve, Past
 from scalarviz.run.edits import SetBatchSize, SetOptimizer, SetWeights
 from scalarviz.run.edits.base import Applied
 from scalarviz.run.panels import LossCurve
-from scalarviz.run.panels import TestCurve as SetCurve
 from scalarviz.run.sources.played import Rehearsal
 from scalarviz.view.ink.boxes import LABEL
 from scalarviz.view.ink.painter import Painter
@@ -31,7 +29,6 @@ from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import Toggle
 from scalarviz.view.out.offscreen import offscreen, render
 from scalarviz.view.panels.loss import SHARE, Line, averaged, loss_panel, thin_out
-from scalarviz.view.panels.wording import BEFORE
 from scalarviz.view.screen.time_bar import (
     GO,
     LONG,
@@ -188,27 +185,6 @@ def test_a_still_knows_the_losses_of_the_test_before_it_and_a_window_what_it_sho
         assert bench_of(shown, keys=KEYS, seconds=0.1).side.drawer(LossCurve).steps == [605]
 
 
-def test_curves_begin_anew_with_the_weights_that_were_loaded(tmp_path):
-    """The solid one was gone, the dashed one went on from numbers that were no longer there."""
-    with make_colour_run() as run:
-        bench = bench_of(sv.Scene("t", run, panels=(LossCurve("here", SetCurve("test", X[:8], 1 - X[:8])),)), keys=KEYS)
-        curve = bench.side.drawer(LossCurve)
-
-        def steps(count=5):
-            run.step(count)
-            bench.update(run.frame(), "", 0.1)
-            return curve.steps
-
-        assert [*steps(), *steps()][-3:] == [0, 5, 10]
-        run.save(tmp_path / "w.safetensors")
-        assert steps() == [0, 5, 10, 15]
-        run.load(tmp_path / "w.safetensors")
-        assert steps(0) == [10]
-        assert not any(BEFORE in text for text in said_anywhere(bench))
-        assert steps() == [10, 15]
-        assert curve.losses[-1] == pytest.approx(run.evaluate(X[:8], 1 - X[:8]))
-
-
 def of_all(scene):
     """The sum of squares of the four samples, by hand."""
     weights = [scene.run.values[:9].reshape(3, 3), scene.run.values[9:].reshape(1, 3)]
@@ -325,9 +301,7 @@ def test_what_was_left_leaves_the_straight_rail_where_that_of_now_begins_and_old
     (rail,) = rails(past(FORK))
     assert (rail.row, rail.source, rail.leaves, rail.newest, rail.branches) == (1, 0, 1200, 2100, FORK[:1])
     assert rails(past((Branch(0, None, 0, 1200, curve_of(0, 1200)), FORK[1]))) == ()  # without steps of its own
-    more = [Branch(n, 1, 1300 + n, 1400 + n) for n in range(2, 8)]
-    last, folded = rails(past((*FORK, *more)))
-    assert (last.row, folded.row, folded.folded, last.branches) == (1, 2, True, (more[-1],))
+    *_, folded = rails(past((*FORK, *(Branch(n, 1, 1300 + n, 1400 + n) for n in range(2, 8)))))
     seen = [1]
     for _ in folded.branches:  # it leads to each
         seen.append(next_of(folded, seen[-1]))

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scalarviz.errors import UnknownNameError
-from scalarviz.view.ink.axes import Axes, Scale, scale_of, spaced, tick_text, tight, zero_lines
+from scalarviz.view.ink.axes import Axes, Scale, scale_of, spaced, tight, zero_lines
 from scalarviz.view.ink.maps import DIVERGING, TABLE_SIZE, get_map, luminance, text_colour
 from scalarviz.view.ink.theme import DARK, LIGHT, THEMES, get_theme, rgb
 
@@ -46,8 +46,6 @@ def test_known_axes():
     assert (low.low, low.high, *low.ticks) == pytest.approx((0.1, 3, 0.1, 1), rel=0.03)
     ticks = {(7.5, 9.2): (8, 9), (0.02, 40.0): (0.1, 1, 10), (-1.0, 2.0): (-1, 2)}
     assert {ends: tight(np.array(ends)).ticks for ends in ticks} == ticks
-    texts = {0.05: "0.05", 0.001: "0.001", 1e-4: "1e−4", 0.0: "0", -2.0: "−2", 100.0: "100"}
-    assert {value: tick_text(value) for value in texts} == texts
 
 
 @given(st.floats(-50, 50), st.floats(-50, 50), st.booleans())
