@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from kit.benches import again, bench_of, box_of, rgb, said, texts
-from kit.networks import NETWORKS
+from kit.networks import NETWORKS, mlp
 from kit.plates import arrays, chain
 from kit.runs import make_run
 from kit.windows import live_hand
@@ -27,8 +27,6 @@ from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import WIDER, Apart, layer_of, layers_of, layout_for
 from scalarviz.view.space.lying import Turns
 from scalarviz.view.space.plate import grid_for
-
-from .test_first_sample import own_scene
 
 SIZE = (1280, 720)
 CHAINS = [(1, 1), (3, 3), (5, 8), (2, 2, 1), (2, 8, 8, 1), (12, 64, 64, 64, 64, 3), (784, 30, 10), (4,) * 9,
@@ -362,7 +360,10 @@ def check(bench, named, *names):
     [((3, 3), "to y", ("0.weight", "0.bias"), 60), ((3, 4, 2), "x", ("input",), 40)],
 )
 def test_from_every_camera_the_nearest_row_is_its_own(widths, prefix, plates, most):
-    bench, rng, shown = bench_of(own_scene(*widths)), np.random.default_rng(0), 0
+    net = mlp(*widths, last="Identity")(nn)
+    net.initialize(seed=3)
+    bench = bench_of(run_of(net, (widths[0],), widths[-1]))
+    rng, shown = np.random.default_rng(0), 0
     named = boxes(bench, prefix)
     assert sorted(named) == [0, 1, 2]
     check(bench, named, *plates)
