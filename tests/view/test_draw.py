@@ -286,6 +286,9 @@ def test_a_folded_graph_fits_a_window_and_says_what_each_fold_holds():
     assert (cards["hidden"], cards["after hidden"]) == (("Linear", "72 weights"), ("×", "56 nodes"))
     assert picture.layout().width < 1280
     assert sum(not box.item.folded for box in boxes_of(sv.draw(Tower(), letters, unfold="after hidden"))) == 56
+    deep = nn.Sequential(*(part for _ in range(150) for part in (nn.Linear(4, 4), nn.Tanh())))
+    cards = {box.card.left: box.card.value for box in boxes_of(sv.draw(deep, [0.1] * 4))}
+    assert (len(cards) < 60, cards["earlier"]) == (True, "0 … 251")
 
 
 # ---- numbers
