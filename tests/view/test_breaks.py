@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-import scalarviz as sv
-from kit.windows import X, live_hand, make_colour_run, make_colour_scene
-from scalarviz import Run, Scene, nn, optim
+from kit.windows import live_hand, make_colour_run, make_colour_scene
 from scalarviz.view.watch.playback import RATE
 
 pytestmark = pytest.mark.gl
@@ -66,11 +63,10 @@ def test_the_weight_in_question_is_selected_and_is_offered_until_letters_are_typ
         assert played(hand) == step
         assert hand.view.bench.selected == 2 * 3 + 1
     offered = "0.weight[2][1] crosses 0"
-    for keys, text, left in (((), "loss < 0.5", "loss < 0.5"), (("End",), ".5", f"{offered}.5"),
-                             (("Backspace",), "1", f"{offered[:-1]}1")):  # fmt: skip
+    for key, text, left in (("", "loss < 0.5", "loss < 0.5"), ("End", ".5", f"{offered}.5")):
         hand.view.send("break_on")
         assert noticed(hand, f"pause when: {offered}|", "letters replace it")
-        for key in keys:
+        if key:
             hand.view.key(key)
         hand.type(text)
         assert noticed(hand, f"pause when: {left}|")
@@ -95,12 +91,9 @@ def test_keys_are_letters_while_it_is_typed_a_mistake_can_be_mended_and_escape_l
         leave()
         assert (hand.view.breaks.typed, len(hand.run.breakpoints)) == (None, 0)
         hand.view.send("break_on")
-    entered(hand, "1" * 500)  # no text is longer than what is read
-    assert len(hand.view.breaks.typed) == 400
-    assert len(hand.view.notice()) < 1200
 
 
-def test_numbers_switch_and_take_away(hand):
+def test_numbers_switch_and_take_away_and_one_that_is_true_already_says_so(hand):
     for text in ("loss < 1", "nan", "step == 9", "grad > 4", "grad > " + "0" * 60 + "5"):
         hand.run.break_on(text)
     hand.view.send("break_on")
@@ -110,9 +103,7 @@ def test_numbers_switch_and_take_away(hand):
         entered(hand, text)
         assert hand.view.notice().startswith(said)
     assert [point.number for point in hand.run.breakpoints] == [1, 3, 4, 5]
-
-
-def test_one_that_is_true_already_says_so(hand):
+    hand.view.key("Escape")
     hand.view.worker.train_to(3)
     hand.settled()
     for text, true in (("loss > 0", True), ("loss > 9", False), ("0.weight > -9", True), ("loss changes", False)):
@@ -120,20 +111,3 @@ def test_one_that_is_true_already_says_so(hand):
         hand.settled(1, 0.01)
         assert noticed(hand, f"pauses when {text}")
         assert noticed(hand, "it is true now, so it waits until it is again") is true
-
-
-def test_a_weight_with_an_odd_name_is_asked_of_too():
-    weight = sv.Weight(0.05, name="my weight")
-    rule, data = optim.SGD([weight], lr=0.1), (X[:, :1], -X[:, :1])
-    run = Run(lambda x: [weight * x[0]], nn.MSELoss(), rule, data, engine="numpy")
-    with live_hand(Scene("t", run, np.zeros(1), panels=())) as hand:
-        hand.view.bench.select(0)
-        hand.view.send("break_on")
-        assert noticed(hand, 'pause when: "my weight" crosses 0|')
-        hand.view.key("Escape")
-        hand.view.worker.train_to(40)
-        hand.settled()
-        assert weight.data < 0
-        hand.view.send("find_sign")
-        hand.settled(10, 0.05)
-        assert 0 < run.steps < 40

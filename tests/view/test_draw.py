@@ -1,4 +1,4 @@
-"""`sv.draw`: what is drawn against the objects themselves, its files, and what is said of wrong arguments."""
+"""`sv.draw`: what is drawn against the objects themselves, where it stands, its files, and what is refused."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
 from decimal import Decimal
+from itertools import pairwise
+from random import Random
 
 import numpy as np
 import pytest
@@ -18,16 +20,90 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import scalarviz as sv
+from kit.drawn import STEPS, typed
+from kit.networks import NETWORKS
 from scalarviz import nn
-from scalarviz.view.graph import shown
-from scalarviz.view.graph.cards import constant_text, figure_of
-from scalarviz.view.graph.folds import runs
-from scalarviz.view.graph.shown import Wish
+from scalarviz.view.graph.cards import ABOVE, AIR, BEHIND, constant_text, figure_of
+from scalarviz.view.graph.figure import GraphFigure
+from scalarviz.view.graph.layout import Layout
+from scalarviz.view.ink.sketch import Box, meet, points_of
 from scalarviz.view.ink.svg import svg_of
 from scalarviz.view.ink.text import ADVANCES, asked_advance
 from scalarviz.view.ink.theme import get_theme
 
 SVG = "{http://www.w3.org/2000/svg}"
+
+
+NAMES = ("", "", "", "x", "hidden", "a_rather_long_name_of_a_result", "ŷ", "0.weight[12][345]")
+ODD = (0.0, -0.0, 1e-300, -3.2e-7, 0.005, -0.00499, 9.995, -99.95, 12345.678, -9.99e9, 1e300, math.inf, math.nan)
+SEEDS = st.integers(0, 10**6)
+NUMBERS = st.one_of(st.sampled_from(ODD), st.floats(-10, 10))
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> list[sv.Value]:
+    """Results of a random graph whose nodes are taken any number of times."""
+    numbers, steps = draw(st.lists(NUMBERS, min_size=11, max_size=11)), st.tuples(st.sampled_from(STEPS), SEEDS)
+    leaves, names = numbers[:3], Random(draw(SEEDS))
+    w = [sv.Weight(number, name=names.choice(NAMES)) for number in numbers[3:]]
+    roots = typed(draw(st.lists(steps, max_size=30)), [sv.Value(v, names.choice(NAMES)) for v in leaves], w)
+    roots = roots[: draw(st.integers(1, 3))]
+    stack, seen = list(roots), set[int]()
+    while stack:
+        node = stack.pop()
+        if node.op and id(node) not in seen:
+            seen.add(id(node))
+            node.label, stack = names.choice(NAMES), [*stack, *node.parents]
+    if draw(st.booleans()):
+        roots[0].backward()
+    return roots
+
+
+def check_apart(frames: list[Box], width: float, height: float) -> None:
+    """All are in the picture, and none lies on another one."""
+    for k, (x, y, wide, high) in enumerate(frames):
+        assert min(x, y) >= 0
+        assert x + wide <= width
+        assert y + high <= height
+        assert not any(meet((x, y, wide, high), other, -0.01) for other in frames[:k])
+
+
+def check(layout: Layout) -> None:
+    """All that must hold of any layout."""
+    frames = []
+    for box in layout.boxes:
+        wide, above = max(box.width, box.card.name_width), ABOVE if box.card.above else 0
+        frames.append((box.x + box.width / 2 - wide / 2, box.y - above, wide, box.height + above))
+    check_apart(frames, layout.width + 0.01, layout.height + 0.01)
+    for edge in layout.edges:
+        source, target = edge.source, edge.target
+        start, end = edge.pieces[0][0], edge.pieces[-1][3]
+        assert start == pytest.approx((source.x + source.width, source.y + source.height / 2), abs=1e-6)
+        assert 0 < target.x - end[0] < 8  # the head fills the rest
+        assert target.y + 3 < end[1] < target.y + target.height - 3
+        for before, after in pairwise(edge.pieces):
+            assert before[3] == after[0]
+        points = np.concatenate([points_of(piece) for piece in edge.pieces])
+        assert (np.diff(points[:, 0]) >= -1e-3).all()  # always on to the right
+        for box, frame in zip(layout.boxes, frames, strict=True):
+            if box is not source and box is not target:
+                x, y, wide, high = frame
+                inside = (points > (x + 0.5, y + 0.5)) & (points < (x + wide - 0.5, y + high - 0.5))
+                assert not inside.all(axis=1).any()
+
+
+def check_texts(layout: Layout, theme: str) -> None:
+    """No text leaves its node, meets another one, or leaves the picture."""
+    ink = GraphFigure(layout, get_theme(theme), "loss")
+    texts = [part.texts for part in ink.parts]
+    for box, letters in zip(layout.boxes, texts[2:], strict=False):
+        for text in letters:
+            if text.text != box.card.above:
+                air = (AIR - 0.5, BEHIND + AIR - 0.5) if box.card.folded else (2, 2)
+                assert text.left >= box.x + air[0]
+                assert text.left + text.width <= box.x + box.width - air[1]
+        assert not box.item.folded or len(letters) in (2, 3)  # name, class, how many
+    check_apart([(t.left, t.y - 10, t.width, 13) for group in texts for t in group], ink.width, ink.height)
 
 
 def texts(picture) -> list[str]:
@@ -54,30 +130,16 @@ def xor_loss() -> sv.Value:
     return ((w[4] * h[0] + w[5] * h[1] + b[2]).tanh() - 1) ** 2
 
 
-def graph_of(root: sv.Value) -> tuple[set[int], Counter]:
+def graph_of(roots: list[sv.Value]) -> tuple[Counter, Counter]:
     """Nodes and edges of the objects, by a walk of its own; an exponent is part of its power's sign."""
-    nodes, edges, stack = {id(root)}, Counter(), [root]
+    nodes, edges, stack = Counter({id(root) for root in roots}), Counter(), [*{id(r): r for r in roots}.values()]
     while stack:
         value = stack.pop()
         for parent in value.parents[: 1 if value.op == "pow" else None]:
             edges[id(parent), id(value)] += 1
             stack += [] if id(parent) in nodes else [parent]
-            nodes.add(id(parent))
+            nodes[id(parent)] = 1
     return nodes, edges
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.sampled_from(["add", "mul", "sub"])), max_size=25))
-def test_every_node_and_edge_is_drawn_once(steps):
-    made = [sv.Value(1.5, "a"), sv.Weight(-2.0, name="w")]
-    for one, two, op in steps:
-        made.append(getattr(sv, op)(made[one % len(made)], made[two % len(made)]))
-    for root in (made[-1], xor_loss()):
-        layout = sv.draw(root, chains=True).layout()
-        ids = [id(box.item.of) for box in layout.boxes]
-        assert len(ids) == len(set(ids))
-        edges = Counter((id(e.source.item.of), id(e.target.item.of)) for e in layout.edges)
-        assert (set(ids), edges) == graph_of(root)
 
 
 def test_values_and_gradients_are_those_of_the_objects_in_the_moment_in_which_it_is_asked():
@@ -156,14 +218,6 @@ def test_a_network_is_asked_as_for_a_prediction_and_is_as_before():
     assert "sin" in texts(sv.draw(lambda x: (x * 2).sin(), 1.0))
 
 
-class Twice(nn.Module):
-    def __init__(self):
-        self.layer, self.out = nn.Linear(8, 8), nn.Linear(8, 1)
-
-    def forward(self, x):
-        return self.out(self.layer([h.tanh() for h in self.layer(x)]))
-
-
 def test_large_graphs_fold_by_module_and_unfold_by_name():
     net, sample = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 3)), [0.1, 0.2, 0.3]
     picture = sv.draw(net, sample)
@@ -174,19 +228,9 @@ def test_large_graphs_fold_by_module_and_unfold_by_name():
     loss = nn.MSELoss()(net(sample), [0.0, 0.0, 0.0])
     assert {"0", "Linear", "**2"} <= set(texts(sv.draw(loss)))  # whose weights they are, the objects know
     assert len(boxes_of(sv.draw(loss, unfold=True))) > 100
-    twice = sv.draw(Twice(), [0.1] * 8)  # a module that is called twice makes no circle
-    assert "layer" in [box.card.left for box in boxes_of(twice) if box.card.folded]
-    assert all(edge.source.x + edge.source.width < edge.target.x for edge in twice.layout().edges)
 
 
 # ---- a huge graph: what lies far below is one node before any record is made of it
-
-
-def chain(n: int) -> sv.Value:
-    z = sv.Value(0.5)
-    for k in range(n):
-        z = (z * 0.999).tanh() if k % 2 else z * 1.01
-    return z
 
 
 def wide(n: int) -> sv.Value:
@@ -197,7 +241,7 @@ def wide(n: int) -> sv.Value:
 
 
 def tangled(n: int) -> sv.Value:
-    """Operands among the forty results before, three weights and two numbers that all take, and a network."""
+    """Operands among the forty results before, three weights and two numbers that all take."""
     rng = np.random.default_rng(3)
     shared = [*(sv.Weight(0.1 * k, f"w{k}") for k in range(3)), sv.Value(0.5), sv.Value(-0.25)]
     pool = list(shared)
@@ -205,96 +249,46 @@ def tangled(n: int) -> sv.Value:
         i, j = rng.integers(max(0, len(pool) - 40), len(pool), 2)
         other = shared[k % 5] if k % 7 == 0 else pool[j]
         pool.append((pool[i] * other).tanh() if k % 3 else pool[i] + other)
-    nn.init.manual_seed(0)
-    (answer,) = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))([chain(n), wide(n)])
-    return pool[-1] + (answer - 1.0) ** 2
+    return pool[-1]
 
 
-@pytest.mark.parametrize("make", [chain, wide, tangled])
-def test_in_the_picture_of_a_huge_graph_no_node_is_forgotten_and_none_drawn_twice(make):
-    z = make(4000)
+@pytest.mark.parametrize(("make", "nodes"), [(wide, 25_000), (tangled, 4000)])
+def test_in_the_picture_of_a_huge_graph_no_node_is_forgotten_and_none_drawn_twice(make, nodes):
+    z = make(nodes)
     z.backward()
-    for unfold in ((), ("earlier",), ("earlier", "earlier 2")):
-        found = shown.shown_of([z], Wish(unfold=unfold, chains=True))
+    for unfold in ((), "earlier", ["earlier", "earlier 2"]):
+        found = sv.draw(z, unfold=unfold, chains=True).shown()
         held = [id(of) for item in found.items for of in item.held]
-        assert len(held) == len(set(held)) == len(found.objects)
-        assert 48 * (1 + len(unfold)) < len(found.items) < 170 * (1 + len(unfold))
+        assert len(held) == len(set(held)) == len(found.objects) > nodes / 2
+        deeper = 1 if isinstance(unfold, str) else len(unfold)
+        assert 48 * (1 + deeper) < len(found.items) < 170 * (1 + deeper)
         assert next(item for item in found.items if item.name.startswith("earlier")).grad is not None
         for k, item in enumerate(found.items):
             assert not set(item.operands) - set(found.items[:k])
 
 
-@settings(max_examples=300, deadline=None)
-@given(
-    st.lists(st.tuples(st.lists(st.integers(0, 40), max_size=3), st.sampled_from(["", "", "a", "b", "c"])), max_size=40)
-)
-def test_nodes_of_a_group_stand_together_and_their_operands_come_before(drawn):
-    below = [[k for k in operands if k < number] for number, (operands, _) in enumerate(drawn)]
-    found = runs(range(len(below)), below, {k: fold for k, (_, fold) in enumerate(drawn) if fold})
-    assert sorted(k for _, run in found for k in run) == list(range(len(below)))
-    there = set[int]()
-    for fold, run in found:
-        assert fold or len(run) == 1
-        for k in run:
-            assert drawn[k][1] == fold
-            assert there.union(run[: run.index(k)]).issuperset(below[k])
-        there.update(run)
-
-
-class Block(nn.Module):
-    """A part of a network whose ``forward`` is called by hand, as loops over places do."""
-
-    def __init__(self):
-        self.up, self.down = nn.Linear(8, 16), nn.Linear(16, 8)
-
-    def forward(self, x):
-        return [a + b for a, b in zip(self.down([h.tanh() for h in self.up(x)]), x, strict=True)]
-
-
 class Tower(nn.Module):
+    """Two layers over some letters, with products that no module made between them."""
+
     def __init__(self):
-        self.table = nn.Embedding(5, 8)
-        self.blocks, self.out = [Block(), Block()], nn.Linear(8, 3)
+        self.table, self.hidden, self.out = nn.Embedding(5, 8), nn.Linear(8, 8), nn.Linear(8, 3)
 
     def forward(self, letters):
-        made = []
-        for letter in letters:
-            x = [number * 0.5 for number in self.table(letter)]
-            for block in self.blocks:
-                x = [number * number for number in block.forward(x)]
-            made += self.out(x)
-        return made
+        read = [[number * 0.5 for number in self.table(letter)] for letter in letters]
+        return [number for x in read for number in self.out([h * h for h in self.hidden(x)])]
 
 
 def test_a_folded_graph_fits_a_window_and_says_what_each_fold_holds():
-    picture = sv.draw(Tower(), [0, 1, 2, 3, 4, 0, 1])
+    letters = [0, 1, 2, 3, 4, 0, 1]
+    picture = sv.draw(Tower(), letters)
     cards = {box.card.left: (box.card.value, box.card.gradient) for box in boxes_of(picture)}
-    assert list(cards) == ["table", "after table", "blocks.0", "after blocks.0", "blocks.1", "after blocks.1", "out"]
-    assert cards["blocks.0"] == ("Block", "280 weights")
-    assert cards["after blocks.0"] == ("+, ×", "112 nodes")
+    assert list(cards) == ["table", "after table", "hidden", "after hidden", "out"]
+    assert (cards["hidden"], cards["after hidden"]) == (("Linear", "72 weights"), ("×", "56 nodes"))
     assert picture.layout().width < 1280
-    between = boxes_of(sv.draw(Tower(), [0, 1, 2, 3, 4, 0, 1], unfold="after blocks.0"))
-    assert sum(not box.item.folded for box in between) == 112
-    inside = [box.card.left for box in boxes_of(sv.draw(Tower(), [0, 1, 2, 3, 4, 0, 1], unfold="blocks.0"))]
-    assert inside[2:6] == ["blocks.0.up", "after blocks.0.up", "blocks.0.down", "after blocks.0.down"]
+    assert sum(not box.item.folded for box in boxes_of(sv.draw(Tower(), letters, unfold="after hidden"))) == 56
     deep = nn.Sequential(*(part for _ in range(150) for part in (nn.Linear(4, 4), nn.Tanh())))
     cards = {box.card.left: box.card.value for box in boxes_of(sv.draw(deep, [0.1] * 4))}
-    assert len(cards) < 60
-    assert cards["earlier"] == "0 … 251"
-
-
-def test_long_graphs_without_modules_show_their_end_and_what_cannot_be_shown_is_refused():
-    picture = sv.draw(wide(25_000))
-    assert len(picture.shown().objects) > 25_000
-    assert len(boxes_of(picture)) < 60
-    assert "earlier" in texts(picture)
-    less, more = sv.draw(chain(3000)), sv.draw(chain(3000), unfold="earlier")
-    assert "earlier 2" in texts(more)
-    assert len(boxes_of(more)) > len(boxes_of(less)) + 40
-    with pytest.raises(sv.ScalarvizError, match="nodes are left"):
-        sv.draw(nn.Linear(3, 1000), [0.0] * 3, unfold=True)
-    with pytest.raises(sv.ScalarvizError, match="recorded"):  # there are no numbers
-        sv.trace(lambda x: sv.draw(x[0] * 2), n_inputs=1)
+    assert (len(cards) < 60, cards["earlier"]) == (True, "0 … 251")
 
 
 # ---- numbers
@@ -403,17 +397,44 @@ def test_names_cannot_break_the_svg(letter):
     picture.svg.encode()
 
 
-def test_what_has_no_graph_and_inputs_that_do_not_fit_are_refused_in_words(tmp_path):
-    z, net = xor_loss(), nn.Linear(2, 1)
+def test_what_has_no_graph_yet_or_one_that_is_too_large_is_refused_in_words():
     for call, words in (
-        (lambda: sv.draw(nn.Linear), "draw takes a Value"),
-        (lambda: sv.draw([]), "empty"),
-        (lambda: sv.draw(z, 1.0), "takes no inputs"),
-        (lambda: sv.draw(net), "not been called yet"),
+        (lambda: sv.draw(nn.Linear(2, 1)), "not been called yet"),
         (lambda: sv.draw(lambda x: x), "needs an example input"),
-        (lambda: sv.draw(z, unfold="nothing"), "unfold"),
-        (lambda: sv.draw(z).save(tmp_path), ".svg or .png"),
-        (lambda: sv.draw(net, [1.0]), "2"),
+        (lambda: sv.draw(nn.Linear(3, 1000), [0.0] * 3, unfold=True), "nodes are left"),
+        (lambda: sv.trace(lambda x: sv.draw(x[0] * 2), n_inputs=1), "recorded"),  # there are no numbers
     ):
         with pytest.raises(sv.ScalarvizError, match=words):
             call()
+
+
+# ---- where nodes and edges stand
+
+
+@settings(max_examples=80, deadline=None)
+@given(graphs(), st.booleans(), st.sampled_from([None, 0, 4, 12]))
+def test_random_graphs_are_drawn_whole(roots, chains, digits):
+    layout = sv.draw(roots, chains=chains, digits=digits).layout()
+    if chains:
+        edges = Counter((id(e.source.item.of), id(e.target.item.of)) for e in layout.edges)
+        assert (Counter(id(box.item.of) for box in layout.boxes), edges) == graph_of(roots)
+    check(layout)
+    check_texts(layout, "light" if chains else "dark")
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_are_drawn_whole_folded_or_not(name):
+    net, sample = NETWORKS[name].ours(), NETWORKS[name].samples(1)[0].tolist()
+    for unfold in ((), *sv.draw(net, sample).folds):
+        layout = sv.draw(net, sample, unfold=unfold).layout()
+        check(layout)
+        check_texts(layout, "dark")
+
+
+def test_a_pointer_is_told_all_of_a_long_name():
+    long, lines = sv.Value(2.0, label="layers.3.attention.query.weight[3][14]"), sv.Value(3.0, label="two\n\tlines")
+    drawing = sv.draw(long * lines)
+    boxes = {box.item.name: box for box in drawing.layout().boxes}
+    box = boxes[long.label]
+    assert (box.card.left, boxes[lines.label].card.left) == ("layers.3.att…weight[3][14]", "two lines")
+    assert drawing.ink("dark").spot((box.x + 1, box.y + 1)).tip.startswith(long.label)

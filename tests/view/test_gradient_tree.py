@@ -4,43 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scalarviz.scenes import uinn
 
 import scalarviz as sv
 from kit.benches import bench_of, said, words
+from kit.commands import make_scene
+from kit.runs import make_run
 from kit.windows import live_hand
-from scalarviz import nn, optim
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import GradientTree
-from scalarviz.run.questions.ranges import Range
-from scalarviz.view.ink.maps import get_map
-from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.ink.text import loss_text, short
-from scalarviz.view.ink.theme import DARK
-from scalarviz.view.panels.one_step import PASSES, deltas_of, draw_cells, fits, reduced, rows_of
+from scalarviz.view.panels.one_step import PASSES, deltas_of, rows_of
 
 pytestmark = pytest.mark.gl
 
 
-@pytest.fixture
-def made():
-    """Makes the scene."""
-    scenes = []
-
-    def make(**options):
-        scenes.append(uinn.build(uinn.Options(**{"engine": "numpy", "dtype": "float64", **options})))
-        return scenes[-1]
-
-    yield make
-    for scene in scenes:
-        scene.run.close()
+def made(**options):
+    return make_scene("uinn", dtype="float64", **options)
 
 
 @pytest.mark.parametrize("hidden", [(8, 8), (3,), (4, 5, 2)])
-def test_the_derivatives_by_outputs_are_those_of_the_opened_step_and_lines_those_of_the_chain(made, hidden):
+def test_the_derivatives_by_outputs_are_those_of_the_opened_step_and_lines_those_of_the_chain(hidden):
     """Out of a step's gradient alone, against the backward pass of the step, opened."""
     run = made(hidden=hidden, seed=4).run
     stages = run.frame().forward.stages
@@ -62,18 +46,7 @@ def test_the_derivatives_by_outputs_are_those_of_the_opened_step_and_lines_those
     assert deltas_of(stages, run.frame()) == {}
 
 
-@given(arrays(np.float64, st.tuples(st.integers(1, 60), st.integers(1, 60)), elements=st.floats(-1e6, 1e6)),
-       st.integers(1, 40))  # fmt: skip
-def test_of_each_block_the_largest_is_kept(numbers, most):
-    found = reduced(numbers, most)
-    assert found.shape == tuple(min(side, most) for side in numbers.shape)
-    assert np.abs(found).max() == np.abs(numbers).max()
-    assert np.isin(found, numbers).all()
-    if max(numbers.shape) <= most:
-        np.testing.assert_array_equal(found, numbers)
-
-
-def test_a_step_says_its_norms_and_the_loss_of_the_weights_that_are_named_beside_it(made):
+def test_a_step_says_its_norms_and_the_loss_of_the_weights_that_are_named_beside_it():
     """The losses by hand from predictions: before the step in the tree, after it in the head."""
     scene = made()
     run = scene.run
@@ -95,7 +68,7 @@ def test_a_step_says_its_norms_and_the_loss_of_the_weights_that_are_named_beside
     assert "before the change" in said(bench_of(scene))
 
 
-def test_the_gradients_come_in_two_passes(made):
+def test_the_gradients_come_in_two_passes():
     """In a step opened with one sample: by outputs from the last to the first, then leaves, outer products."""
     passes = {3: [], 4: []}
     with live_hand(made(seed=1), steps=20) as window:
@@ -120,45 +93,15 @@ def test_the_gradients_come_in_two_passes(made):
     assert len(factored) == 3
 
 
-def test_while_samples_are_added_up_the_tree_says_how_many_its_leaf_holds(made):
-    """The derivatives by the outputs are whole by then; the leaf on its way holds the outer products so far."""
-    notes = set()
-    with live_hand(made(dtype="float32"), steps=20) as window:
-        view, host = window.view, window.host
-        for name in ("micro_next", "whose", "add_samples"):
-            view.send(name)
-            host.pass_time(0.1)
-        last = view.bench.subject.stages[-1].name
-        for _ in range(12):
-            told = view.bench.inside.told
-            assert not told.trial
-            assert (f"{told.adding} of 4 samples so far" in said(view.bench)) == (0 < told.adding < 4)
-            notes |= {told.adding}
-            assert told.deltas[last] == pytest.approx(view.micro.walk.opened.deltas[last].sum(axis=1))
-            host.pass_time(0.1)
-    assert notes & {1, 2, 3}
-
-
-def test_a_long_chain_says_what_is_left_out_and_what_is_no_chain_has_no_tree(made):
+def test_a_long_chain_says_what_is_left_out_and_what_is_no_chain_has_no_tree():
     long = said(bench_of(made(hidden=(8,) * 9)))
     assert any(line.startswith("and ") and line.endswith(" more lines") for line in long)
-
-    class Twice(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.one = nn.Linear(2, 2, seed=1)
-
-        def forward(self, x):
-            return self.one(self.one(x))
-
-    net, data = Twice(), (np.ones((3, 2)), np.ones((3, 2)))
-    with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=data, engine="numpy") as run:
+    with make_run("tied") as run:
         bench = bench_of(sv.Scene("mine", run, panels=(GradientTree(),)))
     assert any("no chain of layers" in line for line in said(bench))
-    assert not fits(())
 
 
-def test_the_pointer_says_what_a_number_is_and_one_that_is_none_is_struck_out(made):
+def test_the_pointer_says_what_a_number_is():
     scene, place = made(), (1280.0, 720.0)
     scene.run.step(5)
     bench, frame = bench_of(scene), scene.run.frame()
@@ -172,6 +115,3 @@ def test_the_pointer_says_what_a_number_is_and_one_that_is_none_is_struck_out(ma
         assert told == ["2.weight[3][5]", short(float(weights.of(flat)[3, 5]), signed=True), what]
     bench.hover((5.0, 5.0))
     assert bench.side.label(frame, place) == []
-    sketch, scale = Sketch(), Range.symmetric(1.0)
-    draw_cells(sketch, (0.0, 0.0, 78.0, 17.0), DARK, np.array([[1.0, np.nan, -1.0]]), scale, get_map("gradient", DARK))
-    assert len(sketch.triangles) // 6 == 2 + 1 + 1  # two squares, a stroke, the frame

@@ -1,33 +1,43 @@
-"""Where plates stand: chains, named arrays, convolutions, graphs, plates apart; how elements lie on cells."""
+"""Where plates stand: chains, named arrays, convolutions, graphs, plates apart; elements on cells; any camera."""
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import combinations
 from math import prod
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import scalarviz as sv
-from kit.benches import bench_of, box_of, rgb, said, texts
+from kit.benches import again, bench_of, box_of, rgb, said, texts
+from kit.networks import NETWORKS, mlp
 from kit.plates import arrays, chain
+from kit.runs import make_run
 from kit.windows import live_hand
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, UnknownNameError
-from scalarviz.run.core.frame import Tensor
+from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.run.questions.ranges import Range, extent
 from scalarviz.view.cubes.scale import ActivationScale, rows_of
 from scalarviz.view.ink.theme import DARK
+from scalarviz.view.screen.selection import who
+from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import WIDER, Apart, layer_of, layers_of, layout_for
-from scalarviz.view.space.plane import map_grid
+from scalarviz.view.space.lying import Turns
 from scalarviz.view.space.plate import grid_for
 
 SIZE = (1280, 720)
-NETS = [(1, 1), (3, 3), (5, 8), (2, 2, 1), (2, 8, 8, 1), (3, 16, 16, 3), (12, 64, 64, 64, 64, 3), (784, 30, 10),
-        (4,) * 9, (3, *(12,) * 4, 3), (3, 500, 500, 3)]  # fmt: skip
+CHAINS = [(1, 1), (3, 3), (5, 8), (2, 2, 1), (2, 8, 8, 1), (12, 64, 64, 64, 64, 3), (784, 30, 10), (4,) * 9,
+          (3, *(12,) * 4, 3), (3, 500, 500, 3)]  # fmt: skip
 LAYOUTS = {
     "a layer": chain(3, 3), "a chain": chain(3, 16, 16, 3), "a stack": chain(12, 64, 64, 3),
     "tiles": arrays((5, 3, 3, 3), (4, 2, 5)), "unequal": arrays((1,), (10,), (40, 3), (1, 6400)),
+}  # fmt: skip
+EVERY = {
+    **LAYOUTS, **{str(widths): chain(*widths) for widths in CHAINS}, "no bias": chain(2, 8, 8, 1, bias=False),
+    "many shapes": arrays((9, 9, 3, 3), (20, 40), (7,), (), (900,)),
 }  # fmt: skip
 
 
@@ -39,24 +49,12 @@ def weights_of(layout):
     return [p for p in layout.plates if p.kind != "activation"]
 
 
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("widths", NETS)
-def test_every_tensor_has_a_plate_inside_the_scene(widths, bias):
-    tensors, stages = chain(*widths, bias=bias)
-    for size in (SIZE, (720, 1280), (160, 90), (40, 30), (2560, 1080)):
-        layout = layout_for(tensors, stages, size)
-        drawn = {p.name: (p.start, p.size, p.shape) for p in weights_of(layout)}
-        assert drawn == {t.name: (t.start, t.size, t.shape if len(t.shape) == 2 else (t.size, 1)) for t in tensors}
-        x0, y0, x1, y1 = layout.rect
-        assert (seen(layout) >= [x0 - 1e-6, y0 - 1e-6]).all()
-        assert (seen(layout) <= [x1 + 1e-6, y1 + 10]).all()  # a stack may reach the room above the legend
-        if size == SIZE and widths in ((3, 3), (3, 16, 16, 3), (12, 64, 64, 64, 64, 3)) and bias:
-            assert np.prod(np.ptp(seen(layout), axis=0)) > 0.24 * prod(SIZE), "the largest thing of the picture"
-
-
-@pytest.mark.parametrize("parts", [chain(*w) for w in NETS] + [arrays((9, 9, 3, 3), (20, 40), (7,), (), (900,))])
-def test_no_two_plates_share_space_and_every_main_face_looks_at_the_eye(parts):
-    layout = layout_for(*parts, SIZE)
+def assert_stands(layout, tensors):
+    """Every tensor has a plate inside the scene, its main face looks at the eye, and no two share space."""
+    assert {p.name: (p.start, p.size) for p in weights_of(layout)} == {t.name: (t.start, t.size) for t in tensors}
+    x0, y0, x1, y1 = layout.rect
+    assert (seen(layout) >= [x0 - 1e-6, y0 - 1e-6]).all()
+    assert (seen(layout) <= [x1 + 1e-6, y1 + 10]).all()  # a stack may reach the room above the legend
     for a, b in combinations(layout.plates, 2):
         assert np.maximum(a.bounds[0] - b.bounds[1], b.bounds[0] - a.bounds[1]).max() > -1e-9, f"{a.name}, {b.name}"
     for plate in layout.plates:
@@ -69,21 +67,29 @@ def test_no_two_plates_share_space_and_every_main_face_looks_at_the_eye(parts):
         np.testing.assert_allclose(plate.axes @ plate.axes.T, np.eye(3) * plate.pitch**2, atol=1e-12)
 
 
-@pytest.mark.parametrize("widths", [(3, 16, 16, 3), (2, 3, 3, 1)])
-def test_each_output_axis_is_the_next_plates_input_axis_and_bias_and_row_stand_at_it(widths):
-    layout = layout_for(*chain(*widths), SIZE)
-    plates = [p for p in layout.plates if p.kind == "weight"]
-    for k, (here, there) in enumerate(pairwise(plates)):
-        np.testing.assert_array_equal(here.axes[1], there.axes[0])
-        row = layout.activation(f"{2 * k + 1}")
-        levels = [there.axes[0] @ (row.cell_centre(u) - there.cell_centre(0, u)) for u in range(widths[k + 1])]
-        np.testing.assert_allclose(levels, there.axes[0] @ (row.origin - there.origin))
-        assert abs(levels[0]) < 5
-    for k, weight in enumerate(plates):
-        offset = layout.plate(f"{2 * k}.bias").centres - weight.centres[:: weight.shape[1]]
-        np.testing.assert_allclose(offset @ weight.axes[1:].T, 0, atol=1e-12)  # on the row of weight[i], in its plane
-    assert sorted(p.size for p in layout.plates if p.kind == "activation") == sorted(widths)
-    assert layout.activation("0") is None, "sums are not drawn where their activation is"
+@pytest.mark.parametrize("name", EVERY)
+def test_every_tensor_has_a_plate_of_its_own_inside_the_scene(name):
+    tensors, stages = EVERY[name]
+    for size in (SIZE, (720, 1280), (160, 90), (40, 30), (2560, 1080)):
+        layout = layout_for(tensors, stages, size)
+        assert_stands(layout, tensors)
+        if size == SIZE and name in ("a layer", "a chain", "(12, 64, 64, 64, 64, 3)"):
+            assert np.prod(np.ptp(seen(layout), axis=0)) > 0.24 * prod(SIZE), "the largest thing of the picture"
+
+
+@pytest.mark.parametrize("turns", [None, Turns(), Turns(rows=True)], ids=["straight", "turns", "turns with rows"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_network_of_the_registry_stands_with_the_rows_of_its_stages(name, turns):
+    """Graphs, convolutions, encoders and layers that are used twice, too."""
+    with make_run(name) as run:
+        trained = [tensor for tensor in run.tensors if not tensor.name.endswith("num_batches_tracked")]
+        for size in (SIZE, (640, 360), (720, 1280)):
+            layout = layout_for(run.tensors, run.stages, size, turns=turns)
+            assert_stands(layout, trained)
+            rows = {plate.name: plate.size for plate in layout.plates if plate.kind == "activation"}
+            outputs = {stage.name: stage.outputs for stage in run.stages} | {"input": prod(NETWORKS[name].shape)}
+            assert rows.items() <= outputs.items()
+            assert rows or layout.turns or name in ("one weight", "rgb")  # whose numbers stand on the cubes' edges
 
 
 @pytest.mark.parametrize(
@@ -129,24 +135,17 @@ def test_arrays_of_no_stage_are_drawn_and_empty_ones_are_not_and_nothing_at_all_
 # ---- Convolutions and graphs
 
 
-def run_of(*layers, shape=(1, 8, 8), outputs=10):
-    net = nn.Sequential(*layers)
+def run_of(net, shape, outputs):
     data = np.zeros((12, *shape)), np.arange(12) % outputs
     return sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), data=data, engine="numpy")
 
 
 def usual(side=8):
-    return run_of(
+    net = nn.Sequential(
         nn.Conv2d(1, 6, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 12, 3, padding=1), nn.ReLU(),
-        nn.AvgPool2d(2), nn.Flatten(), nn.Linear(12 * (side // 4) ** 2, 10), shape=(1, side, side),
+        nn.AvgPool2d(2), nn.Flatten(), nn.Linear(12 * (side // 4) ** 2, 10),
     )  # fmt: skip
-
-
-def test_stages_know_the_shapes_of_pictures():
-    run = run_of(nn.Unflatten((2, 9, 7)), nn.Conv2d(2, 3, (3, 2), stride=2, padding=(1, 0)), nn.MaxPool2d(2),
-                 nn.Flatten(), nn.Linear(6, 2), shape=(126,), outputs=2)  # fmt: skip
-    shapes = [((2, 9, 7), (3, 5, 3)), ((3, 5, 3), (3, 2, 1)), ((6,), (2,))]
-    assert [(s.input_shape, s.shape) for s in run.stages] == shapes
+    return run_of(net, (1, side, side), 10)
 
 
 def test_of_large_pictures_the_maps_before_a_pool_are_left_out_and_a_map_shows_the_number_of_its_place():
@@ -159,13 +158,6 @@ def test_of_large_pictures_the_maps_before_a_pool_are_left_out_and_a_map_shows_t
     assert large.activation("2").size == 6 * 14 * 14
 
 
-@pytest.mark.parametrize("shape", [(1, 28, 28), (6, 8, 8), (7, 4, 4), (12, 2, 2), (32, 5, 5)])
-def test_maps_fill_a_block_that_is_neither_a_line_nor_a_column(shape):
-    rows, columns = map_grid(shape).cells
-    assert (rows + 1) * (columns + 1) == shape[0] * (shape[1] + 1) * (shape[2] + 1)
-    assert 1 / 3 < rows / columns < 3 or shape[0] == 7
-
-
 @pytest.mark.parametrize("sheet", [False, True])
 def test_the_maps_share_a_range_and_a_sheet_has_its_own(sheet):
     run, probe = usual(), np.linspace(0, 40, 64)
@@ -175,22 +167,6 @@ def test_the_maps_share_a_range_and_a_sheet_has_its_own(sheet):
     assert (scale.range.low, scale.range.high) == (0.0, pytest.approx(extent(np.concatenate(drawn)), rel=1e-12))
     assert scale.own == ({"input": Range(0.0, 1.0)} if sheet else {})
     assert set(rows_of(run.stages)) == {"input", "1", "2", "4", "5"}  # the logits are on another scale
-
-
-def test_a_network_with_weights_beside_the_chain_is_drawn_as_a_graph():
-    class Two(nn.Module):
-        def __init__(self):
-            self.conv, self.other = nn.Conv2d(1, 2, 3), nn.Linear(64, 72)
-
-        def forward(self, x):
-            both = zip(nn.Flatten()(self.conv(x)), self.other(nn.Flatten()(x)), strict=True)
-            return [a + b for a, b in both]
-
-    run = run_of(Two(), outputs=72)
-    layout = layout_for(run.tensors, run.stages, SIZE)
-    assert {p.name for p in weights_of(layout)} == {t.name for t in run.tensors}
-    sources = [("0.conv", ("input",)), ("0.other", ("input",)), ("0", ("0.conv", "0.other"))]
-    assert [(s.name, s.sources) for s in run.stages] == sources
 
 
 # ---- One number, ten and a million in one picture
@@ -222,12 +198,6 @@ def test_a_single_number_is_one_cube_of_sensible_size_with_its_name_and_value(ma
     assert {"w", "+0.70"} <= set(said(bench))
 
 
-def test_arrays_of_like_size_have_cubes_of_one_size_and_a_long_one_is_a_square():
-    layout = layout_for(*arrays((40, 60), (30, 30), (20, 10), (64,)), SIZE)
-    assert {round(p.pitch, 9) for p in layout.plates} == {1.0}
-    assert {grid_for(shape).cells for shape in ((10**6,), (1, 10**6), (10**6, 1))} == {(1000, 1000)}
-
-
 # ---- Plates apart, and one layer alone
 
 
@@ -245,9 +215,6 @@ def test_apart_the_same_plates_stand_further_from_each_other_and_one_layer_alone
     slack = 0.02 * np.ptp(box, axis=0)
     assert np.all(seen(wide) >= box.min(axis=0) - slack)
     assert np.all(seen(wide) <= box.max(axis=0) + slack)
-    for before, after in zip(whole.flow.reshape(-1, 3), wide.flow.reshape(-1, 3), strict=True):  # lines go with them
-        gaps = [after - before - (q.origin - p.origin) for p, q in zip(whole.plates, wide.plates, strict=True)]
-        assert min(float(np.abs(gap).max()) for gap in gaps) < 1e-9
     for layer in layers_of(whole):
         alone = Apart(layer=layer).of(whole)
         assert [p.name for p in alone.plates] == [p.name for p in weights_of(whole) if layer_of(p) == layer]
@@ -257,44 +224,182 @@ def test_apart_the_same_plates_stand_further_from_each_other_and_one_layer_alone
     assert Apart(layer="nothing of that name").of(whole) is whole
 
 
-def test_one_layer_has_nothing_to_be_taken_from():
-    for parts in (chain(3, 3), arrays((1, 1))):
-        assert layers_of(layout_for(*parts, SIZE)) == ()
-    one = layout_for(*arrays((1, 1)), SIZE)
-    assert Apart(wide=True).of(one) is one
-    with live_hand() as hand:
-        hand.view.key("PageDown")
-        assert hand.view.notice() == "PageDown: the cubes here stand in one piece"
-
-
 @pytest.mark.gl
-def test_in_a_window_layers_are_taken_apart_and_an_opened_step_has_all_of_them():
+def test_in_a_window_one_layer_is_shown_alone_and_an_opened_step_has_all_of_them():
     with live_hand(rgb(6, steps=0)) as hand:
         view, bench = hand.view, hand.view.bench
 
-        def after(key):
-            view.key(key)
+        def after(name):
+            view.send(name)
             view.tick(0.2)
-            return [p.name for p in bench.layout.plates]
+            return [p.name for p in weights_of(bench.layout)]
 
-        whole = [p.name for p in bench.layout.plates]
+        whole = [p.name for p in weights_of(bench.layout)]
         bench.select(0)
-        assert after("PageUp") == ["2.weight", "2.bias"]
+        assert after("layer_before") == ["2.weight", "2.bias"]
         assert bench.selected is None, "its cube is not drawn"
-        bench.select(0)  # as a breakpoint may
-        view.tick(0.2)
-        assert bench.selected == 0
         for plate in bench.layout.plates:
             for element in range(plate.size):
                 assert bench.pick(hand.face(plate.start + element)) == plate.start + element
-        view.send("micro_next")
-        view.tick(0.1)
-        assert {layer_of(p) for p in weights_of(bench.layout)} == {"0", "2"}
-        view.send("escape")
-        view.tick(0.1)
-        assert [p.name for p in bench.layout.plates] == ["2.weight", "2.bias"]
-        assert [after(key) for key in ("PageUp", "PageUp")] == [["0.weight", "0.bias"], whole]
-        assert after("z") == whole
-        assert bench.apart == Apart(wide=True)
-        after("z")
-        assert bench.apart == Apart()
+        assert sorted(after("micro_next")) == sorted(whole)
+        assert after("escape") == ["2.weight", "2.bias"]
+        assert [after("layer_before") for _ in range(2)] == [["0.weight", "0.bias"], whole]
+        for apart in (Apart(wide=True), Apart()):
+            assert (after("toggle_apart"), bench.apart) == (whole, apart)
+
+
+# ---- Any graph of stages
+
+
+@st.composite
+def graphs(draw):
+    """Stages with sources among all that came before."""
+    stages, tensors, sizes, start = [], [], {"input": draw(st.integers(1, 9))}, 0
+    for k in range(draw(st.integers(1, 9))):
+        sources = tuple(sorted(draw(st.sets(st.sampled_from(sorted(sizes)), min_size=1, max_size=3))))
+        outputs = draw(st.sampled_from([1, 2, 3, 8, 40]))
+        weight = bias = None
+        if draw(st.booleans()):
+            weight = Tensor(f"m{k}.weight", (outputs, sum(sizes[s] for s in sources)), start)
+            bias = Tensor(f"m{k}.bias", (outputs,), start + weight.size, "bias")
+            start += weight.size + bias.size
+            tensors += [weight, bias]
+        first = (sizes["input"],) if k == 0 else ()
+        kind = "linear" if weight else "function"
+        stages.append(Stage(f"m{k}", kind, outputs, weight, bias, (outputs,), first, sources))
+        sizes[f"m{k}"] = outputs
+    return tensors or [Tensor("w", (), 0, "value")], stages, sizes
+
+
+@given(graphs(), st.sampled_from([SIZE, (640, 360)]))
+@settings(max_examples=60, deadline=None)
+def test_every_tensor_and_row_of_a_graph_stands_once_and_apart(graph, size):
+    tensors, stages, sizes = graph
+    layout = layout_for(tensors, [*stages, Stage("end", "function", 2, sources=("input", "m0"))], size)
+    assert_stands(layout, tensors)
+    assert {p.name: p.size for p in layout.plates if p.kind == "activation"} == {**sizes, "end": 2}
+
+
+def test_a_line_for_every_source_and_one_that_skips_goes_over_the_others():
+    weight = Tensor("a.weight", (4, 4), 0)
+    stages = [Stage("a", "linear", 4, weight, None, (4,), (4,), ("input",)), Stage("b", "tanh", 4, sources=("a",)),
+              Stage("c", "add", 4, sources=("input", "b"))]  # fmt: skip
+    layout = layout_for([weight], stages, SIZE)
+    assert len(layout.flow) == 1 + 1 + 5 + 1  # input-a, a-b, input-c over both, b-c
+    assert layout.flow[..., 2].max() > max(p.bounds[1][2] for p in layout.plates)
+
+
+# ---- networks with branches
+
+
+class Dense(nn.Module):
+    """Two layers read the input; the next reads whole rows, one after the other; the last one a sum."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(3, 2, seed=1), nn.Linear(3, 2, seed=2), nn.Linear(7, 2, seed=3)
+        self.last, self.tanh = nn.Linear(2, 2, seed=4), nn.Tanh()
+
+    def forward(self, x):
+        a = self.a(x)
+        return self.last([u + v for u, v in zip(a, self.c([*x, *a, *self.tanh(self.b(x))]), strict=True)])
+
+
+def test_where_a_weight_comes_from_is_where_its_layer_reads():
+    subject = subject_of(run_of(Dense(), shape=(3,), outputs=2))
+
+    def meanings(name):
+        tensor = next(tensor for tensor in subject.tensors if tensor.name == name)
+        return [who(subject, tensor.start + k).meaning for k in range(tensor.size)]
+
+    assert meanings("a.weight")[2] == "from x2 to a 0"
+    assert meanings("b.weight")[4] == "from x1 to tanh 1"
+    assert meanings("b.bias")[1] == "bias of tanh 1"
+    rows = [f"{row}{k}" for row, count in (("x", 3), ("a ", 2), ("tanh ", 2)) for k in range(count)]
+    assert meanings("c.weight")[:7] == [f"from {number} to c 0" for number in rows]
+    assert meanings("last.weight")[3] == "from its input 1 to y1"  # a sum that no module made is no row
+
+
+# ---- any camera: something stays in sight, and names of rows stand beside their own cubes
+
+
+def boxes(bench, prefix):
+    """Left, top, right, bottom of the names ``to y0``, by their number."""
+    named = [t for t in texts(bench.sketches) if t.text.startswith(prefix) and t.text[len(prefix) :].isdigit()]
+    return {int(t.text[len(prefix) :]): box_of(t) for t in named}
+
+
+def faces(bench, name):
+    """Points (N, 2) all over the faces of each row's cubes that are towards the camera, on screen."""
+    plate = bench.layout.plate(name)
+    steps = np.linspace(-1, 1, 17) * plate.half
+    up = 1 if bench.camera.eye[2] > 0.0 else -1  # over the floor on which the cubes stand
+    spread = np.array([a * plate.axes[0] + b * plate.axes[1] for a in steps for b in steps])
+    spread += up * plate.depth * plate.axes[2]
+    return [
+        bench.project(np.concatenate([plate.cell_centre(i, j) + spread for j in range(plate.shape[1])]))
+        for i in range(plate.shape[0])
+    ]
+
+
+def check(bench, named, *names):
+    rows = [np.concatenate(parts) for parts in zip(*(faces(bench, name) for name in names), strict=True)]
+    for row, box in named.items():
+        low, high = np.array(box[:2]), np.array(box[2:])
+        beside = [np.maximum(np.maximum(low - points, points - high), 0) for points in rows]
+        away = [float(np.hypot(*gaps.T).min()) for gaps in beside]
+        assert int(np.argmin(away)) == row, (row, away)
+        assert 0 < away[row] < 60
+        spots = [(x, y) for x in np.linspace(box[0], box[2], 5) for y in np.linspace(box[1], box[3], 3)]
+        assert not any(bench.pick((x * bench.scale, y * bench.scale)) is not None for x, y in spots)
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize(
+    ("widths", "prefix", "plates", "most"),
+    [((3, 3), "to y", ("0.weight", "0.bias"), 60), ((3, 4, 2), "x", ("input",), 40)],
+)
+def test_from_every_camera_the_nearest_row_is_its_own(widths, prefix, plates, most):
+    net = mlp(*widths, last="Identity")(nn)
+    net.initialize(seed=3)
+    bench = bench_of(run_of(net, (widths[0],), widths[-1]))
+    rng, shown = np.random.default_rng(0), 0
+    named = boxes(bench, prefix)
+    assert sorted(named) == [0, 1, 2]
+    check(bench, named, *plates)
+    for _ in range(most):
+        bench.orbit(*(rng.uniform(-300, 300, 2) * (1.0, 0.4)))
+        named = boxes(again(bench, 0.02), prefix)
+        assert sorted(named) in ([], [0, 1, 2])  # all or none: one alone would be a riddle
+        check(bench, named, *plates)
+        shown += bool(named)
+    assert shown > most / 4
+
+
+def in_sight(bench):
+    """Whether a cube is seen somewhere in its place: looked for at the middle of every cube, and everywhere."""
+    x, y, width, height = bench.places.scene
+    everywhere = [
+        (x + a * width, y + b * height) for a in np.linspace(0.01, 0.99, 40) for b in np.linspace(0, 0.99, 30)
+    ]
+    plates = [plate for plate in bench.layout.plates if plate.kind != "activation"]
+    middles = bench.project([plate.centre_of(k) for plate in plates for k in range(plate.size)])
+    return any(bench.pick(at) is not None for at in np.concatenate([middles, everywhere]) * bench.scale)
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("size", [(1280, 720), (400, 600)])
+@pytest.mark.parametrize("hidden", [(), (16, 16), (8, 8, 8, 8)], ids=str)
+def test_no_hand_moves_the_picture_out_of_sight(hidden, size):
+    bench = bench_of(rgb(*hidden, steps=0), size)
+    rng = np.random.default_rng(len(hidden))
+    for round_ in range(12):
+        for _ in range(rng.integers(1, 12)):
+            kind = rng.integers(3)
+            if kind == 0:
+                bench.pan(*rng.normal(0, 800, 2))
+            elif kind == 1:
+                bench.zoom(float(1.15 ** rng.integers(-12, 12)), tuple(rng.uniform((0, 0), size)))
+            else:
+                bench.orbit(*rng.normal(0, 150, 2))
+        assert in_sight(bench), round_

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -13,10 +11,10 @@ from scalarviz.scenes.playground.panels import other_layers
 import scalarviz as sv
 from kit.benches import KEYS, assert_readable, bench_of, box_of, overlap, pixels_of, said_anywhere, signed, texts
 from kit.commands import make_scene
+from kit.networks import mlp
 from kit.windows import live_hand
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
-from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import Axis, Features, LossCurve, NeuronMaps, PlaneMap, Points
 from scalarviz.run.source import Moment, RunSource
 from scalarviz.view.ink.maps import class_colours, get_map, signed_shades
@@ -25,9 +23,6 @@ from scalarviz.view.ink.theme import DARK, LIGHT, rgb
 from scalarviz.view.panels.grid import fractions, places
 from scalarviz.view.panels.neuron_maps import hidden_of
 from scalarviz.view.panels.plane import BACK, HARD, SHARE, TEST, shades
-from scalarviz.view.space.chain import chain_of
-from scalarviz.view.space.layout import layout_for
-from scalarviz.view.space.lying import WAYS, Turns
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(-1, 1, (40, 2))
@@ -43,13 +38,13 @@ def products(points):
     return np.stack([points[:, 0], points[:, 1], points[:, 0] * points[:, 1]], axis=1)
 
 
-def run_of(*sizes, data=None, activation=nn.Tanh, loss=None):
-    layers = [m for k, (a, b) in enumerate(pairwise(sizes)) for m in (nn.Linear(a, b, seed=k + 1), activation())]
-    net, data = nn.Sequential(*layers[:-1]), data or (np.zeros((2, sizes[0])), np.zeros((2, sizes[-1])))
+def run_of(*sizes, data, activation="Tanh", loss=None):
+    net = mlp(*sizes, activation=activation, last="Identity")(nn)
+    net.initialize(seed=1)
     return sv.Run(net, loss or nn.MSELoss(), optim.SGD(net.parameters(), lr=0.2), data, engine="numpy", seed=0)
 
 
-def scene_of(*hidden, panels=MAPS, classes=1, steps=20, activation=nn.Tanh):
+def scene_of(*hidden, panels=MAPS, classes=1, steps=20, activation="Tanh"):
     targets = T[:30, None] if classes == 1 else (T[:30, None] > 0).astype(int)
     loss = nn.MSELoss() if classes == 1 else nn.CrossEntropyLoss()
     run = run_of(2, *(hidden or [4]), classes, data=(X[:30], targets), activation=activation, loss=loss)
@@ -68,34 +63,6 @@ def plane(bench):
 def edges(box):
     """Left, top, right, bottom."""
     return box[0], box[1], box[0] + box[2], box[1] + box[3]
-
-
-@pytest.mark.parametrize("rows", [False, True])
-@pytest.mark.parametrize("sizes", [(2, 3, 1), (7, 8, 8, 1), (2, 3, 5, 4, 2, 3), (2, 12, 8, 1), (2, 2, 2, 2, 2, 2, 1)])
-def test_the_flow_turns_and_every_output_meets_its_input(sizes, rows):
-    run = run_of(*sizes)
-    layout = layout_for(run.tensors, run.stages, (1280, 720), turns=Turns(rows=rows))
-    chain = chain_of(run.tensors, run.stages)
-    assert layout.turns
-    spots = [p for p in (layout.plates if rows else layout.spots) if p.kind == "activation" and p.name != "input"]
-    assert [p.name for p in spots] == [layer.row for layer in chain][: len(chain) if rows else -1]
-    for k, (layer, spot) in enumerate(zip(chain, spots, strict=False)):
-        plate = layout.plate(layer.weight.name)
-        want = {"down": [0.0, -1.0], "right": [1.0, 0.0], "up": [0.0, 1.0]}[WAYS[k % 4]]
-        along = spot.cell_centre(0)[:2] - plate.cell_centre(0, 0)[:2]
-        assert along @ want > 0
-        assert abs(along @ plate.axes[0][:2][::-1]) < 1e-9 or WAYS[k % 4] == "up"
-        for unit in range(layer.outputs if k + 1 < len(chain) else 0):  # its map and its column are in one line
-            way = layout.plate(chain[k + 1].weight.name).cell_centre(0, unit)[:2] - spot.cell_centre(unit)[:2]
-            assert abs(way @ np.array([want[1], -want[0]])) < 1e-9
-    for one, other in combinations([plate.bounds for plate in layout.plates], 2):
-        assert (one[0] >= other[1] - 1e-9).any() or (other[0] >= one[1] - 1e-9).any()
-
-
-@pytest.mark.parametrize(("sizes", "room"), [((2, 1), 720.0), ((2, 30, 1), 720.0), ((2, 4, 1), 60.0)])
-def test_networks_of_one_layer_wide_ones_and_small_cubes_do_not_turn(sizes, room):
-    run = run_of(*sizes)
-    assert not layout_for(run.tensors, run.stages, (1280, 720), (0.0, 0.0, room, room), turns=Turns()).turns
 
 
 @pytest.mark.parametrize("size", [(640, 360), (1024, 768), (1280, 720), (720, 1080), (1920, 1080)])
@@ -133,10 +100,8 @@ def test_every_place_has_the_colour_of_the_answer_there(theme):
         for across, down in ((0.2, 0.25), (0.75, 0.3), (0.5, 0.8)):
             place, row = np.array([[-1.25 + 2.5 * across, 1 - 2 * down]]), layers[index].row
             answer = source.rows(place, [row])[row][:, unit : unit + 1]
-            seen, away = (
-                picture[int(y + down * high), int(x + across * wide)],
-                (bench.subject.probe - place[0]) / (2.5, 2),
-            )
+            seen = picture[int(y + down * high), int(x + across * wide)]
+            away = (bench.subject.probe - place[0]) / (2.5, 2)
             if np.hypot(*(away * (wide, high))) > 7:  # not below the dot of the sample
                 assert np.abs(seen - signed_shades(answer, (-1.0, 1.0), theme)[0, 0]).max() <= 12, (index, unit, across)
 
@@ -160,14 +125,11 @@ def test_maps_are_of_the_frame_and_of_what_the_scene_makes_of_a_point_and_change
     np.testing.assert_array_equal(one.values, other.values)
 
 
-def test_outputs_without_a_bound_have_a_round_range_though_numbers_are_none():
-    scene = scene_of(4, 3, activation=nn.ReLU)
-    drawer = maps(bench_of(scene))
+def test_outputs_without_a_bound_have_a_round_range():
+    drawer = maps(bench_of(scene_of(4, 3, activation="ReLU")))
     largest, said = float(np.abs(drawer.grid.numbers).max()), float(drawer.scale.labels[2][1])
     assert largest <= said <= 2.5 * largest
     assert f"{said:.0e}"[0] in "125"
-    scene.run.do(SetWeights(0, np.array([np.nan, 0.0, 1e30])))
-    assert re.fullmatch(r".*e.{,5}", maps(bench_of(scene)).scale.labels[2][1])
 
 
 def test_colours_of_nan_of_infinity_of_hard_answers_and_of_classes():
@@ -191,8 +153,8 @@ def test_probabilities_are_those_of_softmax():
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (720, 1080), (960, 640)])
-@pytest.mark.parametrize("classes", [("a", "b"), tuple("a class with a name" + str(k) for k in range(8))])
-def test_many_classes_can_be_read(size, classes):
+def test_many_classes_can_be_read(size):
+    classes = tuple("a class with a name" + str(k) for k in range(8))
     bench = bench_of(scene_of(panels=(replace(SHOWN, classes=classes),), classes=len(classes)), size, keys=KEYS)
     assert_readable(bench.side.drawn("plane"), size)
     assert {*classes, "train", "test", "\N{MINUS SIGN}1.25", "x  +1.25", "0", "50"} <= set(said_anywhere(bench))
@@ -211,7 +173,7 @@ def test_pointing_at_a_map_shows_its_card_with_the_largest_weights():
         assert "tanh of" not in hand.words()
 
 
-def test_plus_and_minus_beside_a_layer_change_it():
+def test_plus_and_minus_beside_a_layer_change_it_and_a_click_on_a_feature_switches_it():
     with live_hand(make_scene("playground")) as hand:
         for layer, which, hidden in ((0, 1, (5, 2)), (0, 0, (4, 2)), (1, 3, (4, 2, 2)), (2, 2, (4, 2))):
             hand.view.move(hand.middle(maps(hand.bench).boxes[layer, 0]))
@@ -223,6 +185,17 @@ def test_plus_and_minus_beside_a_layer_change_it():
             assert len(maps(hand.bench).boxes) == maps(hand.bench).grid.numbers.shape[2] == sum(hidden)
         hand.view.move((3.0, 3.0))
         assert "layer" not in hand.words()
+        moment = lambda: Moment(hand.view.shown, hand.bench.subject.source)  # noqa: E731
+        for place, on in ((2, [True] * 3), (0, [False, True, True])):
+            hand.press(hand.middle(hand.drawer(Features).spots[place].box))
+            assert [*hand.drawer(Features).panel.on(moment())] == [*on, *[False] * 4]
+            assert hand.bench.layout.plate("1.weight").shape == (4, 3)
+        hand.view.move(hand.middle(hand.drawer(Features).spots[0].box))
+        assert {"x", "the network does not get it", "click: switch it on"} <= set(hand.words())
+        assert hand.run.steps == 0  # it goes on standing
+        for _ in range(2):
+            hand.do("undo")
+        assert [*hand.drawer(Features).panel.on(moment())] == [True, True, *[False] * 5]
     for hidden in ((65,), (1,) * 7):
         with pytest.raises(InputError, match="at most 6 hidden layers of at most 64 neurons"):
             other_layers(hidden)
@@ -248,31 +221,3 @@ def test_pointing_says_where_and_what_and_switches_switch():
                 hand.press(hand.at((x + wide - 6, y + high / 2)))
             if not switched:
                 assert np.isfinite(found.spots).all(axis=1).tolist() == (~POINTS.back).tolist()
-
-
-def test_a_feature_of_the_playground_is_switched_on_the_picture_and_undone():
-    with live_hand(make_scene("playground")) as hand:
-        moment = lambda: Moment(hand.view.shown, hand.bench.subject.source)  # noqa: E731
-        for place, on in ((2, [True] * 3), (0, [False, True, True])):
-            hand.press(hand.middle(hand.drawer(Features).spots[place].box))
-            assert [*hand.drawer(Features).panel.on(moment())] == [*on, *[False] * 4]
-            assert hand.bench.layout.plate("1.weight").shape == (4, 3)
-        hand.view.move(hand.middle(hand.drawer(Features).spots[0].box))
-        assert {"x", "the network does not get it", "click: switch it on"} <= set(hand.words())
-        assert hand.run.steps == 0  # it goes on standing
-        for _ in range(2):
-            hand.do("undo")
-        assert [*hand.drawer(Features).panel.on(moment())] == [True, True, *[False] * 5]
-
-
-def test_a_function_that_raises_takes_its_own_pictures_away_alone():
-    def broken(points):
-        raise ValueError("no plane")
-
-    features = Features(("x", "y", "xy"), *AXES, products, lambda moment: (True,))
-    bench = bench_of(scene_of(4, 2, panels=(replace(PLANE, inputs=broken), NeuronMaps(*AXES, inputs=broken), features)))
-    notes = "\n".join(bench.side.ground.notes)
-    for says in ("panel 'the plane'", "maps of neurons: ValueError: no plane", "there are 3 features, but 1 on or off"):
-        assert says in notes
-    assert (maps(bench).boxes, bench.side.moving) == ({}, False)
-    assert "ValueError: no plane" in said_anywhere(bench)

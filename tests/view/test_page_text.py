@@ -1,4 +1,4 @@
-"""The text of a page: what its policy allows, what it weighs, and what it refuses to be made of."""
+"""The text of a page: what its policy allows, what it weighs and refuses, and the tables that are packed into it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import base64
 import hashlib
 import re
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 
 import scalarviz as sv
 from kit.commands import make_scene
+from kit.unpacked import errors_of, unpacked
 from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.view.page import pictures, recorded
+from scalarviz.view.page.pack import EXACT, packed
 from scalarviz.view.page.page import NEEDS, RECORDED, keys_of
-from scalarviz.view.page.scripts import script, script_names
 from scalarviz.view.watch.actions import BY_NAME
 
 
@@ -55,8 +60,7 @@ def test_titles_are_words_300_frames_weigh_less_than_150_kb_and_bad_arguments_ar
             recorded.html_of(record, **how)
 
 
-@pytest.mark.filterwarnings("error")
-def test_a_page_replaces_another_whole_and_a_large_one_says_how_it_becomes_smaller(tmp_path):
+def test_a_page_takes_the_place_of_no_folder_and_of_no_recording(tmp_path):
     path = tmp_path / "run.html"
     path.write_text("old")
     with pytest.raises(InputError, match="folder"):
@@ -65,9 +69,6 @@ def test_a_page_replaces_another_whole_and_a_large_one_says_how_it_becomes_small
         recorded.write_html(path, (path,), lambda: "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
-    with pytest.warns(RuntimeWarning, match=r"10 MB.*larger every= \(now every=5\)"):
-        recorded.write_html(path, (), lambda: "x" * (recorded.LARGE + 1), 5)
-    recorded.write_html(path, (), lambda: "x" * recorded.LARGE, 5)
 
 
 def test_where_nothing_draws_there_is_no_still_and_keys_are_those_of_the_table(record, monkeypatch):
@@ -78,7 +79,27 @@ def test_where_nothing_draws_there_is_no_still_and_keys_are_those_of_the_table(r
     assert {key["name"] for key in keys_of({"weight"})} == set(RECORDED) - set(NEEDS)
 
 
-def test_no_text_of_a_script_goes_over_lines():
-    """What `bare` leaves out must not stand within one: no line has an odd number of backticks."""
-    for name in script_names():
-        assert all(line.count("`") % 2 == 0 for line in script(name).splitlines()), name
+@given(arrays(np.uint32, array_shapes(min_dims=2, max_dims=2, max_side=8), elements=st.integers(0, 2**32 - 1)))
+def test_every_bit_pattern_comes_back_or_a_number_within_half_a_step(bits):
+    """NaN of any payload, both zeros, the smallest and the largest numbers: bits are bits."""
+    table = bits.view(np.float32)
+    assert np.array_equal(unpacked(packed(table)).view(np.uint32), bits)
+    said = packed(table, exact=False)
+    found, finite = unpacked(said), np.isfinite(table)
+    assert np.array_equal(found[~finite], table[~finite], equal_nan=True)
+    table, found = (np.where(finite, numbers, 0).astype(np.float64) for numbers in (table, found))
+    assert (np.abs(found - table) <= errors_of(said) * 1.001 + np.abs(table) * 2.0**-23).all()
+
+
+def test_smooth_numbers_take_less_room_and_of_too_many_each_has_16_bits():
+    table = (np.sin(np.linspace(0, 3, 300)[:, None] + np.arange(12)) * 2).astype(np.float32)
+    said = packed(table)
+    assert said["order"] > 1
+    assert len(base64.b64decode(said["data"])) < 0.4 * table.nbytes
+    assert [packed(np.zeros((2, EXACT // 2 + more), np.float32))["bits"] for more in (0, 1)] == [32, 16]
+
+
+def test_other_arrays_are_refused():
+    for table in (np.zeros(3, np.float32), np.zeros((2, 2)), np.zeros((1, 1, 1), np.float32)):
+        with pytest.raises(InputError, match="float32"):
+            packed(table)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import importlib
+import time
 
 import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.benches import said, texts
+from kit.benches import assert_readable, said, said_above, texts, words
 from kit.networks import mlp
 from kit.unseen import Unseen
-from kit.windows import COLOURS, Hand, make_colour_scene
+from kit.windows import COLOURS, Hand, live_hand, make_colour_run, make_colour_scene
 from scalarviz import nn, optim
+from scalarviz.engine.cpu import units
 from scalarviz.run import Story
-from scalarviz.run.controls import Reader
+from scalarviz.run.engines import full_speed
 from scalarviz.run.scene.scene import Scene
 from scalarviz.view.ink.text import loss_text
 from scalarviz.view.screen.story import Cap, Told
-from scalarviz.view.watch.live import LiveView
+from scalarviz.view.watch.live import COMPILING, LiveView
 from scalarviz.view.watch.telling import BREATHING, FADE, REST, learnt
 from scalarviz.view.watch.viewer import WAIT
 
@@ -91,14 +93,12 @@ def test_it_opens_paused_under_one_large_line_and_fades_before_the_formulas_come
     assert (one.plays, one.run.steps) == (False, 0)
     seen = [one.alpha(SENTENCE)]
     one.view.key("Space")
-    for _ in range(6):
+    while seen[-1]:
         assert not any("σ(" in text for text in one.words)  # the sentence is alone
         one.pass_time(0.1)
         seen.append(one.alpha(SENTENCE))
-        if not seen[-1]:
-            break
     assert seen == sorted(seen, reverse=True)
-    assert (seen[0], len({*seen}) > 3, seen[-1]) == (1.0, True, 0.0)
+    assert 3 < len(seen) < 8
     one.pass_time(0.3)
     assert any("σ(" in text for text in one.words)
     assert "hide panels" in one.words
@@ -136,13 +136,8 @@ def test_it_begins_when_nothing_was_touched_for_four_seconds_and_nothing_is_open
 
 
 def test_a_window_told_to_wait_waits_for_ever_and_comes_to_rest(opened):
-    one, levels = opened(wait=None), []
-    for _ in range(20):  # the first cap breathes
-        one.pass_time(0.1)
-        levels.append(one.view.bench.story.told.breath)
-    assert (min(levels) < 0.05, max(levels) > 0.95) == (True, True)
-    assert int(np.argmin(levels)) in range(7, 13)  # two seconds from bright to bright
-    one.pass_time(BREATHING + 1, 0.25)
+    one = opened(wait=None)
+    one.pass_time(BREATHING + 3, 0.25)  # until then the first cap breathes
     before = one.host.drawings
     one.pass_time(5)
     assert (one.host.drawings, one.plays, SENTENCE in one.words) == (before, False, True)  # nothing happens: none drawn
@@ -158,12 +153,9 @@ def test_one_step_by_hand_is_a_beginning_too_and_a_loaded_run_begins_with_its_st
     one.settled()
     one.pass_time(1)
     assert (one.run.steps, SENTENCE in one.words) == (26, False)
-
-
-@pytest.mark.parametrize("playing", [False, True])
-def test_a_program_that_plays_or_stands_by_itself_has_no_opening(opened, playing):
-    one = opened(playing=playing, wait=0.0)
-    assert (SENTENCE in one.words, one.plays) == (False, playing)
+    for playing in (False, True):  # one that plays or stands by itself has no opening
+        other = opened(playing=playing, wait=0.0)
+        assert (SENTENCE in other.words, other.plays) == (False, playing)
 
 
 @pytest.mark.parametrize(("paused", "waits"), [(False, WAIT), (True, None)])
@@ -174,27 +166,12 @@ def test_show_begins_by_itself_or_waits(paused, waits, monkeypatch):
     assert given["wait"] == waits
 
 
-def test_the_opening_follows_what_a_hand_changes_before_the_first_step(opened):
-    module = importlib.import_module("scalarviz.scenes.playground")
-    made = module.build(module.Options(engine="numpy"))
-    one = opened(made, wait=None)
-    assert {"25 weights.", "They should tell the disc from the ring around it."} <= {*one.words}
-    source = one.view.bench.subject.source
-    controls = {control.label: control for control in made.controls}
-    for name, value in (("x\N{SUPERSCRIPT TWO}", True), ("data", "spiral")):
-        source.edit(controls[name].change(value, Reader(one.view.worker.latest, source, made.options)))
-        one.settled(1, 0.1)
-        one.pass_time(0.3)
-    assert {"29 weights.", "They should tell two spirals apart that wind around each other."} <= {*one.words}
-
-
 # ---- the end
 
 
 CLAIMS = {
     "claimed": ({"claim": lambda moment: f"This is said of step {moment.step}."},
                 {"Learnt.", f"This is said of step {STEPS}.", "Click", "a cube", "Shift+Wheel", "on it: break it"}, []),
-    "empty": ({"claim": lambda moment: ""}, {"Learnt."}, []),
     "raises": ({"claim": lambda moment: str(1 / 0)}, {"Learnt."},
                ["the story's claim: ZeroDivisionError: division by zero"]),
     "stopped": ({"lr": 1e-4, "claim": lambda moment: "It has learnt everything."}, {"Stopped at loss "}, []),
@@ -241,6 +218,7 @@ def test_the_end_comes_half_a_second_after_the_last_step_and_stands_until_someth
         one.pass_time(0.3)
         assert "Learnt." not in one.words
         one.view.key("Space")
+    one.settled(1, 0.05)  # on a busy machine the steps that were asked for come late
     assert (one.run.steps > STEPS, "hide panels" in one.words) == (True, True)  # the line of keys is there again
 
 
@@ -261,7 +239,7 @@ def test_when_something_has_been_learnt(losses, batches, expected):
 # ---- where it stands
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080), (960, 540), (640, 480), (720, 1280), (520, 720)])
+@pytest.mark.parametrize("size", [(1280, 720), (960, 540), (640, 480), (520, 720)])
 @pytest.mark.parametrize("hidden", [(), (16, 16)])
 def test_the_end_overlaps_nothing_nor_leaves_the_picture(opened, size, hidden):
     one = opened(scene(*hidden, claim=lambda moment: CLAIM), size)
@@ -276,3 +254,56 @@ def test_the_end_overlaps_nothing_nor_leaves_the_picture(opened, size, hidden):
             assert min(box[:2]) >= 0
             assert all(at + long <= most for at, long, most in zip(box[:2], box[2:], bench.places.size, strict=True))
             assert not [other for other in every[:k] if meet(other, box)]
+
+
+# ---- a machine that has no kernels yet, and news
+
+NEWS = "step 1,234,567 is a new best one, 40 times as good"
+
+
+@pytest.fixture
+def cold(monkeypatch, tmp_path):
+    """A window that runs on a machine without compiled kernels."""
+    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(units, "LOADED", {})
+    scene = make_colour_scene(make_colour_run(engine="auto"), ())
+    with live_hand(scene, steps=10**6, playing=True) as made:
+        yield made
+
+
+def test_without_kernels_step_0_is_shown_at_once_and_the_run_begins_when_they_are_there(cold):
+    cold.view.tick(1 / 60)
+    assert (cold.view.worker.latest.step, cold.run.engine.name) == (0, "numba")
+    assert COMPILING in " ".join(said(cold.bench))
+    cold.until(lambda: cold.run.steps > 20, 60.0)
+    cold.until(lambda: COMPILING not in " ".join(said(cold.bench)))
+    assert f"of {full_speed(cold.run):,.0f} steps/s" in cold.view.pace_text()
+    assert cold.view.worker.log == []
+
+
+def test_a_window_that_is_closed_while_kernels_compile_ends_at_once(cold):
+    for _ in range(20):
+        cold.view.tick(1 / 60)
+        time.sleep(0.02)
+    begun = time.monotonic()
+    cold.view.close()
+    assert time.monotonic() - begun < 1
+    assert cold.run.steps == 0
+
+
+@pytest.mark.parametrize(("size", "first"), [((1280, 720), "a message"), ((600, 300), "40 times as good")])
+def test_news_hide_nothing_that_learns_and_in_a_low_picture_trouble_waits_for_them(size, first):
+    with live_hand(make_colour_scene(panels=()), size) as hand:
+        hand.view.say(NEWS, 8.0)
+        hand.view.tick(0.01)
+        bench, (bar,) = hand.bench, [sketch for layer in hand.bench.overlays for sketch in layer]
+        assert_readable([bar], size)
+        assert NEWS.split() == [word for word in " ".join(words([bar])).split() if word != "i"]
+        ends, top = bench.places.scene[0] + bench.places.scene[2], min(text.y for text in bar.texts) - 23
+        behind = {t.text for t in texts(bench.sketches) if t.y > top and t.x < ends}
+        assert behind == {t.text for t in texts(bench.sketches) if t.y == bench.places.keys} != set()
+        hand.view.worker.error = ValueError("a message")
+        for seconds, seen in ((0.01, {first, "40 times as good"}), (9.0, {"a message"})):
+            hand.view.tick(seconds)
+            above = " ".join(said_above(hand.bench))
+            assert {text for text in ("a message", "40 times as good") if text in above} == seen

@@ -1,17 +1,22 @@
-"""A word to type: what its panel shows, and what keys and clicks do."""
+"""A word to type: what its panel shows, what keys and clicks do, and the picture of the scene `microgpt`."""
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+from scalarviz.scenes import microgpt
 
 import scalarviz as sv
-from kit.benches import again, bench_of, said
+from kit.benches import again, bench_of, box_of, overlap, said, texts
 from kit.refusals import refusals
-from kit.windows import make_colour_run
+from kit.windows import live_hand, make_colour_run
 from scalarviz.errors import InputError, TypeMismatchError
+from scalarviz.run import Moment
 from scalarviz.run.panels import Invented, Reading, WordBoard
 
+pytestmark = pytest.mark.gl
 LETTERS = "abc"
 
 
@@ -34,10 +39,10 @@ def board(**change):
 
 
 @pytest.fixture
-def bench(request):
+def bench():
     with make_colour_run() as run:
         run.step(3)
-        yield bench_of(sv.Scene("s", run, panels=(board(**getattr(request, "param", {})),)))
+        yield bench_of(sv.Scene("s", run, panels=(board(),)))
 
 
 @pytest.fixture
@@ -58,35 +63,16 @@ def test_it_shows_what_the_functions_say_of_this_moment_and_who_looks_at_whom_is
     assert "90 %" in said(again(bench))
 
 
-def test_letters_go_to_the_word_and_others_do_not(bench, drawer):
-    assert not drawer.key("C", "c")  # nothing is being typed: it is a key of the window
+def test_other_signs_are_no_letters_and_a_word_that_is_full_takes_none(drawer):
     drawer.begin_typing()
-    assert drawer.key("C", "c")
-    bench.update(bench._frame)  # the run stands: all of it is of the word that was typed
-    assert {"reads c", "after c", "80 %"} <= set(said(bench))
-    assert "after b" not in said(bench)
-    assert all(drawer.key(letter.upper(), letter) for letter in "aab")
-    assert (drawer.state.word, drawer.state.chosen) == ("caab", 4)
-    assert drawer.key("A", "a")  # full: taken, and nothing else happens with it
-    assert drawer.key("Backspace", "")
-    assert drawer.state.word == "caa"
+    assert not any(drawer.key(name, text) for name, text in (("Space", " "), ("Right", ""), ("3", "3")))
     with pytest.raises(InputError, match="x is no letter"):
         drawer.key("X", "x")
-    assert not any(drawer.key(name, text) for name, text in (("Space", " "), ("Right", ""), ("3", "3")))
-    assert drawer.key("Enter", "")
-    assert not drawer.typing
-    assert not drawer.key("B", "b")
-    drawer.begin_typing()
-    assert drawer.key("C", "c")
-    assert drawer.key("Escape", "")  # leaves the word as it was
-    assert (drawer.typing, drawer.state.word) == (False, "caa")
-    drawer.begin_typing()
-    assert drawer.key("Backspace", "")  # goes on with the word that stands there
-    assert drawer.key("B", "b")
-    assert drawer.state.word == "cab"
-    assert drawer.let_go()
-    assert not drawer.let_go()
-    assert "reads ab" in said(again(bench))
+    for letter in "caaba":
+        assert drawer.key(letter.upper(), letter)
+    assert drawer.key("Backspace", "")
+    assert drawer.state.word == "caa"
+    assert (drawer.let_go(), drawer.let_go()) == (True, False)
 
 
 def test_a_click_looks_at_a_letter_and_the_temperature_moves_within_its_bounds(bench, drawer):
@@ -98,12 +84,9 @@ def test_a_click_looks_at_a_letter_and_the_temperature_moves_within_its_bounds(b
         assert {f"after {after}", f"temperature {words}", f"made{words}"} <= set(said(again(bench)))
 
 
-NOWHERE = {"look": lambda moment, word: Reading(np.full((1, 3, 3), np.nan), np.full((3, 4), np.nan))}
-
-
-@pytest.mark.parametrize("bench", [NOWHERE], indirect=True)
-def test_numbers_that_are_not_finite_are_said(bench):
-    assert "what it says is no longer finite" in said(bench)
+def test_numbers_that_are_not_finite_are_said():
+    nowhere = board(look=lambda moment, word: Reading(np.full((1, 3, 3), np.nan), np.full((3, 4), np.nan)))
+    assert "what it says is no longer finite" in said(bench_of(sv.Scene("s", make_colour_run(), panels=(nowhere,))))
 
 
 @refusals({
@@ -115,3 +98,131 @@ def test_numbers_that_are_not_finite_are_said(bench):
 }, globals())  # fmt: skip
 def test_bad_descriptions(refusal):
     refusal.check()
+
+
+# ---- the picture of the scene `microgpt`
+
+KEYS = (("Space", "run"), ("E", "type a name"))
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    """Makes scenes of words in which every letter comes."""
+    path = tmp_path_factory.mktemp("words") / "words.txt"
+    path.write_text("\n".join([f"{a}{b}{a}" for a in "abcdefghijklmnopqrstuvwxyz" for b in "aeiou"] + ["olivia"]))
+    return lambda **more: microgpt.build(microgpt.Options(text=path, engine="numpy", batch=4, steps=50, **more))
+
+
+@pytest.fixture(scope="module")
+def scene(build):
+    with (made := build()).run:
+        made.run.step(3)
+        yield made
+
+
+def shown(scene, size=(1280, 720), theme="dark", word="olivia"):
+    bench = bench_of(scene, size, theme=theme, keys=KEYS)
+    drawer = drawer_of(bench)
+    drawer.state.word, drawer.stale = word, True
+    return again(bench)
+
+
+def drawer_of(bench):
+    return bench.side.drawer(WordBoard)
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1280, 800), (1024, 768), (1920, 1080), (2560, 1080)])
+@pytest.mark.parametrize("word", ["", "a", "abcdefghijklmno"])
+def test_no_text_lies_on_another_whatever_is_typed(scene, size, word):
+    bench = shown(scene, size, word=word)
+    assert bench.spread
+    boxes = [box_of(t) for t in texts(bench.sketches) if t.size != 12]  # beside maps of attention
+    assert not any(overlap(a, b, 1) for a, b in combinations(boxes, 2))
+
+
+def test_several_layers_and_narrow_pictures_are_not_spread(scene, build):
+    for bench in (shown(build(layers=2)), shown(scene, (720, 1280))):
+        assert (bench.spread, "reads olivia" in said(bench)) == (False, True)
+
+
+def test_turned_by_hand_it_shows_plates_alone_and_comes_back(scene):
+    bench = shown(scene)
+    bench.orbit(60, 0)
+    found = said(again(bench))
+    assert bench.scenery.blueprint is None
+    assert "head 1" not in found
+    assert {"what comes next", "new names", "up"} <= set(found)  # names stay
+    bench.fit_camera()
+    assert "head 1" in said(again(bench))
+
+
+def test_the_strip_and_the_stream_are_rows_of_the_runs_own_stages(scene):
+    bench = shown(scene)
+    reading, at = drawer_of(bench)._read, len("olivia")
+    stages = [f"layers.0.{name} (7)" for name in ("up", "o", "down")]
+    found = Moment(bench.subject.frame(), bench.subject.source).rows(scene.probe[None], *stages)
+    up, attended, down = (found[stage][0] for stage in stages)
+    stream = [numbers[at] for numbers in reading.stream]
+    np.testing.assert_allclose(reading.hidden[1][at], np.maximum(up, 0), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(np.diff(stream, axis=0), [attended, down], rtol=0, atol=1e-5)
+
+
+def test_all_of_it_is_of_the_frame_that_is_shown(build):
+    """A film's numbers of each step are those of a still of that step."""
+    made = build()
+    bench = bench_of(made)
+    for _ in range(3):
+        made.run.step(1)
+        film, still = (drawer_of(one)._read for one in (again(bench, 1 / 30), bench_of(made)))
+        for part in ("stream", "likely", "attention"):
+            np.testing.assert_array_equal(getattr(film, part), getattr(still, part))
+
+
+def test_new_names_enter_while_it_runs_and_at_a_pause_all_are_of_what_is_shown(build):
+    made = build()
+    bench = bench_of(made)
+    names, seen = drawer_of(bench).names, set()
+    assert len(names.words) == 5
+    for _ in range(60):
+        made.run.step(1)
+        again(bench, 0.1)
+        seen.add(tuple(names.words))
+        steps = [int(text.removeprefix("step ").replace(",", "")) for text in said(bench) if text.startswith("step ")]
+        assert steps == sorted(steps)
+        assert all(0 <= step <= made.run.steps for step in steps)
+    assert len(seen) > 10
+    for _ in range(7):  # it pauses: they are those that the closing sentence tells
+        again(bench, 0.1)
+    claim = made.story.claim(Moment(bench.subject.frame(), bench.subject.source))
+    assert claim == f"They now say {', '.join(word or 'nothing' for word in names.words[:3])}."
+    assert not any(text.startswith("step ") for text in said(bench))
+
+
+def middle_of(hand, wanted):
+    return hand.middle(next(spot.box for spot in drawer_of(hand.bench).spots if wanted(spot)))
+
+
+def test_a_word_is_typed_without_pointing_and_letters_and_maps_are_clicked(build):
+    with live_hand(build(), (1280, 800), steps=50) as hand:
+        hand.do("step", 5)
+        drawer, colouring = drawer_of(hand.bench), hand.bench.colouring
+        state, (_, top, *_) = drawer.state, next(spot.box for spot in drawer.spots if spot.name == "field")
+        hand.key("g")
+        assert colouring.quantity == "gradient"  # nothing is being typed: letters are keys
+        hand.key("e")
+        hand.type("wgcf")
+        assert (state.typing, state.word, colouring.quantity) == (True, "wgcf", "gradient")  # letters did nothing else
+        step = hand.view.frame().step
+        assert hand.key("Right").step == step + 1
+        hand.key("Return")
+        hand.key("w")
+        assert (state.typing, state.word, colouring.quantity) == (False, "wgcf", "weight")
+        hand.press(middle_of(hand, lambda spot: spot.name == "field"))
+        hand.type("i")
+        hand.settled()
+        hand.press(middle_of(hand, lambda spot: spot.value == 0 and spot.box[1] > top))
+        assert (state.typing, state.word, state.chosen) == (True, "i", 0)
+        hand.key("Escape")
+        assert (state.typing, state.word) == (False, "wgcf")
+        hand.press(middle_of(hand, lambda spot: spot.value == 3 and spot.box[1] < top))
+        assert (state.chosen, hand.bench.selected) == (3, None)

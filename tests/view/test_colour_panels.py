@@ -1,4 +1,4 @@
-"""A picture that a network paints: at which pixels, how near it is said to be, and where the three pictures stand."""
+"""Panels of colours: a picture that a network paints, pixel by pixel, and the colour cube that turns."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import scalarviz as sv
-from kit.benches import bench_of, said, words
+from kit.benches import bench_of, pixels_of, said, words
+from kit.networks import mlp
 from kit.refusals import refusals
+from kit.windows import live_hand, make_colour_scene
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.run import Moment, Scene
-from scalarviz.run.panels import Painting, psnr
-from scalarviz.view.ink.boxes import COLUMN
+from scalarviz.run.panels import ColourCube, Painting, psnr
 from scalarviz.view.panels import grid as grids
+from scalarviz.view.panels.colour_cube import cube_boxes
 from scalarviz.view.panels.grid import Grid
-from scalarviz.view.panels.image import BUDGET, FILM, LADDER, STILL, easel_boxes, easel_height
+from scalarviz.view.panels.image import BUDGET, FILM, LADDER, STILL, easel_boxes
 
 WANTED = np.random.default_rng(8).random((30, 40, 3)).astype(np.float32)
 Y, X = np.mgrid[:30, :40]
@@ -31,17 +31,27 @@ def exact(down, across):
     return WANTED[np.ix_((down * 30).astype(int), (across * 40).astype(int))].reshape(-1, 3)
 
 
+def trained():
+    net = mlp(2, 4, 3)(nn)
+    net.initialize(seed=1)
+    rule, data = optim.Adam(net.parameters(), lr=0.01), (PLACES, WANTED.reshape(-1, 3))
+    run = sv.Run(net, nn.MSELoss(), rule, data=data, batch_size=64, engine="numpy")
+    run.step(5)
+    return run
+
+
+def scene_of(run, panel):
+    return Scene("painting", run, input_names=("x", "y"), panels=(panel,))
+
+
 @pytest.mark.parametrize(("seconds", "longest"), [(None, STILL), (1 / 30, FILM)])
 def test_films_and_stills_are_always_painted_at_the_same_pixels(seconds, longest):
     big = np.zeros((900, 1200, 3), np.float32)
-    bench = bench_of(
-        Scene("painting", trained(), input_names=("x", "y"), panels=(Painting(lambda _: big, (900, 1200)),))
-    )
+    bench = bench_of(scene_of(trained(), Painting(lambda _: big, (900, 1200))))
+    drawer = bench.side.drawers["painting"]
     for _ in range(2):
-        drawer = bench.side.drawers["painting"]
         drawer.look(Moment(bench.subject.frame(), bench.subject.source), seconds)
-        assert drawer.grid.numbers.shape[1] == longest
-        assert abs(len(drawer.grid.numbers) / longest - 0.75) < 0.01
+        assert drawer.grid.numbers.shape == (0.75 * longest, longest, 3)
         assert not drawer.moving
         bench.subject.source.run.step()
 
@@ -83,22 +93,6 @@ def test_a_dear_network_is_asked_at_fewer_places_a_quick_one_at_more(monkeypatch
     assert sizes[-1] == (LADDER[0] if way < 0 else LADDER[-1])
 
 
-@given(st.floats(0.05, 20), st.floats(80, 700))
-def test_pictures_stand_apart_and_inside(aspect, high):
-    box = (10.0, 20.0, float(COLUMN), min(high, easel_height(aspect)))
-    places = easel_boxes(box, aspect)
-    for k, (x, y, wide, tall) in enumerate(places):
-        assert x >= 10
-        assert y >= 20 + 20
-        assert x + wide <= 10 + COLUMN + 1
-        assert min(wide, tall) >= 1
-        assert min(wide, tall) <= 20 or wide / tall == pytest.approx(aspect, rel=0.06)
-        for u, v, wider, taller in places[:k]:
-            assert x >= u + wider or y >= v + taller or u >= x + wide or v >= y + tall
-    if high >= easel_height(aspect) and 0.3 < aspect < 5:
-        assert max(y + tall for _, y, _, tall in places) <= 20 + box[3] + 2
-
-
 BAD = [{"wanted": 3}, {"size": 3}, {"size": (0, 4)}, {"gain": 0}, {"gain": math.nan}, {"gain": "x"}, {"other": 1},
        {"place": "left"}]  # fmt: skip
 
@@ -115,25 +109,12 @@ def test_panels_that_cannot_be(refusal):
     refusal.check()
 
 
-def trained(steps=5):
-    net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 3), nn.Sigmoid())
-    net.initialize(seed=1)
-    rule, data = optim.Adam(net.parameters(), lr=0.01), (PLACES, WANTED.reshape(-1, 3))
-    run = sv.Run(net, nn.MSELoss(), rule, data=data, batch_size=64, engine="numpy")
-    run.step(steps)
-    return run
-
-
 def test_network_target_and_ten_times_the_error_are_drawn_and_a_click_shows_a_pixels_way_and_no_bit_changes():
     run, twin = trained(), trained()
-    bench = bench_of(
-        Scene("painting", run, input_names=("x", "y"), panels=(Painting(lambda moment: WANTED, (30, 40)),))
-    )
+    bench = bench_of(scene_of(run, Painting(lambda moment: WANTED, (30, 40))))
     made, drawer = run.predict(PLACES).reshape(30, 40, 3), bench.side.drawers["painting"]
-    shown, boxes = (
-        (np.clip(made, 0, 1), WANTED, np.clip(0.5 + 10 * (made - WANTED), 0, 1)),
-        easel_boxes(drawer.box, 4 / 3),
-    )
+    shown = np.clip(made, 0, 1), WANTED, np.clip(0.5 + 10 * (made - WANTED), 0, 1)
+    boxes = easel_boxes(drawer.box, 4 / 3)
     (sketch,) = bench.side.drawn("painting")
     assert [item.rect for item in sketch.images] == list(boxes)
     for item, pixels in zip(sketch.images, shown, strict=True):
@@ -159,3 +140,59 @@ def test_network_target_and_ten_times_the_error_are_drawn_and_a_click_shows_a_pi
     np.testing.assert_array_equal(run.values, twin.values)
     assert psnr(made, made) == math.inf
     assert math.isnan(psnr(made * math.nan, made))
+
+
+def grid(levels):
+    steps = np.linspace(0, 1, levels)
+    return np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), -1).reshape(-1, 3)
+
+
+GRID = grid(8)
+TURNS = [(-300, 60), (90, 10), (-225, 30), (10, 150), (10, -400), (137, -90)]
+
+
+@pytest.fixture
+def hand():
+    with live_hand(make_colour_scene(panels=(ColourCube(GRID, 1 - GRID),))) as made:
+        yield made
+
+
+def cubes(hand):
+    return cube_boxes(hand.bench.places.panels["colours"])
+
+
+def picture(hand):
+    hand.bench.hover(None)
+    hand.settled()
+    return pixels_of(hand.bench)
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_drag_on_a_colour_cube_turns_both_and_no_camera(hand, number):
+    camera, before = hand.bench.camera, picture(hand)
+    hand.drag(hand.middle(cubes(hand)[number]), (120, 20))
+    moved = (np.abs(picture(hand) - before).max(axis=2) > 20).any(axis=0)
+    assert hand.bench.camera is camera
+    assert hand.drawer(ColourCube).marked is None  # a drag is no click
+    for x, _, width, _ in cubes(hand):
+        assert moved[int(x) : int(x + width)].mean() > 0.3
+    assert not moved[: int(hand.bench.places.panels["colours"][0]) - 10].any()
+    hand.do("fit")
+    assert np.array_equal(picture(hand), before)
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("drag", TURNS)
+def test_colours_are_found_where_they_are_seen_after_any_turn(hand, drag):
+    hand.drag(hand.middle(cubes(hand)[0]), drag)
+    seen, found, under = picture(hand), 0, hand.drawer(ColourCube).under
+    x, y, width, height = cubes(hand)[1]
+    for at in np.random.default_rng(0).uniform((x, y), (x + width, y + height), (400, 2)).astype(int) + 0.5:
+        hits = {under((at[0] + a, at[1] + b)) for a, b in ((0, 0), (2, 0), (-2, 0), (0, 2), (0, -2))}
+        if len(hits) == 1 and (hit := hits.pop()) is not None:
+            found += 1
+            drawn, colour = seen[int(at[1]), int(at[0])] / 255, np.array(hit.target)
+            assert (drawn <= colour + 0.02).all()
+            assert (drawn >= 0.8 * colour - 0.02).all()
+    assert found > 40

@@ -1,36 +1,48 @@
-"""The loss: of one batch or of all samples, its curve with its names and axis, and how many steps a frame has."""
+"""The loss, its curve with its names and axis, and the time bar: which step stands where, and what is said of it."""
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scalarviz.scenes import xor
 
-import scalarviz as sv
-from kit.benches import KEYS, again, bench_of, said, said_anywhere, texts, words
+from kit.benches import KEYS, again, bench_of, box_of, overlap, said, said_anywhere, texts, words
 from kit.commands import make_scene
-from kit.windows import X, live_hand, make_colour_run, make_colour_scene
+from kit.windows import X, live_hand, make_colour_scene
 from scalarviz.errors import InputError
-from scalarviz.run.edits import SetBatchSize, SetWeights
+from scalarviz.run.core.frame import Branch, Curve, Past
+from scalarviz.run.edits import SetBatchSize, SetOptimizer, SetWeights
+from scalarviz.run.edits.base import Applied
 from scalarviz.run.panels import LossCurve
-from scalarviz.run.panels import TestCurve as Curve
 from scalarviz.run.sources.played import Rehearsal
 from scalarviz.view.ink.boxes import LABEL
 from scalarviz.view.ink.painter import Painter
-from scalarviz.view.ink.sketch import Lines, Path, Rect, meet
-from scalarviz.view.ink.text import loss_text
+from scalarviz.view.ink.sketch import Lines, Rect, meet
+from scalarviz.view.ink.text import loss_text, measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import Toggle
-from scalarviz.view.out.offscreen import render
-from scalarviz.view.panels.loss import FEW, SHARE, Line, averaged, loss_panel, thin_out
-from scalarviz.view.panels.wording import BEFORE
+from scalarviz.view.out.offscreen import offscreen, render
+from scalarviz.view.panels.loss import SHARE, Line, averaged, loss_panel, thin_out
+from scalarviz.view.screen.time_bar import (
+    GO,
+    LONG,
+    Mark,
+    StepScale,
+    TimeBar,
+    labels,
+    next_of,
+    rails,
+)
 from scalarviz.view.shown.ahead import Ahead
 from scalarviz.view.watch import live
 from scalarviz.view.watch.pace import pace
+from scalarviz.view.workbench import Workbench
 
 BOX = (952.0, 300.0, 304.0, 300.0)
 STEPS = np.arange(300)
@@ -80,18 +92,9 @@ def test_the_curve_passes_where_the_axis_says():
         assert picture[y + 8 : y + 14, x].max() < 100
 
 
-def test_what_is_averaged_is_seen_behind_the_mean_and_nothing_is_a_frame():
-    noise = np.where(STEPS[:200] % 2, 0.5, 1.5)
-    for noisy in (True, False):
-        shapes = loss_panel(BOX, DARK, [Line("b", STEPS[:200], noise, noisy=noisy)])[0].shapes
-        assert sum(isinstance(shape, Path) and len(shape.points) == 200 for shape in shapes) == 1 + noisy
-    for losses in ([], [np.nan]):
-        assert "no step yet" in words(loss_panel(BOX, DARK, [Line("b", np.arange(len(losses)), np.array(losses))])[:1])
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("count", [1, 2])
-def test_no_curve_and_no_gridline_goes_through_a_name(shape, count):
+def test_no_curve_goes_through_a_name_and_a_name_is_read_on_plain_ground(shape, count):
     losses = SHAPES[shape]
     curves = [Line("1,024 colours", STEPS, losses), Line("the photo", STEPS, 0.9 * losses, dashed=True)][:count]
     sketch, axes = loss_panel(BOX, DARK, curves)
@@ -107,41 +110,6 @@ def test_no_curve_and_no_gridline_goes_through_a_name(shape, count):
         assert sketch.shapes.index(ground) > 0  # over the gridlines, which come first
 
 
-@pytest.mark.parametrize("count", [2, 5, FEW - 1, FEW])
-def test_a_curve_of_few_points_is_no_broken_line_and_a_name_lies_below_every_curve(count):
-    steps, losses = np.arange(count), np.resize([1.0, 1e-3], count)  # up and down: no corner is free
-    curves = [Line("own", steps, losses), Line("the other set", steps, 0.5 * losses, dashed=True)]
-    for many in ([curves[0]], curves):
-        sketch, _ = loss_panel(BOX, DARK, many)
-        (ground,) = [k for k, s in enumerate(sketch.shapes) if isinstance(s, Rect) and s.fill == DARK.background]
-        assert all(k > ground for k, s in enumerate(sketch.shapes) if isinstance(s, Path))
-    assert bool(dashes([sketch])) == (count >= FEW)
-
-
-@pytest.mark.parametrize("steps", [60, 3000])
-def test_a_name_is_read_on_plain_ground_and_its_sample_ends_as_its_curve_does(steps):
-    noise = np.exp(np.random.default_rng(0).normal(0, 3.0, steps))  # from top to bottom, everywhere
-    curves = [Line("single samples", np.arange(steps), noise, noisy=True),
-              Line("all 4 samples", np.arange(steps), np.full(steps, 1.0), dashed=True)]  # fmt: skip
-    sketch, axes = loss_panel(BOX, DARK, curves)
-    (ground,) = [k for k, s in enumerate(sketch.shapes) if isinstance(s, Rect) and s.fill == DARK.background]
-    spread = [k for k, s in enumerate(sketch.shapes) if isinstance(s, Path | Lines) and s.colour == DARK.flow]
-    assert spread
-    assert max(spread) < ground
-    ends = [s for s in sketch.shapes if isinstance(s, Rect) and s.radius and s.stroke != DARK.background]
-    below, right = ends[:2], axes.box[0] + axes.box[2]
-    assert [end.stroke for end in below] == [None, DARK.text2] == [end.stroke for end in reversed(ends[2:])]
-    assert all(end.x + end.width < right - 8 for end in below)
-
-
-def test_a_name_stands_in_the_middle_where_curves_go_through_all_corners():
-    sketch, axes = loss_panel(BOX, DARK, [Line("high", STEPS[:3], np.full(3, 0.13)),
-                                          Line("low", STEPS[:3], np.full(3, 0.042), dashed=True)])  # fmt: skip
-    (ground,) = [s for s in sketch.shapes if isinstance(s, Rect) and s.fill == DARK.background]
-    for loss in (0.13, 0.042):
-        assert not ground.y <= axes.point(1, loss)[1] <= ground.y + ground.height
-
-
 @pytest.fixture
 def hand(monkeypatch):
     monkeypatch.setattr(live, "REHEARSAL_SECONDS", 60.0)  # on a busy machine it is given up, and nothing is foretold
@@ -151,17 +119,13 @@ def hand(monkeypatch):
 
 def test_a_click_on_the_word_switches_the_axis_and_back_and_it_stays_so(hand):
     hand.do("step", 200)
-    x, y, _, height = hand.drawer(LossCurve).switch.box
-    for place in ((x - 4, y + 4), (x + 4, y + height + 4)):
-        hand.press(hand.at(place))
-        assert (hand.drawer(LossCurve).axes.up.log, "log" in hand.words()) == (True, True)
-    hand.press(hand.middle(hand.drawer(LossCurve).switch.box))
-    assert not hand.drawer(LossCurve).axes.up.log
-    hand.view.resize((960, 540))
-    hand.do("toggle_theme")
-    assert {"linear", "log"}.intersection(hand.words()) == {"linear"}
-    hand.press(hand.middle(hand.drawer(LossCurve).switch.box))
-    assert "log" in hand.words()
+    drawer = hand.drawer(LossCurve)
+    for log in (False, True):
+        hand.press(hand.middle(drawer.switch.box))
+        hand.view.resize((960, 540))
+        hand.do("toggle_theme")
+        assert drawer.axes.up.log == log
+        assert {"linear", "log"}.intersection(hand.words()) == {"log" if log else "linear"}
     assert hand.run.log == []
 
 
@@ -173,18 +137,16 @@ def test_where_there_is_no_hand_or_no_logarithm_there_is_no_switch(losses, free)
         assert (switch.box is not None) == (free and touched)
 
 
-@pytest.mark.parametrize("linear", [False, True])
-def test_with_the_steps_ahead_nothing_rescales(linear):
+@pytest.mark.parametrize("log", [True, False])
+def test_with_the_steps_ahead_nothing_rescales(log):
     losses = 0.2 * np.exp(-np.arange(1000) / 150)
-    ahead, first = Ahead(0, 1000, float(losses.min()), float(losses.max()), float(losses[0]), np.zeros(2)), None
+    ahead, axes = Ahead(0, 1000, float(losses.min()), float(losses.max()), float(losses[0]), np.zeros(2)), []
     for done in (1, 10, 300, 1000):
-        switch, line = Toggle("log", on=not linear), Line("b", np.arange(1, done + 1), losses[:done])
-        sketch, axes = loss_panel(BOX, DARK, [line], switch=switch, ahead=ahead)
-        first = first or axes
-        assert axes == first
+        line = Line("b", np.arange(1, done + 1), losses[:done])
+        sketch, found = loss_panel(BOX, DARK, [line], switch=Toggle("log", on=log), ahead=ahead)
+        axes.append(found)
         assert {"0", "1,000"} <= set(words([sketch]))
-    beyond = loss_panel(BOX, DARK, [Line("b", np.arange(1, 2001), np.full(2000, 0.1))], ahead=ahead)[0]
-    assert "2,000" in words([beyond])
+    assert axes == axes[:1] * 4
 
 
 def test_before_the_first_step_stands_its_loss_until_a_change_by_hand(hand):
@@ -223,33 +185,6 @@ def test_a_still_knows_the_losses_of_the_test_before_it_and_a_window_what_it_sho
         assert bench_of(shown, keys=KEYS, seconds=0.1).side.drawer(LossCurve).steps == [605]
 
 
-def test_curves_begin_anew_with_the_weights_that_were_loaded(tmp_path):
-    """The solid one was gone, the dashed one went on from numbers that were no longer there."""
-    with make_colour_run() as run:
-        bench = bench_of(sv.Scene("t", run, panels=(LossCurve("here", Curve("test", X[:8], 1 - X[:8])),)), keys=KEYS)
-        curve = bench.side.drawer(LossCurve)
-
-        def steps(count=5):
-            run.step(count)
-            bench.update(run.frame(), "", 0.1)
-            return curve.steps
-
-        assert [*steps(), *steps()][-3:] == [0, 5, 10]
-        run.save(tmp_path / "w.safetensors")
-        assert steps() == [0, 5, 10, 15]
-        run.load(tmp_path / "w.safetensors")
-        assert steps(0) == [10]
-        assert not any(BEFORE in text for text in said_anywhere(bench))
-        assert steps() == [10, 15]
-        assert curve.losses[-1] == pytest.approx(run.evaluate(X[:8], 1 - X[:8]))
-
-
-@pytest.fixture
-def scene():
-    with (made := make_scene("xor", seed=1)).run:
-        yield made
-
-
 def of_all(scene):
     """The sum of squares of the four samples, by hand."""
     weights = [scene.run.values[:9].reshape(3, 3), scene.run.values[9:].reshape(1, 3)]
@@ -263,35 +198,28 @@ def told(bench):
     return large[large.index("loss") + 1]
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (640, 360)])
-def test_the_hud_tells_the_loss_of_all_samples_at_the_numbers_shown(scene, size):
-    bench = bench_of(scene, size)
-    for count in (0, 1, 6):
-        scene.run.step(count)
-        assert told(again(bench)) == of_all(scene)
-        assert "sum of all 4 samples" in said_anywhere(bench)  # the curve is of single ones
-        assert len({loss_text(float(loss)) for loss in scene.run.history.loss} - {told(bench)}) >= min(count, 1)
-    before = told(bench)
-    scene.run.do(SetWeights(0, np.array([2.5])))  # of the numbers shown after a change by hand too
-    assert told(again(bench)) == of_all(scene) != before
-
-
 @pytest.mark.parametrize(("batch", "which"), [(1, "of its batch"), (4, "before it")])
-def test_the_time_bar_tells_no_other_loss_as_if_it_were_that_of_the_hud(batch, which):
+def test_the_hud_tells_the_loss_of_all_samples_and_the_time_bar_no_other_as_if_it_were_that(batch, which):
     """The loss of a step is that of its batch, before the step; the HUD tells that of all samples, after it."""
-    with (made := make_scene("xor", batch=batch)).run as run:
-        run.step(20)
+    with (made := make_scene("xor", seed=1, batch=batch)).run as run:
         bench = bench_of(made, keys=KEYS)
-        assert told(bench) == of_all(made) != loss_text(run.loss)
+        for count in (0, 1, 19):
+            run.step(count)
+            assert told(again(bench)) == of_all(made)
+        assert told(bench) != loss_text(run.loss)
         assert loss_text(run.loss) not in words(bench.bar.update(bench.subject.frame()))
         x, y, width, height = bench.bar.box
         bench.hover((x + 0.7 * width, y + height - 26))
         assert re.search(f"loss [^|]*, {which}", "|".join(words(bench.bar.label(bench.places.size))))
         assert ("single samples" in said(bench)) == (batch == 1)
+        assert ("sum of all 4 samples" in said_anywhere(bench)) == (batch == 1)
         run.do(SetBatchSize(4))  # by hand: said beside the curve and in the bar
         run.step(5)
         assert ("4 samples a step" in said(again(bench))) == (batch == 1)
         assert bench.bar.step_loss == "before it"
+        before = told(bench)
+        run.do(SetWeights(0, np.array([2.5])))  # of the numbers shown after a change by hand too
+        assert told(again(bench)) == of_all(made) != before
 
 
 def test_a_steady_pace():
@@ -300,8 +228,6 @@ def test_a_steady_pace():
     assert np.diff(stops[60:-1]).tolist() == [100] * (len(stops) - 62)
     assert stops[-1] == 20_000
     assert len(pace(20_000, 20.0, 30, steady=100)) > len(stops)  # a film rests at its end
-    assert pace(5, 20.0, 30, steady=100, rest=0.0).tolist() == [0, 1, 2, 3, 4, 5]
-    assert pace(0, 20.0, 30, steady=3).tolist()[-1] == 0
     with pytest.raises(InputError, match="steady"):
         pace(10_000_000, 20.0, 30, steady=0)
     for total in (10_000_000, 10**12):  # a film has a million frames at most
@@ -319,3 +245,116 @@ def test_a_window_that_stands_asks_nothing_of_the_thread_that_trains():
         frame = hand.view.worker.latest
         hand.picture()
         assert hand.view.worker.latest is frame
+
+
+# ---- the time bar
+
+BAR = (24.0, 572.0, 888.0, 92.0)
+SIZE = (1280, 720)
+
+
+def curve_of(first, newest):
+    steps = np.arange(first + 1, newest + 1)
+    return Curve(steps, 0.001 + 0.119 * np.exp(-(steps - first) / 500), np.full(len(steps), 0.5))
+
+
+def past(branches=(), **named):
+    own = branches or (Branch(0, None, 0, 3000, current=True),)
+    return Past(**{"first": 0, "newest": 3000, "curve": curve_of(0, 3000), "branches": own, **named})
+
+
+FORK = (
+    Branch(0, None, 0, 2100, curve_of(0, 2100)),
+    Branch(1, 0, 1200, 3000, curve_of(1200, 3000), current=True, why="0.weight[1][1] = 2"),
+)
+
+
+@given(st.integers(0, 10**9), st.integers(1, 10**9), st.floats(0, 1), st.floats(0, 1))
+@example(0, 823181551, 0.0, 1.0)
+def test_places_rise_with_steps_and_lead_back_within_a_step(first, count, one, other):
+    scale = StepScale(first, first + count, 100.0, 700.0)
+    assert scale.log == (count >= LONG)
+    low, high = sorted(first + round(part * count) for part in (one, other))
+    assert 100.0 <= scale.at(low) <= scale.at(high) <= 700.0
+    x = 100.0 + 600.0 * one
+    step = scale.step(x)
+    assert scale.at(step - 1) - 1e-6 <= x <= scale.at(step + 1) + 1e-6
+    assert (scale.step(100.0), scale.step(700.0)) == (first, first + count)
+    ticks = scale.ticks()
+    assert (ticks[0], ticks[-1]) == (first, first + count)
+    assert ticks == sorted(set(ticks))
+    assert len(ticks) <= 12
+
+
+@given(st.lists(st.tuples(st.integers(0, 3000), st.text("abc 0.=", min_size=1, max_size=40)), max_size=30),
+       st.integers(0, 3000))  # fmt: skip
+def test_no_two_labels_touch_and_none_leaves_the_bar(marks, cursor):
+    scale = StepScale(0, 3000, 270.0, 850.0)
+    found = labels([Mark("edit", step, (what, "lr = 1")) for step, what in marks], scale, cursor, (264.0, 896.0))
+    assert all(text == "lr = 1, 1 more" for _, text, is_mark in found if is_mark)
+    spans = sorted((left, left + measure(text, LABEL)) for left, text, _ in found)
+    assert all(right + 9 < left for (_, right), (left, _) in pairwise(spans))
+    assert all(left > 263 and right < 897 for left, right in spans)
+
+
+def test_what_was_left_leaves_the_straight_rail_where_that_of_now_begins_and_older_ones_fold_into_one():
+    (rail,) = rails(past(FORK))
+    assert (rail.row, rail.source, rail.leaves, rail.newest, rail.branches) == (1, 0, 1200, 2100, FORK[:1])
+    assert rails(past((Branch(0, None, 0, 1200, curve_of(0, 1200)), FORK[1]))) == ()  # without steps of its own
+    *_, folded = rails(past((*FORK, *(Branch(n, 1, 1300 + n, 1400 + n) for n in range(2, 8)))))
+    seen = [1]
+    for _ in folded.branches:  # it leads to each
+        seen.append(next_of(folded, seen[-1]))
+    assert sorted(seen[1:]) == sorted(b.number for b in folded.branches) == [0, 2, 3, 4, 5, 6]
+
+
+def test_beside_the_pointer_stand_step_loss_and_edits_and_which_loss_it_is():
+    bar, edits = TimeBar(DARK), [Applied(1500, SetOptimizer((("lr", 1.0),)), what) for what in ("lr = 1", "batch = 3")]
+    bar.place(BAR)
+    bar.update(SimpleNamespace(step=412, past=past(edits=edits)))
+    x = next(x for x in np.arange(270.0, 850.0, 0.5) if bar.target((x, 640.0)) == (GO, 1500))
+    loss = f"loss {curve_of(0, 3000).loss[1499]:.4f}"
+    for step_loss, line in (("", loss), ("before it", f"{loss}, before it")):  # another one than that of the HUD
+        bar.step_loss = step_loss
+        assert bar.hover((x, 640.0))
+        assert words(bar.label(SIZE)) == ["step 1,500", line, "lr = 1", "batch = 3"]
+        assert bar.hover(None)
+        assert bar.label(SIZE) == []
+    for wide, ends in ((1200.0, ", before it"), (BAR[2], "left at 2,100")):  # no room for more
+        bar.place((*BAR[:2], wide, BAR[3]))
+        left = words(bar.update(SimpleNamespace(step=412, past=past(FORK))))
+        assert any(line.startswith("left at 2,100") and line.endswith(ends) for line in left)
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("size", [SIZE, (1000, 600), (720, 1080)])
+def test_nothing_beside_the_pointer_lies_on_a_legend_or_a_panel(size):
+    """Wherever the pointer is on the bar: its step, and what its buttons do."""
+    scene = make_scene("neuron")
+    with scene.run as run, offscreen():
+        run.step(40)
+        bench = Workbench(scene, size, keys=(("Space", "run"),))
+        bench.update(bench.subject.frame())
+        x, y, wide, high = bench.bar.box
+        boxes = [box_of(text) for text in texts(sketch for sketch in bench.sketches if not sketch.spots)]
+        bar = x, y, x + wide, y + high
+        boxes = [box for box in boxes if not overlap(box, bar) and box[1] < bench.places.keys - 20]
+        for place in np.arange(x + 2.0, x + wide, 7.0).tolist():
+            bench.bar.hover((place, y + min(high - 12, 30)))
+            for label in bench.bar.label(bench.places.size)[-1:]:
+                own = np.array([box_of(text) for text in label.texts if text.text]) + np.array((-10, -6, 10, 6))
+                around = *own[:, :2].min(0), *own[:, 2:].max(0)
+                assert not [box for box in boxes if overlap(around, box)], place
+
+
+@pytest.mark.gl
+def test_the_past_is_said_by_words_and_light_and_hidden_panels_have_no_bar():
+    with live_hand(steps=40) as hand:
+        hand.do("step", 20)
+        for action, there in (("back", True), ("newest", False)):
+            hand.do(action)
+            assert ("of 20" in hand.words(), hand.bench.ground[1] == DARK.past) == (there, there)
+        assert hand.bench.places.time is not None
+        hand.do("toggle_panels")
+        assert hand.bench.places.time is None
+        assert not hand.bench.bar.covers((500.0, 640.0))

@@ -1,0 +1,283 @@
+"""Words in a picture: when they change, the table of layers, what a hall reads, and mistakes that are on."""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from kit.benches import KEYS, again, bench_of, box_of, overlap, pixels_of, said, said_anywhere, texts, words
+from kit.commands import make_scene
+from kit.networks import mlp
+from kit.windows import X, live_hand, make_colour_scene
+from scalarviz import Run, mistakes, nn, optim
+from scalarviz.run import Scene
+from scalarviz.run.panels import GraphPanel, LossCurve, Made, Table, TrainingLoop
+from scalarviz.run.questions.diagnosis import layer_rows
+from scalarviz.view.graph_view import GraphView
+from scalarviz.view.ink.boxes import (
+    LABEL,
+)
+from scalarviz.view.ink.sketch import TextItem, meet
+from scalarviz.view.ink.text import MINUS, chip_text, short
+from scalarviz.view.ink.theme import DARK, LIGHT, presenting
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.render import render
+from scalarviz.view.watch.viewer import PRESSED_SECONDS
+from scalarviz.view.workbench import Workbench
+
+FRAME = 1 / 60
+
+
+@pytest.fixture
+def scene():
+    with (made := make_colour_scene(panels=())).run:
+        yield made
+
+
+def step_of(texts):
+    """The step of the HUD."""
+    return next(after for word, after in pairwise(texts) if word == "step" and after[0].isdigit())
+
+
+class Shown:
+    """A picture of a scene that runs, whose words change ten times a second."""
+
+    def __init__(self, scene, size=(1280, 720), steps=0, keys=KEYS):
+        self.run, self.bench = scene.run, Workbench(scene, size, text_hz=10.0, keys=keys)
+        self.after(0.2, steps)
+
+    def after(self, seconds, steps=0, pace=""):
+        self.run.step(steps)
+        self.frame = self.bench.subject.frame() if steps or not hasattr(self, "frame") else self.frame
+        self.bench.update(self.frame, pace, seconds)
+        return said_anywhere(self.bench)
+
+
+@pytest.mark.gl
+def test_a_step_after_a_rest_is_written_at_once_and_so_is_the_end(scene, monkeypatch):
+    """The curve shows the step in this frame: so do the HUD and the numbers on the cubes."""
+    with live_hand(scene, steps=3, duration=2.0) as hand:
+        view, advance = hand.view, hand.view.playback.tick
+        hand.settled(30, FRAME)
+        view.send("step")
+        hand.settled(1, FRAME)
+        assert view.shown.step == 1
+        assert step_of(said_anywhere(hand.bench)) == "1"
+        # the last step may be done before the frame is drawn in which it was asked for
+        monkeypatch.setattr(view.playback, "tick", lambda seconds: (advance(seconds), view.worker.settle()))
+        view.send("toggle_run")
+        for _ in range(180):
+            view.tick(FRAME)
+        assert view.shown.step == 3
+        assert any("paused at the end" in text for text in said_anywhere(hand.bench))
+
+
+def test_the_numbers_of_the_inspector_are_of_the_frame_that_its_equation_is_of(scene):
+    shown = Shown(scene, steps=5)
+    shown.bench.select(2)
+    for _ in range(3):
+        shown.after(0.02, 40)
+        said = words(shown.bench.overlays[0])
+        value = said[said.index("value") + 1]
+        result = re.search(r"last update: [^=]*= [^=]*= ([^ ]+)", " ".join(said)).group(1)
+        assert float(value.replace(MINUS, "-")) == pytest.approx(float(result.replace(MINUS, "-")), abs=1e-4)
+
+
+def test_words_of_a_panel_are_of_the_frame_that_the_hud_speaks_of(scene):
+    """A table, the four calls of a step and a graph: all say the step of the HUD, at every frame that runs."""
+
+    def made(moment):
+        return Made((sv.Value(float(moment.step), label="s"),), f"graph of {moment.step}")
+
+    table = Table("mine", lambda moment: [(f"table of {moment.step}",)], lines=1)
+    panels = LossCurve("here"), table, TrainingLoop((0,), ("w",)), GraphPanel("graph", made)
+    shown, seen = Shown(replace(scene, panels=panels), (1280, 900), steps=1), set()
+    for _ in range(39):
+        said = shown.after(FRAME, 1)
+        step = step_of(said)
+        assert step in words(shown.bench.side.drawn("loss"))  # though the curve grows in every frame
+        assert {f"table of {step}", f"all four happened in step {step}"} <= set(said)
+        aged = any(text.startswith("step ") for text in said)  # it is dear: else it says of which step it is
+        assert f"graph of {step}" in said or aged
+        seen.add(step)
+    assert 5 < len(seen) < 12
+    assert shown.bench.moving
+    assert {"table of 40", "paused"} <= set(shown.after(0.1, pace="paused"))
+    assert not shown.bench.moving
+
+
+@pytest.mark.gl
+def test_a_number_on_a_cube_is_of_the_moment_of_its_colour():
+    """A weight that jumps over its lowest point has another sign at every step: orange is below 0, blue above."""
+    neuron, signs = make_scene("neuron", lr=1.1), set()
+    with neuron.run as run:
+        shown = Shown(neuron, steps=20, keys=())
+        for _ in range(5):  # within a tenth of a second
+            said, bench = shown.after(0.01, 1), shown.bench
+            plate, value = bench.layout.plates[0], float(run.values[0])
+            assert chip_text(value, signed=True) in said
+            x, y = bench.project([0.9 * plate.cell_corners(0, 0)[4] + 0.1 * plate.cell_centre_top(0, 0)])[0]
+            red, _, blue = pixels_of(bench)[round(y), round(x), :3]  # the main face, beside its number
+            assert (red > blue) == (value < 0)
+            signs.add(value < 0)
+    assert signs == {True, False}
+
+
+# ---- the table of layers
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("size", [(1280, 720), (640, 360)])
+def test_it_says_the_numbers_of_the_frame_shown_and_of_which_samples_until_it_is_closed(size):
+    net = mlp(3, 6, 6, 3, activation="ReLU", last="Identity")(nn)
+    net.initialize(seed=1)
+    run = Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.05), (X, 1 - X), engine="numpy")
+    run.step(20)
+
+    def told(hand):
+        hand.settled(3, 0.5)
+        return words(hand.view.bench.layers.sketches)
+
+    with live_hand(Scene("t", run), size) as hand:
+        view = hand.view
+        view.key("d", "d")
+        now, subject = told(hand), view.bench.subject
+        assert "layers at step 20" in now
+        for row in layer_rows(view.shown, subject.tensors, subject.stages):
+            assert {row.name, short(row.gradient), short(row.ratio)} <= set(now)
+        assert any("mean of all 32 samples" in text for text in now)
+        assert "dead: 0 for all of the first 32 samples" in now
+        view.send("back", 15)
+        assert "layers at step 5" in told(hand)
+        view.send("step", 15)
+        assert told(hand) == now
+        for close in ("d", "Escape"):
+            view.key(close, close)
+            assert not told(hand)
+            view.key("d", "d")
+        assert not hand.host.closed
+
+
+# ---- a picture for a hall
+
+
+@pytest.fixture
+def rgb_scene():
+    made = make_scene("rgb", hidden=[4])
+    made.run.step(3)
+    yield made
+    made.run.close()
+
+
+def test_no_small_print_is_written_and_another_look_stays_for_a_hall(rgb_scene):
+    benches = [bench_of(rgb_scene, theme=presenting("dark", hall)) for hall in (False, True)]
+    for bench in benches:
+        bench.update(bench.subject.frame(), "a pace that is small print")
+    plain, hall = ({*said(bench)} for bench in benches)
+    assert {"a pace that is small print", "0.weight", "2.weight"} <= plain
+    assert {"loss", "step", "layer 1", "layer 2"} <= hall
+    assert not any(text.startswith("4×3") or ".weight" in text or "small print" in text for text in hall)
+    assert min(item.size for item in texts(benches[1].sketches)) * benches[1].scale >= LABEL * 1.5
+    benches[1].set_look(theme="light")
+    assert again(benches[1]).theme == presenting(LIGHT)
+    drawn = [render(rgb_scene, (640, 360), **look) for look in ({}, {"presenter": True}, {"theme": presenting(DARK)})]
+    assert (drawn[0] != drawn[1]).any()
+    np.testing.assert_array_equal(drawn[1], drawn[2])
+
+
+def ground(sketch):
+    return sketch.shapes[0].x, sketch.shapes[0].y, sketch.shapes[0].width, sketch.shapes[0].height
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize(("size", "hall"), [((1280, 720), False), ((1280, 720), True), ((1000, 600), True)])
+def test_keys_that_are_pressed_are_shown_for_a_while_and_cover_nothing(rgb_scene, size, hall):
+    with live_hand(rgb_scene, size, theme=presenting("dark", hall), playing=True, wait=None) as hand:
+        bench = hand.view.bench
+        hand.settled()
+        caps = {part for cap in bench.story.told.caps for part in (cap.key, cap.does)}
+        assert {"Space", "begin"} <= caps
+        for key, held, wanted in (
+            ("g", {}, {"G", "colour by gradient"}), ("Right", {"shift": True}, {"Shift+Right", "one training step"})
+        ):  # fmt: skip
+            hand.view.key(key, **held)
+            hand.view.say("some news")
+            hand.view.tick(0.1)
+            assert (wanted <= set(hand.texts())) == hall
+            layers = [sketch for layer in bench.overlays for sketch in layer]
+            (news,) = [sketch for sketch in layers if "some news" in words([sketch])]
+            taken = [ground(news), *[bench.places.time] * bool(bench._time)]
+            taken += [image.rect for sketch in bench._numbers for image in sketch.images]
+            story = [text for text in texts(bench.story.sketches) if text.text not in caps]
+            for card in (sketch for sketch in layers if wanted & {*words([sketch])}):
+                assert not any(meet(ground(card), box) for box in taken)
+                assert not any(overlap(box_of(one), box_of(mark)) for one in story for mark in texts([card]))
+        assert not bench._time or not meet(ground(news), bench.places.time)
+        assert "G" not in hand.texts()
+        hand.view.tick(PRESSED_SECONDS + 0.1)
+        hand.view.tick(0.1)
+        assert "Shift+Right" not in hand.texts()
+
+
+# ---- mistakes that are on
+
+
+def mistakes_said(subject, size=(680, 510)):
+    """The texts of a picture that speak of mistakes; they begin at the left, and nothing of them is cut."""
+    found = [item for item in texts(bench_of(subject, size).sketches) if "mistake" in item.text]
+    assert all(0 <= one.x < 100 and one.x + one.width <= size[0] and 0 < one.y < size[1] for one in found)
+    return [one.text.rstrip(" ·") for one in found]
+
+
+@pytest.mark.parametrize("size", [(680, 510), (240, 360), (1280, 720), (320, 180)])
+def test_it_is_named_while_it_is_on_in_any_thread_and_a_run_makes_none_but_that_of_its_beginning(size):
+    model, found = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)), []
+    assert mistakes_said(model, size) == []
+    with mistakes.overwrite(), mistakes.wrong_order("found"), mistakes.no_zero_grad():
+        thread = threading.Thread(target=lambda: found.append(mistakes_said(model, size)))
+        thread.start()
+        thread.join(30)
+        assert found == [mistakes_said(model, size)]
+    assert found[0][0] in ("3 mistakes on", "mistake on: overwrite, wrong_order (found), no_zero_grad")
+    assert mistakes_said(model, size) == []
+    data, sgd = (np.eye(3), np.eye(3)[:, :2]), optim.SGD(model.parameters(), lr=0.1)
+    with sv.Run(model, nn.MSELoss(), sgd, data=data, engine="numpy") as run, mistakes.overwrite():
+        assert mistakes_said(run, size) == []
+        with mistakes.symmetric_init():
+            assert mistakes_said(run, size) == ["mistake on: symmetric_init"]
+
+
+def words_in(ink):
+    """Texts of a graph's picture that speak of mistakes: within it, at its foot."""
+    found = [one for one in ink if isinstance(one, TextItem) and "mistake" in one.text]
+    assert all(one.x + one.width <= ink.width and ink.height - 60 < one.y < ink.height - 2 for one in found)
+    return [one.text for one in found]
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_the_picture_of_a_graph_names_it_while_it_is_on_and_when_it_was_made_with_it(theme):
+    a = sv.Value(3.0)
+    b = a * a
+    (b + a).backward()
+    plain = sv.draw(b + a, theme=theme)
+    before, high = plain.svg, plain.ink(theme).height
+    with offscreen():
+        view = GraphView(plain, (640, 360))
+        with mistakes.wrong_order("found"), mistakes.overwrite():
+            made = sv.draw(b + a, theme=theme)
+            view._again()
+            for ink in (plain.ink(theme), made.ink(theme), view.ink):
+                assert words_in(ink) == ["mistake on: wrong_order (found), overwrite"]
+            assert plain.ink(theme).height > high  # it stands below, over nothing
+        view._again()
+    assert words_in(plain.ink(theme)) == words_in(view.ink) == []
+    assert plain.svg == before
+    assert words_in(made.ink(theme)) == ["drawn while a mistake was on: wrong_order (found), overwrite"]
+    assert "drawn while a mistake was on" in made.svg
