@@ -70,7 +70,9 @@ def test_any_one_number_is_a_loss_and_a_loop_may_begin_again():
 
 
 @pytest.mark.parametrize(
-    "told", [{"loss": "0.5"}, {"loss": 10**400}, {"lr": object()}, {"step": 3, "loss": 1j}], ids=str
+    "told",
+    [{"loss": "0.5"}, {"loss": 10**400}, {"lr": object()}, {"step": 3, "loss": 1j}],
+    ids=["words", "huge", "object", "complex"],
 )
 def test_what_is_no_number_is_refused_and_changes_nothing(told):
     source = subject_of(sv.Weight(1.0)).source
