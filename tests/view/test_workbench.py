@@ -240,7 +240,7 @@ def test_help_turns_its_pages_and_messages_are_whole_at_every_size(single, size)
         assert_readable([help_panel(size, lines, DARK, page)] * bool(page), size)
         shown += said_above(again(bench, 0.0))
     if size[0] >= 960 and size[1] >= 540:  # no sentence is cut
-        assert {text for line in lines for text in line} <= set(shown)
+        assert {text for line in lines for text in line if text} <= set(shown)
     bench.message = MESSAGE
     assert " ".join(said_above(again(bench, 0.0))).removeprefix("! ") == bench.message == MESSAGE
     assert_readable(bench.overlays[1], bench.places.size)

@@ -1,14 +1,17 @@
 """From a number to a pixel: the one visual that draws every cube, and the way back from a pixel to a number.
 
 1. `Viewer.tick` (`watch.viewer`) asks the run for a frame, which is a copy of its numbers
-   (`run.looking.frame_now`). `Workbench.update` gives it to `cube_view` (beside this folder), whose `hand_over` gives
-   it to the visual.
+   (`run.looking.frame_now`; while it trains, the newest of `run.worker`). `Workbench.update` gives it to `cube_view`
+   (beside this folder), whose `hand_over` gives it to the visual.
 2. `scale` decides: what cubes show, its range, its marks and its colours, once for cubes and legend; `own` are looks
    given by hand.
 3. `slab` is the visual: a box for each plate. It puts the numbers into the texture of `atlas`, which also says how
    large a cube is.
 4. `shader` puts the program together (``glsl/cubes_*``). It walks a plate's grid to the cube on the pixel's ray,
-   reads its number, and looks its colour up in a table of `ink.maps`. Below a pixel it averages.
+   reads its number, and looks its colour up in a table of `ink.maps`. Below a pixel it averages; of many cubes on a
+   pixel `slab` takes the mean of blocks beforehand.
+
+When a window paints: `Viewer.draw`, `Workbench.draw_below`, `CubeView.draw`, `SlabVisual.draw`.
 
 The number that is written on a cube: `Scenery.cubes` has `notes.values` write it into a list, `Bound.text`
 (`ink.sketch`) makes its letters, and `ink.painter` draws each of them out of a texture, `GlyphAtlas` (`ink.text`).

@@ -123,12 +123,14 @@ class Page(NamedTuple):
 def help_pages(size: tuple[float, float], table: Sequence[tuple[str, str]]) -> list[Page]:
     """The table of keys as it has room in a picture of `size`: whole sentences, or their beginnings, on one page.
 
+    A line without a key is the heading of those after it.
+
     Where even those do not fit they stand on several; in a tiny picture each ends with the last word that has room.
     """
     short = [(key.partition(" or ")[0], _beginning(does)) for key, does in table]
     room = size[0] - 8 - 2 * _SIDE, size[1] - 8 - _HEAD
     for lines in (list(table), short):
-        for step in (24.0, 21.0, 18.0, 16.0):
+        for step in (24.0, 21.0, 18.0, 17.0, 16.0):
             for columns in (1, 2, 3):
                 fits = -(-len(lines) // columns) * step <= room[1] and sum(_widths(lines, columns)) <= room[0]
                 if fits:
@@ -165,6 +167,9 @@ def help_panel(size: tuple[float, float], table: Sequence[tuple[str, str]], them
         keys = _key_width(part)
         for row, (key, does) in enumerate(part):
             y = top + 36 + step * (row + 0.5) + 5
+            if not key:  # a heading
+                sketch.text(x, y, does, LABEL, theme.text3)
+                continue
             sketch.text(x, y, key, LABEL, theme.text1, bold=True)
             sketch.text(x + keys, y, _first_words(does, left + width - 4 - x - keys), LABEL, theme.text2)
         x += wide

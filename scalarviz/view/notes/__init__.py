@@ -3,11 +3,13 @@
 Open `scenery` first: it decides which of these a layout gets, and says what they are called. All of it are `written`
 records: `Notes` of words, numbers, chips, swatches and lines.
 
-Where a label stands: whoever writes one offers places, the best first, and `Placer.place` picks one that is free.
+Where a label stands: whoever writes one offers places, the best first, and `Placer.place` picks one that covers
+little.
 
 * The name of a plate: `labels.FlowLabels`, `labels.TurnLabels`; in a scene's own plan `labels.PlanLabels`, which has
-  its places from there (`space.planned`).
-* A name beside a row or a column of cubes: `placer.row_names` and `placer.column_names`.
+  its places from there (`space.planned`) and asks nobody.
+* A name beside a row or a column of cubes: `placer.row_names` and `placer.column_names`; on which side of it, `labels`
+  says, and of a single layer `layer`.
 * A name that somebody gave to a cube by hand: `labels.own_labels`, which `touch` calls (beside this folder).
 * The chips of a single layer, and the outcome of a deeper network: `layer`.
 * What is wrong with a layer: `trouble`.

@@ -212,7 +212,6 @@ class PadDrawer(Drawer[DigitPad]):
     name = "probe"
     height, within = 152.0, 164.0
     worth = 1
-    keys = (*"0123456789", "Backspace", "Delete")
     gestures = (("Drag", "on the digit: draw one (right button: erase)"), ("Backspace", "on the digit: clear it"))
     lessons = (("0\N{EN DASH}9", "on the digit: learn it as that digit"),)
 

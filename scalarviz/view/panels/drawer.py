@@ -189,8 +189,6 @@ class Drawer(Generic[P]):
         Whether it is kept before all others.
     needs : tuple of str
         Names of what its source has to be able to (fields of ``Can``); without it a sentence is drawn.
-    keys : tuple of str
-        Names of keys that it takes after a hand was on it.
     gestures, choices, lessons : tuple of (str, str)
         Keys and gestures that it answers to, and what they do; choices take another sample whose way is drawn, lessons
         change what is learnt.
@@ -222,7 +220,6 @@ class Drawer(Generic[P]):
     worth = 0
     first = False
     needs: tuple[str, ...] = ()
-    keys: tuple[str, ...] = ()
     gestures: tuple[tuple[str, str], ...] = ()
     choices: tuple[tuple[str, str], ...] = ()
     lessons: tuple[tuple[str, str], ...] = ()

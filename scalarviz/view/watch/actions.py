@@ -188,6 +188,11 @@ class Words(NamedTuple):
 
 Kind = Literal["view", "time", "edit", "file", "host"]
 """What it changes: the picture, where training stands, the run, a file, or the window around the picture."""
+_FILES = "files and window"
+HEADINGS: dict[Kind, str] = {
+    "time": "steps and time", "edit": "numbers", "view": "picture", "file": _FILES, "host": _FILES
+}  # fmt: skip
+"""What stands over the keys of a kind in the list of keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,8 +462,13 @@ def inside_line(here: Here) -> tuple[tuple[str, str], ...]:
 
 
 def help_lines(here: Here) -> tuple[tuple[str, str], ...]:
-    """Keys and gestures, and what they do there, for the list over the picture."""
-    return tuple((a.line()[0], a.said(here).does) for a in (*ACTIONS, *GESTURES) if a.applies(here))
+    """Keys and gestures, and what they do there, for the list over the picture; a heading has no key."""
+    groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS.values()}
+    for action in ACTIONS:
+        if action.applies(here):
+            groups[HEADINGS[action.kind]].append((action.line()[0], action.said(here).does))
+    groups["mouse"] = [gesture.line() for gesture in GESTURES if gesture.applies(here)]
+    return tuple(line for heading, lines in groups.items() if lines for line in (("", heading), *lines))
 
 
 def table_of(actions: Iterable[Action]) -> list[tuple[str, str]]:
