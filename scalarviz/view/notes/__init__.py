@@ -3,8 +3,7 @@
 Open `scenery` first: it decides which of these a layout gets, and says what they are called. All of it are `written`
 records: `Notes` of words, numbers, chips, swatches and lines.
 
-Where a label stands: whoever writes one offers places, the best first, and `Placer.place` picks one that covers
-little.
+Where a label stands: whoever writes one offers places, the best first, and `placer` picks one that covers little.
 
 * The name of a plate: `labels.FlowLabels`, `labels.TurnLabels`; in a scene's own plan `labels.PlanLabels`, which has
   its places from there (`space.planned`) and asks nobody.
