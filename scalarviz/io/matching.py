@@ -119,11 +119,12 @@ def _by_angles(a: Arrays, b: Arrays) -> dict[str, Match]:
             continue
         there = _directions([b[way.name].T if way.turned else b[way.name] for way in ways])
         cosines = _directions(list(mine.values())) @ there.T  # of all pairs at once
-        for row, name in enumerate(mine):
-            for column, way in enumerate(ways):
-                cosine = float(cosines[row, column])
-                nearest[name] = max(nearest.get(name, (cosine, way)), (cosine, way))
-                takers[way.name] = max(takers.get(way.name, (cosine, name)), (cosine, name))
+        names = list(mine)
+        for row, column in enumerate(cosines.argmax(axis=1)):
+            nearest[names[row]] = float(cosines[row, column]), ways[column]
+        for column, row in enumerate(cosines.argmax(axis=0)):
+            taker = float(cosines[row, column]), names[row]
+            takers[ways[column].name] = max(takers.get(ways[column].name, taker), taker)
     return {name: match for name, (cosine, match) in nearest.items()
             if cosine >= LEAST_ALIKE and takers[match.name][1] == name}  # fmt: skip
 

@@ -466,9 +466,9 @@ class Workbench:
         self.story.update(self.places, self.theme, bar=bool(self._time), free=room)
         self.side.strip_shown = self.story.beside is None
         small = None if self.slab.shares is None else Small(self.slab.shares, self.cube_at, self.slab.own)
-        inside = self.inside  # of an opened step the numbers that have come, but for those that its texts write
-        self._on_cubes = self.scenery.cubes(inside.rows(frame), self.colouring, inside.scale(self.activations),
-                                            inside.skip, small)  # at every frame, as the colours below them # fmt: skip
+        # At every frame, as the colours below them; of an opened step what has come, but for what its texts write.
+        rows, scale = self.inside.rows(frame), self.inside.scale(self.activations)
+        self._on_cubes = self.scenery.cubes(rows, self.colouring, scale, self.inside.skip, small)
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             if explained:
                 self.touch.explain(frame)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import scalarviz as sv
-from kit.benches import words
+from kit.benches import MINUS, words
 from kit.networks import mlp
 from kit.runs import bits
 from kit.windows import Hand, live_hand
@@ -286,6 +286,26 @@ def test_a_deep_net_comes_layer_by_layer_and_its_bars_are_of_the_samples_added_u
         come = {layer.name: layer.largest for layer in now.layers if np.isfinite(layer.largest)}
         assert come == pytest.approx({name: np.abs(now.frame.gradient[spans[name]]).max() for name in come})
         assert come["4.weight"] != pytest.approx(np.abs(whole[spans["4.weight"]]).max())
+
+
+@pytest.mark.gl
+def test_however_small_deltas_are_their_cubes_print_them_and_share_the_gradients_range_where_they_fit():
+    run = run_of(3)
+    probe = 9 * ONE  # gradients are deltas times inputs
+    scene = Scene("t", run, probe, run.predict(probe[None])[0] + 1e-3, ("r", "g", "b"), ("r", "g", "b"))
+    with live_hand(scene, (1920, 1080)) as hand:
+        press(hand, ".")
+        click(hand, "phase", UPDATE)
+        press(hand, ",")  # the last gradient
+        bench = hand.view.bench
+        deltas, there = bench.inside.row_deltas(), []
+        for text in (text for sketch in bench.parts["cubes"] for text in sketch.texts):
+            if text.bound is not None and text.bound.name in deltas:
+                exact = deltas[text.bound.name][text.bound.index]
+                assert float(text.text.replace(MINUS, "-")) == pytest.approx(exact, rel=0.06)
+                there.append(abs(exact))
+        assert 0 < max(there) < 0.005
+        assert max(there) < bench.colouring.range.high == bench.inside.delta_range.high
 
 
 @pytest.mark.gl

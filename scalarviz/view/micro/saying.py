@@ -101,9 +101,9 @@ class Sayings:
         """What a number of a row is called: an output has a name."""
         last, names = self.subject.stages[-1], self.subject.sample.outputs
         after = self._after(stage)
-        hidden = self._hidden.get(stage.name if after is None or stage.name in self._hidden else after.name)
-        if hidden is not None:
-            return hidden.name(row)
+        for made in filter(None, (stage, after)):
+            if made.name in self._hidden:
+                return self._hidden[made.name].name(row)
         return names[row] if last in (stage, after) and row < len(names) else f"{stage.name}[{row}]"
 
     def _after(self, stage: Stage) -> Stage | None:
@@ -331,8 +331,6 @@ def _rule_line(line: Line) -> Formula:
         first = not words or words[-1].text.endswith(("(", ", "))
         bracketed = text.startswith(MINUS) and not first
         words.append(Word(f"({text})" if bracketed else text, "violet" if token.name == "g" else "plain"))
-    end = (
-        Word(" = " if enough is not None else " ≈ ", "dim"),
-        Word(digits_of(line.result, DIGITS, zeros=True), bold=True),
-    )
-    return Formula(f"{line.formula} = {line.name}", (*words, *end))
+    words.append(Word(" = " if enough is not None else " ≈ ", "dim"))
+    words.append(Word(digits_of(line.result, DIGITS, zeros=True), bold=True))
+    return Formula(f"{line.formula} = {line.name}", tuple(words))

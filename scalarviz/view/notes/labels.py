@@ -154,10 +154,20 @@ class FlowLabels(Labels):
                 self._place_row(plate, kinds[plate.name], hull, () if beside else names)
 
     def _best(
-        self, key: str, places: list[tuple[float, float]], size: tuple[float, float], plate: Plate, *, clear: float
+        self,
+        key: str,
+        places: list[tuple[float, float]],
+        size: tuple[float, float],
+        plate: Plate,
+        *,
+        clear: float | None,
     ) -> tuple[float, float] | None:
-        """The cheapest place, the first among equals; None if each covers cubes, or is not its own; see `_is_own`."""
-        ways, fits = [[(*place, *size)] for place in places], partial(self._is_own, plate, clear)
+        """The cheapest place, the first among equals; None if each covers cubes, or is not its own.
+
+        `clear`: 1 for clearly nearer to its plate than to others, 0 for no farther, None for anywhere.
+        """
+        fits = None if clear is None else partial(self._is_own, plate, clear)
+        ways = [[(*place, *size)] for place in places]
         stay = self._before.get(key)
         found = self._placer.place(ways, most=LIGHTLY, later=_LATER, stay=stay, air=_BETWEEN, fits=fits)
         if found is None:
@@ -166,10 +176,7 @@ class FlowLabels(Labels):
         return places[found]
 
     def _is_own(self, plate: Plate, clear: float, way: Way) -> bool:
-        """Whether a name and its middle are nearer to its plate than to any other that has a name of this kind.
-
-        `clear`: 1 for clearly nearer, 0 for no farther, minus infinity for anywhere.
-        """
+        """Whether a name and its middle are nearer to its plate than to any other that has a name of this kind."""
         x, y, wide, high = way[0]
         others = [face for p, face in self._faces.items() if p.kind == plate.kind and p is not plate]
         faces = np.array([self._faces[plate], *others])
@@ -224,7 +231,7 @@ class FlowLabels(Labels):
         if measure(line, LABEL) > _UNITS:  # of many the first and the last
             line = f"{units[0]} \N{HORIZONTAL ELLIPSIS} {units[-1]}"
         after, wide = f"  {line}" if units else "", measure(text, LABEL)
-        for clear, more in product((1.0, -inf), dict.fromkeys((after, ""))):
+        for clear, more in product((1.0, None), dict.fromkeys((after, ""))):
             behind = measure(more, LABEL)
             places = _around(points, wide + behind, _LINE)
             near = [places[k] for k in (1, 3, 5, 8, 0, 2, 4, 7, 6)]

@@ -214,10 +214,8 @@ def written(account: Account, width: float, *, formulas: bool) -> list[list[tupl
     """By line of the rule the rows of text, each with the name of its colour."""
     found = []
     for line in account.update.lines:
-        name, numbers = (
-            f"{line.name} = ",
-            [*_pieces(line.tokens, numbers=True), f" ≈ {_plain_digits(line.result, zeros=True)}"],
-        )
+        name, result = f"{line.name} = ", f" ≈ {_plain_digits(line.result, zeros=True)}"
+        numbers = [*_pieces(line.tokens, numbers=True), result]
         ways = [("text3", [name, *_pieces(line.tokens)])] if formulas else []
         ways.append(("text1", numbers if formulas else [name, *numbers]))
         found.append([(colour, row) for colour, pieces in ways for row in _wrapped(pieces, width)])

@@ -202,7 +202,8 @@ def _columns(
     batch = batch_of(subject)
     mean = batch is not None and batch.count > 1 and batch.kind == "mean"
     names: tuple[str, ...] = ("mean gradient", "gradient") if mean else ("gradient",)
-    names = names if coming is None else ("next gradient", "next")
+    if coming is not None:
+        names = "next gradient", "next"
     size = TITLE if computed else LABEL
     found: list[tuple[tuple[str, ...], str, bool, int]] = []
     found.append((("value",), figure(float(frame.values[index])), False, TITLE))
