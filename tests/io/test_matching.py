@@ -53,6 +53,15 @@ def test_training_further_hides_no_counterpart_and_strangers_have_none(seed):
     assert set(stranger) == set(NAMES) - set(rivals)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_rivals_of_one_shape_are_told_apart_by_where_their_numbers_point(seed):
+    rng = np.random.default_rng(seed)
+    a = {f"w{k}": rng.normal(size=(6, 5)) for k in range(7)}
+    moved = [a[f"w{k}"] + rng.normal(0, 0.3, (6, 5)) for k in range(7)]
+    b = {f"v{k}": moved[k].T if k % 2 else moved[k] for k in rng.permutation(7).tolist()}
+    assert pairs(matched(a, b)) == {f"w{k}": (f"v{k}", bool(k % 2)) for k in range(7)}
+
+
 def test_equal_tensors_numbers_without_a_direction_and_nothing_at_all():
     zeros, odd = np.zeros(4), np.array([np.nan, np.inf, 0.0, 1.0])
     assert pairs(matched({"a": zeros, "b": zeros}, {"x": zeros, "y": zeros})) == {"a": ("x", False), "b": ("y", False)}

@@ -118,6 +118,10 @@ def test_a_whole_step_in_micro_steps_has_its_phases_in_order_and_ends_in_the_bit
             assert told(hand).sentence.index == index
             parts = ["m'", "v'", "w'"] if rule is optim.Adam else []
             assert [formula.letters.rpartition(" = ")[2] for formula in told(hand).rule] == parts
+            for formula, part in zip(told(hand).rule[-1:], parts[-1:], strict=True):
+                assert (part, formula.numbers[-2].text.strip()) in (("w'", "="), ("w'", "≈"))
+                after = hand.view.micro.walk.opened.update(index).after
+                assert float(formula.numbers[-1].text.replace(MINUS, "-")) == pytest.approx(after, rel=1e-3)
         press(hand, "Escape", "Escape", ".")
         while told(hand) is not None:
             seen.append(phase(hand))
