@@ -380,6 +380,18 @@ def read_graph(path: StrPath) -> Graph:
     return replace(graph, name=source.stem)
 
 
+def shapes_of(path: StrPath) -> dict[str, tuple[int | str, ...]]:
+    """The shapes of arrays that an ONNX file, which can be read, makes on its way; none where that is not known."""
+    from onnx import load, shape_inference
+
+    try:
+        said = shape_inference.infer_shapes(load(path, load_external_data=False), data_prop=True).graph
+    except Exception:  # what it raises has no type; a picture without shapes is one
+        return {}
+    ports = [_port(given) for given in (*said.value_info, *said.output)]
+    return {port.name: tuple("?" if side is None else side for side in port.shape) for port in ports if port.shape}
+
+
 def _content(source: Path, where: str) -> bytes:
     size = source.stat().st_size
     if size > LARGEST_FILE:

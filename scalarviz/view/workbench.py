@@ -274,7 +274,7 @@ class Workbench:
         self._ratio = ratio = np.array(camera_size) / self.places.size
         x, y, w, h = cubes_box(subject, self.places.scene)
         rect = (x * ratio[0], y * ratio[1], (x + w) * ratio[0], (y + h) * ratio[1])
-        plan, turns = subject.plan if planned else None, side.turns(w, h, rows=not full)
+        plan, turns = subject.items or (subject.plan if planned else None), side.turns(w, h, rows=not full)
         whole = layout_for(subject.tensors, subject.stages, camera_size, rect, plan, turns)
         if turns is not None and turns.left and not whole.turns:  # what stands left of the cubes takes room there
             rest = (rect[0] + turns.left * ratio[0] * _BESIDE, *rect[1:])

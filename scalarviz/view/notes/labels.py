@@ -334,12 +334,9 @@ _ARROW, _WIRE = 7.0, 1.4
 
 
 class PlanLabels(Labels):
-    """Titles, names and wires of a blueprint as one camera shows it; what would leave the `box` is left out.
+    """Titles, names and wires of a blueprint as one camera shows it; what would leave the `box` is left out."""
 
-    Of the tensors in `turned` the inputs are drawn downwards: their shape is written as it is drawn.
-    """
-
-    def __init__(self, sheet: Blueprint, shapes: Mapping[str, tuple[int, ...]], turned: set[str], box: Box) -> None:
+    def __init__(self, sheet: Blueprint, box: Box) -> None:
         super().__init__(box)
         self._box = box
         for wire in sheet.wires:  # as far as it is inside: its parts run along the axes of the screen
@@ -360,12 +357,15 @@ class PlanLabels(Labels):
         if fits is not None and self._inside(fits[0], fits[1] - 12, fits[2], 14):
             self._write(sheet.words, *fits[:2], LABEL, 3)
         for name in sheet.captions:
-            shape = drawn_shape(shapes[name.tensor], name.tensor in turned)
+            shape = name.shape
             if self._inside(name.x, name.y, name.width, 36):
                 self._write(name.title, name.x, name.y + 17, CHANNEL, 1, bold=True)
                 if measure(shape, LABEL) <= name.width:
                     said = Bound(name.tensor, form="range", before=f"{shape} ", within=name.width)
                     self.numbers.append(Number(name.x, name.y + 33, said, LABEL, "left", False, 2, "plan", shape))
+        for note in sheet.notes:
+            if self._inside(note.x, note.y - note.size, measure(note.text, note.size, note.bold), note.size):
+                self._write(note.text, note.x, note.y, note.size, note.tone, bold=note.bold)
 
     def _write(self, text: str, x: float, y: float, size: float, tone: int, *, bold: bool = False) -> None:
         self.names.append(Name(text, x, y, size, bold=bold, tone=tone, at="plan"))
@@ -382,11 +382,6 @@ class PlanLabels(Labels):
             sketch.disc(x, y, PLUS, theme.background, stroke=theme.text2, border=1.4)
             sketch.lines([[x - 4, y], [x, y - 4]], [[x + 4, y], [x, y + 4]], theme.text1, 1.4)
         return sketch
-
-
-def drawn_shape(shape: Sequence[int], turned: bool) -> str:
-    """A shape as it is drawn: of a `turned` tensor the inputs go downwards."""
-    return "×".join(f"{n:,}" for n in (shape[::-1] if turned else shape))
 
 
 # ---- names that cubes were given by hand

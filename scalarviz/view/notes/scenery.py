@@ -73,10 +73,8 @@ class Scenery:
         self._labels: Labels | None = None
         # the flat part of a planned picture as this camera shows it, in logical pixels
         self.blueprint = None if layout.blueprint is None else layout.blueprint.seen(project)
-        if self.blueprint is not None and subject.plan is not None:
-            self._labels = PlanLabels(
-                self.blueprint, shapes, {p.tensor for p in subject.plan.plates if p.turned}, window
-            )
+        if self.blueprint is not None:
+            self._labels = PlanLabels(self.blueprint, window)
         elif layout.spots:
             column = box[0] + box[2] < layout.size[0] - 200  # that is where a map of the output stands
             arrow = panels and column and any(isinstance(panel, PlaneMap) for panel in subject.panels)

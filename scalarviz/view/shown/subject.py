@@ -28,6 +28,7 @@ from ...run.sources.recording.contents import Picture
 from ...run.sources.recording.recorded import Recorded
 from ...run.sources.watched import Watched
 from ...run.sources.watched_arrays import can_be_read
+from ..space.blocks import Item
 from .source import WeightsSource
 
 ALLOWED = "a Scene, a Run, a Module, Weights (one or a list), a torch.nn.Module, or named arrays (nested dicts, lists)"
@@ -88,6 +89,7 @@ class Subject:
     whole_loss: bool = False  # whether the loss that is told is that of all samples, at the numbers shown
     table: Callable[[CsvTable], Edit] | None = None  # how it learns a table that is pasted or dropped
     of_data: bool = False  # whether nobody gave the sample: it is one of the data
+    items: tuple[Item, ...] = ()  # what a file says of its network, where that is all that is known
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:

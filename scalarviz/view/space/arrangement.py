@@ -161,13 +161,26 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """The name of a plate: where its two lines begin, and the width that they may take."""
+    """The name of a plate: where its two lines begin, and the width that they may take; `shape` as it is drawn."""
 
     tensor: str
     title: str
     x: float
     y: float
     width: float
+    shape: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A text that belongs to no plate; `tone` is 1 for what is read first, to 3."""
+
+    text: str
+    x: float
+    y: float
+    size: float
+    tone: int
+    bold: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,6 +205,7 @@ class Blueprint:
     rows: tuple[Box, ...] = ()  # room for the numbers of the stream: after the first group, and behind each plus
     note: tuple[float, float, float] | None = None  # where words about the stream begin, and how wide they may be
     words: str = ""  # about the stream
+    notes: tuple[Note, ...] = ()
 
     def says_words(self, wide: float) -> bool:
         """Whether words about the stream, so many pixels `wide`, have room."""
@@ -217,7 +231,7 @@ class Blueprint:
 
         return Blueprint(
             tuple(Heading(h.text, h.count, *at(h.x, h.y), size * h.width) for h in self.headings),
-            tuple(Caption(c.tensor, c.title, *at(c.x, c.y), size * c.width) for c in self.captions),
+            tuple(Caption(c.tensor, c.title, *at(c.x, c.y), size * c.width, c.shape) for c in self.captions),
             tuple(Wire(size * wire.points + shift, wire.arrow) for wire in self.wires),
             {name: box(*room) for name, room in self.rooms.items()},
             self.anchors,
@@ -226,4 +240,5 @@ class Blueprint:
             tuple(box(*row) for row in self.rows),
             None if self.note is None else box(*self.note, 0.0)[:3],
             self.words,
+            tuple(Note(n.text, *at(n.x, n.y), n.size, n.tone, n.bold) for n in self.notes),
         )

@@ -12,6 +12,7 @@ from ...errors import InputError
 from ...run.core.frame import Stage, Tensor
 from ...run.scene.scene import Plan
 from .arrangement import Layout, Mode
+from .blocks import Item, blocks
 from .camera import Camera, Floats, Rect, Size, fit
 from .chain import ChainLayer, chain_of, stack, staircase
 from .lying import Turns, few_chain, few_gallery, one_layer, turning
@@ -59,7 +60,7 @@ def layout_for(
     stages: Sequence[Stage],
     size: Size,
     rect: Rect | None = None,
-    plan: Plan | None = None,
+    plan: Plan | Sequence[Item] | None = None,
     turns: Turns | None = None,
 ) -> Layout:
     """Where every tensor and every activation row stands.
@@ -75,8 +76,9 @@ def layout_for(
         Logical size of the window in px.
     rect : (x0, y0, x1, y1), optional
         Pixels reserved for the scene; default: the mock-ups' grid.
-    plan : Plan, optional
-        Where the scene wants them; followed if it names these tensors and cubes are large enough in it.
+    plan : Plan or sequence of Item, optional
+        Where the scene wants them, or what the file of a network says of it; followed if it names these tensors and
+        cubes are large enough in it.
     turns : Turns, optional
         For a chain of small layers whose flow is to turn at each layer; followed if cubes are large enough in it.
 
@@ -90,7 +92,9 @@ def layout_for(
         raise InputError("there are no weights to draw; give a model with parameters or named arrays")
     box = scene_rect(size) if rect is None else rect
     total, chain = sum(t.size for t in drawn), chain_of(drawn, stages)
-    if plan is not None and (found := planned(drawn, plan, size, box)):
+    if isinstance(plan, Plan) and (found := planned(drawn, plan, size, box)):
+        return found
+    if plan and not isinstance(plan, Plan) and (found := blocks(drawn, plan, size, box, few=total <= FEW)):
         return found
     if turns is not None and chain and (found := turning(chain, size, box, turns)):
         return found
@@ -99,8 +103,8 @@ def layout_for(
         return one_layer(chain[0], size, box)
     if chain:
         return _largest(chain, total, size, box)
-    if blocks := conv_chain(drawn, stages):
-        return conv_row(blocks, size, box)
+    if stations := conv_chain(drawn, stages):
+        return conv_row(stations, size, box)
     used = Counter(stage.weight.name for stage in stages if stage.weight is not None)
     if stages and max(used.values(), default=0) <= MOST_CALLS:
         return graph(drawn, stages, size, box)
@@ -130,11 +134,10 @@ class Apart:
 
     def of(self, layout: Layout) -> Layout:
         """The layout, taken apart; itself where there is nothing to take apart, or where it has a plan of its own."""
-        if layout.blueprint is not None or layout.turns:
-            return layout
         if self.layer in layers_of(layout):
             layout = _alone(layout, self.layer)
-        return _wider(layout) if self.wide and len(layout.plates) > 1 else layout
+        whole = layout.blueprint is not None or layout.turns
+        return _wider(layout) if self.wide and not whole and len(layout.plates) > 1 else layout
 
 
 def layer_of(plate: Plate) -> str:
@@ -145,8 +148,8 @@ def layer_of(plate: Plate) -> str:
 def layers_of(layout: Layout) -> tuple[str, ...]:
     """The layers of a layout in their order; none where a single one fills it, or a plan says where they stand."""
     names = tuple(dict.fromkeys(layer_of(plate) for plate in layout.plates if plate.kind != "activation"))
-    own = layout.blueprint is not None or layout.turns
-    return names if len(names) > 1 and not own else ()
+    rooms = layout.blueprint is not None and layout.blueprint.rooms
+    return names if len(names) > 1 and not rooms and not layout.turns else ()
 
 
 def _alone(layout: Layout, layer: str) -> Layout:
@@ -154,7 +157,7 @@ def _alone(layout: Layout, layer: str) -> Layout:
     x0, y0, x1, y1 = layout.rect
     inset = 0.12 * min(x1 - x0, y1 - y0)  # for the names
     boxes = (x0 + inset, y0 + inset, x1 - inset, y1 - inset), _box(layout)
-    found = replace(layout, plates=plates, flow=np.zeros((0, 2, 3)))
+    found = replace(layout, plates=plates, flow=np.zeros((0, 2, 3)), blueprint=None)
     ways = [replace(found, camera=_fitted(found, layout.camera, box)) for box in boxes]
     return max(ways, key=Layout.pixels_per_cube)
 

@@ -190,7 +190,8 @@ def _blueprint(plan: Plan, slots: Sequence[_Slot], inner: Rect, anchors: Floats,
     for k, slot in enumerate(slots):
         free = slots[k + 1].x if k + 1 < len(slots) else inner[2]
         for part, box in zip(slot.parts, slot.boxes, strict=False):
-            captions.append(Caption(part.tensor.name, part.placed.title, box[0], box[1] - NAME, free - box[0] - 4.0))
+            wide, shape = free - box[0] - 4.0, f"{part.rows:,}×{part.columns:,}"
+            captions.append(Caption(part.tensor.name, part.placed.title, box[0], box[1] - NAME, wide, shape))
     rooms = {slot.room.name: slot.boxes[0] for slot in slots if slot.room}
     wires = [wire for own in groups for wire in _inside(own)]
     if not plan.stream:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +28,11 @@ from ...run.sources.recording.file import clean
 from ..page.comparison import names_of
 from ..shown import source as arrays_as_source
 from ..shown.subject import Subject, pair_subject
+from .file_graph import items_of, items_of_names
 
 if TYPE_CHECKING:
     from ...onnx.graph import Graph
+    from ..space.blocks import Item
 
 
 def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
@@ -39,17 +42,28 @@ def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
     names = names_of(paths)
     if len(set(names)) < len(paths):  # net.onnx and net.safetensors of one folder
         names = [path.name for path in paths]
-    pair = len(paths) == 2
-    stored = [stored_numbers(path, only, copies=pair) for path in paths]
-    count = sum(array.size for arrays in stored for array in arrays.values())
+    stored = [_read(path, only) for path in paths]
+    count = sum(array.size for one in stored for array in one.arrays.values())
     check_memory(count * BYTES, f"the picture of {count:,} numbers", "name some tensors, as --only 'layers.0.*'")
-    arrays = [as_floats(by_printed_names(one)) for one in stored]
-    if not pair:
-        return Subject(Stored(arrays[0], names[0]), panels=(Histogram(),))
+    arrays = [as_floats(by_printed_names(one.arrays)) for one in stored]
+    items = _items(paths[0], stored[0], [*arrays[0]])
+    if len(paths) == 1:
+        return Subject(Stored(arrays[0], names[0]), panels=(Histogram(),), items=items)
     found = matched(*arrays)
     arrays[1] = _by_their_names(arrays[1], found)
     a, b = (Stored(own, name) for own, name in zip(arrays, names, strict=True))
-    return pair_subject(StoredPair(a, b, (names[0], names[1]), found))
+    return replace(pair_subject(StoredPair(a, b, (names[0], names[1]), found)), items=items)
+
+
+def _items(path: Path, file: _Read, printed: Sequence[str]) -> tuple[Item, ...]:
+    """The layers of a file whose tensors are called as they are `printed`."""
+    if file.graph is None:
+        return items_of_names(printed)
+    from ...onnx.reading import shapes_of
+
+    called = dict(zip(file.arrays, printed, strict=True))
+    names = {name: called[known] for name, known in file.called.items() if known in called}
+    return items_of(file.graph, names, shapes_of(path))
 
 
 def _by_their_names(arrays: Mapping[str, Float], found: Mapping[str, Match]) -> dict[str, Float]:
@@ -74,11 +88,23 @@ LONGEST_NAME = 80
 ENDINGS = (".onnx", ".safetensors")
 
 
-def stored_numbers(path: StrPath, only: Sequence[str] = (), *, copies: bool = False) -> dict[str, Array]:
+class _Read(NamedTuple):
+    """The arrays of a file; of an ONNX file also its graph, and their names by what the graph calls them."""
+
+    arrays: dict[str, Array]
+    graph: Graph | None = None
+    called: Mapping[str, str] = {}
+
+
+def stored_numbers(path: StrPath, only: Sequence[str] = ()) -> dict[str, Array]:
     """The arrays of a file by name: of an ONNX file in the order of its graph, else in that of the names.
 
-    With `copies` those are there too that an ONNX file holds under another name, as it does equal ones.
+    Those are there too that an ONNX file holds under another name, as it does equal ones.
     """
+    return _read(path, only).arrays
+
+
+def _read(path: StrPath, only: Sequence[str]) -> _Read:
     source = check_source(path, "file")
     try:
         refuse_pickle(source)
@@ -86,13 +112,19 @@ def stored_numbers(path: StrPath, only: Sequence[str] = (), *, copies: bool = Fa
         raise unreadable(path, error) from None
     match source.suffix.lower():
         case ".onnx":
-            known = _of_graph(source, copies)
+            from ...onnx.reading import read_graph
+
+            graph = read_graph(source)
+            own = _of_graph(graph)
+            modules = _names_of_modules(graph, own)
+            called = {name: modules.get(name, name) for name in own}
+            known = {called[name]: array for name, array in own.items()}
             names = _chosen(path, {name: array.shape for name, array in known.items()}, only)
-            return {name: known[name] for name in names}
+            return _Read({name: known[name] for name in names}, graph, called)
         case ".safetensors":
             entries = dict(sorted(entries_of(source).items(), key=lambda item: _natural(item[0])))
             names = _chosen(path, {name: entry.shape for name, entry in entries.items()}, only)
-            return tensors_of(source, entries, names)
+            return _Read(tensors_of(source, entries, names))
     raise FileFormatError(f"{path_text(path)}: files that are shown end in {listing(ENDINGS)}{_elsewhere(source)}")
 
 
@@ -106,23 +138,17 @@ def _elsewhere(path: Path) -> str:
     return said.get(path.suffix.lower(), "")
 
 
-def _of_graph(path: Path, copies: bool) -> dict[str, Array]:
+def _of_graph(graph: Graph) -> dict[str, Array]:
     """The stored tensors of an ONNX file in the order in which its sorted nodes need them."""
-    from ...onnx.reading import read_graph
-
-    graph = read_graph(path)
     needed = dict.fromkeys(name for node in graph.nodes for name in node.inputs if name in graph.constants)
     order = [*needed, *(name for name in graph.constants if name not in needed)]
     arrays = {name: array for name in order if _is_stored(array := graph.constants[name])}
     own = graph.constants.keys() - graph.fixed if not graph.noted else graph.noted.keys()
     parts = {name for name in arrays if name not in own and arrays[name].size == 1}  # of a formula, as 0.5 is
     kept = {name: array for name, array in arrays.items() if name not in parts or len(parts) == len(arrays)}
-    if copies:
-        same = [pair for node in graph.nodes if node.operator == "Identity"
-                for pair in zip(node.inputs, node.outputs, strict=False)]  # fmt: skip
-        kept |= {copy: kept[name] for name, copy in same if name in kept}
-    names = _names_of_modules(graph, kept)
-    return {names.get(name, name): array for name, array in kept.items()}
+    same = [pair for node in graph.nodes if node.operator == "Identity"
+            for pair in zip(node.inputs, node.outputs, strict=False)]  # fmt: skip
+    return kept | {copy: kept[name] for name, copy in same if name in kept}
 
 
 ROLES: dict[str, tuple[str, ...]] = {
