@@ -1,4 +1,4 @@
-"""Which cube is under a pixel: the walk of the fragment shader (`shader`), in plain Python numbers.
+"""Which cube is under a pixel: the walk of the fragment shader (`slab`), in plain Python numbers.
 
 Nothing is read back from the card, so asking costs the same at any size of picture. Cubes are as large as
 they are drawn: with gaps where they have six pixels and more, without below, and below one pixel the cell

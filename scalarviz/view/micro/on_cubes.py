@@ -14,13 +14,13 @@ from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, chip_colour, mixed
 from ..notes.layer import FewFlow, Rows
+from ..notes.placer import HIGH as CHIP
+from ..notes.placer import Notes
 from ..notes.values import CubeValues, colours_at, face_room
-from ..notes.written import HIGH as CHIP
-from ..notes.written import Notes
 from ..space.arrangement import Project
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
-from .told import Face, Pulse
+from .walk import Face, Pulse
 
 Floats = NDArray[np.floating]
 Way = Sequence[ArrayLike]

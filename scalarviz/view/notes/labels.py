@@ -24,8 +24,7 @@ from ..ink.theme import Theme
 from ..space.arrangement import Blueprint, Layout, Project
 from ..space.camera import Camera, Floats
 from ..space.plate import Grid, Plate
-from .placer import LIGHTLY, Placer, Way, apart, column_names, point, row_names
-from .written import Line, Name, Notes, Number
+from .placer import LIGHTLY, Line, Name, Notes, Number, Placer, Way, apart, column_names, point, row_names
 
 _LINE = 19.0
 _BETWEEN = 6.0  # least air between two names in a line: "tanh6.weight" is none

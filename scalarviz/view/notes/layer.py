@@ -25,8 +25,21 @@ from ..shown.subject import Sample
 from ..space.arrangement import Layout, Project
 from ..space.camera import Floats
 from ..space.plate import Plate
-from .placer import Placer, back_edge, column_names, point, row_names
-from .written import HIGH, UNKNOWN, Chip, Line, Name, Notes, Number, Swatch
+from .placer import (
+    HIGH,
+    UNKNOWN,
+    Chip,
+    Line,
+    Name,
+    Notes,
+    Number,
+    Placer,
+    Swatch,
+    back_edge,
+    column_names,
+    point,
+    row_names,
+)
 
 STEP = 34.0
 """Least distance between the levels of two rows of chips."""

@@ -22,8 +22,17 @@ from ...run.questions.ranges import KNEE
 from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
 from ..cubes.own import LOOKS, OwnLook
 from ..cubes.scale import OWN, RATIO, Quantity, rows_of
-from ..cubes.shader import front_sides, upright
-from ..cubes.slab import COLOURS, DENSE_ALPHA, DENSE_WIDTH, DETAIL_PIXELS, FLOW_ALPHA, FLOW_WIDTH, RIM
+from ..cubes.slab import (
+    COLOURS,
+    DENSE_ALPHA,
+    DENSE_WIDTH,
+    DETAIL_PIXELS,
+    FLOW_ALPHA,
+    FLOW_WIDTH,
+    RIM,
+    front_sides,
+    upright,
+)
 from ..ink.boxes import GAP, Places, arrange, check_size
 from ..ink.listed import Listed, colours_of
 from ..ink.maps import get_map, hexed

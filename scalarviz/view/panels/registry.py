@@ -22,15 +22,12 @@ from ..ink.sketch import Anchor, Sketch, TextItem, rgba
 from .colour_cube import ColourCubeDrawer
 from .digits import BoardDrawer, PadDrawer
 from .drawer import Drawer, Ground, Headline, sentence
-from .features import FeaturesDrawer
-from .graph import GraphDrawer
-from .image import ImageDrawer, PaintingDrawer, PicturesDrawer, RecordedPicturesDrawer
+from .image import GraphDrawer, ImageDrawer, PaintingDrawer, PicturesDrawer, RecordedPicturesDrawer
 from .loss import LossDrawer
 from .loss_over import LossOverDrawer
-from .neuron_maps import NeuronMapsDrawer
+from .neuron_maps import FeaturesDrawer, NeuronMapsDrawer
 from .one_step import LoopDrawer, TreeDrawer
-from .plane import PlaneDrawer
-from .points import CurveFitDrawer
+from .points import CurveFitDrawer, PlaneDrawer
 from .table import HistogramDrawer, TableDrawer
 from .word import WordDrawer
 
