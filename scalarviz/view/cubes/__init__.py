@@ -16,6 +16,5 @@ When a window paints: `Viewer.draw`, `Workbench.draw_below`, `CubeView.draw`, `S
 The number that is written on a cube: `Scenery.cubes` has `notes.values` write it into a list, `Bound.text`
 (`ink.sketch`) makes its letters, and `ink.painter` draws each of them out of a texture, `GlyphAtlas` (`ink.text`).
 
-The way back: `picking` is the shader's walk in Python. `outline` is drawn around cubes, or is cubes as polygons for
-SVG.
+The way back: `picking` is the shader's walk in Python. What it finds has marks around it; for SVG cubes are polygons.
 """

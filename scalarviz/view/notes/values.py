@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.core.frame import Frame
-from ..cubes.outline import Picked
 from ..cubes.own import OwnLook
-from ..cubes.picking import Picker, Shares
+from ..cubes.picking import Picked, Picker, Shares
 from ..cubes.scale import ActivationScale, Coloring
 from ..ink.maps import Colormap, text_colour
 from ..ink.sketch import Bound, Box, Sketch

@@ -24,9 +24,8 @@ from .digits import BoardDrawer, PadDrawer
 from .drawer import Drawer, Ground, Headline, sentence
 from .image import GraphDrawer, ImageDrawer, PaintingDrawer, PicturesDrawer, RecordedPicturesDrawer
 from .loss import LossDrawer
-from .loss_over import LossOverDrawer
 from .neuron_maps import FeaturesDrawer, NeuronMapsDrawer
-from .one_step import LoopDrawer, TreeDrawer
+from .one_step import LoopDrawer, LossOverDrawer, TreeDrawer
 from .points import CurveFitDrawer, PlaneDrawer
 from .table import HistogramDrawer, TableDrawer
 from .word import WordDrawer
