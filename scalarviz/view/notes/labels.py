@@ -261,9 +261,7 @@ class TurnLabels(Labels):
     ) -> None:
         super().__init__(box)
         self._room = box[1] + 8, (box[0] + box[2] - _CARD[0], box[1], *_CARD)  # the card of a neuron opens there
-        for plate in (*layout.plates, *layout.spots):
-            for element in range(plate.size):
-                self._placer.add_polygon(project(plate.corners_of(element)))
+        self._placer.add_cubes((*layout.plates, *layout.spots), project)
         first = next(plate for plate in layout.plates if plate.kind == "weight")
         self.names += self._inputs(first, inputs, project)
         if not inputs:  # lines come in from what says them

@@ -262,6 +262,12 @@ class Placer:
             inside &= (edge[0] * (y - p[1]) - edge[1] * (x - p[0])) / length > -_CELL
         self._cost[part][inside] += 1.0
 
+    def add_cubes(self, plates: Iterable[Plate], project: Project) -> None:
+        """Mark each cube of some plates."""
+        for plate in plates:
+            for element in range(plate.size):
+                self.add_polygon(project(plate.corners_of(element)))
+
     def add_line(self, start: Floats, end: Floats) -> None:
         """Mark a thin line."""
         count = min(max(2, int(np.hypot(*(end - start)) / _CELL) + 1), _LONGEST)

@@ -55,17 +55,14 @@ class Scenery:
     ) -> None:
         self._subject = subject
         window = window_of(box, panels, layout.size)
-        self._forms: dict[bool, CubeValues] = {}  # how numbers stand on cubes, with exponents and without
-        self._form = partial(CubeValues, layout, theme, project, moved, window=window)
+        self._numbers = partial(CubeValues, layout, project=project, moved=moved, window=window)
         single = is_single(subject, layout)
         self._notes: list[Notes] = []
         self.flow: FewFlow | None = None
         self.outcome = True  # whether that of a single layer stands below it
         if single:
             placer = Placer(box)
-            for plate in layout.plates:
-                for element in range(plate.size):
-                    placer.add_polygon(project(plate.corners_of(element)))
+            placer.add_cubes(layout.plates, project)
             self.flow = FewFlow(layout, subject.stages, subject.sample, project, box, placer, moved is not None)
             self._notes = [self.flow, self.flow.below]
         shapes, names = labelled(subject), row_words(subject)
@@ -99,18 +96,13 @@ class Scenery:
             there = before._outcome.box if before is not None and former is not None and before._outcome else None
             place = self._labels.free_place(*size, there)
         self._outcome: Outcome | None = None if place is None else Outcome(place, subject.sample, subject.stages[-1])
-        self._trouble = TroubleNotes(layout, theme, project, box) if panels else None
+        self._trouble = TroubleNotes(layout, project, box) if panels else None
         self.change(theme, quantity)
 
     def change(self, theme: Theme, quantity: str) -> None:
         """Another look."""
-        decades, self._quantity = quantity != "weight", quantity
-        if decades not in self._forms:
-            self._forms[decades] = self._form(decades=decades)
-        self.values, self._theme = self._forms[decades], theme  # where the numbers shown stand
-        self.values.theme = theme
-        if self._trouble is not None:
-            self._trouble.theme = theme
+        self._theme, self._quantity = theme, quantity
+        self.values = self._numbers(theme, decades=quantity != "weight")  # where the numbers shown stand
         self._write()
 
     def _write(self) -> None:
@@ -175,7 +167,7 @@ class Scenery:
         """What is wrong with a layer, beside its cubes; `around` holds the texts that are there already."""
         if self._trouble is None:
             return Sketch()
-        return self._trouble.sketch(diagnose(frame, self._subject.tensors, self._subject.stages), around)
+        return self._trouble.sketch(diagnose(frame, self._subject.tensors, self._subject.stages), around, self._theme)
 
     @property
     def homeless(self) -> tuple[str, ...]:
@@ -299,15 +291,15 @@ _SPOTS = 4000  # that are tried at most
 
 
 class TroubleNotes:
-    """A line for each trouble near its layer, where it covers no cube and no other text. `theme` may be set."""
+    """A line for each trouble near its layer, where it covers no cube and no other text."""
 
     homeless: tuple[str, ...] = ()  # what found no place in the last sketch, and has to be said elsewhere
 
-    def __init__(self, layout: Layout, theme: Theme, project: Project, box: Box) -> None:
-        self._layout, self.theme, self._project, self._box = layout, theme, project, box
+    def __init__(self, layout: Layout, project: Project, box: Box) -> None:
+        self._layout, self._project, self._box = layout, project, box
         self._places: dict[str, tuple[Box, tuple[str, ...]] | None] = {}
 
-    def sketch(self, troubles: Sequence[Trouble], around: Iterable[Sketch]) -> Sketch:
+    def sketch(self, troubles: Sequence[Trouble], around: Iterable[Sketch], theme: Theme) -> Sketch:
         """The lines of one frame. `around` holds the texts that are there already; a line found a place once stays."""
         sketch = Sketch()
         self._places = {t.text: self._places[t.text] for t in troubles if t.text in self._places}
@@ -315,9 +307,11 @@ class TroubleNotes:
         if missing:
             placer = self._placer(around)
             self._places |= {trouble.text: self._place(trouble, placer) for trouble in missing}
-        for found in self._places.values():
-            if found is not None:
-                self._write(sketch, *found)
+        for (x, y, _, _), lines in filter(None, self._places.values()):
+            sketch.disc(x + 8, y + 9, 8, theme.weight[1])
+            sketch.text(x + 8, y + 13.5, "!", LABEL, theme.panel, bold=True, anchor="middle")
+            for row, line in enumerate(lines):
+                sketch.text(x + _MARK, y + 14 + _LINE * row, line, LABEL, theme.text1)
         self.homeless = tuple(text for text, found in self._places.items() if found is None)
         return sketch
 
@@ -328,9 +322,8 @@ class TroubleNotes:
         for start, end in self._layout.flow:
             placer.add_line(*self._project([start, end]))
         placer.add_texts(around)
-        for found in self._places.values():
-            if found is not None:
-                placer.add_box(found[0])
+        for box, _ in filter(None, self._places.values()):
+            placer.add_box(box)
         return placer
 
     def _place(self, trouble: Trouble, placer: Placer) -> tuple[Box, tuple[str, ...]] | None:
@@ -358,10 +351,3 @@ class TroubleNotes:
         # from the middle of the cubes to the nearest point of the line: so a long one may begin beside them
         gaps = np.abs(spots + np.array(size) / 2 - middle) - np.array([size[0] / 2, 0.0])
         return np.asarray(spots[np.argsort(np.hypot(*np.maximum(gaps, 0.0).T), kind="stable")])
-
-    def _write(self, sketch: Sketch, box: Box, lines: tuple[str, ...]) -> None:
-        x, y = box[:2]
-        sketch.disc(x + 8, y + 9, 8, self.theme.weight[1])
-        sketch.text(x + 8, y + 13.5, "!", LABEL, self.theme.panel, bold=True, anchor="middle")
-        for row, line in enumerate(lines):
-            sketch.text(x + _MARK, y + 14 + _LINE * row, line, LABEL, self.theme.text1)

@@ -59,7 +59,7 @@ class CubeValues:
         window: Box | None = None,
     ) -> None:
         plates = layout.plates
-        self.theme, self.moved = theme, moved is not None  # the theme may be set: places do not depend on it
+        self.theme, self.moved = theme, moved is not None
         self._plates, self._project, self._decades = plates, project, decades
         few = layout.turns or sum(p.size for p in plates if p.kind != "activation") <= FEW
         widest = "+0.0e\N{MINUS SIGN}0" if decades else "+0.00"

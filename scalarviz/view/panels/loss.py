@@ -292,11 +292,6 @@ class LossDrawer(Drawer[LossCurve]):
             self._pace, self._batch = other._pace, other._batch
 
     @property
-    def steps(self) -> list[int]:
-        """Of the dashed curve."""
-        return [one.step for one in self._measured]
-
-    @property
     def losses(self) -> list[float]:
         """Of the dashed curve, one a step."""
         return [one.loss for one in self._measured]
@@ -354,8 +349,8 @@ class LossDrawer(Drawer[LossCurve]):
         if coming is not None:  # before the first step the loss of it is known already: one dot
             curves = [Line(label, np.array([frame.step]), np.array([coming]))]
         if self.panel.test is not None and self._measured:
-            steps, losses = np.array(self.steps), np.array(self.losses)
-            curves.append(Line(self.panel.test.label, steps, losses, dashed=True))
+            steps = np.array([one.step for one in self._measured])
+            curves.append(Line(self.panel.test.label, steps, np.array(self.losses), dashed=True))
         before = BEFORE if frame.edited and len(frame.curve.step) else ""
         sketch, self.axes = loss_panel(
             box, self.ground.theme, curves, note, before, note_old=old, until=until, switch=self.switch,

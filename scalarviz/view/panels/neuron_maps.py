@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -179,9 +178,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
             return
         self._error = ""
         if changed or self._pixels is None or self._painted is not self.ground.theme:
-            start = time.perf_counter()
-            self._paint()
-            self.grid.spent(time.perf_counter() - start)
+            self.grid.paint(self._paint)
 
     def _paint(self) -> None:
         """All maps side by side in one picture."""

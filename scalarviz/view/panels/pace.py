@@ -158,9 +158,11 @@ class Grid:
         self._still += seconds or 0.0
         return not self.whole and self._still >= SETTLE and self._go_on(size, ask)
 
-    def spent(self, seconds: float) -> None:
-        """What else was done with the numbers took so long."""
-        self._spent += seconds if self._spent else 0.0
+    def paint(self, work: Callable[[], None]) -> None:
+        """What else is done with the numbers, which takes its time too."""
+        start = perf_counter()
+        work()
+        self._spent += perf_counter() - start if self._spent else 0.0
 
     def _choose(self, size: Size) -> None:
         """Fewer places or more, by what the last ones took."""

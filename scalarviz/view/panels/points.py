@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -433,23 +432,22 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
             self._error = self.ground.failed(f"panel {self.panel.title!r}", error)
             return [sentence(box, self.ground.theme, self._error)]
         self._error = ""
-        start = time.perf_counter()
         if changed or self._pixels is None or self._line is None:
-            self._pixels, self._line = self._painted()
-        if changed:
-            self.grid.spent(time.perf_counter() - start)
+            self.grid.paint(self._paint)
+        assert self._pixels is not None
+        assert self._line is not None
         self._place(points)
         picture = Sketch()
         picture.image(self._map, self._pixels, linear=self.panel.cells is None and not self.toggles[HARD].on)
         shown = [] if self._points is None else [self._dots, *self._ring(self._points)]
         return [picture, self._line, *shown, self._words(box)]
 
-    def _painted(self) -> tuple[NDArray[np.uint8], Sketch]:
+    def _paint(self) -> None:
         rows, theme, hard = self.grid.numbers, self.ground.theme, self.toggles[HARD].on
         assert rows is not None
         fine = hard and self.panel.cells is None  # its edge is the line, not that of a cell
-        pixels = shades(self.panel, finer(rows, -(-COLUMN // len(rows))) if fine else rows, theme, hard=hard)
-        return pixels, boundary_sketch(self._map, boundary(self.panel, rows), theme)
+        self._pixels = shades(self.panel, finer(rows, -(-COLUMN // len(rows))) if fine else rows, theme, hard=hard)
+        self._line = boundary_sketch(self._map, boundary(self.panel, rows), theme)
 
     def _place(self, points: Points | None) -> None:
         """Where the points are drawn, hollow ones above; kept while they are the same."""
