@@ -147,10 +147,6 @@ SAMPLES = 4
 """Along each of a pixel's axes; where that is fewer than the cubes that it covers, blocks are averaged."""
 MARKS = ((NOT_COMPUTED | DEAD, 40), (NEG_INF, 85), (POS_INF, 170), (NAN, 255))
 """What stands in the fourth channel for a block with such marks, the most important last."""
-FLOW_WIDTH, FLOW_ALPHA = 1.4, 0.9
-"""Of the few lines on a tray; logical pixels."""
-DENSE_WIDTH, DENSE_ALPHA = 1.0, 0.5
-"""Of the many side by side in a chain, which must not be louder than the cubes."""
 
 
 class SlabVisual:
@@ -473,8 +469,8 @@ def block_means(
 
 
 def flow_style(layout: Layout) -> tuple[float, float]:
-    """Width and alpha of the lines of flow."""
-    return (FLOW_WIDTH, FLOW_ALPHA) if layout.mode == "few" else (DENSE_WIDTH, DENSE_ALPHA)
+    """Width in logical pixels and alpha of the lines of flow: many side by side must not be louder than the cubes."""
+    return (1.4, 0.9) if layout.mode == "few" else (1.0, 0.5)
 
 
 class TrayVisual:

@@ -25,21 +25,7 @@ from ..shown.subject import Sample
 from ..space.arrangement import Layout, Project
 from ..space.camera import Floats
 from ..space.plate import Plate
-from .placer import (
-    HIGH,
-    UNKNOWN,
-    Chip,
-    Line,
-    Name,
-    Notes,
-    Number,
-    Placer,
-    Swatch,
-    back_edge,
-    column_names,
-    point,
-    row_names,
-)
+from .placer import HIGH, Chip, Line, Name, Notes, Number, Placer, Swatch, back_edge, column_names, point, row_names
 
 STEP = 34.0
 """Least distance between the levels of two rows of chips."""
@@ -206,8 +192,8 @@ class FewFlow(Notes):
             (x, y), given = rows.edge(row, name, 0), name == "target"
             bound = Bound("target", row, "target") if given else bounds[name]
             self.chips.append(Chip(x, y, wide, not given, at))
-            self.numbers.append(Number(x, y + 5.5, bound, bold=not given, tone=2 if given else 1, at=at,
-                                       without="" if given else UNKNOWN))  # fmt: skip
+            number = Number(x, y + 5.5, bound, bold=not given, tone=2 if given else 1, at=at)
+            self.numbers.append(number._replace(without="") if given else number)
             if first:
                 called = self._sample.called(last) if name == "output" else name
                 self.names.append(Name(called, x, y - HIGH / 2 - 10, anchor="middle", at=at))

@@ -292,6 +292,11 @@ class LossDrawer(Drawer[LossCurve]):
             self._pace, self._batch = other._pace, other._batch
 
     @property
+    def steps(self) -> list[int]:
+        """Of the dashed curve."""
+        return [one.step for one in self._measured]
+
+    @property
     def losses(self) -> list[float]:
         """Of the dashed curve, one a step."""
         return [one.loss for one in self._measured]
@@ -349,8 +354,7 @@ class LossDrawer(Drawer[LossCurve]):
         if coming is not None:  # before the first step the loss of it is known already: one dot
             curves = [Line(label, np.array([frame.step]), np.array([coming]))]
         if self.panel.test is not None and self._measured:
-            steps = np.array([one.step for one in self._measured])
-            curves.append(Line(self.panel.test.label, steps, np.array(self.losses), dashed=True))
+            curves.append(Line(self.panel.test.label, np.array(self.steps), np.array(self.losses), dashed=True))
         before = BEFORE if frame.edited and len(frame.curve.step) else ""
         sketch, self.axes = loss_panel(
             box, self.ground.theme, curves, note, before, note_old=old, until=until, switch=self.switch,
