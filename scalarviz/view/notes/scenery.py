@@ -61,9 +61,7 @@ class Scenery:
         self.flow: FewFlow | None = None
         self.outcome = True  # whether that of a single layer stands below it
         if single:
-            placer = Placer(box)
-            placer.add_cubes(layout.plates, project)
-            self.flow = FewFlow(layout, subject.stages, subject.sample, project, box, placer, moved is not None)
+            self.flow = FewFlow(layout, subject, project, box, moved=moved is not None)
             self._notes = [self.flow, self.flow.below]
         shapes, names = labelled(subject), row_words(subject)
         former = None if before is None or moved is None else before._labels

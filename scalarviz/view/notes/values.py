@@ -49,14 +49,7 @@ class CubeValues:
     """
 
     def __init__(
-        self,
-        layout: Layout,
-        theme: Theme,
-        project: Project,
-        moved: Camera | None = None,
-        *,
-        decades: bool = False,
-        window: Box | None = None,
+        self, layout: Layout, theme: Theme, project: Project, moved: Camera | None, window: Box, *, decades: bool
     ) -> None:
         plates = layout.plates
         self.theme, self.moved = theme, moved is not None
@@ -73,7 +66,7 @@ class CubeValues:
             self.size = 0 if bare else min((fit for fit in fits.values() if fit > 0), default=0)
             plates = tuple(p for p in plates if fits.get(p, 0) >= max(self.size, 1))
         self._centres = {p: project(p.tops) for p in plates if self.size}
-        if window is not None and moved is not None:
+        if moved is not None:
             reach = np.array([measure(widest, self.size, True), self.size]) / 2
             low, high = np.array(window[:2]) + reach, np.array(window[:2]) + np.array(window[2:]) - reach
             for plate, middles in self._centres.items():
