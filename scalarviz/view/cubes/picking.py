@@ -183,9 +183,8 @@ def _walk(
             element = slab.element(row, col)
             size = share(element) if element >= 0 else 0.0
             element = element if size > 0.0 else -1
-            size = (
-                size if half < 0.5 else 1.0
-            )  # below six pixels a smaller cube is a darker cell, as large as the others
+            # below six pixels a smaller cube is a darker cell, as large as the others
+            size = size if half < 0.5 else 1.0
             side, thick = half * size, reach * size
             middle = slab.depth * (size - 1.0) - p[2]  # it stands on the foot of its plate
             first, last = (middle - thick) * iz, (middle + thick) * iz
@@ -445,9 +444,8 @@ def _faces(slab: SlabVisual, number: int, camera: Camera) -> tuple[Floats, Float
     shares = np.array([slab.share_of(number, k) for k in range(plate.size)])
     there = np.flatnonzero(shares > 0)
     half = shares[there, None] * [plate.half, plate.half, plate.depth]
-    middle = (
-        plate.centres[there] - (1.0 - shares[there, None]) * plate.depth * plate.axes[2]
-    )  # a smaller one stands on the foot
+    # a smaller one stands on the foot
+    middle = plate.centres[there] - (1.0 - shares[there, None]) * plate.depth * plate.axes[2]
     colours = slab.colours_of(number)[there]
     # the cube whose middle is nearer hides the one behind it; the main face is the last of a cube's own
     away = -(middle @ camera.eye[:3]) if camera.orthographic else np.linalg.norm(camera.eye[:3] - middle, axis=1)

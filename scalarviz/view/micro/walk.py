@@ -394,11 +394,8 @@ class Walk:
         stage = self.layer_of(step) if self.few else None
         tensors = [] if stage is None else [t for t in (stage.weight, stage.bias) if t is not None]
         words = f"sum ÷ {self.opened.divisor:,.10g}" if self.opened.divisor != 1 else "sum of δ·x"
-        return {
-            k: Face(words, f"= {delta_text(float(gradient[k]))}")
-            for t in tensors
-            for k in range(t.start, t.start + t.size)
-        }
+        cubes = [k for tensor in tensors for k in range(tensor.start, tensor.start + tensor.size)]
+        return {k: Face(words, f"= {delta_text(float(gradient[k]))}") for k in cubes}
 
     def added(self, step: MicroStep, count: int, computed: NDArray[np.bool_]) -> Floats:
         """The gradient with that layer's own as the sum over the first `count` samples, all of it marked `computed`."""

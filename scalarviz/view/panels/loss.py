@@ -328,9 +328,8 @@ class LossDrawer(Drawer[LossCurve]):
         """Measure what is due."""
         self._step, self._words_late = moment.frame.step, False
         if self.panel.test is not None and moment.source.can.predict:
-            if (
-                seconds is None and not self._measured and len(moment.frame.curve.step)
-            ):  # a still: the frames before it were not seen
+            # a still: the frames before it were not seen
+            if seconds is None and not self._measured and len(moment.frame.curve.step):
                 self._look_back(self.panel.test, moment)
             self._extend(self.panel.test, moment, seconds)
 
@@ -377,12 +376,8 @@ class LossDrawer(Drawer[LossCurve]):
             return ""
         note = f"{found.words} {found.value}"
         dated = f"{note} at step {self._measured[-1].step:,}"
-        room = (
-            box[2]
-            - measure("loss", LABEL, True)
-            - (self.switch.width if self.ground.hints else measure("linear", LABEL))
-            - 2 * 12
-        )
+        beside = self.switch.width if self.ground.hints else measure("linear", LABEL)
+        room = box[2] - measure("loss", LABEL, True) - beside - 2 * 12
         return dated if not found.fresh and measure(dated, LABEL) <= room else note
 
     # ---- hands

@@ -619,11 +619,8 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
 
 def _same(one: Points, other: Points) -> bool:
     """Whether two sets of points are the same."""
-    return one is other or (
-        np.array_equal(one.x, other.x)
-        and np.array_equal(one.target, other.target)
-        and np.array_equal(one.back, other.back)
-    )
+    pairs = (one.x, other.x), (one.target, other.target), (one.back, other.back)
+    return one is other or all(np.array_equal(*pair) for pair in pairs)
 
 
 def _entry(word: str) -> float:
