@@ -68,8 +68,8 @@ class OwnLooks:
     def of(self, source: Source) -> dict[int, OwnLook]:
         """The looks of the weights of a source, by their place in its flat arrays."""
         with self._lock:
-            given = [(block, index, look) for block, own in self._looks.items() for index, look in own.items()]
-        found = {source.place_of(block.store, block.start + index): look for block, index, look in given}
+            given = [(block, k, look) for block, own in self._looks.items() for k, look in own.items()]
+        found = {source.place_of(block.store, block.start + k): look for block, k, look in given}
         return {place: look for place, look in found.items() if place is not None}
 
 

@@ -1,8 +1,8 @@
-"""Which cube is under a pixel, what is drawn around it, and cubes as polygons: without the card, and in NumPy alone.
+"""Which cube is under a pixel, what is drawn around it, and cubes as polygons; all without the card.
 
-`Picker` walks as the fragment shader (`slab`) does, in plain Python numbers. Nothing is read back from the card, so
-asking costs the same at any size of picture. Cubes are as large as they are drawn: with gaps where they have six pixels
-and more, without below, and below one pixel the cell under the pixel's middle.
+`Picker` walks as the fragment shader (`slab`) does, in plain Python numbers. Nothing is read back from the
+card, so asking costs the same at any size of picture. Cubes are as large as they are drawn: with gaps where
+they have six pixels and more, without below, and below one pixel the cell under the pixel's middle.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def _walk(
     return inf, -1
 
 
-# ---- Marks around cubes: the selected one or several, the hovered one. An outline lies at the depth of its cube.
+# ---- Marks around the cube that is selected, or several, or hovered, at the depth of each.
 
 Picked = Callable[[tuple[float, float]], Hit | None]
 

@@ -1,8 +1,9 @@
 """`SlabVisual`: every plate, strip, tile and activation row in one drawing, 4 bytes a weight a frame.
 
-A plate is a box of twelve triangles; its cubes exist only in the fragment shader, which walks the plate's grid.
-`TrayVisual` draws what lies under and between them: trays with soft contact shadows, and thin lines along which numbers
-flow. Both draw into whatever framebuffer of a current OpenGL 2 context is bound: offscreen or a window.
+A plate is a box of twelve triangles; its cubes exist only in the fragment shader, which walks the plate's
+grid. `TrayVisual` draws what lies under and between them: trays with soft contact shadows, and thin lines
+along which numbers flow. Both draw into whatever framebuffer of a current OpenGL 2 context is bound:
+offscreen or a window.
 
 A plate's own coordinates are cells: x counts columns (cell c spans c..c+1), y rows, z is 0 in the middle of
 its thickness. The eye's ray is stepped from cell to cell until it meets a cube (Amanatides and Woo, "A fast
@@ -469,7 +470,7 @@ def block_means(
 
 
 def flow_style(layout: Layout) -> tuple[float, float]:
-    """Width in logical pixels and alpha of the lines of flow: many side by side must not be louder than the cubes."""
+    """Width and alpha of the lines of flow: many side by side must not be louder than the cubes."""
     return (1.4, 0.9) if layout.mode == "few" else (1.0, 0.5)
 
 

@@ -1,7 +1,7 @@
 """`Inside`: what a workbench draws of an opened step, and what answers to a click there.
 
-A line and the ribbon of the six phases stand below the cubes. The side column has whose numbers they are, where deltas
-come from, what panels show, and figures.
+A line and the ribbon of the six phases stand below the cubes. The side column has whose numbers they are,
+where deltas come from, what panels show, and figures.
 """
 
 from __future__ import annotations

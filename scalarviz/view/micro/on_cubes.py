@@ -41,8 +41,7 @@ class Faces:
         self._plates = plates if readable else []
         self._room = {plate.name: face_room(plate, project) for plate in self._plates}
         self._places = {
-            plate.name: values.places(plate) if values.size else (project(plate.tops), np.ones(plate.size, bool))
-            for plate in self._plates
+            p.name: values.places(p) if values.size else (project(p.tops), np.ones(p.size, bool)) for p in self._plates
         }  # middles of the main faces, and which can be read
 
     def written(self, faces: Mapping[int, Face], *, alone: bool) -> list[int]:
@@ -245,7 +244,7 @@ class Ways:
     # ---- between plates
 
     def _of_plates(self, pulse: Pulse) -> Way | None:
-        """From the row of one stage to the row of the next, backwards the other way; gradients end at their weights."""
+        """From the row of one stage to that of the next, or the other way; gradients end at their weights."""
         before, row = self._ends(pulse.stage)
         if row is None or before is None:
             return None

@@ -1,4 +1,4 @@
-"""An opened step of a run as micro-steps: `Walk`, and `Told`, all that a picture shows of one of them, as data."""
+"""`Walk`: an opened step of a run as micro-steps. `Told`: all that a picture shows of one of them, as data."""
 
 from __future__ import annotations
 

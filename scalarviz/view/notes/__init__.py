@@ -1,7 +1,7 @@
 """What stands around the cubes: inputs, sums, activations, outputs, names and the lines between them.
 
-Open `scenery` first: it decides which of these a layout gets, and says what they are called. All of it are records
-of `placer`: `Notes` of words, numbers, chips, swatches and lines.
+Open `scenery` first: it decides which of these a layout gets, and says what they are called. All of it are
+records of `placer`: `Notes` of words, numbers, chips, swatches and lines.
 
 Where a label stands: whoever writes one offers places, the best first, and `placer` picks one that covers little.
 

@@ -1,4 +1,4 @@
-"""What stands around cubes: `Notes`, records that are painted in any theme, for any frame; `Placer` finds their places.
+"""What stands around cubes: `Notes`, records painted in any theme, for any frame; `Placer` finds places.
 
 Whoever has a text asks with the ways in which it may stand, the best first; the placer picks one and marks
 it. Names beside rows and columns of cubes are placed by it all together or not at all: at the height of the

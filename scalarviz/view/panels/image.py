@@ -1,4 +1,4 @@
-"""Pictures: before, network and target; what a user's function makes, also a graph; what a network paints; recorded."""
+"""Pictures: before, network and target; what a user's function makes, or a network paints; recorded."""
 
 from __future__ import annotations
 

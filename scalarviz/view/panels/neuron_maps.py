@@ -1,4 +1,4 @@
-"""Neurons over a plane: a small map beside each, a card of the one pointed at; and what the network gets of a point."""
+"""Neurons over a plane: a small map beside each, a card of the one pointed at; features of a point."""
 
 from __future__ import annotations
 
@@ -559,7 +559,8 @@ class FeaturesDrawer(Drawer[Features]):
             rows = rows_of(self.panel, moment)
             if self._values is None:
                 points = places(self.panel.across, self.panel.up, *[fractions(FEATURE_CELLS)] * 2)
-                self._values = np.asarray(self.panel.values(points), float).reshape(FEATURE_CELLS, FEATURE_CELLS, count)
+                values = np.asarray(self.panel.values(points), float)
+                self._values = values.reshape(FEATURE_CELLS, FEATURE_CELLS, count)
             if len(on) != count or len(rows) != count:
                 raise ValueError(f"there are {count} features, but {len(on)} on or off, {len(rows)} rows")
         except Exception as error:  # the scene's own functions

@@ -1,4 +1,4 @@
-"""What one step does: a model's tree beside the tree of its gradients, the four calls, and the loss over its weights.
+"""What one step does: a model's tree beside that of its gradients, the four calls, the loss over weights.
 
 Inside an opened step they come one after another.
 """

@@ -1,7 +1,7 @@
 """What is too dear for every frame, and when it is worked out.
 
-`Pace` says it of one number or picture, `TextPace` of words and numbers. `Grid` works out what a network says at places
-in rows and columns, within a share of the time.
+`Pace` says it of one number or picture, `TextPace` of words and numbers. `Grid` works out what a network
+says at places in rows and columns, within a share of the time.
 """
 
 from __future__ import annotations

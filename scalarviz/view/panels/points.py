@@ -1,4 +1,4 @@
-"""Plots of samples, which a hand chooses, adds and takes away: the curve of one input, and a map over a plane."""
+"""Plots of samples, which a hand chooses, adds and takes away: a curve of one input, a map over a plane."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ class HistogramDrawer(Drawer[Histogram]):
     def _pointed(self) -> tuple[str, slice]:
         """The tensor that is pointed at and where it lies; without a name all of them."""
         at, tensors = self.ground.pointed, self.ground.subject.tensors
-        there = (tensor for tensor in tensors if at is not None and tensor.start <= at < tensor.start + tensor.size)
+        there = (t for t in tensors if at is not None and t.start <= at < t.start + t.size)
         return next(((tensor.name, tensor.span) for tensor in there), ("", slice(None)))
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
