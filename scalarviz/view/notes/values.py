@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -154,23 +154,16 @@ class CubeValues:
 
 def _fitting(plate: Plate, project: Project, widest: str) -> int:
     """The largest size whose widest usual number fits every cube of the plate; 0 if none does."""
-    found = 0
-    for cells in ([0, plate.size - 1], range(plate.size)):  # where two are too small the others are not asked
-        wide, high = face_room(plate, project, cells)
-        # beside it 8 pixels, and for the smallest type the cube's dark rim, before there would be no number
-        airs = {s: 8.0 if s > _SIZES[-1] else 3.5 for s in _SIZES}
-        found = next((s for s in _SIZES if measure(widest, s, True) + airs[s] <= wide and s + 6 <= high), 0)
-        if not found:
-            return 0
-    return found
+    wide, high = face_room(plate, project)
+    # beside it 8 pixels, and for the smallest type the cube's dark rim, before there would be no number
+    airs = {s: 8.0 if s > _SIZES[-1] else 3.5 for s in _SIZES}
+    return next((s for s in _SIZES if measure(widest, s, True) + airs[s] <= wide and s + 6 <= high), 0)
 
 
-def face_room(plate: Plate, project: Project, cells: Sequence[int] | None = None) -> tuple[float, float]:
-    """Width and height in logical pixels that a text may have on the main face of each cube of a plate, or of some."""
-    tops = plate.tops
-    centres = tops if cells is None else tops[list(cells)]
-    half = plate.half * plate.axes[:2]
-    spans = [np.abs(project(centres + half[k]) - project(centres - half[k])) for k in (0, 1)]
+def face_room(plate: Plate, project: Project) -> tuple[float, float]:
+    """Width and height in logical pixels that a text may have on the main face of each cube of a plate."""
+    half, tops = plate.half * plate.axes[:2], plate.tops
+    spans = [np.abs(project(tops + half[k]) - project(tops - half[k])) for k in (0, 1)]
     # Through the middle of a sheared face a horizontal line is as long as its flatter edge's horizontal part.
     flat = 0 if spans[0][:, 0].mean() >= spans[1][:, 0].mean() else 1
     return float(spans[flat][:, 0].min()), float(spans[1 - flat][:, 1].min())
