@@ -17,7 +17,7 @@ from .shown.subject import Subject
 
 if TYPE_CHECKING:
     from ..run.core.frame import Frame
-    from .micro.told import Told
+    from .micro.walk import Told
 
 
 def title_of(x: object) -> str:

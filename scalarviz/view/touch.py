@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..run.core.frame import Frame
-from .cubes.outline import brackets, region_outline, seen_outline
+from .cubes.picking import brackets, region_outline, seen_outline
 from .ink.boxes import GAP, Places, column_of
 from .ink.overlay import banner, help_panel, pressed_key
 from .ink.sketch import COVERS, Box, Does, Kept, Point, Rect, Sketch, Spot, holds, meet

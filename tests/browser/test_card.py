@@ -12,8 +12,7 @@ import pytest
 from scalarviz.run.questions.ranges import KNEE, Range
 from scalarviz.view import glsl
 from scalarviz.view.cubes.atlas import Atlas
-from scalarviz.view.cubes.shader import Variant, fragment, indices, vertices
-from scalarviz.view.cubes.slab import COLOURS, SAMPLES, block_means
+from scalarviz.view.cubes.slab import COLOURS, SAMPLES, Variant, block_means, fragment, indices, vertices
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.page.document import document_of, laid_out

@@ -10,8 +10,7 @@ import pytest
 import scalarviz as sv
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.micro.inside import Inside
-from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS
-from scalarviz.view.micro.walk import Walk
+from scalarviz.view.micro.walk import BACKWARD, FORWARD, GRADIENTS, Walk
 from scalarviz.view.page.document import document_of
 from scalarviz.view.page.recorded import html_of
 from scalarviz.view.page.walks import MOST, walks_of

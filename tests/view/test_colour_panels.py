@@ -16,10 +16,10 @@ from scalarviz import nn, optim
 from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.run import Moment, Scene
 from scalarviz.run.panels import ColourCube, Painting, psnr
-from scalarviz.view.panels import grid as grids
+from scalarviz.view.panels import pace as grids
 from scalarviz.view.panels.colour_cube import cube_boxes
-from scalarviz.view.panels.grid import Grid
 from scalarviz.view.panels.image import BUDGET, FILM, LADDER, STILL, easel_boxes
+from scalarviz.view.panels.pace import Grid
 
 WANTED = np.random.default_rng(8).random((30, 40, 3)).astype(np.float32)
 Y, X = np.mgrid[:30, :40]

@@ -141,7 +141,7 @@ def test_a_handle_says_what_it_knows():
     assert (cube(w).colour, cube(w).visible) == (None, True)
     handle.reset()
     assert repr(cube(w)) == "cube(w)"
-    assert len(LOOKS._looks) == 0
+    assert not any(LOOKS._looks.values())
 
 
 BAD = {

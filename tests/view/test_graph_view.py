@@ -17,7 +17,7 @@ from scalarviz.view.graph_view import GraphView
 from scalarviz.view.ink.figure import LEAST, MOST, SEEN, View
 from scalarviz.view.ink.maps import get_map, hexed
 from scalarviz.view.ink.sketch import Rect, TextItem
-from scalarviz.view.panels.graph import GraphDrawer
+from scalarviz.view.panels.image import GraphDrawer
 from scalarviz.view.workbench import Workbench
 
 NET = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2))

@@ -16,7 +16,7 @@ from kit.benches import MINUS, words
 from scalarviz import nn, optim
 from scalarviz.run.opened.network import SampleGradient
 from scalarviz.run.opened.rule import Update
-from scalarviz.view.cubes.outline import cells_of, sides_of
+from scalarviz.view.cubes.picking import cells_of, sides_of
 from scalarviz.view.ink.text import figure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.screen.account import LISTED, Account, Term, account_of, factors, ledger_of

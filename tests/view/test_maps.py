@@ -20,9 +20,9 @@ from scalarviz.run.source import Moment, RunSource
 from scalarviz.view.ink.maps import class_colours, get_map, signed_shades
 from scalarviz.view.ink.sketch import Cells
 from scalarviz.view.ink.theme import DARK, LIGHT, rgb
-from scalarviz.view.panels.grid import fractions, places
 from scalarviz.view.panels.neuron_maps import hidden_of
-from scalarviz.view.panels.plane import BACK, HARD, SHARE, TEST, shades
+from scalarviz.view.panels.pace import fractions, places
+from scalarviz.view.panels.points import BACK, HARD, SHARE, TEST, shades
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(-1, 1, (40, 2))

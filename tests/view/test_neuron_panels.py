@@ -19,9 +19,8 @@ from scalarviz.run.source import RunSource
 from scalarviz.view.ink.sketch import Lines, Path, Rect
 from scalarviz.view.ink.text import short
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.panels import loss_over
-from scalarviz.view.panels.loss_over import Place, Standing
-from scalarviz.view.panels.one_step import CALLS
+from scalarviz.view.panels import one_step
+from scalarviz.view.panels.one_step import CALLS, Place, Standing
 from scalarviz.view.panels.points import DRAWN, around, inside
 
 NUMBERS = st.floats(-50, 50)
@@ -33,7 +32,7 @@ def made(**options):
 
 def standing(run, own):
     frame = run.frame()
-    return Standing(RunSource(run), frame, loss_over.place_of(frame, own), own, tuple(run.samples()))
+    return Standing(RunSource(run), frame, one_step.place_of(frame, own), own, tuple(run.samples()))
 
 
 def shapes(bench, kind, ink):
@@ -63,10 +62,10 @@ def test_the_rate_from_which_a_step_lands_higher_is_two_over_the_bend(bend, lowe
     assume(abs(start - lowest) > 1e-3)
     slope = 2 * bend * (start - lowest)
     place = Place(np.array([start - rate * slope]), np.array([start]), np.array([slope]), rate)
-    before, after, limit = loss_over.steepness(lambda p: bend * (p[:, 0] - lowest) ** 2, place)
+    before, after, limit = one_step.steepness(lambda p: bend * (p[:, 0] - lowest) ** 2, place)
     assert limit == pytest.approx(1 / bend, rel=1e-6)
     assume(abs(rate * bend - 1) > 1e-6)
-    assert (after > before) == (rate > limit) == loss_over.verdict(place, ("w",), (before, after, limit))[2]
+    assert (after > before) == (rate > limit) == one_step.verdict(place, ("w",), (before, after, limit))[2]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -78,7 +77,7 @@ def test_a_step_downhill_is_never_said_to_end_higher_however_near_to_the_lowest_
         for _ in range(450):
             run.step()
             at = standing(run, own)
-            said.add(loss_over.verdict(at.place, ("w", "b")[: len(own)], loss_over.steepness(at.losses, at.place))[1:])
+            said.add(one_step.verdict(at.place, ("w", "b")[: len(own)], one_step.steepness(at.losses, at.place))[1:])
     at_rest = ("too small to change the loss", False), ("it stays where it is", False)
     assert said <= {("downhill", False), *at_rest}
     assert said.intersection(at_rest)
@@ -87,7 +86,7 @@ def test_a_step_downhill_is_never_said_to_end_higher_however_near_to_the_lowest_
 @given(st.tuples(NUMBERS, st.floats(0.1, 50)), st.lists(NUMBERS, max_size=3))
 def test_a_span_grows_until_all_is_inside(ends, places):
     span = ends[0], ends[0] + ends[1]
-    low, high = loss_over.grown(span, [*places, np.inf, np.nan])
+    low, high = one_step.grown(span, [*places, np.inf, np.nan])
     assert all(low < p < high for p in places)
     assert low <= span[0] + 1e-9
     assert high >= span[1] - 1e-9
@@ -99,7 +98,7 @@ def test_what_is_said_and_drawn_of_a_step(rate, says, weights):
     scene = made(lr=rate, weights=weights)
     with scene.run as run:
         bench = bench_of(scene)
-        assert {loss_over.UNKNOWN, "none has happened yet", *CALLS} <= set(said_anywhere(bench))
+        assert {one_step.UNKNOWN, "none has happened yet", *CALLS} <= set(said_anywhere(bench))
         before = len(shapes(bench, object, DARK.pulse))
         run.step()
         said = said_anywhere(again(bench))

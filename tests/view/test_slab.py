@@ -15,10 +15,8 @@ from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.questions.ranges import Range
 from scalarviz.view.cubes import slab
 from scalarviz.view.cubes.atlas import ALL_ALIKE, DEAD, Sizing
-from scalarviz.view.cubes.outline import seen_outline
-from scalarviz.view.cubes.picking import Picker
-from scalarviz.view.cubes.shader import fragment
-from scalarviz.view.cubes.slab import SlabVisual, cells_per_pixel, variant_for
+from scalarviz.view.cubes.picking import Picker, seen_outline
+from scalarviz.view.cubes.slab import SlabVisual, cells_per_pixel, fragment, variant_for
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.ink.theme import rgb as colour

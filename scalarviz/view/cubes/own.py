@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 import threading
-import weakref
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -49,46 +48,29 @@ class OwnLooks:
 
     def __init__(self) -> None:
         self.version = 0
-        self._looks: dict[int, tuple[weakref.ref[Block], dict[int, OwnLook]]] = {}
+        self._looks = WeakKeyDictionary[Block, dict[int, OwnLook]]()  # with the weights go the looks
         self._lock = threading.Lock()
 
     def look(self, block: Block, index: int) -> OwnLook:
         """That of one number of a block."""
-        found = self._looks.get(id(block))
-        return PLAIN if found is None else found[1].get(index, PLAIN)
+        return self._looks.get(block, {}).get(index, PLAIN)
 
     def change(self, block: Block, index: int, **new: object) -> None:
         """Another colour, size, label, or whether it is seen."""
-        key = id(block)
         look = replace(self.look(block, index), **new)  # type: ignore[arg-type]
         with self._lock:
-            if key not in self._looks:
-                self._looks[key] = weakref.ref(block, lambda _: self._forget(key)), {}
-            own = self._looks[key][1]
+            own = self._looks.setdefault(block, {})
+            own[index] = look
             if look == PLAIN:
-                own.pop(index, None)
-            else:
-                own[index] = look
-            if not own:
-                del self._looks[key]
+                del own[index]
             self.version += 1
-
-    def _forget(self, key: int) -> None:
-        self._looks.pop(key, None)  # its weights are gone, and so are its cubes
-        self.version += 1
 
     def of(self, source: Source) -> dict[int, OwnLook]:
         """The looks of the weights of a source, by their place in its flat arrays."""
-        return dict(self._of(source)) if self._looks else {}
-
-    def _of(self, source: Source) -> Iterator[tuple[int, OwnLook]]:
         with self._lock:
-            given = [(ref(), dict(own)) for ref, own in self._looks.values()]
-        for block, own in given:
-            for index, look in own.items() if block is not None else ():
-                place = source.place_of(block.store, block.start + index)  # type: ignore[union-attr]
-                if place is not None:
-                    yield place, look
+            given = [(block, k, look) for block, own in self._looks.items() for k, look in own.items()]
+        found = {source.place_of(block.store, block.start + k): look for block, k, look in given}
+        return {place: look for place, look in found.items() if place is not None}
 
 
 LOOKS = OwnLooks()

@@ -1,6 +1,6 @@
 """The shaders' text: GLSL 1.20 in files, read by the window and by what makes a page of them (`view.page.scripts`).
 
-``cubes_*`` are the parts that `view.cubes.shader` puts together, in variants. Every other program is two files,
+``cubes_*`` are the parts that `view.cubes.slab` puts together, in variants. Every other program is two files,
 ``NAME_vertex`` and ``NAME_fragment`` (the glow has the vertex shader of images); those of the flat ink (shapes, images,
 points, text, the glow) have ``place`` before their vertex shader. Files are read when a program is made, each once.
 """

@@ -14,13 +14,13 @@ from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, chip_colour, mixed
 from ..notes.layer import FewFlow, Rows
+from ..notes.placer import HIGH as CHIP
+from ..notes.placer import Notes
 from ..notes.values import CubeValues, colours_at, face_room
-from ..notes.written import HIGH as CHIP
-from ..notes.written import Notes
 from ..space.arrangement import Project
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
-from .told import Face, Pulse
+from .walk import Face, Pulse
 
 Floats = NDArray[np.floating]
 Way = Sequence[ArrayLike]
@@ -40,14 +40,9 @@ class Faces:
         readable = sum(p.size for p in plates) <= FEW and (values.size > 0 or not values.moved)
         self._plates = plates if readable else []
         self._room = {plate.name: face_room(plate, project) for plate in self._plates}
-        self._places = {plate.name: self._of(plate, project, values) for plate in self._plates}
-
-    @staticmethod
-    def _of(plate: Plate, project: Project, values: CubeValues) -> tuple[Floats, NDArray[np.bool_]]:
-        """Middles of the main faces, and which can be read."""
-        if values.size:
-            return values.places(plate)
-        return project(plate.tops), np.ones(plate.size, bool)
+        self._places = {
+            p.name: values.places(p) if values.size else (project(p.tops), np.ones(p.size, bool)) for p in self._plates
+        }  # middles of the main faces, and which can be read
 
     def written(self, faces: Mapping[int, Face], *, alone: bool) -> list[int]:
         """The cubes on which something is written; with `alone` a number alone where there is no room for two lines."""
@@ -249,18 +244,16 @@ class Ways:
     # ---- between plates
 
     def _of_plates(self, pulse: Pulse) -> Way | None:
-        """From the row of one stage along an edge of its plate to the row of the next; backwards the other way."""
+        """From the row of one stage to that of the next, or the other way; gradients end at their weights."""
         before, row = self._ends(pulse.stage)
         if row is None or before is None:
             return None
         plate = next((p for p in self._weights if p.name == f"{pulse.stage}.weight"), None)
         if pulse.index >= 0:
             return self._between_cubes(pulse, before, row, plate)
-        start, end = self._middle(before), self._middle(row)
-        plate = plate or self._between(before, row)
-        path: Way = [start, end] if plate is None else [start, *self._along(plate, start, end), end]
-        path = path[1:] if pulse.kind == "gradient" else path
-        return path[::-1] if pulse.back else path
+        start = plate if pulse.kind == "gradient" and plate is not None else before
+        ends = [np.asarray(self._project(one.corners).mean(axis=0)) for one in (start, row)]
+        return ends[::-1] if pulse.back else ends
 
     def _between_cubes(self, pulse: Pulse, before: Plate, row: Plate, plate: Plate | None) -> Way | None:
         """From cube to cube, where each is a micro-step of its own."""
@@ -297,26 +290,6 @@ class Ways:
         found = [drawn[n][1] if 0 <= n < len(drawn) else None for n in (row - 1, row)]
         return found[0], found[1]
 
-    def _between(self, before: Plate, row: Plate) -> Plate | None:
-        """The plate of weights that stands between two rows in the list of plates."""
-        plates = list(self._layout.plates)
-        first, last = sorted((plates.index(before), plates.index(row)))
-        return next((p for p in plates[first:last] if p.kind == "weight"), None)
-
-    def _middle(self, plate: Plate) -> Floats:
-        return np.asarray(self._project(plate.corners).mean(axis=0))
-
-    def _along(self, plate: Plate, start: Floats, end: Floats) -> list[Floats]:
-        """Corners of a plate's main face, from that nearest to `start` to that nearest to `end`."""
-        rows, cols = plate.grid.cells
-        ring = [(-0.5, -0.5), (-0.5, cols - 0.5), (rows - 0.5, cols - 0.5), (rows - 0.5, -0.5)]
-        top = plate.origin + plate.depth * plate.axes[2]
-        corners = np.asarray(self._project([top + i * plate.axes[1] + j * plate.axes[0] for i, j in ring]))
-        first = int(np.argmin(np.hypot(*(corners - start).T)))
-        last = int(np.argmin(np.hypot(*(corners - end).T)))
-        step = 1 if (last - first) % 4 <= 2 else -1
-        return [corners[(first + step * k) % 4] for k in range((last - first) * step % 4 + 1)]
-
 
 def pulse(path: ArrayLike, share: float, theme: Theme, *, back: bool) -> Sketch:
     """A disc at `share` (0..1) of its time along a path, and the line behind it."""
@@ -333,13 +306,7 @@ def pulse(path: ArrayLike, share: float, theme: Theme, *, back: bool) -> Sketch:
 
 def cut(path: Floats, share: float) -> Floats:
     """The first part of a path, by its length."""
-    lengths = np.hypot(*np.diff(path, axis=0).T)
-    left = float(np.clip(share, 0.0, 1.0)) * float(lengths.sum())
-    points = [path[0]]
-    for length, start, end in zip(lengths, path[:-1], path[1:], strict=True):
-        if left <= length:
-            points.append(start + (end - start) * (left / max(float(length), 1e-9)))
-            return np.array(points)
-        points.append(end)
-        left -= float(length)
-    return path
+    along = np.cumsum([0.0, *np.hypot(*np.diff(path, axis=0).T)])
+    reach = float(np.clip(share, 0.0, 1.0)) * along[-1]
+    end = [np.interp(reach, along, numbers) for numbers in path.T]
+    return np.array([path[0], *path[1:][along[1:] < reach], end])

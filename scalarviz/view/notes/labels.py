@@ -18,23 +18,20 @@ from ...run.core.frame import Stage
 from ..cubes.own import OwnLook
 from ..cubes.picking import Shares
 from ..ink.boxes import CHANNEL, LABEL
-from ..ink.sketch import Anchor, Bound, Box, Sketch, holds
+from ..ink.sketch import Anchor, Bound, Box, Point, Sketch, holds
 from ..ink.text import measure
 from ..ink.theme import Theme
 from ..space.arrangement import Blueprint, Layout, Project
 from ..space.camera import Camera, Floats
 from ..space.plate import Grid, Plate
-from .placer import LIGHTLY, Placer, Way, apart, column_names, point, row_names
-from .written import Line, Name, Notes, Number
+from .placer import LIGHTLY, Line, Name, Notes, Number, Placer, Way, apart, column_names, point, row_names
 
 _LINE = 19.0
 _BETWEEN = 6.0  # least air between two names in a line: "tanh6.weight" is none
 _FAR = (41.0, 53.0, 67.0, 82.0)  # pixels from a plate up to its name, where no place near it is free
 _UNITS = 90.0  # what the names of a row's numbers may take behind its own
-_CLEARLY, _MIDDLE_CLEARLY = (
-    8.0,
-    2.0,
-)  # pixels by which a name and its middle are nearer to their own plate than to others
+_CLEARLY, _MIDDLE_CLEARLY = 8.0, 2.0
+"""Pixels by which a name and its middle are nearer to their own plate than to others."""
 _LATER = 0.02  # what a place costs more than the nicer one before it
 _ENDS: tuple[Anchor, ...] = ("left", "left", "right", "right", "middle", "middle", "left", "right", "left")
 """The end of a text that stands at its plate, by the places around one: its words may be shorter than their room."""
@@ -65,7 +62,7 @@ def shape_text(plate: Plate, shape: tuple[int, ...]) -> str:
     return "×".join(f"{n:,}" for n in shape) + fold
 
 
-def _around(points: Floats, width: float, height: float) -> list[tuple[float, float]]:
+def _around(points: Floats, width: float, height: float) -> list[Point]:
     """Places for a text beside projected corners: above, below and beside both ends, nearest and nicest first.
 
     Plates are slanted, so each end has its own top and bottom; further away is tried last.
@@ -87,14 +84,14 @@ def _around(points: Floats, width: float, height: float) -> list[tuple[float, fl
     return [(float(x), float(y)) for x, y in places]
 
 
-def _above(points: Floats, width: float, height: float) -> list[tuple[float, float]]:
+def _above(points: Floats, width: float, height: float) -> list[Point]:
     """Places further up, over the ends and the middle: elsewhere a name so far away would seem another plate's."""
     low, high = points.min(axis=0), points.max(axis=0)
     starts = (low[0] - 2, high[0] - width + 2, (low[0] + high[0] - width) / 2)
     return [(float(x), float(low[1] - height - gap)) for gap in _FAR for x in starts]
 
 
-def _corner(plate: Plate, hull: Floats, spot: tuple[float, float]) -> tuple[float, float, float]:
+def _corner(plate: Plate, hull: Floats, spot: Point) -> tuple[float, float, float]:
     """The corner of a plate that is seen nearest to a place."""
     return point(plate.corners[np.hypot(*(hull - spot).T).argmin()])
 
@@ -153,15 +150,7 @@ class FlowLabels(Labels):
                 beside = self._place_units(plate, names, layout)
                 self._place_row(plate, kinds[plate.name], hull, () if beside else names)
 
-    def _best(
-        self,
-        key: str,
-        places: list[tuple[float, float]],
-        size: tuple[float, float],
-        plate: Plate,
-        *,
-        clear: float | None,
-    ) -> tuple[float, float] | None:
+    def _best(self, key: str, places: list[Point], size: Point, plate: Plate, clear: float | None) -> Point | None:
         """The cheapest place, the first among equals; None if each covers cubes, or is not its own.
 
         `clear`: 1 for clearly nearer to its plate than to others, 0 for no farther, None for anywhere.
@@ -197,7 +186,7 @@ class FlowLabels(Labels):
         forms = ((second, max(alone, widest), two), (second, least, two), ("", alone, _LINE))
         around = ((name, _ENDS, _around), (f"{name} far", _ENDS_ABOVE, _above))
         for clear, (text, width, height), (key, ends, places) in product((1.0, 0.0), forms, around):
-            spot = self._best(key, places(hull, width, height), (width, height), plate, clear=clear)
+            spot = self._best(key, places(hull, width, height), (width, height), plate, clear)
             if spot is None:
                 continue
             anchor = ends[self.chosen[key] % len(ends)]
@@ -236,7 +225,7 @@ class FlowLabels(Labels):
             places = _around(points, wide + behind, _LINE)
             near = [places[k] for k in (1, 3, 5, 8, 0, 2, 4, 7, 6)]
             key = f"row {plate.name}" if more == after else f"row {plate.name} alone"
-            spot = self._best(key, near + places[9:], (wide + behind, _LINE), plate, clear=clear)
+            spot = self._best(key, near + places[9:], (wide + behind, _LINE), plate, clear)
             if spot is not None:
                 x, y, at = spot[0], spot[1] + 14, _corner(plate, points, spot)
                 self.names += [Name(text, x, y, tone=3, at=at), Name(more, x + wide, y, at=at)]
@@ -262,9 +251,7 @@ class TurnLabels(Labels):
     ) -> None:
         super().__init__(box)
         self._room = box[1] + 8, (box[0] + box[2] - _CARD[0], box[1], *_CARD)  # the card of a neuron opens there
-        for plate in (*layout.plates, *layout.spots):
-            for element in range(plate.size):
-                self._placer.add_polygon(project(plate.corners_of(element)))
+        self._placer.add_cubes((*layout.plates, *layout.spots), project)
         first = next(plate for plate in layout.plates if plate.kind == "weight")
         self.names += self._inputs(first, inputs, project)
         if not inputs:  # lines come in from what says them
@@ -425,7 +412,7 @@ def own_labels(
 
 def _edge(
     index: int, plates: Sequence[Plate], camera: Camera, project: Project, shares: Shares
-) -> tuple[tuple[float, float], tuple[float, float, float]] | None:
+) -> tuple[Point, tuple[float, float, float]] | None:
     """The middle of the upper edge of a cube's face in the picture and in the world; None of one that is not drawn."""
     for number, plate in enumerate(plates):
         element = index - plate.start
@@ -453,6 +440,6 @@ def _ways(end: tuple[float, float], width: float, box: Box) -> Iterator[Way]:
             yield [(x, y, width, _HIGH), *((px, py, 1.0, 1.0) for px, py in line)]
 
 
-def _foot(x: float, y: float, width: float, end: tuple[float, float]) -> tuple[float, float]:
+def _foot(x: float, y: float, width: float, end: Point) -> Point:
     """Where the line leaves a label."""
     return min(max(end[0], x + 4), x + width - 4), y + _HIGH

@@ -21,12 +21,11 @@ from ..ink.boxes import CHANNEL, LABEL
 from ..ink.equation import Term, neuron, one_line
 from ..ink.sketch import Bound, Box, Stand, meet
 from ..ink.text import measure
-from ..shown.subject import Sample
+from ..shown.subject import Sample, Subject
 from ..space.arrangement import Layout, Project
 from ..space.camera import Floats
 from ..space.plate import Plate
-from .placer import Placer, back_edge, column_names, point, row_names
-from .written import HIGH, UNKNOWN, Chip, Line, Name, Notes, Number, Swatch
+from .placer import HIGH, Chip, Line, Name, Notes, Number, Placer, Swatch, back_edge, column_names, point, row_names
 
 STEP = 34.0
 """Least distance between the levels of two rows of chips."""
@@ -54,26 +53,19 @@ class Rows(NamedTuple):
 
 
 class FewFlow(Notes):
-    """The flow around one layer of lying cubes: of the chain `stages` of a layout of mode ``"few"``.
+    """The flow around one layer of lying cubes: of the chain of a subject in a layout of mode ``"few"``.
 
     What would leave the `box` is left out; where the camera was `moved` by hand, so is what would lie on
-    cubes, which are marked in `placer`. What becomes of the sample stands `below` the last row.
+    cubes. What becomes of the sample stands `below` the last row.
     """
 
-    def __init__(
-        self,
-        layout: Layout,
-        stages: Sequence[Stage],
-        sample: Sample,
-        project: Project,
-        box: Box,
-        placer: Placer,
-        moved: bool = False,
-    ) -> None:
+    def __init__(self, layout: Layout, subject: Subject, project: Project, box: Box, *, moved: bool) -> None:
         super().__init__()
+        stages, self._sample = subject.stages, subject.sample
         linear = next(s for s in stages if s.weight is not None)
         assert linear.weight is not None
-        self._sample, self._project, self._box, self._placer, self._moved = sample, project, box, placer, moved
+        self._project, self._box, self._placer, self._moved = project, box, Placer(box), moved
+        self._placer.add_cubes(layout.plates, project)
         weight = layout.plate(linear.weight.name)
         bias = layout.plate(linear.bias.name) if linear.bias is not None else None
         self.plates, end = (weight, bias), bias or weight
@@ -193,8 +185,8 @@ class FewFlow(Notes):
             (x, y), given = rows.edge(row, name, 0), name == "target"
             bound = Bound("target", row, "target") if given else bounds[name]
             self.chips.append(Chip(x, y, wide, not given, at))
-            self.numbers.append(Number(x, y + 5.5, bound, bold=not given, tone=2 if given else 1, at=at,
-                                       without="" if given else UNKNOWN))  # fmt: skip
+            number = Number(x, y + 5.5, bound, bold=not given, tone=2 if given else 1, at=at)
+            self.numbers.append(number._replace(without="") if given else number)
             if first:
                 called = self._sample.called(last) if name == "output" else name
                 self.names.append(Name(called, x, y - HIGH / 2 - 10, anchor="middle", at=at))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 
 from ...run.core.frame import Frame, Stage, Tensor, is_chain
 from ...run.panels import Features, PlaneMap
-from ...run.questions.diagnosis import diagnose
+from ...run.questions.diagnosis import Trouble, diagnose
 from ...run.scene.scene import Plan
 from ..cubes.scale import ActivationScale, Coloring, rows_of
+from ..ink.boxes import LABEL, MARGIN
 from ..ink.sketch import Box, Sketch
+from ..ink.text import measure
 from ..ink.theme import Theme
 from ..panels.neuron_maps import units_of
 from ..shown.subject import Subject
 from ..space.arrangement import Project
-from ..space.camera import Camera
+from ..space.camera import Camera, Floats
 from ..space.layout import FEW, Layout
 from .labels import FlowLabels, Labels, PlanLabels, TurnLabels
 from .layer import FewFlow, Outcome, outcome_size
-from .placer import Placer
-from .trouble import TroubleNotes
+from .placer import Notes, Placer
 from .values import CubeValues, Small
-from .written import Notes
 
 _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes
 
@@ -55,18 +55,13 @@ class Scenery:
     ) -> None:
         self._subject = subject
         window = window_of(box, panels, layout.size)
-        self._forms: dict[bool, CubeValues] = {}  # how numbers stand on cubes, with exponents and without
-        self._form = partial(CubeValues, layout, theme, project, moved, window=window)
+        self._numbers = partial(CubeValues, layout, project=project, moved=moved, window=window)
         single = is_single(subject, layout)
         self._notes: list[Notes] = []
         self.flow: FewFlow | None = None
         self.outcome = True  # whether that of a single layer stands below it
         if single:
-            placer = Placer(box)
-            for plate in layout.plates:
-                for element in range(plate.size):
-                    placer.add_polygon(project(plate.corners_of(element)))
-            self.flow = FewFlow(layout, subject.stages, subject.sample, project, box, placer, moved is not None)
+            self.flow = FewFlow(layout, subject, project, box, moved=moved is not None)
             self._notes = [self.flow, self.flow.below]
         shapes, names = labelled(subject), row_words(subject)
         former = None if before is None or moved is None else before._labels
@@ -97,18 +92,13 @@ class Scenery:
             there = before._outcome.box if before is not None and former is not None and before._outcome else None
             place = self._labels.free_place(*size, there)
         self._outcome: Outcome | None = None if place is None else Outcome(place, subject.sample, subject.stages[-1])
-        self._trouble = TroubleNotes(layout, theme, project, box) if panels else None
+        self._trouble = TroubleNotes(layout, project, box) if panels else None
         self.change(theme, quantity)
 
     def change(self, theme: Theme, quantity: str) -> None:
         """Another look."""
-        decades, self._quantity = quantity != "weight", quantity
-        if decades not in self._forms:
-            self._forms[decades] = self._form(decades=decades)
-        self.values, self._theme = self._forms[decades], theme  # where the numbers shown stand
-        self.values.theme = theme
-        if self._trouble is not None:
-            self._trouble.theme = theme
+        self._theme, self._quantity = theme, quantity
+        self.values = self._numbers(theme, decades=quantity != "weight")  # where the numbers shown stand
         self._write()
 
     def _write(self) -> None:
@@ -173,7 +163,7 @@ class Scenery:
         """What is wrong with a layer, beside its cubes; `around` holds the texts that are there already."""
         if self._trouble is None:
             return Sketch()
-        return self._trouble.sketch(diagnose(frame, self._subject.tensors, self._subject.stages), around)
+        return self._trouble.sketch(diagnose(frame, self._subject.tensors, self._subject.stages), around, self._theme)
 
     @property
     def homeless(self) -> tuple[str, ...]:
@@ -288,3 +278,72 @@ def side_words(subject: Subject) -> dict[str, tuple[tuple[str, ...], tuple[str, 
             makes = tuple(f"to {name}" for name in sample.outputs) if k == last and k + 2 >= len(stages) else ()
             found[stage.weight.name] = reads, makes
     return found
+
+
+# ---- What is wrong with a layer: a line beside it that comes and goes with the frames.
+
+_LINE, _MARK = 19.0, 24.0
+_SPOTS = 4000  # that are tried at most
+
+
+class TroubleNotes:
+    """A line for each trouble near its layer, where it covers no cube and no other text."""
+
+    homeless: tuple[str, ...] = ()  # what found no place in the last sketch, and has to be said elsewhere
+
+    def __init__(self, layout: Layout, project: Project, box: Box) -> None:
+        self._layout, self._project, self._box = layout, project, box
+        self._places: dict[str, tuple[Box, tuple[str, ...]] | None] = {}
+
+    def sketch(self, troubles: Sequence[Trouble], around: Iterable[Sketch], theme: Theme) -> Sketch:
+        """The lines of one frame. `around` holds the texts that are there already; a line found a place once stays."""
+        sketch = Sketch()
+        self._places = {t.text: self._places[t.text] for t in troubles if t.text in self._places}
+        missing = [t for t in troubles if t.text not in self._places]
+        if missing:
+            placer = self._placer(around)
+            self._places |= {trouble.text: self._place(trouble, placer) for trouble in missing}
+        for (x, y, _, _), lines in filter(None, self._places.values()):
+            sketch.disc(x + 8, y + 9, 8, theme.weight[1])
+            sketch.text(x + 8, y + 13.5, "!", LABEL, theme.panel, bold=True, anchor="middle")
+            for row, line in enumerate(lines):
+                sketch.text(x + _MARK, y + 14 + _LINE * row, line, LABEL, theme.text1)
+        self.homeless = tuple(text for text, found in self._places.items() if found is None)
+        return sketch
+
+    def _placer(self, around: Iterable[Sketch]) -> Placer:
+        placer = Placer(self._box)
+        for plate in self._layout.plates:
+            placer.add_polygon(self._project(plate.corners))
+        for start, end in self._layout.flow:
+            placer.add_line(*self._project([start, end]))
+        placer.add_texts(around)
+        for box, _ in filter(None, self._places.values()):
+            placer.add_box(box)
+        return placer
+
+    def _place(self, trouble: Trouble, placer: Placer) -> tuple[Box, tuple[str, ...]] | None:
+        """The free place nearest to the layer's cubes, in one line or in two, after what happened and before why."""
+        plate = next((p for p in self._layout.plates if p.name == trouble.where), None)
+        points = self._project((plate or self._layout.plates[0]).corners)
+        middle = (points.min(axis=0) + points.max(axis=0)) / 2
+        what, colon, why = trouble.text.partition(": ")
+        for lines in [(trouble.text,), (what + colon.rstrip(), why)] if colon else [(trouble.text,)]:
+            size = _MARK + max(measure(line, LABEL) for line in lines), _LINE * len(lines)
+            spots = self._nearest(middle, size)
+            found = placer.place([(x, y, *size)] for x, y in spots.tolist())
+            if found is not None:
+                x, y = spots[found].tolist()
+                return (x, y, *size), lines
+        return None
+
+    def _nearest(self, middle: Floats, size: tuple[float, float]) -> Floats:
+        """Left upper corners (N, 2) for a text, the nearest to the middle of the cubes first."""
+        left, top, wide, high = self._box
+        step = max(4.0, np.sqrt(wide * high / _SPOTS))
+        across = np.arange(left + min(MARGIN, 0.04 * wide), left + wide - size[0] - 4, step)
+        down = np.arange(top, top + high - size[1], step)
+        spots = np.stack(np.meshgrid(across, down, indexing="ij"), axis=-1).reshape(-1, 2)
+        # from the middle of the cubes to the nearest point of the line: so a long one may begin beside them
+        gaps = np.abs(spots + np.array(size) / 2 - middle) - np.array([size[0] / 2, 0.0])
+        return np.asarray(spots[np.argsort(np.hypot(*np.maximum(gaps, 0.0).T), kind="stable")])

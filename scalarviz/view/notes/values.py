@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.core.frame import Frame
-from ..cubes.outline import Picked
 from ..cubes.own import OwnLook
-from ..cubes.picking import Picker, Shares
+from ..cubes.picking import Picked, Picker, Shares
 from ..cubes.scale import ActivationScale, Coloring
 from ..ink.maps import Colormap, text_colour
 from ..ink.sketch import Bound, Box, Sketch
@@ -50,17 +49,10 @@ class CubeValues:
     """
 
     def __init__(
-        self,
-        layout: Layout,
-        theme: Theme,
-        project: Project,
-        moved: Camera | None = None,
-        *,
-        decades: bool = False,
-        window: Box | None = None,
+        self, layout: Layout, theme: Theme, project: Project, moved: Camera | None, window: Box, *, decades: bool
     ) -> None:
         plates = layout.plates
-        self.theme, self.moved = theme, moved is not None  # the theme may be set: places do not depend on it
+        self.theme, self.moved = theme, moved is not None
         self._plates, self._project, self._decades = plates, project, decades
         few = layout.turns or sum(p.size for p in plates if p.kind != "activation") <= FEW
         widest = "+0.0e\N{MINUS SIGN}0" if decades else "+0.00"
@@ -74,7 +66,7 @@ class CubeValues:
             self.size = 0 if bare else min((fit for fit in fits.values() if fit > 0), default=0)
             plates = tuple(p for p in plates if fits.get(p, 0) >= max(self.size, 1))
         self._centres = {p: project(p.tops) for p in plates if self.size}
-        if window is not None and moved is not None:
+        if moved is not None:
             reach = np.array([measure(widest, self.size, True), self.size]) / 2
             low, high = np.array(window[:2]) + reach, np.array(window[:2]) + np.array(window[2:]) - reach
             for plate, middles in self._centres.items():
@@ -162,23 +154,16 @@ class CubeValues:
 
 def _fitting(plate: Plate, project: Project, widest: str) -> int:
     """The largest size whose widest usual number fits every cube of the plate; 0 if none does."""
-    found = 0
-    for cells in ([0, plate.size - 1], range(plate.size)):  # where two are too small the others are not asked
-        wide, high = face_room(plate, project, cells)
-        # beside it 8 pixels, and for the smallest type the cube's dark rim, before there would be no number
-        airs = {s: 8.0 if s > _SIZES[-1] else 3.5 for s in _SIZES}
-        found = next((s for s in _SIZES if measure(widest, s, True) + airs[s] <= wide and s + 6 <= high), 0)
-        if not found:
-            return 0
-    return found
+    wide, high = face_room(plate, project)
+    # beside it 8 pixels, and for the smallest type the cube's dark rim, before there would be no number
+    airs = {s: 8.0 if s > _SIZES[-1] else 3.5 for s in _SIZES}
+    return next((s for s in _SIZES if measure(widest, s, True) + airs[s] <= wide and s + 6 <= high), 0)
 
 
-def face_room(plate: Plate, project: Project, cells: Sequence[int] | None = None) -> tuple[float, float]:
-    """Width and height in logical pixels that a text may have on the main face of each cube of a plate, or of some."""
-    tops = plate.tops
-    centres = tops if cells is None else tops[list(cells)]
-    half = plate.half * plate.axes[:2]
-    spans = [np.abs(project(centres + half[k]) - project(centres - half[k])) for k in (0, 1)]
+def face_room(plate: Plate, project: Project) -> tuple[float, float]:
+    """Width and height in logical pixels that a text may have on the main face of each cube of a plate."""
+    half, tops = plate.half * plate.axes[:2], plate.tops
+    spans = [np.abs(project(tops + half[k]) - project(tops - half[k])) for k in (0, 1)]
     # Through the middle of a sheared face a horizontal line is as long as its flatter edge's horizontal part.
     flat = 0 if spans[0][:, 0].mean() >= spans[1][:, 0].mean() else 1
     return float(spans[flat][:, 0].min()), float(spans[1 - flat][:, 1].min())

@@ -13,7 +13,7 @@ from ...io import save_picture, write_bytes
 from ...io.atomic import as_path
 from ...run.core.frame import Frame
 from ..cubes.atlas import ALL_ALIKE, Sizing
-from ..cubes.outlined import can_be_outlined, outlined
+from ..cubes.picking import can_be_outlined, outlined
 from ..described import words_of
 from ..ink.sketch import Box, Sketch
 from ..ink.svg import picture_svg

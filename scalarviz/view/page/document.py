@@ -22,8 +22,7 @@ from ...run.questions.ranges import KNEE
 from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
 from ..cubes.own import LOOKS, OwnLook
 from ..cubes.scale import OWN, RATIO, Quantity, rows_of
-from ..cubes.shader import front_sides, upright
-from ..cubes.slab import COLOURS, DENSE_ALPHA, DENSE_WIDTH, DETAIL_PIXELS, FLOW_ALPHA, FLOW_WIDTH, RIM
+from ..cubes.slab import COLOURS, DETAIL_PIXELS, RIM, flow_style, front_sides, upright
 from ..ink.boxes import GAP, Places, arrange, check_size
 from ..ink.listed import Listed, colours_of
 from ..ink.maps import get_map, hexed
@@ -145,15 +144,14 @@ def _stage(stage: Stage) -> dict[str, Any]:
 
 def cubes_of(layout: Layout) -> dict[str, Any]:
     """Plates, trays and lines, and how their numbers lie in a texture."""
-    atlas, few = Atlas(layout.plates), layout.mode == "few"
+    atlas, (width, alpha) = Atlas(layout.plates), flow_style(layout)
     weights = sum(plate.size for plate in layout.plates if plate.kind != "activation")
     return {
         "mode": layout.mode,
         "plates": [_plate(plate, atlas) for plate in layout.plates],
         "trays": [{"corners": _rounded(corners), "plate": plate, "last": layout.plates[plate].last}
                   for corners, plate in zip(layout.trays, layout.tray_plates, strict=True)],
-        "flow": {"width": FLOW_WIDTH if few else DENSE_WIDTH, "alpha": FLOW_ALPHA if few else DENSE_ALPHA,
-                 "lines": _rounded(layout.flow.reshape(-1, 6))},
+        "flow": {"width": width, "alpha": alpha, "lines": _rounded(layout.flow.reshape(-1, 6))},
         "atlas": [atlas.shape[1], atlas.shape[0]],
         "parameters": atlas.parameters,
         "texels": max(atlas.span(plate).stop for plate in layout.plates),

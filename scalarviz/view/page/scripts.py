@@ -110,7 +110,7 @@ def colours_of() -> str:
 # ---- The window's shaders as a browser's: GLSL 1.20 into GLSL ES 3.00, by a few rules for words.
 
 PARTS = ("common", "marks", "walk", "average")
-"""Of the fragment shader of the cubes; ``fragmentOf`` of ``cubes.js`` joins them as `cubes.shader.fragment` does."""
+"""Of the fragment shader of the cubes; ``fragmentOf`` of ``cubes.js`` joins them as `cubes.slab.fragment` does."""
 WHOLE = ("glow", "tray", "flow")
 
 

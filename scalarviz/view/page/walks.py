@@ -14,8 +14,7 @@ from ...run.opened.micro import PHASES, MicroStep
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded_step import RecordedStep
 from ..ink.text import loss_text
-from ..micro.told import Formula
-from ..micro.walk import Walk
+from ..micro.walk import Formula, Walk
 from ..shown.subject import Subject
 from .page import json_number
 from .pictures import chosen

@@ -150,6 +150,7 @@ class Disc(NamedTuple):
     """
 
     which: Which
+    row: int  # of the panel's colours
     source: RGB
     target: RGB
     ring: Ring
@@ -208,7 +209,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
                 row = int(places.visible[disc])
                 middle = places.centres[disc]
                 ring = (float(middle[0]), float(middle[1]), places.diameter)
-                return Disc(which, _rgb(self.inputs[row]), _rgb(self.targets[row]), ring)
+                return Disc(which, row, _rgb(self.inputs[row]), _rgb(self.targets[row]), ring)
         return None
 
     def rings(self, rgb: RGB) -> list[Ring]:
@@ -283,8 +284,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         found = self.under(at)
         if found is None or not self.ground.chooses(3):
             return False
-        row = int(np.argmin(np.square(self.inputs - np.asarray(found.source)).sum(axis=1)))
-        self.ground.choose_by(lambda: (self.inputs[row], self.targets[row]))
+        self.ground.choose_by(lambda: (self.inputs[found.row], self.targets[found.row]))
         return True
 
     def shift_click(self, at: Point) -> bool:

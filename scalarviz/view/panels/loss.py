@@ -328,9 +328,8 @@ class LossDrawer(Drawer[LossCurve]):
         """Measure what is due."""
         self._step, self._words_late = moment.frame.step, False
         if self.panel.test is not None and moment.source.can.predict:
-            if (
-                seconds is None and not self._measured and len(moment.frame.curve.step)
-            ):  # a still: the frames before it were not seen
+            # a still: the frames before it were not seen
+            if seconds is None and not self._measured and len(moment.frame.curve.step):
                 self._look_back(self.panel.test, moment)
             self._extend(self.panel.test, moment, seconds)
 
@@ -354,8 +353,7 @@ class LossDrawer(Drawer[LossCurve]):
         if coming is not None:  # before the first step the loss of it is known already: one dot
             curves = [Line(label, np.array([frame.step]), np.array([coming]))]
         if self.panel.test is not None and self._measured:
-            steps, losses = np.array(self.steps), np.array(self.losses)
-            curves.append(Line(self.panel.test.label, steps, losses, dashed=True))
+            curves.append(Line(self.panel.test.label, np.array(self.steps), np.array(self.losses), dashed=True))
         before = BEFORE if frame.edited and len(frame.curve.step) else ""
         sketch, self.axes = loss_panel(
             box, self.ground.theme, curves, note, before, note_old=old, until=until, switch=self.switch,
@@ -378,12 +376,8 @@ class LossDrawer(Drawer[LossCurve]):
             return ""
         note = f"{found.words} {found.value}"
         dated = f"{note} at step {self._measured[-1].step:,}"
-        room = (
-            box[2]
-            - measure("loss", LABEL, True)
-            - (self.switch.width if self.ground.hints else measure("linear", LABEL))
-            - 2 * 12
-        )
+        beside = self.switch.width if self.ground.hints else measure("linear", LABEL)
+        room = box[2] - measure("loss", LABEL, True) - beside - 2 * 12
         return dated if not found.fresh and measure(dated, LABEL) <= room else note
 
     # ---- hands

@@ -1,13 +1,20 @@
-"""`Pace`: when something too dear for every frame is worked out anew, and whether it is of the frame shown.
+"""What is too dear for every frame, and when it is worked out.
 
-`TextPace`: when words and numbers are written anew.
+`Pace` says it of one number or picture, `TextPace` of words and numbers. `Grid` works out what a network
+says at places in rows and columns, within a share of the time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import prod
+from time import perf_counter
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ...run.panels.kinds import Axis
 from ...run.run import Run
 from ...run.source import Source
 
@@ -98,3 +105,120 @@ class TextPace:
         if not waits:
             self._waited, self._written = 0.0, (frame, words)
         return not waits
+
+
+# ---- What a network says at places in rows and columns.
+
+Float = NDArray[np.floating]
+Size = tuple[int, int]
+"""Rows and columns."""
+Ask = Callable[[Float, Float], Float]
+"""Numbers (H * W, k) of places whose middles stand at fractions of the way down (H,) and across (W,)."""
+
+AT_REST, FEWEST = 0.016, 2048
+"""Seconds that the work may take while a frame stands: nothing else is to be drawn. So many places at least, or it
+would never be done."""
+_AIR = 0.6  # share of the budget that a finer grid must fit into, so that it does not flicker
+
+
+class Grid:
+    """Numbers of the frame that is shown: at as many places as there is time for, and once it stands at all of them.
+
+    `live`: somebody waits for the window. Then `ladder` are the places along the longer side, from few to many, while
+    frames change, and `budget` the seconds of each frame. A film or a still works out all places of every frame.
+    """
+
+    def __init__(self, live: bool, ladder: Sequence[int], budget: float) -> None:
+        self._live, self._ladder, self._budget = live, ladder, budget
+        self._level = len(ladder) // 3
+        self._cost = self._spent = 0.0  # seconds a place, and for the numbers that there are
+        self._frame: object = None
+        self._still = 0.0
+        self._done: list[Float] = []  # rows of the whole that are worked out already
+        self.numbers: Float | None = None  # (H, W, k), the first row at the top
+        self.whole = False  # whether they are of all places
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether there is more to work out of the frame that is shown."""
+        return self.numbers is not None and not self.whole
+
+    def update(self, frame: object, seconds: float | None, size: Size, ask: Ask) -> bool:
+        """Work at a frame, or go on where it is that of last time; returns whether the numbers are others now.
+
+        The whole has so many rows and columns. `seconds` have passed since the last call; None: nobody waits.
+        """
+        if self.numbers is None or frame is not self._frame:
+            self._choose(size)
+            start, longest = perf_counter(), self._ladder[self._level] if self._live else max(size)
+            self._still, self._done, some = 0.0, [], reduced(size, longest)
+            self.numbers = _asked(ask, *(fractions(count) for count in some))
+            self._frame, self.whole, self._spent = frame, some == size, perf_counter() - start
+            return True
+        self._still += seconds or 0.0
+        return not self.whole and self._still >= SETTLE and self._go_on(size, ask)
+
+    def paint(self, work: Callable[[], None]) -> None:
+        """What else is done with the numbers, which takes its time too."""
+        start = perf_counter()
+        work()
+        self._spent += perf_counter() - start if self._spent else 0.0
+
+    def _choose(self, size: Size) -> None:
+        """Fewer places or more, by what the last ones took."""
+        if not self._spent or self.numbers is None:
+            return
+        cost, self._spent = self._spent / self.numbers[..., 0].size, 0.0
+        self._cost = cost if not self._cost else 0.9 * self._cost + 0.1 * cost
+        now, *finer = (self._cost * prod(reduced(size, longest)) for longest in self._ladder[self._level :][:2])
+        if now > self._budget:
+            self._level = max(0, self._level - 1)
+        elif finer and finer[0] < _AIR * self._budget:
+            self._level += 1
+
+    def _go_on(self, size: Size, ask: Ask) -> bool:
+        """More rows of the whole, as many as the time of a frame allows; returns whether these were the last."""
+        begun = sum(map(len, self._done))
+        count = max(1, max(FEWEST, int(AT_REST / max(self._cost, 1e-9))) // size[1])
+        down, across = (fractions(count) for count in size)
+        self._done.append(_asked(ask, down[begun : begun + count], across))
+        self.whole = begun + count >= size[0]
+        if self.whole:
+            self.numbers, self._spent = np.concatenate(self._done), 0.0
+        return self.whole
+
+
+def reduced(size: Size, longest: int) -> Size:
+    """Rows and columns of a grid of `size` with so many along its longer side, never more than it has."""
+    share = min(1.0, longest / max(size))
+    return max(1, round(size[0] * share)), max(1, round(size[1] * share))
+
+
+def fractions(count: int) -> Float:
+    """How far along the middles of so many places stand."""
+    return (np.arange(count) + 0.5) / count
+
+
+def _asked(ask: Ask, down: Float, across: Float) -> Float:
+    return np.asarray(ask(down, across)).reshape(len(down), len(across), -1)
+
+
+def places(across: Axis, up: Axis, rows: Float, columns: Float) -> Float:
+    """Points (N, 2) of a plane at fractions of the way down and across it, row by row from the top."""
+    x, y = across.least + columns * (across.most - across.least), up.most - rows * (up.most - up.least)
+    return np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+
+
+# ---- Small maps in one picture.
+
+
+def tiled(maps: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Maps (H, W, 3) side by side as one picture, each with an edge of its own colours."""
+    return np.concatenate([np.pad(one, ((1, 1), (1, 1), (0, 0)), mode="edge") for one in maps], axis=1)
+
+
+def tile_cells(numbers: NDArray[np.intp], count: int, cells: int) -> Float:
+    """Parts (N, 4) of such a picture of `count` square maps, as fractions and without their edges."""
+    tile, ones = cells + 2, np.ones(len(numbers))
+    side = ones * cells / tile
+    return np.stack([(numbers + 1 / tile) / count, ones / tile, side / count, side], axis=1)

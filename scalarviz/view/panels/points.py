@@ -1,9 +1,9 @@
-"""Plots of samples, which a hand chooses, adds and takes away; and the curve of a network of one input over them."""
+"""Plots of samples, which a hand chooses, adds and takes away: a curve of one input, a map over a plane."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...run.panels import Axis, CurveFit, PlaneMap, Points
 from ...run.source import Moment
-from ..ink.axes import Axes, Floats, Scale, end_texts, evenly, gutter
-from ..ink.boxes import ABOUT, LABEL
-from ..ink.maps import signed_shades
-from ..ink.sketch import Box, Kept, Sketch
-from ..ink.text import measure, number
+from ..ink.axes import Axes, Floats, Scale, end_texts, evenly, gutter, zero_lines
+from ..ink.boxes import ABOUT, COLUMN, LABEL
+from ..ink.maps import class_colours, class_shades, signed_shades
+from ..ink.sketch import Box, Kept, Sketch, rgba
+from ..ink.text import measure, number, short
 from ..ink.theme import Theme
+from ..ink.widgets import Toggle
 from ..shown.subject import number_of
 from .drawer import Drawer, Ground, Point, Tip, cut, sentence, title_of
+from .pace import Float, Grid, places
 
 Plot = TypeVar("Plot", bound=CurveFit | PlaneMap)
 DRAWN = 2000
@@ -347,3 +349,355 @@ def inside(x: Floats, y: Floats, span: tuple[float, float]) -> tuple[Floats, Flo
     crosses = np.isfinite(y0) & np.isfinite(y1) & (np.maximum(y0, y1) >= span[0]) & (np.minimum(y0, y1) <= span[1])
     starts, ends = np.stack([x0 + shares * (x1 - x0), heights], axis=-1)[:, crosses]
     return starts, ends
+
+
+# ---- The drawer of a map over a plane: its colours, the line where the answer changes, its points and words.
+
+LADDER = (20, 28, 40, 56, 80, 112)
+"""Cells in each direction, from coarse to fine: each has twice as many as the one before."""
+BUDGET = 0.05 / 30
+"""Seconds of a frame in which a map is worked out and drawn: a twentieth, at 30 a second."""
+_LEAST = 232.0  # side of the smallest map in the column
+_SMALL_MAP = 140.0  # and beside the controls
+TEST, HARD = 0, 1  # places of the switches: points held back are shown, answers are drawn as if certain
+LEARNT, BACK = 7.6, 8.6
+"""Diameters with their rims: of points that are learnt from, and of hollow ones that are held back."""
+RING, _RINGED = 19.5, 1.45
+"""Diameter, with its edges, of the ring around the point whose way is drawn, and the width of an edge."""
+_MAP_TOP, _AXIS, _LINE = 21.0, 19.0, 20.0  # heights of the title, the axes' ends, and a line of the legend
+_SWATCH, _AIR = 10.0, 6.0
+
+
+class PlaneDrawer(PointsDrawer[PlaneMap]):
+    """Map, line, points, words."""
+
+    name = "plane"
+    plot = "map"
+    worth = 3
+    needs = ("predict",)
+
+    def __init__(self, panel: PlaneMap, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        high = _MAP_TOP + _AXIS + _LINE * len(self._rows(COLUMN))
+        self.height, self.most, self.overlay = _LEAST + high, COLUMN + high, (220.0, 220.0 + high)
+        self.least = _SMALL_MAP + high
+        self.grid = Grid(ground.hints, LADDER if panel.cells is None else (panel.cells,), BUDGET)
+        self.toggles = Toggle("", on=True), Toggle("discretise")
+        self.choices = (("Click", "a point of the map: show its way"),) if panel.points else ()
+        self._map: Box = (0.0, 0.0, 8.0, 8.0)
+        self._pixels: NDArray[np.uint8] | None = None
+        self._line: Sketch | None = None
+        self._said = Kept[Sketch]()
+        self._dots = Sketch()
+        self._error = ""
+
+    def keep(self, other: Drawer[Any]) -> None:
+        """The switches, and where the pointer is."""
+        if isinstance(other, PlaneDrawer):
+            self.toggles, self.pointer = other.toggles, other.pointer
+
+    @property
+    def moving(self) -> bool:
+        """Whether the map becomes finer."""
+        return not self._error and self.grid.unfinished
+
+    @property
+    def _hands(self) -> tuple[Toggle, ...]:
+        return self.toggles if self.ground.hints else ()
+
+    # ---- what it looks like
+
+    def lay_out(self, box: Box) -> None:
+        """The map, a square, and its words in their places."""
+        x, y, width, height = box
+        up = self.panel.up
+        left = 0.0 if self._alike else gutter([*(_end(end, up) for end in up.ends), up.name])
+        side = round(max(min(width - left, height - _MAP_TOP - _AXIS - _LINE * len(self._rows(width))), 8.0))
+        self._map = (round(x + left), y + _MAP_TOP, side, side)
+        self._points = self._pixels = None
+        self.axes = axes_over(self._map, self.panel.across, up)
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        """The network's answers at this moment, or what is wrong with the scene's own functions."""
+        panel, cells = self.panel, self.panel.cells or LADDER[-1]
+
+        def ask(down: Float, across: Float) -> Float:
+            samples = panel.inputs(places(panel.across, panel.up, down, across))
+            return answers(panel, moment, moment.predict(samples))
+
+        try:
+            changed = self.grid.update(moment.frame, seconds, (cells, cells), ask)
+            points = None if panel.points is None else panel.points(moment)
+        except Exception as error:  # the scene's own: its place says so, and the picture goes on
+            self._error = self.ground.failed(f"panel {self.panel.title!r}", error)
+            return [sentence(box, self.ground.theme, self._error)]
+        self._error = ""
+        if changed or self._pixels is None or self._line is None:
+            self.grid.paint(self._paint)
+        assert self._pixels is not None
+        assert self._line is not None
+        self._place(points)
+        picture = Sketch()
+        picture.image(self._map, self._pixels, linear=self.panel.cells is None and not self.toggles[HARD].on)
+        shown = [] if self._points is None else [self._dots, *self._ring(self._points)]
+        return [picture, self._line, *shown, self._words(box)]
+
+    def _paint(self) -> None:
+        rows, theme, hard = self.grid.numbers, self.ground.theme, self.toggles[HARD].on
+        assert rows is not None
+        fine = hard and self.panel.cells is None  # its edge is the line, not that of a cell
+        self._pixels = shades(self.panel, finer(rows, -(-COLUMN // len(rows))) if fine else rows, theme, hard=hard)
+        self._line = boundary_sketch(self._map, boundary(self.panel, rows), theme)
+
+    def _place(self, points: Points | None) -> None:
+        """Where the points are drawn, hollow ones above; kept while they are the same."""
+        if points is None or (self._points is not None and _same(self._points, points)):
+            self._points = points if points is None else self._points
+            return
+        self._points, self._dots = points, Sketch()
+        self.put(points)
+        shown = self.toggles[TEST].on
+        inks = self._inks(np.asarray(points.target)[self.seen])
+        self.discs(self._dots, points, inks, (LEARNT, BACK), back=shown)
+        if not shown:
+            self.spots[points.back] = np.inf
+
+    def _inks(self, targets: NDArray[np.number]) -> Floats:
+        """Colours (N, 3) in 0..1: the whole range of the map, or the classes' own."""
+        count = len(self.panel.classes)
+        if not count:
+            shades = signed_shades(targets[:, None], self.panel.span, self.ground.theme)
+            return np.asarray(shades[:, 0] / 255.0)
+        numbers = np.nan_to_num(targets.astype(float)).astype(int)
+        return np.asarray(class_colours(count)[np.clip(numbers, 0, count - 1)])
+
+    def _ring(self, points: Points) -> Sequence[Sketch]:
+        """The point whose way is drawn once more, above all others and in a ring."""
+        index, theme = self.drawn_way, self.ground.theme
+        if index is None:
+            return ()
+        sketch, at, held = Sketch(), self.spots[index : index + 1], bool(points.back[index])
+        sketch.discs(at, RING, [rgba(theme.selection)[:3]], rim=theme.background, border=_RINGED, hollow=True)
+        ink = self._inks(np.asarray(points.target)[index : index + 1])
+        sketch.discs(at, BACK if held else LEARNT, ink, rim=theme.ink, hollow=held)
+        return [sketch]
+
+    # ---- its words: title, ends of the axes, and what its colours are
+
+    @property
+    def _alike(self) -> bool:
+        """Whether both axes have the same numbers at their ends."""
+        return self.panel.across.ends == self.panel.up.ends
+
+    def _rows(self, width: float) -> list[list[str]]:
+        """Names of colours as they fit into lines; the first one leaves room for a switch."""
+        rows, room = list[list[str]]([[]]), width
+        room -= Toggle("discretise").width + _BETWEEN if self.ground.hints else 0.0
+        for word in self.panel.classes or self.panel.says:
+            if rows[-1] and sum(_entry(w) + _BETWEEN for w in rows[-1]) + _entry(word) > room:
+                rows.append([])
+                room = width
+            rows[-1].append(word)
+        return rows
+
+    def _words(self, box: Box) -> Sketch:
+        """Kept while they are the same."""
+        points = self._points
+        back = np.ones(0, bool) if points is None else points.back[self.seen]
+        train, test = not back.all(), bool(back.any())
+        key = (box, self.ground.theme, train, test, *((toggle.on, toggle.over) for toggle in self.toggles))
+        return self._said.of(key, lambda: self._written(box, train=train, test=test))
+
+    def _written(self, box: Box, *, train: bool, test: bool) -> Sketch:
+        """All of them."""
+        sketch, theme, (x, y, wide, high) = Sketch(), self.ground.theme, self._map
+        self._title(sketch, box, train=train, test=test)
+        self._ends(sketch)
+        self._legend(sketch, box)
+        sketch.rect(x - 1, y - 1, wide + 2, high + 2, stroke=theme.border, radius=3)
+        return sketch
+
+    def _title(self, sketch: Sketch, box: Box, *, train: bool, test: bool) -> None:
+        """Title at the left, the kinds of points at the right; the switch of the second beside its name."""
+        theme, toggle = self.ground.theme, self.toggles[TEST]
+        toggle.box = None
+        right, base = box[0] + box[2], box[1] + 14
+        if test:
+            if self._hands:
+                toggle.draw(sketch, right, base, theme)
+                right -= toggle.width + _AIR
+            right = kind_of_points(sketch, right, base, "test", theme, hollow=True, dim=not toggle.on)
+        if train:
+            right = kind_of_points(sketch, right, base, "train", theme)
+        sketch.text(box[0], base, shortened(self.panel.title, right - box[0]), LABEL, theme.text1, bold=True)
+
+    def _ends(self, sketch: Sketch) -> None:
+        """The ends of x below, those of y at the left, or below too where they are the same."""
+        assert self.axes is not None
+        (x, y, _, _), theme, across, up = self._map, self.ground.theme, self.panel.across, self.panel.up
+        (low, most), ends = ([_end(end, axis) for end in axis.ends] for axis in (across, up))
+        name = f"{across.name}, {up.name}" if self._alike and across.name and up.name else across.name
+        right = f"{name}  {most}" if name else most
+        self.axes.ends(sketch, theme, (low, right), ("", "") if self._alike else ends, drop=14.0)
+        if not self._alike:
+            sketch.text(x - 7, y + 27, up.name, LABEL, theme.text3, anchor="right")
+
+    def _legend(self, sketch: Sketch, box: Box) -> None:
+        """A swatch and a name for each colour."""
+        (x, _, width, _), (_, y, _, high), panel = box, self._map, self.panel
+        theme, base = self.ground.theme, y + high + _AXIS + 14
+        colours = self._inks(np.arange(len(panel.classes)) if panel.classes else np.array(panel.span))
+        inks = iter(colours)
+        for row, names in enumerate(self._rows(width)):
+            at, room = x, width - (self.toggles[HARD].width + _BETWEEN if self._hands and not row else 0.0)
+            for name in names:
+                sketch.rect(at, base + _LINE * row - 9.5, _SWATCH, _SWATCH, fill=next(inks), radius=2)
+                shown = cut(name, max(x + room - at - _SWATCH - _AIR, 0.0))
+                sketch.text(at + _SWATCH + _AIR, base + _LINE * row, shown, LABEL, theme.text2)
+                at += _entry(name) + _BETWEEN
+        if self._hands:
+            self.toggles[HARD].draw(sketch, x + width, base, theme)
+
+    # ---- hands
+
+    def samples(self, points: Points) -> NDArray[np.floating]:
+        """Of the plane's own points."""
+        return np.asarray(self.panel.inputs(np.asarray(points.x, float)), float)
+
+    def click(self, at: Point) -> bool:
+        """A switch; a point whose way is to be drawn; or an empty place for one more point."""
+        for toggle in self._hands:
+            if toggle.at(at):
+                toggle.on, self.stale, self._pixels, self._points = not toggle.on, True, None, None
+                return True
+        return super().click(at)
+
+    def hover(self, at: Point | None) -> bool:
+        """A place of the map says what the network makes of it; a switch lights up."""
+        before = self.pointer, [toggle.over for toggle in self.toggles]
+        self.pointer = None if at is None or self.numbers(at) is None else at
+        for toggle in self.toggles:
+            toggle.over = at is not None and self.ground.hints and toggle.at(at)
+        lit = [toggle.over for toggle in self.toggles]
+        self.stale |= lit != before[1]
+        return before != (self.pointer, lit)
+
+    def _tip(self, moment: Moment, at: Point) -> Tip | None:
+        """Where the pointer is, what the network says there, and what a click would do."""
+        place, index = self.numbers(at), self.under(at)
+        if place is None or self._error:
+            return None
+        across, up = self.panel.across, self.panel.up
+        where = f"{across.name} {short(across.units(place[0]))}, {up.name} {short(up.units(place[1]))}"
+        wanted = [] if index is None or self._points is None else [self._wanted(self._points, index)]
+        adds = None if self.panel.edits is None else self.panel.edits.adds
+        kind = f"a point ({adds()})" if adds is not None and adds() else "a point"
+        more = [*wanted, *self.says(index, kind)]
+        return where.strip(), self._says(moment, place), more
+
+    def _says(self, moment: Moment, place: Point) -> str:
+        """What the network makes of a place."""
+        made = moment.predict(self.panel.inputs(np.array([place])))
+        found = answers(self.panel, moment, made)[0]
+        if not self.panel.classes:
+            return number(float(found[0]), 3, signed=self.panel.span[0] < 0)
+        if not np.isfinite(found).all():
+            return "NaN"
+        best = int(np.argmax(found))
+        return f"{self.panel.classes[best]} {100 * found[best]:.0f} %"
+
+    def _wanted(self, points: Points, index: int) -> str:
+        """What a point should become, and of which kind it is."""
+        kind, target = "test" if points.back[index] else "train", float(points.target[index])
+        names, says, span = self.panel.classes, self.panel.says, self.panel.span
+        if names and target.is_integer() and 0 <= target < len(names):
+            word = names[int(target)]
+        else:
+            word = says[span.index(target)] if target in span else short(target)
+        return f"wanted: {word} ({kind})"
+
+
+def _same(one: Points, other: Points) -> bool:
+    """Whether two sets of points are the same."""
+    pairs = (one.x, other.x), (one.target, other.target), (one.back, other.back)
+    return one is other or all(np.array_equal(*pair) for pair in pairs)
+
+
+def _entry(word: str) -> float:
+    return _SWATCH + _AIR + measure(word, LABEL)
+
+
+def _end(value: float, axis: Axis) -> str:
+    """The number at the end of an axis: a whole one without decimals."""
+    signed = min(axis.ends) < 0
+    if float(value).is_integer() and abs(value) < 1e5:
+        return number(value, 0, signed=signed)
+    return short(value, signed=signed)
+
+
+# ---- Numbers on a grid as colours, and the line where the answer changes
+
+SHARE = 0.62
+"""Of the colour map's range that the ground uses, so that points in the whole range stand out."""
+WIDTH = 1.6
+
+
+def answers(panel: PlaneMap, moment: Moment, outputs: NDArray[np.floating]) -> NDArray[np.floating]:
+    """What is drawn of outputs (N, n_outputs): one of them, (N, 1), or the classes' probabilities, (N, n)."""
+    if not panel.classes:
+        return outputs[:, panel.output : panel.output + 1]
+    stages = moment.source.stages
+    numbers = np.asarray(outputs[:, : len(panel.classes)], float)
+    if stages and stages[-1].kind == "softmax":
+        return numbers
+    with np.errstate(invalid="ignore", over="ignore"):
+        raised = np.exp(numbers - numbers.max(axis=1, keepdims=True))
+        return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def finer(rows: NDArray[np.floating], times: int) -> NDArray[np.floating]:
+    """Answers (H, W, k) on a grid `times` as fine in each direction, straight between the middles."""
+    found = rows
+    for axis in (0, 1):
+        count = found.shape[axis]
+        at = np.clip((np.arange(count * times) + 0.5) / times - 0.5, 0, count - 1)
+        low = np.minimum(at.astype(int), max(count - 2, 0))
+        part = (at - low).reshape(-1, *[1] * (2 - axis))
+        first, second = (np.take(found, np.minimum(low + k, count - 1), axis) for k in (0, 1))
+        found = first + part * (second - first)
+    return found
+
+
+def shades(panel: PlaneMap, rows: NDArray[np.floating], theme: Theme, *, hard: bool = False) -> NDArray[np.uint8]:
+    """Colours (H, W, 3) of answers (H, W, k); `hard`: as if each answer were certain."""
+    if panel.classes:
+        return class_shades(rows, theme, SHARE, hard=hard)
+    values, (low, high) = rows[..., 0], panel.span
+    if hard:
+        values = np.where(np.isnan(values), values, np.where(values > (low + high) / 2, high, low))
+    return signed_shades(values, panel.span, theme, SHARE)
+
+
+def boundary(panel: PlaneMap, rows: NDArray[np.floating]) -> tuple[Floats, Floats]:
+    """Where the answer changes, as pieces of lines over the unit square: starts and ends (K, 2), y downwards."""
+    side = np.array([rows.shape[1], rows.shape[0]])
+    if not panel.classes:
+        grids = [rows[..., 0] - sum(panel.span) / 2]
+    else:
+        ordered = np.sort(rows, axis=-1)
+        best = rows == ordered[..., -1:]
+        others = np.where(best, ordered[..., -2:-1], ordered[..., -1:])
+        grids = [rows[..., k] - others[..., k] for k in range(rows.shape[-1])]
+    found = [zero_lines(grid) for grid in grids]
+    starts, ends = (np.concatenate([pieces[k] for pieces in found]) for k in (0, 1))
+    return (starts + 0.5) / side, (ends + 0.5) / side
+
+
+def boundary_sketch(box: Box, pieces: tuple[Floats, Floats], theme: Theme) -> Sketch:
+    """That line over a picture in `box`, with an edge that keeps it apart from the ground."""
+    sketch = Sketch(over=True)
+    corner, size = np.array(box[:2]), np.array(box[2:])
+    starts, ends = (corner + part * size for part in pieces)
+    sketch.lines(starts, ends, rgba(theme.background, 0.55), WIDTH + 1.6, round_ends=True)
+    sketch.lines(starts, ends, theme.selection, WIDTH, round_ends=True)
+    return sketch

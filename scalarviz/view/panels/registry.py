@@ -22,15 +22,11 @@ from ..ink.sketch import Anchor, Sketch, TextItem, rgba
 from .colour_cube import ColourCubeDrawer
 from .digits import BoardDrawer, PadDrawer
 from .drawer import Drawer, Ground, Headline, sentence
-from .features import FeaturesDrawer
-from .graph import GraphDrawer
-from .image import ImageDrawer, PaintingDrawer, PicturesDrawer, RecordedPicturesDrawer
+from .image import GraphDrawer, ImageDrawer, PaintingDrawer, PicturesDrawer, RecordedPicturesDrawer
 from .loss import LossDrawer
-from .loss_over import LossOverDrawer
-from .neuron_maps import NeuronMapsDrawer
-from .one_step import LoopDrawer, TreeDrawer
-from .plane import PlaneDrawer
-from .points import CurveFitDrawer
+from .neuron_maps import FeaturesDrawer, NeuronMapsDrawer
+from .one_step import LoopDrawer, LossOverDrawer, TreeDrawer
+from .points import CurveFitDrawer, PlaneDrawer
 from .table import HistogramDrawer, TableDrawer
 from .word import WordDrawer
 
@@ -114,10 +110,6 @@ def _are(found: Any, kind: type | UnionType, count: int | None = None) -> bool:
     return several and count in (None, len(found))
 
 
-def _is_number(found: Any) -> bool:
-    return isinstance(found, Real) and isfinite(found)
-
-
 def _is_colour(found: Any) -> bool:
     with suppress(TypeError, ValueError, IndexError):
         return _is_finite(rgba(found))
@@ -161,8 +153,8 @@ def _wrong_in(sketches: Sequence[Sketch]) -> str:
     return ""
 
 
-_NUMBER: Rule = "a finite number", _is_number
-_PAIR: Rule = "two numbers", lambda found: _are(found, Real, 2) and all(map(_is_number, found))
+_NUMBER: Rule = "a finite number", lambda found: isinstance(found, Real) and isfinite(found)
+_PAIR: Rule = "two numbers", lambda found: _are(found, Real, 2) and _is_finite(found)
 _TEXTS: Rule = "a tuple of texts", lambda found: _are(found, str)
 _LINES: Rule = "pairs of texts", lambda found: _are(found, Sequence) and all(_are(one, str, 2) for one in found)
 _DRAWS = ("draw", "around", "below", "inside", "marks", "label")
@@ -172,7 +164,7 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("gestures", "choices", "lessons"), _LINES),
     "overlay": _PAIR,
     "beside": ("two numbers, or None", lambda found: found is None or _PAIR[1](found)),
-    "spread": ("a finite number, or None", lambda found: found is None or _is_number(found)),
+    "spread": ("a finite number, or None", lambda found: found is None or _NUMBER[1](found)),
     "needs": _TEXTS,
     "keys": _TEXTS,
     "name": ("a text", lambda found: isinstance(found, str)),

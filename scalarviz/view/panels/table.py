@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.core.frame import Frame, Tensor
+from ...run.core.frame import Frame
 from ...run.core.graph import FLAT
 from ...run.panels import Histogram, Table, as_rows
 from ...run.questions.diagnosis import LayerRow, layer_rows
@@ -232,24 +232,19 @@ class HistogramDrawer(Drawer[Histogram]):
     @property
     def moving(self) -> bool:
         """Whether the pointer is over another tensor than the one that is drawn."""
-        return self._name != self._shown
+        return self._pointed[0] != self._shown
 
     @property
-    def _tensor(self) -> Tensor | None:
-        at = self.ground.pointed
-        if at is None:
-            return None
-        return next((t for t in self.ground.subject.tensors if t.start <= at < t.start + t.size), None)
-
-    @property
-    def _name(self) -> str:
-        tensor = self._tensor
-        return "" if tensor is None else tensor.name
+    def _pointed(self) -> tuple[str, slice]:
+        """The tensor that is pointed at and where it lies; without a name all of them."""
+        at, tensors = self.ground.pointed, self.ground.subject.tensors
+        there = (t for t in tensors if at is not None and t.start <= at < t.start + t.size)
+        return next(((tensor.name, tensor.span) for tensor in there), ("", slice(None)))
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Of the tensor that is pointed at."""
-        tensor, name, values, found = self._tensor, self._name, moment.frame.values, self._counted
-        numbers = values if tensor is None else values[tensor.span]
+        (name, span), values, found = self._pointed, moment.frame.values, self._counted
+        numbers = values[span]
         if found is None or values is not self._values or name != self._shown:
             found = counted(numbers)
         self._counted, self._values, self._shown = found, values, name
