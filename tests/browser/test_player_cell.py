@@ -30,19 +30,6 @@ def page_of(player):
     return f"<!doctype html><title>notebook</title><body><h1>text</h1>{player._repr_html_()}</body>"
 
 
-def drawn_in(page):
-    """Pixels of the page as it looks now; what the frame holds may still be decoded."""
-    return pixels_of(page.screenshot())
-
-
-def soon(holds, seconds=120.0):
-    """Whether it holds within that time; a browser without scripts has nothing else to wait for."""
-    ends = time.monotonic() + seconds
-    while not (held := holds()) and time.monotonic() < ends:
-        time.sleep(0.1)
-    return held
-
-
 def test_it_plays_in_its_frame_and_the_picture_is_hidden(shown, page):
     page.set_content(page_of(shown[0]))
     frame = page.frames[1]
@@ -73,7 +60,10 @@ def test_a_notebook_as_a_web_page_plays(shown, browse, complaints, tmp_path, mon
 def test_without_scripts_the_last_step_stands_there(shown, browse):
     page = browse(java_script_enabled=False, viewport={"width": 700, "height": 700})
     page.set_content(page_of(shown[0]))
-    assert soon(lambda: drawn_in(page)[100:480, 40:520].std() > 20)  # cubes, not an empty frame
+    ends = time.monotonic() + 120  # what the frame holds may still be decoded, and no script can be asked
+    while not pixels_of(page.screenshot())[100:480, 40:520].std() > 20:  # cubes, not an empty frame
+        assert time.monotonic() < ends
+        time.sleep(0.1)
 
 
 def test_where_frames_or_html_are_taken_out_the_picture_of_the_last_step_is_seen(shown, page):
