@@ -52,21 +52,10 @@ class Page:
     def key(self, name, *held):
         self.say(kind="event", type="key_down", key=name, modifiers=list(held))
 
-    def hand(self, *way, held=(), button=0):
-        """A button goes down at the first place of a way, in pixels of the picture, and up at the last."""
-        for k, (x, y) in enumerate((way[0], *way, way[-1])):
-            what = "down" if not k else "up" if k > len(way) else "move"
-            self.say(kind="event", type=f"pointer_{what}", x=x, y=y, button=button, modifiers=list(held))
-
-    def click(self, name, value=None):
-        """Click a place of the picture by what it does."""
-        self.wait(lambda p: p.spots(name, value))
-        x, y, wide, high = self.spots(name, value)[0]
-        self.hand((x + wide / 2, y + high / 2))
-
-    def spots(self, name, value=None):
-        """The places (x, y, width, height) of the picture that do something."""
-        return [spot[4:] for spot in self.known["spots"] if spot[0] == name and value in (None, spot[1])]
+    @property
+    def spots(self):
+        """The names of the places of the picture that do something."""
+        return {spot[0] for spot in self.known["spots"]}
 
     def says(self, text):
         """Whether that is written in the picture."""
