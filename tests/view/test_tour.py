@@ -161,7 +161,6 @@ def test_in_a_hall_its_line_is_larger_and_has_no_small_print(rooms, tour_of):
     assert (rooms.theme.name, rooms.theme.presenter) == ("dark", True)
 
 
-@pytest.mark.ci
 def test_the_tour_of_the_program_is_walked_to_its_end():
     from scalarviz.cli import rooms
 
