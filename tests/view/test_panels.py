@@ -191,13 +191,3 @@ def test_any_panels_are_inside_and_apart_or_left_out_by_name(kinds, loss, keys, 
         assert places.panels.keys() == plain.panels.keys()
         assert places.strip is None or places.strip[1] + places.strip[3] + 8 <= places.time[1]
         assert places.keys is None or places.time[1] + places.time[3] < places.keys - 10
-
-
-@pytest.mark.parametrize("more", [{}, {"time": True}, {"keys": True}, {"time": True, "keys": True}])
-def test_what_a_scene_is_about_has_room_before_other_panels_and_none_in_small_pictures(more):
-    beside, curve = Wanted("map", 300.0, worth=ABOUT), Wanted("curve", 160.0, 400.0)
-    for size in ((640, 360), (700, 420), (800, 500), (900, 600), (900, 880)):
-        places = arrange(size, [curve, beside], **more)
-        assert places.scene[2] > 1.3 * places.panels["map"][2]
-    for size, wanted in (((640, 360), curve), ((480, 270), beside), ((300, 360), beside)):
-        assert arrange(size, [wanted], **more).panels == {}
