@@ -119,39 +119,6 @@ def test_an_encoder_that_is_missing_or_does_not_start_is_named(tmp_path, monkeyp
     assert names(tmp_path) == []
 
 
-DIES = """
-import os, sys
-from pathlib import Path
-import numpy as np
-from scalarviz.view.out import files
-start = files._ffmpeg
-def dies(arguments, *more):
-    found = start(arguments, *more)
-    if files.PAINT in arguments:
-        found.wait()
-        os.kill(os.getpid(), 9)
-    return found
-files._ffmpeg = dies
-noise = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
-with files.film_of(Path(sys.argv[1]), (64, 48)) as film:
-    while not film._written.stat().st_size:  # the encoder has begun
-        film.add(noise)
-    if film.suffix == ".mp4":
-        os.kill(os.getpid(), 9)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
-@ENDINGS
-def test_what_a_program_left_that_was_killed_is_cleared_by_the_next_film_of_that_name(tmp_path, ending):
-    path = tmp_path / f"film.{ending}"
-    assert subprocess.run([sys.executable, "-c", DIES, path], check=False).returncode == -9
-    assert names(tmp_path) != []
-    with film_of(path, (64, 48)) as film:
-        film.add(filled())
-    assert names(tmp_path) == [path.name]
-
-
 def test_films_that_cannot_be_are_refused_and_leave_the_old_one(tmp_path):
     paths = [tmp_path / f"film.{ending}" for ending in ("mp4", "gif")]
     for path in paths:
