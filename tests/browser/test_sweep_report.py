@@ -1,10 +1,10 @@
 """The report of a sweep in a browser: it needs no network, says what the results say, and its players play."""
 
 import re
-import time
 
 import pytest
 
+from kit.windows import wait_until
 from scalarviz.sweep.groups import by_loss, quartiles
 from scalarviz.sweep.result import Result
 from scalarviz.view.ink.text import loss_text
@@ -57,10 +57,7 @@ def test_it_is_one_file_that_asks_nobody_and_says_what_the_results_say(page, rep
 
 def until(page, expression, argument=None):
     """Wait for what a script says; the report forbids ``wait_for_function``, which asks again by `eval`."""
-    end = time.monotonic() + 30
-    while not page.evaluate(expression, argument):
-        assert time.monotonic() < end, expression
-        time.sleep(0.02)
+    wait_until(lambda: page.evaluate(expression, argument))
 
 
 def test_the_best_the_median_and_the_worst_play_and_end_where_the_sweep_ended(page, report, runs):

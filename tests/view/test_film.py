@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +17,7 @@ from PIL import Image
 import scalarviz as sv
 from kit.commands import make_scene
 from kit.runs import bits, make_run
+from kit.windows import wait_until
 from scalarviz.errors import InputError, MissingDependencyError
 from scalarviz.view.film import Reel, film_of_training
 from scalarviz.view.ink.theme import DARK
@@ -274,17 +274,14 @@ def test_a_program_that_ends_in_the_middle_of_a_film_leaves_a_whole_one(tmp_path
 
 
 def test_what_becomes_of_a_film_is_said_on_the_terminal_and_for_a_while_in_the_picture(tmp_path, kept, monkeypatch):
-    told, end = [], time.monotonic() + 20
+    told = []
     taker = Taking(tmp_path, told.append)
 
     def full(film, picture):
         raise InputError(f"cannot write {film.path}: no space left on device")
 
-    def passed(until):
-        while not until():
-            assert time.monotonic() < end
-            taker.pass_time(0.05)
-            time.sleep(0.002)
+    def passed(true):
+        wait_until(lambda: (taker.pass_time(0.05), true())[1])
 
     taker.begin_or_end("x", filled)
     passed(lambda: taker.text == "0:02  ·  Ctrl+S ends the film")

@@ -19,8 +19,8 @@ class Page:
     Every message is made JSON and back, without NaN, as the kernel's socket wants it.
     """
 
-    def __init__(self, shown, name="page", answers=True, **look):
-        self.shown, self.name, self.answers = shown, name, answers
+    def __init__(self, shown, name="page", **look):
+        self.shown, self.name = shown, name
         self.frames, self.known, self.other = [], {}, []
         self._come = threading.Condition()
         shown.post = self._take
@@ -37,11 +37,8 @@ class Page:
             else:
                 self.other.append(said)
             self._come.notify_all()
-        if self.answers and said["kind"] == "frame":
-            self.answer(said["number"])
-
-    def answer(self, number):
-        self.say(kind="drawn", number=number)
+        if said["kind"] == "frame":
+            self.say(kind="drawn", number=said["number"])
 
     def say(self, **content):
         self.shown.hear({"place": self.name, **json.loads(json.dumps(content))})
