@@ -324,3 +324,21 @@ def test_panels_have_the_look_of_the_page_and_pictures_of_older_files_stay(page,
         got = page.locator("#pictures canvas").evaluate("e => [...e.getContext('2d').getImageData(3, 3, 1, 1).data]")
         assert (caption.inner_text(), got[:3]) == ("step 100", [wanted] * 3)
         page.keyboard.press("l")
+
+
+def test_of_a_loop_of_ones_own_updates_are_seen_without_gradients_and_not_where_nobody_looked_before(page, tmp_path):
+    w = np.zeros((2, 2))
+    watched = sv.watch({"w": w})
+    with sv.Recording(watched, every=4, gradients=True, updates=True) as recording:
+        for step in range(1, 11):
+            w += step
+            watched.update(loss=1 / step)
+    file = recording.save_html(tmp_path / "loop.html")
+    opened(page, file, "#step=8&quantity=update")
+    assert page.evaluate("[...scalarviz.player.shown.flags].map(flag => flag & (32 | 64))") == [0] * 4
+    assert page.evaluate("[...scalarviz.player.shown.numbers]") == [8] * 4
+    page.get_by_role("button", name="numbers").click()
+    assert "not computed yet" in said(page, "table")  # the gradient
+    history = page.evaluate("[...scalarviz.run.history('update', 0)].map(x => Number.isNaN(x) ? null : x)")
+    assert history == [None, 4, 8, None]  # steps 0, 4, 8 and 10
+    assert page.evaluate("[...scalarviz.run.history('gradient', 0)].every(Number.isNaN)")
