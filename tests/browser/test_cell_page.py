@@ -87,7 +87,7 @@ class Bridge:
         self.carry()
         self.ask(lambda play: play.viewer.worker.settle())  # once: each gives the picture another frame
         while True:
-            assert time.monotonic() < deadline, self.ask(moving)
+            assert time.monotonic() < deadline
             self.carry()
             sent = self.ask(lambda play: (play.take({}), self.shown.channel.sent)[1])
             self.until(f"el.scalarviz.answered > {sent}")
@@ -157,21 +157,13 @@ class Bridge:
         return self.ask(lambda play: play.viewer.bench.to_logical(face_of(play.viewer.bench, index)))
 
 
-def moving(play):
-    """What keeps a picture from coming to rest."""
-    bench = play.viewer.bench
-    there = {name: drawer.moving for name, drawer in bench.side.drawers.items()}
-    words = bench.text_pace.late, bench.side.ground.late
-    return play.moves, bench.colouring.growing, bench.activations.growing, words, bench.inside.moving, there
-
-
 @pytest.fixture
 def cell(page):
     """``cell("rgb", ...)``: a live cell of a scene, and the page that shows it."""
     opened, before = [], set(threading.enumerate())
 
-    def make(name="rgb", hide=(), controls=True, **more):
-        opened.append(Shown(make_scene(name), (960, 640), hide, controls))
+    def make(name="rgb", **more):
+        opened.append(Shown(make_scene(name), (960, 640)))
         return Bridge(page, opened[-1], **more)
 
     yield make
@@ -239,16 +231,6 @@ def test_a_hand_drags_a_slider_turns_the_cubes_and_the_wheel_is_the_notebooks_un
     assert len(live.rest() and run.log) == 2  # one turn of the wheel, and one way of the slider
 
 
-def test_a_digit_is_drawn_by_hand_on_its_panel(cell):
-    live = cell("digits")
-    x, y = live.ask(lambda play: play.viewer.bench.places.panels["probe"][:2])
-    probe = live.ask(lambda play: play.viewer.bench.subject.probe.copy())
-    live.drag((x + 30, y + 40), (x + 50, y + 60), (x + 70, y + 60))
-    live.rest()
-    drawn = live.ask(lambda play: play.viewer.bench.subject.probe)
-    assert (drawn != probe).any()
-
-
 def test_a_step_is_opened_and_walked_and_time_goes_back_and_forth(cell):
     live = cell()
     run = live.run
@@ -295,7 +277,7 @@ def test_what_the_browser_does_help_files_the_clipboard_a_field_and_the_screen(c
     assert not live.ask(lambda play: play.host.full_screen)
     live.press("p")
     live.rest()
-    for typed, end in (("0.25", "Enter"), ("0.75", "Escape")):
+    for typed, end in (("0,25", "Enter"), ("0.75", "Escape")):
         live.click("learning rate", "typed", times=2)
         live.until("document.activeElement.matches('.asked input')")
         page.keyboard.type(typed)
@@ -320,30 +302,6 @@ def test_what_the_browser_does_help_files_the_clipboard_a_field_and_the_screen(c
     live.says("the pasted table: 2 rows")
 
 
-def test_what_is_left_out_is_neither_painted_nor_done(cell):
-    live = cell(hide=("learning rate", "timeline", "inspector", "panels"))
-    live.press("ArrowRight")
-    live.until(lambda: live.step == 1)
-    live.press("ArrowUp")
-    live.says("this cell leaves it out")
-    live.page.mouse.click(*live.at(*live.cube(3)))
-    live.page.keyboard.down("Shift")
-    live.page.mouse.wheel(0, -100)
-    live.page.keyboard.up("Shift")
-    live.press("p")
-    live.rest()
-    assert (live.run.lr, len(live.run.log)) == (0.5, 0)
-    spots = {one[0] for one in live.page.evaluate("painted(el).spots")}
-    assert ("batch" in spots, spots & {"learning rate", "go", "pixels", "freeze"}) == (True, set())
-    live = cell(controls=False)
-    assert not {"Space", "all keys"} & {*live.written}
-    live.press("p")
-    live.says("this cell leaves it out")
-    live.press("ArrowRight")
-    live.until(lambda: live.step == 1)
-    assert not {"go", "batch"} & {one[0] for one in live.rest()["spots"]}
-
-
 def test_it_is_shown_twice_in_places_of_two_widths_and_each_lets_go_alone(cell):
     live = cell()
     page = live.page
@@ -365,17 +323,9 @@ def test_it_is_shown_twice_in_places_of_two_widths_and_each_lets_go_alone(cell):
     assert not page.locator("head style").count()
 
 
-def test_a_place_whose_greeting_is_late_passes_over_frames_and_a_closed_cell_asks_for_nothing(cell):
+def test_a_closed_cell_keeps_its_picture_and_asks_for_nothing(cell):
     live = cell()
     page = live.page
-    greeting = page.evaluate("window.other = window.place(); window.outbox.splice(0)")
-    page.evaluate("clearInterval(other.scalarviz.beat)")  # nor does it greet again after a while
-    live.press("ArrowRight")
-    live.until(lambda: live.step == 1)
-    assert page.evaluate("other.scalarviz.frame") is None
-    for said in greeting:
-        live.shown.hear(said)
-    live.until("painted(other)?.frame.step === 1")
     live.shown.close()
     live.until(lambda: "run the cell again" in page.locator(".news").first.inner_text())
     before = pixels_of(page.locator(".stage").first.screenshot())
@@ -408,7 +358,7 @@ def test_a_lost_context_that_comes_back_shows_what_has_happened_meanwhile(cell):
     live.until(lambda: live.run.steps == 1)
     page.evaluate("lose.restoreContext()")
     live.until(lambda: live.step == 1)
-    live.until(lambda: off_by(live) < NEAR)
+    live.until(lambda: np.abs(pixels_of(page.locator(".stage").screenshot()) - window_picture(live)).mean() < NEAR)
 
 
 def test_without_webgl_it_says_so_and_the_picture_of_the_saved_notebook_stays(cell):
@@ -460,11 +410,6 @@ def test_it_fits_a_narrow_column(cell, page, wide):
 
 
 NEAR = 4.5  # of 255: letters, which two programs draw in two ways, and edges
-
-
-def off_by(live):
-    """How far the picture is from the window's own of the same bench, in the mean."""
-    return np.abs(pixels_of(live.page.locator(".stage").screenshot()) - window_picture(live)).mean()
 
 
 def window_picture(live):

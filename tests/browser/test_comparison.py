@@ -1,4 +1,4 @@
-"""Two recordings as one page: what each was, how far they are apart, and in which colours.
+"""Two recordings as one page: what each was, how far they are apart, and in which range.
 
 What holds for every page (a sandbox, hostile names, no WebGL) is in ``test_page.py``.
 """
@@ -12,18 +12,12 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, ScalarvizError, TypeMismatchError, UnknownNameError
 from scalarviz.view.comparison import MAP, largest_words
-from scalarviz.view.cubes.scale import Coloring
-from scalarviz.view.cubes.slab import SlabVisual
-from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.text import figure
-from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page import pack
-from scalarviz.view.page.document import laid_out
-from scalarviz.view.shown.subject import Subject
 from scalarviz.view.workbench import Workbench
 
-from .players import opened, pixels_of, said, scene
+from .players import opened, said, scene
 
 X = np.random.default_rng(5).random((16, 2))
 
@@ -130,48 +124,6 @@ def test_one_camera_one_pointer_one_card(page, file, pair):
     page.wait_for_function("() => scalarviz.player.players.every(one => !one.hit)")
 
 
-def test_each_is_drawn_as_the_window_draws_it(page, file, pair):
-    """With the range that two share, and that of the difference, on the page's own layout."""
-    opened(page, file, "#step=20")
-    subject, look = Subject(pair), get_theme("dark")
-    size = tuple(page.evaluate("scalarviz.run.document.size"))
-    page.evaluate(
-        """([wide, high]) => { for (const one of document.querySelectorAll(".cubes"))
-        one.style.cssText = `position: fixed; left: 0; top: 0; width: ${wide}px; height: ${high}px; flex: none`; }""",
-        size,
-    )
-    page.wait_for_function(
-        """size => scalarviz.player.players.every(({ box }) =>
-            box.clientWidth === size[0] && box.clientHeight === size[1])""",
-        arg=size,
-    )
-    pair.to(20)
-    frame = pair.frame()
-    whole = np.maximum(np.abs(frame.a.values), np.abs(frame.b.values))
-    for k, (one, cmap, numbers) in enumerate(((frame.a, None, whole), (frame.b, None, whole), (frame, MAP, None))):
-        url = page.evaluate(
-            """k => { const one = scalarviz.player.players[k]; one.pace.fixed = 1;
-            one.view.resize(...scalarviz.run.document.size); one.draw(); return one.canvas.toDataURL(); }""",
-            k,
-        )
-        got = pixels_of(url)
-        colouring = Coloring(subject.tensors, look, "weight", cmap)
-        colouring.update(one, None, numbers)
-        laid = laid_out(subject, size, look, strip=False)
-        with offscreen():
-            slab, painter = SlabVisual(laid.layout, look, colouring.cmap), Painter(laid.places.size)
-            slab.set_flat(colouring.drawn)
-            slab.set_range(colouring.range)
-
-        def draw(viewport, slab=slab, painter=painter):
-            painter.background(look.background, look.glow)
-            slab.draw(None, viewport=viewport)
-
-        wanted = offscreen().render(draw, size).astype(int)
-        assert got.shape == wanted.shape
-        assert float((np.abs(got - wanted).max(axis=-1) <= 2).mean()) >= 0.99, k
-
-
 def test_of_itself_there_is_no_difference(page, two, tmp_path):
     path = two[0].compare(two[0]).save_html(tmp_path / "same.html", theme="light")
     opened(page, path, "#step=30")
@@ -266,14 +218,15 @@ def test_numbers_and_rows_and_their_ranges_are_those_of_both_recordings_and_of_t
     assert page.locator("#card canvas.rows").count() == 2
     for step in (0, 7, 12):
         got = page.evaluate("""step => { scalarviz.go(scalarviz.run.steps.indexOf(step));
-            return scalarviz.player.players.map(one => { one.draw();
-                return [one.shown.activation.low, one.shown.activation.high]; }); }""", step)  # fmt: skip
+            return scalarviz.player.players.map(one => { one.draw(); const { range, activation } = one.shown;
+                return [range.low, range.high, activation.low, activation.high]; }); }""", step)  # fmt: skip
         pair.to(step)
         with offscreen():
             bench = Workbench(pair, (640, 360))
             bench.update(pair.frame())
-            wanted = [view.activations.range for view in bench.views]
-        np.testing.assert_allclose(got, [[one.low, one.high] for one in wanted], rtol=1e-12)
+        wanted = [(view.colouring.range, view.activations.range) for view in bench.views]
+        np.testing.assert_allclose(got, [[a.low, a.high, b.low, b.high] for a, b in wanted], rtol=1e-6)
+    assert page.evaluate("scalarviz.player.players.map(one => one.showing.map)") == ["weight", "weight", MAP]
 
 
 def test_a_row_says_its_name_and_its_numbers(page, with_rows):

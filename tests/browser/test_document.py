@@ -1,17 +1,17 @@
-"""What stays of a picture in a browser: plain data, and little of it."""
+"""What a page is made of: plain data, and little of it; scripts of one scope; a browser that sees what is forbidden."""
 
 from __future__ import annotations
 
 import json
+import re
 import zlib
 
 import numpy as np
-import pytest
 from scalarviz.scenes import rgb
 
 import scalarviz as sv
-from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
 from scalarviz.view.cubes.atlas import NOT_COMPUTED
+from scalarviz.view.page import scripts as files
 from scalarviz.view.page.document import document_of, flags_of, texels_of
 from scalarviz.view.shown.subject import subject_of
 
@@ -40,20 +40,43 @@ def test_what_nobody_computed_and_what_no_float32_holds():
     assert texels_of(frame, document).tolist() == [largest, np.inf]
 
 
-def test_errors():
-    subject = subject_of({"a": np.ones(3)})
-    document, other = document_of(subject), subject_of({"a": np.ones(2)}).frame()
-    with pytest.raises(InputError, match="2 weights, the document 3"):
-        texels_of(other, document)
-    with pytest.raises(InputError, match="quantity must be one of weight"):
-        texels_of(subject.frame(), document, "momentum")
-    with pytest.raises(InputError, match="size: got"):
-        document_of(subject, (10, 10))
-    with pytest.raises(UnknownNameError, match="theme"):
-        document_of(subject, theme="sepia")
-    with pytest.raises(TypeMismatchError, match="nothing to show"):
-        document_of(3)
-    with pytest.raises(TypeMismatchError, match=r"try its parameters\(\)"):
-        document_of(type("OtherNet", (), {"parameters": lambda self: []})())
-    with pytest.raises(InputError):
-        document_of({})
+def test_every_file_is_short_ends_no_script_and_imports_what_the_other_exports():
+    for name in files.script_names():
+        text = files.script(name)
+        assert len(text.splitlines()) <= 400, name
+        assert "</script" not in text.lower(), name  # it would end an inline script
+        assert "<!--" not in text, name
+        for source, wanted in files.imports_of(text).items():
+            for word in wanted:
+                exported = rf"^export (?:async )?(?:function|class|const|let) {word}\b"
+                assert re.search(exported, files.script(source), re.MULTILINE), (name, word, source)
+
+
+def test_all_of_them_together_are_one_module(page):
+    """They share one scope: a browser refuses a module in which a name stands twice, or that is no JavaScript."""
+    page.set_content("<!doctype html><title>x</title>")
+    loaded = """text => import(URL.createObjectURL(new Blob([text], { type: 'text/javascript' })))
+        .then(() => '', error => String(error))"""
+    assert page.evaluate(loaded, files.joined(*files.script_names())) == ""
+    assert "already been declared" in page.evaluate(loaded, "function a() {}\nfunction a() {}\n")
+
+
+def test_errors_and_requests_are_seen_but_not_the_page_itself(page, complaints, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text("<!doctype html><title>one</title>", encoding="utf-8")
+    page.goto(path.as_uri())
+    assert complaints == []
+    (tmp_path / "other.js").write_text("1", encoding="utf-8")
+    path.write_text('''<!doctype html><script src="other.js"></script><img src="http://127.0.0.1:9/picture.png">
+        <img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">
+        <script>console.error("loud"); console.warn("quiet");
+        setTimeout(() => { throw new Error("thrown"); })</script>''', encoding="utf-8")  # fmt: skip
+    with page.expect_event("pageerror"):
+        page.goto(path.as_uri())
+    page.wait_for_function("document.images[0].complete")
+    said = "\n".join(complaints)
+    for words in ("request: http://127.0.0.1:9/picture.png", "other.js", "console: loud", "error: thrown"):
+        assert words in said
+    assert "quiet" not in said
+    assert "data:" not in said
+    complaints.clear()

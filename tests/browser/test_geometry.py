@@ -5,6 +5,8 @@ Every test asks the page once for all of its cases.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -183,21 +185,26 @@ PICK = """groups => groups.map(({ plates, points, size, cases, sizing, values, r
 })"""
 
 
-def picked_so(layouts, rng, sizing=None, each=8, pixels=20):
-    """Cases for the page, and what the window picks."""
+SIZED = (None, Sizing(True), Sizing(False, 0.4), Sizing(True, 0.6))
+
+
+def picked_so(layouts, rng, pixels=20):
+    """Cases for the page, cubes all alike and of different size, and what the window picks."""
     groups, wanted = [], []
-    for layout in layouts.values():
+    for (name, layout), sizing in itertools.product(layouts.items(), SIZED):
+        if sizing and name in ("many", "one cube"):
+            continue
         count = max(p.start + p.size for p in layout.plates if p.start >= 0)
         values = np.float32(rng.normal(0, 0.5, count))
         chosen, atlas, picker = Range.symmetric(1.0), Atlas(layout.plates), Picker(layout)
         atlas.set_flat(values)
 
-        def shares(index, element, layout=layout, atlas=atlas, chosen=chosen):
+        def shares(index, element, layout=layout, atlas=atlas, chosen=chosen, sizing=sizing):
             plate = layout.plates[index]
             return 1.0 if plate.start < 0 else sizing.share_of(atlas, atlas.span(plate).start + element, chosen)
 
         cases = []
-        for pose in poses(layout, rng, each):
+        for pose in poses(layout, rng, 4 if sizing else 8):
             camera, density = camera_of(pose, layout.size, points_of(layout)), float(rng.choice([1.0, 2.0]))
             spots = rng.uniform(0, layout.size, (pixels, 2))
             aim = camera.project(rng.uniform(*layout.bounds, (pixels, 3)))  # at what there is to be seen
@@ -217,8 +224,8 @@ def picked_so(layouts, rng, sizing=None, each=8, pixels=20):
 def test_the_cube_under_the_pointer_is_the_windows(ask, layouts):
     assert DETAIL_PIXELS == 6
     groups, wanted = picked_so(layouts, np.random.default_rng(3))
-    found = [case for group in ask("picking.js ranges.js", PICK, groups) for case in group]
     asked, hits, kinds = 0, 0, set()
+    found = [case for group in ask("picking.js ranges.js", PICK, groups) for case in group]
     for (cubes, drawn), (got, said) in zip(wanted, found, strict=True):
         assert got == cubes
         asked, hits = asked + len(cubes), hits + sum(cube is not None for cube in cubes)
@@ -229,15 +236,6 @@ def test_the_cube_under_the_pointer_is_the_windows(ask, layouts):
     assert asked >= 2 * CASES
     assert hits > asked / 4
     assert {(True, 0, False), (False, 0, False), (False, 2, False), (False, 4, True)} <= kinds
-
-
-def test_cubes_of_different_size_too(ask, layouts):
-    small = {name: layout for name, layout in layouts.items() if name not in ("many", "one cube")}
-    for sizing in (Sizing(True), Sizing(False, 0.4), Sizing(True, 0.6)):
-        groups, wanted = picked_so(small, np.random.default_rng(4), sizing, each=4)
-        found = [case for group in ask("picking.js ranges.js", PICK, groups) for case in group]
-        assert [got for got, _ in found] == [cubes for cubes, _ in wanted]
-        assert sum(cube is not None for cubes, _ in wanted for cube in cubes) > 100
 
 
 def test_the_way_back_is_the_windows(ask, layouts):

@@ -85,11 +85,6 @@ def test_an_empty_address_says_what_the_page_is_for(page, player):
     assert "nothing is sent to a server" in page.locator("#sentence").inner_text()
 
 
-def head_of(address):
-    data = address.partition("#1.")[2]
-    return json.loads(zlib.decompress(base64.urlsafe_b64decode(data + "=" * (-len(data) % 4)), -15))
-
-
 def packed(player, head):
     press = zlib.compressobj(9, zlib.DEFLATED, -15)
     data = press.compress(json.dumps(head).encode()) + press.flush()
@@ -113,7 +108,8 @@ def test_hostile_links_are_refused_in_words(page, player, record):
 
 
 def test_other_contents_are_refused_or_played_without_harm(page, player, record):
-    head = head_of(record.save_link(player.as_uri()))
+    data = record.save_link(player.as_uri()).partition("#1.")[2]
+    head = json.loads(zlib.decompress(base64.urlsafe_b64decode(data + "=" * (-len(data) % 4)), -15))
     assert visit(page, player.as_uri() + "#x")
     assert page.evaluate(READ, packed(player, head).partition("#")[2]) == ""
     wrong = [

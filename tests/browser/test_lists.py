@@ -11,13 +11,11 @@ import scalarviz as sv
 from kit import benches
 from kit.benches import SIZE, bench_of, texts
 from kit.commands import SCENES
-from scalarviz.view.cubes.own import LOOKS
 from scalarviz.view.cubes.scale import ActivationScale, Coloring
 from scalarviz.view.ink.listed import changes, records_of
 from scalarviz.view.ink.maps import hexed
 from scalarviz.view.ink.sketch import meet, rgba
 from scalarviz.view.ink.theme import DARK, LIGHT
-from scalarviz.view.notes.labels import own_labels
 from scalarviz.view.notes.scenery import Scenery, is_single
 from scalarviz.view.page.document import document_of, laid_out
 from scalarviz.view.page.pictures import panel_pictures
@@ -181,45 +179,6 @@ def test_they_move_with_their_cubes(pages, subjects):
                 assert not one["covered"], (name, pose, one)
                 assert not any(meet(one["box"], other["box"]) for other in placed[:k]), (name, pose, one)
     assert seen > 50
-
-
-def test_labels_given_by_hand(pages):
-    """Above their cubes, on no other word; from another camera as far from their cubes."""
-    made = scene("rgb", hidden=(4,))
-    cubes = [sv.view.cube(made.run.model[0].weight[row][0]) for row in range(3)]
-    try:
-        cubes[0].label, cubes[1].label, cubes[2].label = "the first", "another with a long name", "hidden"
-        cubes[1].size, cubes[2].visible = 0.4, False
-        subject = subject_of(made)
-        pages.play(subject, SIZE)
-        frame, laid, own = subject.frame(), laid_out(subject, SIZE, DARK), LOOKS.of(subject.source)
-        pages.show(frame)
-        layout, colouring = laid.layout, Coloring(subject.tensors, DARK)
-        colouring.update(frame, None)
-        whole = Scenery(subject, layout, DARK, laid.project, laid.places.scene)
-        sizes = {plate.start: k for k, plate in enumerate(layout.plates)}
-
-        def share(plate, element):
-            return {0: 1.0, 3: 0.4, 6: 0.0}.get(element, 1.0) if plate == sizes[0] else 1.0
-
-        around = [*whole.static, *whole.around(frame, colouring, None)]
-        there = of_texts(own_labels(own, layout.plates, layout.camera, laid.project, share, (0.0, 0.0, *SIZE), DARK,
-                                    around).texts)  # fmt: skip
-        words = {line[0] for line in there}
-        assert words == {"the first", "another with a long name"}
-        agree([line for line in pages.texts() if line[0] in words], there, "labels", 0.06)
-        placed = "player.overlay.around.placed.filter(([one]) => one.over)"
-        assert pages.page.evaluate(f"{placed}.length") == 2
-        pages.set(pose={"az": 200.0})
-        pages.page.evaluate("player.draw()")
-        apart = pages.page.evaluate(f"""{placed}.map(([{{ at, texts: [[x, y]] }}, move]) => {{
-            const {{ view }} = player, now = project(view.camera, at), listed = project(view.listed, at);
-            const [u, v] = move([x, y]);
-            return [u - now[0] - x + listed[0], v - now[1] - y + listed[1]]; }})""")
-        np.testing.assert_allclose(apart, 0, atol=1e-6)
-    finally:
-        for one in cubes:
-            one.reset()
 
 
 PLACED = """(pose) => {

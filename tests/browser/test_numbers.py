@@ -204,10 +204,6 @@ def test_v_and_the_share_beyond_it(ask):
     np.testing.assert_allclose(np.float64(found), wanted, rtol=1e-6)
 
 
-def range_as_json(chosen):
-    return {"low": chosen.low, "high": chosen.high, "scale": chosen.scale}
-
-
 def test_places_on_a_scale_and_sizes(ask):
     rng, given, wanted = np.random.default_rng(2), [], []
     for _ in range(CASES):
@@ -217,7 +213,8 @@ def test_places_on_a_scale_and_sizes(ask):
         values = np.append(v * rng.normal(0, 1, 4) * 10.0 ** rng.uniform(-9, 1, 4), [0.0, v, -v])
         sizing = Sizing(bool(rng.integers(2)), float(rng.choice([0.0, 0.05, 0.5])))
         told = {"byValue": sizing.by_value, "threshold": sizing.threshold}
-        given.append([range_as_json(chosen), values.tolist(), told])
+        scale = {"low": chosen.low, "high": chosen.high, "scale": chosen.scale}
+        given.append([scale, values.tolist(), told])
         wanted.append([*chosen.unit(values), *(sizing.share(chosen, float(x)) for x in values)])
     found = ask(
         "ranges.js",
@@ -331,25 +328,21 @@ def test_numbers_marks_and_ranges_are_the_windows(scripts, index):
 # ---- colours
 
 
-def map_as_json(made):
-    if made.stops:
-        return {"stops": list(made.stops)}
-    return {"table": base64.b64encode(made.table().tobytes()).decode()}
-
-
 def test_every_colour_of_every_map_is_the_windows_to_the_byte(ask):
     """The tables of both looks, and the texels that the shaders read, made of nothing but what Python says."""
     names = [*DIVERGING, "activation", "grey", "viridis", "coolwarm", "RdBu"]
     made = [get_map(name, theme) for name in names for theme in THEMES]
     rng = np.random.default_rng(6)
     units = rng.uniform(-0.3, 1.3, CASES)
+    given = [{"stops": list(one.stops)} if one.stops else {"table": base64.b64encode(one.table().tobytes()).decode()}
+             for one in made]  # fmt: skip
     found = ask(
         "maps.js",
         """([maps, count, units]) => maps.map(map => {
             const table = tableOf(map, count);
             return [[...entriesOf(map)], [...table], units.map(unit => colourAt(table, unit))];
         })""",
-        [[map_as_json(colours) for colours in made], COLOURS, units.tolist()],
+        [given, COLOURS, units.tolist()],
     )
     fractions = np.linspace(0.0, 1.0, COLOURS)
     nearest = np.floor(np.clip(units, 0, 1) * (COLOURS - 1) + 0.5).astype(int)

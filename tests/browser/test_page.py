@@ -151,25 +151,18 @@ def test_keys_buttons_and_addresses(page, file):
     page.get_by_role("button", name="numbers").click()
     assert page.locator("#table tbody tr").count() == 12
     assert "0.weight[0][0]" in said(page, "table")
-
-
-def test_an_address_that_asks_for_what_there_is_not_changes_nothing(page, file):
-    opened(page, file, "#quantity=toString&frame=20")
-    assert said(page, "shows") == "weight"
-    for hash in (
-        "quantity=__proto__",
-        "quantity=constructor&az=1e308&el=NaN",
-        "frame=1e999",
-        "theme=toString&step=%E0",
-    ):
+    wrong = ("quantity=__proto__", "quantity=toString&az=1e308&el=NaN", "frame=1e999", "theme=toString&step=%E0")
+    for hash in wrong:  # what there is not changes nothing
         page.evaluate("hash => scalarviz.follow(`#${hash}`)", hash)
-        assert (said(page, "step"), said(page, "shows")) == ("200", "weight"), hash
+        assert (said(page, "step"), said(page, "shows")) == ("50", "update"), hash
     pose = page.evaluate("scalarviz.player.pose")
     assert abs(pose["az"]) < 360
     assert all(np.isfinite(number) for number in pose.values() if isinstance(number, float | int))
 
 
-def test_it_plays_and_stops(page, file):
+def test_it_plays_and_stops(page, browse, file):
+    for motion, moves in (("reduce", False), ("no-preference", True)):  # by itself only where that is wanted
+        assert opened(browse(reduced_motion=motion), file, "").evaluate("scalarviz.playing") is moves
     opened(page, file)
     page.keyboard.press("Home")
     page.get_by_label("recorded steps a second").select_option("8")
@@ -201,23 +194,6 @@ def test_while_it_plays_the_words_wait_for_the_cubes(page, file):
     assert then == str(drawn) != first
 
 
-def test_a_number_has_its_history(page, file, memory):
-    opened(page, file)
-    page.evaluate("scalarviz.select(4)")
-    assert "0.weight[1][1]" in said(page, "card")
-    value = float(memory.frame(20).values[4])
-    assert f"{abs(value):.4f}" in said(page, "card")
-    page.keyboard.press("Home")
-    assert "not computed yet" in said(page, "card")
-    page.keyboard.press("Escape")
-    assert not page.locator("#card").is_visible()
-
-
-def test_it_moves_by_itself_only_where_that_is_wanted(browse, file):
-    for motion, moves in (("reduce", False), ("no-preference", True)):
-        assert opened(browse(reduced_motion=motion), file, "").evaluate("scalarviz.playing") is moves
-
-
 def test_a_telephone_has_all_of_it(browse, file):
     page = opened(browse(viewport={"width": 390, "height": 844}, has_touch=True), file)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -244,8 +220,8 @@ def test_a_telephone_has_all_of_it(browse, file):
     assert page.locator("#cubes").bounding_box()["height"] > 240
 
 
-def test_without_a_pointer_a_number_is_looked_into_from_the_table(page, file):
-    """And somebody who has never seen one is told what it is."""
+def test_without_a_pointer_a_number_is_looked_into_from_the_table(page, file, memory):
+    """It has its history there; and somebody who has never seen one is told what it is."""
     opened(page, file)
     told = page.locator("#story")
     assert told.inner_text() == "12 weights. Every cube is one. They should turn every colour into its opposite."
@@ -261,6 +237,11 @@ def test_without_a_pointer_a_number_is_looked_into_from_the_table(page, file):
     assert "from b to g" in said(page, "card")
     assert page.evaluate("scalarviz.player.selected") == 5
     assert page.get_by_role("button", name="close").first.evaluate("e => e === document.activeElement")
+    assert f"{abs(float(memory.frame(21).values[5])):.4f}" in said(page, "card")
+    page.keyboard.press("Home")
+    assert "not computed yet" in said(page, "card")
+    page.keyboard.press("Escape")
+    assert not page.locator("#card").is_visible()
 
 
 def test_a_page_of_16_bits_says_so(page, monkeypatch, tmp_path):
@@ -343,3 +324,21 @@ def test_panels_have_the_look_of_the_page_and_pictures_of_older_files_stay(page,
         got = page.locator("#pictures canvas").evaluate("e => [...e.getContext('2d').getImageData(3, 3, 1, 1).data]")
         assert (caption.inner_text(), got[:3]) == ("step 100", [wanted] * 3)
         page.keyboard.press("l")
+
+
+def test_of_a_loop_of_ones_own_updates_are_seen_without_gradients_and_not_where_nobody_looked_before(page, tmp_path):
+    w = np.zeros((2, 2))
+    watched = sv.watch({"w": w})
+    with sv.Recording(watched, every=4, gradients=True, updates=True) as recording:
+        for step in range(1, 11):
+            w += step
+            watched.update(loss=1 / step)
+    file = recording.save_html(tmp_path / "loop.html")
+    opened(page, file, "#step=8&quantity=update")
+    assert page.evaluate("[...scalarviz.player.shown.flags].map(flag => flag & (32 | 64))") == [0] * 4
+    assert page.evaluate("[...scalarviz.player.shown.numbers]") == [8] * 4
+    page.get_by_role("button", name="numbers").click()
+    assert "not computed yet" in said(page, "table")  # the gradient
+    history = page.evaluate("[...scalarviz.run.history('update', 0)].map(x => Number.isNaN(x) ? null : x)")
+    assert history == [None, 4, 8, None]  # steps 0, 4, 8 and 10
+    assert page.evaluate("[...scalarviz.run.history('gradient', 0)].every(Number.isNaN)")

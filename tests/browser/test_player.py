@@ -322,17 +322,3 @@ def test_a_hidden_tab_draws_nothing_and_then_the_newest_none_is_queued(played):
     page.evaluate("for (let step = 101; step <= 500; step++) player.show({ ...player.frame, step })")
     page.wait_for_function("drawn.includes(500)")
     assert page.evaluate("drawn.filter((step) => step > 89 && step < 500).length") == 0
-
-
-# ---- time
-
-
-def test_what_moves_slowly_moves(ask):
-    """Changes 500 ms apart are one movement, drawn coarsely; after a rest the first is drawn as fine as when still."""
-    rhythm = """gaps => { let clock = 1000; performance.now = () => clock;
-        const pace = new Pace(0, () => {}); Object.assign(pace, { ask: () => {}, guess: 40 });
-        const found = gaps.map(([gap, wait]) => {
-            clock += gap; pace.move(); clock += wait; return pace.density(500000); });
-        pace.dispose(); return found; }"""
-    found = ask("pace.js", rhythm, [[5000, 0], [5000, 300], [200, 300], [200, 600], [0, 900]])
-    assert [density < 2 for density in found] == [True, False, True, True, False]

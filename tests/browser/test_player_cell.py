@@ -1,14 +1,12 @@
 """`sv.player(recording)`: it plays in a cell and on a notebook's web page; without scripts the last step is seen."""
 
 import re
-import time
-from pathlib import Path
 
-import nbformat
 import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.windows import wait_until
 from scalarviz.errors import InputError, TypeMismatchError
 
 from .players import pixels_of, scene
@@ -30,19 +28,6 @@ def page_of(player):
     return f"<!doctype html><title>notebook</title><body><h1>text</h1>{player._repr_html_()}</body>"
 
 
-def drawn_in(page):
-    """Pixels of the page as it looks now; what the frame holds may still be decoded."""
-    return pixels_of(page.screenshot())
-
-
-def soon(holds, seconds=120.0):
-    """Whether it holds within that time; a browser without scripts has nothing else to wait for."""
-    ends = time.monotonic() + seconds
-    while not (held := holds()) and time.monotonic() < ends:
-        time.sleep(0.1)
-    return held
-
-
 def test_it_plays_in_its_frame_and_the_picture_is_hidden(shown, page):
     page.set_content(page_of(shown[0]))
     frame = page.frames[1]
@@ -53,27 +38,11 @@ def test_it_plays_in_its_frame_and_the_picture_is_hidden(shown, page):
     assert page.locator("iframe").get_attribute("sandbox") == "allow-scripts"
 
 
-def test_a_notebook_as_a_web_page_plays(shown, browse, complaints, tmp_path, monkeypatch):
-    exporting = pytest.importorskip("nbconvert", reason="no nbconvert (it comes with JupyterLab)")
-    output = nbformat.v4.new_output("display_data", {"text/html": shown[0]._repr_html_(), "text/plain": "Player"})
-    cell = nbformat.v4.new_code_cell("sv.player(record)", outputs=[output])
-    monkeypatch.setenv("JUPYTER_PATH", str(Path(nbformat.__file__).parents[4] / "share" / "jupyter"))
-    body, _ = exporting.HTMLExporter().from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
-    (tmp_path / "notebook.html").write_text(body, encoding="utf-8")
-    page = browse()
-    page.goto((tmp_path / "notebook.html").as_uri(), wait_until="commit")
-    player = page.locator("iframe.scalarviz-player")
-    player.scroll_into_view_if_needed()
-    frame = player.element_handle().content_frame()
-    frame.wait_for_function("() => window.scalarviz && window.scalarviz.run.steps.at(-1) === 100", timeout=20_000)
-    assert not page.locator("iframe + img").is_visible()
-    complaints.clear()  # nbconvert's page asks a network for its mathematics
-
-
 def test_without_scripts_the_last_step_stands_there(shown, browse):
     page = browse(java_script_enabled=False, viewport={"width": 700, "height": 700})
     page.set_content(page_of(shown[0]))
-    assert soon(lambda: drawn_in(page)[100:480, 40:520].std() > 20)  # cubes, not an empty frame
+    # cubes, not an empty frame; what it holds may still be decoded, and no script can be asked
+    wait_until(lambda: pixels_of(page.screenshot())[100:480, 40:520].std() > 20)
 
 
 def test_where_frames_or_html_are_taken_out_the_picture_of_the_last_step_is_seen(shown, page):

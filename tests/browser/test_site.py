@@ -10,7 +10,7 @@ from urllib.parse import unquote, urldefrag
 
 import pytest
 
-pytestmark = [pytest.mark.ci, pytest.mark.gl]
+pytestmark = pytest.mark.gl
 
 ROOT = Path(__file__).resolve().parents[2]
 LINK = re.compile(r'(?:href|src)="([^"]+)"')

@@ -1,14 +1,14 @@
 """The report of a sweep in a browser: it needs no network, says what the results say, and its players play."""
 
 import re
-import time
 
 import pytest
 
+from kit.windows import wait_until
 from scalarviz.sweep.groups import by_loss, quartiles
 from scalarviz.sweep.result import Result
 from scalarviz.view.ink.text import loss_text
-from scalarviz.view.walls.run_report import player_of, scripts_of, write_report
+from scalarviz.view.walls.run_report import scripts_of, write_report
 from scalarviz.view.walls.runs import Runs, picked
 
 pytestmark = pytest.mark.gl
@@ -28,13 +28,10 @@ def told():
 
 @pytest.fixture(scope="module")
 def report(runs, told, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("scalarviz.view.walls.run_report.PICTURES", 1)  # of each panel
-        return _written(runs, told, tmp_path_factory)
-
-
-def _written(runs, told, tmp_path_factory):
-    return write_report(runs, tmp_path_factory.mktemp("report") / "report.html", about="made by hand", say=told.append)
+        return write_report(runs, path, about="made by hand", say=told.append)
 
 
 def test_it_is_one_file_that_asks_nobody_and_says_what_the_results_say(page, report, runs):
@@ -50,25 +47,17 @@ def test_it_is_one_file_that_asks_nobody_and_says_what_the_results_say(page, rep
         assert row[-3:] == [loss_text(part) for part in quartiles(r.loss for r in some)]
     assert page.locator(".plots svg").count() == 2
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def until(page, expression, argument=None):
-    """Wait for what a script says; the report forbids ``wait_for_function``, which asks again by `eval`."""
-    end = time.monotonic() + 30
-    while not page.evaluate(expression, argument):
-        assert time.monotonic() < end, expression
-        time.sleep(0.02)
-
-
-def test_every_run_has_its_pictures_and_a_row(page, report, runs):
-    page.goto(report.as_uri())
     assert page.locator("figure").count() == 7
-    images = page.locator("figure img")
-    assert images.count() == 12  # the panel and the cubes of six
+    assert page.locator("figure img").count() == 12  # the panel and the cubes of six
     until(page, "[...document.images].every(i => { i.loading = 'eager'; return i.complete && i.naturalWidth })")
     page.locator("summary").click()
     numbers = [row.locator("td").first.inner_text() for row in page.locator("details tbody tr").all()]
     assert numbers == [str(result.number) for result in by_loss(runs.results)]
+
+
+def until(page, expression, argument=None):
+    """Wait for what a script says; the report forbids ``wait_for_function``, which asks again by `eval`."""
+    wait_until(lambda: page.evaluate(expression, argument))
 
 
 def test_the_best_the_median_and_the_worst_play_and_end_where_the_sweep_ended(page, report, runs):
@@ -100,10 +89,8 @@ def test_the_wheel_scrolls_the_report_until_a_player_is_clicked(page, report):
     scene.click(position={"x": 5, "y": 5})
     scene.evaluate("e => { e.addEventListener('wheel', event => { window.taken = event.defaultPrevented; }); }")
     page.mouse.wheel(0, 60)
-    look = (
-        "done => { const look = () => 'taken' in window ? done(window.taken) : requestAnimationFrame(look); look(); }"
-    )
-    assert scene.evaluate(f"() => new Promise({look})")
+    assert scene.evaluate("""() => new Promise(done => {
+        const look = () => 'taken' in window ? done(window.taken) : requestAnimationFrame(look); look(); })""")
 
 
 def test_it_says_what_it_does_and_that_runs_came_to_the_same_bits(report, told):
@@ -124,27 +111,3 @@ def test_a_report_of_runs_that_nobody_can_build_has_their_cubes_and_no_players(p
     assert page.locator("iframe").count() == 0
     assert page.locator("figure img").count() == 6
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(250, 250, 248)"
-
-
-@pytest.mark.ci
-def test_the_head_of_a_player_has_room_for_steps_of_many_digits(page, runs, few_runs, tmp_path, monkeypatch):
-    expect = pytest.importorskip("playwright.sync_api").expect  # it looks without evaluating text, which a page forbids
-    monkeypatch.setattr("scalarviz.view.walls.run_report.PICTURES", 1)
-    monkeypatch.setattr("scalarviz.view.walls.run_report.FRAMES", 6)
-    long = Result(0, {"lr": 0.5}, 0, "diverged", steps=20_000)  # whose end is compared with nothing
-    html, said = player_of(runs, long, "dark", "a long one")
-    assert said == ""
-    path = tmp_path / "long.html"
-    path.write_text(html, encoding="utf-8")
-    page.goto(path.as_uri())
-    for width in (1100, 1180, 1232, 1300):
-        page.set_viewport_size({"width": width, "height": 640})
-        page.reload()
-        expect(page.locator("#step")).not_to_be_empty()
-        page.keyboard.press("Home")
-        page.keyboard.press("End")
-        page.keyboard.press("ArrowLeft")  # the last frame does not say of how many
-        expect(page.locator("#beyond")).to_have_text("of 20,000")
-        expect(page.locator("#step")).to_have_text(re.compile("^.{6}$"))
-        boxes = [page.locator(name).bounding_box() for name in ("#rate", "#quantities")]
-        assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"] - 4, width

@@ -21,12 +21,6 @@ SEND = """async said => {
 }"""
 
 
-def asked(page, said):
-    data, errors = page.evaluate(SEND, json.dumps(said))
-    table = np.frombuffer(base64.b64decode(data), "<f4").reshape(said["frames"], said["columns"])
-    return table, errors
-
-
 def tables():
     """Every kind of number: smooth ones, noise, all bit patterns, and those at the ends."""
     rng = np.random.default_rng(0)
@@ -45,7 +39,8 @@ def test_every_bit_comes_back(scripts):
     for table in tables():
         for exact in (True, False):
             said = packed(table, exact=exact, dense=len(table) % 40 == 0)
-            found, errors = asked(page, said)
+            data, errors = page.evaluate(SEND, json.dumps(said))
+            found = np.frombuffer(base64.b64decode(data), "<f4").reshape(said["frames"], said["columns"])
             assert np.array_equal(np.isnan(found), np.isnan(table))
             assert (errors is None) == exact
             if exact:

@@ -131,6 +131,10 @@ def test_keys_walk_through_the_step_after_the_frame(recordings, paged):
     assert state(made) == [1, steps[1] + 1, 2, True]
     assert "micro-step 2 of 44" in made.inner_text("#about")
     assert made.is_hidden("#bar")
+    press(".")
+    assert made.inner_text("#loss") == "\N{EN DASH}"  # what is not there yet is not written
+    assert made.locator(".comes tr:last-child td").all_inner_texts()[1:] == ["", "", ""]
+    press(",")
     press(",")
     assert state(made)[2] == 1
     press("b")
@@ -138,6 +142,8 @@ def test_keys_walk_through_the_step_after_the_frame(recordings, paged):
     made.click(".walk li:nth-child(5)")
     assert made.evaluate("() => scalarviz.walk.phaseAt(scalarviz.at)") == 4
     assert made.evaluate("() => scalarviz.player.quantity") == "gradient"
+    made.click(".walk li:nth-child(6)")
+    assert all(made.locator(".comes tr:last-child td").all_inner_texts())
     press("Escape")
     assert state(made) == [1, None, 0, None]
     assert made.evaluate("() => scalarviz.player.quantity") == "weight"
@@ -167,17 +173,6 @@ def test_an_address_opens_at_a_micro_step(recordings, paged):
         assert state(made) == expected, asked
 
 
-def test_what_is_not_there_yet_is_not_written(paged):
-    made = paged()
-    for _ in range(3):
-        made.keyboard.press(".")
-    assert made.inner_text("#loss") == "\N{EN DASH}"
-    cells = made.locator(".comes tr:last-child td").all_inner_texts()
-    assert cells[1:] == ["", "", ""]
-    made.click(".walk li:nth-child(6)")
-    assert all(made.locator(".comes tr:last-child td").all_inner_texts())
-
-
 def test_another_branch_has_those_of_the_frames_that_both_share(browse, tmp_path):
     made = scene("rgb")
     with sv.Recording(made, micro=True, path=tmp_path / "two.svz"):
@@ -198,16 +193,6 @@ def test_another_branch_has_those_of_the_frames_that_both_share(browse, tmp_path
     page.evaluate("() => { document.activeElement.blur(); scalarviz.next(); }")
     assert page.evaluate("() => scalarviz.walk.told.step - 1 === scalarviz.run.steps[scalarviz.frame]")
     assert "this is the nearest" in page.inner_text("#about")
-
-
-def test_a_page_without_micro_steps_carries_nothing_of_them(tmp_path):
-    made = scene("rgb")
-    with sv.Recording(made, gradients=True, path=tmp_path / "plain.svz"):
-        made.run.step(2)
-    with sv.load_recording(tmp_path / "plain.svz") as recorded:
-        html = html_of(recorded)
-    assert 'id="walks"' not in html
-    assert ".walk" not in html
 
 
 def test_of_many_steps_some_have_micro_steps(tmp_path):

@@ -195,6 +195,14 @@ def until(host: Unseen, true: Callable[[], object], seconds: float = 60.0, tick:
         time.sleep(0.003)
 
 
+def wait_until(true: Callable[[], object], seconds: float = 60.0, pause: float = 0.01) -> None:
+    """Wait for what happens elsewhere."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(pause)
+
+
 def middle_of_tile(host: Unseen, place: int) -> tuple[float, float]:
     """A point on a picture of a wall, in device pixels."""
     x, y, wide, high = host.view.grid.box(place)

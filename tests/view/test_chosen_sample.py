@@ -230,6 +230,7 @@ def test_a_digit_that_is_drawn_is_read_at_once(digits):
     assert view.worker.log == []  # an empty sheet is not learnt
     stroke((4, 0), (4, 7))
     assert (pad.pixels[:, 4] > 0.9).all()
+    assert ((pad.pixels > 0) & (pad.pixels < 1)).any()  # its edges are soft
     assert pad.pixels[:, [0, 1, 7]].max() == 0
     np.testing.assert_array_equal(view.frame().activations["input"], pad.pixels.ravel())
     assert {"read as 1", "your drawing"} <= set(said(digits.bench))

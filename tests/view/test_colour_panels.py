@@ -16,9 +16,8 @@ from scalarviz import nn, optim
 from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.run import Moment, Scene
 from scalarviz.run.panels import ColourCube, Painting, psnr
-from scalarviz.view.panels import pace as grids
 from scalarviz.view.panels.colour_cube import cube_boxes
-from scalarviz.view.panels.image import BUDGET, FILM, LADDER, STILL, easel_boxes
+from scalarviz.view.panels.image import BUDGET, FILM, STILL, easel_boxes
 from scalarviz.view.panels.pace import Grid
 
 WANTED = np.random.default_rng(8).random((30, 40, 3)).astype(np.float32)
@@ -74,23 +73,6 @@ def test_at_rest_all_places_are_worked_out_and_a_new_frame_begins_anew():
     assert len(asked) == count
     assert grid.update("two", 0.02, (30, 40), ask)
     assert grid.unfinished
-
-
-@pytest.mark.parametrize(("cost", "way"), [(1e-3, -1), (1e-9, 1)])
-def test_a_dear_network_is_asked_at_fewer_places_a_quick_one_at_more(monkeypatch, cost, way):
-    clock = [0.0]
-    monkeypatch.setattr(grids, "perf_counter", lambda: clock[0])
-    grid, sizes = Grid(True, LADDER, BUDGET), []
-
-    def ask(down, across):
-        clock[0] += cost * len(down) * len(across)
-        return np.zeros(len(down) * len(across))
-
-    for k in range(20):
-        grid.update(k, 0.03, (500, 500), ask)
-        sizes.append(len(grid.numbers))
-    assert (np.sign(np.diff(sizes)) * way >= 0).all()
-    assert sizes[-1] == (LADDER[0] if way < 0 else LADDER[-1])
 
 
 BAD = [{"wanted": 3}, {"size": 3}, {"size": (0, 4)}, {"gain": 0}, {"gain": math.nan}, {"gain": "x"}, {"other": 1},

@@ -125,18 +125,6 @@ def test_a_slider_follows_the_hand_and_its_usual_value_is_magnetic():
     assert {stepped.at(made.spot("rate").box, x) for x in np.linspace(left, right, 50)} == {0.01, 1.0, 10.0}
 
 
-def test_a_press_counts_where_it_is_let_go():
-    made = panel(segments(), switch(), button())
-    kinds = [spot for spot in made.spots if spot.name == "kind" and isinstance(spot.value, int)]
-    third, on, press = (middle(spot.box) for spot in (kinds[2], made.spot("on"), made.spot("press")))
-    for down, up, wish in (
-        (third, third, Wish("set", segments(), "c")), (third, on, None), (on, on, Wish("set", switch(), True)),
-        (press, press, Wish("set", button())), (BOX[:2], BOX[:2], None),
-    ):  # fmt: skip
-        assert made.press(down) is None
-        assert made.release(up) == wish
-
-
 def test_rows_that_scroll_leave_no_place_empty_and_none_is_cut():
     rows = [row_of(one) for k in range(9) for one in (slider(name=f"a{k}"), segments(name=f"b{k}"))]
     for high in range(330, 720, 60):

@@ -133,17 +133,6 @@ def test_it_goes_with_the_weight_into_a_run_and_out_again_and_what_is_gone_is_fo
     assert len(LOOKS._looks) == 1
 
 
-def test_a_handle_says_what_it_knows():
-    w = sv.Weight(1.0, name="w")
-    handle = cube(w)
-    handle.size, handle.label = 0.25, "small"
-    assert repr(cube(w)) == "cube(w, size=0.25, label='small')"
-    assert (cube(w).colour, cube(w).visible) == (None, True)
-    handle.reset()
-    assert repr(cube(w)) == "cube(w)"
-    assert not any(LOOKS._looks.values())
-
-
 BAD = {
     "colour": [("red", InputError, "#rrggbb"), ("#12345", InputError, "#rrggbb"), (3, TypeMismatchError, "#rrggbb"),
                ((1, 2, 3), InputError, "from 0 to 1"), ((0, 1), InputError, "three numbers"),

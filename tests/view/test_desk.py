@@ -128,12 +128,8 @@ def test_by_control_by_key_and_by_edit_is_the_same(desk, do):
     assert plain.values.tobytes() == desk.run.values.tobytes()
 
 
-def test_buttons_are_actions_the_pace_is_that_of_its_keys_and_another_seed_brings_its_weights(desk):
-    sent = desk.open().sent()
-    for name in ("one step", "begin anew"):
-        desk.click(name)
-    assert sent == ["step", "restart"]
-    desk.key("]")
+def test_the_pace_is_that_of_its_keys_and_another_seed_brings_its_weights(desk):
+    desk.open().key("]")
     assert (desk.item("pace").shown, desk.item("pace").keys) == ("2x", "[, ]")
     for value, speed in ((8.0, 8.0), (1e9, float("inf"))):
         desk.slide("pace", value)

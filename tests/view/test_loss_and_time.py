@@ -15,7 +15,6 @@ from scalarviz.scenes import xor
 from kit.benches import KEYS, again, bench_of, box_of, overlap, said, said_anywhere, texts, words
 from kit.commands import make_scene
 from kit.windows import X, live_hand, make_colour_scene
-from scalarviz.errors import InputError
 from scalarviz.run.core.frame import Branch, Curve, Past
 from scalarviz.run.edits import SetBatchSize, SetOptimizer, SetWeights
 from scalarviz.run.edits.base import Applied
@@ -41,7 +40,6 @@ from scalarviz.view.screen.time_bar import (
 )
 from scalarviz.view.shown.ahead import Ahead
 from scalarviz.view.watch import live
-from scalarviz.view.watch.pace import pace
 from scalarviz.view.workbench import Workbench
 
 BOX = (952.0, 300.0, 304.0, 300.0)
@@ -220,20 +218,6 @@ def test_the_hud_tells_the_loss_of_all_samples_and_the_time_bar_no_other_as_if_i
         before = told(bench)
         run.do(SetWeights(0, np.array([2.5])))  # of the numbers shown after a change by hand too
         assert told(again(bench)) == of_all(made) != before
-
-
-def test_a_steady_pace():
-    stops = pace(20_000, 20.0, 30, steady=100, rest=0.0)
-    assert stops[:61].tolist() == list(range(61))  # two seconds
-    assert np.diff(stops[60:-1]).tolist() == [100] * (len(stops) - 62)
-    assert stops[-1] == 20_000
-    assert len(pace(20_000, 20.0, 30, steady=100)) > len(stops)  # a film rests at its end
-    with pytest.raises(InputError, match="steady"):
-        pace(10_000_000, 20.0, 30, steady=0)
-    for total in (10_000_000, 10**12):  # a film has a million frames at most
-        stops = pace(total, 20.0, 30, steady=1, rest=0.0)
-        assert 900_000 < len(stops) <= 10**6
-        assert (stops[0], stops[-1], (np.diff(stops) >= 0).all()) == (0, total, True)
 
 
 @pytest.mark.gl

@@ -30,6 +30,7 @@ from scalarviz.view.page.notes import around_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import layout_for
 
+pytestmark = pytest.mark.gl
 X = np.random.default_rng(0).random((64, 3))
 ONE, WANTED = np.array([0.9, 0.5, 0.1]), np.array([0.1, 0.5, 0.9])
 
@@ -101,7 +102,6 @@ def click(hand, name, value):
 # ---- the way through
 
 
-@pytest.mark.gl
 @pytest.mark.parametrize(("hidden", "rule"), [((), optim.SGD), ((4,), optim.Adam), ((16, 16), optim.Adam)])
 def test_a_whole_step_in_micro_steps_has_its_phases_in_order_and_ends_in_the_bits_of_right(hidden, rule):
     """And the line and the rule are of the selected weight."""
@@ -128,7 +128,6 @@ def test_a_whole_step_in_micro_steps_has_its_phases_in_order_and_ends_in_the_bit
         assert bits(hand.run) == bits(plain)
 
 
-@pytest.mark.gl
 def test_walking_and_leaving_changes_no_bit_and_no_pixel(hand):
     before, picture = bits(hand.run), hand.picture()
     press(hand, ".", ".", ".", ",", "B", ".")
@@ -140,7 +139,6 @@ def test_walking_and_leaving_changes_no_bit_and_no_pixel(hand):
     assert np.array_equal(hand.picture(), picture)
 
 
-@pytest.mark.gl
 def test_back_enters_the_step_before_right_finishes_it_left_leaves_it_and_space_goes_on(hand):
     press(hand, ".", ".", ".", ",")
     assert told(hand).at == 2
@@ -154,7 +152,6 @@ def test_back_enters_the_step_before_right_finishes_it_left_leaves_it_and_space_
     hand.view.playback.pause()
 
 
-@pytest.mark.gl
 @pytest.mark.parametrize("more", ["", "A"])
 def test_an_edit_opens_the_step_again_and_typing_a_value_closes_it(hand, more):
     hand.view.bench.select(1)
@@ -172,7 +169,6 @@ def test_an_edit_opens_the_step_again_and_typing_a_value_closes_it(hand, more):
     np.testing.assert_allclose(hand.run.values[:3], values * 2 if more else [3.0, 2.0, values[2]], rtol=1e-6)
 
 
-@pytest.mark.gl
 def test_in_the_past_a_walked_step_is_that_of_the_record():
     with opened(rule=optim.Adam) as hand:
         then = bits(hand.run)
@@ -184,7 +180,6 @@ def test_in_the_past_a_walked_step_is_that_of_the_record():
         assert (bits(hand.run), len(hand.run.branches)) == (then, 1)
 
 
-@pytest.mark.gl
 @pytest.mark.parametrize(("name", "of"), [("loss", "loss"), ("grad", "gradients"), ("0.weight[1][2]", "update")])
 def test_a_breakpoint_is_looked_into_where_it_became_true_and_the_step_can_be_finished(hand, name, of):
     frames = [run_of(steps=steps).frame() for steps in (7, 8)]
@@ -199,7 +194,6 @@ def test_a_breakpoint_is_looked_into_where_it_became_true_and_the_step_can_be_fi
     assert hand.run.steps == 8
 
 
-@pytest.mark.gl
 def test_slow_motion_opens_steps_does_those_of_the_engine_and_stays_where_it_is_paused(hand):
     view = hand.view
     view.playback.change_speed(-3)
@@ -222,7 +216,6 @@ def test_slow_motion_opens_steps_does_those_of_the_engine_and_stays_where_it_is_
     view.playback.pause()
 
 
-@pytest.mark.gl
 @pytest.mark.parametrize("action", ["add_samples", "micro_next", "whose"])
 def test_a_network_that_grew_a_moment_ago_is_opened_as_it_is_now(hand, action):
     hand.view.worker.do(Change(model=mlp(3, 20, 3)(nn)))
@@ -236,7 +229,6 @@ def test_a_network_that_grew_a_moment_ago_is_opened_as_it_is_now(hand, action):
 # ---- whose numbers
 
 
-@pytest.mark.gl
 @pytest.mark.parametrize("loss", ["mean", "sum"])
 def test_one_colour_is_a_trial_step_and_the_batch_the_real_one(loss):
     with opened(loss=loss) as hand:
@@ -265,7 +257,6 @@ def test_one_colour_is_a_trial_step_and_the_batch_the_real_one(loss):
         assert hand.view.notice()
 
 
-@pytest.mark.gl
 def test_a_deep_net_comes_layer_by_layer_and_its_bars_are_of_the_samples_added_up_so_far():
     with opened(16, 16) as hand:
         press(hand, ".")
@@ -290,7 +281,6 @@ def test_a_deep_net_comes_layer_by_layer_and_its_bars_are_of_the_samples_added_u
         assert come["4.weight"] != pytest.approx(np.abs(whole[spans["4.weight"]]).max())
 
 
-@pytest.mark.gl
 def test_however_small_deltas_are_their_cubes_print_them_and_share_the_gradients_range_where_they_fit():
     run = run_of(3)
     probe = 9 * ONE  # gradients are deltas times inputs
@@ -310,7 +300,6 @@ def test_however_small_deltas_are_their_cubes_print_them_and_share_the_gradients
         assert max(there) < bench.colouring.range.high == bench.inside.delta_range.high
 
 
-@pytest.mark.gl
 def test_samples_are_added_up_to_the_gradient_of_the_batch(hand):
     press(hand, ";")
     hand.view.tick(0.1)
@@ -330,7 +319,6 @@ def test_samples_are_added_up_to_the_gradient_of_the_batch(hand):
 # ---- a picture that stands still
 
 
-@pytest.mark.gl
 def test_a_picture_of_a_micro_step_leaves_the_run_as_it_was_and_one_that_there_is_not_is_refused():
     run = run_of()
     before, pictures = bits(run), [sv.render(run, inside=k) for k in (None, 32, -1, 44)]

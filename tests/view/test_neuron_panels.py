@@ -83,15 +83,6 @@ def test_a_step_downhill_is_never_said_to_end_higher_however_near_to_the_lowest_
     assert said.intersection(at_rest)
 
 
-@given(st.tuples(NUMBERS, st.floats(0.1, 50)), st.lists(NUMBERS, max_size=3))
-def test_a_span_grows_until_all_is_inside(ends, places):
-    span = ends[0], ends[0] + ends[1]
-    low, high = one_step.grown(span, [*places, np.inf, np.nan])
-    assert all(low < p < high for p in places)
-    assert low <= span[0] + 1e-9
-    assert high >= span[1] - 1e-9
-
-
 @pytest.mark.parametrize("weights", [1, 2])
 @pytest.mark.parametrize(("rate", "says"), [(0.1, "downhill"), (0.9, "past the lowest"), (1.1, "as from lr 1.0 on")])
 def test_what_is_said_and_drawn_of_a_step(rate, says, weights):

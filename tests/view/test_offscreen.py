@@ -10,9 +10,9 @@ from vispy import gloo
 
 import scalarviz as sv
 from kit.benches import rgb
-from scalarviz.errors import InputError, MissingDependencyError
+from scalarviz.errors import InputError
 from scalarviz.view.out import offscreen as module
-from scalarviz.view.out.offscreen import MAX_SIDE, available, offscreen, render, shrink
+from scalarviz.view.out.offscreen import MAX_SIDE, render, shrink
 
 pytestmark = pytest.mark.gl
 
@@ -48,26 +48,6 @@ def test_a_picture_has_its_size_its_background_and_its_top_on_top_and_a_finer_on
     monkeypatch.setattr(module.Offscreen, "longest", 1000)
     with pytest.raises(InputError, match="must be 1 to 1000 pixels a side"):
         render(quarter, (600, 20), supersample=2)
-
-
-def test_without_egl_qt_is_asked_and_without_any_backend_one_line_says_what_to_install(monkeypatch):
-    tried = []
-
-    def refuse(backend):
-        tried.append(backend)
-        if tried == ["egl", "pyside6"]:
-            return "canvas"
-        raise OSError(f"cannot load {backend}\nmore")
-
-    monkeypatch.setattr(module, "_open", refuse)
-    assert module._canvas() == "canvas"
-    monkeypatch.setattr(module, "_shared", None)
-    with pytest.raises(MissingDependencyError) as caught:
-        offscreen()
-    message = str(caught.value)
-    assert all(words in message for words in ("libegl1", "PySide6", "cannot load egl"))
-    assert "\n" not in message
-    assert available() == message
 
 
 FORKED = """

@@ -11,6 +11,7 @@ from scalarviz.view.ink.sketch import VERTEX, Sketch, TextItem, dashes, rgba, wi
 from scalarviz.view.ink.text import CAP_HEIGHT, GlyphAtlas, font_path, measure
 from scalarviz.view.out.offscreen import offscreen
 
+pytestmark = pytest.mark.gl
 WHITE = (1.0, 1.0, 1.0)
 CHARACTERS = "0123456789 abcxyz ABCXYZ .,:·×±σδ∞→#%()[]=\N{MINUS SIGN}"
 
@@ -28,7 +29,6 @@ def paint(build, size=(64, 48), scale=1.0):
     return drawn(lambda: Painter(size, scale).draw([sketch]), size, scale)
 
 
-@pytest.mark.gl
 def test_a_rectangle_covers_its_pixels_a_border_lies_inside_and_later_shapes_blend_over_earlier_ones():
     rows, columns = np.mgrid[:48, :64]
     filled = (rows >= 20) & (rows < 28) & (columns >= 10) & (columns < 40)
@@ -47,7 +47,6 @@ def test_a_rectangle_covers_its_pixels_a_border_lies_inside_and_later_shapes_ble
     assert tuple(picture[40, 10]) == (255, 0, 0)
 
 
-@pytest.mark.gl
 @pytest.mark.parametrize("scale", [1.0, 2.0])
 @pytest.mark.parametrize(
     ("area", "edge", "build"),
@@ -64,7 +63,6 @@ def test_areas_agree_with_geometry(area, edge, build, scale):
     assert abs(painted - area) / area < 0.01 + edge * (0.01 / 97 + 0.25 / area / scale)
 
 
-@pytest.mark.gl
 @pytest.mark.parametrize("scale", [1.0, 1.5, 5 / 3])
 def test_a_picture_is_shown_upright_and_a_sprite_shows_nothing_of_the_cell_beside_it(scale):
     """A green cell whose neighbours are red, at many fractions of a pixel: no pixel on an edge is red."""
@@ -80,7 +78,6 @@ def test_a_picture_is_shown_upright_and_a_sprite_shows_nothing_of_the_cell_besid
         assert not picture[..., 0].any()
 
 
-@pytest.mark.gl
 def test_discs_have_their_colour_in_the_middle_and_the_last_is_in_front():
     picture = paint(lambda s: s.discs([(20.5, 20.5), (24.5, 20.5)], 9.0, [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0)]))
     assert tuple(picture[20, 24]) == (0, 255, 0)
@@ -89,7 +86,6 @@ def test_discs_have_their_colour_in_the_middle_and_the_last_is_in_front():
     assert not picture[20, 40].any()
 
 
-@pytest.mark.gl
 def test_a_painter_draws_what_changed_and_text_survives_a_new_atlas():
     with offscreen():
         painter, title = Painter((300, 48)), Sketch()
@@ -147,7 +143,6 @@ def test_the_atlas_has_the_signs_we_use_each_in_a_box_of_its_own():
         assert max(bitmap(character)) > 100
 
 
-@pytest.mark.gl
 def test_ink_stands_on_the_baseline_between_the_anchors_and_places_scale_with_the_device():
     wide = measure("HH", 20)
     for anchor, left in (("left", 100.0), ("middle", 100.0 - wide / 2), ("right", 100.0 - wide)):

@@ -182,6 +182,25 @@ def test_a_rehearsed_pace_never_falls_and_rests_at_the_last_step(total, duration
         pace(total + 40, 10, 30, rehearsal)
 
 
+def test_without_a_rehearsal_it_is_a_step_a_frame_for_two_seconds_then_a_smooth_ramp_or_a_steady_pace():
+    rate = np.diff(pace(3000, 20, 30)).astype(float)
+    assert np.all(rate[:60] == 1)
+    assert np.all(np.diff(np.convolve(rate, np.ones(15) / 15, mode="valid")) > -0.11)  # rounding to whole steps
+    stops = pace(20_000, 20.0, 30, steady=100, rest=0.0)
+    assert stops[:61].tolist() == list(range(61))
+    assert np.diff(stops[60:-1]).tolist() == [100] * (len(stops) - 62)
+    assert len(pace(20_000, 20.0, 30, steady=100)) > len(stops)  # a film rests at its end
+    for total in (10_000_000, 10**12):  # a film has a million frames at most
+        stops = pace(total, 20.0, 30, steady=1, rest=0.0)
+        assert 900_000 < len(stops) <= 10**6
+        assert (stops[0], stops[-1], (np.diff(stops) >= 0).all()) == (0, total, True)
+    for bad in ((-1, 20, 30), (10, 0, 30), (10, np.nan, 30), (10, 20, 0), (10, 1e6, 60)):
+        with pytest.raises(InputError, match="allowed"):
+            pace(*bad)
+    with pytest.raises(InputError, match="steady"):
+        pace(10, steady=0)
+
+
 def test_a_window_plays_what_was_rehearsed(worker):
     loss = np.concatenate([np.geomspace(1, 1e-3, 60), np.full(2940, 1e-3)])
     by_steps, by_sight = Playback(worker, 3000, 12), Playback(worker, 3000, 12, rehearsal_of(loss))

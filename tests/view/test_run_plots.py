@@ -16,8 +16,8 @@ from scalarviz.view.ink.figure import Figure
 from scalarviz.view.ink.sketch import Path, Rect
 from scalarviz.view.ink.svg import svg_of
 from scalarviz.view.ink.theme import get_theme
-from scalarviz.view.walls.run_plots import boxes, curve_of, curves, figures, sentence, sheet, spread
-from scalarviz.view.walls.runs import metric_text, options_text, run_text, value_text
+from scalarviz.view.walls.run_plots import boxes, curve_of, curves, figures, sheet, spread
+from scalarviz.view.walls.runs import value_text
 
 DARK = get_theme("dark")
 BOX = (0.0, 0.0, 600.0, 400.0)
@@ -121,13 +121,3 @@ def test_any_results_can_be_drawn(runs, theme):
         elif isinstance(shape, Rect):
             assert np.isfinite([shape.x, shape.y, shape.width, shape.height]).all()
             assert min(shape.width, shape.height) >= 0
-
-
-def test_words_of_runs():
-    runs = made([0.1, 0.2], [{"lr": 0.1, "hidden": "16,16"}, {"lr": 0.5, "hidden": "16,16"}], [True, False])
-    assert options_text(runs[0].options) == "lr 0.1, hidden 16,16"
-    assert run_text(runs[1], runs).split("  \N{MIDDLE DOT}  ") == ["run 1", "lr 0.5", "seed 1", "loss 0.2000", "stuck"]
-    assert sentence(runs).startswith("1 of 2 learnt")
-    assert sentence([]) == "no run is done yet"
-    assert [value_text(v) for v in (True, 1000, 0.001, (16, 16), None)] == ["yes", "1,000", "0.001", "16,16", "None"]
-    assert [metric_text(v) for v in (4.0, 0.0, 1797.0, 0.97)] == ["4", "0", "1,797", "0.97"]

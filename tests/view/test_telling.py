@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 
 import numpy as np
@@ -156,14 +155,6 @@ def test_one_step_by_hand_is_a_beginning_too_and_a_loaded_run_begins_with_its_st
     for playing in (False, True):  # one that plays or stands by itself has no opening
         other = opened(playing=playing, wait=0.0)
         assert (SENTENCE in other.words, other.plays) == (False, playing)
-
-
-@pytest.mark.parametrize(("paused", "waits"), [(False, WAIT), (True, None)])
-def test_show_begins_by_itself_or_waits(paused, waits, monkeypatch):
-    module, given = importlib.import_module("scalarviz.view.show"), {}
-    monkeypatch.setattr(module, "LiveView", lambda *args, **options: given.update(options))
-    module._viewer(scene(), (1280, 720), STEPS, 0.5, "dark", None, paused)
-    assert given["wait"] == waits
 
 
 # ---- the end

@@ -8,7 +8,6 @@ from kit.runs import bits, make_run
 from kit.unseen import Unseen
 from kit.windows import until
 from scalarviz.errors import InputError
-from scalarviz.view.ink.theme import presenting
 from scalarviz.view.walls.door import Act, Door, Opened, Station, again
 from scalarviz.view.walls.scene_wall import SceneWall
 from scalarviz.view.walls.tour import Tour
@@ -134,34 +133,6 @@ def test_the_line_is_above_the_scene_whose_pointer_is_below_it(host, size):
     assert view.bench.selected is None
 
 
-@pytest.mark.parametrize("moment", ["building", "arrived", "running", "going back", "inside a step"])
-def test_closing_in_the_middle_of_anything_leaves_no_thread(host, moment):
-    """That there is none is looked at after every test."""
-    if moment != "building":
-        number = {"going back": 1, "inside a step": 2}.get(moment, 0)
-        host.view.go(number)
-        at(host, number)
-    if moment not in ("building", "arrived"):
-        until(host, lambda: host.view._acts > 0)
-    host.close_soon()
-    assert host.closed
-
-
-def test_in_a_hall_its_line_is_larger_and_has_no_small_print(rooms, tour_of):
-    plain = tour_of((1280, 720))
-    at(plain, 0)
-    usual = set(line_of(plain))
-    rooms.theme = presenting("light")
-    host = tour_of((1280, 720))
-    view = at(host, 0)
-    assert {"Begin"} < set(line_of(host)) < usual  # the keys are not there
-    assert host.view._painter.scale == 1.5 * plain.view._painter.scale
-    assert view.bench.theme.presenter
-    host.view.key("L", "l")
-    assert (rooms.theme.name, rooms.theme.presenter) == ("dark", True)
-
-
-@pytest.mark.ci
 def test_the_tour_of_the_program_is_walked_to_its_end():
     from scalarviz.cli import rooms
 

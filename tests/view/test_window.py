@@ -13,8 +13,6 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
-from types import FunctionType
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -22,12 +20,11 @@ import pytest
 import scalarviz as sv
 from kit.benches import face_of
 from kit.commands import python
-from kit.windows import COLOURS, make_colour_run, make_colour_scene, serve
+from kit.windows import COLOURS, make_colour_run, make_colour_scene, serve, wait_until
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run.panels import ColourCube
 from scalarviz.view.out.desktop import Window, _qt_widgets
-from scalarviz.view.out.display import DisplayWatch, swap
 from scalarviz.view.watch.live import LiveView
 
 pytestmark = [
@@ -89,8 +86,6 @@ def live(screen, tmp_path):
     driver.until(lambda: window.canvas.native.isActiveWindow() or window.canvas.native.hasFocus())
     driver.spin(0.2)
     yield driver
-    if window.display_lost:  # it is there after all: the widget can be closed
-        window.closed = False
     window.close()
 
 
@@ -236,25 +231,6 @@ def test_a_resting_window_draws_nothing_a_hidden_one_trains_and_any_size_is_draw
     assert undrawn.values.tobytes() == live.view.run.values.tobytes()
 
 
-@pytest.mark.parametrize("saves", [True, False])
-def test_a_display_that_goes_is_said_or_lets_the_owner_save(live, saves):
-    window, saved, by_qt = live.window, [], Mock()
-    window.canvas.native.context().makeCurrent(window.canvas.native.windowHandle())
-    swap(by_qt, None)
-    window.on_lost = (lambda: saved.append("saved")) if saves else None
-    live.view.playback.play()
-    live.until(lambda: live.view.run.steps > 3)
-    window._rescue()  # what the watch of the display does in its thread
-    assert live.told == ([] if saves else ["the display went away; the window is closed"])  # who saves says the rest
-    assert (window.closed, window.display_lost, saved) == (True, True, ["saved"] * saves)
-    assert not any(thread.name == "scalarviz-training" for thread in threading.enumerate())
-    watch = DisplayWatch(window.application.native, lambda: None)
-    assert [watch.first(), watch.first()] == [True, False]  # it is dealt with once
-    # called from Python, Qt shows a picture with the interpreter's lock held: nobody sees the loss then
-    assert not by_qt.swapBuffers.called
-    assert [kind for kind in type(window.canvas.native).__mro__ if type(vars(kind).get("event")) is FunctionType] == []
-
-
 def test_a_hand_written_loop_and_a_run_stepped_by_hand_repaint_their_cubes(screen):
     net, made = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid()), scene()
     opt = optim.SGD(net.parameters(), lr=0.5)
@@ -302,10 +278,7 @@ def test_a_loop_in_a_thread_tells_the_windows_thread_paints_and_the_desktops_own
         assert (handle.viewer.shown.values == 20).all()
         for shown in (handle, other):
             shown.window.canvas.native.close()  # as Qt does when the window manager asks for it
-            end = time.monotonic() + 20
-            while shown.update(loss=0.5):  # it went on for ever, without a window
-                assert time.monotonic() < end
-                time.sleep(0.01)
+            wait_until(lambda one=shown: not one.update(loss=0.5))  # it went on for ever, without a window
             assert shown.closed
         assert handle.watched.curve.loss[-1] == 0.5  # what the loop tells is heard all the same
 

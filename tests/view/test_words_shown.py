@@ -31,6 +31,7 @@ from scalarviz.view.render import render
 from scalarviz.view.watch.viewer import PRESSED_SECONDS
 from scalarviz.view.workbench import Workbench
 
+pytestmark = pytest.mark.gl
 FRAME = 1 / 60
 
 
@@ -59,7 +60,6 @@ class Shown:
         return said_anywhere(self.bench)
 
 
-@pytest.mark.gl
 def test_a_step_after_a_rest_is_written_at_once_and_so_is_the_end(scene, monkeypatch):
     """The curve shows the step in this frame: so do the HUD and the numbers on the cubes."""
     with live_hand(scene, steps=3, duration=2.0) as hand:
@@ -112,7 +112,6 @@ def test_words_of_a_panel_are_of_the_frame_that_the_hud_speaks_of(scene):
     assert not shown.bench.moving
 
 
-@pytest.mark.gl
 def test_a_number_on_a_cube_is_of_the_moment_of_its_colour():
     """A weight that jumps over its lowest point has another sign at every step: orange is below 0, blue above."""
     neuron, signs = make_scene("neuron", lr=1.1), set()
@@ -132,7 +131,6 @@ def test_a_number_on_a_cube_is_of_the_moment_of_its_colour():
 # ---- the table of layers
 
 
-@pytest.mark.gl
 @pytest.mark.parametrize("size", [(1280, 720), (640, 360)])
 def test_it_says_the_numbers_of_the_frame_shown_and_of_which_samples_until_it_is_closed(size):
     net = mlp(3, 6, 6, 3, activation="ReLU", last="Identity")(nn)
@@ -195,7 +193,6 @@ def ground(sketch):
     return sketch.shapes[0].x, sketch.shapes[0].y, sketch.shapes[0].width, sketch.shapes[0].height
 
 
-@pytest.mark.gl
 @pytest.mark.parametrize(("size", "hall"), [((1280, 720), False), ((1280, 720), True), ((1000, 600), True)])
 def test_keys_that_are_pressed_are_shown_for_a_while_and_cover_nothing(rgb_scene, size, hall):
     with live_hand(rgb_scene, size, theme=presenting("dark", hall), playing=True, wait=None) as hand:
@@ -260,7 +257,6 @@ def words_in(ink):
     return [one.text for one in found]
 
 
-@pytest.mark.gl
 @pytest.mark.parametrize("theme", ["dark", "light"])
 def test_the_picture_of_a_graph_names_it_while_it_is_on_and_when_it_was_made_with_it(theme):
     a = sv.Value(3.0)

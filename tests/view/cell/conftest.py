@@ -19,8 +19,8 @@ class Page:
     Every message is made JSON and back, without NaN, as the kernel's socket wants it.
     """
 
-    def __init__(self, shown, name="page", answers=True, **look):
-        self.shown, self.name, self.answers = shown, name, answers
+    def __init__(self, shown, name="page", **look):
+        self.shown, self.name = shown, name
         self.frames, self.known, self.other = [], {}, []
         self._come = threading.Condition()
         shown.post = self._take
@@ -37,11 +37,8 @@ class Page:
             else:
                 self.other.append(said)
             self._come.notify_all()
-        if self.answers and said["kind"] == "frame":
-            self.answer(said["number"])
-
-    def answer(self, number):
-        self.say(kind="drawn", number=number)
+        if said["kind"] == "frame":
+            self.say(kind="drawn", number=said["number"])
 
     def say(self, **content):
         self.shown.hear({"place": self.name, **json.loads(json.dumps(content))})
@@ -52,21 +49,10 @@ class Page:
     def key(self, name, *held):
         self.say(kind="event", type="key_down", key=name, modifiers=list(held))
 
-    def hand(self, *way, held=(), button=0):
-        """A button goes down at the first place of a way, in pixels of the picture, and up at the last."""
-        for k, (x, y) in enumerate((way[0], *way, way[-1])):
-            what = "down" if not k else "up" if k > len(way) else "move"
-            self.say(kind="event", type=f"pointer_{what}", x=x, y=y, button=button, modifiers=list(held))
-
-    def click(self, name, value=None):
-        """Click a place of the picture by what it does."""
-        self.wait(lambda p: p.spots(name, value))
-        x, y, wide, high = self.spots(name, value)[0]
-        self.hand((x + wide / 2, y + high / 2))
-
-    def spots(self, name, value=None):
-        """The places (x, y, width, height) of the picture that do something."""
-        return [spot[4:] for spot in self.known["spots"] if spot[0] == name and value in (None, spot[1])]
+    @property
+    def spots(self):
+        """The names of the places of the picture that do something."""
+        return {spot[0] for spot in self.known["spots"]}
 
     def says(self, text):
         """Whether that is written in the picture."""

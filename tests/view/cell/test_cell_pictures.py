@@ -1,20 +1,18 @@
 """`sv.live`: its words and what it refuses, pictures of the window frame by frame, and the graph of a Value."""
 
-import importlib
 import io
 import re
 import sys
-import time
-import types
 
 import numpy as np
 import pytest
 from PIL import Image
 
 import scalarviz as sv
+from kit.windows import wait_until
 from scalarviz import nn
 from scalarviz.errors import InputError, MissingDependencyError, StateError
-from scalarviz.view.cell.live import GraphShown, heard_where_sent, is_graph, live_class, script_of
+from scalarviz.view.cell.live import GraphShown, is_graph, live_class
 from scalarviz.view.page.pictures import output_of
 
 pytestmark = pytest.mark.gl
@@ -27,7 +25,7 @@ class Screen:
         self.shown, self.pictures, self.ask = shown, [], shown.call
         shown.post = self._take
         shown.hear({"kind": "ready", "place": "pictures"})
-        self.wait(lambda: self.pictures)
+        wait_until(lambda: self.pictures)
 
     def _take(self, content, buffers):
         if content["kind"] == "frame":
@@ -37,12 +35,6 @@ class Screen:
     @property
     def newest(self):
         return np.asarray(Image.open(io.BytesIO(self.pictures[-1][1])).convert("RGB"))
-
-    def wait(self, condition):
-        deadline = time.monotonic() + 20
-        while not condition():
-            assert time.monotonic() < deadline, len(self.pictures)
-            time.sleep(0.02)
 
 
 def test_the_picture_is_the_windows_at_its_size_in_its_look_and_the_pages_hand_reaches_it(cell, scene):
@@ -54,13 +46,13 @@ def test_the_picture_is_the_windows_at_its_size_in_its_look_and_the_pages_hand_r
     first = screen.newest
     assert first.mean() > 150
     screen.shown.hear({"type": "key_down", "key": "ArrowRight", "modifiers": ["Shift"]})
-    screen.wait(lambda: scene.run.steps == 10 and screen.pictures[-1][0]["mimetype"] == "image/png")
+    wait_until(lambda: scene.run.steps == 10 and screen.pictures[-1][0]["mimetype"] == "image/png")
     assert not np.array_equal(screen.newest, first)
     assert exact((320, 240))
     screen.shown.hear({"kind": "look", "theme": "dark", "density": 1, "place": "pictures"})
-    screen.wait(lambda: screen.newest.mean() < 100)
+    wait_until(lambda: screen.newest.mean() < 100)
     screen.shown.hear({"type": "resize", "width": 400.0, "height": 300.0, "ratio": 1.5})
-    screen.wait(lambda: screen.newest.shape == (450, 600, 3))
+    wait_until(lambda: screen.newest.shape == (450, 600, 3))
     hand = [{"type": kind, "x": x, "y": 120, "button": 1, "ratio": 1.0, "modifiers": []}
             for kind, x in (("pointer_down", 200), ("pointer_move", 260), ("pointer_up", 260))]  # fmt: skip
     for events in (hand, [{"type": "wheel", "x": 200, "y": 120, "dx": 0.0, "dy": -120.0}]):
@@ -68,16 +60,6 @@ def test_the_picture_is_the_windows_at_its_size_in_its_look_and_the_pages_hand_r
         for event in events:
             screen.shown.hear(event)
         assert not np.array_equal(screen.ask(lambda play: play.viewer.bench.camera.matrix), before)
-
-
-def test_the_widget_of_pictures_wraps_jupyter_rfb_once_and_says_nothing_when_it_is_made(scene, capsys):
-    rfb = pytest.importorskip("jupyter_rfb", reason="no jupyter_rfb (extra notebook)")
-    made = script_of(str(rfb.RemoteFrameBuffer._esm))
-    assert made.count("export default") == 1
-    assert "const scalarvizPictures = () =>" in made
-    widget = sv.live(scene, display="pictures", size=(320, 240))
-    assert (capsys.readouterr().out, repr(widget)) == ("", "Live(rgb)")
-    widget.close()
 
 
 def test_words_are_escaped_and_what_is_missing_or_for_a_player_is_said(monkeypatch, scene):
@@ -94,16 +76,6 @@ def test_words_are_escaped_and_what_is_missing_or_for_a_player_is_said(monkeypat
             sv.live(nn.Linear(2, 2))
     finally:
         live_class.cache_clear()
-
-
-def test_what_the_browser_says_is_heard_in_the_shell_that_it_is_said_to():
-    """ipykernel answers a comm where it was last used from, which of a thread's frames is the shell that is busy."""
-    comm = importlib.import_module("ipykernel.comm.comm").BaseComm(primary=False)
-    comm._reply_subshell_id = None  # the main shell, which runs a cell
-    heard_where_sent(types.SimpleNamespace(comm=comm))
-    if hasattr(comm, "_reply_subshell_for"):  # from 7.4 on
-        assert comm._reply_subshell_for({"content": {"kind": "drawn"}}, "the browser's") == "the browser's"
-    heard_where_sent(types.SimpleNamespace(comm=None))  # nobody there: marimo's, or no kernel
 
 
 # ---- graphs
