@@ -20,8 +20,7 @@ from ..checks import text
 from ..run.core.frame import Frame
 from ..run.questions.ranges import weight_extent
 from ..run.sources.recorded_pair import RecordedPair
-from .comparison import Comparison
-from .cube_view import CubeView
+from .comparison import Comparison, CubeView
 from .cubes.atlas import ALL_ALIKE, Sizing
 from .cubes.own import LOOKS
 from .cubes.picking import Hit, Picker
@@ -54,8 +53,7 @@ from .screen.controls import ControlsPanel
 from .screen.hud import hud, keys, mistake_line, mistake_words, state_of
 from .screen.selection import Selection
 from .screen.side import MORE, NEXT, SidePanels
-from .screen.story import StoryLines
-from .screen.strip import marks_on
+from .screen.strip import StoryLines, marks_on
 from .screen.time_bar import TimeBar
 from .shown.subject import Probed, subject_of
 from .space.camera import Camera

@@ -39,7 +39,7 @@ from scalarviz.view.screen.time_bar import (
     next_of,
     rails,
 )
-from scalarviz.view.shown.ahead import Ahead
+from scalarviz.view.shown.subject import Ahead
 from scalarviz.view.watch import live
 from scalarviz.view.watch.pace import pace
 from scalarviz.view.workbench import Workbench

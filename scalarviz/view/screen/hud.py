@@ -17,8 +17,7 @@ from ..ink.text import loss_text, measure, rate_text
 from ..ink.theme import Theme
 from ..panels.drawer import Headline
 from ..panels.wording import BEFORE, newest_beyond, noun, said_of
-from ..shown.ahead import Ahead
-from ..shown.subject import Subject
+from ..shown.subject import Ahead, Subject
 
 STEP = Bound("step", form="count")
 

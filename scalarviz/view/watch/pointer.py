@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import ScalarvizError
 from ..ink.sketch import Does, spot_at
-from ..screen.story import SAYS
+from ..screen.strip import SAYS
 from ..screen.time_bar import GO
 from .actions import no_edits
 from .host import Point
