@@ -255,11 +255,10 @@ class Workbench:
     def _stand_controls(self) -> bool:
         """Put the panel of controls, if it is open, over other panels; whether the scene need not make room for it."""
         panel, places, box = self.controls, self.places, None
-        wants = panel.open and not panel.hidden
-        if wants:
+        if panel.open:
             box = at_the_edge(places) if self._narrow else over_column(places)
         panel.place(box, self.side.column.smaller() if self.panels_shown else ())
-        return box is not None or not wants
+        return box is not None or not panel.open
 
     def _lay(self, *, planned: bool) -> None:
         """Places, and the layout in them: the scene's own plan, where it is `planned`."""
@@ -300,8 +299,8 @@ class Workbench:
 
     def place_side(self) -> None:
         """Panels in their places but for those below the inspector; none where an opened step has their column."""
-        self.touch.column_taken = self.controls.open and not self.controls.hidden
-        if self.controls.stands and not self.controls.hidden:
+        self.touch.column_taken = self.controls.open
+        if self.controls.stands:
             hidden = [name for name in self.side.column.names if name not in self.controls.side]
             self.side.place(self.controls.side, hidden if self.panels_shown else (), self.controls.more, turns=False)
             return

@@ -151,8 +151,6 @@ def printed(value: Any) -> str:
 
 RESTS = 0.4
 """Seconds that the pointer rests on a control before it is said what that does."""
-OPENS = 0.2
-"""Seconds in which it slides in."""
 HEAD = 40.0
 """Room for its title."""
 KEYS = ("Tab", "Space", "Enter", "Left", "Right", "Up", "Down")
@@ -186,7 +184,6 @@ class ControlsPanel:
     def __init__(self, theme: Theme) -> None:
         self.theme, self.closes = theme, "P"  # the key that closes it, as its title says
         self.open = False
-        self.hidden = False  # left out of the picture although it is open: while a still is taken
         self.box: Box | None = None  # where it stands when it is open; None: there is no place for it
         self.side: dict[str, Box] = {}  # where panels of the column stand in it, smaller
         self.more: Box | None = None  # where a line says how many have no room in it
@@ -195,7 +192,7 @@ class ControlsPanel:
         self._rows: tuple[Row, ...] = ()
         self._wanted: Sequence[Wanted] = ()
         self._high: list[float] = []  # of each row
-        self._height, self._first, self._slid = 0.0, 0, 0.0
+        self._height, self._first = 0.0, 0
         self._on_bar = self._running = False  # whether a hand drags the bar that scrolls; whether time goes on
         self._turned = 0.0  # of the wheel, what is left of a whole notch
         self._carried: Point | None = None  # where that is what a hand drags out of its row
@@ -208,26 +205,19 @@ class ControlsPanel:
 
     @property
     def stands(self) -> bool:
-        """Whether it has slid in, so that panels of the column stand in it."""
-        return self.open and self.box is not None and self._slid >= 1.0
-
-    @property
-    def moving(self) -> bool:
-        """Whether it is sliding in."""
-        return self.open and self.box is not None and self._slid < 1.0
+        """Whether it is open in a place of its own, so that panels of the column stand in it."""
+        return self.open and self.box is not None
 
     def toggle(self) -> None:
         """Open or close it; keys go to what runs and pauses at first."""
-        self.open, self._slid, self._ring = not self.open, 0.0, False
+        self.open, self._ring = not self.open, False
         self.let_go()
         self.over, self.focus, self._pointer = None, "", None
 
     def pass_time(self, seconds: float) -> None:
-        """It slides in, and a pointer rests."""
+        """A pointer rests."""
         if self._pointer is not None:
             self._rested += seconds
-        if self.moving:
-            self._slid = min(1.0, self._slid + max(seconds, 0.0) / OPENS)
 
     def place(self, box: Box | None, wanted: Sequence[Wanted]) -> None:
         """Where it stands from now on, and which panels want a place in it, with the least height of each."""
@@ -277,25 +267,24 @@ class ControlsPanel:
         """All that the picture depends on."""
         ring = self.focus if self._ring else ""
         hand = self.held, self._on_bar, self._carried is not None, self._running
-        return self._rows, self.over, ring, hand, self._first, self._slid, self.box, self.theme.name
+        return self._rows, self.over, ring, hand, self._first, self.box, self.theme.name
 
     def sketch(self) -> Sketch | None:
         """The panel, None where it is not to be seen."""
-        if not self.open or self.hidden or self.box is None:
+        if not self.open or self.box is None:
             return None
         return self._drawn.of(self._look, self._painted)
 
     def _painted(self) -> Sketch:
         assert self.box is not None
         sketch, theme, (x, y, width, high) = Sketch(), self.theme, self.box
-        x += (1.0 - self._slid) ** 3 * (width + PAD)
         sketch.rect(x, y, width, high, radius=8, fill=theme.panel, stroke=theme.border)
         sketch.text(x + PAD, y + 24, "controls", 16, theme.text1, bold=True)
         right = x + width - PAD
         sketch.text(right, y + 24, "closes", LABEL, theme.text3, anchor="right")
         right -= measure("closes", LABEL) + 7
         sketch.text(right, y + 24, self.closes, LABEL, theme.text1, bold=True, anchor="right")
-        self._draw_rows(sketch, _inner((x, y, width, high)))
+        self._draw_rows(sketch, _inner(self.box))
         if self.side and self.stands:
             top = min(box[1] for box in self.side.values()) - 7
             sketch.line((x + PAD, top), (x + width - PAD, top), theme.border)
@@ -334,10 +323,10 @@ class ControlsPanel:
     def label(self, size: tuple[float, float]) -> list[Sketch]:
         """What stands beside the pointer: what the control does, and what else changes the same."""
         item = self.item(self.held)
-        if self._carried is not None and not self.hidden and item is not None and item.out is not None:
+        if self._carried is not None and self.open and item is not None and item.out is not None:
             return self._in_hand(self._carried, item, item.out, size)
         item = self.item(self.over[0] if self.over else "")
-        if item is None or self._pointer is None or self.held or self.hidden or not self._said:
+        if item is None or self._pointer is None or self.held or not (self.open and self._said):
             return []
         ways = [f"key {item.keys}"] * bool(item.keys) + [item.control.flag] * bool(item.control.flag)
         ways += ["double click types it"] * item.typed

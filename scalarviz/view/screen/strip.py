@@ -21,9 +21,9 @@ from ..ink.axes import spaced
 from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE, Places
 from ..ink.maps import Colormap
 from ..ink.overlay import wrapped
-from ..ink.sketch import Box, Colour, Sketch, Spot, rgba
+from ..ink.sketch import Box, Sketch, Spot, rgba
 from ..ink.text import measure
-from ..ink.theme import Theme, rgb
+from ..ink.theme import Theme, mixed, rgb
 from ..notes.layer import formulas, template
 from ..panels.pace import TextPace
 from ..panels.wording import said_of
@@ -461,13 +461,13 @@ def _headline(
 
 def _key_caps(sketch: Sketch, told: Told, at: tuple[float, float], end: float, size: float, theme: Theme) -> None:
     """Caps from left to right; what has no room is left out, the words of the last ones first."""
-    (x, y), high, fill = at, 1.75 * size, rgba(_between(theme.panel, theme.text3, 0.14), told.alpha)
+    (x, y), high, fill = at, 1.75 * size, rgba(mixed(theme.text3, theme.panel, 0.14), told.alpha)
     top = y - 0.357 * size - high / 2
     for number, cap in enumerate(told.caps):
         wide = measure(cap.key, size, True) + size
         if x + wide > end:
             return
-        edge = _between(theme.flow, theme.text1, told.breath if number == 0 else 0.0)
+        edge = mixed(theme.text1, theme.flow, told.breath if number == 0 else 0.0)
         sketch.rect(x, top, wide, high, radius=5, fill=rgba(theme.text3, told.alpha))  # its lower edge looks out below
         sketch.rect(x, top, wide, high - 1.6, radius=5, fill=rgba(theme.background, told.alpha))
         sketch.rect(x, top, wide, high - 1.6, radius=5, fill=fill, stroke=rgba(edge, told.alpha), border=1.2)
@@ -512,9 +512,3 @@ def _cap_size(caps: Sequence[Cap], most: float, room: float) -> float:
         return own + _APART * size / 18 * max(len(caps) - 1, 0)
 
     return next((size for size in (18.0, 16.0, 15.0, 14.0) if size <= most and wide(size) <= room), 13.0)
-
-
-def _between(one: Colour, other: Colour, share: float) -> Sequence[float]:
-    """A colour on the way from one to another."""
-    a, b = rgba(one), rgba(other)
-    return [x + (y - x) * share for x, y in zip(a, b, strict=True)]

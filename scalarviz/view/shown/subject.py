@@ -27,6 +27,7 @@ from ...run.sources.played import RecordedSource, Rehearsal
 from ...run.sources.recorded_pair import RecordedPair
 from ...run.sources.recording.contents import Picture
 from ...run.sources.recording.recorded import Recorded
+from ...run.sources.recording.taken import About
 from ...run.sources.watched import Watched
 from ...run.sources.watched_arrays import can_be_read
 from .source import WeightsSource
@@ -222,19 +223,17 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
 
     Without a probe, the first sample of the data is the one whose way is drawn.
     """
-    stages = source.stages
-    ins = source.n_inputs if stages else 0
-    outs = stages[-1].outputs if stages else 0
-    speaks_of = {panel.speaks_of for panel in scene.panels}
-    colours = ins == outs == 3 and "colours" in speaks_of
-    names = _names(scene.input_names, ins, "x"), _names(scene.output_names, outs, "y")
+    stages, speaks_of = source.stages, [panel.speaks_of for panel in scene.panels]
     probe, target = scene.probe, scene.probe_target
     first = source.first_sample if probe is None and stages else None
     if first is not None:
         probe, target = first[0], first[1] if target is None else target
     own = None if probe is None else np.array(probe, np.float64)  # a hand may draw on it
     wanted = None if target is None else np.array(target, np.float64).ravel()  # changes when a hand chooses another
-    sample, given = Sample(*names, wanted, colours, "sheet" in speaks_of), None if own is None else own.copy()
+    sample, given = (
+        _sample(scene, source.n_inputs, stages, wanted, speaks_of, drawn=True),
+        None if own is None else own.copy(),
+    )
     return Subject(
         source, own, sample, scene.panels, given, scene.plan, scene.whole_loss, scene.table, of_data=first is not None
     )
@@ -251,13 +250,18 @@ def recorded_subject(source: RecordedSource) -> Subject:
 
 def recorded_sample(source: RecordedSource) -> Sample:
     """Names and target of the sample whose way was recorded; names alone where none was."""
-    about, stages, probe = source.record.about, source.stages, source.probe
-    ins = about.inputs if stages else 0
-    outs = stages[-1].outputs if stages else 0
-    inputs, outputs = _names(about.input_names, ins, "x"), _names(about.output_names, outs, "y")
+    about, probe = source.record.about, source.probe
     target = None if about.probe_target is None or probe is None else np.array(about.probe_target)
-    colours = probe is not None and ins == outs == 3 and "colours" in about.speaks_of
-    return Sample(inputs, outputs, target, colours, "sheet" in about.speaks_of)
+    return _sample(about, about.inputs, source.stages, target, about.speaks_of, drawn=probe is not None)
+
+
+def _sample(
+    of: Scene | About, ins: int, stages: Sequence[Stage], target: Float | None, speaks_of: Sequence[str], *, drawn: bool
+) -> Sample:
+    """The sample of a scene or a recording; whether it is `drawn`, and what the panels speak of."""
+    ins, outs = (ins, stages[-1].outputs) if stages else (0, 0)
+    inputs, outputs = _names(of.input_names, ins, "x"), _names(of.output_names, outs, "y")
+    return Sample(inputs, outputs, target, drawn and ins == outs == 3 and "colours" in speaks_of, "sheet" in speaks_of)
 
 
 def pair_subject(pair: RecordedPair) -> Subject:

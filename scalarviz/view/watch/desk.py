@@ -152,14 +152,10 @@ class Driving:
         settings = reader.settings
         bend = activation_of(reader)
         self._bends |= {} if bend is None else {bend: None}  # what there was once can be had again
-        self.notice(reader)
+        keep_rule(self._had, reader)
         set_now = () if settings is None else (settings.samples, bool(settings.limits.l1), bool(settings.limits.l2))
         known = (*set_now, len(self._bends), len(self._had), *reader.frame.curve.lr[:1].tolist())
         return self._own.of(known, lambda: own_controls(reader, tuple(self._bends), self._had))
-
-    def notice(self, reader: Reader) -> None:
-        """What is set at a moment and can be had again, asked at every one: an optimiser's numbers."""
-        keep_rule(self._had, reader)
 
     def _filled(self, controls: Sequence[Control], reader: Reader) -> list[Row]:
         """Rows of those that can be had; switches that follow each other stand two in a row."""
@@ -367,51 +363,45 @@ class Desk(Driving):
 
     def close(self) -> None:
         """Close the panel if it is open."""
-        if self.open and not self.panel.hidden:
+        if self.panel.open:
             self.toggle()
-
-    @property
-    def open(self) -> bool:
-        """Whether the panel is there."""
-        return self.panel.open
 
     @contextmanager
     def put_away(self) -> Iterator[bool]:
         """While the block runs the picture is that without the panel; gives whether that is another one."""
-        bench = self._viewer.bench
-        if not self.panel.open:
-            yield False
-            return
-        was, self.panel.hidden = self.panel.hidden, True
-        bench.make_room()
-        bench.refresh()
+        there = self.panel.open
+        if there:
+            self._appear(is_open=False)
         try:
-            yield True
+            yield there
         finally:
-            self.panel.hidden = was
-            bench.make_room()
-            bench.refresh()
+            if there:
+                self._appear(is_open=True)
+
+    def _appear(self, *, is_open: bool) -> None:
+        self.panel.open = is_open
+        self._viewer.bench.make_room()
+        self._viewer.bench.refresh()
 
     def pass_time(self, seconds: float, frame: Frame) -> bool:
         """`seconds` have passed and `frame` is shown; returns whether the panel has changed."""
         panel, bench = self.panel, self._viewer.bench
         if not panel.open:
-            self.notice(self.reader(frame))
+            keep_rule(self._had, self.reader(frame))  # what is set now can be had again
             return False
-        stood = panel.stands, panel.side
+        stood = panel.side
         panel.pass_time(seconds)
         changed = panel.show(self.shown(frame), running=self._viewer.playback.running)
-        moved = stood != (panel.stands, panel.side)
-        if moved:
+        if moved := stood != panel.side:
             bench.place_side()
             bench.refresh()
-        return changed or moved or panel.moving
+        return changed or moved
 
     # ---- pointer, in logical pixels, and keys
 
     def owns(self, at: Point) -> bool:
         """Whether a point is the panel's."""
-        return self.panel.owns(at) and not self.panel.hidden
+        return self.panel.owns(at)
 
     def hover(self, at: Point | None) -> bool:
         """The pointer is over a point (None: elsewhere); returns whether the picture changes."""
@@ -419,7 +409,7 @@ class Desk(Driving):
 
     def press(self, at: Point, button: str) -> bool:
         """A button went down; whether it is the panel's until it goes up."""
-        if not (self.open and self.owns(at)):
+        if not self.owns(at):
             return False
         item = self.panel.number_at(at)
         if button == "left" and item is not None and self._viewer.pointer.again(("typed", item.name)):
@@ -442,7 +432,7 @@ class Desk(Driving):
 
     def scroll(self, at: Point, notches: float) -> bool:
         """The wheel turned; whether that was over the panel, or over what stands in it."""
-        if self.panel.hidden or not self.panel.covers(at):
+        if not self.panel.covers(at):
             return False
         if notches:
             self.panel.scroll(notches)
@@ -450,7 +440,7 @@ class Desk(Driving):
 
     def key(self, pressed: str, *, shift: bool = False) -> bool:
         """A key while the panel is open; whether it is the panel's."""
-        if not self.open:
+        if not self.panel.open:
             return False
         if pressed == "Escape":
             if not self.panel.let_go():  # what is dragged out goes back

@@ -23,6 +23,7 @@ from ...run.run import Run
 from ...run.scene.scene import Scene
 from ...run.source import Moment, RunSource
 from ...run.sources.played import rehearse
+from ...run.sources.watched import Pace
 from ...run.travel import span
 from ...run.worker import Worker
 from ..ink.text import loss_text
@@ -199,7 +200,7 @@ class LiveView(Viewer):
 
     def message(self) -> str:
         """What stopped the training."""
-        return stopped_by(self.worker.error, keys=self.desk is None or not self.desk.open)
+        return stopped_by(self.worker.error, keys=self.desk is None or not self.desk.panel.open)
 
     def _compile(self, run: Run) -> float:
         """In the training thread: what the first step needs. Returns how fast the engine is then."""
@@ -339,23 +340,23 @@ SHARE = 0.02
 class UnitsPace:
     """Gives frames the units of an earlier one where finding their own would take too long."""
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
+        self._pace = Pace(math.inf, SHARE, math.inf)
         self._last: Units | None = None
         self._network: object = None
-        self._next = 0.0
 
     def shown(self, frame: Frame, *, rests: bool) -> Frame:
         """The frame as it is to be drawn; `rests`: nothing trains, there is time."""
-        own, last = frame.units, self._last
+        own, last, now = frame.units, self._last, time.perf_counter()
         if own is None or own is last:
             return frame
-        if not (rests or last is None or frame.forward is not self._network) and self._clock() < self._next:
+        first = frame.forward is not self._network
+        if not (rests or last is None or first or self._pace.due(now)):
             return frame.with_units(last)
         own.found()
-        first = frame.forward is not self._network  # it was made ready for its first samples: that says nothing
         self._last, self._network = own, frame.forward
-        self._next = self._clock() + (0.0 if first else own.seconds / SHARE)
+        # for its first samples a network is made ready: that time says nothing
+        self._pace.took(now, now + (0.0 if first else own.seconds))
         return frame
 
 
