@@ -93,7 +93,7 @@ def walk(first: Callable[[tuple[int, int]], Guest], name: str, size: tuple[int, 
 def rooms(theme: Theme | str = "dark") -> SceneWall:
     """The wall of all scenes."""
     from ..view.walls.scene_wall import SceneWall
-    from ..view.watch.opening import PICTURES, TABLES, WEIGHTS
+    from ..view.watch.viewer import PICTURES, TABLES, WEIGHTS
 
     doors = [door_of(name, path) for name, path in scene_files().items()]
     return SceneWall(doors, lambda path: way_of(path, doors), (*PICTURES, *TABLES, *WEIGHTS), theme, _stations)
@@ -142,7 +142,7 @@ def way_of(path: Path, doors: list[Door]) -> Way:
     InputError, FileFormatError
         None takes it, or it cannot be read.
     """
-    from ..view.watch.opening import PICTURES, TABLES, WEIGHTS
+    from ..view.watch.viewer import PICTURES, TABLES, WEIGHTS
 
     ending = path.suffix.lower()
     if ending in WEIGHTS:

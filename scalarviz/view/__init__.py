@@ -1,8 +1,8 @@
 """Pictures: cubes, panels, films. Loaded when it is first used; drawing needs vispy, geometry and colours do not.
 
-`workbench` is one picture of a scene: it asks everything below for its part of the list, and `cube_view` for the cubes.
-`touch` says which cubes are hovered and selected, `described` says the picture in words, `comparison` shows two side by
-side. `drawing` is the picture of a graph of Values, `graph_view` its window.
+`workbench` is one picture of a scene: it asks everything below for its part of the list.
+`comparison` has its views of cubes, one or three side by side, `touch` says which cubes are hovered and selected.
+`drawing` is the picture of a graph of Values, and its window.
 `ink.boxes` says which parts stand, and where. Users call functions of `show`, `render` and `film`.
 
 * `shown`: what is looked at. `space`: where cubes stand and from where they are seen. `cubes`: from number to pixel.

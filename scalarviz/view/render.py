@@ -15,12 +15,11 @@ from ..errors import StateError
 from ..sweep.groups import Kept
 from .cubes.atlas import Sizing
 from .cubes.scale import quantity_of
-from .described import title_of, words_of
 from .ink.boxes import check_size
 from .ink.gl import require_vispy
 from .ink.theme import Theme, presenting
 from .micro.walk import told_of
-from .out.easel import Easel, Pixels, svg_of_bench
+from .out.easel import Easel, Pixels, svg_of_bench, title_of, words_of
 from .out.files import check_picture, save
 from .out.offscreen import offscreen
 from .page.pictures import Output, output_of

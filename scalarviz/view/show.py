@@ -18,9 +18,9 @@ from ..run.sources.recording.recorded import Recorded
 from ..run.sources.watched import RATE, SHARE, Pace, Watched
 from ..sweep.groups import Kept
 from .cubes.atlas import Sizing
-from .described import title_of
 from .ink.theme import Theme, presenting
 from .out.desktop import Window
+from .out.easel import title_of
 from .shown.subject import Subject, subject_of
 from .walls.runs import check_plain
 from .watch.host import Guest

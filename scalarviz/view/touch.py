@@ -13,7 +13,7 @@ from ..run.core.frame import Frame
 from .cubes.picking import brackets, region_outline, seen_outline
 from .ink.boxes import GAP, Places, column_of
 from .ink.overlay import banner, help_panel, pressed_key
-from .ink.sketch import COVERS, Box, Does, Kept, Point, Rect, Sketch, Spot, holds, meet
+from .ink.sketch import COVERS, Box, Does, Kept, Point, Rect, Sketch, Spot, meet
 from .ink.text import figure
 from .ink.widgets import drag_handle, tip
 from .notes.labels import own_labels
@@ -87,15 +87,6 @@ class Touch:
         """Whether the inspector's value stands at a point, and a drag would change it."""
         spot = self.spot_at(point)
         return spot is not None and spot.name == "type" and self._bench.subject.source.can.edit
-
-    def on_alarm(self, point: Point) -> bool:
-        """Whether a point is on the banner that says what is wrong."""
-        spot = self.spot_at(point)
-        return spot is not None and spot.name == "rescue"
-
-    def inspector_at(self, point: Point) -> bool:
-        """Whether the inspector covers a point."""
-        return self.inspector is not None and holds(self.inspector.box, point)
 
     def spot_at(self, point: Point) -> Spot | None:
         """What a click at a point does; None for nothing."""

@@ -20,8 +20,7 @@ from ..checks import text
 from ..run.core.frame import Frame
 from ..run.questions.ranges import weight_extent
 from ..run.sources.recorded_pair import RecordedPair
-from .comparison import Comparison
-from .cube_view import CubeView
+from .comparison import Comparison, CubeView
 from .cubes.atlas import ALL_ALIKE, Sizing
 from .cubes.own import LOOKS
 from .cubes.picking import Hit, Picker
@@ -54,8 +53,7 @@ from .screen.controls import ControlsPanel
 from .screen.hud import hud, keys, mistake_line, mistake_words, state_of
 from .screen.selection import Selection
 from .screen.side import MORE, NEXT, SidePanels
-from .screen.story import StoryLines
-from .screen.strip import marks_on
+from .screen.strip import StoryLines, marks_on
 from .screen.time_bar import TimeBar
 from .shown.subject import Probed, subject_of
 from .space.camera import Camera
@@ -257,11 +255,10 @@ class Workbench:
     def _stand_controls(self) -> bool:
         """Put the panel of controls, if it is open, over other panels; whether the scene need not make room for it."""
         panel, places, box = self.controls, self.places, None
-        wants = panel.open and not panel.hidden
-        if wants:
+        if panel.open:
             box = at_the_edge(places) if self._narrow else over_column(places)
         panel.place(box, self.side.column.smaller() if self.panels_shown else ())
-        return box is not None or not wants
+        return box is not None or not panel.open
 
     def _lay(self, *, planned: bool) -> None:
         """Places, and the layout in them: the scene's own plan, where it is `planned`."""
@@ -302,8 +299,8 @@ class Workbench:
 
     def place_side(self) -> None:
         """Panels in their places but for those below the inspector; none where an opened step has their column."""
-        self.touch.column_taken = self.controls.open and not self.controls.hidden
-        if self.controls.stands and not self.controls.hidden:
+        self.touch.column_taken = self.controls.open
+        if self.controls.stands:
             hidden = [name for name in self.side.column.names if name not in self.controls.side]
             self.side.place(self.controls.side, hidden if self.panels_shown else (), self.controls.more, turns=False)
             return

@@ -150,7 +150,7 @@ def reader_of(scene: sv.Scene) -> Reader:
 
 def controls_of(scene: sv.Scene) -> dict[str, Any]:
     """All controls that a window of the scene has, by name; who does what is no edit."""
-    from scalarviz.view.watch.driving import Driving
+    from scalarviz.view.watch.desk import Driving
 
     travels = SimpleNamespace(restart=lambda seed: scene.run.restart(seed=seed))
     driving = Driving(SimpleNamespace(playback=SimpleNamespace(speed=1.0), travels=travels), scene)

@@ -19,9 +19,8 @@ from scalarviz.run.source import RunSource
 from scalarviz.view.ink.boxes import LEAST, Wanted
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import track_of
-from scalarviz.view.screen.control_rows import MAGNET, Item, Row, row_of
-from scalarviz.view.screen.controls import HEAD, OPENS, RESTS, ControlsPanel, Wish
-from scalarviz.view.watch.driving import Driving
+from scalarviz.view.screen.controls import HEAD, MAGNET, RESTS, ControlsPanel, Item, Row, Wish, row_of
+from scalarviz.view.watch.desk import Driving
 
 BOX = (940.0, 12.0, 328.0, 696.0)
 NOTHING = {"change": lambda value, reader: None}
@@ -49,7 +48,6 @@ def panel(*parts, box=BOX, wanted=()):
     found.toggle()
     found.place(box, wanted)
     found.show([row_of(one) if isinstance(one, Item) else one for one in parts], running=False)
-    found.pass_time(OPENS)
     return found
 
 

@@ -19,7 +19,7 @@ import pytest
 from kit.benches import middle
 from scalarviz.run import travel
 from scalarviz.view.ink.sketch import Box
-from scalarviz.view.watch import questions
+from scalarviz.view.watch import selected
 from scalarviz.view.watch.actions import ACTIONS, BY_NAME
 from tests.frozen import make
 
@@ -55,7 +55,7 @@ def after(way, picture: str = "selected"):
     opening = picture == "opening"
     scene.run.step(0 if opening else make.DONE)
     # how soon and how much the inspector asks, and whether steps are done again for it, hangs on how long that takes
-    asks = patch.multiple(questions, AT_REST=0.0, SHARE=0.0, QUICK=float("inf"))
+    asks = patch.multiple(selected, AT_REST=0.0, SHARE=0.0, QUICK=float("inf"))
     with (
         asks,
         patch.object(travel, "SECONDS", 1e9),

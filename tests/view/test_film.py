@@ -21,10 +21,9 @@ from kit.windows import wait_until
 from scalarviz.errors import InputError, MissingDependencyError
 from scalarviz.view.film import Reel, film_of_training
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.out import files, taking
+from scalarviz.view.out import files
 from scalarviz.view.out.easel import Easel
-from scalarviz.view.out.files import Film, Gif, film_of
-from scalarviz.view.out.taking import Recorder, Taking
+from scalarviz.view.out.files import Film, Gif, Recorder, Taking, film_of
 from scalarviz.view.watch.pace import FPS
 
 imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
@@ -206,12 +205,12 @@ class Kept:
 @pytest.fixture
 def kept(monkeypatch):
     monkeypatch.setattr(Kept, "films", [])
-    monkeypatch.setattr(taking, "Recorder", partial(Recorder, encoder=Kept))
+    monkeypatch.setattr(files, "Recorder", partial(Recorder, encoder=Kept))
     return Kept.films
 
 
 def test_every_frame_is_the_picture_of_its_time(tmp_path, kept, monkeypatch):
-    monkeypatch.setattr(taking, "WAITING", 10**6)  # as many as there are: time flies here
+    monkeypatch.setattr(files, "WAITING", 10**6)  # as many as there are: time flies here
     film, due = Recorder(tmp_path, "x", filled(colour=0), Kept), 0
     for k in range(2400):  # four seconds on a screen of 600 Hz
         film.pass_time(1 / 600)
@@ -263,7 +262,7 @@ def test_the_file_takes_no_name_that_somebody_else_took_meanwhile(tmp_path, monk
 
 ENDS = """
 import sys, numpy, pathlib
-from scalarviz.view.out.taking import Recorder
+from scalarviz.view.out.files import Recorder
 Recorder(pathlib.Path(sys.argv[1]), "x", numpy.zeros((48, 64, 3), "uint8")).pass_time(2.0)
 """
 
@@ -299,7 +298,7 @@ def test_what_becomes_of_a_film_is_said_on_the_terminal_and_for_a_while_in_the_p
     def missing():
         raise MissingDependencyError("install it")
 
-    monkeypatch.setattr(taking, "check_video", missing)
+    monkeypatch.setattr(files, "check_video", missing)
     taker.begin_or_end("x", filled)
     assert told[3] == taker.text == "no film: install it"
     taker.folder = tmp_path / "file"

@@ -13,7 +13,7 @@ from kit.runs import make_run
 from kit.unseen import Unseen
 from scalarviz import nn
 from scalarviz.run.panels import GraphPanel, LossCurve, Made
-from scalarviz.view.graph_view import GraphView
+from scalarviz.view.drawing import GraphView
 from scalarviz.view.ink.figure import LEAST, MOST, SEEN, View
 from scalarviz.view.ink.maps import get_map, hexed
 from scalarviz.view.ink.sketch import Rect, TextItem

@@ -38,7 +38,7 @@ from scalarviz.view.screen.time_bar import (
     next_of,
     rails,
 )
-from scalarviz.view.shown.ahead import Ahead
+from scalarviz.view.shown.subject import Ahead
 from scalarviz.view.watch import live
 from scalarviz.view.workbench import Workbench
 

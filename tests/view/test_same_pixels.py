@@ -19,10 +19,10 @@ from scalarviz import Run, nn, optim
 from scalarviz.cli.pictures import easel_of
 from scalarviz.io import load_picture
 from scalarviz.run.panels import LossCurve
-from scalarviz.view.out import taking
+from scalarviz.view.out import files
 from scalarviz.view.out.desktop import Window
+from scalarviz.view.out.files import Recorder
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.out.taking import Recorder
 from scalarviz.view.watch import live as live_view
 from scalarviz.view.watch.live import LiveView
 from tests.frozen import make
@@ -82,7 +82,7 @@ def settled(view, go_on):
 def test_window_still_film_and_the_unseen_are_the_same(screen, tmp_path, monkeypatch, build):
     scene, options = build()
     frames = []
-    monkeypatch.setattr(taking, "Recorder", partial(Recorder, encoder=partial(Encoder, frames)))
+    monkeypatch.setattr(files, "Recorder", partial(Recorder, encoder=partial(Encoder, frames)))
     with closing(Window(partial(live, scene, options), scene.name, SIZE, shots=tmp_path / "shots").show()) as window:
 
         def serve():
@@ -104,7 +104,7 @@ def test_window_still_film_and_the_unseen_are_the_same(screen, tmp_path, monkeyp
         assert painted().sum() > 100  # it says that it is filmed
         plain = len(frames)
         window.view.send("toggle_controls")  # which no film shows
-        while window.view.bench.controls.moving or not window.view.bench.controls.stands:
+        while not window.view.bench.controls.stands:
             serve()
         with monkeypatch.context() as context:
             context.setattr(window._taking, "due", lambda: True)

@@ -18,9 +18,8 @@ from scalarviz.run import Story
 from scalarviz.run.engines import full_speed
 from scalarviz.run.scene.scene import Scene
 from scalarviz.view.ink.text import loss_text
-from scalarviz.view.screen.story import Cap, Told
-from scalarviz.view.watch.live import COMPILING, LiveView
-from scalarviz.view.watch.telling import BREATHING, FADE, REST, learnt
+from scalarviz.view.screen.strip import Cap, Told
+from scalarviz.view.watch.live import BREATHING, COMPILING, FADE, REST, LiveView, learnt
 from scalarviz.view.watch.viewer import WAIT
 
 from .test_every_picture import ink, meet

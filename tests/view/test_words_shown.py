@@ -19,7 +19,7 @@ from scalarviz import Run, mistakes, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.panels import GraphPanel, LossCurve, Made, Table, TrainingLoop
 from scalarviz.run.questions.diagnosis import layer_rows
-from scalarviz.view.graph_view import GraphView
+from scalarviz.view.drawing import GraphView
 from scalarviz.view.ink.boxes import (
     LABEL,
 )

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 from ...checks import one_of
 from ...errors import InputError, ScalarvizError, TypeMismatchError, shown
 from ...run.scene.scene import SIDES
-from ..described import words_of
 from ..ink.listed import Listed, Record, colours_of, short
 from ..ink.sketch import Sketch, Spot
 from ..ink.theme import THEMES
+from ..out.easel import words_of
 from ..page.document import advances_of, constants_of, cubes_of, pose_told
 from ..panels.wording import newest_beyond
 from ..watch.actions import ACTIONS, Action
-from ..watch.driving import TOOLS
+from ..watch.desk import TOOLS
 from ..watch.live import LiveView
 from ..watch.viewer import Viewer
 from .channel import RATE, Channel, pace_of

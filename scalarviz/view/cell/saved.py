@@ -12,11 +12,11 @@ from ...checks import text
 from ...errors import InputError, MissingDependencyError, ScalarvizError, TypeMismatchError, shown
 from ...run.sources import recording
 from ...run.sources.recorded_pair import RecordedPair
-from ..described import words_of
 from ..ink.boxes import check_size
 from ..ink.text import loss_text
 from ..ink.theme import get_theme
 from ..out import easel
+from ..out.easel import words_of
 from ..out.offscreen import offscreen
 from ..page.comparison import comparison_html
 from ..page.pictures import Output, Pixels, output_of

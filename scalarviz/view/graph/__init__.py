@@ -3,5 +3,5 @@
 Open `shown` first, the whole way from objects to what is drawn of them. `nodes` are the objects as plain records, and
 whose they are; `folds` makes one of many. Then the plane: `cards` says what is written on a node and beside the
 pointer, `layout` where it stands and how edges run, `figure` draws it. Who draws what and when is the business of
-:mod:`scalarviz.view.drawing`; a window on it is :mod:`scalarviz.view.graph_view`.
+:mod:`scalarviz.view.drawing`, which has a window on it, too.
 """

@@ -521,7 +521,7 @@ class Inside:
     def column(self) -> Box | None:
         """The side column, which belongs to the opened step while there is one; not where controls lie over it."""
         places, controls = self._bench.places, self._bench.controls
-        if self.told is None or not places.panels or (controls.open and not controls.hidden):
+        if self.told is None or not places.panels or controls.open:
             return None
         sides = np.array(list(places.panels.values()))
         left, right = float(sides[:, 0].min()), float((sides[:, 0] + sides[:, 2]).max())

@@ -24,7 +24,7 @@ from ..ink.boxes import SMALLEST
 from ..ink.gl import require_vispy
 from ..watch.host import TICK, Guest
 from .display import DisplayWatch, application, connection_lost, qt_core, survive_lost_display, swap
-from .taking import Taking
+from .files import Taking
 
 BESIDE = 32
 """Logical pixels from a window to the next one that would lie exactly over it."""

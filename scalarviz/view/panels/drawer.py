@@ -24,8 +24,7 @@ from ..ink.overlay import pointer_label
 from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme
-from ..shown.ahead import Ahead
-from ..shown.subject import Subject
+from ..shown.subject import Ahead, Subject
 from ..space.arrangement import Blueprint, Project
 from ..space.plate import Plate
 

@@ -23,7 +23,7 @@ from ..ink.sketch import Box, Float, Sketch, dashes, holds
 from ..ink.text import measure
 from ..ink.theme import Theme
 from ..ink.widgets import Toggle
-from ..shown.ahead import Ahead, holding
+from ..shown.subject import Ahead, holding
 from .drawer import Drawer, Ground, Headline, Point
 from .pace import Pace, known
 from .wording import BEFORE, noun, test_loss, test_share

@@ -8,24 +8,149 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
-from ...run.controls import Button, Segments, Slider, Switch
+from ...run.controls import Button, Control, Segments, Slider, Switch
 from ..ink import widgets
 from ..ink.boxes import COLUMN, LABEL, Wanted, kept, stacked
 from ..ink.overlay import pointer_label, wrapped
 from ..ink.sketch import Box, Does, Kept, Point, Sketch, Spot, holds, spot_at
 from ..ink.text import measure
 from ..ink.theme import Theme, mixed
-from ..ink.widgets import LINE, SMALL, choice_lines, shade
+from ..ink.widgets import LINE, SMALL, choice_lines, shade, track_of
 from ..panels.drawer import cut
-from .control_rows import Item, Row, printed
+
+# ---- `Item`: one control at one moment, and `Row`: items side by side.
+
+MAGNET = 6.0
+"""Logical pixels from a slider's usual value within which the knob is caught by it."""
+_NOTCHES = 20
+_KIND = ("label", "flag", "does", "least", "most", "usual", "choices")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A control with its value. Two are equal if they look the same and stand for the same."""
+
+    control: Control = field(compare=False)
+    value: Any = None  # what is set at the moment that is shown, or what a hand has set since
+    keys: str = ""  # those that change the same: "Up, Down"
+    shown: str = ""  # the value as it is printed
+    ticks: Sequence[tuple[float, str]] = ()  # values of a slider, and what is printed below them
+    sign: str = ""  # the action whose sign a button wears
+    stops: tuple[float, ...] = ()  # where alone a slider can stand; empty: anywhere
+    part_of: str = ""  # the control of which a button sets the value
+    out: Item | None = None  # what is wanted when it is dragged out of its row
+    _kind: tuple[object, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        kind = (type(self.control), *(getattr(self.control, name, None) for name in _KIND))
+        object.__setattr__(self, "_kind", kind)
+
+    @property
+    def name(self) -> str:
+        """What it is found by."""
+        return self.control.label
+
+    @property
+    def typed(self) -> bool:
+        """Whether its value is a number that may be typed."""
+        if isinstance(self.control, Segments):
+            return all(isinstance(one, int | float) and not isinstance(one, bool) for one in self.control.choices)
+        return isinstance(self.control, Slider) and not self.stops
+
+    @property
+    def tip(self) -> str:
+        """What it does, its keys and its flag."""
+        return "  ".join(filter(None, (self.control.does, self.keys, self.control.flag)))
+
+    def at(self, box: Box, x: float) -> float | int:
+        """The value of a slider in a box where the pointer is, caught by the usual one or by a stop."""
+        slider, (left, right, _) = self.control, track_of(box)
+        assert isinstance(slider, Slider)
+
+        def away(value: float) -> float:
+            return abs(left + (right - left) * slider.share(value) - x)
+
+        if self.stops:
+            return min(self.stops, key=away)
+        if slider.usual is not None and away(slider.usual) <= MAGNET:
+            return slider.taken(slider.usual)
+        return slider.taken(slider.at((x - left) / (right - left)))
+
+    @property
+    def notches(self) -> Sequence[Any]:
+        """The values that keys come to, in their order."""
+        control = self.control
+        if isinstance(control, Segments):
+            return control.choices
+        if not isinstance(control, Slider) or self.stops:
+            return self.stops or (False, True)
+        least, most = control.least, control.most
+        inner: Sequence[float] = [control.at(k / _NOTCHES) for k in range(_NOTCHES)]
+        if control.log:
+            powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)))
+            inner = [float(f"{rung}e{power}") for power in powers for rung in (1, 2, 5)]
+        elif control.whole:
+            inner = range(math.ceil(least), math.ceil(most), max(1, round((most - least) / _NOTCHES)))
+        return [least, *(one for one in inner if least < one < most), most]
+
+    def turned(self, way: int, by: int = 1) -> Any:
+        """The value so many notches further on (1) or back (-1), or as far as they go; None where there is none."""
+        notches, value, beyond = self.notches, self.value, list[Any]()
+        if value not in notches and isinstance(self.control, Segments):
+            beyond = [notches[0]]
+        elif isinstance(self.control, Segments):
+            place = notches.index(value)
+            beyond = [*(notches[place + 1 :] if way > 0 else notches[:place][::-1])]
+        elif isinstance(value, int | float):
+            beyond = sorted((one for one in notches if (one - value) * way > 0), key=lambda one: one * way)
+        return self.control.taken(beyond[min(by, len(beyond)) - 1]) if beyond else None
+
+    def turned_far(self, key: str) -> Any:
+        """What Home and End make of a value: the ends; PageUp and PageDown: a decade, or a quarter; None: nothing."""
+        page = 3 if isinstance(self.control, Slider) and self.control.log else _NOTCHES // 4
+        by = len(self.notches) if key in ("Home", "End") else page
+        return None if isinstance(self.control, Switch) else self.turned(1 if key in ("End", "PageUp") else -1, by)
+
+
+Look = Literal["tools", "slider", "segments", "switches", "buttons", "layers", "rule"]
+_LOOKS: dict[type[Control], Look] = {Button: "buttons", Slider: "slider", Segments: "segments", Switch: "switches"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Items side by side; `look` says how they stand."""
+
+    look: Look
+    items: tuple[Item, ...] = ()
+    label: str = ""
+    note: str = ""  # dim, behind the label
+    ends: tuple[str, str] = ("", "")  # how many inputs and outputs stand at the ends of layers
+    typed: Item | None = None  # what is typed after a double click on the note
+    middles: tuple[Item, ...] = ()  # of layers their numbers between - and +: typed and dragged out, without a key
+
+
+def row_of(item: Item) -> Row:
+    """The row of a single control."""
+    return Row(_LOOKS[type(item.control)], (item,), item.control.label)
+
+
+def printed(value: Any) -> str:
+    """A value as the panel prints it, below a track too: ``1,024``, ``0.03``, ``5e−5``, ``tanh``."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, int):
+        return f"{value:,}".replace("-", "\N{MINUS SIGN}")
+    if isinstance(value, float):
+        return f"{value:.4g}".replace("e-0", "e-").replace("e+0", "e").replace("-", "\N{MINUS SIGN}")
+    return str(value)
+
 
 RESTS = 0.4
 """Seconds that the pointer rests on a control before it is said what that does."""
-OPENS = 0.2
-"""Seconds in which it slides in."""
 HEAD = 40.0
 """Room for its title."""
 KEYS = ("Tab", "Space", "Enter", "Left", "Right", "Up", "Down")
@@ -59,7 +184,6 @@ class ControlsPanel:
     def __init__(self, theme: Theme) -> None:
         self.theme, self.closes = theme, "P"  # the key that closes it, as its title says
         self.open = False
-        self.hidden = False  # left out of the picture although it is open: while a still is taken
         self.box: Box | None = None  # where it stands when it is open; None: there is no place for it
         self.side: dict[str, Box] = {}  # where panels of the column stand in it, smaller
         self.more: Box | None = None  # where a line says how many have no room in it
@@ -68,7 +192,7 @@ class ControlsPanel:
         self._rows: tuple[Row, ...] = ()
         self._wanted: Sequence[Wanted] = ()
         self._high: list[float] = []  # of each row
-        self._height, self._first, self._slid = 0.0, 0, 0.0
+        self._height, self._first = 0.0, 0
         self._on_bar = self._running = False  # whether a hand drags the bar that scrolls; whether time goes on
         self._turned = 0.0  # of the wheel, what is left of a whole notch
         self._carried: Point | None = None  # where that is what a hand drags out of its row
@@ -81,26 +205,19 @@ class ControlsPanel:
 
     @property
     def stands(self) -> bool:
-        """Whether it has slid in, so that panels of the column stand in it."""
-        return self.open and self.box is not None and self._slid >= 1.0
-
-    @property
-    def moving(self) -> bool:
-        """Whether it is sliding in."""
-        return self.open and self.box is not None and self._slid < 1.0
+        """Whether it is open in a place of its own, so that panels of the column stand in it."""
+        return self.open and self.box is not None
 
     def toggle(self) -> None:
         """Open or close it; keys go to what runs and pauses at first."""
-        self.open, self._slid, self._ring = not self.open, 0.0, False
+        self.open, self._ring = not self.open, False
         self.let_go()
         self.over, self.focus, self._pointer = None, "", None
 
     def pass_time(self, seconds: float) -> None:
-        """It slides in, and a pointer rests."""
+        """A pointer rests."""
         if self._pointer is not None:
             self._rested += seconds
-        if self.moving:
-            self._slid = min(1.0, self._slid + max(seconds, 0.0) / OPENS)
 
     def place(self, box: Box | None, wanted: Sequence[Wanted]) -> None:
         """Where it stands from now on, and which panels want a place in it, with the least height of each."""
@@ -150,25 +267,24 @@ class ControlsPanel:
         """All that the picture depends on."""
         ring = self.focus if self._ring else ""
         hand = self.held, self._on_bar, self._carried is not None, self._running
-        return self._rows, self.over, ring, hand, self._first, self._slid, self.box, self.theme.name
+        return self._rows, self.over, ring, hand, self._first, self.box, self.theme.name
 
     def sketch(self) -> Sketch | None:
         """The panel, None where it is not to be seen."""
-        if not self.open or self.hidden or self.box is None:
+        if not self.open or self.box is None:
             return None
         return self._drawn.of(self._look, self._painted)
 
     def _painted(self) -> Sketch:
         assert self.box is not None
         sketch, theme, (x, y, width, high) = Sketch(), self.theme, self.box
-        x += (1.0 - self._slid) ** 3 * (width + PAD)
         sketch.rect(x, y, width, high, radius=8, fill=theme.panel, stroke=theme.border)
         sketch.text(x + PAD, y + 24, "controls", 16, theme.text1, bold=True)
         right = x + width - PAD
         sketch.text(right, y + 24, "closes", LABEL, theme.text3, anchor="right")
         right -= measure("closes", LABEL) + 7
         sketch.text(right, y + 24, self.closes, LABEL, theme.text1, bold=True, anchor="right")
-        self._draw_rows(sketch, _inner((x, y, width, high)))
+        self._draw_rows(sketch, _inner(self.box))
         if self.side and self.stands:
             top = min(box[1] for box in self.side.values()) - 7
             sketch.line((x + PAD, top), (x + width - PAD, top), theme.border)
@@ -207,10 +323,10 @@ class ControlsPanel:
     def label(self, size: tuple[float, float]) -> list[Sketch]:
         """What stands beside the pointer: what the control does, and what else changes the same."""
         item = self.item(self.held)
-        if self._carried is not None and not self.hidden and item is not None and item.out is not None:
+        if self._carried is not None and self.open and item is not None and item.out is not None:
             return self._in_hand(self._carried, item, item.out, size)
         item = self.item(self.over[0] if self.over else "")
-        if item is None or self._pointer is None or self.held or self.hidden or not self._said:
+        if item is None or self._pointer is None or self.held or not (self.open and self._said):
             return []
         ways = [f"key {item.keys}"] * bool(item.keys) + [item.control.flag] * bool(item.control.flag)
         ways += ["double click types it"] * item.typed

@@ -17,8 +17,7 @@ from ..ink.text import loss_text, measure, rate_text
 from ..ink.theme import Theme
 from ..panels.drawer import Headline
 from ..panels.wording import BEFORE, newest_beyond, noun, said_of
-from ..shown.ahead import Ahead
-from ..shown.subject import Subject
+from ..shown.subject import Ahead, Subject
 
 STEP = Bound("step", form="count")
 
@@ -29,7 +28,7 @@ class HudState:
 
     step: int
     loss: float  # of that step; NaN before the first
-    lr: float  # of the coming step; NaN where nobody said it
+    rate: str  # the learning rate of the coming step; empty where nobody said it
     optimiser: str  # class name; empty where a loop of the user's own trains
     batch: int  # 0 there
     pace: str  # the whole second line
@@ -38,17 +37,13 @@ class HudState:
     before: str = ""  # of which moment the loss is, where it is not that of the numbers shown: it is dimmed then
     more: Sequence[Headline] = ()  # numbers of panels, dim where they are of an older frame
     newest: int = 0  # the last step there is, where it is not the one shown
-    done_lr: float = float("nan")  # of the step that was done; said where a schedule has come to 0
     half: str = ""  # of a run in float16 its loss scale, and how many steps were skipped
     summed: str = ""  # of how many samples the loss is the sum, where that of a step is of fewer
 
     @property
     def parts(self) -> list[str]:
         """What is said of the training beside step and loss, each a text of its own."""
-        rate = f"lr {rate_text(self.lr)}" if self.lr == self.lr else ""
-        if self.lr == 0 and self.done_lr > 0:
-            rate += f" (was {rate_text(self.done_lr)})"
-        found = (rate, self.optimiser, f"batch {self.batch:,}" if self.batch else "", self.half)
+        found = (self.rate, self.optimiser, f"batch {self.batch:,}" if self.batch else "", self.half)
         return [part for part in found if part]
 
 
@@ -75,11 +70,14 @@ def state_of(
         batch = facts.batch_size if of_then is None else of_then.batch_size
         if whole is not None and facts.reduction == "sum" and batch < facts.samples:
             summed = f"sum of all {facts.samples:,} {noun(subject, facts.samples)}"
+    lr = frame.lr if frame.next_lr is None else frame.next_lr
+    rate = f"lr {rate_text(lr)}" if lr == lr else ""
+    if lr == 0 and frame.lr > 0:  # a schedule has come to its end
+        rate += f" (was {rate_text(frame.lr)})"
     return HudState(
-        frame.step, own if whole is None else whole, frame.lr if frame.next_lr is None else frame.next_lr, optimiser,
-        batch, pace, quantity.words, said_of(quantity.name, subject, frame),
-        BEFORE if frame.edited and whole is None else "", more, newest_beyond(frame), frame.lr,
-        half_words(frame, subject.source.tensors), summed,
+        frame.step, own if whole is None else whole, rate, optimiser, batch, pace, quantity.words,
+        said_of(quantity.name, subject, frame), BEFORE if frame.edited and whole is None else "", more,
+        newest_beyond(frame), half_words(frame, subject.source.tensors), summed,
     )  # fmt: skip
 
 

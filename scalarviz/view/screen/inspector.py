@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,26 +14,460 @@ from numpy.typing import NDArray
 from ...run.core.frame import Frame
 from ...run.source import Can
 from ...run.travel import WeightRecord
+from ..ink.axes import Axes, Scale
 from ..ink.boxes import LABEL, TITLE
+from ..ink.equation import Printed, factor, significant
 from ..ink.overlay import wrapped
 from ..ink.sketch import COVERS, Box, Does, Kept, Sketch
-from ..ink.text import figure, measure
+from ..ink.text import CAP_HEIGHT, figure, loss_text, measure, short
 from ..ink.theme import Theme
-from ..ink.widgets import Entry
-from ..panels.wording import update_names
+from ..ink.widgets import Entry, button
+from ..panels.wording import batch_of, update_names
 from ..shown.subject import Subject
-from .account import Account, Explanation, Lines
-from .inspector_page import (
-    Moved,
-    Page,
-    draw_crumbs,
-    draw_figures,
-    draw_ledger,
-    draw_moved,
-    draw_plots,
-    draw_rule,
-)
+from .account import PLAIN, Account, Explanation, Lines, Term, factors, ledger_of, signed, written
 from .selection import Selection, parts_of, tensor_of, who
+
+if TYPE_CHECKING:
+    from ...run.opened.opened import Along
+
+
+# ---- The sections of the inspector, written from top to bottom; what a click on them means is kept with its place.
+
+
+@dataclass(slots=True, eq=False)
+class Page:
+    """A column (logical pixels) and what has been written so far."""
+
+    x: float
+    y: float  # where the next section begins
+    width: float
+    theme: Theme
+    over: Does | None = None  # what a click at the pointer would do: its place is marked
+    sketch: Sketch = field(default_factory=Sketch)
+
+    @property
+    def right(self) -> float:
+        """The right edge."""
+        return self.x + self.width
+
+    def spot(self, box: Box, name: str, value: str | int = "") -> bool:
+        """A click on `box` does something; returns whether the pointer is there."""
+        self.sketch.spot(box, name, value)
+        return self.over == (name, value)
+
+    def rule(self, gap: float = 12.0) -> None:
+        """A thin line between two sections, in the middle of `gap`."""
+        y = round(self.y + gap / 2)
+        self.sketch.line((self.x, y), (self.right, y), self.theme.border, 1.0)
+        self.y += gap
+
+    def head(self, name: str, note: str) -> None:
+        """Who it is in one line, in two where that is too long."""
+        self.y += 17
+        size = TITLE if measure(name, TITLE, True) <= self.width else LABEL
+        self.sketch.text(self.x, self.y, name, size, self.theme.text1, bold=True)
+        if note and measure(note, LABEL) > self.width - measure(name, TITLE, True) - 12:
+            self.y += 18
+            self.sketch.text(self.x, self.y, note, LABEL, self.theme.text2)
+        elif note:
+            self.sketch.text(self.right, self.y, note, LABEL, self.theme.text2, anchor="right")
+        self.y += 6
+
+    def title(self, x: float, baseline: float, width: float, title: str, note: str) -> None:
+        """A bold title, and at the right what it is about, as far as there is room."""
+        self.sketch.text(x, baseline, title, LABEL, self.theme.text1, bold=True)
+        if measure(title, LABEL, True) + 8 + measure(note, LABEL) <= width:
+            self.sketch.text(x + width, baseline, note, LABEL, self.theme.text3, anchor="right")
+
+    def heading(self, title: str, note: str = "") -> None:
+        """The title of a section."""
+        self.title(self.x, self.y + 16, self.width, title, note)
+        self.y += 22
+
+    def line(self, text: str, drop: float = 13.0, colour: str = "") -> None:
+        """A line of text `drop` below what stands above it."""
+        self.sketch.text(self.x, self.y + drop, text, LABEL, colour or self.theme.text2)
+        self.y += 18
+
+    def buttons(self, labels: list[tuple[str, str, str]]) -> None:
+        """Buttons side by side: label, its key, and the action that a click does."""
+        gap, high = 6.0, 24.0
+        wide = [measure(label, LABEL) + measure(key, LABEL, True) + 6 for label, key, _ in labels]
+        air = (self.width - gap * (len(labels) - 1) - sum(wide)) / len(labels)
+        if air < 6:  # without the keys, which the list of keys has
+            labels = [(label, "", name) for label, _, name in labels]
+            wide = [measure(label, LABEL) for label, _, _ in labels]
+            air = max(4.0, (self.width - gap * (len(labels) - 1) - sum(wide)) / len(labels))
+        air, x = min(air, 24.0), self.x
+        for (label, key, name), own in zip(labels, wide, strict=True):
+            box = (x, self.y, own + air, high)
+            button(self.sketch, box, self.theme, label, key, lit=self.spot(box, name), bold=False)
+            x += own + air + gap
+        self.y += high
+
+
+# ---- The outline above a weight: network, layer, tensor, neuron, row, column, weight. A click selects one of them.
+
+CRUMBS = 20.0
+_SHORTER = (("row", "row"), ("column", "column"), ("neuron", "neuron"), ("weight", "one"), ("network", "all"),
+            ("layer", "layer"))  # fmt: skip
+_BETWEEN = {"neuron": " › ", "row": " · ", "column": " · "}
+
+
+def draw_crumbs(page: Page, parts: Sequence[Selection], selected: str) -> None:
+    """One line; where it is too long parts lose their numbers, then the first ones go.
+
+    A weight that is selected itself has its name above.
+    """
+    parts = [part for part in parts if part.kind != "weight" or selected != "weight"]
+    if not parts:
+        return
+    names = [part.short for part in parts]
+    for kind, shorter in _SHORTER:
+        if _width(parts, names) <= page.width:
+            break
+        names = [shorter if p.kind == kind else n for p, n in zip(parts, names, strict=True)]
+    first = 0
+    while first < len(parts) - 1 and _width(parts[first:], names[first:]) > page.width:
+        first += 1
+    x, base = page.x, page.y + 14
+    for number, (part, name) in enumerate(zip(parts[first:], names[first:], strict=True)):
+        if number:
+            between = _BETWEEN.get(part.kind, " › ")
+            page.sketch.text(x, base, between, LABEL, page.theme.flow)
+            x += measure(between, LABEL)
+        chosen = part.kind == selected
+        wide = measure(name, LABEL, chosen)
+        over = page.spot((x - 2, page.y, wide + 4, CRUMBS), "part", part.kind)
+        colour = page.theme.text1 if chosen or over else page.theme.text3
+        page.sketch.text(x, base, name, LABEL, colour, bold=chosen)
+        if over:
+            page.sketch.line((x, base + 3), (x + wide, base + 3), page.theme.text1, 1.0)
+        x += wide
+    page.y += CRUMBS
+
+
+def _width(parts: Sequence[Selection], names: Sequence[str]) -> float:
+    signs = sum(measure(_BETWEEN.get(part.kind, " › "), LABEL) for part in parts[1:])
+    return sum(measure(name, LABEL, True) for name in names) + signs
+
+
+# ---- The numbers of one weight in columns: value, gradient, last update, the optimiser's state.
+
+
+def draw_figures(
+    page: Page, width: float, below: float, frame: Frame, subject: Subject, index: int, entry: Entry | None,
+    account: Account | None = None, *, ratio: bool = False,
+) -> None:  # fmt: skip
+    """Value, gradient and last update of the weight `index` in columns, each number so far `below` its word.
+
+    An `entry` stands in place of the value; with an `account` the gradient is its own, which the next step computes;
+    `ratio`: of the value, a fourth one.
+    """
+    x, y, sketch, theme = page.x, page.y, page.sketch, page.theme
+    first, step = (0.22 * width, 0.295 * width) if ratio else (min(width / 3, 98.0),) * 2
+    shown = _columns(frame, subject, index, step, account)
+    wide = max(measure(shown[0][1], TITLE), 44.0)
+    if entry is not None:
+        wide = max(min(step * 2, width) - 4, entry.width)
+        shown = [shown[0], *shown[3:]]
+    box = (x - 5, y + below - 16, wide + 10, 22)
+    page.spot(box, "type")
+    if entry is not None:
+        entry.draw(sketch, box, theme)
+    for k, (words, value, older, size) in enumerate(shown):
+        word = next((w for w in words if measure(w, LABEL) <= step - 4), words[0] if k == 0 else "")
+        if word:
+            colour = theme.text3 if older or size == LABEL else theme.text1
+            left = x + (first + (k - 1) * step if k else 0.0)
+            sketch.text(left, y, word, LABEL, theme.text3)
+            if k or entry is None:
+                sketch.text(left, y + below, value, size, colour)
+    share = _ratio(frame, index) if ratio else ""
+    if share:
+        sketch.text(x + width, y, "of value", LABEL, theme.text3, anchor="right")
+        sketch.text(x + width, y + below, share, TITLE, theme.text3 if frame.edited else theme.text1, anchor="right")
+
+
+def _ratio(frame: Frame, index: int) -> str:
+    """How large the last update was beside the value, in percent; empty where there was none."""
+    value, update = float(frame.values[index]), float(frame.update[index])
+    if not frame.known("update")[index] or frame.frozen[index] or not value or not np.isfinite(update / value):
+        return ""
+    share = 100 * abs(update / value)
+    return f"{share:.2g} %" if share < 100 else f"{share:,.0f} %"
+
+
+def _columns(
+    frame: Frame, subject: Subject, index: int, step: float, account: Account | None
+) -> list[tuple[tuple[str, ...], str, bool, int]]:
+    """Words (the longest first), number, whether it is older than the value, size of its type."""
+    coming = None if account is None or account.follows else account.update.gradient
+    computed = coming is not None or bool(frame.computed[index])
+    gradient = float(frame.gradient[index]) if coming is None else coming
+    batch = batch_of(subject)
+    mean = batch is not None and batch.count > 1 and batch.kind == "mean"
+    names: tuple[str, ...] = ("mean gradient", "gradient") if mean else ("gradient",)
+    if coming is not None:
+        names = "next gradient", "next"
+    size = TITLE if computed else LABEL
+    found: list[tuple[tuple[str, ...], str, bool, int]] = []
+    found.append((("value",), figure(float(frame.values[index])), False, TITLE))
+    moved = bool(frame.known("update")[index])
+    if subject.source.facts is None and not (frame.computed.any() or moved):
+        return found
+    words = "none" if tensor_of(subject, index).buffer else "not computed yet"
+    words = "not recorded" if subject.source.lacks("gradient") else words
+    missing = words if step * 2 > measure(words, LABEL) + 8 else "\N{EN DASH}"
+    if computed or subject.source.facts is not None or frame.computed.any():
+        found.append((names, figure(gradient) if computed else missing, frame.edited and coming is None, size))
+    if frame.frozen[index]:
+        found.append((("last update",), "frozen", False, size))
+    elif moved or (tensor_of(subject, index).buffer and frame.computed.any()):
+        found.append((update_names(frame), figure(float(frame.update[index])), frame.edited, size))
+    return found
+
+
+# ---- The terms of the gradient: a sample, its factors, its bar and its product in each row.
+
+ROW = 20.0
+_DELTA, _BAR, _BAR_WIDE = 180.0, 190.0, 46.0  # right edge of "δ × x", left edge and width of the bars
+
+
+def draw_ledger(page: Page, account: Account, subject: Subject, listed: int) -> None:
+    """The section, `listed` terms long."""
+    listed = min(listed, len(account.terms))
+    book, theme, sketch = ledger_of(account, listed), page.theme, page.sketch
+    what = "δ" if all(term.x == 1.0 for term in account.terms) else "δ × x"
+    title = f"{listed} largest of {account.count:,} terms" if account.count > listed else f"{account.count:,} terms"
+    if account.count == 1:
+        title = "one term"
+    page.heading(f"step {account.step + 1:,}: {title}", what + (f", in {book.unit}" if book.unit else ""))
+    sizes = [abs(t.product) for t in account.terms if math.isfinite(t.product)]
+    most = max(sizes, default=0.0) or 1.0
+    for term, shown in zip(account.terms, book.terms, strict=False):
+        _row(page, term, shown, book.power, most, subject)
+    if book.rest is not None:
+        _sum_row(page, f"{account.count - listed:,} more", signed(book.rest.text), theme.text3)
+    line = round(page.y + 3)
+    sketch.line((page.x + _BAR, line), (page.right, line), theme.flow, 1.0)
+    page.y += 4
+    equal = "=" if book.exact else "≈"
+    if account.divisor != 1:
+        unit = f"  (in {book.unit})" if book.unit else ""
+        _sum_row(page, f"sum{unit}", signed(book.total.text), theme.text2)
+        by = f"÷ {account.divisor:,.10g}"
+        _sum_row(page, f"{by} {equal} gradient", signed(book.gradient.text), theme.pulse, bold=True)
+    else:
+        _sum_row(page, f"sum {equal} gradient", signed(book.gradient.text), theme.pulse, bold=True)
+    page.y += 4
+
+
+def _row(page: Page, term: Term, shown: Printed, power: int, most: float, subject: Subject) -> None:
+    sketch, theme = page.sketch, page.theme
+    top, base = page.y, page.y + 15
+    if (
+        term.sample >= 0
+        and term.inputs is not None
+        and page.spot((page.x, top, page.width, ROW), "sample", term.sample)
+    ):
+        sketch.rect(page.x - 4, top + 0.5, page.width + 8, ROW - 1, radius=4, fill=theme.tray, stroke=theme.border)
+    draw_sample(page, (page.x, top + 2), term, subject)
+    delta, x = factors(term, shown, power)
+    line = delta if term.x == 1.0 else f"{delta} × {x}"
+    if measure(line, LABEL) > _DELTA - SAMPLE - 4 and term.x != 1.0:
+        line = f"{signed(significant(term.delta * 10.0**-power, 3).text)} × {factor(significant(term.x, 3).text)}"
+    sketch.text(page.x + _DELTA, base, line, LABEL, theme.text2, anchor="right")
+    if math.isfinite(term.product):
+        wide = max(1.0, _BAR_WIDE * min(abs(term.product) / most, 1.0))
+        colour = theme.gradient[3] if term.product >= 0 else theme.gradient[1]
+        sketch.rect(page.x + _BAR, top + 4, wide, 12, radius=2, fill=colour)
+    sketch.text(page.right, base, signed(shown.text), LABEL, theme.text1, anchor="right")
+    page.y += ROW
+
+
+def _sum_row(page: Page, words: str, text: str, colour: str, *, bold: bool = False) -> None:
+    page.sketch.text(page.x, page.y + 15, words, LABEL, page.theme.text2)
+    page.sketch.text(page.right, page.y + 15, text, LABEL, colour, bold=bold, anchor="right")
+    page.y += ROW
+
+
+# ---- A sample in a line of text: its colour and what becomes of it, its small picture, or its number.
+
+SAMPLE = 68.0
+"""Logical pixels that it takes across."""
+_WIDE, _HIGH, _NEXT = 24.0, 14.0, 40.0
+
+
+def draw_sample(page: Page, at: tuple[float, float], term: Term, subject: Subject) -> None:
+    """The sample of a term, 16 pixels high, from the upper left corner `at` on."""
+    x, y = at
+    sketch, theme = page.sketch, page.theme
+    if term.inputs is not None and subject.sample.colours and len(term.inputs) == 3:
+        sketch.rect(x, y + 1, _WIDE, _HIGH, radius=3, fill=_colour(term.inputs), stroke=theme.border)
+        if term.outputs is not None and len(term.outputs) == 3:
+            sketch.arrow((x + _WIDE + 3, y + 8), (x + _NEXT - 3, y + 8), theme.flow, 1.2, head=5.0)
+            sketch.rect(x + _NEXT, y + 1, _WIDE, _HIGH, radius=3, fill=_colour(term.outputs), stroke=theme.border)
+        return
+    side = 0 if term.inputs is None else math.isqrt(len(term.inputs))
+    if term.inputs is not None and subject.sample.sheet and side * side == len(term.inputs) and side > 1:
+        sketch.image(
+            (x, y - 1, 18, 18), _picture(np.ascontiguousarray(term.inputs, np.float64).tobytes(), side, theme.name)
+        )
+        x += 24
+    name = "all" if term.sample < 0 else f"{term.sample:,}"
+    sketch.text(x, y + 8 + CAP_HEIGHT * LABEL / 2, name, LABEL, theme.text3)
+
+
+def _colour(numbers: NDArray[np.floating]) -> NDArray[np.float64]:
+    return np.clip(np.nan_to_num(np.asarray(numbers, np.float64)), 0.0, 1.0)
+
+
+@lru_cache(maxsize=64)
+def _picture(numbers: bytes, side: int, theme: str) -> NDArray[np.uint8]:
+    """Ink 0..1, float64, bright on a dark ground; the same array for the same numbers, so it is uploaded once."""
+    ink = np.frombuffer(numbers).reshape(side, side)
+    shade = np.clip(np.nan_to_num(ink), 0.0, 1.0)
+    grey = np.round(255 * (shade if theme == "dark" else 1.0 - shade)).astype(np.uint8)
+    return np.repeat(grey[:, :, None], 3, axis=2)
+
+
+# ---- The optimiser's rule with the numbers of one weight.
+
+
+def draw_rule(page: Page, account: Account, *, formulas: bool = True) -> None:
+    """The optimiser's name, every line of its rule with numbers, and what of it float16 holds."""
+    if account.follows:
+        page.heading(f"step {account.step + 1:,}", "no optimiser moves it")
+        page.line(f"follows the batch: becomes {figure(account.update.after)}")
+        return
+    if not account.update.lines:
+        page.heading(account.optimizer)
+        page.line("frozen: it stays" if account.frozen else "it stays")
+    elif account.descent:
+        page.heading(account.optimizer, f"{PLAIN} = w'")
+        text = account.descent
+        body, sign, result = text.rpartition("=" if "=" in text else "≈")
+        size, x, y = TITLE if measure(text, TITLE) <= page.width else LABEL, page.x, page.y + 17
+        page.sketch.text(x, y, f"{body}{sign} ", size, page.theme.text2)
+        x += measure(f"{body}{sign} ", size)
+        page.sketch.text(x, y, result.strip(), size, page.theme.text1, bold=True)
+        page.y += 24
+    else:
+        page.heading(account.optimizer, "this weight's numbers")
+        for colour, row in (one for rows in written(account, page.width, formulas=formulas) for one in rows):
+            page.line(row, colour=getattr(page.theme, colour))
+        page.y += 4
+    if account.rounded:
+        page.line(account.rounded)
+
+
+# ---- Two small plots: how a weight moved, and what the loss would be if it were another.
+
+
+DASH = 6.0, 4.0
+"""Of the curve of the second of two."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moved:
+    """How a weight moved, and where it stands now."""
+
+    steps: NDArray[np.floating]
+    values: NDArray[np.floating]
+    step: float
+    value: float
+
+    @property
+    def since(self) -> str:
+        """From where on, in words."""
+        return f"since step {int(self.steps[0]):,}" if len(self.steps) else ""
+
+
+def draw_plots(page: Page, moved: Moved, along: Along | None, height: float, *, opened: bool) -> None:
+    """How it moved; where the coming step is `opened` beside it what if, for which there is no time while it runs."""
+    wide = (page.width - 16.0) / 2 if opened else page.width
+    if moved.since:
+        page.title(page.x, page.y + 14, wide, "value", moved.since)
+    draw_moved(page, (page.x, page.y + 26, wide, height - 36), moved)
+    if opened:
+        _draw_along(page, (page.x + wide + 16.0, page.y, wide, height), along)
+    page.y += height
+
+
+def axes_of(box: Box, across: NDArray[np.floating], up: NDArray[np.floating]) -> Axes:
+    """Axes without numbers that hold all of these."""
+    low, high = float(up.min()), float(up.max())
+    middle, span = (low + high) / 2, max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-12)
+    left, right = float(across.min()), float(across.max())
+    return Axes(box, Scale(left, right if right > left else left + 1.0), Scale(middle - span / 2, middle + span / 2))
+
+
+def draw_moved(page: Page, box: Box, *ways: Moved) -> None:
+    """The value by step, its range at the right, and where it stands now; a second one is dashed."""
+    sketch, theme = page.sketch, page.theme
+    steps, values = (np.concatenate([getattr(way, name) for way in ways]) for name in ("steps", "values"))
+    known = np.isfinite(values)
+    if not known.any():
+        return
+    low, high = short(float(values[known].min())), short(float(values[known].max()))
+    x, y, width, height = box
+    margin = max(measure(low, LABEL), measure(high, LABEL)) + 6
+    axes = axes_of((x, y, width - margin - 4, height), steps[known], values[known])
+    left, top, wide, tall = axes.box
+    for text, level in ((high, top), (low, top + tall)):
+        sketch.line((x, level), (x + width - margin, level), theme.grid, 1.0)
+        if low != high or level == top:
+            sketch.text(x + width, level + 4, text, LABEL, theme.text3, anchor="right")
+    for way, (colour, dash) in zip(ways, ((theme.text1, None), (theme.text2, DASH)), strict=False):
+        known = np.isfinite(way.values)
+        steps, path = way.steps[known], axes.points(way.steps[known], way.values[known])
+        before = steps <= way.step
+        if len(path) > 1 and len(ways) == 1:
+            page.spot((left, top - 4, wide, tall + 8), "moment", f"{steps[0]:.0f} {steps[-1]:.0f}")
+        if (~before).any() and before.any():  # what is still to come on this branch
+            sketch.polyline(path[np.count_nonzero(before) - 1 :], theme.flow, 1.6)
+        if before.sum() > 1:
+            sketch.polyline(path[before], colour, 2.0, dash=dash)
+        if np.isfinite(way.value) and len(path):
+            at = axes.point(way.step, way.value)
+            if (~before).any():
+                sketch.line((at[0], top - 6), (at[0], top + tall + 8), theme.text2, 1.0)
+            sketch.disc(*at, 4.0, theme.text1)
+
+
+def _draw_along(page: Page, box: Box, along: Along | None) -> None:
+    """The loss of the batch by this weight alone; the gradient is the slope of the violet line.
+
+    Below the axis stand weights, the loss of the one that it has stands above.
+    """
+    sketch, theme, (x, y, width, height) = page.sketch, page.theme, box
+    said = "" if along is None else f"loss {loss_text(along.loss)}"
+    fits = measure("what if", LABEL, True) + 8 + measure(said, LABEL) <= width
+    page.title(x, y + 14, width, "what if", said if fits else "loss")
+    known = () if along is None else np.flatnonzero(np.isfinite(along.losses))
+    if along is None or len(known) < 2:
+        sketch.text(x, y + 34, "shown at rest" if along is None else "not finite", LABEL, theme.text3)
+        return
+    values, losses = along.weights[known], along.losses[known]
+    axes = axes_of((x + 2, y + 24, width - 4, height - 42), values, np.append(losses, along.loss))
+    base = axes.box[1] + axes.box[3]
+    sketch.line((x, base), (x + width, base), theme.grid, 1.0)
+    low, high = short(axes.across.low, signed=True), short(axes.across.high, signed=True)
+    sketch.text(x, y + height - 3, low, LABEL, theme.text3)
+    sketch.text(x + width, y + height - 3, high, LABEL, theme.text3, anchor="right")
+    sketch.polyline(axes.points(values, losses), theme.text1, 2.0)
+    if np.isfinite([along.value, along.loss, along.slope]).all():
+        reach = 0.3 * (axes.across.high - axes.across.low)
+        if along.slope:
+            reach = min(reach, 0.4 * (axes.up.high - axes.up.low) / abs(along.slope))
+        ends = axes.slope(along.value, along.loss, along.slope, reach)
+        sketch.lines(ends[:1], ends[1:], theme.pulse, 1.6)
+        sketch.disc(*axes.point(along.value, along.loss), 4.0, theme.pulse)
+        text = short(along.value, signed=True)
+        if measure(low, LABEL) + measure(text, LABEL) + measure(high, LABEL) + 16 <= width:
+            sketch.text(x + width / 2, y + height - 3, text, LABEL, theme.text2, anchor="middle")
+
 
 POINTS = 400
 """Values of one weight that are kept at most."""

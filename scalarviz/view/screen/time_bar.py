@@ -21,7 +21,7 @@ from ..ink.text import loss_text, measure
 from ..ink.theme import Theme, mixed
 from ..ink.widgets import button, draw_sign, tip
 from ..panels.drawer import cut
-from ..shown.ahead import Ahead
+from ..shown.subject import Ahead
 
 Array = NDArray[np.float64]
 Told = Callable[[str], tuple[str, str]]

@@ -1,6 +1,7 @@
 """`Subject`: what a workbench shows, whatever it was made from: a scene, a run, recordings, or plain arrays.
 
-`Probed` chooses the sample whose way is drawn where other data are learnt from; `standing` looks at another step.
+`Probed` chooses the sample whose way is drawn where other data are learnt from; `standing` looks at another step;
+`Ahead` is what is known of the steps to come.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from ...run.panels import CurveFit, LossCurve, Panel, PlaneMap, RecordedPictures
 from ...run.run import Run
 from ...run.scene.scene import Plan, Scene
 from ...run.source import Moment, RunSource, Source
-from ...run.sources.played import RecordedSource
+from ...run.sources.played import RecordedSource, Rehearsal
 from ...run.sources.recorded_pair import RecordedPair
 from ...run.sources.recording.contents import Picture
 from ...run.sources.recording.recorded import Recorded
+from ...run.sources.recording.taken import About
 from ...run.sources.watched import Watched
 from ...run.sources.watched_arrays import can_be_read
 from ..space.blocks import Item
@@ -223,19 +225,17 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
 
     Without a probe, the first sample of the data is the one whose way is drawn.
     """
-    stages = source.stages
-    ins = source.n_inputs if stages else 0
-    outs = stages[-1].outputs if stages else 0
-    speaks_of = {panel.speaks_of for panel in scene.panels}
-    colours = ins == outs == 3 and "colours" in speaks_of
-    names = _names(scene.input_names, ins, "x"), _names(scene.output_names, outs, "y")
+    stages, speaks_of = source.stages, [panel.speaks_of for panel in scene.panels]
     probe, target = scene.probe, scene.probe_target
     first = source.first_sample if probe is None and stages else None
     if first is not None:
         probe, target = first[0], first[1] if target is None else target
     own = None if probe is None else np.array(probe, np.float64)  # a hand may draw on it
     wanted = None if target is None else np.array(target, np.float64).ravel()  # changes when a hand chooses another
-    sample, given = Sample(*names, wanted, colours, "sheet" in speaks_of), None if own is None else own.copy()
+    sample, given = (
+        _sample(scene, source.n_inputs, stages, wanted, speaks_of, drawn=True),
+        None if own is None else own.copy(),
+    )
     return Subject(
         source, own, sample, scene.panels, given, scene.plan, scene.whole_loss, scene.table, of_data=first is not None
     )
@@ -252,13 +252,18 @@ def recorded_subject(source: RecordedSource) -> Subject:
 
 def recorded_sample(source: RecordedSource) -> Sample:
     """Names and target of the sample whose way was recorded; names alone where none was."""
-    about, stages, probe = source.record.about, source.stages, source.probe
-    ins = about.inputs if stages else 0
-    outs = stages[-1].outputs if stages else 0
-    inputs, outputs = _names(about.input_names, ins, "x"), _names(about.output_names, outs, "y")
+    about, probe = source.record.about, source.probe
     target = None if about.probe_target is None or probe is None else np.array(about.probe_target)
-    colours = probe is not None and ins == outs == 3 and "colours" in about.speaks_of
-    return Sample(inputs, outputs, target, colours, "sheet" in about.speaks_of)
+    return _sample(about, about.inputs, source.stages, target, about.speaks_of, drawn=probe is not None)
+
+
+def _sample(
+    of: Scene | About, ins: int, stages: Sequence[Stage], target: Float | None, speaks_of: Sequence[str], *, drawn: bool
+) -> Sample:
+    """The sample of a scene or a recording; whether it is `drawn`, and what the panels speak of."""
+    ins, outs = (ins, stages[-1].outputs) if stages else (0, 0)
+    inputs, outputs = _names(of.input_names, ins, "x"), _names(of.output_names, outs, "y")
+    return Sample(inputs, outputs, target, drawn and ins == outs == 3 and "colours" in speaks_of, "sheet" in speaks_of)
 
 
 def pair_subject(pair: RecordedPair) -> Subject:
@@ -424,3 +429,47 @@ def standing(source: Source, step: int | None) -> Iterator[None]:
         yield
     finally:
         source.to(here)
+
+
+# ---- `Ahead`: what a rehearsal says of the steps to come. A curve whose axes hold them needs no other ones later.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ahead:
+    """The coming steps of a run, as they will be while nobody changes anything."""
+
+    step: int  # where the run stands
+    last: int  # where the steps end
+    low: float  # the least and the largest loss on the way
+    high: float
+    loss: float  # of the first of them: the loss of the numbers as they are before it
+    values: NDArray[np.floating]  # those numbers (P,)
+
+    @classmethod
+    def of(cls, rehearsal: Rehearsal, frame: Frame) -> Ahead | None:
+        """What was rehearsed from a frame; None where a loss is not finite."""
+        losses = rehearsal.loss
+        if not len(losses) or not np.isfinite(losses).all():
+            return None
+        last = frame.step + len(losses)
+        return cls(frame.step, last, float(losses.min()), float(losses.max()), float(losses[0]), frame.values)
+
+    def coming(self, frame: Frame) -> float | None:
+        """The loss of the coming step, at the frame where the steps begin; None at any other, and after a change."""
+        here = frame.step == self.step and not frame.edited and np.array_equal(frame.values, self.values)
+        return self.loss if here else None
+
+
+def holding(ahead: Ahead | None, frame: Frame) -> Ahead | None:
+    """The same, with room for all that was done: while one goes back and forth nothing rescales."""
+    past = frame.past
+    if past is None or frame.step >= past.newest:
+        return ahead
+    losses = past.curve.loss[np.isfinite(past.curve.loss)]
+    if not len(losses):
+        return ahead
+    low, high = float(losses.min()), float(losses.max())
+    if ahead is None:
+        first = int(past.curve.step[0])
+        return Ahead(first, past.newest, low, high, float("nan"), np.zeros(0))
+    return replace(ahead, last=max(ahead.last, past.newest), low=min(ahead.low, low), high=max(ahead.high, high))

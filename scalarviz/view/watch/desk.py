@@ -1,25 +1,343 @@
-"""`Desk`: the panel of controls of one viewer: what a hand wants there is done here, as keys and edits do it."""
+"""`Driving`: the controls of a viewer, whoever draws them, and what a hand sets; `Desk`: the panel that shows them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
-from ...errors import InputError, ScalarvizError, shown
-from ...run.controls import Segments, Slider
-from ..screen.controls import Wish
+from ...errors import InputError, ScalarvizError, listing, shown
+from ...run.controls import (
+    MOST_LAYERS,
+    MOST_UNITS,
+    Button,
+    Control,
+    Layers,
+    Reader,
+    Segments,
+    Slider,
+    Switch,
+    fewer,
+    more,
+)
+from ...run.edits import Edit
+from ...run.scene.own_controls import LAYERS, activation_of, keep_rule, own_controls, tick_values
+from ...run.travel import seed_shown
+from ..ink.boxes import LABEL
+from ..ink.sketch import Kept
+from ..ink.text import measure
+from ..panels.drawer import words_of
+from ..screen.controls import Item, Row, Wish, printed, row_of
 from .actions import action_of
-from .driving import Driving
+from .playback import SPEEDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ...run.core.frame import Frame
     from ...run.scene.scene import Scene
-    from ..screen.control_rows import Item
     from .live import LiveView
+
+
+# ---- The rows of controls of a viewer, whoever draws them, and what a hand sets with them.
+
+WAITS = 0.6
+"""Seconds for which a value that was set is shown before a frame has it."""
+COMMAND = "copy as command"
+USUAL_UNITS = 8
+TOOLS = (
+    ("restart", "begin anew", "The same first weights once more; what was learnt stays as a branch of its past."),
+    ("back", "one step back", "The weights as they were one step before, to the last bit."),
+    ("toggle_run", "run or pause", "Lets gradient descent go on, or stand still to be looked at."),
+    ("step", "one step", "One batch forward, its gradient back, and one small change of every weight."),
+    ("micro_next", "into a step", "Walks through the coming step: forward, loss, backward, update."),
+)
+_HEAD = ("learning rate", "batch", "optimiser", "momentum")
+_KEYS = {"learning rate": ("lower_rate", "raise_rate"), "pace": ("slower", "faster")}
+_PACE = "How fast you see it: steps between two pictures. It changes nothing of what is learnt."
+_FEWER = "One unit less, which may be one pattern less that the layer can tell."
+_MORE = "One unit more: another weighted sum that the layers behind can build on."
+_UNITS = "How many weighted sums the layer makes of what comes before it."
+_OUT = "Takes the layer away: what one layer cannot tell apart, the others have to."
+_ADD = "One more layer between input and output: sums of bent sums, for shapes that are less simple."
+_SEED = "Begins anew with other first weights: whether it learns should not hang on their luck."
+_COPY = "The line that starts this run with the settings of this moment."
+_HALF = 76.0  # logical pixels of the name of a switch in half a narrow panel
+_gestures = count(1)
+
+
+class Driving:
+    """Rows of controls; one of the scene takes the place of one of the run's with its name."""
+
+    def __init__(self, viewer: LiveView, scene: Scene) -> None:
+        self._viewer, self._scene = viewer, scene
+        self._hidden = set(scene.hide)
+        self.troubles = set[str]()  # what functions of the scene raised
+        self._command = None if scene.command is None else self._asking(scene.command, "the command")
+        self._controls = tuple(self._guarded(control) for control in scene.controls)
+        self._tools = Row("tools", tuple(self._tool(*tool) for tool in TOOLS if tool[0] not in self._hidden))
+        self._own = Kept[tuple[Control, ...]]()
+        self._bends: dict[str, None] = {}
+        self._had: dict[str, Mapping[str, Any]] = {}  # the numbers of optimisers that there were
+        self._wanted: dict[str, tuple[Any, float]] = {}  # set by hand and not shown by a frame yet; until when
+        self._gesture = ""
+
+    # ---- what a scene's own functions may do
+
+    def _guarded(self, control: Control) -> Control:
+        """The same with functions that never end the window: what they raise is said."""
+        value, change = control.value, control.change
+
+        def changed(new: Any, reader: Reader) -> Edit | None:
+            try:
+                return change(new, reader)
+            except ScalarvizError:
+                raise
+            except Exception as error:  # the scene's own
+                raise InputError(f"{control.label}: {words_of(error)}") from error
+
+        return replace(control, value=self._asking(value, control.label), change=changed)
+
+    def _asking(self, function: Callable[[Reader], Any], what: str) -> Callable[[Reader], Any]:
+        """The same function; where it raises there is nothing, which is said once."""
+
+        def asked(reader: Reader) -> Any:
+            try:
+                return function(reader)
+            except Exception as error:  # the scene's own
+                line = f"{what}: {words_of(error)}"
+                if line not in self.troubles:
+                    self.troubles.add(line)
+                    self._viewer.say(line)
+                    self._viewer.tell(line)
+                return None
+
+        return asked
+
+    # ---- what is shown
+
+    def reader(self, frame: Frame | None = None) -> Reader:
+        """What controls read: the frame shown, or another one."""
+        viewer = self._viewer
+        return Reader(viewer.shown if frame is None else frame, viewer.bench.subject.source, self._scene.options)
+
+    def shown(self, frame: Frame) -> list[Row]:
+        """The rows of a frame, with what a hand has set until a frame has it."""
+        now = self._viewer.clock
+        self._wanted = {name: kept for name, kept in self._wanted.items() if kept[1] > now}
+        return self.rows(self.reader(frame))
+
+    def rows(self, reader: Reader) -> list[Row]:
+        """The rows of a moment: what acts at once, then a rule, then what begins anew."""
+        own = {one.label: one for one in (*self._owned(reader), LAYERS) if one.label not in self._hidden}
+        mine = {control.label: control for control in self._controls if control.label not in self._hidden}
+        every = [*(mine.pop(label, control) for label, control in own.items()), *mine.values()]
+        last = [one for one in every if one.anew or isinstance(one, Layers)]
+        now = [one for one in every if one not in last]
+        head = [one for one in now if one.label in _HEAD and one.label in own]
+        rows = [self._tools, *self._filled(head, reader)]
+        rows += [] if "pace" in self._hidden else [row_of(self._paced())]
+        rows += self._filled([one for one in now if one not in head], reader)
+        anew = [row for one in last if isinstance(one, Layers) for row in self._layers(one, reader)]
+        anew += self._filled([one for one in last if not isinstance(one, Layers)], reader)
+        copied = self._copied(reader)
+        anew += [row_of(item) for item in copied] if "seed" in self._hidden else [self._seed(reader, copied)]
+        return [*rows, *([Row("rule")] if anew else []), *anew]
+
+    def _owned(self, reader: Reader) -> tuple[Control, ...]:
+        """Those of every run, made anew only where which there are, or a usual value, has become another."""
+        settings = reader.settings
+        bend = activation_of(reader)
+        self._bends |= {} if bend is None else {bend: None}  # what there was once can be had again
+        keep_rule(self._had, reader)
+        set_now = () if settings is None else (settings.samples, bool(settings.limits.l1), bool(settings.limits.l2))
+        known = (*set_now, len(self._bends), len(self._had), *reader.frame.curve.lr[:1].tolist())
+        return self._own.of(known, lambda: own_controls(reader, tuple(self._bends), self._had))
+
+    def _filled(self, controls: Sequence[Control], reader: Reader) -> list[Row]:
+        """Rows of those that can be had; switches that follow each other stand two in a row."""
+        rows: list[Row] = []
+        for item in (item for item in (self._item(one, reader) for one in controls) if item is not None):
+            before = rows[-1].items if rows else ()
+            if len(before) == 1 and _short(before[0]) and _short(item):
+                rows[-1] = replace(rows[-1], items=(*before, item))
+            else:
+                rows.append(replace(row_of(item), note="what no longer fits starts anew" if item.control.anew else ""))
+        return rows
+
+    def _item(self, control: Control, reader: Reader) -> Item | None:
+        value = control.value(reader)
+        if value is None:
+            return None
+        value = self._put(control, value)
+        shown, ticks = "", tuple[tuple[float, str], ...]()
+        if isinstance(control, Slider):
+            shown, ticks = printed(value), tuple((tick, printed(tick)) for tick in tick_values(control))
+        elif isinstance(control, Segments) and value not in control.choices:
+            shown = printed(value)
+        return Item(self._with_flag(control, reader), value, self._key(control.label), shown, ticks)
+
+    def _put(self, control: Control, value: Any) -> Any:
+        """What a hand has set, until a frame shows it."""
+        wanted, _ = self._wanted.get(control.label, (value, 0.0))
+        if wanted == value:
+            self._wanted.pop(control.label, None)
+        return wanted
+
+    def _with_flag(self, control: Control, reader: Reader) -> Control:
+        """Without flags that the scene's command line has not."""
+        if control in self._controls:
+            return control
+        flags = [one for one in control.flag.split(", ") if hasattr(reader.options, one[2:].replace("-", "_"))]
+        known = ", ".join(flags)
+        return control if known == control.flag else replace(control, flag=known)
+
+    def _key(self, label: str) -> str:
+        return ", ".join(action_of(action).keys[0] for action in _KEYS.get(label, ()))
+
+    def _layers(self, control: Layers, reader: Reader) -> list[Row]:
+        """Buttons for the units of each hidden layer; none where they cannot be changed, or are too many."""
+        now = control.value(reader)
+        if not isinstance(now, tuple | list) or len(now) > MOST_LAYERS:
+            return []
+        known, hidden = self._with_flag(control, reader), tuple(self._put(control, tuple(now)))
+        items, middles = list[Item](), list[Item]()
+        for k, units in enumerate(hidden):
+            name, before, after = f"layer {k + 1}", hidden[:k], hidden[k + 1 :]
+            out = _units(known, f"{name} taken out", _OUT, (*before, *after))
+            less = (*before, *((fewer(units),) if fewer(units) else ()), *after)
+            grown, shown = (*before, more(units), *after), printed(units)
+            items.append(_units(known, f"{name}: fewer units", _FEWER, less, shown, out))
+            items.append(_units(known, f"{name}: more units", _MORE, grown, shown, out))
+            middles.append(_number(known, name, k, hidden, out))
+        if len(hidden) < MOST_LAYERS:
+            items.append(_units(known, "add a layer", _ADD, (*hidden, hidden[-1] if hidden else USUAL_UNITS)))
+        weights = [stage.weight.shape for stage in reader.stages if stage.weight is not None]
+        ends = (printed(weights[0][1]), printed(weights[-1][0])) if weights else ("", "")
+        return [Row("layers", tuple(items), control.label, "that no longer fit start anew", ends, None, tuple(middles))]
+
+    # ---- what is no edit
+
+    def _tool(self, action: str, label: str, does: str) -> Item:
+        def send(value: object, reader: Reader) -> None:
+            self._viewer.send(action)
+
+        return Item(Button(label, "", does, change=send), keys=action_of(action).keys[0], sign=action)
+
+    def _paced(self) -> Item:
+        """The pace as a slider that stands at the speeds there are; its right end is none at all."""
+        ends = [one for one in SPEEDS if one != float("inf")]
+        most = ends[-1] * ends[-1] / ends[-2]
+        stops = tuple(min(one, most) for one in SPEEDS)
+
+        def hurry(value: float, reader: Reader) -> None:
+            """So many times faster or slower, as the keys do it one after the other."""
+            by = stops.index(value) - SPEEDS.index(self._viewer.playback.speed)
+            for _ in range(abs(by)):
+                self._viewer.send("faster" if by > 0 else "slower")
+
+        now = min(self._viewer.playback.speed, most)
+        control = Slider("pace", "", _PACE, least=ends[0], most=most, log=True, usual=1.0, value=lambda reader: now,
+                         change=hurry)  # fmt: skip
+        ticks = ((ends[0], f"1/{1 / ends[0]:g}x"), (1.0, "1x"), (most, "no limit"))
+        shown = "no limit" if now >= most else f"{now:g}x" if now >= 1 else f"1/{1 / now:g}x"
+        return Item(control, now, self._key("pace"), shown, ticks, stops=stops)
+
+    def _seed(self, reader: Reader, copied: Sequence[Item]) -> Row:
+        """Which first weights, and a way to others; beside it the button that copies the command."""
+        seed = seed_shown(reader.frame)
+        flag = "--weights-seed" if hasattr(reader.options, "weights_seed") else ""  # --seed is that of the samples too
+
+        def begin(value: float | None, reader: Reader) -> None:
+            """Another seed: the next one, or the one that is typed."""
+            self._viewer.travels.restart(seed + 1 if value is None else int(value))
+
+        button = Item(Button("reseed", flag, _SEED, change=begin))
+        number = Slider("seed", flag, _SEED, least=0, most=2**32, whole=True, value=lambda reader: seed, change=begin)
+        return Row("buttons", (button, *copied), "seed", printed(seed), typed=Item(number, seed))
+
+    def _copied(self, reader: Reader) -> list[Item]:
+        """What copies the command line that shows the same, where the scene knows it."""
+        command = self._command
+        if COMMAND in self._hidden or command is None or not command(reader):
+            return []
+
+        def copied(value: object, reader: Reader) -> None:
+            host, words = self._viewer.host, command(reader)
+            if host is not None and words:
+                host.copy(words)
+                self._viewer.say(f"copied: {words}")
+
+        return [Item(Button(COMMAND, "", _COPY, change=copied))]
+
+    # ---- what a hand sets
+
+    def set(self, item: Item, value: Any, *, held: bool = False) -> None:
+        """Set a control; what one hand does until `let_go` is one edit.
+
+        Raises
+        ------
+        ScalarvizError
+            The control does not take the value, or the run does not take the edit.
+        """
+        if held and not self._gesture:
+            self._gesture = f"controls {next(_gestures)}"
+            self._viewer.playback.hold()
+        control, name = item.control, item.name
+        taken = control.taken(value)
+        if item.stops and taken not in item.stops:
+            raise InputError(f"{name}: got {taken!r:.60}; allowed: {listing(item.stops)}")
+        now, _ = self._wanted.get(name, (item.value, 0.0))
+        if taken is not None and taken == now:
+            return  # it is so already: no edit
+        edit = control.change(taken, self.reader())
+        if edit is not None:
+            self._viewer.change(edit, self._gesture)
+        until = self._viewer.clock + (float("inf") if self._gesture else WAITS)
+        if taken is not None:
+            self._wanted[name] = taken, until
+        elif item.part_of:
+            self._wanted[item.part_of] = item.value, until
+
+    def let_go(self) -> None:
+        """The hand is open: what it did was one edit, and training goes on."""
+        if self._gesture:
+            self._gesture = ""
+            until = self._viewer.clock + WAITS
+            self._wanted = {name: (value, min(kept, until)) for name, (value, kept) in self._wanted.items()}
+            self._viewer.playback.release()
+
+
+def _short(item: Item) -> bool:
+    """Whether it is a switch of which two have room side by side."""
+    return isinstance(item.control, Switch) and measure(item.name, LABEL) <= _HALF
+
+
+def _units(
+    control: Control, label: str, does: str, sizes: tuple[int, ...], shown: str = "", out: Item | None = None
+) -> Item:
+    """A button that makes the hidden layers those of `sizes`."""
+
+    def change(value: object, reader: Reader) -> Edit | None:
+        return control.change(control.taken(sizes), reader)
+
+    return Item(Button(label, control.flag, does, change=change), sizes, shown=shown, part_of=control.label, out=out)
+
+
+def _number(control: Control, label: str, place: int, sizes: tuple[int, ...], out: Item) -> Item:
+    """How many units the layer at a place has, to be typed, or dragged out."""
+
+    def change(value: int, reader: Reader) -> Edit | None:
+        return control.change(control.taken((*sizes[:place], int(value), *sizes[place + 1 :])), reader)
+
+    units = sizes[place]
+    number = Slider(label, control.flag, _UNITS, least=1, most=max(units, MOST_UNITS), log=True, whole=True,
+                    value=lambda reader: units, change=change)  # fmt: skip
+    return Item(number, units, shown=printed(units), out=out)
+
 
 Point = tuple[float, float]
 
@@ -45,51 +363,45 @@ class Desk(Driving):
 
     def close(self) -> None:
         """Close the panel if it is open."""
-        if self.open and not self.panel.hidden:
+        if self.panel.open:
             self.toggle()
-
-    @property
-    def open(self) -> bool:
-        """Whether the panel is there."""
-        return self.panel.open
 
     @contextmanager
     def put_away(self) -> Iterator[bool]:
         """While the block runs the picture is that without the panel; gives whether that is another one."""
-        bench = self._viewer.bench
-        if not self.panel.open:
-            yield False
-            return
-        was, self.panel.hidden = self.panel.hidden, True
-        bench.make_room()
-        bench.refresh()
+        there = self.panel.open
+        if there:
+            self._appear(is_open=False)
         try:
-            yield True
+            yield there
         finally:
-            self.panel.hidden = was
-            bench.make_room()
-            bench.refresh()
+            if there:
+                self._appear(is_open=True)
+
+    def _appear(self, *, is_open: bool) -> None:
+        self.panel.open = is_open
+        self._viewer.bench.make_room()
+        self._viewer.bench.refresh()
 
     def pass_time(self, seconds: float, frame: Frame) -> bool:
         """`seconds` have passed and `frame` is shown; returns whether the panel has changed."""
         panel, bench = self.panel, self._viewer.bench
         if not panel.open:
-            self.notice(self.reader(frame))
+            keep_rule(self._had, self.reader(frame))  # what is set now can be had again
             return False
-        stood = panel.stands, panel.side
+        stood = panel.side
         panel.pass_time(seconds)
         changed = panel.show(self.shown(frame), running=self._viewer.playback.running)
-        moved = stood != (panel.stands, panel.side)
-        if moved:
+        if moved := stood != panel.side:
             bench.place_side()
             bench.refresh()
-        return changed or moved or panel.moving
+        return changed or moved
 
     # ---- pointer, in logical pixels, and keys
 
     def owns(self, at: Point) -> bool:
         """Whether a point is the panel's."""
-        return self.panel.owns(at) and not self.panel.hidden
+        return self.panel.owns(at)
 
     def hover(self, at: Point | None) -> bool:
         """The pointer is over a point (None: elsewhere); returns whether the picture changes."""
@@ -97,7 +409,7 @@ class Desk(Driving):
 
     def press(self, at: Point, button: str) -> bool:
         """A button went down; whether it is the panel's until it goes up."""
-        if not (self.open and self.owns(at)):
+        if not self.owns(at):
             return False
         item = self.panel.number_at(at)
         if button == "left" and item is not None and self._viewer.pointer.again(("typed", item.name)):
@@ -120,7 +432,7 @@ class Desk(Driving):
 
     def scroll(self, at: Point, notches: float) -> bool:
         """The wheel turned; whether that was over the panel, or over what stands in it."""
-        if self.panel.hidden or not self.panel.covers(at):
+        if not self.panel.covers(at):
             return False
         if notches:
             self.panel.scroll(notches)
@@ -128,7 +440,7 @@ class Desk(Driving):
 
     def key(self, pressed: str, *, shift: bool = False) -> bool:
         """A key while the panel is open; whether it is the panel's."""
-        if not self.open:
+        if not self.panel.open:
             return False
         if pressed == "Escape":
             if not self.panel.let_go():  # what is dragged out goes back

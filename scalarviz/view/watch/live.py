@@ -5,34 +5,41 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ...errors import ScalarvizError
+from ...run.callbacks import condition_name, holds
 from ...run.core.frame import Frame, Units
 from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
 from ...run.engines import full_speed, ready
 from ...run.looking import AskedCall
+from ...run.questions.expression import brief
 from ...run.run import Run
-from ...run.source import RunSource
+from ...run.scene.scene import Scene
+from ...run.source import Moment, RunSource
 from ...run.sources.played import rehearse
+from ...run.sources.watched import Pace
 from ...run.travel import span
 from ...run.worker import Worker
+from ..ink.text import loss_text
 from ..ink.theme import Theme
-from ..shown.ahead import Ahead
-from ..shown.subject import Subject, scene_subject
+from ..panels.drawer import words_of
+from ..screen.strip import Cap, Told
+from ..shown.subject import Ahead, Subject, scene_subject
 from ..workbench import Workbench
-from .actions import Here, bottom_line
-from .breaks import Breaks
+from .actions import BY_NAME, GESTURES, Here, bottom_line
 from .desk import Desk
 from .playback import Playback
-from .telling import Telling
 from .travels import stopped_by
 from .viewer import Viewer
 
 if TYPE_CHECKING:
-    from ...run.scene.scene import Scene
+    from ...run.questions.breakpoints import Breakpoint, Stop
 
 
 REHEARSAL_SECONDS = 0.4
@@ -193,7 +200,7 @@ class LiveView(Viewer):
 
     def message(self) -> str:
         """What stopped the training."""
-        return stopped_by(self.worker.error, keys=self.desk is None or not self.desk.open)
+        return stopped_by(self.worker.error, keys=self.desk is None or not self.desk.panel.open)
 
     def _compile(self, run: Run) -> float:
         """In the training thread: what the first step needs. Returns how fast the engine is then."""
@@ -333,23 +340,23 @@ SHARE = 0.02
 class UnitsPace:
     """Gives frames the units of an earlier one where finding their own would take too long."""
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
+        self._pace = Pace(math.inf, SHARE, math.inf)
         self._last: Units | None = None
         self._network: object = None
-        self._next = 0.0
 
     def shown(self, frame: Frame, *, rests: bool) -> Frame:
         """The frame as it is to be drawn; `rests`: nothing trains, there is time."""
-        own, last = frame.units, self._last
+        own, last, now = frame.units, self._last, time.perf_counter()
         if own is None or own is last:
             return frame
-        if not (rests or last is None or frame.forward is not self._network) and self._clock() < self._next:
+        first = frame.forward is not self._network
+        if not (rests or last is None or first or self._pace.due(now)):
             return frame.with_units(last)
         own.found()
-        first = frame.forward is not self._network  # it was made ready for its first samples: that says nothing
         self._last, self._network = own, frame.forward
-        self._next = self._clock() + (0.0 if first else own.seconds / SHARE)
+        # for its first samples a network is made ready: that time says nothing
+        self._pace.took(now, now + (0.0 if first else own.seconds))
         return frame
 
 
@@ -401,3 +408,283 @@ def _classes(edit: Edit, subject: Subject) -> list[int]:
     if targets.shape[1] != 1 or count < 2 or not np.isin(targets, np.arange(count)).all():
         return []
     return [int(k) for k in targets[:, 0]]
+
+
+# ---- When a window speaks in large lines: before the first step, until it begins, and after the last one.
+
+FADE, REST = 0.3, 0.5
+"""Seconds in which lines fade, and after the last step until they come."""
+BREATH, LEVELS = 2.0, 24
+"""Seconds of a breath of the first key cap, and how many different pictures of it are drawn."""
+BREATHING = 60.0
+"""Seconds after which it rests: a window in which nothing happens draws nothing."""
+Answer = TypeVar("Answer")
+
+
+class Telling:
+    """The large lines of one window, which pauses at the step `last`.
+
+    With `opens` it speaks before the first one too.
+    """
+
+    def __init__(self, view: LiveView, scene: Scene, last: int, *, opens: bool) -> None:
+        self._view, self._story, self._source = view, scene.told, view.bench.subject.source
+        self._first, self._last = scene.run.steps, last
+        self._whole = (self._source.whole_loss(),) if scene.whole_loss else ()
+        self._clock = 0.0
+        self._begun: float | None = None  # the clock when it began
+        self._stood: tuple[Frame, float] | None = None  # the frame at the end, and since when
+        here = Here(view.bench.subject)
+        self._opening = Told(self._story.opening(scene.run.n_weights), self._story.sentence, opening_caps(here))
+        self._weights = scene.run.n_weights
+        self._opened_with: Frame | None = None  # the frame of which the opening speaks
+        self._ending: Told | None = None
+        self._end_caps = ending_caps(here)
+        if opens:
+            self._tell(self._opening)
+        else:  # nothing is waited for: there is nothing to be read before
+            self._begun = -FADE
+
+    def pass_time(self, seconds: float) -> None:
+        """`seconds` have passed: the lines go on."""
+        frame = self._view.worker.latest
+        self._clock += seconds
+        if self._begun is None and (self._view.playback.running or frame.step != self._first):
+            self._begun = self._clock
+        if self._begun is None:
+            self._keep_true(frame)
+        ended = self._ended(frame)
+        self._tell(self._opened() or ended)
+
+    def _tell(self, told: Told | None) -> None:
+        story = self._view.bench.story
+        if told != story.told:
+            story.tell(told)
+            self._view.refresh()
+
+    def _keep_true(self, frame: Frame) -> None:
+        """What a hand changes before the first step the opening says too."""
+        if self._opened_with is None or frame is self._opened_with:
+            self._opened_with = frame
+            return
+        old, story = self._opening, self._story
+        self._weights += len(frame.values) - len(self._opened_with.values)
+        self._opened_with = frame
+        sentence = self._asked(story.anew, frame, "anew", old.sentence)
+        headline = story.opening(self._weights)
+        self._opening = replace(old, headline=headline, sentence=sentence or old.sentence)
+
+    def _opened(self) -> Told | None:
+        """The lines before the first step; they fade when it has begun."""
+        opening = self._opening
+        if self._begun is None:
+            phase = np.rint(min(self._clock, BREATHING) / BREATH * LEVELS) / LEVELS
+            return replace(opening, breath=float(0.5 - 0.5 * np.cos(2 * np.pi * (phase + 0.5))))
+        alpha = 1.0 - (self._clock - self._begun) / FADE
+        return replace(opening, alpha=alpha) if alpha > 0 else None
+
+    def _ended(self, frame: Frame) -> Told | None:
+        """The lines after the last step: while the window stands there, and nothing has been changed by hand."""
+        view = self._view
+        newest = frame.past is None or frame.past.newest == frame.step
+        there = newest and frame.step == self._last and len(frame.curve.loss) > 0
+        if view.playback.running or view.worker.error is not None or frame.edited or not there:
+            self._stood = self._ending = None
+            return None
+        if self._stood is None or self._ending is None:
+            self._stood, self._ending = (frame, self._clock), self._said(frame)
+        alpha = (self._clock - self._stood[1] - REST) / FADE
+        return replace(self._ending, alpha=min(alpha, 1.0)) if alpha > 0 else None
+
+    def _said(self, frame: Frame) -> Told:
+        losses, facts = frame.curve.loss, self._source.facts
+        batches = 1 if facts is None else -(-facts.samples // max(facts.batch_size, 1))
+        if self._whole:
+            losses, batches = np.array([*self._whole, Moment(frame, self._source).whole_loss()]), 1
+        story = self._story
+        reached = bool(self._asked(story.reached, frame, "reached", learnt(losses, batches, story.fall)))
+        said = str(self._asked(story.claim, frame, "claim", "")) if reached or story.reached is not None else ""
+        if not reached:
+            return Told(f"Stopped at loss {loss_text(float(losses[-1]))}.", said, self._end_caps)
+        fall = loss_text(float(losses[0])), loss_text(float(losses[-1]))
+        return Told("Learnt.", said, self._end_caps, fall)
+
+    def _asked(self, function: Callable[[Moment], Answer] | None, frame: Frame, name: str, other: Answer) -> Answer:
+        """What a function of the story says of a moment; `other` where there is none, or where it raises."""
+        if function is None:
+            return other
+        try:
+            return function(Moment(frame, self._source))
+        except Exception as error:  # a scene's own code: the window goes on without the sentence
+            self._view.bench.side.ground.notes.append(f"the story's {name}: {words_of(error)}")
+            return other
+
+
+def learnt(losses: np.ndarray, batches: int = 1, fall: float = 0.5) -> bool:
+    """Whether a loss has fallen by half or more, or by another share (`fall`) of what it was.
+
+    Of single `batches`, in which the data comes, the means of the first and the last round are compared.
+    """
+    count = max(1, min(batches, len(losses) // 4))
+    first, last = float(np.mean(losses[:count])), float(np.mean(losses[-count:]))
+    return bool(np.isfinite(last) and last <= first - fall * abs(first))
+
+
+def opening_caps(here: Here) -> tuple[Cap, ...]:
+    """What can be pressed before the first step."""
+    return _caps(here, (("toggle_run", "begin"), ("step", "one step"), ("toggle_help", "all keys")))
+
+
+def ending_caps(here: Here) -> tuple[Cap, ...]:
+    """What can be tried after the last one."""
+    caps = _caps(here, (("restart", "again"), ("type_word", "type a name")))
+    for hand, does, begins in (("Click", "a cube", "a cube"), ("Shift+Wheel", "on it: break it", "over a cube")):
+        found = next((g for g in GESTURES if g.hand == hand and g.does.startswith(begins)), None)
+        if found is not None and found.applies(here):
+            caps += (Cap(hand, does, says=f"{hand} {found.does}"),)
+    return caps
+
+
+def _caps(here: Here, wanted: tuple[tuple[str, str], ...]) -> tuple[Cap, ...]:
+    """Caps of actions that there are, with the keys of the table."""
+    found = [(BY_NAME[name], words) for name, words in wanted if name in BY_NAME]
+    return tuple(Cap(action.keys[0], words, action.name) for action, words in found if action.applies(here))
+
+
+# ---- Breakpoints in a window: a condition is typed, and one that is hit is told.
+
+STOP_SECONDS = 20.0
+"""How long it is said which breakpoint stopped the run, and with what numbers."""
+SET_SECONDS = 6.0
+LONGEST = 400
+"""Letters that are typed; ``run.break_on`` takes longer conditions."""
+LISTED = 3
+EXAMPLES = "such as loss < 0.01, grad > 10, nan, 0.weight[0][0] crosses 0"
+
+
+class Breaks:
+    """The breakpoints of one view; `typed` is the condition that is being typed, None while none is."""
+
+    def __init__(self, view: Viewer, worker: Worker) -> None:
+        self._view, self._worker = view, worker
+        self._told: Stop | None = None
+        self._refused = ""
+        self._offered = False  # what is typed was put there, so letters replace it
+        self._new = ""  # what was said of a new one, of which it is asked whether it is true already
+        self.typed: str | None = None
+        self.handlers: dict[str, Callable[..., None]] = {"break_on": self.open}
+
+    # ---- one that was hit
+
+    def pass_time(self) -> None:
+        """What stopped the training is said once; the weight in question is selected, where none is."""
+        stop = self._worker.stopped
+        if stop is self._told:
+            return
+        self._told, self._new = stop, ""
+        self._view.refresh()
+        if stop is not None:
+            if stop.weights and self._view.bench.selected is None:
+                self._view.bench.select(stop.weights[0])  # why did it move?
+            self._view.say(f"{stop}  \N{MIDDLE DOT}  , looks into that step", STOP_SECONDS)
+            self._view.tell(str(stop))
+
+    # ---- typing one
+
+    def open(self) -> None:
+        """From now on keys are letters of a condition; one of the selected weight is offered."""
+        index = self._view.bench.selected
+        self.typed = "" if index is None else f"{condition_name(self._worker.run, index)} crosses 0"
+        self._refused, self._offered = "", index is not None
+
+    def prompt(self) -> str:
+        """What is typed, what is wrong with it, and what else there is; empty while nothing is typed."""
+        if self.typed is None:
+            return ""
+        points = self._worker.run.breakpoints
+        there = [_listed(point) for point in points[-LISTED:]]
+        if len(points) > LISTED:
+            there.insert(0, f"{len(points) - LISTED} more")
+        hint = f"  ({EXAMPLES})" if not self.typed else ""
+        ways = "Enter sets it, letters replace it, End keeps it" if self._offered else "Enter sets it"
+        parts = [f"pause when: {self.typed}|{hint}", self._refused or f"{ways}, Escape leaves it"]
+        if there and not self._refused:
+            parts += ["; ".join(there), "a number switches one off or on, with a minus it goes"]
+        return "  ·  ".join(parts)
+
+    def key(self, pressed: str, text: str) -> bool:
+        """A key while a condition is typed; whether it was taken."""
+        if self.typed is None:
+            return False
+        if pressed == "Enter":
+            self._enter(self.typed.strip())
+        elif pressed == "Escape":
+            self.typed = None
+        elif pressed in ("Backspace", "Delete"):
+            self.typed, self._refused = self.typed[:-1] if pressed == "Backspace" else "", ""
+        elif text and text.isprintable():
+            self.typed, self._refused = (text if self._offered else self.typed + text)[:LONGEST], ""
+        self._offered = False
+        return True
+
+    def _enter(self, text: str) -> None:
+        if not text:
+            self.typed = None
+            return
+        try:
+            self.take(text)
+        except ScalarvizError as error:
+            first = str(error).partition("\n")[0]
+            said, near, _ = first[max(first.find("at character"), 0) :].partition("?")  # the text stands before it
+            self._refused = said + near
+            return
+        self.typed = None
+
+    def take(self, text: str) -> None:
+        """Set a condition, by its number switch one off or on, or with a minus take it away; it is said.
+
+        Raises
+        ------
+        InputError, UnknownNameError
+            It cannot be read; there is no breakpoint of that number.
+        """
+        said = self._switched(text) if text.removeprefix("-").isdecimal() else self._set(text)
+        self._view.say(said, SET_SECONDS)
+
+    @property
+    def listed(self) -> list[dict[str, object]]:
+        """Those of the run: number, condition, hits, whether it is on."""
+        return [{"number": p.number, "text": brief(p.text, 60), "hits": p.hits, "on": p.enabled}
+                for p in self._worker.run.breakpoints]  # fmt: skip
+
+    def _set(self, text: str) -> str:
+        run = self._worker.run
+        point = run.break_on(text)
+        cost = "" if point.condition.of_losses else "; the engine does one step a call"
+        said = f"breakpoint {point.number}: pauses when {point.text}{cost}"
+        if not point.condition.expression.looks_back:
+            self._new = said
+            # it fails where the model is changed meanwhile, or the run closed
+            self._view.ask(lambda run: holds(run, text), partial(self._say_whether_true, said), lambda error: None)
+        return said
+
+    def _say_whether_true(self, said: str, true: bool) -> None:
+        """A condition that is true already pauses the run when it becomes true again."""
+        if true and said == self._new:
+            self._view.say(f"{said}; it is true now, so it waits until it is again", SET_SECONDS)
+
+    def _switched(self, text: str) -> str:
+        points = self._worker.run.breakpoints
+        point = points.numbered(int(text.removeprefix("-")[:9]))
+        if text.startswith("-"):
+            points.remove(point)
+            return f"breakpoint {point.number} is gone"
+        point.enabled = not point.enabled
+        return f"breakpoint {point.number} is {'on' if point.enabled else 'off'}: {point.text}"
+
+
+def _listed(point: Breakpoint) -> str:
+    said = [f"{point.number} {brief(point.text, 40)}"]
+    said += [f"{point.hits:,} hit{'s' * (point.hits > 1)}"] * bool(point.hits)
+    said += [] if point.enabled else ["off"]
+    return ", ".join(said)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ...errors import ScalarvizError
-from ..ink.sketch import Does, spot_at
-from ..screen.story import SAYS
+from ..ink.sketch import Does, holds, spot_at
+from ..screen.strip import SAYS
 from ..screen.time_bar import GO
 from .actions import no_edits
 from .host import Point
@@ -173,11 +173,11 @@ class Pointer:
             bench.side.release(point)
         elif press.dragged:
             return
-        elif left and bench.touch.on_alarm(point):
+        elif left and (spot := bench.touch.spot_at(point)) is not None and spot.name == "rescue":
             travels.rescue()
         elif (cap := spot_at(bench.story.spots, point)) is not None:
             viewer.say(cap.tip) if cap.name == SAYS else viewer.send(cap.name)
-        elif bench.touch.inspector_at(point):
+        elif bench.touch.inspector is not None and holds(bench.touch.inspector.box, point):
             self._click_inspector(point)
         elif not self._click(at, press) and left and desk is not None:
             desk.close()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,25 +18,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import InputError, ScalarvizError
+from ...io import CsvTable, load_picture, parse_csv, read_csv
 from ...run.core.frame import Frame
 from ...run.edits import SetWeights
-from ...run.sources.played import Played
+from ...run.panels import WordBoard
+from ...run.sources.played import Played, RecordedSource
+from ...run.sources.recorded_pair import NAMES, RecordedPair
+from ...run.sources.recording.recorded import Following
+from ..cubes.atlas import THRESHOLDS
 from ..ink.overlay import help_pages
+from ..panels.word import WordDrawer
 from ..screen.hud import mistake_words
 from ..shown.subject import LOOP_CURVE, subject_of
 from ..workbench import Workbench
 from .actions import Action, Here, action_of, bottom_line, find, help_lines, normalised, told
 from .desk import Desk
-from .growing import Growing
 from .host import TICK, Host, Hosted, Point
-from .looks import Looks
 from .microsteps import MicroSteps
-from .opening import PICTURES, TITLE, WEIGHTS, open_files, paste
 from .pace import DURATION
 from .playback import LONGEST_TICK, Guide, Playback, speed_text
 from .pointer import Pointer
-from .questions import Asking
-from .selected import SelectedWeights
+from .selected import Asking, SelectedWeights
 from .travels import Travels
 
 if TYPE_CHECKING:
@@ -522,3 +525,216 @@ def differs(old: Frame | None, frame: Frame) -> bool:
             for name in ("loss", "values", "gradient", "frozen")
         )
     )
+
+
+# ---- Files that come into a picture, dropped or chosen: weights and tables for the run, pictures for a panel.
+
+WEIGHTS = (".safetensors",)
+PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".ppm")
+TABLES = (".csv", ".tsv", ".txt")
+TITLE = "Open a picture or weights"
+
+
+def open_files(viewer: Viewer, paths: Sequence[Path]) -> None:
+    """Let a viewer take files; a notice says what came of the last one."""
+    for path in paths:
+        try:
+            said = _open(viewer, path)
+        except ScalarvizError as error:
+            said = str(error)
+        viewer.say(said)
+        viewer.refresh()
+
+
+def paste(viewer: Viewer) -> None:
+    """Let a viewer take the table on the clipboard; a notice says what came of it."""
+    text = "" if viewer.host is None else viewer.host.pasted()
+    if not text.strip():
+        viewer.say("there is no text on the clipboard: copy a table first, its first line the names of the columns")
+    else:
+        viewer.say(_learnt(viewer, parse_csv(text, "the pasted table")))
+    viewer.refresh()
+
+
+def _learnt(viewer: Viewer, table: CsvTable) -> str:
+    """Let a run learn a table from now on, as its scene says how; returns what came of it."""
+    learn = viewer.bench.subject.table
+    if learn is None:
+        return f"{table.what}: no table is learnt here"
+    edit = learn(table)
+    viewer.change(edit)
+    return f"{table.what}: {edit.words()}"
+
+
+def _open(viewer: Viewer, path: Path) -> str:
+    """Returns what came of it, in one line."""
+    ending = path.suffix.lower()
+    if ending in WEIGHTS:
+        return f"{path.name}: {viewer.load(path)}"
+    if ending in TABLES:
+        return _learnt(viewer, read_csv(path))
+    if ending not in PICTURES:
+        return f"{path.name} is neither a picture nor a table ({', '.join(TABLES)}) nor weights ({', '.join(WEIGHTS)})"
+    done = viewer.bench.side.take(load_picture(path).rgb)
+    return f"{path.name}: {done or 'nothing here shows a picture of yours'}"
+
+
+# ---- Recordings that are still being written while they are watched.
+
+NEWS_SECONDS = 12.0
+"""How long it is said that nothing more will come."""
+
+
+@dataclass(slots=True, eq=False)
+class _Written:
+    """One of them: what is shown grows with it."""
+
+    name: str  # its letter where two are compared, else empty
+    source: RecordedSource
+    following: Following
+    grow: Callable[..., str]  # takes a newer moment, and whether to go along; returns what is said of it
+
+
+class Growing:
+    """Those of what a viewer shows; none where that is no recording, or one that has ended."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        source, self._viewer = viewer.bench.subject.source, viewer
+        halves = zip(NAMES, source.pair, strict=True) if isinstance(source, RecordedPair) else [("", source)]
+        self._written: list[_Written] = []
+        for which, (name, one) in enumerate(halves):
+            if isinstance(one, RecordedSource) and one.record.growing:
+                grow = partial(source.grow, which) if isinstance(source, RecordedPair) else one.grow
+                self._written.append(_Written(name, one, Following(one.record), grow))
+
+    @property
+    def words(self) -> str:
+        """What the second line says of them."""
+        names = [one.name for one in self._written if one.name]
+        who = "" if not names else "both are " if len(names) > 1 else f"{names[0]} is "
+        return f"{who}still being recorded: at its end it goes along" if self._written else ""
+
+    def pass_time(self) -> None:
+        """Show what was written since, of a file that still is; and say when nothing more will come."""
+        ends = []
+        for one in list(self._written):
+            ended, newer = one.following.ended, one.following.take()  # in this order: then what was last is taken, too
+            before = f"{one.name}: " if one.name else ""
+            if newer is None and not ended:
+                continue
+            self._viewer.refresh()
+            if newer is not None:
+                if words := one.grow(newer, along=self._viewer.micro.walk is None):
+                    self._viewer.say(before + words)
+            else:
+                one.following.close()
+                self._written.remove(one)
+                ends.append(f"{before}{ended}: it ends at step {one.source.span[1]:,}")
+        if ends:
+            self._viewer.say("; ".join(ends), NEWS_SECONDS)
+
+    def close(self) -> None:
+        """Look no further whether there is more."""
+        for one in self._written:
+            one.following.close()
+        self._written.clear()
+
+
+# ---- How the picture looks, as keys change it: what cubes show, where they are seen from, words.
+
+MAPS = ("", "grey", "viridis", "coolwarm")
+"""What the key for the next colour map goes through; empty: the quantity's own."""
+
+
+class Looks:
+    """The actions that change the look of one viewer; `handlers` has them by their names."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        self._viewer, self._bench = viewer, viewer.bench
+        bench, show = viewer.bench, viewer.bench.set_look
+        self.handlers: dict[str, Callable[..., object]] = {
+            "show_weights": lambda: show(quantity="weight"), "show_updates": lambda: show(quantity="update"),
+            "show_ratio": lambda: show(quantity="update/value"), "show_gradients": self._show_gradients,
+            "show_moment": self._show_moment, "next_map": self._next_map,
+            "toggle_sizes": lambda: show(sizing=replace(bench.sizing, by_value=not bench.sizing.by_value)),
+            "hide_less": partial(self._threshold, -1), "hide_more": partial(self._threshold, +1),
+            "refit_range": bench.refit_range, "fit": bench.fit_camera,
+            "toggle_panels": lambda: bench.show_panels(not bench.panels_shown),
+            "toggle_theme": lambda: show(theme="light" if bench.theme.name == "dark" else "dark"),
+            "toggle_layers": self._toggle_layers,
+            "keep_view": self._keep_view, "go_view": self._go_view, "toggle_turntable": self._toggle_turntable,
+            "toggle_parallel": lambda: viewer.say(
+                "parallel lines" if bench.viewpoint.toggle_parallel() else "in perspective"),
+            "toggle_apart": lambda: bench.take_apart(replace(bench.apart, wide=not bench.apart.wide)),
+            "layer_before": partial(self._layer, -1), "layer_after": partial(self._layer, +1),
+            "type_word": self._type_word, "cooler": partial(self._warm, -1), "warmer": partial(self._warm, +1),
+        }  # fmt: skip
+
+    def _show_gradients(self) -> None:
+        """Colour by gradient, or by its magnitude where that is shown already."""
+        shown, source = self._bench.colouring.quantity, self._bench.subject.source
+        size = shown == "gradient" and not source.lacks("|gradient|")
+        self._bench.set_look(quantity="|gradient|" if size else "gradient")
+
+    def _show_moment(self) -> None:
+        """Colour by what the optimiser keeps for each weight: the next one of that."""
+        names = list(self._bench.subject.source.moments)
+        shown = self._bench.colouring.quantity
+        self._bench.set_look(quantity=names[(names.index(shown) + 1 if shown in names else 0) % len(names)])
+
+    def _next_map(self) -> None:
+        here = MAPS.index(self._bench.cmap_name) if self._bench.cmap_name in MAPS else -1
+        self._bench.set_look(cmap=MAPS[(here + 1) % len(MAPS)])
+
+    def _threshold(self, by: int) -> None:
+        now = self._bench.sizing
+        other = [t for t in THRESHOLDS if (t - now.threshold) * by > 0]
+        if other:
+            self._bench.set_look(sizing=replace(now, threshold=other[0] if by > 0 else other[-1]))
+
+    def _toggle_layers(self) -> None:
+        """Show or hide the table of the layers."""
+        table = self._bench.layers
+        if not table.close():
+            table.shown = True
+        self._bench.refresh()
+
+    # ---- where it is seen from
+
+    def _keep_view(self, number: int) -> None:
+        self._bench.viewpoint.keep(number)
+        self._viewer.say(f"view {number} is kept: {number} comes back to it")
+
+    def _go_view(self, number: int) -> None:
+        if not self._bench.viewpoint.go(number):
+            self._viewer.say(f"no view {number} is kept: Ctrl+{number} keeps this one")
+
+    def _toggle_turntable(self) -> None:
+        self._bench.viewpoint.turning = not self._bench.viewpoint.turning
+
+    def _layer(self, by: int) -> None:
+        """The next layer alone, or the one before; beyond the last and before the first all of them."""
+        bench = self._bench
+        names = ("", *bench.layer_names)
+        here = names.index(bench.apart.layer) if bench.apart.layer in names else 0
+        chosen = names[(here + by) % len(names)]
+        bench.take_apart(replace(bench.apart, layer=chosen))
+        self._viewer.say(f"layer {chosen} alone, {names.index(chosen)} of {len(names) - 1}" if chosen else "all layers")
+
+    # ---- a panel that reads words and makes up others
+
+    @property
+    def _words(self) -> WordDrawer:
+        found = self._bench.side.drawer(WordBoard)
+        assert isinstance(found, WordDrawer)  # the table of actions says that there is one
+        return found
+
+    def _type_word(self) -> None:
+        if self._words.there:
+            self._words.begin_typing()
+        else:
+            self._viewer.say("E: the word is not shown here")
+
+    def _warm(self, steps: int) -> None:
+        self._words.warm(steps)
+        self._viewer.say(f"temperature of new words {self._words.temperature:.1f}")
