@@ -289,7 +289,7 @@ class Comparison:
 def largest_words(values: NDArray[np.floating], known: NDArray[np.bool_], name_of: Callable[[int], str] = str) -> str:
     """Where a difference (P,) is largest, or that there is none; `known`: where there are two numbers at all.
 
-    `js/heads.js` says the same.
+    `js/comparison.js` says the same.
     """
     finite = known & np.isfinite(values)
     if not known.any():

@@ -151,7 +151,7 @@ def test_hands_move_a_pose_as_in_the_window(ask, layouts):
                 in_perspective(pose, far), between(pose, other, share), size_of(pose),
             ))  # fmt: skip
     found = ask(
-        "orbit.js",
+        "camera.js",
         """cases => cases.map(([pose, other, dx, dy, factor, at, share, far]) => [turned(pose, dx, dy),
             shifted(pose, dx, dy), zoomed(pose, factor, at), parallelPose(pose), perspectivePose(pose, far),
             between(pose, other, share), sizeOf(pose)])""",
@@ -252,7 +252,7 @@ def test_the_way_back_is_the_windows(ask, layouts):
                           [box.tolist() for box in boxes], list(layout.rect)])  # fmt: skip
             wanted.append(way_back(camera, boxes, layout.rect))
     found = ask(
-        "leash.js",
+        "viewpoint.js",
         """cases => cases.map(([pose, size, points, boxes, rect]) => {
             const camera = cameraOf(pose, size, points), shift = wayBack(camera, boxes, rect);
             const back = { ...pose, place: [pose.place[0] + shift[0], pose.place[1] + shift[1]] };

@@ -115,7 +115,7 @@ def test_no_digit_is_written_that_rounding_does_not_support(ask):
         rng.normal(size=(60, 40)) * 10.0 ** rng.uniform(-3, 6, (60, 40)), largest=most)]  # fmt: skip
     exact = (rng.normal(size=500) * 10.0 ** rng.integers(-9, 9, 500)).tolist()
     said, shown, plain = ask(
-        "rounded.js",
+        "numbers.js",
         """([lines, chips, exact]) => [lines.map(([number, error]) => sureText(number, error)),
             chips.map(([number, error]) => sureChip(number, error, true)),
             exact.map(x => [sureText(x, 0), sureChip(x), sureChip(x, 1e-12 * Math.abs(x))])]""",
@@ -145,7 +145,7 @@ def test_a_ratio_is_as_sure_as_its_parts(ask):
     weight, update = (np.float32(rng.normal(size=(50, 40)) * 10.0 ** rng.uniform(-6, 0, (50, 1))) for _ in range(2))
     tables = {"weight": packed(weight, exact=False), "update": packed(update, exact=False)}
     found = ask(
-        "rounded.js",
+        "numbers.js",
         """({ errors, rows }) => rows.weight.flatMap((weight, k) => weight.map((_, index) => {
             const texels = { weight, update: rows.update[k] };
             const ratio = texels.update[index] === 0 ? 0 : Math.abs(texels.update[index] / weight[index]);
@@ -344,7 +344,7 @@ def test_every_colour_of_every_map_is_the_windows_to_the_byte(ask):
     rng = np.random.default_rng(6)
     units = rng.uniform(-0.3, 1.3, CASES)
     found = ask(
-        "maps.js",
+        "ranges.js",
         """([maps, count, units]) => maps.map(map => {
             const table = tableOf(map, count);
             return [[...entriesOf(map)], [...table], units.map(unit => colourAt(table, unit))];
@@ -362,5 +362,5 @@ def test_every_colour_of_every_map_is_the_windows_to_the_byte(ask):
 
 def test_numbers_are_rounded_as_numpy_does(ask):
     numbers = [*np.arange(-4, 4.25, 0.25), 0.49999999999999994, 254.5, 255.5, -0.5]
-    found = ask("maps.js", "numbers => numbers.map(x => roundHalfToEven(x))", numbers)
+    found = ask("ranges.js", "numbers => numbers.map(x => roundHalfToEven(x))", numbers)
     np.testing.assert_array_equal(found, np.rint(numbers))

@@ -101,7 +101,7 @@ def live(
             raise InputError(
                 "live: a graph has no controls, and the browser draws it: no display, hide or controls here"
             )
-        return live_class()(GraphShown(graph_of(x, sys._getframe(1)), pixels), script("renderGraph", "graph.js"))
+        return live_class()(GraphShown(graph_of(x, sys._getframe(1)), pixels), script("renderGraph", "notebook.js"))
     if display == "pictures":
         return pictures_class()(Shown(x, pixels, hidden, wanted, pictures=True))
     return live_class()(Shown(x, pixels, hidden, wanted), script("renderCell", "cell.js"), read("cell.css"))

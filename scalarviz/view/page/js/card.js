@@ -1,9 +1,9 @@
 // The card of one number, and a table of all of them: of one run, or of two and their difference.
 
-import { cutAt, thinned } from "./curve.js";
 import { Ink } from "./ink.js";
 import { countText, shortText } from "./numbers.js";
 import { element } from "./panels.js";
+import { cutAt, thinned } from "./timebar.js";
 
 const WORDS_OF = { weight: "value", gradient: "gradient", update: "last update" };
 const MOST_ROWS = 400;

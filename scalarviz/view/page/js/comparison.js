@@ -1,13 +1,17 @@
 // The page of two recordings: the page of one, with three pictures, and what is said of both.
 
 import { NumberCard, NumberTable } from "./card.js";
-import { Heads } from "./heads.js";
-import { countText, lossText } from "./numbers.js";
+import { Ink } from "./ink.js";
+import { drawMarks, drawRowScale, drawScale, marksOn } from "./legend.js";
+import { countText, lossText, rateText, sureText } from "./numbers.js";
 import { Page, openPage, part } from "./page.js";
 import { readPair } from "./pair.js";
-import { RowScaleBar, ScaleBar } from "./scales.js";
+import { element } from "./panels.js";
+import { Player } from "./player.js";
+import { MARK_BITS } from "./quantity.js";
+import { clippedShare } from "./ranges.js";
 import { TimeBar } from "./timebar.js";
-import { Views } from "./views.js";
+import { parameterName } from "./tip.js";
 
 const SIDES = ["a", "b", "difference"];
 
@@ -88,4 +92,200 @@ export class Comparison extends Page {
 /** Make the page live, or say in one sentence why only its picture stands there. */
 export function openComparison() {
   return openPage(readPair, Comparison);
+}
+
+/**
+ * Where a difference is largest, or that there is none; as the window says it.
+ * @param {?ArrayLike<number>} errors by how much each may be off; null: by nothing
+ * @param {boolean} same whether all were alike before they were rounded
+ */
+export function largestText(numbers, flags, errors, same, nameOf) {
+  let [index, known, finite] = [-1, 0, 0];
+  for (let k = 0; k < numbers.length; k++) {
+    if (flags[k] & MARK_BITS.missing) continue;
+    known++;
+    if (!Number.isFinite(numbers[k])) continue;
+    finite++;
+    if (index < 0 || Math.abs(numbers[k]) > Math.abs(numbers[index])) index = k;
+  }
+  if (!known) return "not computed yet";
+  const beside = known > finite ? `${countText(known - finite)} NaN or infinite` : "";
+  if (!finite) return `no number to compare: ${beside}`;
+  if (same) return beside ? `no difference between numbers; ${beside}` : "no difference: every number is the same";
+  const said = `largest ${sureText(numbers[index], errors?.[index] ?? 0)}  \u00b7  ${nameOf(index)}`;
+  return beside ? `${said}  \u00b7  ${beside}` : said;
+}
+
+/** The three heads of a page. */
+export class Heads {
+  /** @param {HTMLElement[]} roots of a, of b and of the difference; what stays in them, Python has written */
+  constructor(roots, run) {
+    this.run = run;
+    this.lines = roots.map(root => ({ name: root.querySelector(".name"), moment: root.querySelector(".moment") }));
+  }
+
+  /** Stand at a frame. */
+  show(frame, quantity, words, shown) {
+    const { run } = this, asked = run.steps[frame];
+    run.halves.forEach((half, k) => {
+      const at = run.places[frame][k], step = half.steps[at], { moment } = this.lines[k];
+      moment.replaceChildren("step ", element("b", "", countText(step)), " loss ", element("b", "", lossText(half.loss[at])), " ");
+      const other = step < asked ? `its last before ${countText(asked)}` : step > asked ? `its first, after ${countText(asked)}` : "";
+      const rate = Number.isNaN(half.lr[at]) ? "" : `lr ${rateText(half.lr[at])}`;
+      moment.append(element("span", other ? "other" : "rate", other || rate));
+    });
+    const third = shown[2], { parameters } = run.document;
+    const same = run.exact ? !third.texels[quantity].subarray(0, parameters).some(x => x !== 0 && Number.isFinite(x)) : run.same[quantity][frame];
+    this.lines[2].name.textContent = `difference of ${words}s`;
+    const nameOf = index => parameterName(run.document, index);
+    const text = largestText(third.texels[quantity].subarray(0, parameters), quantity === "weight" ? new Uint8Array(parameters) : third.flags,
+      third.errors[quantity], Boolean(same), nameOf);
+    this.lines[2].moment.textContent = text;
+    this.lines[2].moment.title = text;
+  }
+}
+
+const FIRST_LINE = 2; // what lies above the bar
+
+/** What a legend says of two pictures that share a range. */
+export function bothShown(a, b) {
+  const count = a.document.parameters;
+  const joined = part => {
+    const whole = new a[part].constructor(2 * count);
+    whole.set(a[part].subarray(0, count));
+    whole.set(b[part].subarray(0, count), count);
+    return whole;
+  };
+  const spans = [...a.spans, ...a.spans.map(([first, end]) => [first + count, end + count])];
+  const numbers = joined("numbers");
+  return {
+    document: { ...a.document, parameters: 2 * count }, range: a.range, quantity: a.quantity, numbers, flags: joined("flags"),
+    unknown: a.unknown && b.unknown, clippedShare: clippedShare(numbers, a.v, spans), far: a.far ?? b.far,
+  };
+}
+
+/** A legend on a canvas of its own. */
+export class ScaleBar {
+  constructor(canvas, document) {
+    this.canvas = canvas;
+    this.ink = new Ink(canvas, document.words.advances);
+  }
+
+  /** Draw it anew. */
+  draw(players, theme) {
+    const [first, second] = players.map(one => one.shown);
+    if (!this.canvas.clientWidth || !players.every(one => one.frame && one.tables)) return;
+    const [wide, high] = this.ink.fit(theme);
+    drawScale(this.ink, [0, FIRST_LINE, wide], second ? bothShown(first, second) : first, players[0].tables[0]);
+    const marks = players.flatMap(one => marksOn(one.shown, one.cubes.detailed(one.view.camera, one.overlay.density)));
+    drawMarks(this.ink, [0, high - 5, wide], [...new Set(marks)], first.document);
+  }
+}
+
+/** A legend of rows of activations on a canvas of its own. */
+export class RowScaleBar extends ScaleBar {
+  /** @param {string} title what it is called */
+  constructor(canvas, document, title) {
+    super(canvas, document);
+    this.title = title;
+  }
+
+  draw([{ frame, shown, tables }], theme) {
+    if (!this.canvas.clientWidth || !frame || !tables) return;
+    const [wide] = this.ink.fit(theme);
+    drawRowScale(this.ink, [0, FIRST_LINE, wide], shown, tables[1], this.title, frame.rowMap ? "" : null);
+  }
+}
+
+/** Players of one document in three elements. */
+export class Views {
+  /**
+   * @param {HTMLElement[]} roots of a, of b and of the difference
+   * @param {object} third what is another in that of the difference
+   */
+  constructor(roots, document, third, options) {
+    this.players = [];
+    this.listeners = [];
+    this.following = false;
+    try {
+      for (const [k, root] of roots.entries()) {
+        this.players.push(new Player(root, k < 2 ? document : { ...document, ...third }, { ...options, legends: "none" }));
+      }
+    } catch (error) {
+      this.dispose();
+      throw error;
+    }
+    for (const player of this.players) {
+      player.on("pose", pose => this.#follow(player, pose));
+      player.on("hover", () => this.#point(player));
+      player.on("select", which => this.#select(player, which));
+    }
+  }
+
+  #others(player) {
+    return this.players.filter(one => one !== player);
+  }
+
+  // One is looked at from elsewhere: all are.
+  #follow(player, pose) {
+    if (this.following) return;
+    this.following = true;
+    for (const other of this.#others(player)) other.pose = pose;
+    this.following = false;
+  }
+
+  // The cube that is pointed at in one is marked in all.
+  #point(player) {
+    for (const other of this.#others(player)) {
+      const same = other.pointed?.plate === player.hit?.plate && other.pointed?.element === player.hit?.element;
+      if (same) continue;
+      other.pointed = player.hit;
+      other.pace.ask();
+    }
+  }
+
+  #select(player, which) {
+    for (const other of this.#others(player)) other.selected = which;
+    for (const [name, listener] of this.listeners) if (name === "select") listener(which);
+  }
+
+  /** Call `listener` when something happens: "select", or "drawn" of any of the three. */
+  on(name, listener) {
+    if (name === "select") this.listeners.push([name, listener]);
+    else for (const player of this.players) player.on(name, listener);
+  }
+
+  /** Show a frame of each. */
+  show(frames) {
+    this.players.forEach((player, k) => player.show(frames[k]));
+  }
+
+  /** Whether one of them does not show its frame yet. */
+  get outdated() {
+    return this.players.some(player => player.outdated);
+  }
+
+  draw() {
+    for (const player of this.players) player.draw();
+  }
+
+  fit() {
+    this.players[0].fit(); // the others follow
+  }
+
+  dispose() {
+    for (const player of this.players) player.dispose();
+  }
+}
+
+// What is one of them is so of all.
+for (const name of ["quantity", "theme", "pose", "selected"]) {
+  Object.defineProperty(Views.prototype, name, {
+    get() {
+      return this.players[0][name];
+    },
+    set(value) {
+      for (const player of this.players) player[name] = value;
+    },
+  });
 }

@@ -1,6 +1,6 @@
 // What the drawing files ask of WebGL 2: programs, meshes and textures, all of one context, forgotten together.
 
-import { drawFlatBySoftware } from "./flat.js";
+import { drawFlatBySoftware } from "./ink.js";
 
 /** Bytes of a number of each kind of texture that is used here, by its name in GL. */
 const TEXTURE_KINDS = {

@@ -1,13 +1,13 @@
 // The page of a network that reads a word: letters and attention among its cubes, new words and what comes next beside
 // them, of the frame that is shown. Another word would have to be read by the network, which a page has not got.
 
-import { mixedColour } from "./curve.js";
 import { Ink } from "./ink.js";
 import { drawMarks, drawScale, marksOn } from "./legend.js";
 import { changedList, paint } from "./list.js";
-import { tableOf } from "./maps.js";
 import { pageExtras, part } from "./page.js";
 import { element } from "./panels.js";
+import { tableOf } from "./ranges.js";
+import { mixedColour } from "./timebar.js";
 import { bytesOf, inflated } from "./unpack.js";
 
 const DIM = 0.42; // of the text's colour: a letter of probability 0

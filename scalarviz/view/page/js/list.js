@@ -1,47 +1,10 @@
 // A display list, as view/ink/listed.py writes it, painted on a canvas of its own.
 
-import { Ink, typeScale } from "./ink.js";
-import { colourAt } from "./maps.js";
+import { colourAt } from "./ranges.js";
 
 const pictures = new Map(); // images by their addresses: the same one is decoded once
 const MOST_PICTURES = 200;
 const ROUND = 900; // a radius from which on a box is a disc
-
-/** One list on one canvas; the one before stands until all images of this one have been decoded. */
-export class Listing {
-  /**
-   * @param {object} advances widths of letters, as the document's `words` has them
-   */
-  constructor(canvas, advances) {
-    this.ink = new Ink(canvas, advances);
-    this.records = null;
-    canvas.setAttribute("role", "img");
-  }
-
-  /** Show a list in a theme; `words` says what it is of, for who does not see it. */
-  show(records, theme, words) {
-    const { canvas } = this.ink, [, , , wide, high] = records[0], ratio = Math.max(1, window.devicePixelRatio || 1) * typeScale(canvas);
-    canvas.setAttribute("aria-label", [words, ...records.filter(([kind]) => kind === "text").map((text) => text[3])].join(", "));
-    if (this.wanted === records && this.theme === theme && this.ratio === ratio) return;
-    this.wanted = records;
-    const coming = picturesOf(records).filter((picture) => !picture.complete);
-    const take = () => {
-      if (this.wanted !== records) return;
-      Object.assign(this, { records, theme, ratio });
-      Object.assign(canvas.style, { width: `calc(${wide}px * var(--type, 1))`, aspectRatio: `${wide} / ${high}` });
-      this.#paint();
-    };
-    if (!coming.length || !this.records) take(); // the list before stands until all of this one is there
-    if (coming.length) Promise.allSettled(coming.map((picture) => picture.decode())).then(take);
-  }
-
-  #paint() {
-    const { ink, records } = this, [, x, y, wide, high] = records[0];
-    ink.begin(wide, high, this.ratio, this.theme);
-    ink.context.translate(-x, -y);
-    paintList(ink, records.slice(1));
-  }
-}
 
 /**
  * Paint one record, in the look of `ink`.
@@ -146,7 +109,7 @@ function pictureOf(address) {
   return pictures.get(address);
 }
 
-function picturesOf(records) {
+export function picturesOf(records) {
   const address = { image: 5, sprites: 3 };
   return records.filter(([kind]) => Object.hasOwn(address, kind)).map((record) => pictureOf(record[address[record[0]]]));
 }

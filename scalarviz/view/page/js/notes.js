@@ -3,12 +3,9 @@
 // would lie on a cube or on another group is left out.
 
 import { slabCorners } from "./boxes.js";
-import { project } from "./camera.js";
+import { beforeEye, project } from "./camera.js";
 import { paint } from "./list.js";
-import { chipText, deltaText, lossText, shortText } from "./numbers.js";
-import { Plan } from "./plan.js";
-import { sureChip } from "./rounded.js";
-import { beforeEye } from "./values.js";
+import { chipText, deltaText, lossText, shortText, sureChip } from "./numbers.js";
 
 const GROUPS_APART = 3; // pixels between two groups that were moved
 
@@ -144,4 +141,31 @@ function boundsOf(points) {
 
 function groupsMeet(one, other) {
   return [0, 1].every((k) => one[k] < other[k] + other[k + 2] + GROUPS_APART && other[k] < one[k] + one[k + 2] + GROUPS_APART);
+}
+
+const OFF = 0.75; // pixels by which a point may stand elsewhere and still be where the plan says
+const LEAST_SIZE = 0.97; // of the fitted size: words keep theirs, and would touch in a smaller picture
+
+/** The plan of a document whose `words.plan` is there. */
+export class Plan {
+  constructor(sheet, camera) {
+    this.sheet = sheet;
+    const { anchors, places } = sheet, there = anchors.map((xyz) => project(camera, xyz));
+    const away = (p, q) => Math.hypot(p[0] - q[0], p[1] - q[1]);
+    this.size = away(there[1], there[0]) / away(places[1], places[0]);
+    this.shift = [0, 1].map((k) => there[0][k] - this.size * places[0][k]);
+    const off = Math.max(...places.flatMap((p, n) => [0, 1].map((k) => Math.abs(this.size * p[k] + this.shift[k] - there[n][k]))));
+    /** Whether the camera looks from where the plan was made for: else its words would lie wrongly. */
+    this.seen = this.size >= LEAST_SIZE && off <= OFF * Math.max(this.size, 1);
+  }
+
+  /** Where a point of the plan stands in this picture. */
+  at(x, y) {
+    return [this.size * x + this.shift[0], this.size * y + this.shift[1]];
+  }
+
+  /** The same of a box. */
+  boxAt([x, y, width, height]) {
+    return [...this.at(x, y), this.size * width, this.size * height];
+  }
 }

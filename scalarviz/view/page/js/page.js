@@ -1,14 +1,13 @@
 // The page of a recorded run: what a hand, a key and the clock do to it. The cubes themselves are the player's.
 
 import { NumberCard, NumberTable } from "./card.js";
-import { actionsByKey, keyName } from "./keys.js";
 import { countText, lossText, rateText } from "./numbers.js";
 import { PanelPictures, element } from "./panels.js";
 import { Player } from "./player.js";
 import { RECORDED, readRun } from "./recorded.js";
-import { SPEEDS, USUAL_SPEED, makeButtons, makeQuantities, makeTools } from "./tools.js";
-import { rowAt } from "./tip.js";
 import { TimeBar, nearestIn } from "./timebar.js";
+import { rowAt } from "./tip.js";
+import { SPEEDS, USUAL_SPEED, actionsByKey, keyName, makeButtons, makeQuantities, makeTools } from "./tools.js";
 
 /** An element of the page by its name. */
 export const part = id => document.getElementById(id);

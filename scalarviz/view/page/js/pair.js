@@ -1,9 +1,8 @@
 // Two recordings of one page, unpacked: what each was at a step, and how far they are apart there.
 
-import { countText } from "./numbers.js";
+import { countText, sureText } from "./numbers.js";
 import { bothMarks } from "./quantity.js";
 import { NOT_YET, RECORDED, RecordedRun } from "./recorded.js";
-import { sureText } from "./rounded.js";
 import { nameAt } from "./tip.js";
 import { bytesOf, inflated, unpackTable } from "./unpack.js";
 

@@ -3,8 +3,8 @@
 // Nothing is read back from the card. Cubes are as large as they are drawn: with gaps where they have six pixels and
 // more, without below, and below one pixel the cell under the pixel's middle.
 
+import { variantFor } from "./boxes.js";
 import { dot3, rayAt } from "./camera.js";
-import { variantFor } from "./detail.js";
 
 /** From this size on, in device pixels, cubes have gaps, rims and marks. */
 export const DETAIL_PIXELS = 6;

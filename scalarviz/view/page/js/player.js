@@ -3,11 +3,11 @@
 import { Cubes } from "./cubes.js";
 import { Graphics } from "./gl.js";
 import { Ground } from "./ground.js";
-import { tableOf } from "./maps.js";
 import { Overlay } from "./overlay.js";
 import { Pace } from "./pace.js";
 import { Pointers } from "./pointer.js";
 import { Shown } from "./quantity.js";
+import { tableOf } from "./ranges.js";
 import { Viewpoint } from "./viewpoint.js";
 
 /** What other scripts add to a player whenever it has a new context; called with it. */

@@ -1,8 +1,7 @@
 // A recorded run, unpacked: what was at each frame, and what the player is shown of it.
 
-import { countText } from "./numbers.js";
+import { countText, sureText } from "./numbers.js";
 import { missingIn } from "./quantity.js";
-import { sureText } from "./rounded.js";
 import { nameAt } from "./tip.js";
 import { bytesOf, columnOf, inflated, ledUpdates, rowOf, unpackTable } from "./unpack.js";
 

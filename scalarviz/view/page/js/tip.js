@@ -1,7 +1,7 @@
 // The label beside the pointer: a cube's name, what it stands between, and its number.
 
+import { errorOf, sureChip, sureText } from "./numbers.js";
 import { MARK_BITS, flatSpan } from "./quantity.js";
-import { errorOf, sureChip, sureText } from "./rounded.js";
 
 /** Name of the parameter at a flat index, such as `0.weight[4][2]`: made from its tensor's name and shape. */
 export function parameterName(document, index) {

@@ -2,8 +2,7 @@
 
 import { cubeCorners, pointOf } from "./boxes.js";
 import { project } from "./camera.js";
-import { chipText, exponentText } from "./numbers.js";
-import { errorOf, sureChip, sureText } from "./rounded.js";
+import { chipText, errorOf, exponentText, sureChip, sureText } from "./numbers.js";
 
 const VALUE_SIZES = [22, 20, 18, 16, 15, 14, 13];
 const ENLARGED_SIZES = [...VALUE_SIZES, 12, 11, 10]; // where they are larger on the screen than they are called
@@ -19,11 +18,6 @@ function luminanceOf(colour) {
 /** Colour of text on a ground in 0..1. */
 export function inkOn(colour) {
   return luminanceOf(colour) > 0.22 ? "#0c0e11" : "#ffffff";
-}
-
-/** Whether points are before the eye, where projecting them means something. */
-export function beforeEye(camera, points) {
-  return points.every((p) => project(camera, p)[2] > 1e-6);
 }
 
 /** Middles of the main faces of a plate's cubes in the world. */
