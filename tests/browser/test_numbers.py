@@ -14,7 +14,7 @@ import scalarviz as sv
 from kit.unpacked import errors_of, unpacked
 from scalarviz import nn, optim
 from scalarviz.run.questions.ranges import Range, clipped_share, extent, weight_extent, weight_reach
-from scalarviz.view.cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas, Sizing
+from scalarviz.view.cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
 from scalarviz.view.cubes.scale import OWN, ActivationScale, Coloring, share_text
 from scalarviz.view.cubes.slab import COLOURS
 from scalarviz.view.ink import text
@@ -208,27 +208,21 @@ def range_as_json(chosen):
     return {"low": chosen.low, "high": chosen.high, "scale": chosen.scale}
 
 
-def test_places_on_a_scale_and_sizes(ask):
+def test_places_on_a_scale(ask):
     rng, given, wanted = np.random.default_rng(2), [], []
     for _ in range(CASES):
         v = float(10.0 ** rng.uniform(-30, 30))
         chosen = [Range.symmetric(v), Range.symmetric(v, "symlog"), Range.decades(v, int(rng.integers(1, 9))),
                   Range(-v, 3 * v)][rng.integers(4)]  # fmt: skip
         values = np.append(v * rng.normal(0, 1, 4) * 10.0 ** rng.uniform(-9, 1, 4), [0.0, v, -v])
-        sizing = Sizing(bool(rng.integers(2)), float(rng.choice([0.0, 0.05, 0.5])))
-        told = {"byValue": sizing.by_value, "threshold": sizing.threshold}
-        given.append([range_as_json(chosen), values.tolist(), told])
-        wanted.append([*chosen.unit(values), *(sizing.share(chosen, float(x)) for x in values)])
+        given.append([range_as_json(chosen), values.tolist()])
+        wanted.append([*chosen.unit(values)])
     found = ask(
         "ranges.js",
-        """cases => cases.map(([range, values, sizing]) => [...values.map(x => unitOf(range, x)),
-            ...values.map(x => shareOf(sizing, range, x, 0))])""",
+        "cases => cases.map(([range, values]) => values.map(x => unitOf(range, x)))",
         given,
     )
     np.testing.assert_allclose(np.float64(found), wanted, rtol=1e-9, atol=1e-12)
-    marks = ask("ranges.js", "marks => marks.map(mark => shareOf({ byValue: true, threshold: 0.5 }, "
-                "{ low: -1, high: 1, scale: 'linear' }, 0.1, mark))", [0, 1, 2, 4, 8, 16, 32, 9])  # fmt: skip
-    assert marks == [0, 1, 1, 1, 0, 1, 1, 1]
 
 
 PLAY = """text => {

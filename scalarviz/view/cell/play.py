@@ -376,7 +376,7 @@ class Play:
             "page": [short(bench.places.size), list(bench.camera.size), short(bench.window)],
             "pose": pose_told(bench.camera, bench.layout),
             "ranges": [[one.low, one.high, one.scale] for one in slab.ranges],
-            "sizing": [slab.sizing.by_value, slab.sizing.threshold, slab.shares is None],
+            "sizing": [slab.sizing.by_value, slab.sizing.threshold],
             "tables": slab.tables.tobytes(),
             "numbers": numbers,
             "thinned": "" if pace >= RATE else f"{len(frame.values):,} numbers: {pace:.2g} frames a second",

@@ -107,7 +107,7 @@ def comparison_html(
     keys = keys_of({name for name in QUANTITIES if not pair.lacks(name)})
     head |= {
         "document": document, "upright": upright(document, other),
-        "third": {"quantities": shows, "sheet": False, "scope": "the difference", "own": True},  # in its document
+        "third": {"quantities": shows, "sheet": False, "scope": "the difference", "ownRange": True},  # in its document
         "keys": [key for key in keys if key["name"] != "show_ratio"],  # a difference has no share of a value
         "about": {"line": "  \N{MIDDLE DOT}  ".join(line), "parts": [], "stepLoss": "",
                   "gestures": list(map(list, GESTURES))},

@@ -8,7 +8,7 @@ as one of ten.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...checks import one_of
 from ...errors import InputError
-from ...run.core.frame import Frame, Stage, is_chain
+from ...run.core.frame import Frame, Tensor
 from ...run.questions.ranges import KNEE
 from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
 from ..cubes.own import LOOKS, OwnLook
@@ -31,6 +31,7 @@ from ..ink.sketch import Sketch
 from ..ink.text import ADVANCES, LETTERS, UNKNOWN, measure
 from ..ink.theme import THEMES, Theme, get_theme
 from ..notes.scenery import cubes_box, is_single
+from ..screen.selection import source_name, target_name
 from ..screen.side import SidePanels
 from ..screen.strip import ICONS, WORDS, legend_width
 from ..shown.subject import Subject, subject_of
@@ -127,20 +128,44 @@ def _marks() -> dict[str, Any]:
 def _network(shown: Subject) -> dict[str, Any]:
     """Tensors, stages, and the names of what goes in and comes out."""
     return {
-        "tensors": [{"name": one.name, "shape": list(one.shape), "start": one.start, "role": one.role}
-                    for one in shown.tensors],
-        "stages": [_stage(stage) for stage in shown.way],
+        "tensors": [{"name": one.name, "shape": list(one.shape), "start": one.start, "role": one.role,
+                     **meaning_of(shown, one)} for one in shown.tensors],
+        "stages": [{"name": stage.name, "weight": stage.weight is not None} for stage in shown.way],
         "rows": rows_of(shown.stages) if shown.stages else {},
         "names": {"inputs": list(shown.sample.inputs), "outputs": list(shown.sample.outputs)},
-        "chain": is_chain(shown.way),
         "sheet": shown.sample.sheet,
     }  # fmt: skip
 
 
-def _stage(stage: Stage) -> dict[str, Any]:
-    weight, bias = (None if part is None else part.name for part in (stage.weight, stage.bias))
-    return {"name": stage.name, "kind": stage.kind, "outputs": stage.outputs, "weight": weight, "bias": bias,
-            "sources": list(stage.sources), "whole": stage.whole, "shape": list(stage.shape)}  # fmt: skip
+def meaning_of(shown: Subject, tensor: Tensor) -> dict[str, Any]:
+    """What elements of a tensor stand between: words with axes in braces, and what places along an axis are called."""
+    axes, named = len(tensor.shape), dict[int, Callable[[Subject, int, int], str]]()
+    part = {1: "bias", 2: "weight"}.get(axes, "")
+    at = next((k for k, stage in enumerate(shown.way) if part and getattr(stage, part) is tensor), None)
+    if tensor.buffer:
+        words = "of channel {0}; steps move it, no optimiser" if axes else "counts the steps"
+    elif at is not None:
+        words, named = "bias of {0}" if axes == 1 else "from {1} to {0}", {0: target_name, 1: source_name}
+    elif axes >= 3:
+        words = "output {0}, input {1}, kernel " + ", ".join(f"{{{axis}}}" for axis in range(2, axes))
+    else:
+        words = "row {0}, column {1}" if axes == 2 else ""
+    along = [_runs([named[axis](shown, at or 0, k) for k in range(tensor.shape[axis])]) if axis in named else None
+             for axis in range(min(axes, 2))]  # fmt: skip
+    return {"means": words, "along": along}
+
+
+def _runs(names: Sequence[str]) -> list[Any]:
+    """Names; those that count up, ``"tanh 0"`` to ``"tanh 11"``, as their word, the first number, and how many."""
+    found: list[Any] = []
+    for name in names:
+        word, _, number = name.rpartition(" ")
+        if found and found[-1][0] == word and number == str(found[-1][1] + found[-1][2]):
+            found[-1][2] += 1
+        else:
+            counts = word and number.isdecimal() and number == str(int(number))
+            found.append([word, int(number), 1] if counts else [name, 0, 0])
+    return [name if not count else [name, first, count] for name, first, count in found]
 
 
 def cubes_of(layout: Layout) -> dict[str, Any]:

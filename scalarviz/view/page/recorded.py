@@ -115,7 +115,7 @@ def html_of(
     if walks is not None:
         parts |= {"walks": dense_text(squeezed(walks[0])), "steps": packed_text(walks[1], exact=True)}
     entries, call = ("page.js", "openPage();") if walks is None else ("walkedpage.js", "openWalked();")
-    extra = {"branches.js": lines, "lettered.js": letters, "ownlooks.js": "own" in document}
+    extra = {"branches.js": lines, "lettered.js": letters}
     extras = [name for name, there in extra.items() if there]
     styles = [name for name, there in (("walked.css", walks), ("lettered.css", letters)) if there]
     loss = [*head["loss"], *head["whole"]][-1]

@@ -7,7 +7,6 @@ import { countText } from "./numbers.js";
 
 /** The branches of a page; one of them is shown. */
 export class BranchChoice {
-  /** @param {Page} page Whose run has `head.branches`. */
   constructor(page) {
     const { lines } = page.run.head.branches;
     Object.assign(this, { page, lines, first: page.run, runs: new Map() });

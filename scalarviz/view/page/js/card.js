@@ -10,9 +10,6 @@ const MOST_ROWS = 400;
 
 /** One number: its name, what is recorded of it at this step, and how it came there. */
 export class NumberCard {
-  /**
-   * @param {object} run A RecordedRun or a PairRun.
-   */
   constructor(root, run, close) {
     Object.assign(this, { root, run, texel: null });
     const words = root.appendChild(element("div", "words")), head = words.appendChild(element("div", "head"));
@@ -32,7 +29,6 @@ export class NumberCard {
     this.select(null);
   }
 
-  /** Show a number by its texel, null: none. */
   select(texel) {
     this.texel = texel;
     this.root.hidden = texel === null;
@@ -87,10 +83,7 @@ function drawHistories(ink, histories, [first, last], places, look) {
 
 /** All numbers of the step shown, as a table that can be read without seeing the cubes. */
 export class NumberTable {
-  /**
-   * @param {object} run A RecordedRun or a PairRun.
-   * @param {function(number): void} choose Looks into one: the way to a number for whoever has no pointer.
-   */
+  /** `run`: a RecordedRun or a PairRun; `choose`: looks into one: the way to a number for whoever has no pointer. */
   constructor(root, run, choose) {
     Object.assign(this, { root, run, choose, count: 0 });
     this.title = root.appendChild(element("h2"));

@@ -17,12 +17,8 @@ function made(parent, tag, name = "", text = "") {
   return element;
 }
 
-/** One place in a notebook that shows a live cell. */
 export class LiveCell {
-  /**
-   * @param {object} model Of anywidget: `get`, `send`, `on`, `off`.
-   * @param {HTMLElement} root
-   */
+  /** `model`: of anywidget: `get`, `send`, `on`, `off`. */
   constructor(model, root) {
     Object.assign(this, { model, root, known: {}, frame: null, answered: 0, over: "", moved: 0, wheel: 0, waiting: null });
     this.about = model.get("about");
@@ -39,7 +35,6 @@ export class LiveCell {
     this.heard = performance.now();
   }
 
-  /** Tell Python something. */
   say(message) {
     if (this.over && message.kind !== "gone") return;
     try {
@@ -233,7 +228,6 @@ export class LiveCell {
     this.picture.take(this.known, news);
   }
 
-  /** The picture of a frame stands there. */
   answer(number) {
     if (number <= this.answered) return;
     this.answered = number;
@@ -304,13 +298,11 @@ export class LiveCell {
 
   // ---- looks
 
-  /** Another theme: the notebook's. */
   light(theme) {
     if (theme !== this.theme && this.heard) this.say({ kind: "look", theme });
     this.theme = theme;
   }
 
-  /** The theme's colours, for the style sheet. */
   paint(look) {
     for (const [name, colour] of Object.entries(look)) {
       if (typeof colour === "string") this.box.style.setProperty(`--${name}`, colour);
@@ -341,11 +333,7 @@ export class LiveCell {
   }
 }
 
-/**
- * What anywidget calls for each place that shows the cell.
- * @param {{model: object, el: HTMLElement}} place
- * @returns {function(): void} Ends it.
- */
+/** What anywidget calls for each place that shows the cell; returns what ends it. */
 export function renderCell({ model, el }) {
   const cell = new LiveCell(model, el);
   el.scalarviz = cell;

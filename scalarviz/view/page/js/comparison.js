@@ -1,15 +1,13 @@
 // The page of two recordings: the page of one, with three pictures, and what is said of both.
 
 import { NumberCard, NumberTable } from "./card.js";
-import { Ink } from "./ink.js";
-import { drawMarks, drawRowScale, drawScale, marksOn } from "./legend.js";
+import { ScaleBar } from "./legend.js";
 import { countText, lossText, rateText, sureText } from "./numbers.js";
 import { Page, openPage, part } from "./page.js";
 import { readPair } from "./pair.js";
 import { element } from "./panels.js";
 import { Player } from "./player.js";
 import { MARK_BITS } from "./quantity.js";
-import { clippedShare } from "./ranges.js";
 import { TimeBar } from "./timebar.js";
 import { parameterName } from "./tip.js";
 
@@ -25,7 +23,6 @@ class PairBar extends TimeBar {
   }
 }
 
-/** Everything on the page, and which frame is shown. */
 export class Comparison extends Page {
   place() {
     const cubes = part("cubes");
@@ -51,7 +48,7 @@ export class Comparison extends Page {
     this.table = new NumberTable(part("table"), run, texel => this.choose(texel));
     this.scales = ["both", "difference"].map(name => new ScaleBar(part(`scale-${name}`), run.document));
     const titles = run.rows.length ? ["activation", `activation, ${run.of}`] : [];
-    this.rowScales = titles.map((title, k) => new RowScaleBar(part(`rows-${k ? "difference" : "both"}`), run.document, title));
+    this.rowScales = titles.map((title, k) => new ScaleBar(part(`rows-${k ? "difference" : "both"}`), run.document, title));
     for (const { canvas } of this.rowScales) canvas.hidden = false;
     this.makeControls();
     for (const scale of [...this.scales, ...this.rowScales]) new ResizeObserver(() => this.drawScales()).observe(scale.canvas);
@@ -62,10 +59,9 @@ export class Comparison extends Page {
     if (!this.scales || players.length < 3) return;
     this.scales[0].draw(players.slice(0, 2), this.look);
     this.scales[1].draw(players.slice(2), this.look);
-    this.rowScales.forEach((scale, k) => scale.draw(players.slice(2 * k), this.look));
+    this.rowScales.forEach((scale, k) => scale.draw([players[2 * k]], this.look));
   }
 
-  /** The three frames that are shown. */
   shown() {
     this.three = this.run.shown(this.frame);
     for (const one of this.three) one.tip = ({ plate, element }) => this.tip(plate, element);
@@ -89,15 +85,13 @@ export class Comparison extends Page {
   }
 }
 
-/** Make the page live, or say in one sentence why only its picture stands there. */
 export function openComparison() {
   return openPage(readPair, Comparison);
 }
 
 /**
- * Where a difference is largest, or that there is none; as the window says it.
- * @param {?ArrayLike<number>} errors by how much each may be off; null: by nothing
- * @param {boolean} same whether all were alike before they were rounded
+ * Where a difference is largest, or that there is none; as the window says it. Each number may be off by its error;
+ * `same`: all were alike before they were rounded.
  */
 export function largestText(numbers, flags, errors, same, nameOf) {
   let [index, known, finite] = [-1, 0, 0];
@@ -116,7 +110,6 @@ export function largestText(numbers, flags, errors, same, nameOf) {
   return beside ? `${said}  \u00b7  ${beside}` : said;
 }
 
-/** The three heads of a page. */
 export class Heads {
   /** @param {HTMLElement[]} roots of a, of b and of the difference; what stays in them, Python has written */
   constructor(roots, run) {
@@ -124,7 +117,6 @@ export class Heads {
     this.lines = roots.map(root => ({ name: root.querySelector(".name"), moment: root.querySelector(".moment") }));
   }
 
-  /** Stand at a frame. */
   show(frame, quantity, words, shown) {
     const { run } = this, asked = run.steps[frame];
     run.halves.forEach((half, k) => {
@@ -145,64 +137,8 @@ export class Heads {
   }
 }
 
-const FIRST_LINE = 2; // what lies above the bar
-
-/** What a legend says of two pictures that share a range. */
-export function bothShown(a, b) {
-  const count = a.document.parameters;
-  const joined = part => {
-    const whole = new a[part].constructor(2 * count);
-    whole.set(a[part].subarray(0, count));
-    whole.set(b[part].subarray(0, count), count);
-    return whole;
-  };
-  const spans = [...a.spans, ...a.spans.map(([first, end]) => [first + count, end + count])];
-  const numbers = joined("numbers");
-  return {
-    document: { ...a.document, parameters: 2 * count }, range: a.range, quantity: a.quantity, numbers, flags: joined("flags"),
-    unknown: a.unknown && b.unknown, clippedShare: clippedShare(numbers, a.v, spans), far: a.far ?? b.far,
-  };
-}
-
-/** A legend on a canvas of its own. */
-export class ScaleBar {
-  constructor(canvas, document) {
-    this.canvas = canvas;
-    this.ink = new Ink(canvas, document.words.advances);
-  }
-
-  /** Draw it anew. */
-  draw(players, theme) {
-    const [first, second] = players.map(one => one.shown);
-    if (!this.canvas.clientWidth || !players.every(one => one.frame && one.tables)) return;
-    const [wide, high] = this.ink.fit(theme);
-    drawScale(this.ink, [0, FIRST_LINE, wide], second ? bothShown(first, second) : first, players[0].tables[0]);
-    const marks = players.flatMap(one => marksOn(one.shown, one.cubes.detailed(one.view.camera, one.overlay.density)));
-    drawMarks(this.ink, [0, high - 5, wide], [...new Set(marks)], first.document);
-  }
-}
-
-/** A legend of rows of activations on a canvas of its own. */
-export class RowScaleBar extends ScaleBar {
-  /** @param {string} title what it is called */
-  constructor(canvas, document, title) {
-    super(canvas, document);
-    this.title = title;
-  }
-
-  draw([{ frame, shown, tables }], theme) {
-    if (!this.canvas.clientWidth || !frame || !tables) return;
-    const [wide] = this.ink.fit(theme);
-    drawRowScale(this.ink, [0, FIRST_LINE, wide], shown, tables[1], this.title, frame.rowMap ? "" : null);
-  }
-}
-
 /** Players of one document in three elements. */
 export class Views {
-  /**
-   * @param {HTMLElement[]} roots of a, of b and of the difference
-   * @param {object} third what is another in that of the difference
-   */
   constructor(roots, document, third, options) {
     this.players = [];
     this.listeners = [];
@@ -255,12 +191,10 @@ export class Views {
     else for (const player of this.players) player.on(name, listener);
   }
 
-  /** Show a frame of each. */
   show(frames) {
     this.players.forEach((player, k) => player.show(frames[k]));
   }
 
-  /** Whether one of them does not show its frame yet. */
   get outdated() {
     return this.players.some(player => player.outdated);
   }

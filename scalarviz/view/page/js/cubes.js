@@ -21,7 +21,6 @@ export function fragmentOf(document, variant) {
   return head + glsl.common + (variant.detail ? glsl.marks : "") + glsl.walk;
 }
 
-/** All cubes of a document in one context. */
 export class Cubes {
   constructor(graphics, document) {
     this.graphics = graphics;
@@ -92,7 +91,6 @@ export class Cubes {
     if (other) this.graphics.refill(this.rangeBuffer, this.rangeNumbers);
   }
 
-  /** The colours of weights and of activations, (colours, 3) bytes each. */
   setColours(weights, activations) {
     this.table.set(weights, 0);
     this.table.set(activations, weights.length);
@@ -112,6 +110,16 @@ export class Cubes {
     return this.document.plates.some((plate) => variantFor(plate, camera, density, this.document.detail).detail);
   }
 
+  /** Whether cubes are as large as what they show. */
+  get sized() {
+    return this.sizing.byValue || this.sizing.threshold > 0;
+  }
+
+  /** Whether all cubes are as large as can be. */
+  get alike() {
+    return !this.sized && this.own === null;
+  }
+
   /** Draw into the bound framebuffer, whose depth is clear. */
   draw(camera, theme, density) {
     const { gl } = this.graphics;
@@ -122,12 +130,11 @@ export class Cubes {
     gl.enable(gl.CULL_FACE);
     gl.cullFace(gl.FRONT);
     gl.frontFace(gl.CCW);
-    const sizes = this.sizing.byValue || this.sizing.threshold > 0;
     this.document.plates.forEach((plate, index) => {
       const variant = variantFor(plate, camera, density, this.document.detail);
       const row = plate.kind === "activation";
       variant.own = this.own !== null && !row;
-      variant.sized = variant.own || (sizes && !row);
+      variant.sized = variant.own || (this.sized && !row);
       variant.flags = this.marked;
       variant.tiled = plate.tile[0] > 0 || plate.folded;
       variant.curved = this.ranges[index].scale !== "linear";
@@ -148,23 +155,16 @@ export class Cubes {
   }
 
   #drawPlate(index, plate, variant, camera, theme, density) {
-    const { gl } = this.graphics;
-    const { program, uniforms, corners } = this.#program(variant);
-    const [width, height] = this.document.atlas;
-    const { shading } = theme;
-    gl.useProgram(program);
-    gl.bindVertexArray(corners);
-    gl.uniformMatrix4fv(uniforms.u_matrix, false, camera.columns);
-    gl.uniform4fv(uniforms.u_eye, camera.eye);
-    gl.uniform1f(uniforms.u_scale ?? null, camera.scale * density);
-    gl.uniform2f(uniforms.u_sides, shading.side_front, shading.side_other);
-    gl.uniform2f(uniforms.u_atlas ?? null, width, height);
-    gl.uniform2f(uniforms.u_texel ?? null, 1 / width, 1 / height);
-    gl.uniform4f(uniforms.u_shading ?? null, shading.rim_top, shading.rim_side, shading.foot, this.document.rim);
-    for (const [name, colour] of [["ink", "ink"], ["paper", "paper"], ["blank", "tray"], ["line", "text3"]]) {
-      gl.uniform3fv(uniforms[`u_${name}`] ?? null, rgbOf(theme[colour]));
-    }
-    gl.uniform2f(uniforms.u_sizing ?? null, Number(this.sizing.byValue), this.sizing.threshold);
+    const { gl } = this.graphics, program = this.#program(variant), { uniforms } = program;
+    const { atlas: [width, height], rim } = this.document, { shading } = theme;
+    const [ink, paper, blank, line] = [theme.ink, theme.paper, theme.tray, theme.text3].map(rgbOf);
+    this.graphics.use(program, {
+      u_matrix: camera.columns, u_eye: camera.eye, u_scale: camera.scale * density,
+      u_sides: [shading.side_front, shading.side_other], u_atlas: [width, height], u_texel: [1 / width, 1 / height],
+      u_shading: [shading.rim_top, shading.rim_side, shading.foot, rim],
+      u_ink: ink, u_paper: paper, u_blank: blank, u_line: line,
+      u_sizing: [Number(this.sizing.byValue), this.sizing.threshold],
+    });
     this.graphics.read(uniforms, "u_values", this.values, 0);
     this.graphics.read(uniforms, "u_flags", this.marks, 1);
     this.graphics.read(uniforms, "u_colours", this.colours, 2);
@@ -205,14 +205,7 @@ const ROUNDING = 2 ** 52;
 // what stands in the fourth channel for a block with such marks (not computed or dead, -inf, +inf, NaN)
 const MEAN_MARKS = [[32 | 16, 40], [4, 85], [2, 170], [1, 255]];
 
-/**
- * The mean colour of each block of cubes, and its mark.
- * @param {Float32Array} values of the plate, row by row
- * @param {{low: number, high: number, scale: string}} range
- * @param {Uint8Array} table the colour map, (T, 3)
- * @param {number} block side of a block; those at the end may be smaller
- * @returns {Uint8Array} (ceil(rows / block), ceil(columns / block), 4)
- */
+/** The mean colour of each block of cubes of a plate, and its mark, as bytes (rows, columns, 4). */
 export function blockMeans(values, flags, cells, range, table, block) {
   const [rows, columns] = cells;
   const [tall, wide] = [Math.ceil(rows / block), Math.ceil(columns / block)];

@@ -25,9 +25,8 @@ export function typeScale(element) {
 /** Draws in CSS pixels. */
 export class Ink {
   /**
-   * @param {{letters: string, regular: number[], bold: number[], unknown: number[]}} [advances] widths of the window's
-   *     letters in thousandths: texts stand where they stand there, and are squeezed where a font is wider; default: as
-   *     the font has them
+   * `advances` are widths of the window's letters in thousandths: texts stand where they stand there, and are squeezed
+   * where a font is wider. Without them texts are as wide as the font has them.
    */
   constructor(canvas, advances = null) {
     this.canvas = canvas;
@@ -75,10 +74,7 @@ export class Ink {
     return size * sum;
   }
 
-  /**
-   * A text with its baseline at `y`.
-   * @param {{bold?: boolean, end?: "left" | "middle" | "right"}} [how] which end stands at `x`
-   */
+  /** A text with its baseline at `y`; `how`: which end stands at `x`. */
   text(x, y, text, size, colour, { bold = false, end = "left" } = {}) {
     if (!text) return;
     this.#font(size, bold);
@@ -119,7 +115,6 @@ export class Ink {
     }
   }
 
-  /** Straight lines through points. */
   path(points, colour, width, { closed = false, cap = "round", dash = [] } = {}) {
     const path = this.context;
     path.beginPath();
@@ -133,7 +128,6 @@ export class Ink {
     path.stroke();
   }
 
-  /** A filled shape. */
   shape(points, colour) {
     const path = this.context;
     path.beginPath();
@@ -143,7 +137,6 @@ export class Ink {
     path.fill();
   }
 
-  /** A disc. */
   disc(x, y, radius, colour) {
     this.context.beginPath();
     this.context.arc(x, y, radius, 0, 2 * Math.PI);

@@ -1,8 +1,7 @@
 // The page of a network that reads a word: letters and attention among its cubes, new words and what comes next beside
 // them, of the frame that is shown. Another word would have to be read by the network, which a page has not got.
 
-import { Ink } from "./ink.js";
-import { drawMarks, drawScale, marksOn } from "./legend.js";
+import { ScaleBar } from "./legend.js";
 import { changedList, paint } from "./list.js";
 import { pageExtras, part } from "./page.js";
 import { element } from "./panels.js";
@@ -15,14 +14,13 @@ const BRIGHTNESS = 255;
 
 /** Letters, attention and new words of a page whose head has `letters`. */
 export class LetteredPage {
-  /** @param {Page} page */
   constructor(page) {
     Object.assign(this, { page, told: page.run.head.letters, all: null, written: "" });
     this.chosen = this.told.word.length;
     this.root = element("section", "words");
     part("column").insertBefore(this.root, part("pictures"));
     this.#make();
-    page.above = (overlay, colourOf, tables, detailed) => this.draw(overlay, tables, detailed);
+    page.above = (overlay) => this.draw(overlay);
     part("cubes").addEventListener("click", (event) => this.clicked(event));
     this.#unpack();
   }
@@ -56,7 +54,7 @@ export class LetteredPage {
     });
     this.canvas = root.appendChild(element("canvas", "legend"));
     this.canvas.setAttribute("aria-hidden", "true");
-    this.ink = new Ink(this.canvas, this.page.run.document.words.advances);
+    this.bar = new ScaleBar(this.canvas, this.page.run.document);
   }
 
   /** Look at a letter: its row of attention, its numbers, what comes after it. */
@@ -75,9 +73,10 @@ export class LetteredPage {
   }
 
   /** What lies over the cubes, and beside them where something changed. */
-  draw(overlay, tables, detailed) {
+  draw(overlay) {
     const { page } = this, { ink } = overlay, { plan } = overlay.around, seen = plan?.seen && !page.upright;
-    this.drawLegend(overlay, tables, detailed);
+    const shows = overlay.shown.quantity.name, about = page.run.saidOf(page.frame).about[shows.includes("gradient") ? 0 : 1];
+    this.bar.draw([page.player], overlay.ink.theme, shows === "weight" ? "" : about ?? "");
     if (!this.all) return;
     const frame = page.run.head.places?.[page.frame] ?? page.frame, { maps } = page.run.document;
     ink.shades = Object.fromEntries(["attention", "weight"].map((name) => [name, tableOf(maps[name][page.theme], 257)]));
@@ -88,16 +87,6 @@ export class LetteredPage {
     const wanted = `${frame} ${this.chosen} ${page.theme} ${seen}`;
     if (wanted !== this.written) this.write(frame, seen);
     this.written = wanted;
-  }
-
-  // The legend of the cubes, below what is said of words.
-  drawLegend(overlay, tables, detailed) {
-    const { ink } = this, { theme } = overlay.ink;
-    if (!this.canvas.clientWidth || !overlay.shown.range) return;
-    const { shown } = overlay, about = this.page.run.saidOf(this.page.frame).about[shown.quantity.name.includes("gradient") ? 0 : 1];
-    const [wide, high] = ink.fit(theme);
-    drawScale(ink, [0, 0, wide], shown, tables[0], shown.quantity.name === "weight" ? "" : about ?? "");
-    drawMarks(ink, [0, high - 6, wide], marksOn(shown, detailed), shown.document);
   }
 
   // ---- words

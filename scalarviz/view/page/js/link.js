@@ -7,7 +7,7 @@ import { bytesOf, inflated, unpackTable } from "./unpack.js";
 const LONGEST_LINK = 8000, MOST_BYTES = 2 ** 20, MOST_FRAMES = 1000, MOST_TEXELS = 65536, MOST_PLATES = 300;
 const OF_A_RUN = [   // as view/page/link.py has it; shaders, colours and keys are the player's own
   "title", "theme", "mode", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
-  "stages", "rows", "names", "chain", "sheet", "words", "rect", "scene", "pose", "rim",
+  "stages", "rows", "names", "sheet", "words", "rect", "scene", "pose", "rim",
 ];
 
 /** Throw what is wrong with a link, in words, unless something holds. */
@@ -43,6 +43,8 @@ function checkedDocument(own, base) {
   demand(isList(document.words.around, 2000) && document.words.around.every(isGroup), wrong);
   for (const tensor of tensors) {
     demand(typeof tensor.name === "string" && tensor.name.length <= 400 && isList(tensor.shape, 16), wrong);
+    demand(typeof tensor.means === "string" && tensor.means.length <= 400 && isList(tensor.along, 2), wrong);
+    demand(tensor.along.every(names => names === null || (isList(names, 4096) && names.flat(2).every(one => typeof one !== "object"))), wrong);
     demand(tensor.shape.every(side => isCount(side, MOST_TEXELS)) && isCount(tensor.start, MOST_TEXELS), wrong);
   }
   return document;
@@ -69,12 +71,7 @@ function isSaid(said, frames) {
 const isFormulas = one => isList(one, 3) && one.slice(0, 2).every(Number.isFinite) && isList(one[2], 100) &&
   one[2].every(line => typeof line === "string" && line.length <= 400);
 
-/**
- * The recording of a link.
- * @param {string} hash What stands behind the #.
- * @param {{document: object, keys: object[], gestures: string[][]}} base What all recordings have in common.
- * @throws {Error} It is cut off, changed, or none of ours; the message says which.
- */
+/** The recording of what stands behind the #, and of what all have in common. An error says what is wrong with it. */
 export async function readLink(hash, base) {
   demand(hash.length <= LONGEST_LINK, "the link is too long");
   const [, version, data] = /^(\d{1,3})\.([\w-]*)$/.exec(hash) ?? [];

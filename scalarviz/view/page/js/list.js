@@ -6,16 +6,12 @@ const pictures = new Map(); // images by their addresses: the same one is decode
 const MOST_PICTURES = 200;
 const ROUND = 900; // a radius from which on a box is a disc
 
-/**
- * Paint one record, in the look of `ink`.
- * @param {(at: number[]) => number[]} [move] where its points stand now
- */
+/** Paint one record, in the look of `ink`; `move`: where its points stand now. */
 export function paint(ink, [kind, ...said], move = (at) => at) {
   const colour = (name) => (name !== null && Object.hasOwn(ink.theme, name) ? ink.theme[name] : name); // else it is its own
   PAINTERS[kind](ink, move, colour, ...said);
 }
 
-/** Paint records one after the other. */
 export function paintList(ink, records) {
   ink.context.save(); // where a box cuts off what follows, the next one begins with this
   for (const record of records) paint(ink, record);
@@ -48,13 +44,12 @@ const PAINTERS = {
       ink.box(...move([x, y]), wide, high, ring > 0 ? { stroke: own, border: ring, radius: round } : { fill: own, radius: round });
     }
   },
-  lines(ink, move, colour, ways, own, width) {
+  lines(ink, move, colour, ways, own, width, cap = "butt") {
     const points = pairsOf(ways).map(move);
-    for (let k = 0; k < points.length; k += 2) ink.path(points.slice(k, k + 2), colour(own), width, { cap: "butt" });
+    for (let k = 0; k < points.length; k += 2) ink.path(points.slice(k, k + 2), colour(own), width, { cap });
   },
-  strokes(ink, move, colour, ways, own, width) {
-    const points = pairsOf(ways).map(move);
-    for (let k = 0; k < points.length; k += 2) ink.path(points.slice(k, k + 2), colour(own), width);
+  strokes(...how) {
+    PAINTERS.lines(...how, "round");
   },
   path(ink, move, colour, flat, own, width) {
     ink.path(pairsOf(flat).map(move), colour(own), width);
@@ -98,7 +93,6 @@ function fillOf({ shades }, fills, k) {
   return `rgb(${colourAt(shades[name], parseInt(places.slice(2 * k, 2 * k + 2), 16) / 255)})`;
 }
 
-/** The image of an address. */
 function pictureOf(address) {
   if (!pictures.has(address)) {
     if (pictures.size >= MOST_PICTURES) pictures.delete(pictures.keys().next().value);

@@ -10,11 +10,7 @@ export function notebookTheme() {
   return window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
 
-/**
- * Tell now, and whenever it changes, how the notebook looks.
- * @param {function("dark" | "light"): void} tell
- * @returns {function(): void} Ends it.
- */
+/** Tell now, and whenever it changes, how the notebook looks; returns what ends it. */
 export function watchTheme(tell) {
   let now = "";
   const look = () => {

@@ -11,11 +11,7 @@ const GROUPS_APART = 3; // pixels between two groups that were moved
 
 /** The list of one document, seen by one camera. */
 export class Around {
-  /**
-   * @param {(text: string, size: number, bold?: boolean) => number} measure
-   * @param {(at: number[]) => object | null} pick the cube that is drawn at a point
-   * @param {number} foot down to where cubes are drawn
-   */
+  /** `pick` finds the cube that is drawn at a point; `foot` is how far down cubes are drawn. */
   constructor(document, view, measure, pick, foot) {
     Object.assign(this, { document, view, measure, pick, foot });
     const { words, plates } = document, { camera } = view;
@@ -77,12 +73,7 @@ export class Around {
     return false;
   }
 
-  /**
-   * Paint it.
-   * @param {{rows?: object, wanted?: number[], sample_loss?: number, reached?: object,
-   *   deltas?: {row: Float32Array, mean: boolean}}} frame `deltas`: of a single layer, inside of a step
-   * @param {boolean} [over] what lies over the cubes, or what stands around them
-   */
+  /** Paint what lies over the cubes, or what stands around them. */
   draw(ink, shown, frame, over = false) {
     const { words, stages } = this.document, last = stages.at(-1)?.name;
     this.row = (name) => (name === "target" ? frame.wanted ?? words.target : shown.rowOf(frame, name));
@@ -159,13 +150,7 @@ export class Plan {
     this.seen = this.size >= LEAST_SIZE && off <= OFF * Math.max(this.size, 1);
   }
 
-  /** Where a point of the plan stands in this picture. */
   at(x, y) {
     return [this.size * x + this.shift[0], this.size * y + this.shift[1]];
-  }
-
-  /** The same of a box. */
-  boxAt([x, y, width, height]) {
-    return [...this.at(x, y), this.size * width, this.size * height];
   }
 }

@@ -112,10 +112,7 @@ export function shareText(share) {
   return `${percent >= 10 ? fixed(percent, 0) : general(percent, 2)} %`;
 }
 
-/**
- * A number as `figureText` writes it, with no more digits than are sure.
- * @param {number} error By how much it may be off; 0 where it is exact.
- */
+/** A number as `figureText` writes it, with no more digits than are sure; the error is 0 where it is exact. */
 export function sureText(number, error) {
   if (!(error > 0) || !Number.isFinite(number)) return figureText(number);
   if (!Number.isFinite(error)) return "?";   // a ratio to what may be 0
@@ -127,10 +124,7 @@ export function sureText(number, error) {
   return exponentText(number, Math.max(Math.min(usual ? 3 : 1, power + sure), 0), true);
 }
 
-/**
- * A number as `chipText` writes it, for a cube or a chip, with no more digits than are sure; "?" where none is.
- * @param {number} [error] By how much it may be off; 0 where it is exact.
- */
+/** A number as `chipText` writes it, for a cube or a chip, with no more digits than are sure; "?" where none is. */
 export function sureChip(number, error = 0, signed = false) {
   const text = chipText(number, signed);
   if (!(error > 0) || !Number.isFinite(number)) return text;
@@ -141,10 +135,7 @@ export function sureChip(number, error = 0, signed = false) {
   return power + sure < 0 ? "?" : exponentText(number, power + sure, signed);
 }
 
-/**
- * By how much what is shown of a parameter may be off.
- * @param {{texels: object, errors?: Object<string, ?Float32Array>}} frame As `Player.show` takes it.
- */
+/** By how much what is shown of a parameter may be off; `frame`: as `Player.show` takes it. */
 export function errorOf({ texels, errors }, quantity, index) {
   const of = (name) => errors?.[name]?.[index] ?? 0;
   if (quantity === "|gradient|") return of("gradient");

@@ -1,7 +1,7 @@
 // Marks around one cube: corner brackets around the hovered one, the outline of the selected one.
 
 import { cubeCorners } from "./boxes.js";
-import { beforeEye, project } from "./camera.js";
+import { beforeEye, dot3, project, towardsEye } from "./camera.js";
 
 const OUTLINE_STEP = 7; // pixels between the points of an outline that are tried
 const OUTLINE_INSET = 2; // how far inside of the cube's edge it is tried whether the cube is seen
@@ -39,9 +39,8 @@ export function bracketsOf(plate, element, camera, share = 1) {
   if (!beforeEye(camera, corners)) return null;
   const towards = CUBE_FACES.map((face, k) => {
     const middle = [0, 1, 2].map((n) => face.reduce((sum, c) => sum + corners[c][n], 0) / 4);
-    const way = middle.map((x, n) => camera.eye[n] - camera.eye[3] * x);
-    const out = [0, 1, 2].map((n) => CUBE_WAYS[k].reduce((sum, x, a) => sum + x * plate.axes[a][n], 0));
-    return out.reduce((sum, x, n) => sum + x * way[n], 0) / Math.hypot(...out) / Math.hypot(...way);
+    const way = towardsEye(camera, middle), out = [0, 1, 2].map((n) => dot3(CUBE_WAYS[k], plate.axes.map((axis) => axis[n])));
+    return dot3(out, way) / Math.hypot(...out) / Math.hypot(...way);
   });
   // the main face, unless it is turned away: numbers stand there, and it should not change while the scene turns
   const best = towards[0] > 0.25 ? 0 : towards.indexOf(Math.max(...towards));
@@ -63,10 +62,8 @@ export function bracketsOf(plate, element, camera, share = 1) {
 }
 
 /**
- * The parts of a selected cube's outline that nothing in front covers.
- *
+ * The parts of a selected cube's outline that nothing in front covers; `picked` finds what is drawn at a point.
  * Cubes of its own plate may cover its sides; then its main face alone is outlined, which they cannot cover.
- * @param {(at: number[]) => object | null} picked what is drawn at a point of the picture
  */
 export function outlineOf(plates, index, element, camera, picked, share = 1) {
   const plate = plates[index];
@@ -75,7 +72,7 @@ export function outlineOf(plates, index, element, camera, picked, share = 1) {
   const flat = (points) => points.map((p) => project(camera, p).slice(0, 2));
   let ring = aroundCube(flat(corners), picked);
   const middle = [0, 1, 2].map((k) => corners.slice(4).reduce((sum, c) => sum + c[k], 0) / 4);
-  const facing = middle.reduce((sum, x, k) => sum + (camera.eye[k] - camera.eye[3] * x) * plate.axes[2][k], 0) > 0;
+  const facing = dot3(towardsEye(camera, middle), plate.axes[2]) > 0;
   const own = (hit) => hit.plate === index && hit.element === element;
   let covers = (hit) => !own(hit);
   if (facing && ring.some(({ hit }) => hit && hit.plate === index && !own(hit))) {

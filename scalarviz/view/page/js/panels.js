@@ -14,9 +14,6 @@ export function element(tag, name = "", text = "") {
 
 /** One list on one canvas; the one before stands until all images of this one have been decoded. */
 export class Listing {
-  /**
-   * @param {object} advances widths of letters, as the document's `words` has them
-   */
   constructor(canvas, advances) {
     this.ink = new Ink(canvas, advances);
     this.records = null;
@@ -50,10 +47,7 @@ export class Listing {
 
 /** Lists of panels at some of the steps; between two the one before stands, and says of which step it is. */
 export class PanelPictures {
-  /**
-   * @param {{steps: number[], document: object, pictures: object[]}} run Panels with `name`, `steps`, which go
-   *   up, `lists`: the first one, then changes; and `other`: what changes of each in the other look.
-   */
+  /** A panel has `steps`, `lists`, the first one and then changes, and `other`, what changes in the other look. */
   constructor(root, run) {
     this.run = run;
     this.shown = run.pictures.map(panel => {
@@ -66,7 +60,6 @@ export class PanelPictures {
     });
   }
 
-  /** Stand at a frame, in a look. */
   show(frame, theme) {
     const now = this.run.steps[frame], known = Math.min(now, this.run.until);   // later ones are of another branch
     for (const one of this.shown) {

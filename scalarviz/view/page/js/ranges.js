@@ -25,10 +25,7 @@ export function decadesRange(v, count) {
   return v > low ? { low, high: v, scale: "log" } : { low: 10 ** -count, high: EMPTY, scale: "log" };
 }
 
-/**
- * The range of a quantity whose end is `v`.
- * @param {{scale: string, decades: number, range: number[] | null}} quantity of the document
- */
+/** The range of a quantity whose end is `v`; `quantity`: of the document. */
 export function rangeOf({ scale, decades, range }, v) {
   if (range) return { low: range[0], high: range[1], scale };
   return decades ? decadesRange(v, decades) : symmetricRange(v, scale);
@@ -44,11 +41,7 @@ export function unitOf({ low, high, scale }, value) {
   return (value - low) / (high - low);
 }
 
-/**
- * The largest size at which a weight still has neighbours; infinite where there are none, or only zeros.
- * @param {ArrayLike<number>} values
- * @param {number[][]} spans the parts [first, end) of `values` that are weights; default: all
- */
+/** The largest size at which a weight still has neighbours, in parts [first, end); infinite without any. */
 export function weightReach(values, spans = [[0, values.length]]) {
   const count = spans.reduce((sum, [first, end]) => sum + end - first, 0), step = Math.max(1, Math.floor(count / SAMPLED));
   const sizes = [];
@@ -63,12 +56,7 @@ export function weightReach(values, spans = [[0, values.length]]) {
   return sorted.length ? FAR * sorted[Math.floor(SHARE * (sorted.length - 1))] : Infinity;
 }
 
-/**
- * V = min(max|x|, 3 rms) over the finite values up to `most`; 1 where there are none, or only zeros.
- * @param {ArrayLike<number>} values
- * @param {number[][]} spans the parts [first, end) of `values` that count; default: all
- * @param {number} most what is larger does not count
- */
+/** V = min(max|x|, 3 rms) over the finite values up to `most` in parts [first, end); 1 without any but zeros. */
 export function extentOf(values, spans = [[0, values.length]], most = Infinity) {
   let top = 0;
   let count = 0;
@@ -104,18 +92,6 @@ export function clippedShare(values, v, spans = [[0, values.length]]) {
   return all ? beyond / all : 0;
 }
 
-/**
- * How large a cube is beside the largest, 0 for one that is not drawn; as view/cubes/atlas.py.
- * @param {number} mark its bits; what carries one other than "frozen" (8) is as large as can be
- */
-export function shareOf({ byValue, threshold }, range, value, mark) {
-  if (mark & ~8) return 1;
-  const unit = Math.min(Math.max(unitOf(range, value), 0), 1);
-  const place = range.scale === "log" ? unit : Math.abs(2 * unit - 1);
-  if (place < threshold) return 0;
-  return byValue ? Math.max(Math.sqrt(place), 0.1) : 1;
-}
-
 const TABLE_SIZE = 257;
 
 /** The nearest whole number, the even one of two, as NumPy rounds. */
@@ -142,36 +118,21 @@ function tableBytes(count, span, colour) {
   return found;
 }
 
-/**
- * A map's own table.
- * @param {{stops?: string[], table?: string}} map of the document: the colours that it is made from, evenly spaced, as
- *   #rrggbb, or in base64 its table
- * @returns {Uint8Array} (257, 3) bytes of sRGB, from the low to the high end
- */
+/** A map's own table, 257 colours: of evenly spaced `stops` (#rrggbb), or as it is in base64. */
 export function entriesOf(map) {
   if (map.table) return Uint8Array.from(atob(map.table), (letter) => letter.charCodeAt(0));
   const channels = [1, 3, 5].map((at) => map.stops.map((stop) => parseInt(stop.slice(at, at + 2), 16) / 255));
   return tableBytes(TABLE_SIZE, 1, (c, x) => interpolated(channels[c], x, 1));
 }
 
-/**
- * A map as the shaders' texture has it: fine enough for the nearest texel to be right.
- * @param {object} map as entriesOf takes it
- * @param {number} count of texels
- * @returns {Uint8Array} (count, 3)
- */
+/** A map as the shaders' texture has it: fine enough for the nearest of `count` texels to be right. */
 export function tableOf(map, count) {
   const entries = entriesOf(map);
   const channels = [0, 1, 2].map((c) => Array.from({ length: TABLE_SIZE }, (_, k) => entries[3 * k + c] / 255));
   return tableBytes(count, TABLE_SIZE - 1, (c, x) => interpolated(channels[c], x, TABLE_SIZE - 1));
 }
 
-/**
- * The colour at a fraction of a table's range, as the shaders find it.
- * @param {Uint8Array} table (count, 3)
- * @param {number} unit beyond 0..1 the colours of the ends
- * @returns {[number, number, number]} bytes
- */
+/** The colour, in bytes, at a fraction of a table's range, as the shaders find it. */
 export function colourAt(table, unit) {
   const last = table.length / 3 - 1;
   const at = 3 * Math.round(Math.min(Math.max(unit, 0), 1) * last);

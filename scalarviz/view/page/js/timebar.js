@@ -3,11 +3,7 @@
 import { Ink, typeScale } from "./ink.js";
 import { countText, lossText, shortText } from "./numbers.js";
 
-/**
- * A vertical axis without room to spare; logarithmic where every number is above 0. As view/screen/time_curve.py has it.
- * @param {ArrayLike<number>} numbers What is not finite is left out.
- * @returns {?{low: number, high: number, ticks: number[], log: boolean}} null where there is no number.
- */
+/** A vertical axis without room to spare; logarithmic where all are above 0. As time_curve.py has it. */
 export function tightAxis(numbers) {
   const finite = Array.from(numbers).filter(Number.isFinite);
   if (!finite.length) return null;
@@ -46,10 +42,7 @@ export function tickText(number) {
   return shortText(number).replace(".0e", "e");
 }
 
-/**
- * Points for a curve, one for each pixel at most; of several in one pixel their mean. The two ends are their own.
- * @param {number[]} places Pixels from left to right, one for each number.
- */
+/** Points for a curve, one for each pixel at most; of several in one pixel their mean. The two ends are their own. */
 export function thinned(places, numbers) {
   const points = [];
   let column = NaN, sum = 0, count = 0, place = 0;
@@ -100,14 +93,12 @@ export class StepScale {
     this.log = this.last - first >= LONG_RUN;
   }
 
-  /** Logical pixels of a step. */
   at(step) {
     const span = this.last - this.first, done = Math.min(Math.max(step - this.first, 0), span);
     const part = this.log ? Math.log1p(done / FIRST_STEPS) / Math.log1p(span / FIRST_STEPS) : done / span;
     return this.left + part * (this.right - this.left);
   }
 
-  /** The step at a place. */
   step(x) {
     const part = Math.min(Math.max((x - this.left) / (this.right - this.left), 0), 1), span = this.last - this.first;
     const done = this.log ? FIRST_STEPS * Math.expm1(part * Math.log1p(span / FIRST_STEPS)) : part * span;
@@ -143,13 +134,8 @@ export function nearestIn(sorted, number) {
 /** One bar in an element of its own, which is a slider for screen readers. */
 export class TimeBar {
   /**
-   * @param {HTMLElement} root Gets role slider; a canvas and a label are put into it.
-   * @param {number[]} run.loss (N,), NaN where there is none.
-   * @param {Array<[number, string]>} run.edits Step after which it was done, and what.
-   * @param {Array<{steps: number[], loss: number[], why: string}>} run.left Branches left aside.
-   * @param {{stepLoss: string}} run.about Which loss a step has, where elsewhere that of all samples is told.
-   * @param {Array<[number, string]>} run.named Moments that were given a name.
-   * @param {function(number): void} go Called with the frame that a hand asks for.
+   * `root` gets role slider, a canvas and a label. Edits and named moments are steps with words, `left` branches left aside;
+   * `go` is called with the frame that a hand asks for.
    */
   constructor(root, run, go) {
     Object.assign(this, { root, go, frame: 0, look: null, over: null, held: false });
@@ -176,7 +162,6 @@ export class TimeBar {
     this.root.setAttribute("aria-valuemax", String(run.steps[run.steps.length - 1]));
   }
 
-  /** Stand at a frame, in a look. */
   show(frame, look) {
     this.frame = frame;
     this.look = look;

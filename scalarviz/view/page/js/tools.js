@@ -31,10 +31,7 @@ function sign(shape) {
   return picture;
 }
 
-/**
- * The buttons beside the time bar, and the choice of its speed.
- * @returns {{playing: function(boolean): void, pace: function(number): void}}
- */
+/** The buttons beside the time bar, and the choice of its speed; returns what shows whether it plays, and how fast. */
 export function makeButtons(root, page) {
   let middle = null;
   for (const name of ["first", "back", "toggle_run", "step", "newest"]) {
@@ -117,11 +114,6 @@ export function keyName(event) {
   return event.ctrlKey || event.metaKey ? `Ctrl+${event.shiftKey ? "Shift+" : ""}${key}` : key;
 }
 
-/**
- * The action of each key.
- * @param {Array<{name: string, keys: string[], does: string}>} table
- * @returns {Map<string, string>} Names of actions by names of keys.
- */
 export function actionsByKey(table) {
   return new Map(table.flatMap(action => action.keys.map(key => [key, action.name])));
 }

@@ -1,20 +1,15 @@
 // Where a document is seen from: fitted, moved by hand, or on its way back; and how its pixels lie in a canvas.
 
 import { slabCorners } from "./boxes.js";
-import { between, cameraOf, parallelPose, perspectivePose, project, shifted, sizeOf, turned, zoomed } from "./camera.js";
+import { STEEPEST, between, cameraOf, project, shifted, sizeOf, turned, zoomed } from "./camera.js";
 import { convexHull } from "./outline.js";
 
 const SMALLEST_TYPE = 0.8;
 const GLIDE_SECONDS = 0.3; // of the way back to the view that shows everything
 const SMALLEST_SIZE = 0.2; // of the fitted size: the picture is never smaller
-const STEEPEST = 89; // degrees: the eye never goes over the pole
-const FAR_EYE = 2; // how far away an eye is that is given to a parallel view, in diagonals of the scene
 
 /** The pose of one document, in pixels of the document, shown in a canvas of any size. */
 export class Viewpoint {
-  /**
-   * @param {() => void} changed is called whenever it looks from elsewhere
-   */
   constructor(document, changed) {
     this.document = document;
     this.changed = changed;
@@ -110,12 +105,10 @@ export class Viewpoint {
     return cameraOf(placed, [this.width, this.height], this.points);
   }
 
-  /** Turn by a drag of logical pixels. */
   turn(dx, dy) {
     this.#move(turned(this.pose, dx, dy));
   }
 
-  /** Shift the picture by logical pixels. */
   shift(dx, dy) {
     this.#move(shifted(this.pose, dx / this.fitted, dy / this.fitted));
   }
@@ -129,25 +122,12 @@ export class Viewpoint {
     this.#move(zoomed(this.pose, wanted / now, this.toDocument(at)));
   }
 
-  /** Whether parallel lines stay parallel; may be set, the middle of the scene stays as large as it was. */
-  get parallel() {
-    return this.pose.eye === null;
-  }
-
-  set parallel(wanted) {
-    if (wanted === this.parallel) return;
-    const span = [0, 1, 2].map((k) => Math.max(...this.points.map((p) => p[k])) - Math.min(...this.points.map((p) => p[k])));
-    const away = this.home.eye === null ? FAR_EYE * Math.hypot(...span) : this.home.eye[2];
-    this.#move(wanted ? parallelPose(this.pose) : perspectivePose(this.pose, away));
-  }
-
   /** Set out for the view that shows everything; at once where motion is not wanted. */
   fit() {
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) this.set(this.home);
     else this.glide = { from: this.pose, began: performance.now() };
   }
 
-  /** Time passes; returns whether it goes on. */
   step() {
     if (!this.glide) return false;
     const { from, began } = this.glide;
@@ -161,12 +141,7 @@ export class Viewpoint {
 // share of the place on each side in which nothing needs to be seen
 const LEASH_MARGIN = 1 / 6;
 
-/**
- * The shortest shift of the picture, in pixels, after which one of the boxes reaches the middle of `rect`.
- * @param {number[][][]} boxes corners of what is seen, (B, K, 3) in the world; those behind the eye do not count
- * @param {[number, number, number, number]} rect left, top, right and foot of the picture's place
- * @returns {[number, number]} zero where one of them is there already
- */
+/** The shortest shift in pixels after which one of the boxes (corners before the eye) reaches the middle of a rectangle. */
 export function wayBack(camera, boxes, [left, top, right, foot]) {
   const [across, down] = [LEASH_MARGIN * (right - left), LEASH_MARGIN * (foot - top)];
   const middle = [left + across, right - across].flatMap((x) => [top + down, foot - down].map((y) => [x, y]));

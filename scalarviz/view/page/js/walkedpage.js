@@ -16,7 +16,6 @@ function nearestOf(numbers, wanted) {
   return numbers.reduce(nearer, null);
 }
 
-/** Everything on the page, and which frame or micro-step is shown. */
 export class WalkedPage extends Page {
   constructor(run) {
     super(run);
@@ -25,7 +24,8 @@ export class WalkedPage extends Page {
 
   make() {
     this.root = part("time").appendChild(element("div", "walk"));
-    this.line = new MicroLine(this.root);
+    this.root.hidden = true;
+    this.root.setAttribute("aria-live", "polite");
     this.beside = element("section", "comes");
     part("column").insertBefore(this.beside, part("pictures"));
     this.beside.hidden = true;
@@ -104,7 +104,6 @@ export class WalkedPage extends Page {
     this.stand(Math.min(this.at, walk.count));
   }
 
-  /** On to the frame after the opened step. */
   finish() {
     this.go(this.frame + 1);
   }
@@ -122,7 +121,6 @@ export class WalkedPage extends Page {
     this.stand(atEnd ? this.walk.count : 1);
   }
 
-  /** Show a micro-step of the opened step. */
   stand(at) {
     const phase = this.walk.phaseAt(at), other = this.at === 0 || this.walk.phaseAt(Math.min(this.at, this.walk.count)) !== phase;
     this.at = at;
@@ -140,7 +138,6 @@ export class WalkedPage extends Page {
     super.go(frame);
   }
 
-  /** Let time go on: an opened step is left. */
   play() {
     if (this.walk) this.go(this.frame);
     super.play();
@@ -185,9 +182,9 @@ export class WalkedPage extends Page {
     part("bar").hidden = Boolean(walk);
     this.beside.hidden = !walk;
     part("about").textContent = this.remark || this.origin;
-    this.line.show(walk && this.told());
-    if (!walk) return;
-    this.root.querySelector(".formula").append(this.whose);
+    this.root.hidden = !walk;
+    if (!walk) return this.root.replaceChildren();
+    this.writeLine();
     const { told } = walk, phase = walk.phaseAt(this.at);
     const other = this.walkAt(this.frame, !told.alone);
     this.whose.hidden = other === walk;
@@ -200,14 +197,23 @@ export class WalkedPage extends Page {
     this.writeBeside();
   }
 
-  /** The line's words, as `MicroLine` takes them. */
-  told() {
-    const { walk, at } = this, { plan, told } = walk, [name, meaning, formulas] = told.lines[at - 1];
-    const phases = plan.phases.map(([phase, start, count, words], k) => {
+  /** The line below the cubes: which phase the step is in, and the formula of the micro-step. */
+  writeLine() {
+    const { walk: { plan, told }, walk, at, root } = this, [name, meaning, [formula]] = told.lines[at - 1];
+    const now = walk.phaseAt(at), phases = element("ol", "phases"), line = element("p", "formula");
+    plan.phases.forEach(([phase, start, count, words], k) => {
       const done = Math.min(Math.max(at - start, 0), count);
-      return [phase, k === PHASE.loss ? (done ? told.loss : "") : words, done, count];
+      const part = phases.appendChild(element("li", k === now ? "now" : k < now ? "done" : "", phase));
+      part.title = k === PHASE.loss ? (done ? told.loss : "") : words;
+      if (k === now && count > 1) part.append(` ${done} of ${count}`);
     });
-    return { phases, phase: walk.phaseAt(at), name, meaning, formulas };
+    line.append(element("b", "", name), meaning ? ` ${meaning}  ` : "  ");
+    if (formula) {
+      line.append(element("span", "letters", `${formula[0]}  `));
+      for (const [text, tone, bold] of formula[1]) line.append(element(bold ? "b" : "span", tone, text));
+    }
+    line.append(this.whose);
+    root.replaceChildren(phases, line);
   }
 
   /** Where the deltas come from, as far as they have come. */
@@ -225,42 +231,11 @@ export class WalkedPage extends Page {
   }
 }
 
-/** Make the page live. */
 export const openWalked = () => openPage(async textOf => {
   const run = await readRun(textOf);
   run.walks = await readWalks(textOf, run);
   return run;
 }, WalkedPage);
-
-/** The words of a micro-step. */
-export class MicroLine {
-  /** @param {HTMLElement} root */
-  constructor(root) {
-    this.root = root;
-    root.hidden = true;
-    root.setAttribute("aria-live", "polite");
-  }
-
-  /** @param {?object} told Its words, and how far it is; null: no step is open. */
-  show(told) {
-    this.root.hidden = !told;
-    if (!told) return this.root.replaceChildren();
-    const phases = element("ol", "phases");
-    told.phases.forEach(([name, words, done, count], k) => {
-      const part = phases.appendChild(element("li", k === told.phase ? "now" : k < told.phase ? "done" : "", name));
-      part.title = words;
-      if (k === told.phase && count > 1) part.append(` ${done} of ${count}`);
-    });
-    const line = element("p", "formula");
-    line.append(element("b", "", told.name), told.meaning ? ` ${told.meaning}  ` : "  ");
-    const formula = told.formulas[0];
-    if (formula) {
-      line.append(element("span", "letters", `${formula[0]}  `));
-      for (const [text, tone, bold] of formula[1]) line.append(element(bold ? "b" : "span", tone, text));
-    }
-    this.root.replaceChildren(phases, line);
-  }
-}
 
 const ABOVE_SIZE = 13, BELOW_SIZES = [17, 16, 15, 14, 13];
 const TWO_LINES = 44; // pixels of a face from top to bottom that hold two lines
@@ -284,10 +259,7 @@ function formOf(ink, [wide, high], faces, alone) {
   return alone && fitting ? [false, ...fitting] : null;
 }
 
-/**
- * The faces of a micro-step, by plate, and how they are written; the cubes that have one are left to them.
- * @returns {Array} For each plate: its number, its faces by element, and how they are written.
- */
+/** For each plate: its number, faces by element, and how they are written; the cubes that have one are left to them. */
 function facesOn(overlay, walk, at) {
   const { document, view, ink } = overlay, faces = walk.facesAt(at);
   const weights = document.plates.filter(plate => plate.kind !== "activation").reduce((sum, plate) => sum + plate.size, 0);
@@ -300,10 +272,7 @@ function facesOn(overlay, walk, at) {
   });
 }
 
-/**
- * What a frame of a micro-step brings along for the overlay: which numbers it hides, and what is written above the cubes.
- * @param {function(): string} quantity What the cubes show now.
- */
+/** What the overlay needs of a micro-step: which numbers it hides, and what it writes on cubes. */
 export function inkOf(walk, at, quantity) {
   const agrees = () => quantity() === walk.quantityAt(at);
   return {
