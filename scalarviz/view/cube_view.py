@@ -13,8 +13,7 @@ from .cubes.own import LOOKS
 from .cubes.scale import ActivationScale, Coloring, Float, Quantity
 from .cubes.slab import SlabVisual
 from .ink.boxes import Places
-from .ink.gl import Viewport, gloo
-from .ink.painter import Painter, clipped
+from .ink.painter import Painter, Viewport, clipped, gloo
 from .ink.sketch import Box, Sketch
 from .ink.theme import Theme
 from .screen.strip import Strip

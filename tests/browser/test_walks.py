@@ -13,8 +13,7 @@ from scalarviz.view.micro.inside import Inside
 from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS
 from scalarviz.view.micro.walk import Walk
 from scalarviz.view.page.document import document_of
-from scalarviz.view.page.recorded import html_of
-from scalarviz.view.page.walks import MOST, walks_of
+from scalarviz.view.page.recorded import MOST, html_of, walks_of
 from scalarviz.view.shown.subject import subject_of
 
 from .players import drawn_same, opened, pixels_of, same, scene, window

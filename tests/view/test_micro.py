@@ -28,7 +28,7 @@ from scalarviz.view.micro.line_and_column import histogram
 from scalarviz.view.micro.saying import face_of_product, of_product
 from scalarviz.view.micro.told import GRADIENTS, UPDATE
 from scalarviz.view.micro.walk import spread_of, told_of
-from scalarviz.view.page.notes import around_of
+from scalarviz.view.page.document import around_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import layout_for
 

@@ -33,8 +33,7 @@ from ..drawing import Drawing, graph_of
 from ..ink.boxes import check_size
 from ..page.pictures import Output, image_tag
 from ..page.scripts import joined, read
-from .pictures import PLACE
-from .play import names_of
+from .play import PLACE, names_of
 from .saved import Still
 from .shown import Shown
 

@@ -7,7 +7,9 @@ parts: the numbers of the cubes, the camera, and the display list. A part goes o
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
@@ -22,7 +24,9 @@ from ..described import words_of
 from ..ink.listed import Listed, Record, colours_of, short
 from ..ink.sketch import Sketch, Spot
 from ..ink.theme import THEMES
+from ..out.offscreen import offscreen
 from ..page.document import advances_of, constants_of, cubes_of, pose_told
+from ..page.pictures import encoded
 from ..panels.wording import newest_beyond
 from ..watch.actions import ACTIONS, Action
 from ..watch.driving import TOOLS
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from ...run.edits import Edit
     from ...run.scene.scene import Scene
     from ..workbench import Workbench
+    from .channel import Channel
 
 KEPT = 30.0  # seconds between two pictures for the saved notebook, while something moves
 RESTED = 1.0
@@ -439,3 +444,42 @@ def _number(given: object, least: float, most: float) -> float:
     if not abs(given) <= sys.float_info.max:  # an int may be larger than any float
         raise InputError(f"an event: a number is {shown(given)}; allowed: a finite number")
     return min(max(float(given), least), most)
+
+
+# ---- ``display="pictures"``: the window's whole picture, drawn here and sent, for a browser without a GPU.
+# jupyter_rfb's page shows pictures and tells of pointer and keys; when one may be sent is the `Channel`'s business.
+
+QUALITY = 80  # of a JPEG while something moves; at rest a PNG follows
+REST = 0.4  # seconds without another picture after which the exact one is sent
+PLACE = "pictures"  # jupyter_rfb speaks for all of its views as one
+BUTTONS = {1: "left", 2: "right", 3: "middle"}
+
+
+class PicturePlay(Play):
+    """A viewer whose picture is drawn here."""
+
+    def __init__(self, *of_play: Any) -> None:
+        self._canvas = self.drawing = offscreen()
+        if not self._canvas.here:
+            raise InputError("display='pictures' draws in a thread of its own, which OpenGL here cannot; try 'values'")
+        super().__init__(*of_play)
+        self._exact_at = math.inf
+
+    def button(self, number: object) -> str:
+        """A button of jupyter_rfb's by its name."""
+        return BUTTONS.get(number, "left") if isinstance(number, int) else "left"
+
+    def offer(self, channel: Channel) -> bool:
+        """Draw the picture of now and send it, if it is another one; a while later the exact one."""
+        now = time.monotonic()
+        exact = not self._changed and now >= self._exact_at
+        if not (self._changed or exact or channel.new):
+            return False
+        self._changed, self._exact_at = False, math.inf if exact else now + REST
+        picture = self._canvas.render(self.viewer.draw, self.size)
+        kind, how = ("PNG", {"compress_level": 1}) if exact else ("JPEG", {"quality": QUALITY})
+        data = encoded(picture, kind, **how)
+        content: dict[str, object] = {"type": "framebufferdata", "mimetype": f"image/{kind.lower()}", "data_b64": None,
+                                      "index": channel.sent + 1, "timestamp": time.time()}  # fmt: skip
+        channel.offer(content, {"shown": self.viewer.shown.step}, [data])
+        return True

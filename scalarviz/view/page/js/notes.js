@@ -1,4 +1,4 @@
-// Words, chips and lines around the cubes: the window's list, as view/page/notes.py has it. Its numbers are those of the
+// Words, chips and lines around the cubes: the window's list, as view/page/document.py has it. Its numbers are those of the
 // frame that is shown. From another camera each group moves with the point of the world that it belongs to, and one that
 // would lie on a cube or on another group is left out.
 

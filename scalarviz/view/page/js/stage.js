@@ -102,7 +102,6 @@ class Pace {
     this.gap = 0; // milliseconds between the last two changes, of one movement
     this.times = new Map(); // milliseconds of a picture by its density, as measured
     this.fence = null;
-    this.frames = 0;
     this.waiting = false;
     this.visible = () => {
       if (!document.hidden && this.waiting) this.ask();
@@ -193,7 +192,6 @@ class Pace {
 
   /** A picture was sent to be drawn at that density. */
   drawn(density) {
-    this.frames++;
     this.drawnAt = density;
     this.began = performance.now();
     this.fence = this.gl.fenceSync(this.gl.SYNC_GPU_COMMANDS_COMPLETE, 0);

@@ -197,14 +197,22 @@ export class WalkedPage extends Page {
     this.writeBeside();
   }
 
-  /** The line below the cubes: which phase the step is in, and the formula of the micro-step. */
-  writeLine() {
-    const { walk: { plan, told }, walk, at, root } = this, [name, meaning, [formula]] = told.lines[at - 1];
-    const now = walk.phaseAt(at), phases = element("ol", "phases"), line = element("p", "formula");
-    plan.phases.forEach(([phase, start, count, words], k) => {
+  /** Words of the line below the cubes: which phases there are and how far they are, and the micro-step. */
+  told() {
+    const { walk, at } = this, { plan, told } = walk, [name, meaning, formulas] = told.lines[at - 1];
+    const phases = plan.phases.map(([phase, start, count, words], k) => {
       const done = Math.min(Math.max(at - start, 0), count);
+      return [phase, k === PHASE.loss ? (done ? told.loss : "") : words, done, count];
+    });
+    return { phases, phase: walk.phaseAt(at), name, meaning, formulas };
+  }
+
+  writeLine() {
+    const { phases: all, phase: now, name, meaning, formulas: [formula] } = this.told();
+    const phases = element("ol", "phases"), line = element("p", "formula");
+    all.forEach(([phase, words, done, count], k) => {
       const part = phases.appendChild(element("li", k === now ? "now" : k < now ? "done" : "", phase));
-      part.title = k === PHASE.loss ? (done ? told.loss : "") : words;
+      part.title = words;
       if (k === now && count > 1) part.append(` ${done} of ${count}`);
     });
     line.append(element("b", "", name), meaning ? ` ${meaning}  ` : "  ");
@@ -213,7 +221,7 @@ export class WalkedPage extends Page {
       for (const [text, tone, bold] of formula[1]) line.append(element(bold ? "b" : "span", tone, text));
     }
     line.append(this.whose);
-    root.replaceChildren(phases, line);
+    this.root.replaceChildren(phases, line);
   }
 
   /** Where the deltas come from, as far as they have come. */
