@@ -15,18 +15,17 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...checks import one_of
 from ...errors import InputError, ScalarvizError, TypeMismatchError, shown
 from ...run.scene.scene import SIDES
 from ..described import words_of
-from ..ink.listed import Listed, Record, colours_of, short
+from ..ink.listed import Listed, Record, colours_of, encoded, short
 from ..ink.sketch import Sketch, Spot
 from ..ink.theme import THEMES
 from ..out.offscreen import offscreen
 from ..page.document import advances_of, constants_of, cubes_of, pose_told
-from ..page.pictures import encoded
 from ..panels.wording import newest_beyond
 from ..watch.actions import ACTIONS, Action
 from ..watch.driving import TOOLS
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
 KEPT = 30.0  # seconds between two pictures for the saved notebook, while something moves
 RESTED = 1.0
 """Seconds without another number after which that picture is of now: a loop by hand is done, or an edit."""
-BUTTONS = {0: "left", 1: "middle", 2: "right"}
 LONGEST = 32  # letters of the name of a key
 COVERS = {
     "learning rate": ("raise_rate", "lower_rate"), "pace": ("slower", "faster", "normal_speed"),
@@ -193,6 +191,7 @@ class Play:
     """One cell's viewer, what hands do to it, and its picture; `tell` reaches the browser besides frames."""
 
     drawing: AbstractContextManager[object] = nullcontext()  # around all that its session has it do
+    buttons: ClassVar = {0: "left", 1: "middle", 2: "right"}  # as the browser numbers them
 
     def __init__(
         self,
@@ -343,7 +342,7 @@ class Play:
 
     def button(self, number: object) -> str:
         """A button of the browser's by its name."""
-        return BUTTONS.get(number, "left") if isinstance(number, int) else "left"
+        return self.buttons.get(number, "left") if isinstance(number, int) else "left"
 
     def resize(self, size: tuple[int, int]) -> None:
         """Lay out for another size."""
@@ -452,11 +451,12 @@ def _number(given: object, least: float, most: float) -> float:
 QUALITY = 80  # of a JPEG while something moves; at rest a PNG follows
 REST = 0.4  # seconds without another picture after which the exact one is sent
 PLACE = "pictures"  # jupyter_rfb speaks for all of its views as one
-BUTTONS = {1: "left", 2: "right", 3: "middle"}
 
 
 class PicturePlay(Play):
     """A viewer whose picture is drawn here."""
+
+    buttons: ClassVar = {1: "left", 2: "right", 3: "middle"}  # as jupyter_rfb numbers them
 
     def __init__(self, *of_play: Any) -> None:
         self._canvas = self.drawing = offscreen()
@@ -464,10 +464,6 @@ class PicturePlay(Play):
             raise InputError("display='pictures' draws in a thread of its own, which OpenGL here cannot; try 'values'")
         super().__init__(*of_play)
         self._exact_at = math.inf
-
-    def button(self, number: object) -> str:
-        """A button of jupyter_rfb's by its name."""
-        return BUTTONS.get(number, "left") if isinstance(number, int) else "left"
 
     def offer(self, channel: Channel) -> bool:
         """Draw the picture of now and send it, if it is another one; a while later the exact one."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from io import BytesIO
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .figure import Figure
+from .listed import address_of
 from .maps import hexed
 from .sketch import (
     Box,
@@ -104,13 +103,9 @@ def _painted(sketches: Sequence[Sketch], colours: _Colours, name: str) -> Iterat
 
 
 def _image(rect: Box, pixels: NDArray[np.uint8], linear: bool, name: str = "") -> str:
-    from PIL import Image
-
-    buffer = BytesIO()
-    Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "PNG")
-    data, named = b64encode(buffer.getvalue()).decode("ascii"), f' id="{name}"' if name else ""
+    named = f' id="{name}"' if name else ""
     look = ' preserveAspectRatio="none"' + ("" if linear else ' style="image-rendering:pixelated"')
-    return f'<image{named}{_frame(Rect(*rect), 0.0)}{look} href="data:image/png;base64,{data}"/>'
+    return f'<image{named}{_frame(Rect(*rect), 0.0)}{look} href="{address_of(pixels, "PNG")}"/>'
 
 
 def _sprites(item: SpritesItem, name: str) -> Iterator[str]:

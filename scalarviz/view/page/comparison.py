@@ -21,7 +21,7 @@ from ..ink.theme import get_theme
 from ..shown.subject import Subject, pair_subject
 from .document import document_of, map_of
 from .pack import dense_text, packed_text, squeezed
-from .page import GESTURES, Float32, keys_of, numbers_of, shell, upright
+from .page import GESTURES, Float32, keys_of, loss_axis, numbers_of, shell, upright
 from .pictures import chosen, still_of
 from .recorded import write_html
 
@@ -143,7 +143,8 @@ def _told(pair: RecordedPair, shown: Sequence[int], document: dict[str, Any]) ->
         tables |= {f"{letter}-{name}": table for name, table in found.items()}
     count = document["parameters"]
     same = {name: _same(tables[f"a-{name}"][:, :count], tables[f"b-{name}"][:, :count], places) for name in known}
-    return {"steps": steps, "places": list(zip(*places, strict=True)), "both": both, "same": same}, tables
+    axis = loss_axis(*(one["loss"] for one in both))
+    return {"steps": steps, "places": list(zip(*places, strict=True)), "both": both, "same": same, "axis": axis}, tables
 
 
 def _row_ranges(pair: RecordedPair, shown: Sequence[int], subject: Subject) -> list[list[float]]:

@@ -22,7 +22,7 @@ from ...run.sources.recording.recorded import Recorded
 from ..ink.theme import get_theme
 from .document import document_of
 from .pack import packed, squeezed, text_of
-from .page import GESTURES, about_of, gathered, keys_of, shell
+from .page import GESTURES, about_of, gathered, keys_of, loss_axis, shell
 from .pictures import chosen
 from .recorded import at_the_end, played
 
@@ -80,6 +80,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
         head = {
             **told, "document": own, "about": about_of(subject, title, said) | {"bits": 12},
             "edits": [(edit.step, re.sub(r"\s+", " ", edit.what)[:WORDS]) for edit in source.past.edits[-EDITS:]],
+            "axis": loss_axis(told["loss"]),
             "parts": {name: packed(table, exact=False, largest=LEVELS) for name, table in tables.items()},
         }  # fmt: skip
         link = f"{player}#1.{base64.urlsafe_b64encode(squeezed(head)).decode('ascii').rstrip('=')}"

@@ -35,7 +35,7 @@ from ..shown.subject import Subject, subject_of
 from .document import document_of, laid_out
 from .ofscene import OfScene, maps_of_letters, of_scene
 from .pack import EXACT, dense_text, led_updates, packed_text, squeezed
-from .page import Float32, about_of, gathered, json_number, keys_of, shell, upright
+from .page import Float32, about_of, gathered, json_number, keys_of, loss_axis, shell, upright
 from .pictures import chosen, still_of
 
 SENTENCE = "A recorded training, to be played in a browser with scripts and WebGL 2"
@@ -110,6 +110,7 @@ def html_of(
         "keys": keys_of({*quantities, *(("micro",) if walks else ())}), "about": about_of(subject, title, program),
         **said_of(past), "left": left_aside(past), "pictures": films(pictures, others),
     }  # fmt: skip
+    head["axis"] = loss_axis(told["loss"], *(one["loss"] for one in head["left"]))
     if lines:
         head |= _branched(told, lines, len(shown))
     if letters is not None:

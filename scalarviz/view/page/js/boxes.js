@@ -19,7 +19,6 @@ export function worldOf({ origin, axes }, at) {
   return origin.map((x, k) => x + axes.reduce((sum, axis, n) => sum + at[n] * axis[k], 0));
 }
 
-/** World position of a corner of a plate's first cell, in the middle of its depth. */
 export const firstCorner = (plate) => worldOf(plate, [-0.5, -0.5, 0]);
 
 // The eight corners of a box between two ends, in cells.
@@ -28,7 +27,8 @@ const cornersOf = (low, high) => BOX_CORNERS.map((corner) => corner.map((side, k
 /** The eight corners of a plate's slab in the world, (8, 3). */
 export function slabCorners(plate) {
   const { cells: [rows, columns], half, depth } = plate;
-  return cornersOf([-half, -half, -depth], [columns - 1 + half, rows - 1 + half, depth]).map((at) => worldOf(plate, at));
+  const corners = cornersOf([-half, -half, -depth], [columns - 1 + half, rows - 1 + half, depth]);
+  return corners.map((at) => worldOf(plate, at));
 }
 
 /** Row and column of the cell that holds an element, counted in C order of the tensor. */

@@ -28,8 +28,8 @@ export function basisOf(az, el) {
  * The camera of a pose for a picture of `size` pixels; its planes enclose the world points as far as they can be seen.
  *
  * `matrix` (4, 4) leads to clip space, `columns` is the same for uniformMatrix4fv; `eye` is its position and 1, or the
- * direction towards it and 0. Pixels are scale (x, -y) / w + shift of coordinates along `axes` from `middle`, the eye or,
- * where lines are parallel, the centre.
+ * direction towards it and 0. Pixels are scale (x, -y) / w + shift of coordinates along `axes` from `middle`, the eye
+ * or, where lines are parallel, the centre.
  */
 export function cameraOf(pose, size, points) {
   const axes = basisOf(pose.az, pose.el);
@@ -99,7 +99,7 @@ export function towardsEye({ eye }, p) {
 }
 
 /**
- * The ray of a pixel (the middle of the first is (0.5, 0.5)): from the eye to the far plane, or between the planes where
+ * The ray of a pixel (the middle of the first is (0.5, 0.5)): from the eye to the far plane, or between planes where
  * lines are parallel; `start` and `near` are the shares of it at which cubes and the near plane begin.
  */
 export function rayAt({ axes: [right, up, back], middle, shift, scale, planes: [near, far], eye }, at) {

@@ -1,8 +1,7 @@
 // The card of one number, and a table of all of them: of one run, or of two and their difference.
 
-import { Ink } from "./ink.js";
+import { Ink, element } from "./ink.js";
 import { countText, shortText } from "./numbers.js";
-import { element } from "./panels.js";
 import { cutAt, thinned } from "./timebar.js";
 
 const WORDS_OF = { weight: "value", gradient: "gradient", update: "last update" };
@@ -15,7 +14,6 @@ export class NumberCard {
     const words = root.appendChild(element("div", "words")), head = words.appendChild(element("div", "head"));
     this.name = head.appendChild(element("h2"));
     const button = head.appendChild(element("button", "", "\u00d7"));
-    button.type = "button";
     button.setAttribute("aria-label", "close");
     button.addEventListener("click", close);
     this.meaning = words.appendChild(element("p", "meaning"));
@@ -35,7 +33,6 @@ export class NumberCard {
     if (texel !== null) [this.name.textContent, this.meaning.textContent] = this.run.nameOf(texel);
   }
 
-  /** Stand at a frame, with the history of a quantity. */
   show(frame, quantity, look) {
     const { run, texel } = this;
     if (texel === null) return;
@@ -111,7 +108,6 @@ export class NumberTable {
 
   #row(texel, heads) {
     const row = element("tr"), button = row.appendChild(element("th")).appendChild(element("button", "name", this.run.nameOf(texel)[0]));
-    button.type = "button";
     button.addEventListener("click", () => this.choose(texel));
     row.append(...heads.map(() => element("td")));
     return row;

@@ -1,11 +1,11 @@
 // The page of two recordings: the page of one, with three pictures, and what is said of both.
 
 import { NumberCard, NumberTable } from "./card.js";
+import { element } from "./ink.js";
 import { ScaleBar } from "./legend.js";
 import { countText, lossText, rateText, sureText } from "./numbers.js";
 import { Page, openPage, part } from "./page.js";
 import { readPair } from "./pair.js";
-import { element } from "./panels.js";
 import { Player } from "./player.js";
 import { MARK_BITS } from "./quantity.js";
 import { TimeBar } from "./timebar.js";
@@ -13,7 +13,6 @@ import { parameterName } from "./tip.js";
 
 const SIDES = ["a", "b", "difference"];
 
-/** A time bar that says the losses of both. */
 class PairBar extends TimeBar {
   lossWords(frame) {
     const { run } = this;
@@ -43,7 +42,6 @@ export class Comparison extends Page {
   make() {
     const { run } = this;
     this.bar = new PairBar(part("bar"), run, frame => this.stop() || this.go(frame));
-    this.heads = new Heads(SIDES.map(side => part(`head-${side}`)), run);
     this.card = new NumberCard(document.querySelector("#card .body"), run, () => this.select(null));
     this.table = new NumberTable(part("table"), run, texel => this.choose(texel));
     this.scales = ["both", "difference"].map(name => new ScaleBar(part(`scale-${name}`), run.document));
@@ -77,11 +75,30 @@ export class Comparison extends Page {
     if (!this.three) return;
     const { words } = run.document.quantities.find(one => one.name === player.quantity);
     part("shows").textContent = words;
-    this.heads.show(frame, player.quantity, words, this.three);
+    this.writeHeads(player.quantity, words);
     this.bar.show(frame, look);
     this.card.show(frame, player.quantity, look);
     this.table.show(frame, player.quantity);
     this.quantities.show(player.quantity);
+  }
+
+  /** What stands above each picture: at which step it is, and how large the difference is. */
+  writeHeads(quantity, words) {
+    const { run, frame, three: [, , third] } = this, asked = run.steps[frame], { parameters } = run.document;
+    const [a, b, difference] = SIDES.map(side => part(`head-${side}`)), moments = [a, b].map(head => head.querySelector(".moment"));
+    run.halves.forEach((half, k) => {
+      const at = run.places[frame][k], step = half.steps[at], moment = moments[k];
+      moment.replaceChildren("step ", element("b", "", countText(step)), " loss ", element("b", "", lossText(half.loss[at])), " ");
+      const other = step < asked ? `its last before ${countText(asked)}` : step > asked ? `its first, after ${countText(asked)}` : "";
+      const rate = Number.isNaN(half.lr[at]) ? "" : `lr ${rateText(half.lr[at])}`;
+      moment.append(element("span", other ? "other" : "rate", other || rate));
+    });
+    const numbers = third.texels[quantity].subarray(0, parameters), nameOf = index => parameterName(run.document, index);
+    const same = run.exact ? !numbers.some(x => x !== 0 && Number.isFinite(x)) : run.same[quantity][frame];
+    const flags = quantity === "weight" ? new Uint8Array(parameters) : third.flags;
+    const text = largestText(numbers, flags, third.errors[quantity], Boolean(same), nameOf);
+    difference.querySelector(".name").textContent = `difference of ${words}s`;
+    Object.assign(difference.querySelector(".moment"), { textContent: text, title: text });
   }
 }
 
@@ -108,33 +125,6 @@ export function largestText(numbers, flags, errors, same, nameOf) {
   if (same) return beside ? `no difference between numbers; ${beside}` : "no difference: every number is the same";
   const said = `largest ${sureText(numbers[index], errors?.[index] ?? 0)}  \u00b7  ${nameOf(index)}`;
   return beside ? `${said}  \u00b7  ${beside}` : said;
-}
-
-export class Heads {
-  /** @param {HTMLElement[]} roots of a, of b and of the difference; what stays in them, Python has written */
-  constructor(roots, run) {
-    this.run = run;
-    this.lines = roots.map(root => ({ name: root.querySelector(".name"), moment: root.querySelector(".moment") }));
-  }
-
-  show(frame, quantity, words, shown) {
-    const { run } = this, asked = run.steps[frame];
-    run.halves.forEach((half, k) => {
-      const at = run.places[frame][k], step = half.steps[at], { moment } = this.lines[k];
-      moment.replaceChildren("step ", element("b", "", countText(step)), " loss ", element("b", "", lossText(half.loss[at])), " ");
-      const other = step < asked ? `its last before ${countText(asked)}` : step > asked ? `its first, after ${countText(asked)}` : "";
-      const rate = Number.isNaN(half.lr[at]) ? "" : `lr ${rateText(half.lr[at])}`;
-      moment.append(element("span", other ? "other" : "rate", other || rate));
-    });
-    const third = shown[2], { parameters } = run.document;
-    const same = run.exact ? !third.texels[quantity].subarray(0, parameters).some(x => x !== 0 && Number.isFinite(x)) : run.same[quantity][frame];
-    this.lines[2].name.textContent = `difference of ${words}s`;
-    const nameOf = index => parameterName(run.document, index);
-    const text = largestText(third.texels[quantity].subarray(0, parameters), quantity === "weight" ? new Uint8Array(parameters) : third.flags,
-      third.errors[quantity], Boolean(same), nameOf);
-    this.lines[2].moment.textContent = text;
-    this.lines[2].moment.title = text;
-  }
 }
 
 /** Players of one document in three elements. */
@@ -185,7 +175,6 @@ export class Views {
     for (const [name, listener] of this.listeners) if (name === "select") listener(which);
   }
 
-  /** Call `listener` when something happens: "select", or "drawn" of any of the three. */
   on(name, listener) {
     if (name === "select") this.listeners.push([name, listener]);
     else for (const player of this.players) player.on(name, listener);

@@ -76,19 +76,15 @@ export class Cubes {
 
   /** The range of each plate's colours, `{low, high, scale}`, in the order of the plates. */
   setRanges(ranges) {
-    let other = false;
-    ranges.forEach((range, index) => {
-      const before = this.ranges[index];
-      if (before.low === range.low && before.high === range.high && before.scale === range.scale) return;
-      const ends = [range.low, range.high].map((x) => Math.min(Math.max(x, -0.25 * FLOAT_MAX), 0.25 * FLOAT_MAX));
+    ranges.forEach(({ low, high, scale }, index) => {
+      const ends = [low, high].map((x) => Math.min(Math.max(x, -0.25 * FLOAT_MAX), 0.25 * FLOAT_MAX));
       const row = this.document.plates[index].kind === "activation" ? 1 : 0;
       for (let corner = 0; corner < 8; corner++) {
-        this.rangeNumbers.set([...ends, SCALE_NAMES.indexOf(range.scale), row], 32 * index + 4 * corner);
+        this.rangeNumbers.set([...ends, SCALE_NAMES.indexOf(scale), row], 32 * index + 4 * corner);
       }
-      this.ranges[index] = range;
-      other = true;
     });
-    if (other) this.graphics.refill(this.rangeBuffer, this.rangeNumbers);
+    this.ranges = ranges;
+    this.graphics.refill(this.rangeBuffer, this.rangeNumbers);
   }
 
   setColours(weights, activations) {
@@ -110,12 +106,10 @@ export class Cubes {
     return this.document.plates.some((plate) => variantFor(plate, camera, density, this.document.detail).detail);
   }
 
-  /** Whether cubes are as large as what they show. */
   get sized() {
     return this.sizing.byValue || this.sizing.threshold > 0;
   }
 
-  /** Whether all cubes are as large as can be. */
   get alike() {
     return !this.sized && this.own === null;
   }

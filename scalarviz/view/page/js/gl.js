@@ -79,7 +79,6 @@ export class Graphics {
     return buffer;
   }
 
-  /** A buffer of triangles, each three numbers of corners. */
   triangles(indices) {
     return this.buffer(new Uint32Array(indices), this.gl.ELEMENT_ARRAY_BUFFER);
   }

@@ -57,7 +57,8 @@ export class Ground {
     gl.disable(gl.DEPTH_TEST);
     gl.disable(gl.BLEND);
     gl.disable(gl.CULL_FACE);
-    this.#draw(this.light, { u_size: [1, 1], u_ground: rgbOf(theme.background), u_glow: rgbOf(past ? theme.past : theme.glow) });
+    const [ground, glow] = [theme.background, past ? theme.past : theme.glow].map(rgbOf);
+    this.#draw(this.light, { u_size: [1, 1], u_ground: ground, u_glow: glow });
   }
 
   /** The trays, opaque, with depth; from below they would hide everything, so they are left out. */

@@ -17,12 +17,20 @@ export function flatContext(canvas) {
 
 const FAMILY = '"Open Sans", "Noto Sans", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
 
+/** A new element with a class and a text; nothing that comes from a file is ever read as HTML. */
+export function element(tag, name = "", text = "") {
+  const made = document.createElement(tag);
+  if (name) made.className = name;
+  if (text) made.textContent = text;
+  if (tag === "button") made.type = "button"; // in a form too it sends nothing
+  return made;
+}
+
 /** How much larger type is than usual, as the style sheet says it of very large pages. */
 export function typeScale(element) {
   return Number(getComputedStyle(element).getPropertyValue("--type")) || 1;
 }
 
-/** Draws in CSS pixels. */
 export class Ink {
   /**
    * `advances` are widths of the window's letters in thousandths: texts stand where they stand there, and are squeezed
@@ -74,7 +82,6 @@ export class Ink {
     return size * sum;
   }
 
-  /** A text with its baseline at `y`; `how`: which end stands at `x`. */
   text(x, y, text, size, colour, { bold = false, end = "left" } = {}) {
     if (!text) return;
     this.#font(size, bold);
@@ -115,11 +122,16 @@ export class Ink {
     }
   }
 
-  path(points, colour, width, { closed = false, cap = "round", dash = [] } = {}) {
+  #trace(points, closed = false) {
     const path = this.context;
     path.beginPath();
     points.forEach(([x, y], k) => (k ? path.lineTo(x, y) : path.moveTo(x, y)));
     if (closed) path.closePath();
+    return path;
+  }
+
+  path(points, colour, width, { cap = "round", dash = [] } = {}) {
+    const path = this.#trace(points);
     path.setLineDash(dash);
     path.lineJoin = "round";
     path.lineCap = cap;
@@ -129,10 +141,7 @@ export class Ink {
   }
 
   shape(points, colour) {
-    const path = this.context;
-    path.beginPath();
-    points.forEach(([x, y], k) => (k ? path.lineTo(x, y) : path.moveTo(x, y)));
-    path.closePath();
+    const path = this.#trace(points, true);
     path.fillStyle = colour;
     path.fill();
   }

@@ -72,8 +72,8 @@ function noteOf(ink, width, { quantity, range, clippedShare, far = null, documen
 }
 
 /**
- * Draw the legends of what is shown into a strip (x, y, width, height); the bar has a mark of the selected parameter, and
- * says `about` whose numbers they are. Returns how much room is left of them.
+ * Draw the legends of what is shown into a strip (x, y, width, height); the bar marks the selected parameter, and says
+ * `about` whose numbers they are. Returns how much room is left of them.
  */
 export function drawLegends(ink, box, shown, tables, detailed, selected = null, about = "") {
   const [x, y, width] = box;
@@ -166,7 +166,7 @@ export function bothShown(a, b) {
   const numbers = joined("numbers");
   return {
     document: { ...a.document, parameters: 2 * count }, range: a.range, quantity: a.quantity, numbers, flags: joined("flags"),
-    unknown: a.unknown && b.unknown, clippedShare: clippedShare(numbers, a.v, spans), far: a.far ?? b.far,
+    unknown: a.unknown && b.unknown, clippedShare: clippedShare(numbers, a.range.high, spans), far: a.far ?? b.far,
   };
 }
 

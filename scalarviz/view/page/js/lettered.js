@@ -1,10 +1,10 @@
 // The page of a network that reads a word: letters and attention among its cubes, new words and what comes next beside
 // them, of the frame that is shown. Another word would have to be read by the network, which a page has not got.
 
+import { element } from "./ink.js";
 import { ScaleBar } from "./legend.js";
 import { changedList, paint } from "./list.js";
 import { pageExtras, part } from "./page.js";
-import { element } from "./panels.js";
 import { tableOf } from "./ranges.js";
 import { mixedColour } from "./timebar.js";
 import { bytesOf, inflated } from "./unpack.js";
@@ -47,7 +47,6 @@ export class LetteredPage {
     this.keys.setAttribute("aria-label", `the letters of ${told.word}: look at one`);
     this.cells = ["start", ...told.word].map((token, k) => {
       const cell = this.keys.appendChild(element("div")), key = cell.appendChild(element("button", "", token));
-      key.type = "button";
       key.setAttribute("aria-label", k ? `letter ${k}: ${token}` : "the beginning");
       key.addEventListener("click", () => this.choose(k));
       return { key, list: cell.appendChild(element("ol")) };
@@ -63,7 +62,6 @@ export class LetteredPage {
     this.page.player.show(this.page.shown());
   }
 
-  /** A click into the cubes may be on a letter of the maps. */
   clicked(event) {
     const box = part("cubes").getBoundingClientRect(), { view, overlay } = this.page.player, { plan } = overlay.around ?? {};
     if (!this.all || !plan?.seen) return;
@@ -72,7 +70,6 @@ export class LetteredPage {
     if (hit) this.choose(hit[4]);
   }
 
-  /** What lies over the cubes, and beside them where something changed. */
   draw(overlay) {
     const { page } = this, { ink } = overlay, { plan } = overlay.around, seen = plan?.seen && !page.upright;
     const shows = overlay.shown.quantity.name, about = page.run.saidOf(page.frame).about[shows.includes("gradient") ? 0 : 1];

@@ -44,7 +44,8 @@ function checkedDocument(own, base) {
   for (const tensor of tensors) {
     demand(typeof tensor.name === "string" && tensor.name.length <= 400 && isList(tensor.shape, 16), wrong);
     demand(typeof tensor.means === "string" && tensor.means.length <= 400 && isList(tensor.along, 2), wrong);
-    demand(tensor.along.every(names => names === null || (isList(names, 4096) && names.flat(2).every(one => typeof one !== "object"))), wrong);
+    const isPlain = names => isList(names, 4096) && names.flat(2).every(one => typeof one !== "object");
+    demand(tensor.along.every(names => names === null || isPlain(names)), wrong);
     demand(tensor.shape.every(side => isCount(side, MOST_TEXELS)) && isCount(tensor.start, MOST_TEXELS), wrong);
   }
   return document;
@@ -66,6 +67,9 @@ function isSaid(said, frames) {
   if (!said || !isList(said.texts, 1000) || !said.texts.length || !said.texts.every(words) || !isList(said.at, frames)) return false;
   return said.at.every(place => isCount(place, said.texts.length - 1));
 }
+
+const isAxis = ({ low, high, log, ticks }) => [low, high].every(Number.isFinite) && typeof log === "boolean" && isList(ticks, 20) &&
+  ticks.every(one => isList(one, 2) && Number.isFinite(one[0]) && typeof one[1] === "string" && one[1].length <= 40);
 
 // The size of formulas, how far apart they are, and the lines.
 const isFormulas = one => isList(one, 3) && one.slice(0, 2).every(Number.isFinite) && isList(one[2], 100) &&
@@ -93,7 +97,7 @@ export async function readLink(hash, base) {
   }
   demand(isList(head.whole, count) && [0, count].includes(head.whole.length) && head.whole.every(isNumber), wrong);
   demand(isList(head.edits, 100) && head.edits.every(isLine), wrong);
-  demand(isSaid(head.said, count), wrong);
+  demand(isSaid(head.said, count) && (head.axis === null || isAxis(head.axis ?? {})), wrong);
   demand(Object.values(head.formulas ?? {}).every(isFormulas), wrong);
   demand(isList(head.beside, 300) && head.beside.every(one => isList(one, 2) && typeof one[0] === "string" && isCount(one[1], 4096)), wrong);
   const whole = (unpacking) => unpacking.catch(() => demand(false, wrong));   // instead of the browser's own words

@@ -1,4 +1,4 @@
-// Words, chips and lines around the cubes: the window's list, as view/page/document.py has it. Its numbers are those of the
+// Words, chips and lines around the cubes: the window's list, as view/page/document.py has it. Its numbers are of the
 // frame that is shown. From another camera each group moves with the point of the world that it belongs to, and one that
 // would lie on a cube or on another group is left out.
 
@@ -9,7 +9,6 @@ import { chipText, deltaText, lossText, shortText, sureChip } from "./numbers.js
 
 const GROUPS_APART = 3; // pixels between two groups that were moved
 
-/** The list of one document, seen by one camera. */
 export class Around {
   /** `pick` finds the cube that is drawn at a point; `foot` is how far down cubes are drawn. */
   constructor(document, view, measure, pick, foot) {

@@ -29,7 +29,6 @@ export class Overlay {
     this.own = document.own ? new OwnLooks(document) : null;
   }
 
-  /** The cube that is drawn at a point in logical pixels, or null. */
   pick(at) {
     if (at[1] > this.foot) return null;
     return pickCube(this.document.plates, this.view.camera, at, this.density, this.shares);
@@ -135,7 +134,7 @@ export class Overlay {
   }
 }
 
-/** Looks that cubes were given by hand: a colour, a size, whether they are seen; as view/cubes/own.py. Their labels are notes. */
+/** Looks that cubes were given by hand: a colour, a size; as view/cubes/own.py. Their labels are notes. */
 export class OwnLooks {
   /** @param {object} document whose `own` lists `[flat index, "#rrggbb" or null, side 0..1 or null]` */
   constructor(document) {

@@ -22,7 +22,8 @@ export class Page {
     this.actions = this.actionsOf();
     this.place();
     this.make();
-    this.listen();
+    new ResizeObserver(() => this.place()).observe(part("cubes"));
+    document.addEventListener("keydown", event => this.press(event));
     for (const extra of pageExtras) extra(this);
   }
 
@@ -36,7 +37,6 @@ export class Page {
     this.makeControls();
   }
 
-  /** Buttons, the line of keys, and what is said of the run. */
   makeControls() {
     const { run } = this;
     this.controls = makeButtons(part("buttons"), this);
@@ -151,7 +151,6 @@ export class Page {
 
   // ---- what is shown
 
-  /** Colour by a quantity, if it was recorded. */
   show(quantity) {
     if (!this.run.has(quantity)) return;
     this.player.quantity = quantity;
@@ -181,7 +180,6 @@ export class Page {
     part("card").querySelector("button").focus();
   }
 
-  /** Open a sheet over the page, or close it. */
   open(id) {
     const sheet = part(id), wanted = sheet.hidden;
     this.close();
@@ -200,7 +198,6 @@ export class Page {
     return open.length > 0;
   }
 
-  /** What else the head says. */
   parts() {
     return this.run.saidOf(this.frame).parts;
   }
@@ -234,11 +231,6 @@ export class Page {
 
   // ---- hands
 
-  listen() {
-    new ResizeObserver(() => this.place()).observe(part("cubes"));
-    document.addEventListener("keydown", event => this.press(event));
-  }
-
   press(event) {
     const at = event.target, name = keyName(event), action = this.byKey.get(name);
     const own = at instanceof HTMLElement && at.closest("button, select, .sheet");
@@ -267,7 +259,7 @@ export class Page {
   }
 }
 
-/** Show a run in place of the still picture, at the place that an address asks for; else it plays, where that is wanted. */
+/** Show a run in place of the still picture, where an address asks for; else it plays, where that is wanted. */
 export async function startPage(run, hash, Kind = Page) {
   part("app").hidden = false;
   part("still").hidden = true;
@@ -284,7 +276,7 @@ export async function startPage(run, hash, Kind = Page) {
   }
 }
 
-/** Make the page live, or say in one sentence why only its picture stands there; `read` makes the run of texts by name. */
+/** Make the page live, or say in one sentence why only its picture stands there; `read` makes the run. */
 export async function openPage(read = readRun, Kind = Page) {
   try {
     if (!("DecompressionStream" in window)) throw new Error("it cannot unpack the numbers");

@@ -41,12 +41,11 @@ export function largerOf(a, b) {
   return Float32Array.from(a, (x, k) => Math.max(size(x), size(b[k])));
 }
 
-/** Two recordings at N steps, at which either was recorded. */
 export class PairRun extends RecordedRun {
   /**
-   * Of the head: `third` is what is another in the document of the difference, `places` the frame of either that stands at
-   * each step, `same` whether all numbers of a quantity were alike before they were rounded, `ranges` of each step those of
-   * the rows of both and of their difference.
+   * Of the head: `third` is what is another in the document of the difference, `places` the frame of either that stands
+   * at each step, `same` whether all numbers of a quantity were alike before they were rounded, `ranges` of each step
+   * those of the rows of both and of their difference.
    */
   constructor(head, halves) {
     const [a, b] = halves, none = { sample: [], lr: [], whole: [], named: [], said: null, pictures: [] };
@@ -67,7 +66,6 @@ export class PairRun extends RecordedRun {
     return this.halves.every(half => quantity in half.tables);
   }
 
-  /** Quantities that both have. */
   get quantities() {
     return RECORDED.filter(name => this.has(name));
   }
@@ -127,12 +125,10 @@ export class PairRun extends RecordedRun {
     return { title, heads: this.linesAt(frame), cellsOf: texel => this.texts(frame, quantity, texel) };
   }
 
-  /** Quantities that both have of a texel: a row of activations has values alone. */
   quantitiesOf(texel) {
     return texel < this.document.parameters ? this.quantities : ["weight"];
   }
 
-  /** What stands beside the pointer. */
   tip(frame, quantity, texel) {
     const [name, meaning] = this.nameOf(texel), of = this.quantitiesOf(texel).includes(quantity) ? quantity : "weight";
     const texts = this.texts(frame, of, texel, NOT_YET), steps = this.stepsAt(frame);

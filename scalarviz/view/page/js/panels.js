@@ -1,16 +1,8 @@
 // What stands beside the cubes: the scene's panels.
 
-import { Ink, typeScale } from "./ink.js";
+import { Ink, element, typeScale } from "./ink.js";
 import { changedList, paintList, picturesOf } from "./list.js";
 import { countText } from "./numbers.js";
-
-/** A new element with a class and a text; nothing that comes from a file is ever read as HTML. */
-export function element(tag, name = "", text = "") {
-  const made = document.createElement(tag);
-  if (name) made.className = name;
-  if (text) made.textContent = text;
-  return made;
-}
 
 /** One list on one canvas; the one before stands until all images of this one have been decoded. */
 export class Listing {

@@ -104,7 +104,6 @@ export class Picture extends Stage {
     for (const name of LISTS) paintList(ink, known[name]);
   }
 
-  /** Let the browser save the picture as it stands. */
   save(name) {
     this.fresh = "";
     this.step();

@@ -60,7 +60,7 @@ export class Player extends Stage {
   /**
    * Show a frame at the next animation frame; the newest wins, none is queued.
    *
-   * `texels` by quantity are as `texels_of` gives them, `errors` by how much each may be off, `rows` activations by stage.
+   * `texels` by quantity are as `texels_of` gives them, `errors` by how much each may be off, `rows` by stage.
    * `whole` makes the range where that is not of its own numbers, `tip` the lines beside the pointer.
    */
   show(frame) {
@@ -211,8 +211,8 @@ export class Player extends Stage {
   #draw(fineness) {
     const { view: { width, height, type, camera }, overlay, frame } = this, { foot } = overlay;
     this.#takeOver();
-    const window = [0, 0, width + 1, foot < height ? foot : height + 1];
-    overlay.density = this.drawCubes([width * type, height * type], fineness, this.document.themes[this.look], camera, window, { empty: !frame });
+    const window = [0, 0, width + 1, foot < height ? foot : height + 1], theme = this.document.themes[this.look];
+    overlay.density = this.drawCubes([width * type, height * type], fineness, theme, camera, window, { empty: !frame });
     this.fresh = fineness;
     this.#write();
     this.#tell("drawn", frame);

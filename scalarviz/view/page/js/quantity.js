@@ -56,7 +56,6 @@ export class Shown {
     this.whole = frame.whole?.(quantity.name) ?? this.numbers; // what makes the ranges
     this.reach = quantity.name === "weight" ? weightReach(this.whole, this.spans) : Infinity;
     this.range = rangeOf(quantity, extentOf(this.whole, this.spans, this.reach));
-    this.v = this.range.high;
     this.#rescale(quantity);
     const cubes = this.document.plates.filter(({ kind }) => kind === "activation");
     this.rowless = cubes.every((plate) => unknownRow(frame, plate)); // none was recorded
@@ -133,7 +132,7 @@ export class Shown {
     const { numbers, flags, drawn, document: { parameters } } = this;
     const beyond = (1 + 2e-5) * this.range.high; // as the shader decides
     /** Share of the weights beyond the range; infinities count, NaN does not. */
-    this.clippedShare = clippedShare(numbers, this.v, this.spans);
+    this.clippedShare = clippedShare(numbers, this.range.high, this.spans);
     /** The bits of all marks that some cube has. */
     this.bits = flags.reduce((bits, mark) => bits | mark, 0);
     /** Whether some number is drawn at an end of the range that it lies beyond. */

@@ -34,13 +34,13 @@ function numbersOf(list) {
 /** What was recorded: N frames of a run, the newest last. */
 export class RecordedRun {
   /**
-   * `tables` are numbers by quantity, `marks` the bits of each texel (of one frame: of all), `beside` rows of activations
-   * that are no cubes. Of the head: `upright` is what is another on a high page, `sample` the loss of the probe, `whole`
-   * that of all samples.
+   * `tables` are numbers by quantity, `marks` the bits of each texel (of one frame: of all), `beside` rows that are no
+   * cubes. Of the head: `upright` is what is another on a high page, `sample` the loss of the probe, `whole` that of
+   * all samples.
    */
   constructor(head, tables, marks, beside) {
     Object.assign(this, { head, tables, marks, beside, until: head.until ?? Infinity, frames: head.steps.length });
-    for (const name of ["document", "steps", "left", "edits", "named", "about", "said", "pictures", "keys"]) this[name] = head[name];
+    for (const name of ["document", "steps", "left", "edits", "named", "axis", "about", "said", "pictures", "keys"]) this[name] = head[name];
     for (const name of ["sample", "loss", "lr", "whole"]) this[name] = numbersOf(head[name]);
     this.upright = { ...head.document, ...head.upright };
     this.rows = []; // of activations, in the table of all numbers
@@ -52,7 +52,6 @@ export class RecordedRun {
     return { parts, about };
   }
 
-  /** Whether every bit of every number is as it was. */
   get exact() {
     return Object.values(this.tables).every(table => table.errors === null);
   }
@@ -101,7 +100,6 @@ export class RecordedRun {
 
   // ---- one number
 
-  /** What a texel is called, and what it stands between. */
   nameOf(texel) {
     return nameAt(this.document, texel);
   }
@@ -121,7 +119,6 @@ export class RecordedRun {
     return [""];
   }
 
-  /** Where each of the histories stands at a frame. */
   placesAt(frame) {
     return [frame];
   }

@@ -1,16 +1,16 @@
-// Cubes on a page: their canvases, and when and how finely they are drawn: at most once an animation frame, never before
-// the last picture is done, coarser while something moves and a picture takes long, as fine as can be when all is still.
+// Cubes on a page: their canvases, and when and how finely they are drawn: once an animation frame, never before the last
+// picture is done, coarser while something moves and a picture takes long, as fine as can be when all is still.
 
 import { Cubes } from "./cubes.js";
 import { Graphics } from "./gl.js";
 import { Ground } from "./ground.js";
 
 /**
- * A canvas for cubes and one above it for what is flat, in a box of their own inside an element. Whoever extends it says
- * how it draws (`step`) and what it does when the browser gives back a context that it took away (`restored`).
+ * A canvas for cubes and one above it for what is flat, in a box of their own. Whoever extends it says how it draws
+ * (`step`) and what it does when the browser gives back a context that it took away (`restored`).
  */
 export class Stage {
-  /** `density`: device pixels of a CSS pixel; 0: as fine as the screen and as is fast enough. Throws without WebGL 2. */
+  /** `density`: device pixels of a CSS pixel; 0: as fine as the screen and as is fast enough. Throws where no WebGL is. */
   constructor(root, density) {
     const make = (parent, name) => parent.appendChild(root.ownerDocument.createElement(name));
     Object.assign(this, { root, disposed: false, lost: false, box: make(root, "div") });
@@ -43,7 +43,6 @@ export class Stage {
     }
   }
 
-  /** Make ground and cubes of a document in the context. */
   stand(document) {
     this.graphics.dispose(false);
     this.ground = new Ground(this.graphics, document);
@@ -52,8 +51,8 @@ export class Stage {
   }
 
   /**
-   * Draw light, trays, lines and cubes into `size` CSS pixels of `fineness` device pixels each; all but the light inside of a
-   * window in the camera's pixels. Returns device pixels of one of the camera's.
+   * Draw light, trays, lines and cubes into `size` CSS pixels of `fineness` device pixels each; all but the light
+   * inside of a window in the camera's pixels. Returns device pixels of one of the camera's.
    */
   drawCubes(size, fineness, theme, camera, [x, y, wide, high], { past = false, empty = false } = {}) {
     const { canvas, ground, cubes, graphics: { gl } } = this;
@@ -131,7 +130,6 @@ class Pace {
     this.ask();
   }
 
-  /** Draw at the next animation frame. */
   ask() {
     if (document.hidden) this.waiting = true; // a hidden tab draws nothing
     else if (!this.request) this.request = requestAnimationFrame(() => this.#tick());

@@ -1,45 +1,11 @@
 // The time bar: losses over the recorded steps, edits and flags as marks, and a cursor. As view/screen/ draws the window's.
 
-import { Ink, typeScale } from "./ink.js";
-import { countText, lossText, shortText } from "./numbers.js";
+import { Ink, element, typeScale } from "./ink.js";
+import { countText, lossText } from "./numbers.js";
 
-/** A vertical axis without room to spare; logarithmic where all are above 0. As time_curve.py has it. */
-export function tightAxis(numbers) {
-  const finite = Array.from(numbers).filter(Number.isFinite);
-  if (!finite.length) return null;
-  let low = finite.reduce((a, b) => Math.min(a, b)), high = finite.reduce((a, b) => Math.max(a, b));
-  if (low > 0) {
-    low /= 1.05;
-    high *= 1.05;
-    let inside = [];
-    for (const mantissas of [[1], [1, 3], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9]]) {
-      inside = [];
-      for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
-        inside.push(...mantissas.map(m => Number(`${m}e${power}`)).filter(tick => low <= tick && tick <= high));
-      }
-      if (inside.length >= 2) break;
-    }
-    return { low, high, ticks: inside, log: true };
-  }
-  if (low === high) {
-    low -= 0.5;
-    high += 0.5;
-  }
-  return { low, high, ticks: [low, high], log: false };
-}
-
-/** Share of the height at which a number stands on an axis, 0 at the bottom. */
 export function placeOn(axis, number) {
   if (axis.log) return Math.log(Math.max(number, 1e-300) / axis.low) / Math.log(axis.high / axis.low);
   return (number - axis.low) / (axis.high - axis.low);
-}
-
-/** A number beside an axis, as short as it goes: `0.05`, `0.001`, `1e−4`. */
-export function tickText(number) {
-  if (number === 0 || (Math.abs(number) >= 1e-3 && Math.abs(number) < 1e4)) {
-    return String(Number(number.toPrecision(6))).replace("-", "\u2212");
-  }
-  return shortText(number).replace(".0e", "e");
 }
 
 /** Points for a curve, one for each pixel at most; of several in one pixel their mean. The two ends are their own. */
@@ -134,14 +100,13 @@ export function nearestIn(sorted, number) {
 /** One bar in an element of its own, which is a slider for screen readers. */
 export class TimeBar {
   /**
-   * `root` gets role slider, a canvas and a label. Edits and named moments are steps with words, `left` branches left aside;
+   * `root` gets role slider, a canvas and a label. Edits and named moments are steps with words, `left` other branches;
    * `go` is called with the frame that a hand asks for.
    */
   constructor(root, run, go) {
     Object.assign(this, { root, go, frame: 0, look: null, over: null, held: false });
     this.ink = new Ink(root.appendChild(document.createElement("canvas")));
-    this.label = root.appendChild(document.createElement("div"));
-    this.label.className = "label";
+    this.label = root.appendChild(element("div", "label"));
     this.label.hidden = true;
     root.setAttribute("role", "slider");
     root.setAttribute("aria-label", "Time");
@@ -154,7 +119,6 @@ export class TimeBar {
   /** Other steps, or more of them; drawn by the next `show`. */
   take(run) {
     this.run = run;
-    this.axis = tightAxis([...run.loss, ...run.left.flatMap(branch => branch.loss)]);
     this.last = Math.max(run.steps[run.steps.length - 1], ...run.left.map(branch => branch.steps[branch.steps.length - 1]));
     this.which = run.about.stepLoss ? ` ${run.about.stepLoss}` : "";
     this.marks = marksOf(run);
@@ -171,7 +135,6 @@ export class TimeBar {
     this.draw();
   }
 
-  /** What is said of the loss of a frame, after its step. */
   lossWords(frame) {
     const loss = this.run.loss[frame];
     return Number.isNaN(loss) ? "" : `, loss ${lossText(loss)}${this.which}`;
@@ -233,7 +196,7 @@ export class TimeBar {
     this.scale = new StepScale(steps[0], this.last, left, right);
     const plot = { top: 12, bottom: rail - 11 }, limits = [left - 6, right + (small ? 12 : 54)];
     const cursor = this.scale.at(steps[this.frame]);
-    if (this.axis) this.drawLosses(plot, cursor, small || high < 80);
+    if (this.run.axis) this.drawLosses(plot, cursor, small || high < 80);
     for (const [end, colour] of [[this.scale.at(steps.at(-1)), look.flow], [cursor, look.text1]]) ink.path([[left, rail], [end, rail]], colour, 4);
     for (const mark of this.marks) drawMark(ink, mark, this.scale.at(mark.step), rail, cursor);
     this.drawLabels(high - 7, limits);
@@ -241,13 +204,13 @@ export class TimeBar {
   }
 
   drawLosses(plot, cursor, small) {
-    const { ink, look, run, scale, axis } = this, height = plot.bottom - plot.top;
+    const { ink, look, run, scale } = this, { axis } = run, height = plot.bottom - plot.top;
     const y = loss => plot.bottom - height * Math.min(Math.max(placeOn(axis, loss), 0), 1);
     let free = plot.bottom + 13;
-    for (const tick of axis.ticks) {
+    for (const [tick, text] of axis.ticks) {
       const at = y(tick);
       if (at > free - 15) continue;
-      ink.text(scale.left - 8, Math.min(at + 4, plot.bottom), tickText(tick), 13, look.text3, { end: "right" });
+      ink.text(scale.left - 8, Math.min(at + 4, plot.bottom), text, 13, look.text3, { end: "right" });
       free = at;
     }
     const points = thinned(run.steps.map(step => scale.at(step)), run.loss).map(([x, loss]) => [x, y(loss)]);

@@ -68,7 +68,6 @@ export function tipLines(shown, frame, hit) {
   return lines;
 }
 
-/** Draw it at a point in logical pixels, inside of the picture. */
 export function drawTip(ink, at, size, shown, frame, hit) {
   const lines = tipLines(shown, frame, hit);
   const [pad, high] = [10, 20];

@@ -1,6 +1,6 @@
 // Buttons and keys: time, quantities, and what opens over the page. Each button says its name and its key.
 
-import { element } from "./panels.js";
+import { element } from "./ink.js";
 
 export const SPEEDS = [1, 2, 4, 8, 15, 30, 60, 120];   // frames a second
 export const USUAL_SPEED = 30;
@@ -17,7 +17,6 @@ const SIGNS = {   // in a box of 20 x 16
 /** A button that does an action of the page's table; its title has the key. */
 export function actionButton(page, name, words) {
   const button = element("button", "", words), told = page.run.keys.find(action => action.name === name);
-  button.type = "button";
   button.title = `${told.does} (${told.keys[0]})`;
   button.addEventListener("click", () => page.actions[name](1));
   return button;
@@ -84,14 +83,12 @@ export function makeTools(page, { line, tools, help, table }) {
   }
   tools.append(actionButton(page, "fit", "fit"), actionButton(page, "toggle_theme", "light or dark"));
   const numbers = tools.appendChild(element("button", "", "numbers"));
-  numbers.type = "button";
   numbers.title = "all numbers of this step, as a table";
   numbers.addEventListener("click", () => page.open("table"));
   const keys = tools.appendChild(actionButton(page, "toggle_help", "?"));
   keys.setAttribute("aria-label", "all keys");
   for (const sheet of [help, table]) {
     const button = element("button", "close", "close");
-    button.type = "button";
     button.addEventListener("click", () => page.close());
     sheet.prepend(button);
   }

@@ -1,6 +1,6 @@
 // Tables of numbers over time, as scalarviz/view/page/pack.py packs them: the way back to float32 bits.
 
-import { denseBytes } from "./dense.js";
+import { denseBytes } from "./load.js";
 
 const LEAD_WEIGHTS = [[1], [2, -1], [3, -3, 1], [4, -6, 4, -1]];   // of the frames before, the newest first
 const ZERO_KEY = 0x80000000;   // of +0: keys count up with the numbers, 0 to 2^32 - 1
@@ -53,7 +53,7 @@ export function rowOf(table, frame) {
   return table.numbers.subarray(frame * table.columns, (frame + 1) * table.columns);
 }
 
-/** What plain gradient descent adds to the parameters, as `led_updates` of pack.py has it; null where bits are missing. */
+/** What plain gradient descent adds, as `led_updates` of pack.py has it; null where bits are missing. */
 export function ledUpdates(values, gradients, steps, rates, columns) {
   if (values.errors || gradients?.errors) return null;
   const led = new Float32Array(values.frames * columns);

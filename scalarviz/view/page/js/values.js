@@ -20,7 +20,6 @@ export function inkOn(colour) {
   return luminanceOf(colour) > 0.22 ? "#0c0e11" : "#ffffff";
 }
 
-/** Middles of the main faces of a plate's cubes in the world. */
 function topsOf(plate) {
   return Array.from({ length: plate.size }, (_, element) => pointOf(plate, element, [0, 0, plate.depth]));
 }
@@ -122,7 +121,7 @@ export class ValuePlaces {
   }
 }
 
-/** Print the numbers of a frame, but those of texels in `hides`; `small`: where cubes are not all as large as can be. */
+/** Print the numbers of a frame, but those of texels in `hides`; `small`: where cubes may be smaller. */
 export function drawValues(ink, places, shown, frame, colourOf, small, hides) {
   const { document, quantity } = shown;
   if (!places.size) return;

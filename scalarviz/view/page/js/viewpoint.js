@@ -56,13 +56,11 @@ export class Viewpoint {
     return [this.document.scene, this.box].map(([x, y, wide, high]) => [x + wide / 2, y + high / 2]);
   }
 
-  /** A place in pixels of the document, in logical pixels. */
   toCanvas(at) {
     const [there, here] = this.#middles();
     return at.map((x, k) => here[k] + (x - there[k]) * this.fitted);
   }
 
-  /** A point in logical pixels, in pixels of the document. */
   toDocument(at) {
     const [there, here] = this.#middles();
     return at.map((x, k) => there[k] + (x - here[k]) / this.fitted);
@@ -141,7 +139,7 @@ export class Viewpoint {
 // share of the place on each side in which nothing needs to be seen
 const LEASH_MARGIN = 1 / 6;
 
-/** The shortest shift in pixels after which one of the boxes (corners before the eye) reaches the middle of a rectangle. */
+/** The shortest shift in pixels after which one of the boxes (their corners) reaches the middle of a rectangle. */
 export function wayBack(camera, boxes, [left, top, right, foot]) {
   const [across, down] = [LEASH_MARGIN * (right - left), LEASH_MARGIN * (foot - top)];
   const middle = [left + across, right - across].flatMap((x) => [top + down, foot - down].map((y) => [x, y]));

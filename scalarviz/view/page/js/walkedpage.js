@@ -2,9 +2,9 @@
 
 import { pointOf } from "./boxes.js";
 import { project } from "./camera.js";
+import { element } from "./ink.js";
 import { countText } from "./numbers.js";
 import { Page, openPage, part } from "./page.js";
-import { element } from "./panels.js";
 import { readRun } from "./recorded.js";
 import { actionButton } from "./tools.js";
 import { inkOn, roomOn } from "./values.js";
@@ -50,17 +50,13 @@ export class WalkedPage extends Page {
     const actions = super.actionsOf(), { step, back, escape } = actions;
     return {
       ...actions,
-      step: by => (this.walk ? this.finish() : step(by)),
+      step: by => (this.walk ? this.go(this.frame + 1) : step(by)),
       back: by => (this.walk ? this.go(this.frame) : back(by)),
-      escape: () => (this.walk && !this.sheetOpen() ? this.go(this.frame) : escape()),
+      escape: () => (this.walk && !document.querySelector(".sheet:not([hidden])") ? this.go(this.frame) : escape()),
       micro_next: () => this.next(),
       micro_back: () => this.previous(),
       whose: () => this.other(),
     };
-  }
-
-  sheetOpen() {
-    return ["help", "table"].some(id => !part(id).hidden);
   }
 
   // ---- the walk
@@ -81,7 +77,7 @@ export class WalkedPage extends Page {
     this.stop();
     if (!this.walk) this.enter(nearestOf(this.held, this.frame), false);
     else if (this.at < this.walk.count) this.stand(this.at + 1);
-    else this.finish();
+    else this.go(this.frame + 1);
   }
 
   /** The micro-step before; at the first one, the end of the step before. */
@@ -102,10 +98,6 @@ export class WalkedPage extends Page {
     this.remark = walk.told.alone === this.alone ? "" : "the other side of this step was not recorded";
     this.walk = walk;
     this.stand(Math.min(this.at, walk.count));
-  }
-
-  finish() {
-    this.go(this.frame + 1);
   }
 
   enter(frame, atEnd) {
@@ -129,7 +121,6 @@ export class WalkedPage extends Page {
     this.write();
   }
 
-  /** Stand at a frame: an opened step is left. */
   go(frame) {
     if (this.walk) {
       Object.assign(this, { walk: null, at: 0, remark: "" });

@@ -7,7 +7,6 @@ import { bytesOf, inflated, rowOf, unpackTable } from "./unpack.js";
 /** Places of the phases of a step. */
 export const PHASE = { zero: 0, forward: 1, loss: 2, backward: 3, gradients: 4, update: 5 };
 
-/** Read what a page holds of the micro-steps of a run, by the names of its parts. */
 export async function readWalks(textOf, run) {
   const said = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("walks")))));
   return new Walks(said, await unpackTable(JSON.parse(textOf("steps"))), run);
