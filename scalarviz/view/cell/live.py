@@ -153,7 +153,7 @@ class GraphShown:
         """It is put into a notebook."""
         svg, still = self.svg, self.still
         tag = image_tag(svg.encode(), "image/svg+xml", self.title, name=still.name)
-        still.output = Output(tag, "image/svg+xml", svg, self.title)
+        still.take(Output(tag, "image/svg+xml", svg, self.title))
 
     def hear(self, said: object) -> None:
         """A message of the browser: somebody looks."""
