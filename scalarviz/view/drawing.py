@@ -22,8 +22,8 @@ from .graph.figure import GraphFigure
 from .graph.layout import Layout
 from .graph.nodes import Calls, called
 from .graph.shown import Shown, Wish, shown_of, variables
+from .ink.figure import svg_of
 from .ink.painter import require_vispy
-from .ink.svg import svg_of
 from .ink.theme import get_theme
 from .screen.hud import drawing_words
 

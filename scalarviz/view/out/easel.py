@@ -15,8 +15,8 @@ from ...run.core.frame import Frame
 from ..cubes.atlas import ALL_ALIKE, Sizing
 from ..cubes.outlined import can_be_outlined, outlined
 from ..described import words_of
+from ..ink.figure import picture_svg
 from ..ink.sketch import Box, Sketch
-from ..ink.svg import picture_svg
 from ..ink.theme import Theme
 from ..shown.subject import Subject, standing
 from ..workbench import Workbench
