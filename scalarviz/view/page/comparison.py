@@ -96,8 +96,8 @@ def comparison_html(
     shown = chosen(range(count), most)
     subject, last = pair_subject(pair), pair.frame_at(count - 1)
     wide, high = (size[0] - AROUND[0]) // COLUMNS, size[1] - AROUND[1]
-    document = document_of(subject, (max(wide, SMALLEST[0]), max(high, SMALLEST[1])), look, title=title, strip=False)
-    other = document_of(subject, STACKED, look, title=title, strip=False)
+    document = document_of(subject, (max(wide, SMALLEST[0]), max(high, SMALLEST[1])), look, strip=False)
+    other = document_of(subject, STACKED, look, strip=False)
     document["maps"][MAP] = map_of(MAP)
     head, tables = _told(pair, shown, document)
     head |= {"ranges": _row_ranges(pair, shown, subject)} if pair.stages else {}

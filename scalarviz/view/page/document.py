@@ -7,7 +7,6 @@ as one of ten.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -42,9 +41,9 @@ from ..space.camera import Camera, pose_of
 from ..space.layout import FEW, Layout, layout_for
 from ..space.lying import Turns
 from ..space.plate import Plate
+from .pack import text_of
 from .scripts import programs
 
-VERSION = 1
 LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -53,7 +52,6 @@ def document_of(
     size: tuple[int, int] = (960, 600),
     theme: str | Theme = "dark",
     *,
-    title: str = "",
     strip: bool = True,
     looks: Mapping[int, OwnLook] | None = None,
     turned: bool = False,
@@ -74,8 +72,6 @@ def document_of(
     return {
         **constants_of(),
         **({"own": own} if own else {}),
-        "version": VERSION,
-        "title": title,
         "theme": look.name,
         "size": list(layout.size),
         **cubes_of(layout),
@@ -140,20 +136,19 @@ def _network(shown: Subject) -> dict[str, Any]:
 
 def meaning_of(shown: Subject, tensor: Tensor) -> dict[str, Any]:
     """What elements of a tensor stand between: words with axes in braces, and what places along an axis are called."""
-    axes, named = len(tensor.shape), dict[int, Callable[[Subject, int, int], str]]()
+    axes, named = len(tensor.shape), tuple[Callable[[Subject, int, int], str], ...]()
     part = {1: "bias", 2: "weight"}.get(axes, "")
     at = next((k for k, stage in enumerate(shown.way) if part and getattr(stage, part) is tensor), None)
     if tensor.buffer:
         words = "of channel {0}; steps move it, no optimiser" if axes else "counts the steps"
     elif at is not None:
-        words, named = "bias of {0}" if axes == 1 else "from {1} to {0}", {0: target_name, 1: source_name}
+        words, named = "bias of {0}" if axes == 1 else "from {1} to {0}", (target_name, source_name)[:axes]
     elif axes >= 3:
         words = "output {0}, input {1}, kernel " + ", ".join(f"{{{axis}}}" for axis in range(2, axes))
     else:
         words = "row {0}, column {1}" if axes == 2 else ""
-    along = [_runs([named[axis](shown, at or 0, k) for k in range(tensor.shape[axis])]) if axis in named else None
-             for axis in range(min(axes, 2))]  # fmt: skip
-    return {"means": words, "along": along}
+    every = zip(named, tensor.shape, strict=False)  # axes without names are numbers
+    return {"means": words, "along": [_runs([name(shown, at or 0, k) for k in range(side)]) for name, side in every]}
 
 
 def _runs(names: Sequence[str]) -> list[Any]:
@@ -174,7 +169,6 @@ def cubes_of(layout: Layout) -> dict[str, Any]:
     atlas, few = Atlas(layout.plates), layout.mode == "few"
     weights = sum(plate.size for plate in layout.plates if plate.kind != "activation")
     return {
-        "mode": layout.mode,
         "plates": [_plate(plate, atlas) for plate in layout.plates],
         "trays": [{"corners": _rounded(corners), "plate": plate, "last": layout.plates[plate].last}
                   for corners, plate in zip(layout.trays, layout.tray_plates, strict=True)],
@@ -192,7 +186,7 @@ def _plate(plate: Plate, atlas: Atlas) -> dict[str, Any]:
     grid = plate.grid
     return {
         "name": plate.name, "kind": plate.kind, "size": plate.size, "start": plate.start,
-        "texel": atlas.span(plate).start, "shape": list(grid.shape), "cells": list(grid.cells),
+        "texel": atlas.span(plate).start, "cells": list(grid.cells),
         "tile": list(grid.tile), "folded": grid.folded, "period": list(grid.period), "strides": list(grid.strides),
         "origin": plate.origin.tolist(), "axes": plate.axes.tolist(), "half": plate.half, "depth": plate.depth,
         "style": [*front_sides(plate), plate.last, upright(plate)],
@@ -303,8 +297,7 @@ def map_of(name: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for look, theme in THEMES.items():
         made = get_map(name, theme)
-        table = {} if made.stops else {"table": base64.b64encode(made.table().tobytes()).decode()}
-        found[look] = {"diverging": made.diverging, **({"stops": list(made.stops)} if made.stops else table)}
+        found[look] = {"stops": list(made.stops)} if made.stops else {"table": text_of(made.table().tobytes())}
     return found
 
 

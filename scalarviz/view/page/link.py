@@ -31,7 +31,7 @@ FRAMES = 300
 LEVELS = 2_045  # the largest number of a column: 12 bits
 EDITS, WORDS = 20, 80  # how many edits a link has, and characters of each
 OF_A_RUN = (
-    "title", "theme", "mode", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
+    "theme", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
     "stages", "rows", "names", "sheet", "words", "rect", "scene", "pose", "rim",
 )  # fmt: skip
 """What a link may say of a picture; everything else is the player's own. `js/link.js` has the same list."""
@@ -54,7 +54,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
     if not text(player, "the player's address") or "#" in player:
         raise InputError(f"the player's address: got {shown(player)}; allowed: a file or a page, without #")
     source, subject, _ = at_the_end(record)
-    document = document_of(subject, SIZE, look, title=title)
+    document = document_of(subject, SIZE, look)
     base = _base()
     if document["words"]["single"]:  # formulas are there for wider pages than it is laid out for
         document["words"]["single"]["room"] = [*WRITTEN]

@@ -88,7 +88,7 @@ def html_of(
     quantities = ["weight", *(name for name in ("gradient", "update") if not source.lacks(name))]
 
     wide = size[0] - AROUND[0] - COLUMN * bool(pictures or letters)
-    laid = partial(document_of, subject, theme=look, title=title, strip=letters is None, looks=own.looks,
+    laid = partial(document_of, subject, theme=look, strip=letters is None, looks=own.looks,
                    turned=own.turned)  # fmt: skip
     room = (max(wide, SMALLEST[0]), max(size[1] - AROUND[1], SMALLEST[1]))
     document = laid(size=room)

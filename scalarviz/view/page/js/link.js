@@ -6,7 +6,7 @@ import { bytesOf, inflated, unpackTable } from "./unpack.js";
 
 const LONGEST_LINK = 8000, MOST_BYTES = 2 ** 20, MOST_FRAMES = 1000, MOST_TEXELS = 65536, MOST_PLATES = 300;
 const OF_A_RUN = [   // as view/page/link.py has it; shaders, colours and keys are the player's own
-  "title", "theme", "mode", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
+  "theme", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
   "stages", "rows", "names", "sheet", "words", "rect", "scene", "pose", "rim",
 ];
 
@@ -45,7 +45,7 @@ function checkedDocument(own, base) {
     demand(typeof tensor.name === "string" && tensor.name.length <= 400 && isList(tensor.shape, 16), wrong);
     demand(typeof tensor.means === "string" && tensor.means.length <= 400 && isList(tensor.along, 2), wrong);
     const isPlain = names => isList(names, 4096) && names.flat(2).every(one => typeof one !== "object");
-    demand(tensor.along.every(names => names === null || isPlain(names)), wrong);
+    demand(tensor.along.every(isPlain), wrong);
     demand(tensor.shape.every(side => isCount(side, MOST_TEXELS)) && isCount(tensor.start, MOST_TEXELS), wrong);
   }
   return document;
