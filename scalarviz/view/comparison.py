@@ -29,9 +29,8 @@ from .cubes.own import LOOKS
 from .cubes.scale import ActivationScale, Coloring, Float, LegendScale, Quantity
 from .cubes.slab import SlabVisual
 from .ink.boxes import LABEL, MARGIN, TITLE, Places
-from .ink.gl import Viewport, gloo
 from .ink.maps import get_map
-from .ink.painter import Painter, clipped
+from .ink.painter import Painter, Viewport, clipped, gloo
 from .ink.sketch import Box, Kept, Sketch
 from .ink.text import figure, loss_text, measure, rate_text
 from .ink.theme import Theme
@@ -390,7 +389,7 @@ class Comparison:
 def largest_words(values: NDArray[np.floating], known: NDArray[np.bool_], name_of: Callable[[int], str] = str) -> str:
     """Where a difference (P,) is largest, or that there is none; `known`: where there are two numbers at all.
 
-    `js/heads.js` says the same.
+    `js/comparison.js` says the same.
     """
     finite = known & np.isfinite(values)
     if not known.any():

@@ -25,12 +25,10 @@ from .graph.layout import Box, Layout
 from .graph.nodes import Calls, called, key_of
 from .graph.shown import Shown, Wish, shown_of, variables
 from .ink.boxes import LABEL
-from .ink.figure import View
-from .ink.gl import require_vispy
+from .ink.figure import View, svg_of
 from .ink.overlay import banner, help_panel
-from .ink.painter import Painter
+from .ink.painter import Painter, require_vispy
 from .ink.sketch import Point, Sketch, TextItem
-from .ink.svg import svg_of
 from .ink.text import measure
 from .ink.theme import get_theme
 from .screen.hud import drawing_words

@@ -20,7 +20,7 @@ from ..run import Run, Scene
 from ..run.engines import full_speed
 from ..run.sources.played import Played, rehearse
 from .ink.boxes import check_size
-from .ink.gl import require_vispy
+from .ink.painter import require_vispy
 from .ink.theme import Theme, presenting
 from .out.easel import Easel
 from .out.files import Film, check_fps, film_of, kind_of

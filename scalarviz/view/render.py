@@ -16,7 +16,7 @@ from ..sweep.groups import Kept
 from .cubes.atlas import Sizing
 from .cubes.scale import quantity_of
 from .ink.boxes import check_size
-from .ink.gl import require_vispy
+from .ink.painter import require_vispy
 from .ink.theme import Theme, presenting
 from .micro.walk import told_of
 from .out.easel import Easel, Pixels, svg_of_bench, title_of, words_of

@@ -38,8 +38,7 @@ from .ink.boxes import (
     over_column,
     uncovered,
 )
-from .ink.gl import Viewport, gloo
-from .ink.painter import Painter
+from .ink.painter import Painter, Viewport, gloo
 from .ink.sketch import Box, Sketch, Spot, holds, spot_at
 from .ink.theme import Theme, get_theme, presenting
 from .micro.inside import Inside

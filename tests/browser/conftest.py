@@ -162,7 +162,7 @@ def pages(scripts):
 
 @pytest.fixture
 def ask(scripts):
-    """``ask("camera.js orbit.js", function, cases)``: what it gives for all of them, carried as one text of JSON.
+    """``ask("camera.js ranges.js", function, cases)``: what it gives for all of them, carried as one text of JSON.
 
     Playwright's own way of carrying arguments takes seconds for a few megabytes; JSON knows neither NaN nor infinity.
     """

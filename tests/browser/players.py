@@ -84,7 +84,7 @@ class Pages:
     """Players in one page, one after the other."""
 
     def __init__(self, scripts):
-        self.page = scripts("player.js", "ownlooks.js", "list.js")
+        self.page = scripts("player.js", "panels.js")
         self.page.evaluate(RECEIVED)
 
     def play(self, subject, size=SIZE, *, density=1, **options):

@@ -71,7 +71,7 @@ def test_mean_colours_of_blocks_are_the_windows_to_the_byte(ask, scale):
         cases.append([values.astype(float).ravel().tolist(), marks.ravel().tolist(), cells.tolist(), block])
         wanted.append(block_means(values, marks, chosen, table, block))
     found = ask(
-        "means.js",
+        "cubes.js",
         """([range, table, cases]) => cases.map(([values, marks, cells, block]) => [...blockMeans(
             new Float32Array(values), new Uint8Array(marks), cells, range, new Uint8Array(table), block)])""",
         [{"low": chosen.low, "high": chosen.high, "scale": scale}, table.ravel().tolist(), cases],

@@ -165,7 +165,7 @@ def test_the_words_of_the_largest_are_those_of_the_window(ask):
         known = rng.random(count) < 0.7
         cases.append([[x if np.isfinite(x) else str(x) for x in numbers], [0 if one else 32 for one in known]])
         wanted.append(largest_words(numbers, known, str))
-    got = ask("heads.js", """cases => cases.map(([texts, flags]) => {
+    got = ask("comparison.js", """cases => cases.map(([texts, flags]) => {
         const numbers = texts.map(x => x === "inf" ? Infinity : x === "-inf" ? -Infinity : Number(x));
         const same = !numbers.some((x, k) => !flags[k] && Number.isFinite(x) && x !== 0);
         return largestText(numbers, flags, null, same, String); })""", cases)  # fmt: skip

@@ -29,7 +29,8 @@ def test_a_million_weights_take_no_more():
     sizes = [len(json.dumps(document_of(arrays))) for arrays in (few, many)]
     assert sizes[1] < sizes[0] + 100
     names = document_of({"a": np.zeros((1000, 1000), np.float32)})["tensors"]
-    assert names == [{"name": "a", "shape": [1000, 1000], "start": 0, "role": "weight"}]
+    told = {"means": "row {0}, column {1}", "along": []}
+    assert names == [{"name": "a", "shape": [1000, 1000], "start": 0, "role": "weight", **told}]
 
 
 def test_what_nobody_computed_and_what_no_float32_holds():

@@ -144,19 +144,18 @@ def test_hands_move_a_pose_as_in_the_window(ask, layouts):
     rng, given, wanted = np.random.default_rng(2), [], []
     for layout in layouts.values():
         all_poses = list(poses(layout, rng, 1 + CASES // len(layouts)))
-        for pose, other in zip(all_poses, all_poses[1:] + all_poses[:1], strict=True):
+        for pose, after in zip(all_poses, all_poses[1:] + all_poses[:1], strict=True):
             dx, dy, factor, share = rng.uniform(-900, 900), rng.uniform(-900, 900), rng.uniform(0.2, 5), rng.uniform()
-            at, far = rng.uniform(0, 480, 2), rng.uniform(1, 99)
-            given.append([pose_as_json(pose), pose_as_json(other), dx, dy, factor, at.tolist(), share, far])
+            at, other = rng.uniform(0, 480, 2), after if (after.eye is None) == (pose.eye is None) else pose
+            given.append([pose_as_json(pose), pose_as_json(other), dx, dy, factor, at.tolist(), share])
             wanted.append((
-                turned(pose, dx, dy), shifted(pose, dx, dy), zoomed(pose, factor, (at[0], at[1])), parallel(pose),
-                in_perspective(pose, far), between(pose, other, share), size_of(pose),
+                turned(pose, dx, dy), shifted(pose, dx, dy), zoomed(pose, factor, (at[0], at[1])),
+                between(pose, other, share), size_of(pose),
             ))  # fmt: skip
     found = ask(
-        "orbit.js",
-        """cases => cases.map(([pose, other, dx, dy, factor, at, share, far]) => [turned(pose, dx, dy),
-            shifted(pose, dx, dy), zoomed(pose, factor, at), parallelPose(pose), perspectivePose(pose, far),
-            between(pose, other, share), sizeOf(pose)])""",
+        "camera.js",
+        """cases => cases.map(([pose, other, dx, dy, factor, at, share]) => [turned(pose, dx, dy),
+            shifted(pose, dx, dy), zoomed(pose, factor, at), between(pose, other, share), sizeOf(pose)])""",
         given,
     )
     assert len(found) >= CASES
@@ -173,8 +172,10 @@ def flat(size, *poses):
 
 
 PICK = """groups => groups.map(({ plates, points, size, cases, sizing, values, range }) => {
+    const placeOf = value => Math.abs(2 * Math.min(Math.max(unitOf(range, value), 0), 1) - 1);
+    const shareOf = place => place < sizing.threshold ? 0 : sizing.byValue ? Math.max(Math.sqrt(place), 0.1) : 1;
     const shares = sizing && ((plate, element) => plates[plate].start < 0 ? 1
-        : shareOf(sizing, range, values[plates[plate].start + element], 0));
+        : shareOf(placeOf(values[plates[plate].start + element])));
     return cases.map(([pose, density, pixels]) => {
         const camera = cameraOf(pose, size, points);
         const drawn = plates.map(plate =>
@@ -250,7 +251,7 @@ def test_the_way_back_is_the_windows(ask, layouts):
                           [box.tolist() for box in boxes], list(layout.rect)])  # fmt: skip
             wanted.append(way_back(camera, boxes, layout.rect))
     found = ask(
-        "leash.js",
+        "viewpoint.js",
         """cases => cases.map(([pose, size, points, boxes, rect]) => {
             const camera = cameraOf(pose, size, points), shift = wayBack(camera, boxes, rect);
             const back = { ...pose, place: [pose.place[0] + shift[0], pose.place[1] + shift[1]] };

@@ -14,7 +14,7 @@ import scalarviz as sv
 from kit.unpacked import errors_of, unpacked
 from scalarviz import nn, optim
 from scalarviz.run.questions.ranges import Range, clipped_share, extent, weight_extent, weight_reach
-from scalarviz.view.cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas, Sizing
+from scalarviz.view.cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
 from scalarviz.view.cubes.scale import OWN, ActivationScale, Coloring, share_text
 from scalarviz.view.cubes.slab import COLOURS
 from scalarviz.view.ink import text
@@ -115,7 +115,7 @@ def test_no_digit_is_written_that_rounding_does_not_support(ask):
         rng.normal(size=(60, 40)) * 10.0 ** rng.uniform(-3, 6, (60, 40)), largest=most)]  # fmt: skip
     exact = (rng.normal(size=500) * 10.0 ** rng.integers(-9, 9, 500)).tolist()
     said, shown, plain = ask(
-        "rounded.js",
+        "numbers.js",
         """([lines, chips, exact]) => [lines.map(([number, error]) => sureText(number, error)),
             chips.map(([number, error]) => sureChip(number, error, true)),
             exact.map(x => [sureText(x, 0), sureChip(x), sureChip(x, 1e-12 * Math.abs(x))])]""",
@@ -145,7 +145,7 @@ def test_a_ratio_is_as_sure_as_its_parts(ask):
     weight, update = (np.float32(rng.normal(size=(50, 40)) * 10.0 ** rng.uniform(-6, 0, (50, 1))) for _ in range(2))
     tables = {"weight": packed(weight, exact=False), "update": packed(update, exact=False)}
     found = ask(
-        "rounded.js",
+        "numbers.js",
         """({ errors, rows }) => rows.weight.flatMap((weight, k) => weight.map((_, index) => {
             const texels = { weight, update: rows.update[k] };
             const ratio = texels.update[index] === 0 ? 0 : Math.abs(texels.update[index] / weight[index]);
@@ -204,28 +204,22 @@ def test_v_and_the_share_beyond_it(ask):
     np.testing.assert_allclose(np.float64(found), wanted, rtol=1e-6)
 
 
-def test_places_on_a_scale_and_sizes(ask):
+def test_places_on_a_scale(ask):
     rng, given, wanted = np.random.default_rng(2), [], []
     for _ in range(CASES):
         v = float(10.0 ** rng.uniform(-30, 30))
         chosen = [Range.symmetric(v), Range.symmetric(v, "symlog"), Range.decades(v, int(rng.integers(1, 9))),
                   Range(-v, 3 * v)][rng.integers(4)]  # fmt: skip
         values = np.append(v * rng.normal(0, 1, 4) * 10.0 ** rng.uniform(-9, 1, 4), [0.0, v, -v])
-        sizing = Sizing(bool(rng.integers(2)), float(rng.choice([0.0, 0.05, 0.5])))
-        told = {"byValue": sizing.by_value, "threshold": sizing.threshold}
         scale = {"low": chosen.low, "high": chosen.high, "scale": chosen.scale}
-        given.append([scale, values.tolist(), told])
-        wanted.append([*chosen.unit(values), *(sizing.share(chosen, float(x)) for x in values)])
+        given.append([scale, values.tolist()])
+        wanted.append([*chosen.unit(values)])
     found = ask(
         "ranges.js",
-        """cases => cases.map(([range, values, sizing]) => [...values.map(x => unitOf(range, x)),
-            ...values.map(x => shareOf(sizing, range, x, 0))])""",
+        "cases => cases.map(([range, values]) => values.map(x => unitOf(range, x)))",
         given,
     )
     np.testing.assert_allclose(np.float64(found), wanted, rtol=1e-9, atol=1e-12)
-    marks = ask("ranges.js", "marks => marks.map(mark => shareOf({ byValue: true, threshold: 0.5 }, "
-                "{ low: -1, high: 1, scale: 'linear' }, 0.1, mark))", [0, 1, 2, 4, 8, 16, 32, 9])  # fmt: skip
-    assert marks == [0, 1, 1, 1, 0, 1, 1, 1]
 
 
 PLAY = """text => {
@@ -337,7 +331,7 @@ def test_every_colour_of_every_map_is_the_windows_to_the_byte(ask):
     given = [{"stops": list(one.stops)} if one.stops else {"table": base64.b64encode(one.table().tobytes()).decode()}
              for one in made]  # fmt: skip
     found = ask(
-        "maps.js",
+        "ranges.js",
         """([maps, count, units]) => maps.map(map => {
             const table = tableOf(map, count);
             return [[...entriesOf(map)], [...table], units.map(unit => colourAt(table, unit))];
@@ -355,5 +349,5 @@ def test_every_colour_of_every_map_is_the_windows_to_the_byte(ask):
 
 def test_numbers_are_rounded_as_numpy_does(ask):
     numbers = [*np.arange(-4, 4.25, 0.25), 0.49999999999999994, 254.5, 255.5, -0.5]
-    found = ask("maps.js", "numbers => numbers.map(x => roundHalfToEven(x))", numbers)
+    found = ask("ranges.js", "numbers => numbers.map(x => roundHalfToEven(x))", numbers)
     np.testing.assert_array_equal(found, np.rint(numbers))

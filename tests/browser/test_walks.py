@@ -12,8 +12,7 @@ from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.micro.inside import Inside
 from scalarviz.view.micro.walk import BACKWARD, FORWARD, GRADIENTS, Walk
 from scalarviz.view.page.document import document_of
-from scalarviz.view.page.recorded import html_of
-from scalarviz.view.page.walks import MOST, walks_of
+from scalarviz.view.page.recorded import MOST, html_of, walks_of
 from scalarviz.view.shown.subject import subject_of
 
 from .players import drawn_same, opened, pixels_of, same, scene, window

@@ -26,8 +26,8 @@ from scalarviz import nn
 from scalarviz.view.graph.cards import ABOVE, AIR, BEHIND, constant_text, figure_of
 from scalarviz.view.graph.figure import GraphFigure
 from scalarviz.view.graph.layout import Layout
+from scalarviz.view.ink.figure import svg_of
 from scalarviz.view.ink.sketch import Box, meet, points_of
-from scalarviz.view.ink.svg import svg_of
 from scalarviz.view.ink.text import ADVANCES, asked_advance
 from scalarviz.view.ink.theme import get_theme
 

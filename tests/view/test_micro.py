@@ -26,7 +26,7 @@ from scalarviz.view.ink.sketch import meet
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.inside import histogram
 from scalarviz.view.micro.walk import GRADIENTS, UPDATE, face_of_product, of_product, spread_of, told_of
-from scalarviz.view.page.notes import around_of
+from scalarviz.view.page.document import around_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import layout_for
 

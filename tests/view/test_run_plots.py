@@ -12,9 +12,8 @@ import pytest
 
 from kit.benches import words
 from scalarviz.sweep.result import Result, thinned
-from scalarviz.view.ink.figure import Figure
+from scalarviz.view.ink.figure import Figure, svg_of
 from scalarviz.view.ink.sketch import Path, Rect
-from scalarviz.view.ink.svg import svg_of
 from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.walls.run_plots import boxes, curve_of, curves, figures, sheet, spread
 from scalarviz.view.walls.runs import value_text

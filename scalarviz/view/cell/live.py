@@ -33,8 +33,7 @@ from ..drawing import Drawing, graph_of
 from ..ink.boxes import check_size
 from ..page.pictures import Output, image_tag
 from ..page.scripts import joined, read
-from .pictures import PLACE
-from .play import names_of
+from .play import PLACE, names_of
 from .saved import Still
 from .shown import Shown
 
@@ -101,7 +100,7 @@ def live(
             raise InputError(
                 "live: a graph has no controls, and the browser draws it: no display, hide or controls here"
             )
-        return live_class()(GraphShown(graph_of(x, sys._getframe(1)), pixels), script("renderGraph", "graph.js"))
+        return live_class()(GraphShown(graph_of(x, sys._getframe(1)), pixels), script("renderGraph", "notebook.js"))
     if display == "pictures":
         return pictures_class()(Shown(x, pixels, hidden, wanted, pictures=True))
     return live_class()(Shown(x, pixels, hidden, wanted), script("renderCell", "cell.js"), read("cell.css"))
@@ -154,7 +153,7 @@ class GraphShown:
         """It is put into a notebook."""
         svg, still = self.svg, self.still
         tag = image_tag(svg.encode(), "image/svg+xml", self.title, name=still.name)
-        still.output = Output(tag, "image/svg+xml", svg, self.title)
+        still.take(Output(tag, "image/svg+xml", svg, self.title))
 
     def hear(self, said: object) -> None:
         """A message of the browser: somebody looks."""

@@ -7,21 +7,24 @@ parts: the numbers of the cubes, the camera, and the display list. A part goes o
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...checks import one_of
 from ...errors import InputError, ScalarvizError, TypeMismatchError, shown
 from ...run.scene.scene import SIDES
-from ..ink.listed import Listed, Record, colours_of, short
+from ..ink.listed import Listed, Record, colours_of, encoded, short
 from ..ink.sketch import Sketch, Spot
 from ..ink.theme import THEMES
 from ..out.easel import words_of
+from ..out.offscreen import offscreen
 from ..page.document import advances_of, constants_of, cubes_of, pose_told
 from ..panels.wording import newest_beyond
 from ..watch.actions import ACTIONS, Action
@@ -35,11 +38,11 @@ if TYPE_CHECKING:
     from ...run.edits import Edit
     from ...run.scene.scene import Scene
     from ..workbench import Workbench
+    from .channel import Channel
 
 KEPT = 30.0  # seconds between two pictures for the saved notebook, while something moves
 RESTED = 1.0
 """Seconds without another number after which that picture is of now: a loop by hand is done, or an edit."""
-BUTTONS = {0: "left", 1: "middle", 2: "right"}
 LONGEST = 32  # letters of the name of a key
 COVERS = {
     "learning rate": ("raise_rate", "lower_rate"), "pace": ("slower", "faster", "normal_speed"),
@@ -188,6 +191,7 @@ class Play:
     """One cell's viewer, what hands do to it, and its picture; `tell` reaches the browser besides frames."""
 
     drawing: AbstractContextManager[object] = nullcontext()  # around all that its session has it do
+    buttons: ClassVar = {0: "left", 1: "middle", 2: "right"}  # as the browser numbers them
 
     def __init__(
         self,
@@ -338,7 +342,7 @@ class Play:
 
     def button(self, number: object) -> str:
         """A button of the browser's by its name."""
-        return BUTTONS.get(number, "left") if isinstance(number, int) else "left"
+        return self.buttons.get(number, "left") if isinstance(number, int) else "left"
 
     def resize(self, size: tuple[int, int]) -> None:
         """Lay out for another size."""
@@ -376,7 +380,7 @@ class Play:
             "page": [short(bench.places.size), list(bench.camera.size), short(bench.window)],
             "pose": pose_told(bench.camera, bench.layout),
             "ranges": [[one.low, one.high, one.scale] for one in slab.ranges],
-            "sizing": [slab.sizing.by_value, slab.sizing.threshold, slab.shares is None],
+            "sizing": [slab.sizing.by_value, slab.sizing.threshold],
             "tables": slab.tables.tobytes(),
             "numbers": numbers,
             "thinned": "" if pace >= RATE else f"{len(frame.values):,} numbers: {pace:.2g} frames a second",
@@ -439,3 +443,39 @@ def _number(given: object, least: float, most: float) -> float:
     if not abs(given) <= sys.float_info.max:  # an int may be larger than any float
         raise InputError(f"an event: a number is {shown(given)}; allowed: a finite number")
     return min(max(float(given), least), most)
+
+
+# ---- ``display="pictures"``: the window's whole picture, drawn here and sent, for a browser without a GPU.
+# jupyter_rfb's page shows pictures and tells of pointer and keys; when one may be sent is the `Channel`'s business.
+
+QUALITY = 80  # of a JPEG while something moves; at rest a PNG follows
+REST = 0.4  # seconds without another picture after which the exact one is sent
+PLACE = "pictures"  # jupyter_rfb speaks for all of its views as one
+
+
+class PicturePlay(Play):
+    """A viewer whose picture is drawn here."""
+
+    buttons: ClassVar = {1: "left", 2: "right", 3: "middle"}  # as jupyter_rfb numbers them
+
+    def __init__(self, *of_play: Any) -> None:
+        self._canvas = self.drawing = offscreen()
+        if not self._canvas.here:
+            raise InputError("display='pictures' draws in a thread of its own, which OpenGL here cannot; try 'values'")
+        super().__init__(*of_play)
+        self._exact_at = math.inf
+
+    def offer(self, channel: Channel) -> bool:
+        """Draw the picture of now and send it, if it is another one; a while later the exact one."""
+        now = time.monotonic()
+        exact = not self._changed and now >= self._exact_at
+        if not (self._changed or exact or channel.new):
+            return False
+        self._changed, self._exact_at = False, math.inf if exact else now + REST
+        picture = self._canvas.render(self.viewer.draw, self.size)
+        kind, how = ("PNG", {"compress_level": 1}) if exact else ("JPEG", {"quality": QUALITY})
+        data = encoded(picture, kind, **how)
+        content: dict[str, object] = {"type": "framebufferdata", "mimetype": f"image/{kind.lower()}", "data_b64": None,
+                                      "index": channel.sent + 1, "timestamp": time.time()}  # fmt: skip
+        channel.offer(content, {"shown": self.viewer.shown.step}, [data])
+        return True

@@ -58,7 +58,13 @@ class Still:
     def draw(self, subject: Subject, frame: Frame, size: tuple[int, int]) -> None:
         """Make it that of a frame."""
         words = words_of(self._title, frame, subject.source.counted, which=subject.step_loss)
-        self.output = output_of(*_drawn(subject, frame, size, self.theme, words), self.name)
+        self.take(output_of(*_drawn(subject, frame, size, self.theme, words), self.name))
+
+    def take(self, made: Output) -> None:
+        """Stand there as this output; JupyterLab's words for a widget that nobody has any more are hidden by it."""
+        gone = f".jp-OutputArea-child:has(+ .jp-OutputArea-child .{self.name}) > .jupyter-widgets:not(:has(*))"
+        html = f"{made.html}<style>{gone} {{ display: none; }}</style>"
+        self.output = Output(html, made.kind, made.image, made.words)
 
     def show(self) -> None:
         """Put it below what the cell has shown, where there is a notebook."""

@@ -25,8 +25,7 @@ from ..watch.host import TICK
 from ..watch.live import LiveView
 from ..watch.viewer import Viewer, bench_of
 from .channel import RATE, Channel
-from .pictures import PicturePlay
-from .play import Play, Snapshot
+from .play import PicturePlay, Play, Snapshot
 from .saved import Still
 
 AWAY = 300.0  # seconds after which pictures that nobody sees are let go of

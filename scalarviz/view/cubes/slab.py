@@ -33,8 +33,8 @@ from numpy.typing import ArrayLike, NDArray
 from ...run.questions.ranges import KNEE, SCALES, Range
 from .. import glsl
 from ..glsl import read
-from ..ink.gl import Viewport, gloo
 from ..ink.maps import TABLE_SIZE, Colormap, get_map
+from ..ink.painter import Viewport, gloo
 from ..ink.sketch import Kept
 from ..ink.theme import Theme, get_theme, rgb
 from ..space.arrangement import TRAY_MARGIN

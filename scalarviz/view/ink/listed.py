@@ -114,7 +114,7 @@ class Listed:
         known = self._addresses.get(id(pixels))
         if known is None or known[0] is not pixels:
             loose = smooth and pixels.shape[0] * pixels.shape[1] >= SMOOTH
-            how = {"quality": QUALITY} if loose else {"lossless": True, "quality": 0}
+            how: dict[str, Any] = {"quality": QUALITY} if loose else {"lossless": True, "quality": 0}
             if len(self._addresses) >= KEPT:
                 del self._addresses[next(iter(self._addresses))]
             known = self._addresses[id(pixels)] = (pixels, address_of(pixels, method=0, **how))
@@ -133,13 +133,18 @@ def _within(part: Sketch, records: Iterable[Record]) -> list[Record]:
     return [["clip", *short(part.clip)], *made, ["clip", *short(EVERYWHERE)]]
 
 
-def address_of(pixels: NDArray[np.uint8], **how: object) -> str:
-    """Pixels (H, W, 3) as an address of their own data, a WebP."""
+def encoded(pixels: NDArray[np.uint8], kind: str, **how: object) -> bytes:
+    """A picture (H, W, 3) as a file of that kind: ``"WEBP"``, ``"JPEG"``, ``"PNG"``."""
     from PIL import Image
 
     buffer = BytesIO()
-    Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "WEBP", **how)
-    return f"data:image/webp;base64,{b64encode(buffer.getvalue()).decode('ascii')}"
+    Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, kind, **how)
+    return buffer.getvalue()
+
+
+def address_of(pixels: NDArray[np.uint8], kind: str = "WEBP", **how: object) -> str:
+    """A picture as an address of its own data."""
+    return f"data:image/{kind.lower()};base64,{b64encode(encoded(pixels, kind, **how)).decode('ascii')}"
 
 
 def _points(item: PointsItem) -> Record:

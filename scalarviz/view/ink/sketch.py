@@ -1,7 +1,7 @@
 """`Sketch`: a display list, records of what is to be painted. No GL here, so panels are testable without a context.
 
 Everything is in logical pixels of the grid, origin top left, y down. Shapes, texts and pictures are plain records that
-nobody changes: OpenGL (`painter`) and SVG (`svg`) paint the same ones. Each asks a record for what it needs.
+nobody changes: OpenGL (`painter`) and SVG (`figure`) paint the same ones. Each asks a record for what it needs.
 """
 
 from __future__ import annotations

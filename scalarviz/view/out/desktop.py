@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ...errors import MissingDependencyError, StateError
 from ...run.core.interrupts import ending_signals
 from ..ink.boxes import SMALLEST
-from ..ink.gl import require_vispy
+from ..ink.painter import require_vispy
 from ..watch.host import TICK, Guest
 from .display import DisplayWatch, application, connection_lost, qt_core, survive_lost_display, swap
 from .files import Taking

@@ -23,8 +23,8 @@ from ...run.sources.watched import Watched
 from ...sweep.groups import ALL, Kept
 from ..cubes.atlas import ALL_ALIKE, Sizing
 from ..cubes.picking import can_be_outlined, outlined
+from ..ink.figure import picture_svg
 from ..ink.sketch import Box, Sketch
-from ..ink.svg import picture_svg
 from ..ink.text import loss_text
 from ..ink.theme import Theme
 from ..shown.subject import Subject, standing

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError, MissingDependencyError
 from ...run.scene.scene import SIDES
-from ..ink.gl import NO_GL, Viewport
+from ..ink.painter import NO_GL, Viewport
 
 Image = NDArray[np.uint8]
 Draw = Callable[[Any], None]

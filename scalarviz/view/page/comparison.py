@@ -21,7 +21,7 @@ from ..ink.theme import get_theme
 from ..shown.subject import Subject, pair_subject
 from .document import document_of, map_of
 from .pack import dense_text, packed_text, squeezed
-from .page import GESTURES, Float32, keys_of, numbers_of, shell, upright
+from .page import GESTURES, Float32, keys_of, loss_axis, numbers_of, shell, upright
 from .pictures import chosen, still_of
 from .recorded import write_html
 
@@ -96,8 +96,8 @@ def comparison_html(
     shown = chosen(range(count), most)
     subject, last = pair_subject(pair), pair.frame_at(count - 1)
     wide, high = (size[0] - AROUND[0]) // COLUMNS, size[1] - AROUND[1]
-    document = document_of(subject, (max(wide, SMALLEST[0]), max(high, SMALLEST[1])), look, title=title, strip=False)
-    other = document_of(subject, STACKED, look, title=title, strip=False)
+    document = document_of(subject, (max(wide, SMALLEST[0]), max(high, SMALLEST[1])), look, strip=False)
+    other = document_of(subject, STACKED, look, strip=False)
     document["maps"][MAP] = map_of(MAP)
     head, tables = _told(pair, shown, document)
     head |= {"ranges": _row_ranges(pair, shown, subject)} if pair.stages else {}
@@ -107,7 +107,7 @@ def comparison_html(
     keys = keys_of({name for name in QUANTITIES if not pair.lacks(name)})
     head |= {
         "document": document, "upright": upright(document, other),
-        "third": {"quantities": shows, "sheet": False, "scope": "the difference", "own": True},  # in its document
+        "third": {"quantities": shows, "sheet": False, "scope": "the difference", "ownRange": True},  # in its document
         "keys": [key for key in keys if key["name"] != "show_ratio"],  # a difference has no share of a value
         "about": {"line": "  \N{MIDDLE DOT}  ".join(line), "parts": [], "stepLoss": "",
                   "gestures": list(map(list, GESTURES))},
@@ -143,7 +143,8 @@ def _told(pair: RecordedPair, shown: Sequence[int], document: dict[str, Any]) ->
         tables |= {f"{letter}-{name}": table for name, table in found.items()}
     count = document["parameters"]
     same = {name: _same(tables[f"a-{name}"][:, :count], tables[f"b-{name}"][:, :count], places) for name in known}
-    return {"steps": steps, "places": list(zip(*places, strict=True)), "both": both, "same": same}, tables
+    axis = loss_axis(*(one["loss"] for one in both))
+    return {"steps": steps, "places": list(zip(*places, strict=True)), "both": both, "same": same, "axis": axis}, tables
 
 
 def _row_ranges(pair: RecordedPair, shown: Sequence[int], subject: Subject) -> list[list[float]]:

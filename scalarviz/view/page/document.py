@@ -7,8 +7,7 @@ as one of ten.
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -17,31 +16,33 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...checks import one_of
 from ...errors import InputError
-from ...run.core.frame import Frame, Stage, is_chain
+from ...run.core.frame import Frame, Tensor
 from ...run.questions.ranges import KNEE
 from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
 from ..cubes.own import LOOKS, OwnLook
-from ..cubes.scale import OWN, RATIO, Quantity, rows_of
+from ..cubes.scale import OWN, RATIO, Coloring, Quantity, rows_of
 from ..cubes.slab import COLOURS, DETAIL_PIXELS, RIM, flow_style, front_sides, upright
 from ..ink.boxes import GAP, Places, arrange, check_size
 from ..ink.listed import Listed, colours_of
 from ..ink.maps import get_map, hexed
-from ..ink.sketch import Sketch
+from ..ink.sketch import Box, Sketch, Stand, TextItem
 from ..ink.text import ADVANCES, LETTERS, UNKNOWN, measure
 from ..ink.theme import THEMES, Theme, get_theme
-from ..notes.scenery import cubes_box, is_single
+from ..micro.on_cubes import delta_boxes, delta_chips
+from ..notes.labels import own_labels
+from ..notes.scenery import Scenery, cubes_box, is_single
+from ..screen.selection import source_name, target_name
 from ..screen.side import SidePanels
 from ..screen.strip import ICONS, WORDS, legend_width
 from ..shown.subject import Subject, subject_of
-from ..space.arrangement import TRAY_MARGIN, Blueprint
+from ..space.arrangement import TRAY_MARGIN, Blueprint, Project
 from ..space.camera import Camera, pose_of
 from ..space.layout import FEW, Layout, layout_for
 from ..space.lying import Turns
 from ..space.plate import Plate
-from .notes import around_of
+from .pack import text_of
 from .scripts import programs
 
-VERSION = 1
 LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -50,7 +51,6 @@ def document_of(
     size: tuple[int, int] = (960, 600),
     theme: str | Theme = "dark",
     *,
-    title: str = "",
     strip: bool = True,
     looks: Mapping[int, OwnLook] | None = None,
     turned: bool = False,
@@ -71,8 +71,6 @@ def document_of(
     return {
         **constants_of(),
         **({"own": own} if own else {}),
-        "version": VERSION,
-        "title": title,
         "theme": look.name,
         "size": list(layout.size),
         **cubes_of(layout),
@@ -126,20 +124,43 @@ def _marks() -> dict[str, Any]:
 def _network(shown: Subject) -> dict[str, Any]:
     """Tensors, stages, and the names of what goes in and comes out."""
     return {
-        "tensors": [{"name": one.name, "shape": list(one.shape), "start": one.start, "role": one.role}
-                    for one in shown.tensors],
-        "stages": [_stage(stage) for stage in shown.way],
+        "tensors": [{"name": one.name, "shape": list(one.shape), "start": one.start, "role": one.role,
+                     **meaning_of(shown, one)} for one in shown.tensors],
+        "stages": [{"name": stage.name, "weight": stage.weight is not None} for stage in shown.way],
         "rows": rows_of(shown.stages) if shown.stages else {},
         "names": {"inputs": list(shown.sample.inputs), "outputs": list(shown.sample.outputs)},
-        "chain": is_chain(shown.way),
         "sheet": shown.sample.sheet,
     }  # fmt: skip
 
 
-def _stage(stage: Stage) -> dict[str, Any]:
-    weight, bias = (None if part is None else part.name for part in (stage.weight, stage.bias))
-    return {"name": stage.name, "kind": stage.kind, "outputs": stage.outputs, "weight": weight, "bias": bias,
-            "sources": list(stage.sources), "whole": stage.whole, "shape": list(stage.shape)}  # fmt: skip
+def meaning_of(shown: Subject, tensor: Tensor) -> dict[str, Any]:
+    """What elements of a tensor stand between: words with axes in braces, and what places along an axis are called."""
+    axes, named = len(tensor.shape), tuple[Callable[[Subject, int, int], str], ...]()
+    part = {1: "bias", 2: "weight"}.get(axes, "")
+    at = next((k for k, stage in enumerate(shown.way) if part and getattr(stage, part) is tensor), None)
+    if tensor.buffer:
+        words = "of channel {0}; steps move it, no optimiser" if axes else "counts the steps"
+    elif at is not None:
+        words, named = "bias of {0}" if axes == 1 else "from {1} to {0}", (target_name, source_name)[:axes]
+    elif axes >= 3:
+        words = "output {0}, input {1}, kernel " + ", ".join(f"{{{axis}}}" for axis in range(2, axes))
+    else:
+        words = "row {0}, column {1}" if axes == 2 else ""
+    every = zip(named, tensor.shape, strict=False)  # axes without names are numbers
+    return {"means": words, "along": [_runs([name(shown, at or 0, k) for k in range(side)]) for name, side in every]}
+
+
+def _runs(names: Sequence[str]) -> list[Any]:
+    """Names; those that count up, ``"tanh 0"`` to ``"tanh 11"``, as their word, the first number, and how many."""
+    found: list[Any] = []
+    for name in names:
+        word, _, number = name.rpartition(" ")
+        if found and found[-1][0] == word and number == str(found[-1][1] + found[-1][2]):
+            found[-1][2] += 1
+        else:
+            counts = word and number.isdecimal() and number == str(int(number))
+            found.append([word, int(number), 1] if counts else [name, 0, 0])
+    return [name if not count else [name, first, count] for name, first, count in found]
 
 
 def cubes_of(layout: Layout) -> dict[str, Any]:
@@ -147,7 +168,6 @@ def cubes_of(layout: Layout) -> dict[str, Any]:
     atlas, (width, alpha) = Atlas(layout.plates), flow_style(layout)
     weights = sum(plate.size for plate in layout.plates if plate.kind != "activation")
     return {
-        "mode": layout.mode,
         "plates": [_plate(plate, atlas) for plate in layout.plates],
         "trays": [{"corners": _rounded(corners), "plate": plate, "last": layout.plates[plate].last}
                   for corners, plate in zip(layout.trays, layout.tray_plates, strict=True)],
@@ -164,7 +184,7 @@ def _plate(plate: Plate, atlas: Atlas) -> dict[str, Any]:
     grid = plate.grid
     return {
         "name": plate.name, "kind": plate.kind, "size": plate.size, "start": plate.start,
-        "texel": atlas.span(plate).start, "shape": list(grid.shape), "cells": list(grid.cells),
+        "texel": atlas.span(plate).start, "cells": list(grid.cells),
         "tile": list(grid.tile), "folded": grid.folded, "period": list(grid.period), "strides": list(grid.strides),
         "origin": plate.origin.tolist(), "axes": plate.axes.tolist(), "half": plate.half, "depth": plate.depth,
         "style": [*front_sides(plate), plate.last, upright(plate)],
@@ -275,8 +295,7 @@ def map_of(name: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for look, theme in THEMES.items():
         made = get_map(name, theme)
-        table = {} if made.stops else {"table": base64.b64encode(made.table().tobytes()).decode()}
-        found[look] = {"diverging": made.diverging, **({"stops": list(made.stops)} if made.stops else table)}
+        found[look] = {"stops": list(made.stops)} if made.stops else {"table": text_of(made.table().tobytes())}
     return found
 
 
@@ -319,3 +338,85 @@ def _plan(sheet: Blueprint) -> dict[str, Any]:
         "anchors": sheet.anchors.tolist(),
         "places": sheet.places.tolist(),
     }
+
+
+# ---- What stands around the cubes, as plain data that ``notes.js`` paints. It is the window's own list: words, chips
+# and lines in groups, each with the point of the world that it belongs to. Numbers are bound: the browser writes those
+# of the frame that it shows, and the list is made once for all frames.
+
+Group = dict[str, Any]
+
+
+def around_of(
+    subject: Subject, layout: Layout, theme: Theme, project: Project, box: Box, own: Mapping[int, OwnLook]
+) -> list[Group]:
+    """Groups of records: what each belongs to, its shapes, its texts.
+
+    Of a plan there are besides the labels of its plates, for cameras that do not see it as it was laid out. Labels of
+    looks that were given by hand lie over the cubes.
+    """
+    frame = _blank(subject)
+    colouring = Coloring(subject.tensors, theme)
+    colouring.update(replace(frame, values=np.ones(sum(tensor.size for tensor in subject.tensors))), None)
+    sketches = Scenery(subject, layout, theme, project, box, panels=False).static
+    scenery = Scenery(subject, layout, theme, project, box, panels=layout.blueprint is None)
+    found = _Groups(theme)
+    written = [*sketches, *scenery.around(frame, colouring, 0.0)]
+    found.add(written)
+    if layout.blueprint is not None:
+        plain = Scenery(subject, replace(layout, blueprint=None), theme, project, box, panels=False)
+        found.add([*plain.static, *plain.around(frame, colouring, None)], turned=True)
+    flow = scenery.flow
+    boxes = None if flow is None else delta_boxes(flow.rows, box, flow.below)
+    if flow is not None and boxes is not None:
+        for mean in (False, True):
+            deltas = np.zeros(len(boxes))
+            for row, stand in enumerate(flow.stands):
+                only = np.where(np.arange(len(boxes)) == row, deltas, np.nan)
+                sketch = delta_chips(flow.rows, boxes, theme, only, mean=mean)
+                found.add([sketch], stand, delta=row, mean=mean)
+    if own:
+
+        def share(plate: int, element: int) -> float:
+            look = own.get(layout.plates[plate].start + element)
+            return 1.0 if look is None or look.share is None else look.share
+
+        whole = (0.0, 0.0, float(layout.size[0]), float(layout.size[1]))
+        labels = own_labels(own, layout.plates, layout.camera, project, share, whole, theme, written)
+        found.add([labels], over=True)
+    return list(found.groups.values())
+
+
+def _blank(subject: Subject) -> Frame:
+    """A frame of zeros: places do not depend on numbers."""
+    stages, zeros, none = subject.stages, np.zeros(0), np.zeros(0, bool)
+    first = next((stage.weight for stage in stages if stage.weight is not None), None)
+    reads = max(len(subject.sample.inputs), 0 if first is None else int(np.prod(first.shape[1:])))
+    rows = {"input": np.zeros(reads), **{stage.name: np.zeros(stage.outputs) for stage in stages}}
+    return Frame(0, float("nan"), 0.0, zeros, zeros, zeros, none, none, rows if stages else {})
+
+
+class _Groups:
+    """Records by what they belong to."""
+
+    def __init__(self, theme: Theme) -> None:
+        self.groups: dict[object, Group] = {}
+        self._listed = Listed(theme, bound=True)
+
+    def add(self, sketches: Iterable[Sketch], whose: Stand = None, **more: object) -> None:
+        """All records of some sketches; `whose` they are where they do not say it."""
+        for sketch in sketches:
+            for own, shapes, texts in sketch.groups():
+                if shapes or texts:
+                    at = own or whose
+                    empty = {"at": list(at) if isinstance(at, tuple) else at, **more, "shapes": [], "texts": []}
+                    group = self.groups.setdefault((at, *more.items()), empty)
+                    group["shapes"] += map(self._listed.shape, shapes)
+                    group["texts"] += map(self._text, texts)
+
+    def _text(self, text: TextItem) -> list[Any]:
+        record = self._listed.text(text)
+        if (bound := text.bound) is None:
+            return record
+        within = bound.within if np.isfinite(bound.within) else None
+        return [*record, [bound.name, bound.index, bound.form, bound.before, within]]

@@ -22,7 +22,7 @@ from ...run.sources.recording.recorded import Recorded
 from ..ink.theme import get_theme
 from .document import document_of
 from .pack import packed, squeezed, text_of
-from .page import GESTURES, about_of, gathered, keys_of, shell
+from .page import GESTURES, about_of, gathered, keys_of, loss_axis, shell
 from .pictures import chosen
 from .recorded import at_the_end, played
 
@@ -31,8 +31,8 @@ FRAMES = 300
 LEVELS = 2_045  # the largest number of a column: 12 bits
 EDITS, WORDS = 20, 80  # how many edits a link has, and characters of each
 OF_A_RUN = (
-    "title", "theme", "mode", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
-    "stages", "rows", "names", "chain", "sheet", "words", "rect", "scene", "pose", "rim",
+    "theme", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
+    "stages", "rows", "names", "sheet", "words", "rect", "scene", "pose", "rim",
 )  # fmt: skip
 """What a link may say of a picture; everything else is the player's own. `js/link.js` has the same list."""
 MOST_TEXELS, MOST_PLATES = 65_536, 300  # of a picture; `js/link.js` believes no more
@@ -54,7 +54,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
     if not text(player, "the player's address") or "#" in player:
         raise InputError(f"the player's address: got {shown(player)}; allowed: a file or a page, without #")
     source, subject, _ = at_the_end(record)
-    document = document_of(subject, SIZE, look, title=title)
+    document = document_of(subject, SIZE, look)
     base = _base()
     if document["words"]["single"]:  # formulas are there for wider pages than it is laid out for
         document["words"]["single"]["room"] = [*WRITTEN]
@@ -80,6 +80,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
         head = {
             **told, "document": own, "about": about_of(subject, title, said) | {"bits": 12},
             "edits": [(edit.step, re.sub(r"\s+", " ", edit.what)[:WORDS]) for edit in source.past.edits[-EDITS:]],
+            "axis": loss_axis(told["loss"]),
             "parts": {name: packed(table, exact=False, largest=LEVELS) for name, table in tables.items()},
         }  # fmt: skip
         link = f"{player}#1.{base64.urlsafe_b64encode(squeezed(head)).decode('ascii').rstrip('=')}"

@@ -192,7 +192,7 @@ class Letters:
 def maps_of_letters() -> dict[str, dict[str, Any]]:
     """The greys of attention as a map, in both looks."""
     ends = {look: [hexed(grey) for grey in greys(np.array([0.0, 1.0]), theme)] for look, theme in THEMES.items()}
-    return {"attention": {look: {"diverging": False, "stops": stops} for look, stops in ends.items()}}
+    return {"attention": {look: {"stops": stops} for look, stops in ends.items()}}
 
 
 @cache

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...run.core.frame import Frame
+from ..ink.axes import tick_text, tight
 from ..panels.wording import noun, said_of
 from ..screen.strip import written
 from ..shown.subject import Subject
@@ -93,6 +94,15 @@ def json_number(number: float | None) -> float | str:
     """As JSON has it: what is not finite is a text that JavaScript reads back, and nothing is not a number."""
     number = math.nan if number is None else float(number)
     return number if math.isfinite(number) else {math.inf: "Infinity", -math.inf: "-Infinity"}.get(number, "NaN")
+
+
+def loss_axis(*curves: Iterable[float | str]) -> dict[str, Any] | None:
+    """The axis of some losses beside a time bar, its ticks as they are written; None where there is no number."""
+    losses = [loss for curve in curves for loss in curve if isinstance(loss, float) and math.isfinite(loss)]
+    if not losses:
+        return None
+    scale = tight(np.array(losses))
+    return {"low": scale.low, "high": scale.high, "log": scale.log, "ticks": [(t, tick_text(t)) for t in scale.ticks]}
 
 
 # ---- The numbers of frames.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable, Sequence
-from io import BytesIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from ...run.scene.scene import Scene
 from ...run.sources.recording.contents import Picture
 from ..ink.axes import evenly
 from ..ink.boxes import arrange
-from ..ink.listed import Listed, Record, changes, short, stored
+from ..ink.listed import Listed, Record, changes, encoded, short, stored
 from ..ink.sketch import Box
 from ..ink.theme import Theme, get_theme
 from ..out.easel import picture_of
@@ -47,15 +46,6 @@ def can_draw() -> bool:
 def chosen(some: Sequence[int], most: int) -> list[int]:
     """`most` of some numbers: the first, the last, and between them evenly."""
     return [some[k] for k in evenly(len(some), most)]
-
-
-def encoded(pixels: Pixels, kind: str, **how: object) -> bytes:
-    """A picture, uint8 (H, W, 3), as a file of that kind: ``"WEBP"``, ``"JPEG"``, ``"PNG"``."""
-    from PIL import Image
-
-    buffer = BytesIO()
-    Image.fromarray(pixels).save(buffer, kind, **how)
-    return buffer.getvalue()
 
 
 def still_of(subject: Subject, frame: Frame, size: tuple[int, int], theme: str) -> bytes:

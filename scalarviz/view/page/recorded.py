@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...checks import integer, text
+from ...errors import ScalarvizError
 from ...io import check_target, write_bytes
 from ...io.atomic import StrPath, path_text
 from ...run.core.frame import Frame, Past
+from ...run.opened.micro import PHASES, MicroStep
 from ...run.scene.scene import weights_text
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.contents import Picture
 from ...run.sources.recording.file import check_apart
 from ...run.sources.recording.recorded import Recorded
+from ...run.sources.recording.recorded_step import RecordedStep
 from ..ink.boxes import check_size
 from ..ink.listed import Record, changes, records_of
 from ..ink.text import loss_text
 from ..ink.theme import get_theme
+from ..micro.walk import Formula, Walk
 from ..panels.word import WordDrawer
 from ..shown.subject import Subject, subject_of
 from .document import document_of, laid_out
 from .ofscene import OfScene, maps_of_letters, of_scene
 from .pack import EXACT, dense_text, led_updates, packed_text, squeezed
-from .page import Float32, about_of, gathered, keys_of, shell, upright
+from .page import Float32, about_of, gathered, json_number, keys_of, loss_axis, shell, upright
 from .pictures import chosen, still_of
-from .walks import walks_of
 
 SENTENCE = "A recorded training, to be played in a browser with scripts and WebGL 2"
 COLUMN, AROUND = 320, (48, 224)
@@ -82,7 +87,7 @@ def html_of(
     quantities = ["weight", *(name for name in ("gradient", "update") if not source.lacks(name))]
 
     wide = size[0] - AROUND[0] - COLUMN * bool(pictures or letters)
-    laid = partial(document_of, subject, theme=look, title=title, strip=letters is None, looks=own.looks,
+    laid = partial(document_of, subject, theme=look, strip=letters is None, looks=own.looks,
                    turned=own.turned)  # fmt: skip
     room = (max(wide, SMALLEST[0]), max(size[1] - AROUND[1], SMALLEST[1]))
     document = laid(size=room)
@@ -104,6 +109,7 @@ def html_of(
         "keys": keys_of({*quantities, *(("micro",) if walks else ())}), "about": about_of(subject, title, program),
         **said_of(past), "left": left_aside(past), "pictures": films(pictures, others),
     }  # fmt: skip
+    head["axis"] = loss_axis(told["loss"], *(one["loss"] for one in head["left"]))
     if lines:
         head |= _branched(told, lines, len(shown))
     if letters is not None:
@@ -115,7 +121,7 @@ def html_of(
     if walks is not None:
         parts |= {"walks": dense_text(squeezed(walks[0])), "steps": packed_text(walks[1], exact=True)}
     entries, call = ("page.js", "openPage();") if walks is None else ("walkedpage.js", "openWalked();")
-    extra = {"branches.js": lines, "lettered.js": letters, "ownlooks.js": "own" in document}
+    extra = {"branches.js": lines, "lettered.js": letters}
     extras = [name for name, there in extra.items() if there]
     styles = [name for name, there in (("walked.css", walks), ("lettered.css", letters)) if there]
     loss = [*head["loss"], *head["whole"]][-1]
@@ -283,3 +289,93 @@ def left_aside(past: Past) -> list[dict[str, Any]]:
                           "why": known[number].why, "number": number,
                           "from": after[number] if after[number] >= 0 else known[number].first})  # fmt: skip
     return found
+
+
+# ---- Micro-steps of a recording as a page has them: their words and numbers.
+
+MOST = 60  # steps of which a page holds micro-steps
+MOST_BYTES = 400_000  # bytes of their numbers, unpacked
+Lengths = Sequence[tuple[str, int]]  # of rows, in their order
+
+
+def walks_of(
+    subject: Subject, source: RecordedSource, places: Sequence[int], document: Mapping[str, Any]
+) -> tuple[dict[str, Any], Float32] | None:
+    """The micro-steps after some of the frames that a page shows; None where there are none.
+
+    What JSON takes, and a row of numbers for each walk: gradients, new weights, rows, deltas. The source stands
+    afterwards where it stood.
+    """
+    lengths, count = [(stage.name, stage.outputs) for stage in subject.stages], int(document["parameters"])
+    plans: list[dict[str, Any]] = []  # what is the same in many steps
+    walks: list[dict[str, Any]] = []
+    rows: list[Float32] = []
+    here, there = source.place, [k for k, place in enumerate(places) if source.record.sides(place)]
+    room = MOST_BYTES // (2 * 4 * (2 * count + 2 * sum(length for _, length in lengths)))
+    try:
+        for number in chosen(there, max(2, min(MOST, room))):
+            source.stand(places[number])
+            frame = source.frame()
+            for alone in sorted(source.sides(), reverse=True):
+                try:
+                    opened = source.opened(alone=alone)
+                    walk = Walk(opened, subject, frame)
+                except ScalarvizError:  # what cannot be read is not there
+                    continue
+                if (plan := _plan(walk, opened, lengths)) not in plans:
+                    plans.append(plan)
+                walks.append({"frame": number, **_told(walk, opened, plans.index(plan))})
+                rows.append(_numbers(walk, opened, lengths, count))
+    finally:
+        source.stand(here)
+    if not rows:
+        return None
+    order = sorted(range(len(walks)), key=lambda k: not walks[k]["alone"])  # each side changes slowly
+    said = {"plans": plans, "walks": [walks[k] for k in order], "rows": lengths}
+    return said, np.stack([rows[k] for k in order])
+
+
+def _numbers(walk: Walk, opened: RecordedStep, lengths: Lengths, count: int) -> Float32:
+    made = [walk.frame.activations[name] for name, _ in lengths]
+    deltas = [opened.joined[name] for name, _ in lengths]
+    with np.errstate(over="ignore"):
+        parts = [opened.gradient[:count], opened.new_values[:count], *made, *deltas]
+        return np.concatenate([np.ravel(part) for part in parts]).astype(np.float32)
+
+
+def _told(walk: Walk, opened: RecordedStep, plan: int) -> dict[str, Any]:
+    first, last, own = walk.told(1), walk.told(len(walk)), walk.own_loss
+    lines = []
+    for at in range(1, len(walk) + 1):
+        sentence, face = walk.line(at)
+        lines.append([sentence.name, sentence.meaning, [_formula(f) for f in sentence.formulas[:1]], face])
+    return {
+        "alone": opened.trial, "lr": json_number(opened.lr), "plan": plan, "step": opened.step,
+        "loss": loss_text(opened.loss), "own": None if own is None else loss_text(own), "samples": first.samples,
+        "mean": last.mean, "about": first.headline.split("  \N{MIDDLE DOT}  ")[-1],
+        "lines": lines, "table": last.table,
+    }  # fmt: skip
+
+
+def _formula(formula: Formula) -> list[Any]:
+    return [formula.letters, [[word.text, word.tone, int(word.bold)] for word in formula.numbers]]
+
+
+def _plan(walk: Walk, opened: RecordedStep, lengths: Lengths) -> dict[str, Any]:
+    phases = zip(walk.told(1).phases, opened.phases(), strict=True)
+    return {"steps": [_step(step, lengths) for step in opened.micro_steps()],
+            "phases": [[one.name, span.start, one.count, one.words] for one, span in phases]}  # fmt: skip
+
+
+def _step(step: MicroStep, lengths: Lengths) -> list[Any]:
+    """Phase, kind, stage, units and weights (as runs)."""
+    names = [name for name, _ in lengths]
+    stage = names.index(step.stage) if step.stage in names else -1
+    return [PHASES.index(step.phase), step.kind, stage, _runs(step.units), _runs(step.weights)]
+
+
+def _runs(numbers: NDArray[np.int64]) -> list[list[int]]:
+    if not len(numbers):
+        return []
+    cuts = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
+    return [[int(numbers[a]), int(numbers[b - 1]) + 1] for a, b in pairwise(cuts)]

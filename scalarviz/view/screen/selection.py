@@ -43,9 +43,9 @@ def _meaning(subject: Subject, tensor: Tensor, place: tuple[int, ...]) -> str:
         return f"of channel {place[0]}; steps move it, no optimiser" if place else "counts the steps"
     for at, stage in enumerate(subject.way):
         if stage.weight is tensor and len(place) == 2:
-            return f"from {_source(subject, at, place[1])} to {_target(subject, at, place[0])}"
+            return f"from {source_name(subject, at, place[1])} to {target_name(subject, at, place[0])}"
         if stage.bias is tensor and len(place) == 1:
-            return f"bias of {_target(subject, at, place[0])}"
+            return f"bias of {target_name(subject, at, place[0])}"
     if len(place) == 2:
         return f"row {place[0]}, column {place[1]}"
     if len(place) >= 3:
@@ -53,7 +53,7 @@ def _meaning(subject: Subject, tensor: Tensor, place: tuple[int, ...]) -> str:
     return ""
 
 
-def _source(subject: Subject, at: int, number: int) -> str:
+def source_name(subject: Subject, at: int, number: int) -> str:
     """What feeds input `number` of the layer at place `at`: a unit of a row that it reads, if it reads whole rows."""
     stages, stage = subject.way, subject.way[at]
     if not stage.whole or stage.weight is None:  # sums or parts of rows, which have no name
@@ -71,7 +71,7 @@ def _source(subject: Subject, at: int, number: int) -> str:
     raise AssertionError("a layer that reads whole rows has a column for each of their numbers")
 
 
-def _target(subject: Subject, at: int, number: int) -> str:
+def target_name(subject: Subject, at: int, number: int) -> str:
     """What output `number` of that layer becomes: the activation that reads it alone, or an output with a name."""
     stages, after = subject.way, at
     if at + 1 < len(stages) and stages[at + 1].weight is None and stages[at + 1].sources in ((), (stages[at].name,)):

@@ -15,8 +15,7 @@ from ...run.questions.ranges import weight_extent
 from ...run.scene.scene import Scene
 from ...sweep.result import Result
 from ..ink.boxes import arrange
-from ..ink.gl import Viewport
-from ..ink.painter import Painter
+from ..ink.painter import Painter, Viewport
 from ..ink.theme import Theme
 from ..out.easel import Easel
 from ..out.offscreen import offscreen

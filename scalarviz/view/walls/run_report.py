@@ -22,10 +22,11 @@ from ...sweep.groups import Group, by_loss, groups, metrics_of, swept
 from ...sweep.result import Result
 from ...sweep.results import Results
 from ..ink.axes import evenly
-from ..ink.svg import svg_of
+from ..ink.figure import svg_of
+from ..ink.listed import encoded
 from ..ink.theme import Theme, get_theme
 from ..page.pack import text_of
-from ..page.pictures import can_draw, chosen, encoded, panel_pictures
+from ..page.pictures import can_draw, chosen, panel_pictures
 from ..page.recorded import html_of
 from ..page.recording import Recorded, Recording
 from ..page.scripts import colours_of

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 from ...errors import ScalarvizError
 from ..ink.boxes import LABEL, PRESENTER, TITLE
-from ..ink.gl import gloo
 from ..ink.overlay import wrapped
-from ..ink.painter import Painter
+from ..ink.painter import Painter, gloo
 from ..ink.sketch import Sketch
 from ..ink.text import measure
 from ..watch.actions import SHARED, TOUR, find, normalised, table_of

@@ -1,4 +1,6 @@
-// The boxes of the plates as corners and triangles: each corner carries its plate's constants.
+// The boxes of the plates as corners and triangles, where their cubes stand, and how a plate is drawn by their size.
+
+import { dot3, pixelsPerUnit, towardsEye } from "./camera.js";
 
 /** Attributes of a corner that stay, and how many numbers each has; `a_range` lies in a buffer of its own. */
 export const BOX_ATTRIBUTES = [
@@ -12,20 +14,21 @@ const BOX_FACES = [
 ];
 const BOX_CORNERS = [0, 1, 2, 3, 4, 5, 6, 7].map((k) => [k & 1, (k >> 1) & 1, k >> 2]);
 
-/** World position of cell coordinates (0, 0, 0) of a plate: a corner of its first cell, in the middle of its depth. */
-export function firstCorner(plate) {
-  return plate.origin.map((x, k) => x - 0.5 * (plate.axes[0][k] + plate.axes[1][k]));
+/** World position of a place on a plate: column, row and depth in cells, from the middle of its first cube. */
+export function worldOf({ origin, axes }, at) {
+  return origin.map((x, k) => x + axes.reduce((sum, axis, n) => sum + at[n] * axis[k], 0));
 }
+
+export const firstCorner = (plate) => worldOf(plate, [-0.5, -0.5, 0]);
+
+// The eight corners of a box between two ends, in cells.
+const cornersOf = (low, high) => BOX_CORNERS.map((corner) => corner.map((side, k) => (side ? high[k] : low[k])));
 
 /** The eight corners of a plate's slab in the world, (8, 3). */
 export function slabCorners(plate) {
-  const [rows, columns] = plate.cells;
-  const low = [-plate.half, -plate.half, -plate.depth];
-  const high = [columns - 1 + plate.half, rows - 1 + plate.half, plate.depth];
-  return BOX_CORNERS.map((corner) => {
-    const at = corner.map((side, k) => (side ? high[k] : low[k]));
-    return plate.origin.map((x, k) => x + plate.axes.reduce((sum, axis, n) => sum + at[n] * axis[k], 0));
-  });
+  const { cells: [rows, columns], half, depth } = plate;
+  const corners = cornersOf([-half, -half, -depth], [columns - 1 + half, rows - 1 + half, depth]);
+  return corners.map((at) => worldOf(plate, at));
 }
 
 /** Row and column of the cell that holds an element, counted in C order of the tensor. */
@@ -40,14 +43,10 @@ export function cellOf(plate, element) {
   ];
 }
 
-/**
- * World position of a point of the cube of an element.
- * @param {number[]} [at] column, row and depth from the cube's middle, in cells
- */
+/** World position of a point of an element's cube; `at` is in cells from the cube's middle: column, row, depth. */
 export function pointOf(plate, element, at = [0, 0, 0]) {
   const [row, column] = cellOf(plate, element);
-  const place = [column + at[0], row + at[1], at[2]];
-  return plate.origin.map((x, k) => x + plate.axes.reduce((sum, axis, n) => sum + place[n] * axis[k], 0));
+  return worldOf(plate, [column + at[0], row + at[1], at[2]]);
 }
 
 /** The eight corners of a cube whose side is a `share` of the largest; the last four are its main face's. */
@@ -64,14 +63,14 @@ export function boxNumbers(plates, atlasWidth) {
   return new Float32Array(
     plates.flatMap((plate) => {
       const [rows, columns] = plate.cells;
-      const low = [0.5 - plate.half, 0.5 - plate.half, -plate.depth];
-      const high = [columns - 0.5 + plate.half, rows - 0.5 + plate.half, plate.depth];
+      const edge = 0.5 - plate.half;
       const place = [plate.period[1], plate.period[0], plate.texel % atlasWidth, Math.floor(plate.texel / atlasWidth)];
       const constants = [
         ...firstCorner(plate), ...plate.axes.flat(), columns, rows, plate.half, plate.depth,
         ...place, ...plate.strides, ...plate.style,
       ];
-      return BOX_CORNERS.flatMap((corner) => [...corner.map((side, k) => (side ? high[k] : low[k])), ...constants]);
+      const corners = cornersOf([edge, edge, -plate.depth], [columns - edge, rows - edge, plate.depth]);
+      return corners.flatMap((at) => [...at, ...constants]);
     }),
   );
 }
@@ -84,4 +83,27 @@ export function boxTriangles(plates) {
     const own = BOX_FACES.map((corner) => 8 * index + corner);
     return turn > 0 ? own : own.reverse();
   });
+}
+
+/** Samples along each of a pixel's axes; where that is fewer than the cubes that it covers, blocks are averaged. */
+export const SAMPLES = 4;
+
+/** How many rows or columns of a plate, whichever are denser, one device pixel covers at its middle. */
+export function cellsPerPixel(plate, camera, density) {
+  const [rows, columns] = plate.cells, middle = worldOf(plate, [(columns - 1) / 2, (rows - 1) / 2, 0]);
+  const ray = towardsEye(camera, middle);
+  const far = Math.sqrt(dot3(ray, ray));
+  const pitch = Math.hypot(...plate.axes[0]);
+  const [across, down, out] = plate.axes.map((axis) => dot3(axis, ray) / far / pitch);
+  const size = pixelsPerUnit(camera, middle) * density * pitch;
+  const flat = Math.sqrt(Math.max(1 - Math.min(across * across, down * down), 1e-9));
+  return flat / (size * Math.max(Math.abs(out), 1e-3));
+}
+
+/** How a plate is drawn: in detail (cubes of so many device pixels), as flat cells, or as the mean of samples. */
+export function variantFor(plate, camera, density, detailPixels) {
+  const dense = cellsPerPixel(plate, camera, density);
+  if (dense <= 1 / detailPixels) return { detail: true, samples: 0, means: false };
+  const samples = dense <= 1 ? 0 : Math.min(Math.ceil(dense), SAMPLES);
+  return { detail: false, samples, means: dense > SAMPLES && !plate.folded && !plate.tile[0] }; // of one matrix without gaps
 }

@@ -1,13 +1,11 @@
 // Branches of a recorded run: a choice beside the tools, and rings of the time bar, lead to another one's frames.
 
-import { element } from "./panels.js";
+import { element } from "./ink.js";
+import { countText } from "./numbers.js";
 import { pageExtras } from "./page.js";
 import { RecordedRun } from "./recorded.js";
-import { countText } from "./numbers.js";
 
-/** The branches of a page; one of them is shown. */
 export class BranchChoice {
-  /** @param {Page} page Whose run has `head.branches`. */
   constructor(page) {
     const { lines } = page.run.head.branches;
     Object.assign(this, { page, lines, first: page.run, runs: new Map() });

@@ -9,14 +9,9 @@ const DEPTH_MARGIN = 0.02;
 // the near plane, as a share of the far one, where the scene reaches behind the eye
 const NEAREST = 0.01;
 
-/** The scalar product of two vectors of three numbers. */
 export const dot3 = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 
-/**
- * Right, up and back (towards the eye) as unit vectors.
- * @param {number} az azimuth in degrees: 0 looks along +y with +x to the right
- * @param {number} el elevation in degrees; z is up
- */
+/** Right, up and back (towards the eye) as unit vectors, of degrees: azimuth 0 looks along +y, +x is right, z is up. */
 export function basisOf(az, el) {
   const [a, e] = [(az * Math.PI) / 180, (el * Math.PI) / 180];
   const right = [Math.cos(a), Math.sin(a), 0];
@@ -30,13 +25,11 @@ export function basisOf(az, el) {
 }
 
 /**
- * The camera of a pose, whose planes enclose `points` as far as they can be seen.
- * @param {[number, number]} size width and height in pixels
- * @param {number[][]} points (N, 3) in the world; without any the planes enclose the centre
- * @returns {{size: number[], matrix: number[][], columns: Float32Array, eye: number[], scale: number, axes: number[][],
- *   shift: number[], middle: number[], planes: number[]}} `matrix` (4, 4) leads to clip space, `columns` is the same for
- *   uniformMatrix4fv; `eye` is its position and 1, or the direction towards it and 0; pixels are
- *   scale (x, -y) / w + shift of coordinates along `axes` from `middle`, which in perspective is the eye
+ * The camera of a pose for a picture of `size` pixels; its planes enclose the world points as far as they can be seen.
+ *
+ * `matrix` (4, 4) leads to clip space, `columns` is the same for uniformMatrix4fv; `eye` is its position and 1, or the
+ * direction towards it and 0. Pixels are scale (x, -y) / w + shift of coordinates along `axes` from `middle`, the eye
+ * or, where lines are parallel, the centre.
  */
 export function cameraOf(pose, size, points) {
   const axes = basisOf(pose.az, pose.el);
@@ -85,13 +78,15 @@ function clipMatrix(axes, middle, size, scale, shift, [near, far], parallel) {
   ];
 }
 
-/**
- * Where a world point is seen.
- * @returns {[number, number, number]} its pixel, from the upper left corner, and w: not above 0 behind the eye
- */
+/** Where a world point is seen; returns its pixel, from the upper left corner, and w: not above 0 behind the eye. */
 export function project({ matrix, size }, p) {
   const [x, y, , w] = matrix.map((row) => row[0] * p[0] + row[1] * p[1] + row[2] * p[2] + row[3]);
   return [((x / w + 1) / 2) * size[0], ((1 - y / w) / 2) * size[1], w];
+}
+
+/** Whether points are before the eye, where projecting them means something. */
+export function beforeEye(camera, points) {
+  return points.every((p) => project(camera, p)[2] > 1e-6);
 }
 
 /** Pixels that one world unit across the line of sight takes at a world point. */
@@ -99,16 +94,13 @@ export function pixelsPerUnit({ matrix, scale }, p) {
   return scale / (dot3(matrix[3], p) + matrix[3][3]);
 }
 
-/** From a world point towards the eye. */
 export function towardsEye({ eye }, p) {
   return p.map((x, k) => eye[k] - eye[3] * x);
 }
 
 /**
- * The ray of a pixel, through the near plane to the far one.
- * @param {[number, number]} at in the camera's pixels; the middle of the first one is (0.5, 0.5)
- * @returns {{origin: number[], way: number[], start: number, near: number}} the eye and the way from there to the far
- *   plane, or both from the near plane where lines are parallel; and at which shares of it cubes and near plane begin
+ * The ray of a pixel (the middle of the first is (0.5, 0.5)): from the eye to the far plane, or between planes where
+ * lines are parallel; `start` and `near` are the shares of it at which cubes and the near plane begin.
  */
 export function rayAt({ axes: [right, up, back], middle, shift, scale, planes: [near, far], eye }, at) {
   const [a, b] = [(at[0] - shift[0]) / scale, (shift[1] - at[1]) / scale];
@@ -118,4 +110,44 @@ export function rayAt({ axes: [right, up, back], middle, shift, scale, planes: [
   }
   const origin = middle.map((x, k) => x + a * right[k] + b * up[k] - near * back[k]);
   return { origin, way: back.map((x) => (near - far) * x), start: -Infinity, near: -Infinity };
+}
+
+/** How far a drag turns the scene, in degrees. */
+export const DEGREES_PER_PIXEL = 0.4;
+// the eye never goes over the pole: up stays up
+export const STEEPEST = 89;
+
+/** Turned by a drag of pixels: the near side of the scene follows the pointer. */
+export function turned(pose, dx, dy) {
+  const el = Math.min(Math.max(pose.el + DEGREES_PER_PIXEL * dy, -STEEPEST), STEEPEST);
+  return { ...pose, az: pose.az - DEGREES_PER_PIXEL * dx, el };
+}
+
+export function shifted(pose, dx, dy) {
+  return { ...pose, place: [pose.place[0] + dx, pose.place[1] + dy] };
+}
+
+/** The picture enlarged by a factor around a pixel. */
+export function zoomed(pose, factor, at) {
+  const place = pose.place.map((x, k) => at[k] + factor * (x - at[k]));
+  return { ...pose, scale: pose.scale * factor, place };
+}
+
+/** Pixels of a world unit in the middle of the scene. */
+export function sizeOf(pose) {
+  return pose.eye === null ? pose.scale : pose.scale / pose.eye[2];
+}
+
+/** The pose that is `share` of the way from `from` to `to`, the shorter way round. */
+export function between(start, to, share) {
+  const turn = ((((to.az - start.az + 180) % 360) + 360) % 360) - 180;
+  const mix = (a, b) => a.map((x, k) => x + share * (b[k] - x));
+  return {
+    az: to.az - (1 - share) * turn,
+    el: start.el + share * (to.el - start.el),
+    centre: to.centre,
+    place: mix(start.place, to.place),
+    scale: start.scale * (to.scale / start.scale) ** share,
+    eye: to.eye === null ? null : mix(start.eye, to.eye),
+  };
 }

@@ -1,24 +1,19 @@
 // The card of one number, and a table of all of them: of one run, or of two and their difference.
 
-import { cutAt, thinned } from "./curve.js";
-import { Ink } from "./ink.js";
+import { Ink, element } from "./ink.js";
 import { countText, shortText } from "./numbers.js";
-import { element } from "./panels.js";
+import { cutAt, thinned } from "./timebar.js";
 
 const WORDS_OF = { weight: "value", gradient: "gradient", update: "last update" };
 const MOST_ROWS = 400;
 
 /** One number: its name, what is recorded of it at this step, and how it came there. */
 export class NumberCard {
-  /**
-   * @param {object} run A RecordedRun or a PairRun.
-   */
   constructor(root, run, close) {
     Object.assign(this, { root, run, texel: null });
     const words = root.appendChild(element("div", "words")), head = words.appendChild(element("div", "head"));
     this.name = head.appendChild(element("h2"));
     const button = head.appendChild(element("button", "", "\u00d7"));
-    button.type = "button";
     button.setAttribute("aria-label", "close");
     button.addEventListener("click", close);
     this.meaning = words.appendChild(element("p", "meaning"));
@@ -32,14 +27,12 @@ export class NumberCard {
     this.select(null);
   }
 
-  /** Show a number by its texel, null: none. */
   select(texel) {
     this.texel = texel;
     this.root.hidden = texel === null;
     if (texel !== null) [this.name.textContent, this.meaning.textContent] = this.run.nameOf(texel);
   }
 
-  /** Stand at a frame, with the history of a quantity. */
   show(frame, quantity, look) {
     const { run, texel } = this;
     if (texel === null) return;
@@ -87,10 +80,7 @@ function drawHistories(ink, histories, [first, last], places, look) {
 
 /** All numbers of the step shown, as a table that can be read without seeing the cubes. */
 export class NumberTable {
-  /**
-   * @param {object} run A RecordedRun or a PairRun.
-   * @param {function(number): void} choose Looks into one: the way to a number for whoever has no pointer.
-   */
+  /** `run`: a RecordedRun or a PairRun; `choose`: looks into one: the way to a number for whoever has no pointer. */
   constructor(root, run, choose) {
     Object.assign(this, { root, run, choose, count: 0 });
     this.title = root.appendChild(element("h2"));
@@ -118,7 +108,6 @@ export class NumberTable {
 
   #row(texel, heads) {
     const row = element("tr"), button = row.appendChild(element("th")).appendChild(element("button", "name", this.run.nameOf(texel)[0]));
-    button.type = "button";
     button.addEventListener("click", () => this.choose(texel));
     row.append(...heads.map(() => element("td")));
     return row;

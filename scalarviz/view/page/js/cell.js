@@ -1,8 +1,9 @@
 // A live cell: the window's own picture. Python sends the numbers of the cubes, the camera and the display list; the
 // browser paints them, and tells what hands do.
 
-import { Picture } from "./picture.js";
+import { element } from "./ink.js";
 import { watchTheme } from "./notebook.js";
+import { Picture } from "./picture.js";
 
 const SILENCE = 2000; // milliseconds without a frame after which a place says that it is still there
 const HAND = 25; // milliseconds between two places of a hand that are told
@@ -10,19 +11,8 @@ const WHEEL_NOTCH = 100; // what most browsers send for one notch of the wheel
 const THEIRS = new Set(["Tab", "F5", "F12", "Shift", "Control", "Alt", "Meta", "AltGraph"]); // keys of the browser
 const OURS = new Set(["z", "y", "b"]); // and of the cell, with Ctrl: S saves the notebook
 
-/** A new element in another one, with a class and a text. */
-function made(parent, tag, name = "", text = "") {
-  const element = parent.appendChild(document.createElement(tag));
-  Object.assign(element, { className: name, textContent: text });
-  return element;
-}
-
-/** One place in a notebook that shows a live cell. */
 export class LiveCell {
-  /**
-   * @param {object} model Of anywidget: `get`, `send`, `on`, `off`.
-   * @param {HTMLElement} root
-   */
+  /** `model`: of anywidget: `get`, `send`, `on`, `off`. */
   constructor(model, root) {
     Object.assign(this, { model, root, known: {}, frame: null, answered: 0, over: "", moved: 0, wheel: 0, waiting: null });
     this.about = model.get("about");
@@ -39,7 +29,6 @@ export class LiveCell {
     this.heard = performance.now();
   }
 
-  /** Tell Python something. */
   say(message) {
     if (this.over && message.kind !== "gone") return;
     try {
@@ -50,7 +39,6 @@ export class LiveCell {
     }
   }
 
-  /** That somebody looks, and how. */
   get greeting() {
     return { kind: "ready", theme: this.theme };
   }
@@ -60,15 +48,15 @@ export class LiveCell {
   build() {
     const { root, about } = this;
     root.replaceChildren();
-    this.box = made(root, "div", "scalarviz-cell");
+    this.box = root.appendChild(element("div", "scalarviz-cell"));
     this.box.style.maxWidth = `${about.size[0]}px`;
-    this.stage = made(this.box, "div", "stage");
+    this.stage = this.box.appendChild(element("div", "stage"));
     Object.assign(this.stage, { tabIndex: 0, role: "application", ariaLabel: `${about.title}, live` });
-    this.spotted = made(this.stage, "div", "spots");
+    this.spotted = this.stage.appendChild(element("div", "spots"));
     this.stage.style.aspectRatio = `${about.size[0]} / ${about.size[1]}`;
-    this.news = made(this.box, "p", "news");
+    this.news = this.box.appendChild(element("p", "news"));
     this.news.setAttribute("role", "status");
-    this.hidden = made(document.head, "style");
+    this.hidden = document.head.appendChild(element("style"));
     try {
       this.picture = new Picture(this.stage, (known) => this.answer(known.frame.number));
     } catch (error) {
@@ -233,7 +221,6 @@ export class LiveCell {
     this.picture.take(this.known, news);
   }
 
-  /** The picture of a frame stands there. */
   answer(number) {
     if (number <= this.answered) return;
     this.answered = number;
@@ -253,9 +240,9 @@ export class LiveCell {
     const had = spotted.querySelector(":focus")?.value;
     spotted.replaceChildren();
     for (const [name, value, words, tip, x, y, w, h] of spots) {
-      const button = made(spotted, "button");
+      const button = spotted.appendChild(element("button"));
       button.value = JSON.stringify([name, value]);
-      Object.assign(button, { type: "button", ariaLabel: words, title: tip });
+      Object.assign(button, { ariaLabel: words, title: tip });
       Object.assign(button.style, { left: share(x, wide), top: share(y, high), width: share(w, wide), height: share(h, high) });
       button.addEventListener("click", () => this.say({ kind: "spot", name, value }));
     }
@@ -274,9 +261,9 @@ export class LiveCell {
   /** A field of text over the picture. */
   ask({ title, label, text }) {
     this.asked?.remove();
-    const form = this.asked = made(this.box, "form", "asked");
-    made(form, "b", "", title);
-    const input = made(made(form, "label", "", label), "input");
+    const form = this.asked = this.box.appendChild(element("form", "asked"));
+    form.appendChild(element("b", "", title));
+    const input = form.appendChild(element("label", "", label)).appendChild(element("input"));
     Object.assign(input, { value: text, autocomplete: "off" });
     const close = () => {
       form.remove();
@@ -304,13 +291,11 @@ export class LiveCell {
 
   // ---- looks
 
-  /** Another theme: the notebook's. */
   light(theme) {
     if (theme !== this.theme && this.heard) this.say({ kind: "look", theme });
     this.theme = theme;
   }
 
-  /** The theme's colours, for the style sheet. */
   paint(look) {
     for (const [name, colour] of Object.entries(look)) {
       if (typeof colour === "string") this.box.style.setProperty(`--${name}`, colour);
@@ -341,11 +326,7 @@ export class LiveCell {
   }
 }
 
-/**
- * What anywidget calls for each place that shows the cell.
- * @param {{model: object, el: HTMLElement}} place
- * @returns {function(): void} Ends it.
- */
+/** What anywidget calls for each place that shows the cell; returns what ends it. */
 export function renderCell({ model, el }) {
   const cell = new LiveCell(model, el);
   el.scalarviz = cell;

@@ -1,9 +1,8 @@
 // Every cube of a document in few drawings: a box per plate, whose fragment shader walks the plate's grid.
 
-import { BOX_ATTRIBUTES, boxNumbers, boxTriangles } from "./boxes.js";
-import { SAMPLES, cellsPerPixel, variantFor } from "./detail.js";
+import { BOX_ATTRIBUTES, SAMPLES, boxNumbers, boxTriangles, cellsPerPixel, variantFor } from "./boxes.js";
 import { rgbOf } from "./gl.js";
-import { blockMeans } from "./means.js";
+import { unitOf } from "./ranges.js";
 
 const FLOAT_MAX = 3.4028234663852886e38;
 const SCALE_NAMES = ["linear", "symlog", "log"];
@@ -22,7 +21,6 @@ export function fragmentOf(document, variant) {
   return head + glsl.common + (variant.detail ? glsl.marks : "") + glsl.walk;
 }
 
-/** All cubes of a document in one context. */
 export class Cubes {
   constructor(graphics, document) {
     this.graphics = graphics;
@@ -78,22 +76,17 @@ export class Cubes {
 
   /** The range of each plate's colours, `{low, high, scale}`, in the order of the plates. */
   setRanges(ranges) {
-    let other = false;
-    ranges.forEach((range, index) => {
-      const before = this.ranges[index];
-      if (before.low === range.low && before.high === range.high && before.scale === range.scale) return;
-      const ends = [range.low, range.high].map((x) => Math.min(Math.max(x, -0.25 * FLOAT_MAX), 0.25 * FLOAT_MAX));
+    ranges.forEach(({ low, high, scale }, index) => {
+      const ends = [low, high].map((x) => Math.min(Math.max(x, -0.25 * FLOAT_MAX), 0.25 * FLOAT_MAX));
       const row = this.document.plates[index].kind === "activation" ? 1 : 0;
       for (let corner = 0; corner < 8; corner++) {
-        this.rangeNumbers.set([...ends, SCALE_NAMES.indexOf(range.scale), row], 32 * index + 4 * corner);
+        this.rangeNumbers.set([...ends, SCALE_NAMES.indexOf(scale), row], 32 * index + 4 * corner);
       }
-      this.ranges[index] = range;
-      other = true;
     });
-    if (other) this.graphics.refill(this.rangeBuffer, this.rangeNumbers);
+    this.ranges = ranges;
+    this.graphics.refill(this.rangeBuffer, this.rangeNumbers);
   }
 
-  /** The colours of weights and of activations, (colours, 3) bytes each. */
   setColours(weights, activations) {
     this.table.set(weights, 0);
     this.table.set(activations, weights.length);
@@ -113,6 +106,14 @@ export class Cubes {
     return this.document.plates.some((plate) => variantFor(plate, camera, density, this.document.detail).detail);
   }
 
+  get sized() {
+    return this.sizing.byValue || this.sizing.threshold > 0;
+  }
+
+  get alike() {
+    return !this.sized && this.own === null;
+  }
+
   /** Draw into the bound framebuffer, whose depth is clear. */
   draw(camera, theme, density) {
     const { gl } = this.graphics;
@@ -123,12 +124,11 @@ export class Cubes {
     gl.enable(gl.CULL_FACE);
     gl.cullFace(gl.FRONT);
     gl.frontFace(gl.CCW);
-    const sizes = this.sizing.byValue || this.sizing.threshold > 0;
     this.document.plates.forEach((plate, index) => {
       const variant = variantFor(plate, camera, density, this.document.detail);
       const row = plate.kind === "activation";
       variant.own = this.own !== null && !row;
-      variant.sized = variant.own || (sizes && !row);
+      variant.sized = variant.own || (this.sized && !row);
       variant.flags = this.marked;
       variant.tiled = plate.tile[0] > 0 || plate.folded;
       variant.curved = this.ranges[index].scale !== "linear";
@@ -149,23 +149,16 @@ export class Cubes {
   }
 
   #drawPlate(index, plate, variant, camera, theme, density) {
-    const { gl } = this.graphics;
-    const { program, uniforms, corners } = this.#program(variant);
-    const [width, height] = this.document.atlas;
-    const { shading } = theme;
-    gl.useProgram(program);
-    gl.bindVertexArray(corners);
-    gl.uniformMatrix4fv(uniforms.u_matrix, false, camera.columns);
-    gl.uniform4fv(uniforms.u_eye, camera.eye);
-    gl.uniform1f(uniforms.u_scale ?? null, camera.scale * density);
-    gl.uniform2f(uniforms.u_sides, shading.side_front, shading.side_other);
-    gl.uniform2f(uniforms.u_atlas ?? null, width, height);
-    gl.uniform2f(uniforms.u_texel ?? null, 1 / width, 1 / height);
-    gl.uniform4f(uniforms.u_shading ?? null, shading.rim_top, shading.rim_side, shading.foot, this.document.rim);
-    for (const [name, colour] of [["ink", "ink"], ["paper", "paper"], ["blank", "tray"], ["line", "text3"]]) {
-      gl.uniform3fv(uniforms[`u_${name}`] ?? null, rgbOf(theme[colour]));
-    }
-    gl.uniform2f(uniforms.u_sizing ?? null, Number(this.sizing.byValue), this.sizing.threshold);
+    const { gl } = this.graphics, program = this.#program(variant), { uniforms } = program;
+    const { atlas: [width, height], rim } = this.document, { shading } = theme;
+    const [ink, paper, blank, line] = [theme.ink, theme.paper, theme.tray, theme.text3].map(rgbOf);
+    this.graphics.use(program, {
+      u_matrix: camera.columns, u_eye: camera.eye, u_scale: camera.scale * density,
+      u_sides: [shading.side_front, shading.side_other], u_atlas: [width, height], u_texel: [1 / width, 1 / height],
+      u_shading: [shading.rim_top, shading.rim_side, shading.foot, rim],
+      u_ink: ink, u_paper: paper, u_blank: blank, u_line: line,
+      u_sizing: [Number(this.sizing.byValue), this.sizing.threshold],
+    });
     this.graphics.read(uniforms, "u_values", this.values, 0);
     this.graphics.read(uniforms, "u_flags", this.marks, 1);
     this.graphics.read(uniforms, "u_colours", this.colours, 2);
@@ -197,5 +190,69 @@ export class Cubes {
       this.means.set(index, { key, texture });
     }
     return { texture: this.means.get(index).texture, blocks: [block, 1 / wide, 1 / tall] };
+  }
+}
+
+const FROZEN_BIT = 8;
+// added to a small number above 0 and taken away again it leaves the nearest whole one, the even one of two, as NumPy has
+const ROUNDING = 2 ** 52;
+// what stands in the fourth channel for a block with such marks (not computed or dead, -inf, +inf, NaN)
+const MEAN_MARKS = [[32 | 16, 40], [4, 85], [2, 170], [1, 255]];
+
+/** The mean colour of each block of cubes of a plate, and its mark, as bytes (rows, columns, 4). */
+export function blockMeans(values, flags, cells, range, table, block) {
+  const [rows, columns] = cells;
+  const [tall, wide] = [Math.ceil(rows / block), Math.ceil(columns / block)];
+  const found = new Uint8Array(4 * tall * wide);
+  const totals = new Float64Array(3 * wide); // of one row of blocks
+  for (let down = 0; down < tall; down++) {
+    const end = Math.min((down + 1) * block, rows);
+    totals.fill(0);
+    for (let row = down * block; row < end; row++) {
+      addColours(totals, values, flags, row * columns, columns, range, table, block);
+      addMarks(found, flags, row * columns, columns, 4 * down * wide, block);
+    }
+    for (let across = 0; across < wide; across++) {
+      const count = (end - down * block) * (Math.min((across + 1) * block, columns) - across * block);
+      const half = Math.floor(count / 2);
+      const into = 4 * (down * wide + across);
+      for (let k = 0; k < 3; k++) found[into + k] = Math.floor((totals[3 * across + k] + half) / count);
+    }
+  }
+  return found;
+}
+
+// Add the colours of one row of cubes to the totals of its blocks. It is gone through a million times a frame: nothing
+// is made here, and the usual scale is written out.
+function addColours(totals, values, flags, first, columns, range, table, block) {
+  const { low, high, scale } = range;
+  const [span, last, linear] = [high - low, table.length / 3 - 1, scale === "linear"];
+  for (let start = 0, into = 0; start < columns; start += block, into += 3) {
+    const end = first + Math.min(start + block, columns);
+    let [red, green, blue] = [0, 0, 0];
+    for (let at = first + start; at < end; at++) {
+      let unit = 0.5; // what carries a mark
+      if ((flags[at] & ~FROZEN_BIT) === 0) {
+        unit = linear ? (values[at] - low) / span : unitOf(range, values[at]);
+        unit = unit < 0 ? 0 : unit > 1 ? 1 : unit;
+      }
+      const place = 3 * (unit * last + ROUNDING - ROUNDING);
+      red += table[place];
+      green += table[place + 1];
+      blue += table[place + 2];
+    }
+    totals[into] += red;
+    totals[into + 1] += green;
+    totals[into + 2] += blue;
+  }
+}
+
+// The most important mark of each block, in the fourth channel.
+function addMarks(found, flags, first, columns, into, block) {
+  for (let column = 0; column < columns; column++) {
+    const marks = flags[first + column] & ~FROZEN_BIT;
+    if (marks === 0) continue;
+    const at = into + 4 * Math.floor(column / block) + 3;
+    for (const [bits, mark] of MEAN_MARKS) if (marks & bits) found[at] = Math.max(found[at], mark);
   }
 }

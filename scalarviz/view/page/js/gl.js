@@ -1,6 +1,6 @@
 // What the drawing files ask of WebGL 2: programs, meshes and textures, all of one context, forgotten together.
 
-import { drawFlatBySoftware } from "./flat.js";
+import { drawFlatBySoftware } from "./ink.js";
 
 /** Bytes of a number of each kind of texture that is used here, by its name in GL. */
 const TEXTURE_KINDS = {
@@ -15,11 +15,7 @@ export function rgbOf(colour) {
   return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
 }
 
-/** One WebGL 2 context and what was made in it. */
 export class Graphics {
-  /**
-   * @throws {Error} where the browser has no WebGL 2
-   */
   constructor(canvas) {
     // no multisampling: cubes end inside their boxes, where it does nothing; a finer picture is drawn finer
     const wishes = { alpha: false, antialias: false, depth: true, stencil: false, preserveDrawingBuffer: false };
@@ -62,39 +58,38 @@ export class Graphics {
     return { program, uniforms };
   }
 
-  /** A buffer of float32 numbers. */
-  buffer(numbers) {
-    const gl = this.gl;
-    const buffer = gl.createBuffer();
+  /** Begin to draw with a program; its uniforms: a number, two to four, or the sixteen of a matrix. */
+  use({ program, uniforms, corners }, values) {
+    const { gl } = this;
+    gl.useProgram(program);
+    gl.bindVertexArray(corners);
+    for (const [name, value] of Object.entries(values)) {
+      const place = uniforms[name] ?? null, numbers = [value].flat();
+      if (value.length === 16) gl.uniformMatrix4fv(place, false, value);
+      else gl[`uniform${numbers.length}fv`](place, numbers);
+    }
+  }
+
+  buffer(numbers, target = this.gl.ARRAY_BUFFER) {
+    const gl = this.gl, buffer = gl.createBuffer();
     gl.bindVertexArray(null);
-    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-    gl.bufferData(gl.ARRAY_BUFFER, numbers, gl.DYNAMIC_DRAW);
+    gl.bindBuffer(target, buffer);
+    gl.bufferData(target, numbers, gl.DYNAMIC_DRAW);
     this.made.push(() => gl.deleteBuffer(buffer));
     return buffer;
   }
 
-  /** Other numbers in a buffer, as many as before. */
+  triangles(indices) {
+    return this.buffer(new Uint32Array(indices), this.gl.ELEMENT_ARRAY_BUFFER);
+  }
+
   refill(buffer, numbers) {
     const gl = this.gl;
     gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
     gl.bufferSubData(gl.ARRAY_BUFFER, 0, numbers);
   }
 
-  /** A buffer of triangles, each three numbers of corners. */
-  triangles(indices) {
-    const gl = this.gl;
-    const buffer = gl.createBuffer();
-    gl.bindVertexArray(null);
-    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, buffer);
-    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, new Uint32Array(indices), gl.STATIC_DRAW);
-    this.made.push(() => gl.deleteBuffer(buffer));
-    return buffer;
-  }
-
-  /**
-   * How a program reads its corners.
-   * @param {[WebGLBuffer, [string, number][]][]} parts buffers, and the attributes in each: name, count of numbers
-   */
+  /** How a program reads its corners; `parts`: buffers, and the attributes in each: name, count of numbers. */
   corners(from, parts, triangles) {
     const gl = this.gl;
     const array = gl.createVertexArray();

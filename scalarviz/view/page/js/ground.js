@@ -9,7 +9,6 @@ function quads(count) {
   return Array.from({ length: count }, (_, index) => QUAD.map((corner) => 4 * index + corner)).flat();
 }
 
-/** Background, trays and flow lines of one document. */
 export class Ground {
   constructor(graphics, document) {
     this.graphics = graphics;
@@ -55,16 +54,11 @@ export class Ground {
   /** Fill everything: the ground at the rim, a glow behind the cubes (of another colour for what is past). */
   drawLight(theme, past = false) {
     const { gl } = this.graphics;
-    const { program, uniforms, corners, count } = this.light;
     gl.disable(gl.DEPTH_TEST);
     gl.disable(gl.BLEND);
     gl.disable(gl.CULL_FACE);
-    gl.useProgram(program);
-    gl.bindVertexArray(corners);
-    gl.uniform2f(uniforms.u_size, 1, 1);
-    gl.uniform3fv(uniforms.u_ground, rgbOf(theme.background));
-    gl.uniform3fv(uniforms.u_glow, rgbOf(past ? theme.past : theme.glow));
-    gl.drawElements(gl.TRIANGLES, count, gl.UNSIGNED_INT, 0);
+    const [ground, glow] = [theme.background, past ? theme.past : theme.glow].map(rgbOf);
+    this.#draw(this.light, { u_size: [1, 1], u_ground: ground, u_glow: glow });
   }
 
   /** The trays, opaque, with depth; from below they would hide everything, so they are left out. */
@@ -73,37 +67,32 @@ export class Ground {
     const corner = this.document.trays[0].corners[0];
     if (camera.eye[2] - camera.eye[3] * corner[2] <= 0) return;
     const { gl } = this.graphics;
-    const { program, uniforms, corners, count } = this.trays;
     gl.enable(gl.DEPTH_TEST);
     gl.depthMask(true);
-    gl.useProgram(program);
-    gl.bindVertexArray(corners);
-    gl.uniformMatrix4fv(uniforms.u_matrix, false, camera.columns);
-    gl.uniform3fv(uniforms.u_tray, rgbOf(theme.tray));
-    gl.uniform3fv(uniforms.u_border, rgbOf(theme.border));
-    gl.uniform1f(uniforms.u_shadow, shadows ? theme.shading.shadow : 0);
-    gl.uniform2fv(uniforms.u_margin, this.document.margin);
-    gl.uniform1f(uniforms.u_density, density);
-    gl.drawElements(gl.TRIANGLES, count, gl.UNSIGNED_INT, 0);
+    this.#draw(this.trays, {
+      u_matrix: camera.columns, u_tray: rgbOf(theme.tray), u_border: rgbOf(theme.border),
+      u_shadow: shadows ? theme.shading.shadow : 0, u_margin: this.document.margin, u_density: density,
+    });
   }
 
   /** The lines, on the trays and below every cube: they leave no depth. */
   drawFlow(camera, theme, density, width, height) {
     if (!this.flow) return;
-    const { gl } = this.graphics;
-    const { program, uniforms, corners, count } = this.flow;
+    const { gl } = this.graphics, { width: wide, alpha } = this.document.flow;
     gl.enable(gl.DEPTH_TEST);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
     gl.depthMask(false);
-    gl.useProgram(program);
-    gl.bindVertexArray(corners);
-    gl.uniformMatrix4fv(uniforms.u_matrix, false, camera.columns);
-    gl.uniform2f(uniforms.u_viewport, width, height);
-    gl.uniform1f(uniforms.u_width, this.document.flow.width * density);
-    gl.uniform4f(uniforms.u_colour, ...rgbOf(theme.flow), this.document.flow.alpha);
-    gl.drawElements(gl.TRIANGLES, count, gl.UNSIGNED_INT, 0);
+    this.#draw(this.flow, {
+      u_matrix: camera.columns, u_viewport: [width, height], u_width: wide * density, u_colour: [...rgbOf(theme.flow), alpha],
+    });
     gl.disable(gl.BLEND);
     gl.depthMask(true);
+  }
+
+  #draw(mesh, uniforms) {
+    const { gl } = this.graphics;
+    this.graphics.use(mesh, uniforms);
+    gl.drawElements(gl.TRIANGLES, mesh.count, gl.UNSIGNED_INT, 0);
   }
 }

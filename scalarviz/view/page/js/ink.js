@@ -1,20 +1,40 @@
 // What is flat in the picture: texts, lines and boxes over the cubes, on a canvas of its own.
 
-import { flatContext } from "./flat.js";
+let bySoftware = false;
+
+/** Whether a processor draws everything here: known when the first cubes have their context. */
+export function drawFlatBySoftware(software) {
+  bySoftware = software;
+}
+
+/**
+ * What draws on a canvas. Where there is no graphics card a browser may still play one, also for flat drawings: then the
+ * same processor draws them by itself in half of the time.
+ */
+export function flatContext(canvas) {
+  return canvas.getContext("2d", { willReadFrequently: bySoftware });
+}
 
 const FAMILY = '"Open Sans", "Noto Sans", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
+
+/** A new element with a class and a text; nothing that comes from a file is ever read as HTML. */
+export function element(tag, name = "", text = "") {
+  const made = document.createElement(tag);
+  if (name) made.className = name;
+  if (text) made.textContent = text;
+  if (tag === "button") made.type = "button"; // in a form too it sends nothing
+  return made;
+}
 
 /** How much larger type is than usual, as the style sheet says it of very large pages. */
 export function typeScale(element) {
   return Number(getComputedStyle(element).getPropertyValue("--type")) || 1;
 }
 
-/** Draws in CSS pixels. */
 export class Ink {
   /**
-   * @param {{letters: string, regular: number[], bold: number[], unknown: number[]}} [advances] widths of the window's
-   *     letters in thousandths: texts stand where they stand there, and are squeezed where a font is wider; default: as
-   *     the font has them
+   * `advances` are widths of the window's letters in thousandths: texts stand where they stand there, and are squeezed
+   * where a font is wider. Without them texts are as wide as the font has them.
    */
   constructor(canvas, advances = null) {
     this.canvas = canvas;
@@ -62,10 +82,6 @@ export class Ink {
     return size * sum;
   }
 
-  /**
-   * A text with its baseline at `y`.
-   * @param {{bold?: boolean, end?: "left" | "middle" | "right"}} [how] which end stands at `x`
-   */
   text(x, y, text, size, colour, { bold = false, end = "left" } = {}) {
     if (!text) return;
     this.#font(size, bold);
@@ -106,12 +122,16 @@ export class Ink {
     }
   }
 
-  /** Straight lines through points. */
-  path(points, colour, width, { closed = false, cap = "round", dash = [] } = {}) {
+  #trace(points, closed = false) {
     const path = this.context;
     path.beginPath();
     points.forEach(([x, y], k) => (k ? path.lineTo(x, y) : path.moveTo(x, y)));
     if (closed) path.closePath();
+    return path;
+  }
+
+  path(points, colour, width, { cap = "round", dash = [] } = {}) {
+    const path = this.#trace(points);
     path.setLineDash(dash);
     path.lineJoin = "round";
     path.lineCap = cap;
@@ -120,17 +140,12 @@ export class Ink {
     path.stroke();
   }
 
-  /** A filled shape. */
   shape(points, colour) {
-    const path = this.context;
-    path.beginPath();
-    points.forEach(([x, y], k) => (k ? path.lineTo(x, y) : path.moveTo(x, y)));
-    path.closePath();
+    const path = this.#trace(points, true);
     path.fillStyle = colour;
     path.fill();
   }
 
-  /** A disc. */
   disc(x, y, radius, colour) {
     this.context.beginPath();
     this.context.arc(x, y, radius, 0, 2 * Math.PI);

@@ -1,17 +1,17 @@
 // The legend: a bar in the cubes' own colours with the range of the frame that is shown; and what marks mean.
 
+import { Ink } from "./ink.js";
 import { paint } from "./list.js";
 import { exponentText, shareText, shortText } from "./numbers.js";
 import { MARK_BITS } from "./quantity.js";
-import { unitOf } from "./ranges.js";
+import { clippedShare, unitOf } from "./ranges.js";
 
 const BAR_HIGH = 14;
-/** Width of the legend of the weights. */
 const LEGEND_WIDE = 344;
 const ROWS_WIDE = 220;
-/** Least air left of it. */
 const LEGEND_GAP = 30;
 const LEAST_LEGEND = 160;
+const FIRST_LINE = 2; // what lies above a bar on a canvas of its own
 const MOST_TICKS = 64; // cubes that have a tick of their own
 
 /** Places and texts of the numbers below the bar, and how its scale is divided. */
@@ -64,7 +64,7 @@ function noteOf(ink, width, { quantity, range, clippedShare, far = null, documen
   const clipped = `${shareText(clippedShare)} clipped${far === null ? "" : `, up to ${shortText(far)}`}`;
   const plain = far === null ? `${said} \u00b7 ${clipped}` : clipped;
   const room = width - ink.measure(quantity.words, 16, true) - 16;
-  if (!about) return document.own && ink.measure(plain, 13) > room ? `own range \u00b7 ${clipped}` : plain;
+  if (!about) return document.ownRange && ink.measure(plain, 13) > room ? `own range \u00b7 ${clipped}` : plain;
   const logs = range.scale === "symlog" ? ["log \u00b7 ", ""] : [""];
   const texts = [about, about.split(", ").at(-1)];
   const notes = [...texts.flatMap((text) => logs.map((log) => `${text} \u00b7 ${log}${clipped}`)), ...texts];
@@ -72,13 +72,8 @@ function noteOf(ink, width, { quantity, range, clippedShare, far = null, documen
 }
 
 /**
- * Draw the legends of what is shown.
- * @param {number[]} box the strip: x, y, width, height in logical pixels
- * @param {Uint8Array[]} tables colours of weights and of activations
- * @param {boolean} detailed whether cubes are large enough for every mark
- * @param {number | null} selected flat index of a parameter that has a mark on the bar
- * @param {string} about whose numbers they are, where that is to be said
- * @returns {number} how much room is left of them
+ * Draw the legends of what is shown into a strip (x, y, width, height); the bar marks the selected parameter, and says
+ * `about` whose numbers they are. Returns how much room is left of them.
  */
 export function drawLegends(ink, box, shown, tables, detailed, selected = null, about = "") {
   const [x, y, width] = box;
@@ -156,4 +151,39 @@ export function drawMarks(ink, [x, baseline, width], names, document) {
     ink.text(at + MARK_WIDE, baseline, text, 13, ink.theme.text2);
     at += MARK_WIDE + ink.measure(text, 13) + 18;
   });
+}
+
+/** What it says of two pictures that share a range. */
+export function bothShown(a, b) {
+  const count = a.document.parameters;
+  const joined = part => {
+    const whole = new a[part].constructor(2 * count);
+    whole.set(a[part].subarray(0, count));
+    whole.set(b[part].subarray(0, count), count);
+    return whole;
+  };
+  const spans = [...a.spans, ...a.spans.map(([first, end]) => [first + count, end + count])];
+  const numbers = joined("numbers");
+  return {
+    document: { ...a.document, parameters: 2 * count }, range: a.range, quantity: a.quantity, numbers, flags: joined("flags"),
+    unknown: a.unknown && b.unknown, clippedShare: clippedShare(numbers, a.range.high, spans), far: a.far ?? b.far,
+  };
+}
+
+/** A legend on a canvas of its own: of what cubes show, or, with a title, of rows of activations. */
+export class ScaleBar {
+  constructor(canvas, document, title = "") {
+    Object.assign(this, { canvas, title, ink: new Ink(canvas, document.words.advances) });
+  }
+
+  /** Draw it anew, of one picture or of two that share a range; `about`: whose numbers they are. */
+  draw(players, theme, about = "") {
+    if (!this.canvas.clientWidth || !players.every((one) => one.frame && one.tables)) return;
+    const { ink, title } = this, [wide, high] = ink.fit(theme), place = [0, FIRST_LINE, wide];
+    const [{ shown, frame, tables }, second] = players;
+    if (title) return drawRowScale(ink, place, shown, tables[1], title, frame.rowMap ? "" : null);
+    drawScale(ink, place, second ? bothShown(shown, second.shown) : shown, tables[0], about);
+    const marks = players.flatMap((one) => marksOn(one.shown, one.cubes.detailed(one.view.camera, one.overlay.density)));
+    drawMarks(ink, [0, high - 5, wide], [...new Set(marks)], shown.document);
+  }
 }

@@ -1,13 +1,12 @@
 // The page of a network that reads a word: letters and attention among its cubes, new words and what comes next beside
 // them, of the frame that is shown. Another word would have to be read by the network, which a page has not got.
 
-import { mixedColour } from "./curve.js";
-import { Ink } from "./ink.js";
-import { drawMarks, drawScale, marksOn } from "./legend.js";
+import { element } from "./ink.js";
+import { ScaleBar } from "./legend.js";
 import { changedList, paint } from "./list.js";
-import { tableOf } from "./maps.js";
 import { pageExtras, part } from "./page.js";
-import { element } from "./panels.js";
+import { tableOf } from "./ranges.js";
+import { mixedColour } from "./timebar.js";
 import { bytesOf, inflated } from "./unpack.js";
 
 const DIM = 0.42; // of the text's colour: a letter of probability 0
@@ -15,14 +14,13 @@ const BRIGHTNESS = 255;
 
 /** Letters, attention and new words of a page whose head has `letters`. */
 export class LetteredPage {
-  /** @param {Page} page */
   constructor(page) {
     Object.assign(this, { page, told: page.run.head.letters, all: null, written: "" });
     this.chosen = this.told.word.length;
     this.root = element("section", "words");
     part("column").insertBefore(this.root, part("pictures"));
     this.#make();
-    page.above = (overlay, colourOf, tables, detailed) => this.draw(overlay, tables, detailed);
+    page.above = (overlay) => this.draw(overlay);
     part("cubes").addEventListener("click", (event) => this.clicked(event));
     this.#unpack();
   }
@@ -49,14 +47,13 @@ export class LetteredPage {
     this.keys.setAttribute("aria-label", `the letters of ${told.word}: look at one`);
     this.cells = ["start", ...told.word].map((token, k) => {
       const cell = this.keys.appendChild(element("div")), key = cell.appendChild(element("button", "", token));
-      key.type = "button";
       key.setAttribute("aria-label", k ? `letter ${k}: ${token}` : "the beginning");
       key.addEventListener("click", () => this.choose(k));
       return { key, list: cell.appendChild(element("ol")) };
     });
     this.canvas = root.appendChild(element("canvas", "legend"));
     this.canvas.setAttribute("aria-hidden", "true");
-    this.ink = new Ink(this.canvas, this.page.run.document.words.advances);
+    this.bar = new ScaleBar(this.canvas, this.page.run.document);
   }
 
   /** Look at a letter: its row of attention, its numbers, what comes after it. */
@@ -65,7 +62,6 @@ export class LetteredPage {
     this.page.player.show(this.page.shown());
   }
 
-  /** A click into the cubes may be on a letter of the maps. */
   clicked(event) {
     const box = part("cubes").getBoundingClientRect(), { view, overlay } = this.page.player, { plan } = overlay.around ?? {};
     if (!this.all || !plan?.seen) return;
@@ -74,10 +70,10 @@ export class LetteredPage {
     if (hit) this.choose(hit[4]);
   }
 
-  /** What lies over the cubes, and beside them where something changed. */
-  draw(overlay, tables, detailed) {
+  draw(overlay) {
     const { page } = this, { ink } = overlay, { plan } = overlay.around, seen = plan?.seen && !page.upright;
-    this.drawLegend(overlay, tables, detailed);
+    const shows = overlay.shown.quantity.name, about = page.run.saidOf(page.frame).about[shows.includes("gradient") ? 0 : 1];
+    this.bar.draw([page.player], overlay.ink.theme, shows === "weight" ? "" : about ?? "");
     if (!this.all) return;
     const frame = page.run.head.places?.[page.frame] ?? page.frame, { maps } = page.run.document;
     ink.shades = Object.fromEntries(["attention", "weight"].map((name) => [name, tableOf(maps[name][page.theme], 257)]));
@@ -88,16 +84,6 @@ export class LetteredPage {
     const wanted = `${frame} ${this.chosen} ${page.theme} ${seen}`;
     if (wanted !== this.written) this.write(frame, seen);
     this.written = wanted;
-  }
-
-  // The legend of the cubes, below what is said of words.
-  drawLegend(overlay, tables, detailed) {
-    const { ink } = this, { theme } = overlay.ink;
-    if (!this.canvas.clientWidth || !overlay.shown.range) return;
-    const { shown } = overlay, about = this.page.run.saidOf(this.page.frame).about[shown.quantity.name.includes("gradient") ? 0 : 1];
-    const [wide, high] = ink.fit(theme);
-    drawScale(ink, [0, 0, wide], shown, tables[0], shown.quantity.name === "weight" ? "" : about ?? "");
-    drawMarks(ink, [0, high - 6, wide], marksOn(shown, detailed), shown.document);
   }
 
   // ---- words

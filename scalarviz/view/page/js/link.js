@@ -6,8 +6,8 @@ import { bytesOf, inflated, unpackTable } from "./unpack.js";
 
 const LONGEST_LINK = 8000, MOST_BYTES = 2 ** 20, MOST_FRAMES = 1000, MOST_TEXELS = 65536, MOST_PLATES = 300;
 const OF_A_RUN = [   // as view/page/link.py has it; shaders, colours and keys are the player's own
-  "title", "theme", "mode", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
-  "stages", "rows", "names", "chain", "sheet", "words", "rect", "scene", "pose", "rim",
+  "theme", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
+  "stages", "rows", "names", "sheet", "words", "rect", "scene", "pose", "rim",
 ];
 
 /** Throw what is wrong with a link, in words, unless something holds. */
@@ -43,6 +43,9 @@ function checkedDocument(own, base) {
   demand(isList(document.words.around, 2000) && document.words.around.every(isGroup), wrong);
   for (const tensor of tensors) {
     demand(typeof tensor.name === "string" && tensor.name.length <= 400 && isList(tensor.shape, 16), wrong);
+    demand(typeof tensor.means === "string" && tensor.means.length <= 400 && isList(tensor.along, 2), wrong);
+    const isPlain = names => isList(names, 4096) && names.flat(2).every(one => typeof one !== "object");
+    demand(tensor.along.every(isPlain), wrong);
     demand(tensor.shape.every(side => isCount(side, MOST_TEXELS)) && isCount(tensor.start, MOST_TEXELS), wrong);
   }
   return document;
@@ -65,16 +68,14 @@ function isSaid(said, frames) {
   return said.at.every(place => isCount(place, said.texts.length - 1));
 }
 
+const isAxis = ({ low, high, log, ticks }) => [low, high].every(Number.isFinite) && typeof log === "boolean" && isList(ticks, 20) &&
+  ticks.every(one => isList(one, 2) && Number.isFinite(one[0]) && typeof one[1] === "string" && one[1].length <= 40);
+
 // The size of formulas, how far apart they are, and the lines.
 const isFormulas = one => isList(one, 3) && one.slice(0, 2).every(Number.isFinite) && isList(one[2], 100) &&
   one[2].every(line => typeof line === "string" && line.length <= 400);
 
-/**
- * The recording of a link.
- * @param {string} hash What stands behind the #.
- * @param {{document: object, keys: object[], gestures: string[][]}} base What all recordings have in common.
- * @throws {Error} It is cut off, changed, or none of ours; the message says which.
- */
+/** The recording of what stands behind the #, and of what all have in common. An error says what is wrong with it. */
 export async function readLink(hash, base) {
   demand(hash.length <= LONGEST_LINK, "the link is too long");
   const [, version, data] = /^(\d{1,3})\.([\w-]*)$/.exec(hash) ?? [];
@@ -96,7 +97,7 @@ export async function readLink(hash, base) {
   }
   demand(isList(head.whole, count) && [0, count].includes(head.whole.length) && head.whole.every(isNumber), wrong);
   demand(isList(head.edits, 100) && head.edits.every(isLine), wrong);
-  demand(isSaid(head.said, count), wrong);
+  demand(isSaid(head.said, count) && (head.axis === null || isAxis(head.axis ?? {})), wrong);
   demand(Object.values(head.formulas ?? {}).every(isFormulas), wrong);
   demand(isList(head.beside, 300) && head.beside.every(one => isList(one, 2) && typeof one[0] === "string" && isCount(one[1], 4096)), wrong);
   const whole = (unpacking) => unpacking.catch(() => demand(false, wrong));   // instead of the browser's own words

@@ -1,58 +1,17 @@
 // A display list, as view/ink/listed.py writes it, painted on a canvas of its own.
 
-import { Ink, typeScale } from "./ink.js";
-import { colourAt } from "./maps.js";
+import { colourAt } from "./ranges.js";
 
 const pictures = new Map(); // images by their addresses: the same one is decoded once
 const MOST_PICTURES = 200;
 const ROUND = 900; // a radius from which on a box is a disc
 
-/** One list on one canvas; the one before stands until all images of this one have been decoded. */
-export class Listing {
-  /**
-   * @param {object} advances widths of letters, as the document's `words` has them
-   */
-  constructor(canvas, advances) {
-    this.ink = new Ink(canvas, advances);
-    this.records = null;
-    canvas.setAttribute("role", "img");
-  }
-
-  /** Show a list in a theme; `words` says what it is of, for who does not see it. */
-  show(records, theme, words) {
-    const { canvas } = this.ink, [, , , wide, high] = records[0], ratio = Math.max(1, window.devicePixelRatio || 1) * typeScale(canvas);
-    canvas.setAttribute("aria-label", [words, ...records.filter(([kind]) => kind === "text").map((text) => text[3])].join(", "));
-    if (this.wanted === records && this.theme === theme && this.ratio === ratio) return;
-    this.wanted = records;
-    const coming = picturesOf(records).filter((picture) => !picture.complete);
-    const take = () => {
-      if (this.wanted !== records) return;
-      Object.assign(this, { records, theme, ratio });
-      Object.assign(canvas.style, { width: `calc(${wide}px * var(--type, 1))`, aspectRatio: `${wide} / ${high}` });
-      this.#paint();
-    };
-    if (!coming.length || !this.records) take(); // the list before stands until all of this one is there
-    if (coming.length) Promise.allSettled(coming.map((picture) => picture.decode())).then(take);
-  }
-
-  #paint() {
-    const { ink, records } = this, [, x, y, wide, high] = records[0];
-    ink.begin(wide, high, this.ratio, this.theme);
-    ink.context.translate(-x, -y);
-    paintList(ink, records.slice(1));
-  }
-}
-
-/**
- * Paint one record, in the look of `ink`.
- * @param {(at: number[]) => number[]} [move] where its points stand now
- */
+/** Paint one record, in the look of `ink`; `move`: where its points stand now. */
 export function paint(ink, [kind, ...said], move = (at) => at) {
   const colour = (name) => (name !== null && Object.hasOwn(ink.theme, name) ? ink.theme[name] : name); // else it is its own
   PAINTERS[kind](ink, move, colour, ...said);
 }
 
-/** Paint records one after the other. */
 export function paintList(ink, records) {
   ink.context.save(); // where a box cuts off what follows, the next one begins with this
   for (const record of records) paint(ink, record);
@@ -85,13 +44,12 @@ const PAINTERS = {
       ink.box(...move([x, y]), wide, high, ring > 0 ? { stroke: own, border: ring, radius: round } : { fill: own, radius: round });
     }
   },
-  lines(ink, move, colour, ways, own, width) {
+  lines(ink, move, colour, ways, own, width, cap = "butt") {
     const points = pairsOf(ways).map(move);
-    for (let k = 0; k < points.length; k += 2) ink.path(points.slice(k, k + 2), colour(own), width, { cap: "butt" });
+    for (let k = 0; k < points.length; k += 2) ink.path(points.slice(k, k + 2), colour(own), width, { cap });
   },
-  strokes(ink, move, colour, ways, own, width) {
-    const points = pairsOf(ways).map(move);
-    for (let k = 0; k < points.length; k += 2) ink.path(points.slice(k, k + 2), colour(own), width);
+  strokes(...how) {
+    PAINTERS.lines(...how, "round");
   },
   path(ink, move, colour, flat, own, width) {
     ink.path(pairsOf(flat).map(move), colour(own), width);
@@ -135,7 +93,6 @@ function fillOf({ shades }, fills, k) {
   return `rgb(${colourAt(shades[name], parseInt(places.slice(2 * k, 2 * k + 2), 16) / 255)})`;
 }
 
-/** The image of an address. */
 function pictureOf(address) {
   if (!pictures.has(address)) {
     if (pictures.size >= MOST_PICTURES) pictures.delete(pictures.keys().next().value);
@@ -146,7 +103,7 @@ function pictureOf(address) {
   return pictures.get(address);
 }
 
-function picturesOf(records) {
+export function picturesOf(records) {
   const address = { image: 5, sprites: 3 };
   return records.filter(([kind]) => Object.hasOwn(address, kind)).map((record) => pictureOf(record[address[record[0]]]));
 }

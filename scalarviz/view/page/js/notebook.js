@@ -1,4 +1,4 @@
-// What a cell asks of the notebook around it: whether it is dark.
+// What a cell asks of the notebook around it: whether it is dark. And the cell of a live graph.
 
 /** "dark" or "light", as JupyterLab, VS Code, marimo, Colab or the system has it. */
 export function notebookTheme() {
@@ -10,11 +10,7 @@ export function notebookTheme() {
   return window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
 
-/**
- * Tell now, and whenever it changes, how the notebook looks.
- * @param {function("dark" | "light"): void} tell
- * @returns {function(): void} Ends it.
- */
+/** Tell now, and whenever it changes, how the notebook looks; returns what ends it. */
 export function watchTheme(tell) {
   let now = "";
   const look = () => {
@@ -29,5 +25,26 @@ export function watchTheme(tell) {
   return () => {
     watcher.disconnect();
     system.removeEventListener("change", look);
+  };
+}
+
+/** What anywidget calls for each place that shows a graph. */
+export function renderGraph({ model, el }) {
+  const hidden = document.head.appendChild(document.createElement("style"));
+  const box = el.appendChild(document.createElement("div"));
+  box.setAttribute("role", "img");
+  box.setAttribute("aria-label", model.get("about").title);
+  const hear = message => {
+    if (message.kind !== "graph") return;
+    const made = new DOMParser().parseFromString(message.svg, "image/svg+xml").documentElement;
+    box.replaceChildren(document.importNode(made, true));
+    hidden.textContent = `.${model.get("about").still} { display: none !important; }`;
+  };
+  model.on("msg:custom", hear);
+  model.send({ kind: "ready", place: "graph" });
+  return () => {
+    model.off("msg:custom", hear);
+    hidden.remove();
+    box.remove();
   };
 }

@@ -1,24 +1,16 @@
-// Words, chips and lines around the cubes: the window's list, as view/page/notes.py has it. Its numbers are those of the
+// Words, chips and lines around the cubes: the window's list, as view/page/document.py has it. Its numbers are of the
 // frame that is shown. From another camera each group moves with the point of the world that it belongs to, and one that
 // would lie on a cube or on another group is left out.
 
 import { slabCorners } from "./boxes.js";
-import { project } from "./camera.js";
+import { beforeEye, project } from "./camera.js";
 import { paint } from "./list.js";
-import { chipText, deltaText, lossText, shortText } from "./numbers.js";
-import { Plan } from "./plan.js";
-import { sureChip } from "./rounded.js";
-import { beforeEye } from "./values.js";
+import { chipText, deltaText, lossText, shortText, sureChip } from "./numbers.js";
 
 const GROUPS_APART = 3; // pixels between two groups that were moved
 
-/** The list of one document, seen by one camera. */
 export class Around {
-  /**
-   * @param {(text: string, size: number, bold?: boolean) => number} measure
-   * @param {(at: number[]) => object | null} pick the cube that is drawn at a point
-   * @param {number} foot down to where cubes are drawn
-   */
+  /** `pick` finds the cube that is drawn at a point; `foot` is how far down cubes are drawn. */
   constructor(document, view, measure, pick, foot) {
     Object.assign(this, { document, view, measure, pick, foot });
     const { words, plates } = document, { camera } = view;
@@ -80,12 +72,7 @@ export class Around {
     return false;
   }
 
-  /**
-   * Paint it.
-   * @param {{rows?: object, wanted?: number[], sample_loss?: number, reached?: object,
-   *   deltas?: {row: Float32Array, mean: boolean}}} frame `deltas`: of a single layer, inside of a step
-   * @param {boolean} [over] what lies over the cubes, or what stands around them
-   */
+  /** Paint what lies over the cubes, or what stands around them. */
   draw(ink, shown, frame, over = false) {
     const { words, stages } = this.document, last = stages.at(-1)?.name;
     this.row = (name) => (name === "target" ? frame.wanted ?? words.target : shown.rowOf(frame, name));
@@ -144,4 +131,25 @@ function boundsOf(points) {
 
 function groupsMeet(one, other) {
   return [0, 1].every((k) => one[k] < other[k] + other[k + 2] + GROUPS_APART && other[k] < one[k] + one[k + 2] + GROUPS_APART);
+}
+
+const OFF = 0.75; // pixels by which a point may stand elsewhere and still be where the plan says
+const LEAST_SIZE = 0.97; // of the fitted size: words keep theirs, and would touch in a smaller picture
+
+/** The plan of a document whose `words.plan` is there. */
+export class Plan {
+  constructor(sheet, camera) {
+    this.sheet = sheet;
+    const { anchors, places } = sheet, there = anchors.map((xyz) => project(camera, xyz));
+    const away = (p, q) => Math.hypot(p[0] - q[0], p[1] - q[1]);
+    this.size = away(there[1], there[0]) / away(places[1], places[0]);
+    this.shift = [0, 1].map((k) => there[0][k] - this.size * places[0][k]);
+    const off = Math.max(...places.flatMap((p, n) => [0, 1].map((k) => Math.abs(this.size * p[k] + this.shift[k] - there[n][k]))));
+    /** Whether the camera looks from where the plan was made for: else its words would lie wrongly. */
+    this.seen = this.size >= LEAST_SIZE && off <= OFF * Math.max(this.size, 1);
+  }
+
+  at(x, y) {
+    return [this.size * x + this.shift[0], this.size * y + this.shift[1]];
+  }
 }

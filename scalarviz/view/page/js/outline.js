@@ -1,9 +1,7 @@
 // Marks around one cube: corner brackets around the hovered one, the outline of the selected one.
 
 import { cubeCorners } from "./boxes.js";
-import { project } from "./camera.js";
-import { convexHull, grownRing } from "./hull.js";
-import { beforeEye } from "./values.js";
+import { beforeEye, dot3, project, towardsEye } from "./camera.js";
 
 const OUTLINE_STEP = 7; // pixels between the points of an outline that are tried
 const OUTLINE_INSET = 2; // how far inside of the cube's edge it is tried whether the cube is seen
@@ -41,9 +39,8 @@ export function bracketsOf(plate, element, camera, share = 1) {
   if (!beforeEye(camera, corners)) return null;
   const towards = CUBE_FACES.map((face, k) => {
     const middle = [0, 1, 2].map((n) => face.reduce((sum, c) => sum + corners[c][n], 0) / 4);
-    const way = middle.map((x, n) => camera.eye[n] - camera.eye[3] * x);
-    const out = [0, 1, 2].map((n) => CUBE_WAYS[k].reduce((sum, x, a) => sum + x * plate.axes[a][n], 0));
-    return out.reduce((sum, x, n) => sum + x * way[n], 0) / Math.hypot(...out) / Math.hypot(...way);
+    const way = towardsEye(camera, middle), out = [0, 1, 2].map((n) => dot3(CUBE_WAYS[k], plate.axes.map((axis) => axis[n])));
+    return dot3(out, way) / Math.hypot(...out) / Math.hypot(...way);
   });
   // the main face, unless it is turned away: numbers stand there, and it should not change while the scene turns
   const best = towards[0] > 0.25 ? 0 : towards.indexOf(Math.max(...towards));
@@ -65,10 +62,8 @@ export function bracketsOf(plate, element, camera, share = 1) {
 }
 
 /**
- * The parts of a selected cube's outline that nothing in front covers.
- *
+ * The parts of a selected cube's outline that nothing in front covers; `picked` finds what is drawn at a point.
  * Cubes of its own plate may cover its sides; then its main face alone is outlined, which they cannot cover.
- * @param {(at: number[]) => object | null} picked what is drawn at a point of the picture
  */
 export function outlineOf(plates, index, element, camera, picked, share = 1) {
   const plate = plates[index];
@@ -77,7 +72,7 @@ export function outlineOf(plates, index, element, camera, picked, share = 1) {
   const flat = (points) => points.map((p) => project(camera, p).slice(0, 2));
   let ring = aroundCube(flat(corners), picked);
   const middle = [0, 1, 2].map((k) => corners.slice(4).reduce((sum, c) => sum + c[k], 0) / 4);
-  const facing = middle.reduce((sum, x, k) => sum + (camera.eye[k] - camera.eye[3] * x) * plate.axes[2][k], 0) > 0;
+  const facing = dot3(towardsEye(camera, middle), plate.axes[2]) > 0;
   const own = (hit) => hit.plate === index && hit.element === element;
   let covers = (hit) => !own(hit);
   if (facing && ring.some(({ hit }) => hit && hit.plate === index && !own(hit))) {
@@ -120,4 +115,45 @@ function runsOf(points, covered) {
     }
   }
   return paths;
+}
+
+/** Corners of the hull of points, in order around it. */
+export function convexHull(points) {
+  const sorted = [...points].sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  const turn = (o, a, b) => (a[0] - o[0]) * (b[1] - o[1]) - (a[1] - o[1]) * (b[0] - o[0]);
+  const half = (along) => {
+    const chain = [];
+    for (const p of along) {
+      while (chain.length > 1 && turn(chain[chain.length - 2], chain[chain.length - 1], p) <= 0) chain.pop();
+      chain.push([p[0], p[1]]);
+    }
+    chain.pop();
+    return chain;
+  };
+  if (sorted.length < 3) return sorted.map(([x, y]) => [x, y]);
+  return [...half(sorted), ...half(sorted.reverse())];
+}
+
+/** A convex ring moved outward by so many pixels on every side; a sharp corner is cut off at twice the distance. */
+export function grownRing(ring, air) {
+  if (ring.length < 3) return ring;
+  const count = ring.length;
+  const middle = [0, 1].map((k) => ring.reduce((sum, p) => sum + p[k], 0) / count);
+  let outward = ring.map((p, k) => {
+    const q = ring[(k + 1) % count];
+    const long = Math.max(Math.hypot(q[0] - p[0], q[1] - p[1]), 1e-9);
+    return [(q[1] - p[1]) / long, (p[0] - q[0]) / long];
+  });
+  const side = outward.reduce((sum, n, k) => {
+    const q = ring[(k + 1) % count];
+    const half = [(ring[k][0] + q[0]) / 2 - middle[0], (ring[k][1] + q[1]) / 2 - middle[1]];
+    return sum + n[0] * half[0] + n[1] * half[1];
+  }, 0);
+  if (side < 0) outward = outward.map(([x, y]) => [-x, -y]);
+  return ring.map((p, k) => {
+    const before = outward[(k + count - 1) % count];
+    const both = [before[0] + outward[k][0], before[1] + outward[k][1]];
+    const reach = Math.min(2 / Math.max(both[0] ** 2 + both[1] ** 2, 1e-9), 2);
+    return [p[0] + air * both[0] * reach, p[1] + air * both[1] * reach];
+  });
 }

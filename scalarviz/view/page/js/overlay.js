@@ -1,22 +1,21 @@
 // What is written over the cubes: their numbers, marks around the selected and the hovered one, the pointer's label.
 
-import { Around } from "./notes.js";
 import { project } from "./camera.js";
 import { Ink } from "./ink.js";
 import { drawLegends } from "./legend.js";
+import { Around } from "./notes.js";
 import { bracketsOf, outlineOf } from "./outline.js";
 import { pickCube } from "./picking.js";
-import { shareOf, unitOf } from "./ranges.js";
+import { colourAt, unitOf } from "./ranges.js";
 import { drawTip } from "./tip.js";
 import { ValuePlaces, drawValues } from "./values.js";
 
 const FADE = 36; // pixels
 
-/** Everything flat over the cubes of one document. */
+const NO_SIDE = 127; // in a texel's fourth byte; 128 more where there is a colour
+const SIDE_STEPS = 126; // steps of a side
+
 export class Overlay {
-  /**
-   * @param {"all" | "none"} legends whether they and formulas stand below the cubes
-   */
   constructor(canvas, document, view, shown, legends) {
     this.legends = legends;
     this.ink = new Ink(canvas, document.words.advances);
@@ -27,11 +26,9 @@ export class Overlay {
     this.density = 1; // device pixels of a logical one: it decides how cubes are drawn
     this.around = null;
     this.placed = {};
-    this.own = null; // looks given by hand, with `shareOf` and `colourOf`
-    this.sizing = { byValue: false, threshold: 0 };
+    this.own = document.own ? new OwnLooks(document) : null;
   }
 
-  /** The cube that is drawn at a point in logical pixels, or null. */
   pick(at) {
     if (at[1] > this.foot) return null;
     return pickCube(this.document.plates, this.view.camera, at, this.density, this.shares);
@@ -45,35 +42,22 @@ export class Overlay {
 
   /** How large a cube is beside the largest, by plate and element; null while all are as large as can be. */
   get shares() {
-    if (!this.sizing.byValue && this.sizing.threshold === 0 && !this.own) return null;
-    return (index, element) => this.shareOf(index, element);
+    return this.own && ((index, element) => this.shareOf(index, element));
   }
 
-  /** The same of one cube. */
   shareOf(index, element) {
-    const { kind, texel } = this.document.plates[index];
-    if (kind === "activation" || this.shares === null) return 1;
-    const at = texel + element, own = this.own?.shareOf(index, element) ?? null;
-    return own ?? shareOf(this.sizing, this.shown.ranges[index], this.shown.drawn[at], this.shown.flags[at]);
+    return this.own?.shareOf(index, element) ?? 1;
   }
 
   /** Colour of the main face of a cube in 0..1. */
   colourOf(index, element, tables) {
     const plate = this.document.plates[index], own = this.own?.colourOf(index, element);
     if (own) return own;
-    const table = tables[plate.kind === "activation" ? 1 : 0];
-    const last = table.length / 3 - 1;
     const unit = unitOf(this.shown.ranges[index], this.shown.drawn[plate.texel + element]);
-    const at = 3 * Math.round(Math.min(Math.max(unit, 0), 1) * last || 0);
-    return [0, 1, 2].map((k) => table[at + k] / 255);
+    return colourAt(tables[plate.kind === "activation" ? 1 : 0], unit || 0).map((byte) => byte / 255);
   }
 
-  /**
-   * Write everything anew.
-   * @param {Uint8Array[]} tables colours of weights and of activations
-   * @param {{hit: object | null, pointer: number[] | null, chosen: object | null}} touched
-   * @param {boolean} detailed whether cubes are large enough for every mark
-   */
+  /** Write everything anew; `detailed`: whether cubes are large enough for every mark. */
   draw(frame, theme, tables, { hit, pointer, chosen }, detailed) {
     const { ink, view } = this;
     ink.begin(view.width, view.height, view.type * Math.max(1, window.devicePixelRatio || 1), theme);
@@ -86,7 +70,7 @@ export class Overlay {
     const colourOf = (index, element) => this.colourOf(index, element, tables);
     const hides = new Set([...(frame.hides ?? []), ...(frame.covers?.(this) ?? [])]);
     drawValues(ink, this.places, this.shown, frame, colourOf, small, hides);
-    frame.above?.(this, colourOf, tables, detailed);
+    frame.above?.(this, colourOf);
     if (chosen) this.#outline(chosen, theme);
     this.around.draw(ink, this.shown, frame, true);
     if (hit) {
@@ -148,4 +132,42 @@ export class Overlay {
       for (const path of paths) this.ink.path(path, colour, wide);
     }
   }
+}
+
+/** Looks that cubes were given by hand: a colour, a size; as view/cubes/own.py. Their labels are notes. */
+export class OwnLooks {
+  /** @param {object} document whose `own` lists `[flat index, "#rrggbb" or null, side 0..1 or null]` */
+  constructor(document) {
+    this.document = document;
+    this.looks = new Map(document.own.map(([index, colour, share]) => [index, { colour: colour && bytesOfColour(colour), share }]));
+  }
+
+  /** Four bytes a texel, as the shaders read them: a parameter's texel is its flat index. */
+  get bytes() {
+    const [width, height] = this.document.atlas, found = new Uint8Array(4 * width * height);
+    for (let k = 3; k < found.length; k += 4) found[k] = NO_SIDE;
+    for (const [index, { colour, share }] of this.looks) {
+      if (colour) found.set(colour, 4 * index);
+      found[4 * index + 3] = (share === null ? NO_SIDE : Math.round(SIDE_STEPS * share)) + (colour ? 128 : 0);
+    }
+    return found;
+  }
+
+  #of(index, element) {
+    const { start, kind } = this.document.plates[index];
+    return kind === "activation" ? undefined : this.looks.get(start + element);
+  }
+
+  shareOf(index, element) {
+    const share = this.#of(index, element)?.share ?? null;
+    return share === null ? null : Math.round(SIDE_STEPS * share) / SIDE_STEPS;
+  }
+
+  colourOf(index, element) {
+    return this.#of(index, element)?.colour?.map((byte) => byte / 255) ?? null;
+  }
+}
+
+function bytesOfColour(colour) {
+  return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
 }

@@ -1,24 +1,20 @@
 // The page of a recorded run: what a hand, a key and the clock do to it. The cubes themselves are the player's.
 
 import { NumberCard, NumberTable } from "./card.js";
-import { actionsByKey, keyName } from "./keys.js";
 import { countText, lossText, rateText } from "./numbers.js";
-import { PanelPictures, element } from "./panels.js";
+import { PanelPictures } from "./panels.js";
 import { Player } from "./player.js";
 import { RECORDED, readRun } from "./recorded.js";
-import { SPEEDS, USUAL_SPEED, makeButtons, makeQuantities, makeTools } from "./tools.js";
-import { rowAt } from "./tip.js";
 import { TimeBar, nearestIn } from "./timebar.js";
+import { rowAt } from "./tip.js";
+import { SPEEDS, USUAL_SPEED, actionsByKey, keyName, makeButtons, makeQuantities, makeTools } from "./tools.js";
 
-/** An element of the page by its name. */
 export const part = id => document.getElementById(id);
 
 /** What other scripts add to a page once it stands; called with it. */
 export const pageExtras = [];
 
-/** Everything on the page, and which frame is shown. */
 export class Page {
-  /** @param {object} run A RecordedRun. */
   constructor(run) {
     Object.assign(this, { run, frame: run.frames - 1, playing: false, speed: USUAL_SPEED, due: 0, clock: null, above: null, longest: 0 });
     this.theme = document.documentElement.dataset.theme;
@@ -26,11 +22,11 @@ export class Page {
     this.actions = this.actionsOf();
     this.place();
     this.make();
-    this.listen();
+    new ResizeObserver(() => this.place()).observe(part("cubes"));
+    document.addEventListener("keydown", event => this.press(event));
     for (const extra of pageExtras) extra(this);
   }
 
-  /** What stands around the cubes. */
   make() {
     const { run } = this;
     this.bar = new TimeBar(part("bar"), run, frame => this.stop() || this.go(frame));
@@ -41,7 +37,6 @@ export class Page {
     this.makeControls();
   }
 
-  /** Buttons, the line of keys, and what is said of the run. */
   makeControls() {
     const { run } = this;
     this.controls = makeButtons(part("buttons"), this);
@@ -68,7 +63,6 @@ export class Page {
     this.go(this.frame);
   }
 
-  /** What draws the cubes of a document. */
   playerOf(root, document, options) {
     return new Player(root, document, { ...options, legends: this.run.head.letters ? "none" : "all" });
   }
@@ -107,7 +101,6 @@ export class Page {
 
   // ---- time
 
-  /** Stand at a frame. */
   go(frame) {
     this.frame = Math.min(Math.max(frame, 0), this.run.frames - 1);
     this.player.show(this.shown());
@@ -115,7 +108,6 @@ export class Page {
     if (!this.late) this.write();
   }
 
-  /** A picture is done. */
   drawn() {
     if (!this.late || this.player.outdated) return;
     this.late = false;
@@ -136,7 +128,6 @@ export class Page {
     requestAnimationFrame(now => this.tick(now));
   }
 
-  /** Let time stand still. */
   stop() {
     this.playing = false;
     this.controls.playing(false);
@@ -160,7 +151,6 @@ export class Page {
 
   // ---- what is shown
 
-  /** Colour by a quantity, if it was recorded. */
   show(quantity) {
     if (!this.run.has(quantity)) return;
     this.player.quantity = quantity;
@@ -190,7 +180,6 @@ export class Page {
     part("card").querySelector("button").focus();
   }
 
-  /** Open a sheet over the page, or close it. */
   open(id) {
     const sheet = part(id), wanted = sheet.hidden;
     this.close();
@@ -209,12 +198,10 @@ export class Page {
     return open.length > 0;
   }
 
-  /** What else the head says. */
   parts() {
     return this.run.saidOf(this.frame).parts;
   }
 
-  /** Everything that is written, of the frame shown. */
   write() {
     const { run, frame, look, player } = this, last = run.steps[run.frames - 1];
     part("step").textContent = countText(run.steps[frame]);
@@ -244,11 +231,6 @@ export class Page {
 
   // ---- hands
 
-  listen() {
-    new ResizeObserver(() => this.place()).observe(part("cubes"));
-    document.addEventListener("keydown", event => this.press(event));
-  }
-
   press(event) {
     const at = event.target, name = keyName(event), action = this.byKey.get(name);
     const own = at instanceof HTMLElement && at.closest("button, select, .sheet");
@@ -277,10 +259,7 @@ export class Page {
   }
 }
 
-/**
- * Show a run in place of the still picture, at the place that an address asks for; else it plays, where that is wanted.
- * @param {string} hash Of the address, with its #.
- */
+/** Show a run in place of the still picture, where an address asks for; else it plays, where that is wanted. */
 export async function startPage(run, hash, Kind = Page) {
   part("app").hidden = false;
   part("still").hidden = true;
@@ -297,10 +276,7 @@ export async function startPage(run, hash, Kind = Page) {
   }
 }
 
-/**
- * Make the page live, or say in one sentence why only its picture stands there.
- * @param {function(function(string): ?string): Promise<object>} read Makes the run of the texts of its parts.
- */
+/** Make the page live, or say in one sentence why only its picture stands there; `read` makes the run. */
 export async function openPage(read = readRun, Kind = Page) {
   try {
     if (!("DecompressionStream" in window)) throw new Error("it cannot unpack the numbers");

@@ -1,19 +1,14 @@
 // Two recordings of one page, unpacked: what each was at a step, and how far they are apart there.
 
-import { countText } from "./numbers.js";
+import { countText, sureText } from "./numbers.js";
 import { bothMarks } from "./quantity.js";
 import { NOT_YET, RECORDED, RecordedRun } from "./recorded.js";
-import { sureText } from "./rounded.js";
-import { nameAt } from "./tip.js";
 import { bytesOf, inflated, unpackTable } from "./unpack.js";
 
 const FLOAT_LARGEST = 3.4028234663852886e38;
 const NONE_YET = "none yet"; // where there is little room
 
-/**
- * Read what a page holds: texts of base64, deflated JSON and packed tables.
- * @param {function(string): ?string} textOf The text of a part by its name ("run", "a-weight", "b-gradient", ...).
- */
+/** Read what a page holds: texts, by name ("run", "a-weight", ...), of base64, deflated JSON and packed tables. */
 export async function readPair(textOf) {
   const head = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("run")))));
   const halves = [];
@@ -46,46 +41,31 @@ export function largerOf(a, b) {
   return Float32Array.from(a, (x, k) => Math.max(size(x), size(b[k])));
 }
 
-/** Two recordings at N steps, at which either was recorded. */
-export class PairRun {
+export class PairRun extends RecordedRun {
   /**
-   * @param {object} head `document`, `upright`, `third` (what is another in the document of the difference), `steps`,
-   *   `places` (of each step: the frame of either that stands there), `both` (of each `name`, `steps`, `loss`, `lr`),
-   *   `of` (what the difference is called), `same` (of each quantity and step: whether all numbers were alike before they
-   *   were rounded), `ranges` (of each step that of the rows of both, low and high, and the end of their difference's),
-   *   `edits`, `keys`, `about`.
-   * @param {RecordedRun[]} halves a and b, with frames of their own.
+   * Of the head: `third` is what is another in the document of the difference, `places` the frame of either that stands
+   * at each step, `same` whether all numbers of a quantity were alike before they were rounded, `ranges` of each step
+   * those of the rows of both and of their difference.
    */
   constructor(head, halves) {
-    Object.assign(this, { halves, steps: head.steps, places: head.places, of: head.of, same: head.same });
+    const [a, b] = halves, none = { sample: [], lr: [], whole: [], named: [], said: null, pictures: [] };
+    const loss = head.steps.map((step, k) => (a.steps[head.places[k][0]] === step ? a.loss[head.places[k][0]] : NaN));
+    super({ ...head, ...none, loss, left: [{ steps: b.steps, loss: b.loss, why: head.both[1].name }] }, {}, null, null);
+    Object.assign(this, { halves, places: head.places, of: head.of, same: head.same, third: head.third, ranges: head.ranges ?? [] });
     this.document = { ...head.document, scope: "both" };
     this.upright = { ...this.document, ...head.upright };
-    this.third = head.third;
     this.letters = ["a", "b"];
-    this.names = head.both.map(half => half.name);
-    this.edits = head.edits;
-    this.keys = head.keys;
-    this.about = head.about;
-    this.named = [];
-    this.frames = this.steps.length;
     this.rows = this.document.plates.filter(plate => plate.kind === "activation").map(({ texel, size }) => [texel, texel + size]); // first and end
-    this.ranges = head.ranges ?? [];
-    const [a, b] = halves;
-    this.loss = this.steps.map((step, k) => (a.steps[this.places[k][0]] === step ? a.loss[this.places[k][0]] : NaN));
-    this.left = [{ steps: b.steps, loss: b.loss, why: this.names[1] }];
   }
 
-  /** Whether every bit of every number is as it was. */
   get exact() {
     return this.halves.every(half => half.exact);
   }
 
-  /** Whether both have a quantity. */
   has(quantity) {
     return this.halves.every(half => quantity in half.tables);
   }
 
-  /** Quantities that both have. */
   get quantities() {
     return RECORDED.filter(name => this.has(name));
   }
@@ -95,7 +75,6 @@ export class PairRun {
     return this.halves.map((half, k) => half.steps[this.places[frame][k]]);
   }
 
-  /** What three players take of a frame: a, b, and the difference. */
   shown(frame) {
     const [a, b] = this.halves.map((half, k) => half.shown(this.places[frame][k]));
     const wholes = {}, whole = name => (wholes[name] ??= largerOf(a.texels[name], b.texels[name]));
@@ -111,7 +90,6 @@ export class PairRun {
     return [{ ...a, whole, rowRange }, { ...b, whole, rowRange }, third];
   }
 
-  /** The texts of one number at a frame, in a, in b, and of the difference; `none` where nothing was computed yet. */
   texts(frame, quantity, index, none = NONE_YET) {
     const numbers = [], errors = [];
     for (const [k, half] of this.halves.entries()) {
@@ -124,23 +102,15 @@ export class PairRun {
     return [...texts, numbers.includes(null) ? none : sureText(numbers[1] - numbers[0], errors[0] + errors[1])];
   }
 
-  /** One number over the steps of a and of b, which each has of its own; NaN where there was none yet. */
   histories(quantity, index) {
     return this.halves.map(half => ({ steps: half.steps, numbers: half.history(quantity, index) }));
   }
 
-  /** What a texel is called, and what it stands between. */
-  nameOf(texel) {
-    return nameAt(this.document, texel);
-  }
-
-  /** What each of the texts is of. */
   linesAt(frame) {
     const steps = this.stepsAt(frame), asked = this.steps[frame];
     return [...this.letters.map((letter, k) => (steps[k] === asked ? letter : `${letter} at ${countText(steps[k])}`)), this.of];
   }
 
-  /** Where each of the histories stands at a frame. */
   placesAt(frame) {
     return this.places[frame];
   }
@@ -150,18 +120,15 @@ export class PairRun {
     return false;
   }
 
-  /** What the table of all numbers says at a frame. */
   tableAt(frame, quantity) {
     const title = `every ${quantity === "weight" ? "value" : quantity} at step ${countText(this.steps[frame])}`;
     return { title, heads: this.linesAt(frame), cellsOf: texel => this.texts(frame, quantity, texel) };
   }
 
-  /** Quantities that both have of a texel: a row of activations has values alone. */
   quantitiesOf(texel) {
     return texel < this.document.parameters ? this.quantities : ["weight"];
   }
 
-  /** What stands beside the pointer. */
   tip(frame, quantity, texel) {
     const [name, meaning] = this.nameOf(texel), of = this.quantitiesOf(texel).includes(quantity) ? quantity : "weight";
     const texts = this.texts(frame, of, texel, NOT_YET), steps = this.stepsAt(frame);

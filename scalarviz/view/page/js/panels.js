@@ -1,22 +1,45 @@
 // What stands beside the cubes: the scene's panels.
 
-import { Listing, changedList } from "./list.js";
+import { Ink, element, typeScale } from "./ink.js";
+import { changedList, paintList, picturesOf } from "./list.js";
 import { countText } from "./numbers.js";
 
-/** A new element with a class and a text; nothing that comes from a file is ever read as HTML. */
-export function element(tag, name = "", text = "") {
-  const made = document.createElement(tag);
-  if (name) made.className = name;
-  if (text) made.textContent = text;
-  return made;
+/** One list on one canvas; the one before stands until all images of this one have been decoded. */
+export class Listing {
+  constructor(canvas, advances) {
+    this.ink = new Ink(canvas, advances);
+    this.records = null;
+    canvas.setAttribute("role", "img");
+  }
+
+  /** Show a list in a theme; `words` says what it is of, for who does not see it. */
+  show(records, theme, words) {
+    const { canvas } = this.ink, [, , , wide, high] = records[0], ratio = Math.max(1, window.devicePixelRatio || 1) * typeScale(canvas);
+    canvas.setAttribute("aria-label", [words, ...records.filter(([kind]) => kind === "text").map((text) => text[3])].join(", "));
+    if (this.wanted === records && this.theme === theme && this.ratio === ratio) return;
+    this.wanted = records;
+    const coming = picturesOf(records).filter((picture) => !picture.complete);
+    const take = () => {
+      if (this.wanted !== records) return;
+      Object.assign(this, { records, theme, ratio });
+      Object.assign(canvas.style, { width: `calc(${wide}px * var(--type, 1))`, aspectRatio: `${wide} / ${high}` });
+      this.#paint();
+    };
+    if (!coming.length || !this.records) take(); // the list before stands until all of this one is there
+    if (coming.length) Promise.allSettled(coming.map((picture) => picture.decode())).then(take);
+  }
+
+  #paint() {
+    const { ink, records } = this, [, x, y, wide, high] = records[0];
+    ink.begin(wide, high, this.ratio, this.theme);
+    ink.context.translate(-x, -y);
+    paintList(ink, records.slice(1));
+  }
 }
 
 /** Lists of panels at some of the steps; between two the one before stands, and says of which step it is. */
 export class PanelPictures {
-  /**
-   * @param {{steps: number[], document: object, pictures: object[]}} run Panels with `name`, `steps`, which go
-   *   up, `lists`: the first one, then changes; and `other`: what changes of each in the other look.
-   */
+  /** A panel has `steps`, `lists`, the first one and then changes, and `other`, what changes in the other look. */
   constructor(root, run) {
     this.run = run;
     this.shown = run.pictures.map(panel => {
@@ -29,7 +52,6 @@ export class PanelPictures {
     });
   }
 
-  /** Stand at a frame, in a look. */
   show(frame, theme) {
     const now = this.run.steps[frame], known = Math.min(now, this.run.until);   // later ones are of another branch
     for (const one of this.shown) {

@@ -3,8 +3,8 @@
 // Nothing is read back from the card. Cubes are as large as they are drawn: with gaps where they have six pixels and
 // more, without below, and below one pixel the cell under the pixel's middle.
 
+import { firstCorner, variantFor } from "./boxes.js";
 import { dot3, rayAt } from "./camera.js";
-import { variantFor } from "./detail.js";
 
 /** From this size on, in device pixels, cubes have gaps, rims and marks. */
 export const DETAIL_PIXELS = 6;
@@ -12,14 +12,10 @@ export const DETAIL_PIXELS = 6;
 const STEPS = 128;
 
 /**
- * The nearest cube under a point of the picture.
- * @param {object} camera of cameraOf: what the picture is drawn with
- * @param {[number, number]} at in the camera's pixels; the middle of the first one is (0.5, 0.5)
- * @param {number} density device pixels of one of the camera's: it decides how a plate is drawn
- * @param {((plate: number, element: number) => number) | null} shares how large a cube is beside the largest, 0 for one
- *   that is not drawn; null: all are as large as can be
- * @returns {{plate: number, element: number, flat: number | null} | null} `flat` is the place in a frame's flat arrays,
- *   null for a cube of a row of activations
+ * The nearest cube under a point of the picture, as plate, element and flat index (null in a row of activations).
+ *
+ * `density` is device pixels of one of the camera's: it decides how a plate is drawn. `shares` says how large a cube is
+ * beside the largest, 0 for one that is not drawn; without it all are as large as can be.
  */
 export function pickCube(plates, camera, at, density = 1, shares = null) {
   const { origin, way, start, near } = rayAt(camera, at);
@@ -60,11 +56,10 @@ function drawnSo(plates, camera, density) {
 
 // A plate in coordinates of cells, cell c spans c..c+1: `axes` lead there from the world.
 function slabOf(plate) {
-  const [u, v] = plate.axes;
-  const square = dot3(u, u);
+  const square = dot3(plate.axes[0], plate.axes[0]);
   const [rows, columns] = plate.cells;
   return {
-    origin: plate.origin.map((x, k) => x - 0.5 * (u[k] + v[k])),
+    origin: firstCorner(plate),
     axes: plate.axes.map((axis) => axis.map((x) => x / square)),
     rows, columns, half: plate.half, depth: plate.depth, period: plate.period, strides: plate.strides,
     last: plate.folded ? plate.size - (rows - 1) * columns : columns, // cells in use in the last row

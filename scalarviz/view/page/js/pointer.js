@@ -6,9 +6,7 @@ const NOTCH = 100; // what most browsers send for one
 
 /** Tells `hands` what pointers do over `element`, in CSS pixels from its upper left corner. */
 export class Pointers {
-  /**
-   * @param {object} hands `turn(dx, dy)`, `shift(dx, dy)`, `zoom(factor, at)`, `hover(at | null, touch)`, `click(at, event)`
-   */
+  /** `hands`: `turn(dx, dy)`, `shift(dx, dy)`, `zoom(factor, at)`, `hover(at | null, touch)`, `click(at, event)`. */
   constructor(element, hands) {
     this.element = element;
     this.hands = hands;
@@ -97,7 +95,6 @@ export class Pointers {
     this.hands.zoom(WHEEL_STEP ** -Math.max(-3, Math.min(3, lines)), this.#place(event));
   }
 
-  /** Listen no more. */
   dispose() {
     for (const [name, listener] of Object.entries(this.listeners)) this.element.removeEventListener(name, listener);
   }

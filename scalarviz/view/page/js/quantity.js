@@ -33,7 +33,6 @@ function unknownRow({ flags, reached }, { texel, size }) {
 
 /** One frame as the cubes show it. */
 export class Shown {
-  /** @param {object} document of `document_of` */
   constructor(document) {
     const texels = document.atlas[0] * document.atlas[1];
     this.document = document;
@@ -50,16 +49,13 @@ export class Shown {
     this.alone = !weights.length; // buffers with nothing beside them make the range themselves
   }
 
-  /** Take over a frame. */
   update(frame, quantity) {
     this.quantity = quantity;
-    this.told = new Map();
     this.#fill(frame, quantity);
     this.#mark(frame, quantity);
     this.whole = frame.whole?.(quantity.name) ?? this.numbers; // what makes the ranges
     this.reach = quantity.name === "weight" ? weightReach(this.whole, this.spans) : Infinity;
     this.range = rangeOf(quantity, extentOf(this.whole, this.spans, this.reach));
-    this.v = this.range.high;
     this.#rescale(quantity);
     const cubes = this.document.plates.filter(({ kind }) => kind === "activation");
     this.rowless = cubes.every((plate) => unknownRow(frame, plate)); // none was recorded
@@ -69,6 +65,7 @@ export class Shown {
       const own = this.document.sheet && plate.name === "input";
       return { scale: "linear", ...(own ? { low: 0, high: 1 } : this.activation) };
     });
+    this.#sum();
   }
 
   #fill(frame, { name }) {
@@ -95,14 +92,13 @@ export class Shown {
     const { parameters } = this.document;
     const { flags, numbers } = this;
     const given = frame.flags;
-    const unknown = name !== "weight" && frame.known?.[name.includes("gradient") ? "gradient" : "update"] === false;
     let computed = false;
     for (let k = 0; k < flags.length; k++) {
       let mark = given ? given[k] : 0;
       if (k < parameters) {
         const missing = missingIn(mark, name);
         mark &= 255 - MARK_BITS.missing - MARK_BITS.apart;
-        if (unknown || missing) mark |= MARK_BITS.missing;
+        if (missing) mark |= MARK_BITS.missing;
         if (!(mark & MARK_BITS.missing)) computed = true;
       }
       const x = numbers[k];
@@ -131,25 +127,34 @@ export class Shown {
     });
   }
 
-  /** The largest magnitude among the numbers of each tensor; none where none is known. */
-  get extents() {
-    return this.#once("extents", () => this.#extents());
-  }
-
-  #extents() {
-    const found = Object.create(null); // a tensor may be called __proto__
+  // What is said of all numbers together.
+  #sum() {
+    const { numbers, flags, drawn, document: { parameters } } = this;
+    const beyond = (1 + 2e-5) * this.range.high; // as the shader decides
+    /** Share of the weights beyond the range; infinities count, NaN does not. */
+    this.clippedShare = clippedShare(numbers, this.range.high, this.spans);
+    /** The bits of all marks that some cube has. */
+    this.bits = flags.reduce((bits, mark) => bits | mark, 0);
+    /** Whether some number is drawn at an end of the range that it lies beyond. */
+    this.clips = drawn.subarray(0, parameters).some((x) => Math.abs(x) > beyond && Math.abs(x) < Infinity);
+    /** The largest weight that has no neighbours; null where all have. */
+    this.far = null;
+    let top = this.reach;
+    for (const [first, end] of this.spans) {
+      for (let k = first; k < end; k++) {
+        const x = Math.abs(numbers[k]);
+        if (x > top && x < Infinity) [this.far, top] = [numbers[k], x];
+      }
+    }
+    /** The largest magnitude among the numbers of each tensor; none where none is known. */
+    this.extents = Object.create(null); // a tensor may be called __proto__
     for (const tensor of this.tensors) {
       const [start, stop] = flatSpan(tensor);
-      let [known, top] = [false, 0];
       for (let k = start; k < stop; k++) {
-        if (Number.isFinite(this.numbers[k]) && !(this.flags[k] & MARK_BITS.missing)) {
-          known = true;
-          top = Math.max(top, Math.abs(this.numbers[k]));
-        }
+        if (!Number.isFinite(numbers[k]) || flags[k] & MARK_BITS.missing) continue;
+        this.extents[tensor.name] = Math.max(this.extents[tensor.name] ?? 0, Math.abs(numbers[k]));
       }
-      if (known) found[tensor.name] = top;
     }
-    return found;
   }
 
   /** The activations of a stage, whether they are cubes or stand beside them; null where there are none. */
@@ -176,42 +181,5 @@ export class Shown {
       [low, high] = [Math.min(low, negative ? -v : 0), Math.max(high, v)];
     }
     return { low, high: high > low ? high : low + 1 };
-  }
-
-  /** Share of the weights beyond the range; infinities count, NaN does not. */
-  get clippedShare() {
-    return this.#once("clipped", () => clippedShare(this.numbers, this.v, this.spans));
-  }
-
-  /** The largest weight that has no neighbours; null where all have. */
-  get far() {
-    return this.#once("far", () => {
-      let most = null;
-      for (const [first, end] of this.spans) {
-        for (let k = first; k < end; k++) {
-          const x = Math.abs(this.numbers[k]);
-          if (x > (most === null ? this.reach : Math.abs(most)) && x < Infinity) most = this.numbers[k];
-        }
-      }
-      return most;
-    });
-  }
-
-  /** The bits of all marks that some cube has. */
-  get bits() {
-    return this.#once("bits", () => this.flags.reduce((bits, mark) => bits | mark, 0));
-  }
-
-  /** Whether some number is drawn at an end of the range that it lies beyond. */
-  get clips() {
-    const beyond = (1 + 2e-5) * this.range.high; // as the shader decides
-    const numbers = this.drawn.subarray(0, this.document.parameters);
-    return this.#once("clips", () => numbers.some((x) => Math.abs(x) > beyond && Math.abs(x) < Infinity));
-  }
-
-  // What is asked for at every picture is worked out once for a frame.
-  #once(what, work) {
-    if (!this.told.has(what)) this.told.set(what, work());
-    return this.told.get(what);
   }
 }

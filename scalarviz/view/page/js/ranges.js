@@ -1,5 +1,5 @@
-// From a number to its place on a colour scale, and how ranges are found; as run/ranges.py and
-// view/cubes/scale.py. A range is {low, high, scale}, with the scale "linear", "symlog" or "log".
+// From a number to its place on a colour scale, the colour there, and how ranges are found; as run/ranges.py,
+// view/cubes/scale.py and view/ink/maps.py. A range is {low, high, scale}, with the scale "linear", "symlog" or "log".
 
 // of the symmetric-log scale: V/10 lies half-way between 0 and V
 const KNEE = 80;
@@ -25,10 +25,7 @@ export function decadesRange(v, count) {
   return v > low ? { low, high: v, scale: "log" } : { low: 10 ** -count, high: EMPTY, scale: "log" };
 }
 
-/**
- * The range of a quantity whose end is `v`.
- * @param {{scale: string, decades: number, range: number[] | null}} quantity of the document
- */
+/** The range of a quantity whose end is `v`; `quantity`: of the document. */
 export function rangeOf({ scale, decades, range }, v) {
   if (range) return { low: range[0], high: range[1], scale };
   return decades ? decadesRange(v, decades) : symmetricRange(v, scale);
@@ -44,11 +41,7 @@ export function unitOf({ low, high, scale }, value) {
   return (value - low) / (high - low);
 }
 
-/**
- * The largest size at which a weight still has neighbours; infinite where there are none, or only zeros.
- * @param {ArrayLike<number>} values
- * @param {number[][]} spans the parts [first, end) of `values` that are weights; default: all
- */
+/** The largest size at which a weight still has neighbours, in parts [first, end); infinite without any. */
 export function weightReach(values, spans = [[0, values.length]]) {
   const count = spans.reduce((sum, [first, end]) => sum + end - first, 0), step = Math.max(1, Math.floor(count / SAMPLED));
   const sizes = [];
@@ -63,12 +56,7 @@ export function weightReach(values, spans = [[0, values.length]]) {
   return sorted.length ? FAR * sorted[Math.floor(SHARE * (sorted.length - 1))] : Infinity;
 }
 
-/**
- * V = min(max|x|, 3 rms) over the finite values up to `most`; 1 where there are none, or only zeros.
- * @param {ArrayLike<number>} values
- * @param {number[][]} spans the parts [first, end) of `values` that count; default: all
- * @param {number} most what is larger does not count
- */
+/** V = min(max|x|, 3 rms) over the finite values up to `most` in parts [first, end); 1 without any but zeros. */
 export function extentOf(values, spans = [[0, values.length]], most = Infinity) {
   let top = 0;
   let count = 0;
@@ -104,14 +92,49 @@ export function clippedShare(values, v, spans = [[0, values.length]]) {
   return all ? beyond / all : 0;
 }
 
-/**
- * How large a cube is beside the largest, 0 for one that is not drawn; as view/cubes/atlas.py.
- * @param {number} mark its bits; what carries one other than "frozen" (8) is as large as can be
- */
-export function shareOf({ byValue, threshold }, range, value, mark) {
-  if (mark & ~8) return 1;
-  const unit = Math.min(Math.max(unitOf(range, value), 0), 1);
-  const place = range.scale === "log" ? unit : Math.abs(2 * unit - 1);
-  if (place < threshold) return 0;
-  return byValue ? Math.max(Math.sqrt(place), 0.1) : 1;
+const TABLE_SIZE = 257;
+
+/** The nearest whole number, the even one of two, as NumPy rounds. */
+export function roundHalfToEven(x) {
+  const near = Math.round(x);
+  return near - x === 0.5 && near % 2 !== 0 ? near - 1 : near;
+}
+
+// y at x between knots (i / (n - 1), ys[i]), in the operations of NumPy's interp: bytes must come out the same.
+function interpolated(ys, x, span) {
+  const knots = ys.length - 1;
+  const low = Math.min(Math.floor((x / span) * knots), knots - 1);
+  const [from, to] = [(low / knots) * span, ((low + 1) / knots) * span];
+  if (x === to) return ys[low + 1];
+  return ((ys[low + 1] - ys[low]) / (to - from)) * (x - from) + ys[low];
+}
+
+// (count, 3) bytes from a function of channel and position 0..span.
+function tableBytes(count, span, colour) {
+  const found = new Uint8Array(3 * count);
+  for (let k = 0; k < count; k++) {
+    for (let c = 0; c < 3; c++) found[3 * k + c] = roundHalfToEven(255 * colour(c, (k / (count - 1)) * span));
+  }
+  return found;
+}
+
+/** A map's own table, 257 colours: of evenly spaced `stops` (#rrggbb), or as it is in base64. */
+export function entriesOf(map) {
+  if (map.table) return Uint8Array.from(atob(map.table), (letter) => letter.charCodeAt(0));
+  const channels = [1, 3, 5].map((at) => map.stops.map((stop) => parseInt(stop.slice(at, at + 2), 16) / 255));
+  return tableBytes(TABLE_SIZE, 1, (c, x) => interpolated(channels[c], x, 1));
+}
+
+/** A map as the shaders' texture has it: fine enough for the nearest of `count` texels to be right. */
+export function tableOf(map, count) {
+  const entries = entriesOf(map);
+  const channels = [0, 1, 2].map((c) => Array.from({ length: TABLE_SIZE }, (_, k) => entries[3 * k + c] / 255));
+  return tableBytes(count, TABLE_SIZE - 1, (c, x) => interpolated(channels[c], x, TABLE_SIZE - 1));
+}
+
+/** The colour, in bytes, at a fraction of a table's range, as the shaders find it. */
+export function colourAt(table, unit) {
+  const last = table.length / 3 - 1;
+  const at = 3 * Math.round(Math.min(Math.max(unit, 0), 1) * last);
+  return [table[at], table[at + 1], table[at + 2]];
 }

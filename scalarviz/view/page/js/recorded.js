@@ -1,20 +1,16 @@
 // A recorded run, unpacked: what was at each frame, and what the player is shown of it.
 
-import { countText } from "./numbers.js";
+import { countText, sureText } from "./numbers.js";
 import { missingIn } from "./quantity.js";
-import { sureText } from "./rounded.js";
 import { nameAt } from "./tip.js";
-import { bytesOf, columnOf, inflated, ledUpdates, rowOf, unpackTable } from "./unpack.js";
+import { bytesOf, inflated, ledUpdates, rowOf, unpackTable } from "./unpack.js";
 
 /** Quantities that are recorded as such; the others are made of them. */
 export const RECORDED = ["weight", "gradient", "update"];
 export const NOT_YET = "not computed yet";
 const PARTS_OF = { "|gradient|": ["gradient"], "update/value": ["update", "weight"] };
 
-/**
- * Read what a page holds: texts of base64, deflated JSON and packed tables.
- * @param {function(string): ?string} textOf The text of a part by its name ("run", "weight", "gradient", ...).
- */
+/** Read what a page holds: texts, by name ("run", "weight", ...), of base64, deflated JSON and packed tables. */
 export async function readRun(textOf) {
   const head = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("run")))));
   const tables = {};
@@ -38,31 +34,15 @@ function numbersOf(list) {
 /** What was recorded: N frames of a run, the newest last. */
 export class RecordedRun {
   /**
-   * @param {object} head `document`, `upright` (what is another in one for a high page), `steps`, `loss`, `lr`,
-   *   `sample` (loss of the probe), `whole` (of all samples after each step, where that is told), `left`, `edits`, `named`, `about`,
-   *   `said`, `pictures`, `keys`.
-   * @param {Object<string, object>} tables By quantity: (N, texels) of weights, (N, parameters) of the others.
-   * @param {?{frames: number, columns: number, bytes: Uint8Array}} marks Bits of each texel; of one frame: of all.
-   * @param {?object} beside Rows of activations that are no cubes, one after the other, (N, all of them).
+   * `tables` are numbers by quantity, `marks` the bits of each texel (of one frame: of all), `beside` rows that are no
+   * cubes. Of the head: `upright` is what is another on a high page, `sample` the loss of the probe, `whole` that of
+   * all samples.
    */
   constructor(head, tables, marks, beside) {
-    Object.assign(this, { head, tables, marks, beside, until: head.until ?? Infinity });
-    this.besideNames = head.beside;
-    this.sample = numbersOf(head.sample);
-    this.document = head.document;
+    Object.assign(this, { head, tables, marks, beside, until: head.until ?? Infinity, frames: head.steps.length });
+    for (const name of ["document", "steps", "left", "edits", "named", "axis", "about", "said", "pictures", "keys"]) this[name] = head[name];
+    for (const name of ["sample", "loss", "lr", "whole"]) this[name] = numbersOf(head[name]);
     this.upright = { ...head.document, ...head.upright };
-    this.steps = head.steps;
-    this.loss = numbersOf(head.loss);
-    this.lr = numbersOf(head.lr);
-    this.whole = numbersOf(head.whole);
-    this.left = head.left;
-    this.edits = head.edits;
-    this.named = head.named;
-    this.about = head.about;
-    this.said = head.said;
-    this.pictures = head.pictures;
-    this.keys = head.keys;
-    this.frames = this.steps.length;
     this.rows = []; // of activations, in the table of all numbers
   }
 
@@ -72,7 +52,6 @@ export class RecordedRun {
     return { parts, about };
   }
 
-  /** Whether every bit of every number is as it was. */
   get exact() {
     return Object.values(this.tables).every(table => table.errors === null);
   }
@@ -83,7 +62,6 @@ export class RecordedRun {
     return parts.every(part => Object.hasOwn(this.tables, part));
   }
 
-  /** What `Player.show` takes of a frame. */
   shown(frame) {
     const entries = Object.entries(this.tables);
     return {
@@ -107,7 +85,7 @@ export class RecordedRun {
   #apart(row) {
     const found = {};
     let at = 0;
-    for (const [name, count] of this.besideNames) {
+    for (const [name, count] of this.head.beside) {
       found[name] = row.subarray(at, at + count);
       at += count;
     }
@@ -122,7 +100,6 @@ export class RecordedRun {
 
   // ---- one number
 
-  /** What a texel is called, and what it stands between. */
   nameOf(texel) {
     return nameAt(this.document, texel);
   }
@@ -142,7 +119,6 @@ export class RecordedRun {
     return [""];
   }
 
-  /** Where each of the histories stands at a frame. */
   placesAt(frame) {
     return [frame];
   }
@@ -160,7 +136,8 @@ export class RecordedRun {
 
   /** One number over time, (N,), NaN where there was none yet. */
   history(quantity, texel) {
-    const numbers = columnOf(this.tables[quantity], texel);
+    const { numbers: all, columns } = this.tables[quantity];
+    const numbers = Float32Array.from({ length: this.frames }, (_, k) => all[k * columns + texel]);
     return quantity === "weight" ? numbers : numbers.map((number, k) => (this.missing(k, texel, quantity) ? NaN : number));
   }
 
@@ -169,7 +146,6 @@ export class RecordedRun {
     return missingIn(this.flagsAt(frame)[texel], quantity);
   }
 
-  /** By how much a number may be off; 0 where every bit is kept. */
   error(quantity, texel) {
     return this.tables[quantity].errors?.[texel] ?? 0;
   }

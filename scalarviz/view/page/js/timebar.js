@@ -1,8 +1,51 @@
 // The time bar: losses over the recorded steps, edits and flags as marks, and a cursor. As view/screen/ draws the window's.
 
-import { cutAt, mixedColour, placeOn, thinned, tickText, tightAxis } from "./curve.js";
-import { Ink, typeScale } from "./ink.js";
+import { Ink, element, typeScale } from "./ink.js";
 import { countText, lossText } from "./numbers.js";
+
+export function placeOn(axis, number) {
+  if (axis.log) return Math.log(Math.max(number, 1e-300) / axis.low) / Math.log(axis.high / axis.low);
+  return (number - axis.low) / (axis.high - axis.low);
+}
+
+/** Points for a curve, one for each pixel at most; of several in one pixel their mean. The two ends are their own. */
+export function thinned(places, numbers) {
+  const points = [];
+  let column = NaN, sum = 0, count = 0, place = 0;
+  const finish = () => count && points.push([place, sum / count]);
+  for (let k = 0; k < places.length; k++) {
+    if (!Number.isFinite(numbers[k])) continue;
+    const here = Math.floor(places[k]);
+    if (here !== column) {
+      finish();
+      column = here;
+      sum = count = 0;
+    }
+    sum += numbers[k];
+    count += 1;
+    place = places[k];
+  }
+  finish();
+  const first = places.findIndex((_, k) => Number.isFinite(numbers[k]));
+  if (points.length) points[0] = [places[first], numbers[first]];
+  return points;
+}
+
+/** Cut a curve at a place: what is left of it and what is right of it, which both hold the point between. */
+export function cutAt(points, place) {
+  const after = points.findIndex(point => point[0] > place);
+  if (after === -1) return [points, []];
+  if (after === 0) return [[], points];
+  const [x, y] = points[after - 1], [right, end] = points[after];
+  const between = [place, y + (end - y) * (place - x) / (right - x)];
+  return [[...points.slice(0, after), between], [between, ...points.slice(after)]];
+}
+
+/** A share of one colour (#rrggbb) over another: opaque, as the window mixes them. */
+export function mixedColour(over, ground, share) {
+  const part = (colour, k) => parseInt(colour.slice(1 + 2 * k, 3 + 2 * k), 16);
+  return `rgb(${[0, 1, 2].map(k => Math.round(share * part(over, k) + (1 - share) * part(ground, k)))})`;
+}
 
 const LONG_RUN = 20000;   // steps from which on the bar is logarithmic: the first hundred would be one pixel
 const FIRST_STEPS = 10;   // steps of a logarithmic bar that are as wide as each other
@@ -16,14 +59,12 @@ export class StepScale {
     this.log = this.last - first >= LONG_RUN;
   }
 
-  /** Logical pixels of a step. */
   at(step) {
     const span = this.last - this.first, done = Math.min(Math.max(step - this.first, 0), span);
     const part = this.log ? Math.log1p(done / FIRST_STEPS) / Math.log1p(span / FIRST_STEPS) : done / span;
     return this.left + part * (this.right - this.left);
   }
 
-  /** The step at a place. */
   step(x) {
     const part = Math.min(Math.max((x - this.left) / (this.right - this.left), 0), 1), span = this.last - this.first;
     const done = this.log ? FIRST_STEPS * Math.expm1(part * Math.log1p(span / FIRST_STEPS)) : part * span;
@@ -59,19 +100,13 @@ export function nearestIn(sorted, number) {
 /** One bar in an element of its own, which is a slider for screen readers. */
 export class TimeBar {
   /**
-   * @param {HTMLElement} root Gets role slider; a canvas and a label are put into it.
-   * @param {number[]} run.loss (N,), NaN where there is none.
-   * @param {Array<[number, string]>} run.edits Step after which it was done, and what.
-   * @param {Array<{steps: number[], loss: number[], why: string}>} run.left Branches left aside.
-   * @param {{stepLoss: string}} run.about Which loss a step has, where elsewhere that of all samples is told.
-   * @param {Array<[number, string]>} run.named Moments that were given a name.
-   * @param {function(number): void} go Called with the frame that a hand asks for.
+   * `root` gets role slider, a canvas and a label. Edits and named moments are steps with words, `left` other branches;
+   * `go` is called with the frame that a hand asks for.
    */
   constructor(root, run, go) {
     Object.assign(this, { root, go, frame: 0, look: null, over: null, held: false });
     this.ink = new Ink(root.appendChild(document.createElement("canvas")));
-    this.label = root.appendChild(document.createElement("div"));
-    this.label.className = "label";
+    this.label = root.appendChild(element("div", "label"));
     this.label.hidden = true;
     root.setAttribute("role", "slider");
     root.setAttribute("aria-label", "Time");
@@ -84,7 +119,6 @@ export class TimeBar {
   /** Other steps, or more of them; drawn by the next `show`. */
   take(run) {
     this.run = run;
-    this.axis = tightAxis([...run.loss, ...run.left.flatMap(branch => branch.loss)]);
     this.last = Math.max(run.steps[run.steps.length - 1], ...run.left.map(branch => branch.steps[branch.steps.length - 1]));
     this.which = run.about.stepLoss ? ` ${run.about.stepLoss}` : "";
     this.marks = marksOf(run);
@@ -92,7 +126,6 @@ export class TimeBar {
     this.root.setAttribute("aria-valuemax", String(run.steps[run.steps.length - 1]));
   }
 
-  /** Stand at a frame, in a look. */
   show(frame, look) {
     this.frame = frame;
     this.look = look;
@@ -102,7 +135,6 @@ export class TimeBar {
     this.draw();
   }
 
-  /** What is said of the loss of a frame, after its step. */
   lossWords(frame) {
     const loss = this.run.loss[frame];
     return Number.isNaN(loss) ? "" : `, loss ${lossText(loss)}${this.which}`;
@@ -164,7 +196,7 @@ export class TimeBar {
     this.scale = new StepScale(steps[0], this.last, left, right);
     const plot = { top: 12, bottom: rail - 11 }, limits = [left - 6, right + (small ? 12 : 54)];
     const cursor = this.scale.at(steps[this.frame]);
-    if (this.axis) this.drawLosses(plot, cursor, small || high < 80);
+    if (this.run.axis) this.drawLosses(plot, cursor, small || high < 80);
     for (const [end, colour] of [[this.scale.at(steps.at(-1)), look.flow], [cursor, look.text1]]) ink.path([[left, rail], [end, rail]], colour, 4);
     for (const mark of this.marks) drawMark(ink, mark, this.scale.at(mark.step), rail, cursor);
     this.drawLabels(high - 7, limits);
@@ -172,13 +204,13 @@ export class TimeBar {
   }
 
   drawLosses(plot, cursor, small) {
-    const { ink, look, run, scale, axis } = this, height = plot.bottom - plot.top;
+    const { ink, look, run, scale } = this, { axis } = run, height = plot.bottom - plot.top;
     const y = loss => plot.bottom - height * Math.min(Math.max(placeOn(axis, loss), 0), 1);
     let free = plot.bottom + 13;
-    for (const tick of axis.ticks) {
+    for (const [tick, text] of axis.ticks) {
       const at = y(tick);
       if (at > free - 15) continue;
-      ink.text(scale.left - 8, Math.min(at + 4, plot.bottom), tickText(tick), 13, look.text3, { end: "right" });
+      ink.text(scale.left - 8, Math.min(at + 4, plot.bottom), text, 13, look.text3, { end: "right" });
       free = at;
     }
     const points = thinned(run.steps.map(step => scale.at(step)), run.loss).map(([x, loss]) => [x, y(loss)]);

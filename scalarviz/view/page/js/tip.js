@@ -1,19 +1,35 @@
 // The label beside the pointer: a cube's name, what it stands between, and its number.
 
+import { errorOf, sureChip, sureText } from "./numbers.js";
 import { MARK_BITS, flatSpan } from "./quantity.js";
-import { errorOf, sureChip, sureText } from "./rounded.js";
+
+// The tensor that a flat index is of, and its place there; undefined where there is none.
+function placeOf({ tensors }, index) {
+  const tensor = tensors.find((one) => index >= one.start && index < flatSpan(one)[1]), place = [];
+  tensor?.shape.reduceRight((left, side) => (place.unshift(left % side), Math.floor(left / side)), index - tensor.start);
+  return [tensor, place];
+}
 
 /** Name of the parameter at a flat index, such as `0.weight[4][2]`: made from its tensor's name and shape. */
 export function parameterName(document, index) {
-  const found = document.tensors.find((tensor) => index >= tensor.start && index < flatSpan(tensor)[1]);
-  if (!found) return "";
-  let rest = index - found.start;
-  const place = [];
-  for (const side of [...found.shape].reverse()) {
-    place.unshift(rest % side);
-    rest = Math.floor(rest / side);
+  const [tensor, place] = placeOf(document, index);
+  return tensor ? tensor.name + place.map((k) => `[${k}]`).join("") : "";
+}
+
+/** What a parameter stands between, such as `from r to b`: words of its tensor with a name for each place. */
+export function meaningOf(document, index) {
+  const [tensor, place] = placeOf(document, index);
+  return tensor ? tensor.means.replace(/\{(\d)\}/g, (_, axis) => nameAlong(tensor.along[axis], place[axis])) : "";
+}
+
+// One of the names along an axis, which are texts, and words with so many numbers from one on; without any its number.
+function nameAlong(names, k) {
+  for (const one of names ?? []) {
+    const [word, first, count] = Array.isArray(one) ? one : [one, null, 1];
+    if (k < count) return first === null ? word : `${word} ${first + k}`;
+    k -= count;
   }
-  return found.name + place.map((k) => `[${k}]`).join("");
+  return String(k);
 }
 
 /** Name of a number of a row of activations. */
@@ -22,56 +38,6 @@ export function unitName(document, row, unit) {
   const names = row === "input" ? document.names.inputs : row === last ? document.names.outputs : [];
   const kind = row === "input" ? "input" : row === last ? "output" : `${row} ${Object.hasOwn(document.rows, row) ? document.rows[row] : ""}`.trim();
   return names[unit] === undefined ? `${kind}[${unit}]` : `${kind} ${names[unit]}`;
-}
-
-/** What a parameter stands between, such as `from r to b`. */
-export function meaningOf(document, index) {
-  const tensor = document.tensors.find((one) => index >= one.start && index < flatSpan(one)[1]);
-  if (!tensor) return "";
-  const rest = index - tensor.start;
-  const { stages } = document;
-  const at = stages.findIndex(({ weight, bias }) => weight === tensor.name || bias === tensor.name);
-  if (at >= 0 && stages[at].bias === tensor.name) return `bias of ${targetName(document, at, rest)}`;
-  if (tensor.shape.length === 2) {
-    const [row, column] = [Math.floor(rest / tensor.shape[1]), rest % tensor.shape[1]];
-    return at < 0 ? `row ${row}, column ${column}` : `from ${sourceName(document, at, column)} to ${targetName(document, at, row)}`;
-  }
-  if (tensor.shape.length < 3) return "";
-  const place = [];
-  tensor.shape.reduceRight((left, side) => (place.unshift(left % side), Math.floor(left / side)), rest);
-  return `output ${place[0]}, input ${place[1]}, kernel ${place.slice(2).join(", ")}`;
-}
-
-// What feeds an input of a layer: a unit of a row that it reads, if it reads whole rows.
-function sourceName(document, at, number) {
-  const { stages, names, tensors } = document;
-  if (!stages[at].whole) return `its input ${number}`;
-  const rows = new Map(stages.map((stage) => [stage.name, stage]));
-  const sources = stages[at].sources.length ? stages[at].sources : [at ? stages[at - 1].name : "input"];
-  const wide = tensors.find(({ name }) => name === stages[at].weight).shape[1];
-  const sample = wide - sources.reduce((sum, name) => sum + (rows.get(name)?.outputs ?? 0), 0);
-  for (const name of sources) {
-    const row = rows.get(name);
-    const size = row ? row.outputs : sample;
-    if (number < size) return row ? `${rowName(document, row)} ${number}` : (names.inputs[number] ?? `input ${number}`);
-    number -= size;
-  }
-  return `its input ${number}`;
-}
-
-// What an output of a layer becomes: the activation that reads it alone, or an output with a name.
-function targetName(document, at, number) {
-  const { stages, names } = document;
-  const next = stages[at + 1];
-  const alone = next && next.weight === null && (!next.sources.length || (next.sources.length === 1 && next.sources[0] === stages[at].name));
-  const after = alone ? at + 1 : at;
-  if (after === stages.length - 1) return names.outputs[number] ?? `output ${number}`;
-  return `${rowName(document, stages[after])} ${number}`;
-}
-
-function rowName({ chain }, { name, weight, kind }) {
-  if (!chain) return name;
-  return weight !== null ? "sum" : kind;
 }
 
 /** The row of activations that a texel is of; undefined of a parameter. */
@@ -102,7 +68,6 @@ export function tipLines(shown, frame, hit) {
   return lines;
 }
 
-/** Draw it at a point in logical pixels, inside of the picture. */
 export function drawTip(ink, at, size, shown, frame, hit) {
   const lines = tipLines(shown, frame, hit);
   const [pad, high] = [10, 20];

@@ -1,6 +1,6 @@
-// Buttons: time, quantities, and what opens over the page. Each says its name and its key.
+// Buttons and keys: time, quantities, and what opens over the page. Each button says its name and its key.
 
-import { element } from "./panels.js";
+import { element } from "./ink.js";
 
 export const SPEEDS = [1, 2, 4, 8, 15, 30, 60, 120];   // frames a second
 export const USUAL_SPEED = 30;
@@ -17,7 +17,6 @@ const SIGNS = {   // in a box of 20 x 16
 /** A button that does an action of the page's table; its title has the key. */
 export function actionButton(page, name, words) {
   const button = element("button", "", words), told = page.run.keys.find(action => action.name === name);
-  button.type = "button";
   button.title = `${told.does} (${told.keys[0]})`;
   button.addEventListener("click", () => page.actions[name](1));
   return button;
@@ -31,10 +30,7 @@ function sign(shape) {
   return picture;
 }
 
-/**
- * The buttons beside the time bar, and the choice of its speed.
- * @returns {{playing: function(boolean): void, pace: function(number): void}}
- */
+/** The buttons beside the time bar, and the choice of its speed; returns what shows whether it plays, and how fast. */
 export function makeButtons(root, page) {
   let middle = null;
   for (const name of ["first", "back", "toggle_run", "step", "newest"]) {
@@ -87,14 +83,12 @@ export function makeTools(page, { line, tools, help, table }) {
   }
   tools.append(actionButton(page, "fit", "fit"), actionButton(page, "toggle_theme", "light or dark"));
   const numbers = tools.appendChild(element("button", "", "numbers"));
-  numbers.type = "button";
   numbers.title = "all numbers of this step, as a table";
   numbers.addEventListener("click", () => page.open("table"));
   const keys = tools.appendChild(actionButton(page, "toggle_help", "?"));
   keys.setAttribute("aria-label", "all keys");
   for (const sheet of [help, table]) {
     const button = element("button", "close", "close");
-    button.type = "button";
     button.addEventListener("click", () => page.close());
     sheet.prepend(button);
   }
@@ -105,4 +99,18 @@ export function makeTools(page, { line, tools, help, table }) {
     const row = rows.appendChild(element("tr"));
     row.append(element("th", "", first), element("td", "", does));
   }
+}
+
+const KEY_NAMES = {
+  " ": "Space", ArrowLeft: "Left", ArrowRight: "Right", ArrowUp: "Up", ArrowDown: "Down", "+": "=",
+};
+
+/** The name of a key as view/watch/actions.py writes it, such as "Space", "Left", "G" or "Ctrl+Z". */
+export function keyName(event) {
+  const key = KEY_NAMES[event.key] ?? (event.key.length === 1 ? event.key.toUpperCase() : event.key);
+  return event.ctrlKey || event.metaKey ? `Ctrl+${event.shiftKey ? "Shift+" : ""}${key}` : key;
+}
+
+export function actionsByKey(table) {
+  return new Map(table.flatMap(action => action.keys.map(key => [key, action.name])));
 }

@@ -1,6 +1,6 @@
 // Tables of numbers over time, as scalarviz/view/page/pack.py packs them: the way back to float32 bits.
 
-import { denseBytes } from "./dense.js";
+import { denseBytes } from "./load.js";
 
 const LEAD_WEIGHTS = [[1], [2, -1], [3, -3, 1], [4, -6, 4, -1]];   // of the frames before, the newest first
 const ZERO_KEY = 0x80000000;   // of +0: keys count up with the numbers, 0 to 2^32 - 1
@@ -28,25 +28,12 @@ export async function inflated(bytes, limit = 2 ** 30) {
     }
     parts.push(value);
   }
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
 }
 
 /**
- * A table of numbers over time.
- * @property {Float32Array} numbers N x T, frame after frame.
- * @property {?Float32Array} errors By how much a number of each column may be off, (T,); null where every bit is kept.
- */
-
-/**
- * Unpack a table.
- * @param {{frames: number, columns: number, bits: number, order: number, data: string, step: string=}} packed
- * @param {?Float32Array} led What leads to each of its numbers, where its order is 0.
+ * Numbers over time, N x T, frame after frame; `errors` say by how much a column's may be off, null where every bit is
+ * kept. `led` leads to each of the numbers, where the order is 0.
  */
 export async function unpackTable(packed, led = null) {
   const { frames, columns, bits, order } = packed, count = frames * columns, width = bits / 8;
@@ -66,16 +53,7 @@ export function rowOf(table, frame) {
   return table.numbers.subarray(frame * table.columns, (frame + 1) * table.columns);
 }
 
-/** One column of a table, (N,). */
-export function columnOf(table, column) {
-  return Float32Array.from({ length: table.frames }, (_, k) => table.numbers[k * table.columns + column]);
-}
-
-/**
- * What plain gradient descent adds, as the numbers around it say; see `led_updates` of pack.py.
- * @param {number} columns How many of the values are parameters.
- * @returns {?Float32Array} (N, columns); null where bits are missing
- */
+/** What plain gradient descent adds, as `led_updates` of pack.py has it; null where bits are missing. */
 export function ledUpdates(values, gradients, steps, rates, columns) {
   if (values.errors || gradients?.errors) return null;
   const led = new Float32Array(values.frames * columns);

@@ -1,9 +1,8 @@
 // The number printed on each cube of a small net, in the colour that can be read on it.
 
 import { cubeCorners, pointOf } from "./boxes.js";
-import { project } from "./camera.js";
-import { chipText, exponentText } from "./numbers.js";
-import { errorOf, sureChip, sureText } from "./rounded.js";
+import { beforeEye, dot3, project, towardsEye } from "./camera.js";
+import { chipText, errorOf, exponentText, sureChip, sureText } from "./numbers.js";
 
 const VALUE_SIZES = [22, 20, 18, 16, 15, 14, 13];
 const ENLARGED_SIZES = [...VALUE_SIZES, 12, 11, 10]; // where they are larger on the screen than they are called
@@ -21,12 +20,6 @@ export function inkOn(colour) {
   return luminanceOf(colour) > 0.22 ? "#0c0e11" : "#ffffff";
 }
 
-/** Whether points are before the eye, where projecting them means something. */
-export function beforeEye(camera, points) {
-  return points.every((p) => project(camera, p)[2] > 1e-6);
-}
-
-/** Middles of the main faces of a plate's cubes in the world. */
 function topsOf(plate) {
   return Array.from({ length: plate.size }, (_, element) => pointOf(plate, element, [0, 0, plate.depth]));
 }
@@ -81,11 +74,8 @@ function within([x, y], across, down, [left, top, right, foot]) {
 /** Where numbers stand, and how large they are; depends on the camera alone. */
 export class ValuePlaces {
   /**
-   * @param {{turned: boolean, type: number}} view whether somebody looks from elsewhere, and how much larger all is on
-   *     the screen than it is called
-   * @param {boolean} decades whether the numbers span decades, as gradients do
-   * @param {(at: number[]) => object | null} picked the cube that is drawn at a point
-   * @param {number[]} window where cubes are drawn: a number that would leave it is left out, where they moved
+   * `type` is how much larger all is on the screen than it is called, `decades` whether the numbers span decades; what
+   * would leave the `window` is left out, where cubes have moved.
    */
   constructor(document, camera, { turned, type }, decades, picked, window) {
     const wide = document.widest[decades ? "decades" : "plain"]; // in sizes
@@ -103,8 +93,7 @@ export class ValuePlaces {
     }
     const found = document.plates.map((plate) => {
       const places = topsOf(plate).map((top, element) => {
-        const towards = top.map((x, k) => camera.eye[k] - camera.eye[3] * x);
-        const facing = towards.reduce((sum, x, k) => sum + x * plate.axes[2][k], 0) > 1e-6;
+        const facing = dot3(towardsEye(camera, top), plate.axes[2]) > 1e-6;
         if (!facing || !beforeEye(camera, cubeCorners(plate, element))) return null;
         const at = project(camera, top);
         return { at, size: sizeInFace(plate, element, camera, wide) };
@@ -132,12 +121,7 @@ export class ValuePlaces {
   }
 }
 
-/**
- * Print the numbers of a frame.
- * @param {(index: number, element: number) => number[]} colourOf colour of a cube's main face in 0..1
- * @param {{shares: Function, camera: object, picked: Function} | null} small where cubes are not all as large as can be
- * @param {Set<number>} hides texels whose numbers are not printed
- */
+/** Print the numbers of a frame, but those of texels in `hides`; `small`: where cubes may be smaller. */
 export function drawValues(ink, places, shown, frame, colourOf, small, hides) {
   const { document, quantity } = shown;
   if (!places.size) return;

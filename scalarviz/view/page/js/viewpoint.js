@@ -1,21 +1,15 @@
 // Where a document is seen from: fitted, moved by hand, or on its way back; and how its pixels lie in a canvas.
 
 import { slabCorners } from "./boxes.js";
-import { cameraOf } from "./camera.js";
-import { wayBack } from "./leash.js";
-import { between, parallelPose, perspectivePose, shifted, sizeOf, turned, zoomed } from "./orbit.js";
+import { STEEPEST, between, cameraOf, project, shifted, sizeOf, turned, zoomed } from "./camera.js";
+import { convexHull } from "./outline.js";
 
 const SMALLEST_TYPE = 0.8;
 const GLIDE_SECONDS = 0.3; // of the way back to the view that shows everything
 const SMALLEST_SIZE = 0.2; // of the fitted size: the picture is never smaller
-const STEEPEST = 89; // degrees: the eye never goes over the pole
-const FAR_EYE = 2; // how far away an eye is that is given to a parallel view, in diagonals of the scene
 
 /** The pose of one document, in pixels of the document, shown in a canvas of any size. */
 export class Viewpoint {
-  /**
-   * @param {() => void} changed is called whenever it looks from elsewhere
-   */
   constructor(document, changed) {
     this.document = document;
     this.changed = changed;
@@ -62,13 +56,11 @@ export class Viewpoint {
     return [this.document.scene, this.box].map(([x, y, wide, high]) => [x + wide / 2, y + high / 2]);
   }
 
-  /** A place in pixels of the document, in logical pixels. */
   toCanvas(at) {
     const [there, here] = this.#middles();
     return at.map((x, k) => here[k] + (x - there[k]) * this.fitted);
   }
 
-  /** A point in logical pixels, in pixels of the document. */
   toDocument(at) {
     const [there, here] = this.#middles();
     return at.map((x, k) => there[k] + (x - here[k]) / this.fitted);
@@ -111,12 +103,10 @@ export class Viewpoint {
     return cameraOf(placed, [this.width, this.height], this.points);
   }
 
-  /** Turn by a drag of logical pixels. */
   turn(dx, dy) {
     this.#move(turned(this.pose, dx, dy));
   }
 
-  /** Shift the picture by logical pixels. */
   shift(dx, dy) {
     this.#move(shifted(this.pose, dx / this.fitted, dy / this.fitted));
   }
@@ -130,25 +120,12 @@ export class Viewpoint {
     this.#move(zoomed(this.pose, wanted / now, this.toDocument(at)));
   }
 
-  /** Whether parallel lines stay parallel; may be set, the middle of the scene stays as large as it was. */
-  get parallel() {
-    return this.pose.eye === null;
-  }
-
-  set parallel(wanted) {
-    if (wanted === this.parallel) return;
-    const span = [0, 1, 2].map((k) => Math.max(...this.points.map((p) => p[k])) - Math.min(...this.points.map((p) => p[k])));
-    const away = this.home.eye === null ? FAR_EYE * Math.hypot(...span) : this.home.eye[2];
-    this.#move(wanted ? parallelPose(this.pose) : perspectivePose(this.pose, away));
-  }
-
   /** Set out for the view that shows everything; at once where motion is not wanted. */
   fit() {
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) this.set(this.home);
     else this.glide = { from: this.pose, began: performance.now() };
   }
 
-  /** Time passes; returns whether it goes on. */
   step() {
     if (!this.glide) return false;
     const { from, began } = this.glide;
@@ -157,4 +134,45 @@ export class Viewpoint {
     else this.#go(between(from, this.home, 1 - (1 - share) ** 3));
     return this.glide !== null;
   }
+}
+
+// share of the place on each side in which nothing needs to be seen
+const LEASH_MARGIN = 1 / 6;
+
+/** The shortest shift in pixels after which one of the boxes (their corners) reaches the middle of a rectangle. */
+export function wayBack(camera, boxes, [left, top, right, foot]) {
+  const [across, down] = [LEASH_MARGIN * (right - left), LEASH_MARGIN * (foot - top)];
+  const middle = [left + across, right - across].flatMap((x) => [top + down, foot - down].map((y) => [x, y]));
+  let best = null;
+  for (const box of boxes) {
+    const seen = box.map((corner) => project(camera, corner));
+    if (seen.some(([, , w]) => !(w > 0))) continue; // where projecting means nothing
+    const shift = shiftTo(seen, middle);
+    if (best === null || square(shift) < square(best)) best = shift;
+  }
+  return best ?? [0, 0];
+}
+
+const square = ([x, y]) => x * x + y * y;
+
+/**
+ * The shortest shift after which the hulls of `points` and of `target`, both (N, 2), touch; zero if they do.
+ * Shifts that let them touch are a convex region: the hull of all differences.
+ */
+export function shiftTo(points, target) {
+  const region = convexHull(target.flatMap(([x, y]) => points.map((p) => [x - p[0], y - p[1]])));
+  const sides = region.map(([x, y], k) => {
+    const [nextX, nextY] = region[(k + 1) % region.length];
+    return [nextX - x, nextY - y];
+  });
+  const around = sides.every(([dx, dy], k) => -dx * region[k][1] + dy * region[k][0] >= 0);
+  if (region.length > 2 && around) return [0, 0];
+  let nearest = null;
+  region.forEach(([x, y], k) => {
+    const [dx, dy] = sides[k];
+    const along = Math.min(Math.max(-(x * dx + y * dy) / Math.max(dx * dx + dy * dy, 1e-300), 0), 1);
+    const at = [x + along * dx, y + along * dy];
+    if (nearest === null || square(at) < square(nearest)) nearest = at;
+  });
+  return nearest;
 }

@@ -1,12 +1,13 @@
 // The page of a run whose micro-steps were recorded: the page of any run, and a walk through the step after a frame.
 
-import { MicroLine } from "./microline.js";
+import { pointOf } from "./boxes.js";
+import { project } from "./camera.js";
+import { element } from "./ink.js";
 import { countText } from "./numbers.js";
 import { Page, openPage, part } from "./page.js";
-import { element } from "./panels.js";
 import { readRun } from "./recorded.js";
 import { actionButton } from "./tools.js";
-import { inkOf } from "./walkink.js";
+import { inkOn, roomOn } from "./values.js";
 import { PHASE, readWalks } from "./walks.js";
 
 /** The number nearest to one; null of none. */
@@ -15,7 +16,6 @@ function nearestOf(numbers, wanted) {
   return numbers.reduce(nearer, null);
 }
 
-/** Everything on the page, and which frame or micro-step is shown. */
 export class WalkedPage extends Page {
   constructor(run) {
     super(run);
@@ -24,7 +24,8 @@ export class WalkedPage extends Page {
 
   make() {
     this.root = part("time").appendChild(element("div", "walk"));
-    this.line = new MicroLine(this.root);
+    this.root.hidden = true;
+    this.root.setAttribute("aria-live", "polite");
     this.beside = element("section", "comes");
     part("column").insertBefore(this.beside, part("pictures"));
     this.beside.hidden = true;
@@ -49,17 +50,13 @@ export class WalkedPage extends Page {
     const actions = super.actionsOf(), { step, back, escape } = actions;
     return {
       ...actions,
-      step: by => (this.walk ? this.finish() : step(by)),
+      step: by => (this.walk ? this.go(this.frame + 1) : step(by)),
       back: by => (this.walk ? this.go(this.frame) : back(by)),
-      escape: () => (this.walk && !this.sheetOpen() ? this.go(this.frame) : escape()),
+      escape: () => (this.walk && !document.querySelector(".sheet:not([hidden])") ? this.go(this.frame) : escape()),
       micro_next: () => this.next(),
       micro_back: () => this.previous(),
       whose: () => this.other(),
     };
-  }
-
-  sheetOpen() {
-    return ["help", "table"].some(id => !part(id).hidden);
   }
 
   // ---- the walk
@@ -80,7 +77,7 @@ export class WalkedPage extends Page {
     this.stop();
     if (!this.walk) this.enter(nearestOf(this.held, this.frame), false);
     else if (this.at < this.walk.count) this.stand(this.at + 1);
-    else this.finish();
+    else this.go(this.frame + 1);
   }
 
   /** The micro-step before; at the first one, the end of the step before. */
@@ -103,11 +100,6 @@ export class WalkedPage extends Page {
     this.stand(Math.min(this.at, walk.count));
   }
 
-  /** On to the frame after the opened step. */
-  finish() {
-    this.go(this.frame + 1);
-  }
-
   enter(frame, atEnd) {
     if (frame === null) {
       this.remark = "of this branch no micro-steps are held";
@@ -121,7 +113,6 @@ export class WalkedPage extends Page {
     this.stand(atEnd ? this.walk.count : 1);
   }
 
-  /** Show a micro-step of the opened step. */
   stand(at) {
     const phase = this.walk.phaseAt(at), other = this.at === 0 || this.walk.phaseAt(Math.min(this.at, this.walk.count)) !== phase;
     this.at = at;
@@ -130,7 +121,6 @@ export class WalkedPage extends Page {
     this.write();
   }
 
-  /** Stand at a frame: an opened step is left. */
   go(frame) {
     if (this.walk) {
       Object.assign(this, { walk: null, at: 0, remark: "" });
@@ -139,7 +129,6 @@ export class WalkedPage extends Page {
     super.go(frame);
   }
 
-  /** Let time go on: an opened step is left. */
   play() {
     if (this.walk) this.go(this.frame);
     super.play();
@@ -184,9 +173,9 @@ export class WalkedPage extends Page {
     part("bar").hidden = Boolean(walk);
     this.beside.hidden = !walk;
     part("about").textContent = this.remark || this.origin;
-    this.line.show(walk && this.told());
-    if (!walk) return;
-    this.root.querySelector(".formula").append(this.whose);
+    this.root.hidden = !walk;
+    if (!walk) return this.root.replaceChildren();
+    this.writeLine();
     const { told } = walk, phase = walk.phaseAt(this.at);
     const other = this.walkAt(this.frame, !told.alone);
     this.whose.hidden = other === walk;
@@ -199,7 +188,7 @@ export class WalkedPage extends Page {
     this.writeBeside();
   }
 
-  /** The line's words, as `MicroLine` takes them. */
+  /** Words of the line below the cubes: which phases there are and how far they are, and the micro-step. */
   told() {
     const { walk, at } = this, { plan, told } = walk, [name, meaning, formulas] = told.lines[at - 1];
     const phases = plan.phases.map(([phase, start, count, words], k) => {
@@ -207,6 +196,23 @@ export class WalkedPage extends Page {
       return [phase, k === PHASE.loss ? (done ? told.loss : "") : words, done, count];
     });
     return { phases, phase: walk.phaseAt(at), name, meaning, formulas };
+  }
+
+  writeLine() {
+    const { phases: all, phase: now, name, meaning, formulas: [formula] } = this.told();
+    const phases = element("ol", "phases"), line = element("p", "formula");
+    all.forEach(([phase, words, done, count], k) => {
+      const part = phases.appendChild(element("li", k === now ? "now" : k < now ? "done" : "", phase));
+      part.title = words;
+      if (k === now && count > 1) part.append(` ${done} of ${count}`);
+    });
+    line.append(element("b", "", name), meaning ? ` ${meaning}  ` : "  ");
+    if (formula) {
+      line.append(element("span", "letters", `${formula[0]}  `));
+      for (const [text, tone, bold] of formula[1]) line.append(element(bold ? "b" : "span", tone, text));
+    }
+    line.append(this.whose);
+    this.root.replaceChildren(phases, line);
   }
 
   /** Where the deltas come from, as far as they have come. */
@@ -224,9 +230,67 @@ export class WalkedPage extends Page {
   }
 }
 
-/** Make the page live. */
 export const openWalked = () => openPage(async textOf => {
   const run = await readRun(textOf);
   run.walks = await readWalks(textOf, run);
   return run;
 }, WalkedPage);
+
+const ABOVE_SIZE = 13, BELOW_SIZES = [17, 16, 15, 14, 13];
+const TWO_LINES = 44; // pixels of a face from top to bottom that hold two lines
+const FACE_AIR = 6, FACE_CLOSE = 3;
+const FACES_UP_TO = 64; // weights that have faces
+
+function bareFace(text) {
+  return text.replace(/^(= |\u2248 |w' )/, "");
+}
+
+// Whether there are two lines, the size of the number, whether it is bold; null where nothing has room.
+function formOf(ink, [wide, high], faces, alone) {
+  const widest = (texts, size, bold) => Math.max(...texts.map(text => ink.measure(text, size, bold)));
+  const above = widest(faces.map(face => face[0]), ABOVE_SIZE, false), below = faces.map(face => face[1]);
+  if (high >= TWO_LINES && above + FACE_AIR <= wide) {
+    const size = BELOW_SIZES.find(one => widest(below, one, true) + FACE_AIR <= wide);
+    if (size) return [true, size, true];
+  }
+  const bare = below.map(bareFace), sizes = [...BELOW_SIZES.map(size => [size, true]), [ABOVE_SIZE, false]];
+  const fitting = sizes.find(([size, bold]) => widest(bare, size, bold) + FACE_CLOSE <= wide && size + 4 <= high);
+  return alone && fitting ? [false, ...fitting] : null;
+}
+
+/** For each plate: its number, faces by element, and how they are written; the cubes that have one are left to them. */
+function facesOn(overlay, walk, at) {
+  const { document, view, ink } = overlay, faces = walk.facesAt(at);
+  const weights = document.plates.filter(plate => plate.kind !== "activation").reduce((sum, plate) => sum + plate.size, 0);
+  if (!faces.size || weights > FACES_UP_TO) return [];
+  return document.plates.flatMap((plate, index) => {
+    if (plate.kind === "activation") return [];
+    const own = new Map([...faces].filter(([k]) => k >= plate.start && k < plate.start + plate.size).map(([k, face]) => [k - plate.start, face]));
+    const form = own.size ? formOf(ink, roomOn(plate, view.camera), [...own.values()], walk.phaseAt(at) !== PHASE.forward) : null;
+    return form ? [[plate, index, own, form]] : [];
+  });
+}
+
+/** What the overlay needs of a micro-step: which numbers it hides, and what it writes on cubes. */
+export function inkOf(walk, at, quantity) {
+  const agrees = () => quantity() === walk.quantityAt(at);
+  return {
+    covers: overlay => new Set(agrees() ? facesOn(overlay, walk, at).flatMap(([plate, , own]) => [...own.keys()].map(k => plate.texel + k)) : []),
+    above: (overlay, colourOf) => {
+      if (agrees()) for (const one of facesOn(overlay, walk, at)) writeFaces(overlay, one, colourOf);
+    },
+  };
+}
+
+function writeFaces({ ink, view, places }, [plate, index, own, [two, size, bold]], colourOf) {
+  for (const [element, [above, below]] of own) {
+    const top = project(view.camera, pointOf(plate, element, [0, 0, plate.depth]));
+    const place = places.size ? places.places[index][element] : top;
+    if (!place) continue;
+    const [x, y] = place, colour = inkOn(colourOf(index, element));
+    if (two) {
+      ink.text(x, y - 3, above, ABOVE_SIZE, colour, { end: "middle" });
+      ink.text(x, y + 15, below, size, colour, { bold: true, end: "middle" });
+    } else ink.text(x, y + 0.357 * size, bareFace(below), size, colour, { bold, end: "middle" });
+  }
+}

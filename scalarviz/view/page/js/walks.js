@@ -7,11 +7,6 @@ import { bytesOf, inflated, rowOf, unpackTable } from "./unpack.js";
 /** Places of the phases of a step. */
 export const PHASE = { zero: 0, forward: 1, loss: 2, backward: 3, gradients: 4, update: 5 };
 
-/**
- * Read what a page holds of them.
- * @param {function(string): ?string} textOf The text of a part by its name.
- * @param {object} run The RecordedRun that they are of.
- */
 export async function readWalks(textOf, run) {
   const said = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("walks")))));
   return new Walks(said, await unpackTable(JSON.parse(textOf("steps"))), run);
@@ -19,10 +14,7 @@ export async function readWalks(textOf, run) {
 
 /** All of them; a walk is one step, opened: with one sample alone, or of the whole batch. */
 export class Walks {
-  /**
-   * @param {{plans: object[], walks: object[], rows: Array}} said As `walks_of` writes it.
-   * @param {object} table (walks, numbers): gradient and new weights (P each), then the rows of all stages, then their deltas.
-   */
+  /** `table` has a row a walk: gradient and new weights (P each), then the rows of all stages, then their deltas. */
   constructor(said, table, run) {
     Object.assign(this, { run, lengths: said.rows });
     this.walks = said.walks.map((told, k) => new RecordedWalk(told, said.plans[told.plan], rowOf(table, k), said.rows, run));
@@ -42,7 +34,6 @@ function* numbersIn(runs) {
   for (const [first, end] of runs) for (let k = first; k < end; k++) yield k;
 }
 
-/** One step, opened. */
 export class RecordedWalk {
   constructor(told, plan, numbers, lengths, run) {
     Object.assign(this, { told, plan, run, lengths });
@@ -63,7 +54,6 @@ export class RecordedWalk {
     return this.plan.steps.length;
   }
 
-  /** The phase of a micro-step (from 1). */
   phaseAt(at) {
     return this.plan.steps[at - 1][0];
   }
@@ -139,7 +129,6 @@ export class RecordedWalk {
     return found;
   }
 
-  /** What `Player.show` takes of a micro-step. */
   shownAt(at) {
     const { run } = this, { document } = run, frame = run.shown(this.told.frame), { parameters } = document;
     const computed = this.weightsAt(at, PHASE.gradients), moved = this.weightsAt(at, PHASE.update);

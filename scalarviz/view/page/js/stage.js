@@ -1,5 +1,84 @@
-// When to draw, and how finely: at most once an animation frame, never before the last picture is done, coarser while
-// something moves and a picture takes long, as fine as can be when all is still.
+// Cubes on a page: their canvases, and when and how finely they are drawn: once an animation frame, never before the last
+// picture is done, coarser while something moves and a picture takes long, as fine as can be when all is still.
+
+import { Cubes } from "./cubes.js";
+import { Graphics } from "./gl.js";
+import { Ground } from "./ground.js";
+
+/**
+ * A canvas for cubes and one above it for what is flat, in a box of their own. Whoever extends it says how it draws
+ * (`step`) and what it does when the browser gives back a context that it took away (`restored`).
+ */
+export class Stage {
+  /** `density`: device pixels of a CSS pixel; 0: as fine as the screen and as is fast enough. Throws where no WebGL is. */
+  constructor(root, density) {
+    const make = (parent, name) => parent.appendChild(root.ownerDocument.createElement(name));
+    Object.assign(this, { root, disposed: false, lost: false, box: make(root, "div") });
+    Object.assign(this.box.style, { position: "absolute", inset: "0", overflow: "hidden", userSelect: "none" });
+    [this.canvas, this.above] = [0, 1].map(() => {
+      const canvas = make(this.box, "canvas");
+      Object.assign(canvas.style, { position: "absolute", inset: "0", width: "100%", height: "100%", display: "block" });
+      canvas.setAttribute("aria-hidden", "true"); // whoever shows it says in words what it says
+      return canvas;
+    });
+    this.above.style.pointerEvents = "none";
+    this.canvas.addEventListener("webglcontextlost", (event) => {
+      if (this.disposed) return;
+      event.preventDefault(); // so that the browser gives it back
+      this.lost = true;
+    });
+    this.canvas.addEventListener("webglcontextrestored", () => {
+      if (this.disposed) return;
+      this.lost = false;
+      this.graphics = new Graphics(this.canvas);
+      this.restored();
+    });
+    this.pace = new Pace(density, () => this.disposed || this.lost || this.step());
+    try {
+      this.graphics = new Graphics(this.canvas);
+    } catch (error) {
+      this.pace.dispose();
+      this.box.remove();
+      throw error;
+    }
+  }
+
+  stand(document) {
+    this.graphics.dispose(false);
+    this.ground = new Ground(this.graphics, document);
+    this.cubes = new Cubes(this.graphics, document);
+    this.pace.begin(this.graphics);
+  }
+
+  /**
+   * Draw light, trays, lines and cubes into `size` CSS pixels of `fineness` device pixels each; all but the light
+   * inside of a window in the camera's pixels. Returns device pixels of one of the camera's.
+   */
+  drawCubes(size, fineness, theme, camera, [x, y, wide, high], { past = false, empty = false } = {}) {
+    const { canvas, ground, cubes, graphics: { gl } } = this;
+    const [across, down] = size.map((side) => Math.max(1, Math.round(side * fineness))), density = across / camera.size[0];
+    if (canvas.width !== across || canvas.height !== down) Object.assign(canvas, { width: across, height: down });
+    gl.viewport(0, 0, across, down);
+    gl.depthMask(true);
+    gl.clear(gl.DEPTH_BUFFER_BIT);
+    ground.drawLight(theme, past);
+    gl.enable(gl.SCISSOR_TEST);
+    gl.scissor(...[x, down / density - y - high, wide, high].map((side) => Math.round(side * density)));
+    ground.drawTrays(camera, theme, density, cubes.alike);
+    ground.drawFlow(camera, theme, density, across, down);
+    if (!empty) cubes.draw(camera, theme, density);
+    gl.disable(gl.SCISSOR_TEST);
+    this.pace.drawn(fineness);
+    return density;
+  }
+
+  dispose() {
+    this.disposed = true;
+    this.pace.dispose();
+    this.graphics.dispose();
+    this.box.remove();
+  }
+}
 
 const STILL_AFTER = 180; // milliseconds without a change
 const SLOWEST = 700; // milliseconds between two changes of one movement, where a machine is slow
@@ -12,11 +91,7 @@ const GUESS = { true: 40, false: 3 }; // milliseconds of a million pixels by a p
 const WORTH = 0.85; // a coarser picture is drawn where that takes so much less
 const FORGET = 0.99; // what took long may do so no longer: other things run on a machine
 
-/** The rhythm of one player. */
-export class Pace {
-  /**
-   * @param {number} fixed device pixels of a CSS pixel; 0: chosen here
-   */
+class Pace {
   constructor(fixed, step) {
     this.fixed = fixed;
     this.step = step;
@@ -26,7 +101,6 @@ export class Pace {
     this.gap = 0; // milliseconds between the last two changes, of one movement
     this.times = new Map(); // milliseconds of a picture by its density, as measured
     this.fence = null;
-    this.frames = 0;
     this.waiting = false;
     this.visible = () => {
       if (!document.hidden && this.waiting) this.ask();
@@ -39,7 +113,6 @@ export class Pace {
     this.times.clear();
   }
 
-  /** Draw into a context from now on. */
   begin(graphics) {
     this.gl = graphics.gl;
     this.fence = null;
@@ -57,7 +130,6 @@ export class Pace {
     this.ask();
   }
 
-  /** Draw at the next animation frame. */
   ask() {
     if (document.hidden) this.waiting = true; // a hidden tab draws nothing
     else if (!this.request) this.request = requestAnimationFrame(() => this.#tick());
@@ -118,14 +190,12 @@ export class Pace {
 
   /** A picture was sent to be drawn at that density. */
   drawn(density) {
-    this.frames++;
     this.drawnAt = density;
     this.began = performance.now();
     this.fence = this.gl.fenceSync(this.gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
     this.gl.flush();
   }
 
-  /** Draw no more. */
   dispose() {
     cancelAnimationFrame(this.request);
     clearTimeout(this.timer);
