@@ -12,8 +12,7 @@ from kit.onnx_files import Made
 from scalarviz.run.core.frame import Tensor
 from scalarviz.view.space.blocks import Item, blocks
 from scalarviz.view.space.layout import layout_for
-from scalarviz.view.walls.file_graph import block_of
-from scalarviz.view.walls.stored import stored_subject
+from scalarviz.view.walls.stored import block_of, stored_subject
 
 SIZE = (1280, 720)
 

@@ -23,9 +23,8 @@ import scalarviz as sv
 from kit.drawn import STEPS, typed
 from kit.networks import NETWORKS
 from scalarviz import nn
-from scalarviz.view.graph.cards import ABOVE, AIR, BEHIND, constant_text, figure_of
 from scalarviz.view.graph.figure import GraphFigure
-from scalarviz.view.graph.layout import Layout
+from scalarviz.view.graph.layout import ABOVE, AIR, BEHIND, Layout, constant_text, figure_of
 from scalarviz.view.ink.figure import svg_of
 from scalarviz.view.ink.sketch import Box, meet, points_of
 from scalarviz.view.ink.text import ADVANCES, asked_advance

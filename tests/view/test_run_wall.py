@@ -16,7 +16,7 @@ from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.walls.run_faces import Thumbs, main_panel
 from scalarviz.view.walls.run_wall import RunWall, wall_of, wall_picture
 from scalarviz.view.walls.runs import Runs, picked
-from scalarviz.view.walls.tiles import fitting
+from scalarviz.view.walls.wall import fitting
 from scalarviz.view.watch.live import LiveView
 
 pytestmark = pytest.mark.gl

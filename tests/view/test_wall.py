@@ -21,8 +21,7 @@ from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.walls.door import Door, Opened
 from scalarviz.view.walls.run_wall import LOOK
 from scalarviz.view.walls.scene_wall import SMALL, USUAL, SceneWall
-from scalarviz.view.walls.tiles import ASPECT, fitting, grid_of
-from scalarviz.view.walls.wall import Wall
+from scalarviz.view.walls.wall import ASPECT, Wall, fitting, grid_of
 from scalarviz.view.watch.live import LiveView
 
 pytestmark = pytest.mark.gl

@@ -16,8 +16,7 @@ from ..ink.sketch import Box as Frame
 from ..ink.sketch import Cubic, Point, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, mixed
-from .cards import AIR, BEHIND, LOW, SIZE, Card, said_of
-from .layout import HEAD, MARGIN, Box, Edge, Layout
+from .layout import AIR, BEHIND, HEAD, LOW, MARGIN, SIZE, Box, Card, Edge, Layout, said_of
 
 RADIUS = 7.0
 SHARE = 0.8

@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError
 from ...run.panels import GraphPanel, Image, Painting, Pictures, RecordedPictures, Table, psnr
 from ...run.source import Moment
-from ..graph.cards import said_of
 from ..graph.figure import GraphFigure
 from ..graph.layout import Box as Node
-from ..graph.layout import Layout
+from ..graph.layout import Layout, said_of
 from ..graph.shown import Wish, shown_of
 from ..ink.boxes import ABOUT, COLUMN, LABEL, PRESENTER
 from ..ink.figure import View

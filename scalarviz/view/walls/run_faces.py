@@ -24,7 +24,7 @@ from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
 from .door import building, trouble
 from .runs import Standing, let_go
-from .tiles import ASPECT, Face, fitting
+from .wall import ASPECT, Face, fitting
 
 # ---- Small pictures of a run as it stands: its cubes, and the panel of its scene that shows most.
 

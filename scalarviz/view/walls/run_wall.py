@@ -31,8 +31,7 @@ from .door import DOT, Door, Opened
 from .run_faces import Faces
 from .run_plots import sentence, sheet
 from .runs import LEARNT, Runs, counts_text, ending_colour, ending_of, number_text, options_text, run_text, runs_of
-from .tiles import Look, grid_of
-from .wall import LINE, Wall
+from .wall import LINE, Look, Wall, grid_of
 
 LOOK = Look(margin=24.0, gap=14.0, top=92.0, foot=40.0, caption=22.0, keys=17.0, bar=12.0, least=13_000.0)
 HEAD, WORDS = 42.0, 70.0

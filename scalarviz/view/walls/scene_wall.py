@@ -28,9 +28,8 @@ from ..watch.host import Guest, Host
 from ..watch.live import LiveSource
 from ..watch.playback import Playback
 from .door import Door, Opened, Station, Way, building
-from .tiles import Face, Look, grid_of, is_small, scale_of
 from .tour import Tour, trained
-from .wall import LINE, Wall
+from .wall import LINE, Face, Look, Wall, grid_of, is_small, scale_of
 
 REST = 0.25
 """Seconds that the pointer rests on a picture before it trains."""

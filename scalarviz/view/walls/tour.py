@@ -22,7 +22,7 @@ from ..watch.actions import SHARED, TOUR, find, normalised, table_of
 from ..watch.host import Host, Point
 from ..watch.live import LiveView
 from .door import DOT, Door, Opened, Station, building
-from .tiles import is_small, scale_of
+from .wall import is_small, scale_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
