@@ -57,6 +57,7 @@ def build(options: Options) -> sv.Scene:
     return sv.Scene(
         name="digits",
         run=run,
+        options=options,
         probe=digits.test[0].ravel(),
         probe_target=digits.test_labels[:1].astype(np.float64),
         output_names=tuple(map(str, range(CLASSES))),

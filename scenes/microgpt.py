@@ -64,6 +64,7 @@ def build(options: Options) -> sv.Scene:
     return sv.Scene(
         name="microgpt",
         run=run,
+        options=options,
         probe=probe[0],
         probe_target=target[0],
         panels=(board(words, shown, options.heads, options.layers), LossCurve(f"{batch:,} words a step", test)),

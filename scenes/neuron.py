@@ -61,6 +61,7 @@ def build(options: Options) -> sv.Scene:
     return sv.Scene(
         name="neuron",
         run=run,
+        options=options,
         probe=inputs[-1],
         probe_target=targets[-1],
         input_names=("x",),

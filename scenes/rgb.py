@@ -84,6 +84,7 @@ def build(options: Options) -> sv.Scene:
     return sv.Scene(
         name="rgb",
         run=run,
+        options=options,
         probe=task.probe[0],
         probe_target=task.probe[1],
         input_names=("r", "g", "b"),

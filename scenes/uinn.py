@@ -47,6 +47,7 @@ def build(options: Options) -> sv.Scene:
     return sv.Scene(
         name="uinn",
         run=run,
+        options=options,
         probe=BITS[1],
         probe_target=WANTED[1],
         input_names=("x", "y"),

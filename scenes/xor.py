@@ -93,6 +93,7 @@ def build(options: Options) -> sv.Scene:
     return sv.Scene(
         name="xor",
         run=run,
+        options=options,
         probe=with_one(BITS)[1],
         probe_target=WANTED[1],
         input_names=("x", "y", "1"),

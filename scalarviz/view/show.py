@@ -152,7 +152,7 @@ def show(
     *,
     block: bool = True, required: bool = True,
     size: tuple[int, int] = (1280, 720),
-    steps: int = 3000, duration: float = 20.0,
+    steps: int | None = None, duration: float = 20.0,
     theme: str = "dark", cmap: str | None = None,
     quantity: str = "weight", sized: bool = False, threshold: float = 0.0,
     paused: bool = False, presenter: bool = False,
@@ -175,7 +175,8 @@ def show(
     size : (int, int)
         Inside of the window in logical pixels.
     steps, duration : int, float
-        Where a trained run pauses, and how many seconds it takes to get there.
+        Where a trained run pauses (default: where its scene does, else 3,000), and how many seconds it takes to get
+        there.
     theme, cmap, quantity, sized, threshold
         What the cubes show at first, in which colours and how large: see :func:`~scalarviz.view.render.render`.
     paused, presenter : bool
@@ -230,7 +231,7 @@ def show(
 
 
 def _viewer(
-    x: object, size: tuple[int, int], steps: int, duration: float, theme: Theme, cmap: str | None, paused: bool
+    x: object, size: tuple[int, int], steps: int | None, duration: float, theme: Theme, cmap: str | None, paused: bool
 ) -> Viewer:
     """What shows a recording, a run that is trained by the window, or what somebody else changes."""
     wait = None if paused else WAIT

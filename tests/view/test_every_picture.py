@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
 from scalarviz.view.ink.sketch import Box, Rect, Sketch, TextItem, meet, rgba
 from scalarviz.view.ink.text import CAP_HEIGHT
+from scalarviz.view.watch import live
 from tests.frozen import make
 
 SIZES = [(1280, 720), (640, 360), (390, 844), (1920, 1080), (720, 720), (400, 400), (300, 1000), (2000, 500)]
@@ -143,3 +145,25 @@ def test_every_text_can_be_read_and_is_true(view):
                   if (said := re.fullmatch(r"(?:paused at )?step ([\d,]+)", text.text))
                   and int(said[1].replace(",", "")) != frame.step]  # fmt: skip
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("scene", make.scene_names(), indirect=True)
+def test_a_picture_in_another_look_is_the_one_that_is_made_in_it(scene):
+    """Its texts, in their places and colours; nothing was trained in between."""
+    scene.run.step(make.DONE)
+    found = []
+    for look in ("dark", "light"):
+        with make.viewer(scene, SIZES[0], wait=None, theme=look) as view:
+            make.settle(view)
+            if look == "dark":
+                view.send("toggle_theme")
+                make.settle(view)
+            texts = [text for sketch in view.bench.sketches for text in sketch.texts]
+            found.append({(text.text, round(text.left), round(text.y), text.colour) for text in texts})
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("scene", make.scene_names(), indirect=True)
+def test_a_window_pauses_first_where_its_scene_does(scene):
+    with closing(live.LiveView(scene, SIZES[0], playing=False)) as view:
+        assert view.playback.end == scene.options.steps

@@ -216,6 +216,8 @@ class Play:
             viewer.handlers[name] = partial(viewer.say, "this cell leaves it out (hide=)")
         if not controls:
             bench.show_keys(())
+        absent = [action.line() for action in ACTIONS if action.name in NOT_HERE]
+        bench.touch.table = tuple(line for line in bench.touch.table if line not in absent)
         bench.lay_out()
         self._changed = True
         self._kept: tuple[object, float] | None = None  # the saved picture's moment, and when it was

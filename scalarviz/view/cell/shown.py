@@ -29,8 +29,8 @@ from .play import PicturePlay, Play, Snapshot
 from .saved import Still
 
 AWAY = 300.0  # seconds after which pictures that nobody sees are let go of
-STEPS, DURATION = 3000, 20.0
-"""Where a run pauses for the first time, and the seconds that it takes to get there."""
+DURATION = 20.0
+"""Seconds that a run takes to where it pauses for the first time."""
 PLACES = ("ready", "drawn", "here", "gone")  # what a place may say of itself
 ASLEEP = 60.0  # seconds without a word from anybody after which a cell that stands still lets go of its thread
 LEFT = 5.0
@@ -110,7 +110,7 @@ class Shown:
             bench = bench_of(self.subject, size)
             return Snapshot(bench) if self.watched is None else Viewer(bench)
         scene = replace(self.scene, hide=(*self.scene.hide, *self.hide))
-        return LiveView(scene, size, steps=STEPS, duration=DURATION, wait=None)
+        return LiveView(scene, size, duration=DURATION, wait=None)
 
     def _kept(self, play: Play) -> None:
         play.pass_time(0.0)  # while nobody looked nothing was worked out

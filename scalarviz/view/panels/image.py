@@ -511,7 +511,7 @@ SMALLEST = 0.5
 """By itself it draws letters no smaller than this share of their size: a larger graph is cut, and can be moved."""
 
 
-class GraphDrawer(MadeDrawer[GraphPanel, GraphFigure]):
+class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, str, float | None]]):
     """Asks for the graph of each moment, and draws it."""
 
     name = "graph"
@@ -530,20 +530,26 @@ class GraphDrawer(MadeDrawer[GraphPanel, GraphFigure]):
         super().__init__(panel, ground)
         self._unfold: tuple[str, ...] = ()
         self._ink: GraphFigure | None = None
+        self._ink_of: tuple[object, object] | None = None  # what it shows, and in which look
         self._view: View | None = None
         self._by_hand = False  # whether a hand has moved or enlarged it
 
-    def _show(self, made: GraphFigure, room: Box) -> Sketch:
-        self._ink = made
-        view = self._view = self._seen(made.size, room)
+    def _show(self, made: tuple[Layout, str, float | None], room: Box) -> Sketch:
+        if self._ink is None or self._ink_of != (made, self.ground.theme):
+            layout, of, v = made
+            self._ink, self._ink_of = (
+                GraphFigure(layout, self.ground.theme, of, share=1.0, v=v),
+                (made, self.ground.theme),
+            )
+        view = self._view = self._seen(self._ink.size, room)
         at = room[0] + view.left, room[1] + view.top
         return self._ink.placed(scale=view.scale, at=at, ground=False, window=room)
 
-    def _make(self, moment: Moment) -> GraphFigure:
+    def _make(self, moment: Moment) -> tuple[Layout, str, float | None]:
         made = self.panel.made(moment)
         self._note = made.note
         now = shown_of(made.roots, Wish(self.panel.chains, self._unfold))
-        return GraphFigure(Layout(now.items), self.ground.theme, now.of, share=1.0, v=self.ground.extent)
+        return Layout(now.items), now.of, self.ground.extent
 
     def _seen(self, figure: Point, room: Box) -> View:
         """All of it as long as no hand has moved it; else what was seen before, in this room."""

@@ -61,7 +61,7 @@ def bars(
     sketch: Sketch, at: Point, most: float, theme: Theme, state: WordState, read: Reading, place: int, line: float,
     unit: str = "",
 ) -> None:  # fmt: skip
-    """What may follow a letter, the likeliest first, as bars of at most so many pixels; bright: what does follow."""
+    """What may follow a letter, the likeliest first, as bars of at most so many pixels; strong: what does follow."""
     x, y = at
     likely = read.likely[place]
     follows = state.letters.index(state.word[place]) if place < len(state.word) else len(state.letters)
@@ -145,7 +145,7 @@ def _title(sketch: Sketch, box: Box, theme: Theme, state: WordState, age: str, h
     if state.typing:
         sketch.line((left + 9 + own, y), (left + 9 + own, y + 14), theme.text1, 1.4)
     left += field[2] + 10
-    note = age or "bright: the letter that follows"
+    note = age or "strong: the letter that follows"
     sketch.text(x + width, y + 12, note, LABEL, theme.text3, anchor="right")
     hint = ("Enter keeps it, Escape leaves it" if state.typing else "click, or E: type a name") if hints else ""
     if left + measure(hint, LABEL) + 16 <= x + width - measure(note, LABEL):
@@ -380,9 +380,9 @@ class NewNames:
             self._number, self._since = self._number + 1, 0.0
 
     def draw(self, box: Box, theme: Theme, step: int) -> Sketch:
-        """Title and words; the brighter a letter, the surer it was."""
+        """Title and words; the stronger a letter, the surer it was."""
         sketch, (x, y, width, height) = Sketch(), box
-        title_of(sketch, box, theme, "new names", f"temperature {self._temperature:.1f} · brighter: surer")
+        title_of(sketch, box, theme, "new names", f"temperature {self._temperature:.1f} · stronger: surer")
         pitch = (height - _NAMES_TOP) / MOST
         size = next((s for s in _SIZES if 1.2 * s <= pitch), _SIZES[-1])
         for k, ((made, of), so_far) in enumerate(zip(self._lines, self.words, strict=True)):
@@ -425,7 +425,7 @@ def whole(box: Box, theme: Theme, state: WordState, read: Reading, words: Sequen
     y += _MAPS + AIR
     before = state.word[chosen - 1] if chosen else "the beginning"
     sketch.text(x, y + 13, f"after {before}", LABEL, theme.text2)
-    sketch.text(x + width, y + 13, "bright: the letter that follows", LABEL, theme.text3, anchor="right")
+    sketch.text(x + width, y + 13, "strong: the letter that follows", LABEL, theme.text3, anchor="right")
     bars(sketch, (x + 38, y + LINE), width - 90, theme, state, read, chosen, LINE, " %")
     y += LINE * (1 + LIKELIEST) + AIR
     title_of(sketch, (x, y, width, TOP), theme, "new words", f"temperature {temperature:.1f}")

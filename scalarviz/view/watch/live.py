@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from ...run.questions.breakpoints import Breakpoint, Stop
 
 
+STEPS = 3000
+"""Where a run pauses of which no scene says it."""
 REHEARSAL_SECONDS = 0.4
 """What a window's start may take to find out when there will be something to see."""
 LESSON_SECONDS = 8.0
@@ -92,7 +94,7 @@ class LiveView(Viewer):
         scene: Scene,
         size: tuple[int, int],
         *,
-        steps: int = 3000,
+        steps: int | None = None,
         duration: float = 20.0,
         theme: str | Theme = "dark",
         cmap: str | None = None,
@@ -101,6 +103,8 @@ class LiveView(Viewer):
     ) -> None:
         self.scene, self.run, self.worker = scene, scene.run, Worker(scene.run)
         subject = scene_subject(scene, LiveSource(scene.run, self._taught, self._go, self.worker.ask))
+        if steps is None:
+            steps = getattr(scene.options, "steps", STEPS)
         bench = Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject)), text_hz=10.0)
         at_once, self._closing = ready(self.run), False
         # before the thread starts: it reads the numbers

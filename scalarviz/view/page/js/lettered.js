@@ -38,9 +38,9 @@ export class LetteredPage {
       const line = root.appendChild(element("p", "head"));
       line.append(element("b", "", title), element("span", "", note));
     };
-    head("new names", `temperature ${told.temperature.toFixed(1)} \u00b7 brighter: surer`);
+    head("new names", `temperature ${told.temperature.toFixed(1)} \u00b7 stronger: surer`);
     this.names = root.appendChild(element("ul", "names"));
-    head("what comes next", "bright: what follows");
+    head("what comes next", "strong: what follows");
     this.note = root.appendChild(element("p", "note"));
     this.keys = root.appendChild(element("div", "next"));
     this.keys.setAttribute("role", "group");
