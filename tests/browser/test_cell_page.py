@@ -430,7 +430,9 @@ def test_the_picture_is_the_windows_its_list_and_its_pixels(cell, name, light):
     live.until(lambda: live.step == 10)
     for keys in ((), ("p",), ("p", "?")):
         live.press(*keys)
-        live.until(lambda: [live.rest()[f"list {part}"] for part in LISTS] == json.loads(json.dumps(live.ask(listed))))
+        live.until(
+            lambda: [live.rest()[f"list {part}"] for part in LISTS] == json.loads(json.dumps(live.ask(listed))), 90
+        )
     live.press("?", "?", "Escape")
     parts = live.rest()
     live.page.evaluate("""() => {
