@@ -160,7 +160,7 @@ def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
 def _film(shown: Replayed, options: Any, outputs: Outputs, easel: Easel, last: int, stop: Stop) -> None:
     """The frames up to a place, paced by what there is to see."""
     from ..view.film import Reel, frames_of_record
-    from ..view.watch.pace import pace
+    from ..view.watch.playback import pace
 
     source = shown.source
     stops = pace(last, options.duration, options.fps, source.seen(last))

@@ -25,7 +25,7 @@ with collection_paused():  # two hundred modules, all of which stay
     from .panels.registry import register_panel
     from .render import Picture, picture, render
     from .show import Handle, show
-    from .watch.pace import pace
+    from .watch.playback import pace
     from .workbench import Workbench
 
 __all__ = [

@@ -25,7 +25,7 @@ from .ink.theme import Theme, presenting
 from .out.easel import Easel
 from .out.files import Film, check_fps, film_of, kind_of
 from .shown.subject import subject_of
-from .watch.pace import DURATION, FPS, pace, steps_a_frame
+from .watch.playback import DURATION, FPS, pace, steps_a_frame
 
 KEEPS = (DivergedError, KeyboardInterrupt)
 """What ends a film that is kept all the same."""

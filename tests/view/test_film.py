@@ -24,7 +24,7 @@ from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out import files
 from scalarviz.view.out.easel import Easel
 from scalarviz.view.out.files import Film, Gif, Recorder, Taking, film_of
-from scalarviz.view.watch.pace import FPS
+from scalarviz.view.watch.playback import FPS
 
 imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
 COLOURS = [(200, 40, 40), (40, 200, 40), (40, 40, 200), (250, 250, 250)]

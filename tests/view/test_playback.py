@@ -13,8 +13,7 @@ from kit.windows import make_colour_run
 from scalarviz.errors import InputError
 from scalarviz.run.sources.played import Rehearsal
 from scalarviz.run.worker import Worker
-from scalarviz.view.watch.pace import EVENLY, REST, pace, steps_a_frame
-from scalarviz.view.watch.playback import RATE, Playback
+from scalarviz.view.watch.playback import EVENLY, RATE, REST, Playback, pace, steps_a_frame
 
 
 @pytest.fixture

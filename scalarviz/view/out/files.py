@@ -27,7 +27,7 @@ from ..ink.painter import Painter
 from ..ink.sketch import Sketch
 from ..ink.text import measure
 from ..panels.drawer import cut
-from ..watch.pace import FPS
+from ..watch.playback import FPS
 
 SVG = ".svg"
 ROOM = 1 << 16

@@ -6,7 +6,7 @@ without Ctrl goes first to what is open (`_typed` of the viewers): to the contro
 (`live`) or a number (`selected`) that is typed, or to a panel (the `key` of its drawer).
 
 `viewer` also has the look of the picture, files that are opened, and recordings that are still written; `live` also has
-breakpoints, and the large lines before the first step and after the last. `playback` says which step is due, at the
-pace of `pace`; `pointer` answers pointer and wheel, `selected` asks the run about the selected weight, `desk` has the
+breakpoints, and the large lines before the first step and after the last. `playback` says which step is due in a
+window or a film; `pointer` answers pointer and wheel, `selected` asks the run about the selected weight, `desk` has the
 controls of a run. `host` stands between window and picture, and has what every viewer and wall shares.
 """

@@ -35,8 +35,7 @@ from .actions import Action, Here, action_of, bottom_line, find, help_lines, nor
 from .desk import Desk
 from .host import TICK, Host, Hosted, Point
 from .microsteps import MicroSteps
-from .pace import DURATION
-from .playback import LONGEST_TICK, Guide, Playback, speed_text
+from .playback import DURATION, LONGEST_TICK, Guide, Playback, speed_text
 from .pointer import Pointer
 from .selected import Asking, SelectedWeights
 from .travels import Travels
