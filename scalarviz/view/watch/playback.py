@@ -17,7 +17,6 @@ from ...run.sources.played import Played, Rehearsal
 from ...run.worker import Worker
 from ...scalar.single import as_number
 
-
 SLOW_SECONDS = 2.0
 DURATION = 20.0
 FPS = 30
