@@ -10,6 +10,8 @@ import pytest
 from kit.exported import NETWORKS
 from kit.onnx_files import Made
 from scalarviz.run.core.frame import Tensor
+from scalarviz.view.ink.boxes import CHANNEL, LABEL
+from scalarviz.view.ink.text import measure
 from scalarviz.view.space.blocks import Item, blocks
 from scalarviz.view.space.layout import layout_for
 from scalarviz.view.walls.stored import block_of, stored_subject
@@ -25,6 +27,15 @@ def boxes(layout):
 
 def apart(one, other):
     return one[2] <= other[0] + 1 or other[2] <= one[0] + 1 or one[3] <= other[1] + 1 or other[3] <= one[1] + 1
+
+
+def texts(sheet):
+    """What is written, and the boxes of its capitals."""
+    found = [(note.text, note.x, note.y, note.size, note.bold) for note in sheet.notes]
+    for caption in sheet.captions:
+        found.append((caption.title, caption.x, caption.y + 17, CHANNEL, True))
+        found.append((caption.shape, caption.x, caption.y + 33, LABEL, False))
+    return [(text, (x, y - 0.7 * size, x + measure(text, size, bold), y)) for text, x, y, size, bold in found]
 
 
 def decides(path):
@@ -65,8 +76,11 @@ def test_each_tensor_stands_once_where_it_hides_none_and_wires_lead_from_all_tha
     for name, box in found.items():
         assert x0 <= min(box[::2]) <= max(box[::2]) <= x1, name
         assert y0 <= min(box[1::2]) <= max(box[1::2]) <= y1, name
-    for (one, here), (other, there) in combinations(found.items(), 2):
+    for (one, here), (other, there) in combinations([*found.items(), *texts(layout.blueprint)], 2):
         assert apart(here, there), (one, other)
+    for plate in layout.plates:
+        rows, columns = plate.grid.places(np.arange(plate.size))
+        assert (rows.max() + 1, columns.max() + 1) == plate.grid.cells, plate.name
 
 
 def net_of(blocks, tmp_path):
@@ -103,7 +117,10 @@ def test_a_wire_goes_from_the_middle_of_what_makes_an_array_to_what_reads_it(tmp
     subject = stored_subject([net_of(1, tmp_path)])
     layout = layout_for(subject.tensors, (), SIZE, plan=subject.items)
     found, sheet = boxes(layout), layout.blueprint
-    assert [note.text for note in sheet.notes].count("Relu") == 1
+    (relu,) = [box for text, box in texts(sheet) if text == "Relu"]
+    up, down = found["h.0.up.weight"], found["h.0.down.weight"]
+    assert up[2] <= relu[0] < relu[2] <= down[0]
+    assert max(up[1], down[1]) < relu[3] < min(up[3], down[3])
     (plus,) = sheet.pluses
     ends = [tuple(wire.points[-1]) for wire in sheet.wires]
     into = [wire for wire, end in zip(sheet.wires, ends, strict=True) if np.hypot(*np.subtract(end, plus)) < 14]

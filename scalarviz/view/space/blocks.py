@@ -274,11 +274,11 @@ class _Picture:
     def _gap(self, line: _Line, place: int) -> float:
         """Pixels before an item."""
         read = {source for k in line.items for source, _ in self.network.items[k].sources}
+        words = [measure(word, LABEL) + 12.0 for word in self._words(line, place)]
         if not place and self._before(line, 0) not in read:
-            return 0.0
+            return max(words, default=0.0)
         if not self.network.read:  # there are no wires
             return 3 * BESIDE if place else 0.0
-        words = [measure(word, LABEL) + 12.0 for word in self._words(line, place)]
         return max([ARROW if self.detail else SHORT, *words])
 
     # ---- lines
