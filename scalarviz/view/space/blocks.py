@@ -92,8 +92,8 @@ def _sides(shape: Sequence[int | str]) -> str:
 
 
 def _made(shape: Sequence[int | str]) -> str:
-    """``16×32`` of (1, 16, 32): without sides of 1, if it has others."""
-    return _sides([side for side in shape if side != 1] or shape[:1])
+    """``16×32`` of (1, 16, 32) or ("N", 16, 32): without the side of the samples."""
+    return _sides(shape[1:] if len(shape) > 1 and (shape[0] == 1 or isinstance(shape[0], str)) else shape)
 
 
 def _grid(shape: tuple[int, ...]) -> Grid:
@@ -256,7 +256,8 @@ class _Picture:
     def _words(self, line: _Line, place: int) -> list[str]:
         """What is done on the way to an item of a line, and from where it comes if that is not beside it.
 
-        As many of the last words as there is room for above the wire.
+        As many of the last words as there is room for above the wire; dots stand for others. What stays longest is what
+        is done to the item before: its wire is the one below the words.
         """
         if not self.detail:
             return []
@@ -265,7 +266,11 @@ class _Picture:
                if source not in line.items and source != self.network.previous[line.items[0]]]  # fmt: skip
         near = next((words for source, words in sources if source == before), ())
         more = [word for source, words in sources if source in line.items for word in words if word not in near]
-        return [*far, *near, *dict.fromkeys(more)][-max(int((0.5 * self.high - 6.0) / WORD), 1) :]
+        words, most = [*far, *dict.fromkeys(more), *near], max(int((0.5 * self.high - 6.0) / WORD), 1)
+        if len(words) <= most:
+            return words
+        telling = [word for word in words if word != "MatMul"] or words  # there is one in every layer
+        return [f"… {telling[-most:][0]}", *telling[-most:][1:]]
 
     def _before(self, line: _Line, place: int) -> int:
         """The item that stands before another one."""
@@ -323,6 +328,7 @@ class _Picture:
                 if not stacks[-1] or len(stacks) == count:
                     return False
                 column, x, y, line.like = column + 1, x + wide + BETWEEN, self.box[1], False
+                line.title = self.network.titles[self.network.items[line.items[0]].block]
                 stacks.append([])
             line.x, line.y, y, at = x, y + top, bottom, x + left
             stacks[-1].append(line)
@@ -472,6 +478,10 @@ class _Picture:
         items, middle = self.network.items, line.y + 0.5 * line.high
         beginning = line.places[line.items[0]][0] - self._gap(line, 0)
         for place, k in enumerate(line.items):
+            far = dict(items[k].sources).keys() - {*line.items, self.network.previous[line.items[0]]}
+            if far and not self.detail:  # there are no words that say from where
+                left, foot = line.places[k][0], line.y + line.high + LANE
+                yield Wire(np.array([[left - 6.0, foot], [left - 6.0, middle + 5.0], [left - 2.0, middle + 5.0]]), True)
             if self._before(line, place) in dict(items[k].sources):
                 start = line.places[line.items[place - 1]][1] if place else beginning
                 yield Wire(np.array([[start + 3.0, middle], [line.places[k][0] - 3.0, middle]]), True)

@@ -425,7 +425,8 @@ def items_of_names(names: Sequence[str]) -> tuple[Item, ...]:
     layers: dict[str, list[str]] = {}
     for name in names:
         layers.setdefault(_path(name), []).append(name)
-    return tuple(Item(block_of(path), path[len(block_of(path)) :].strip("."), "", tuple(own))
+    return tuple(Item(block_of(path), path[len(block_of(path)) :].strip("."), "",
+                      tuple(sorted(own, key=lambda name: not name.endswith("weight"))))
                  for path, own in layers.items())  # fmt: skip
 
 
