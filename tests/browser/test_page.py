@@ -101,6 +101,20 @@ def test_hostile_names_stay_words(page, tmp_path):
             assert EVIL.partition("\u2028")[0] in said(page, "head-a")
 
 
+def test_paper_has_the_step_that_is_shown(page, file, both):
+    for one in (file, both[1]):
+        opened(page, one)
+        page.emulate_media(media="print")
+        assert page.evaluate("[...document.querySelectorAll('main')].map(e => e.checkVisibility())") == [False, True]
+        solid = page.evaluate("""() => ["beforeprint", "afterprint"].map(name => {
+            dispatchEvent(new Event(name));
+            return [scalarviz.player.players ?? scalarviz.player].flat().map(({ above: { width, height }, above }) =>
+                above.getContext("2d").getImageData(0, 0, width, height).data.every((x, k) => k % 4 < 3 || x === 255));
+        })""")
+        assert [set(players) for players in solid] == [{True}, {False}]
+        page.emulate_media(media="screen")
+
+
 # ---- of a run
 
 

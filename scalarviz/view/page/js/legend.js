@@ -110,10 +110,7 @@ export function drawRowScale(ink, place, { document, activation }, table, title 
 export function drawScale(ink, place, shown, table, about = "") {
   const { document, range, quantity, numbers } = shown;
   const [labels, said] = legendTicks(shown);
-  if (shown.unknown) {
-    drawBar(ink, place, quantity.words, said, table, quantity.scale === "log" ? [] : [[0.5, "0"]], []);
-    return;
-  }
+  if (shown.unknown) return drawBar(ink, place, quantity.words, said, table, quantity.scale === "log" ? [] : [[0.5, "0"]], []);
   const few = document.parameters <= MOST_TICKS;
   const marks = few ? Array.from(numbers.subarray(0, document.parameters)).filter((value, k) => Number.isFinite(value) && !(shown.flags[k] & MARK_BITS.missing)) : [];
   drawBar(ink, place, quantity.words, noteOf(ink, place[2], shown, said, about), table, labels,

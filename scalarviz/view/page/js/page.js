@@ -1,6 +1,7 @@
 // The page of a recorded run: what a hand, a key and the clock do to it. The cubes themselves are the player's.
 
 import { NumberCard, NumberTable } from "./card.js";
+import { putUnder } from "./ink.js";
 import { countText, lossText, rateText } from "./numbers.js";
 import { PanelPictures } from "./panels.js";
 import { Player } from "./player.js";
@@ -24,6 +25,7 @@ export class Page {
     this.make();
     new ResizeObserver(() => this.place()).observe(part("cubes"));
     document.addEventListener("keydown", event => this.press(event));
+    for (const name of ["beforeprint", "afterprint"]) window.addEventListener(name, () => this.paper(name === "beforeprint"));
     for (const extra of pageExtras) extra(this);
   }
 
@@ -106,6 +108,15 @@ export class Page {
     this.player.show(this.shown());
     this.late = this.playing; // while it plays words wait for the cubes, which take their time: both are of one step
     if (!this.late) this.write();
+  }
+
+  /** Paper shows no canvas of WebGL, and others on white: cubes go below their words, a ground below all, and off again. */
+  paper(flat) {
+    this.player.draw();
+    if (!flat) return this.write();
+    this.player.flatten();
+    const ground = context => Object.assign(context, { fillStyle: this.look.background }).fillRect(0, 0, 1e5, 1e5);
+    for (const canvas of document.querySelectorAll("canvas")) putUnder(canvas, ground);
   }
 
   drawn() {
