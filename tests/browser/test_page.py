@@ -101,6 +101,20 @@ def test_hostile_names_stay_words(page, tmp_path):
             assert EVIL.partition("\u2028")[0] in said(page, "head-a")
 
 
+def test_paper_has_the_step_that_is_shown(page, file, both):
+    for one in (file, both[1]):
+        opened(page, one)
+        page.emulate_media(media="print")
+        assert page.evaluate("[...document.querySelectorAll('main')].map(e => e.checkVisibility())") == [False, True]
+        solid = page.evaluate("""() => ["beforeprint", "afterprint"].map(name => {
+            dispatchEvent(new Event(name));
+            return [scalarviz.player.players ?? scalarviz.player].flat().map(({ above }) =>
+                above.getContext("2d").getImageData(0, 0, above.width, 1).data.every((x, k) => k % 4 < 3 || x === 255));
+        })""")
+        assert [set(players) for players in solid] == [{True}, {False}]
+        page.emulate_media(media="screen")
+
+
 # ---- of a run
 
 
@@ -209,11 +223,13 @@ def test_a_telephone_has_all_of_it(browse, file):
         assert box["height"] >= 44, name
         assert box["y"] + box["height"] <= 844, name
     page.evaluate("scalarviz.select(0)")
-    box = page.locator("#card").bounding_box()
-    assert 0 <= box["y"] <= 845 - box["height"]
-    page.keyboard.press("Escape")
-    page.set_viewport_size({"width": 844, "height": 390})  # on its side
+    for wide, high in ((390, 844), (680, 510), (844, 390)):  # the last on its side; time stays below the open card
+        page.set_viewport_size({"width": wide, "height": high})
+        card, time = page.locator("#card").bounding_box(), page.locator("#time").bounding_box()
+        assert card["y"] > 0, wide
+        assert card["y"] + card["height"] <= time["y"] <= high - time["height"], wide
     page.wait_for_function("() => scalarviz.upright === false")
+    page.keyboard.press("Escape")
     assert page.evaluate("document.documentElement.scrollWidth") <= 844
     bar = page.locator("#bar").bounding_box()
     assert bar["y"] + bar["height"] <= 390

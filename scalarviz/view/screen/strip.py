@@ -235,9 +235,9 @@ class Strip:
         about = about or ("" if self._subject.source.counted else self.sizing.words())  # the HUD says it
         if about:  # whose gradient it is says more than how its scale is divided
             clipped = scale.note.rpartition(" · ")[2]
-            log = ["log · "] if self._colouring.range.scale == "symlog" else []
-            texts = (about, about.rpartition(", ")[2])
-            notes = [*(f"{text} · {more}{clipped}" for text in texts for more in (*log, "")), *texts]
+            log = " · log" if self._colouring.range.scale == "symlog" else ""  # outlives what is clipped
+            texts = [f"{text}{log}" for text in (about, about.rpartition(", ")[2])]
+            notes = [*(f"{text} · {clipped}" for text in texts), *texts, log[3:] or scale.note]
             room = box[2] - measure(scale.title, TITLE, True) - 16
             scale = replace(scale, note=next((n for n in notes if measure(n, LABEL) <= room), scale.note))
         return legend(box, self._theme, scale, self._bar("value", box[2]))

@@ -188,17 +188,15 @@ export class Views {
     return this.players.some(player => player.outdated);
   }
 
-  draw() {
-    for (const player of this.players) player.draw();
-  }
-
   fit() {
     this.players[0].fit(); // the others follow
   }
+}
 
-  dispose() {
-    for (const player of this.players) player.dispose();
-  }
+for (const name of ["draw", "flatten", "dispose"]) {
+  Views.prototype[name] = function () {
+    for (const player of this.players) player[name]();
+  };
 }
 
 // What is one of them is so of all.

@@ -15,6 +15,15 @@ export function flatContext(canvas) {
   return canvas.getContext("2d", { willReadFrequently: bySoftware });
 }
 
+/** Draw below what a canvas shows, in its own pixels, until it is drawn anew; one of WebGL stays as it is. */
+export function putUnder(canvas, draw) {
+  const flat = canvas.getContext("2d");
+  if (!flat) return;
+  Object.assign(flat, { globalCompositeOperation: "destination-over" }).resetTransform();
+  draw(flat);
+  flat.globalCompositeOperation = "source-over";
+}
+
 const FAMILY = '"Open Sans", "Noto Sans", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
 
 /** A new element with a class and a text; nothing that comes from a file is ever read as HTML. */

@@ -63,11 +63,10 @@ function plainText(value, signed) {
 function noteOf(ink, width, { quantity, range, clippedShare, far = null, document }, said, about) {
   const clipped = `${shareText(clippedShare)} clipped${far === null ? "" : `, up to ${shortText(far)}`}`;
   const plain = far === null ? `${said} \u00b7 ${clipped}` : clipped;
-  const room = width - ink.measure(quantity.words, 16, true) - 16;
-  if (!about) return document.ownRange && ink.measure(plain, 13) > room ? `own range \u00b7 ${clipped}` : plain;
-  const logs = range.scale === "symlog" ? ["log \u00b7 ", ""] : [""];
-  const texts = [about, about.split(", ").at(-1)];
-  const notes = [...texts.flatMap((text) => logs.map((log) => `${text} \u00b7 ${log}${clipped}`)), ...texts];
+  const room = width - ink.measure(quantity.words, 16, true) - 16, log = range.scale === "symlog" ? ["log"] : [];
+  const owns = document.ownRange ? ["own range"] : [], whose = about ? [[about], [about.split(", ").at(-1)]] : [owns];
+  const texts = whose.map((words) => [...words, ...log].join(" \u00b7 ")).filter(Boolean);
+  const notes = [...(about ? [] : [plain]), ...texts.map((text) => `${text} \u00b7 ${clipped}`), ...texts, ...log]; // log stays longest
   return notes.find((note) => ink.measure(note, 13) <= room) ?? plain;
 }
 
@@ -110,10 +109,7 @@ export function drawRowScale(ink, place, { document, activation }, table, title 
 export function drawScale(ink, place, shown, table, about = "") {
   const { document, range, quantity, numbers } = shown;
   const [labels, said] = legendTicks(shown);
-  if (shown.unknown) {
-    drawBar(ink, place, quantity.words, said, table, quantity.scale === "log" ? [] : [[0.5, "0"]], []);
-    return;
-  }
+  if (shown.unknown) return drawBar(ink, place, quantity.words, said, table, quantity.scale === "log" ? [] : [[0.5, "0"]], []);
   const few = document.parameters <= MOST_TICKS;
   const marks = few ? Array.from(numbers.subarray(0, document.parameters)).filter((value, k) => Number.isFinite(value) && !(shown.flags[k] & MARK_BITS.missing)) : [];
   drawBar(ink, place, quantity.words, noteOf(ink, place[2], shown, said, about), table, labels,

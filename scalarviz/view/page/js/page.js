@@ -1,6 +1,7 @@
 // The page of a recorded run: what a hand, a key and the clock do to it. The cubes themselves are the player's.
 
 import { NumberCard, NumberTable } from "./card.js";
+import { element, putUnder } from "./ink.js";
 import { countText, lossText, rateText } from "./numbers.js";
 import { PanelPictures } from "./panels.js";
 import { Player } from "./player.js";
@@ -16,7 +17,7 @@ export const pageExtras = [];
 
 export class Page {
   constructor(run) {
-    Object.assign(this, { run, frame: run.frames - 1, playing: false, speed: USUAL_SPEED, due: 0, clock: null, above: null, longest: 0 });
+    Object.assign(this, { run, frame: run.frames - 1, playing: false, speed: USUAL_SPEED, due: 0, clock: null, above: null });
     this.theme = document.documentElement.dataset.theme;
     this.byKey = actionsByKey(run.keys);
     this.actions = this.actionsOf();
@@ -24,6 +25,7 @@ export class Page {
     this.make();
     new ResizeObserver(() => this.place()).observe(part("cubes"));
     document.addEventListener("keydown", event => this.press(event));
+    for (const name of ["beforeprint", "afterprint"]) window.addEventListener(name, () => this.paper(name === "beforeprint"));
     for (const extra of pageExtras) extra(this);
   }
 
@@ -106,6 +108,15 @@ export class Page {
     this.player.show(this.shown());
     this.late = this.playing; // while it plays words wait for the cubes, which take their time: both are of one step
     if (!this.late) this.write();
+  }
+
+  /** Paper shows no canvas of WebGL, and others on white: cubes go below their words, a ground below all, and off again. */
+  paper(flat) {
+    this.player.draw();
+    if (!flat) return this.write();
+    this.player.flatten();
+    const ground = context => Object.assign(context, { fillStyle: this.look.background }).fillRect(0, 0, 1e5, 1e5);
+    for (const canvas of document.querySelectorAll("canvas")) putUnder(canvas, ground);
   }
 
   drawn() {
@@ -209,7 +220,7 @@ export class Page {
     part("loss").textContent = lossText(run.whole[frame] ?? run.loss[frame]);
     part("summed").textContent = run.whole.length ? run.about.summed : "";
     const rate = Number.isNaN(run.lr[frame]) ? [] : [`lr ${rateText(run.lr[frame])}`];
-    this.writeParts([...rate, ...this.parts()].join("\u2003"));
+    part("rate").replaceChildren(...[...rate, ...this.parts()].map(words => element("span", "", words)));
     part("shows").textContent = run.document.quantities.find(one => one.name === player.quantity).words;
     part("formulas").textContent = (run.head.formulas?.[frame]?.[2] ?? []).join("\n");
     this.bar.show(frame, look);
@@ -217,16 +228,6 @@ export class Page {
     this.card.show(frame, RECORDED.find(name => player.quantity.includes(name)), look);
     this.table.show(frame, RECORDED.find(name => player.quantity.includes(name)));
     this.quantities.show(player.quantity);
-  }
-
-  // Words of the head that need the room of others' push these away, and they stay away.
-  writeParts(words) {
-    part("rate").textContent = words;
-    const letters = ["step", "beyond", "loss", "summed", "rate"].reduce((sum, name) => sum + part(name).textContent.length, 0);
-    if (letters <= this.longest) return; // steps of more digits need room as well
-    this.longest = letters;
-    const { scrollWidth, clientWidth } = part("hud");
-    if (scrollWidth > clientWidth) part("app").classList.add("tight");
   }
 
   // ---- hands

@@ -107,9 +107,8 @@ export class Picture extends Stage {
   save(name) {
     this.fresh = "";
     this.step();
-    const { width, height } = this.above, whole = Object.assign(document.createElement("canvas"), { width, height });
-    for (const canvas of [this.canvas, this.above]) whole.getContext("2d").drawImage(canvas, 0, 0, width, height);
-    const link = Object.assign(document.createElement("a"), { href: whole.toDataURL("image/png"), download: name });
-    link.click();
+    this.flatten();
+    Object.assign(document.createElement("a"), { href: this.above.toDataURL("image/png"), download: name }).click();
+    this.resized();
   }
 }

@@ -35,10 +35,8 @@ export class Pointers {
 
   #press(event) {
     this.down.set(event.pointerId, { at: this.#place(event), button: event.button });
-    if (this.down.size === 1) {
-      this.moved = 0;
-      this.pinched = false;
-    } else this.pinched = true;
+    this.pinched = this.down.size > 1;
+    if (!this.pinched) this.moved = 0;
     try {
       this.element.setPointerCapture(event.pointerId);
     } catch {
@@ -49,17 +47,13 @@ export class Pointers {
   #move(event) {
     const at = this.#place(event);
     const held = this.down.get(event.pointerId);
-    if (!held) {
-      this.hands.hover(at, event.pointerType === "touch");
-      return;
-    }
+    if (!held) return this.hands.hover(at, event.pointerType === "touch");
     const before = held.at;
     held.at = at;
     const [dx, dy] = [at[0] - before[0], at[1] - before[1]];
     this.moved += Math.hypot(dx, dy);
-    if (this.down.size === 2) {
-      this.#pinch(event.pointerId, before, at);
-    } else if (this.down.size === 1 && this.moved >= CLICK_PIXELS) {
+    if (this.down.size === 2) this.#pinch(event.pointerId, before, at);
+    else if (this.down.size === 1 && this.moved >= CLICK_PIXELS) {
       this.hands.hover(null);
       if (held.button === 0 && !event.shiftKey) this.hands.turn(dx, dy);
       else this.hands.shift(dx, dy);
@@ -85,12 +79,9 @@ export class Pointers {
 
   #wheel(event) {
     if (window.parent !== window && !document.hasFocus()) return; // the page around it scrolls until it is clicked
-    if (event.ctrlKey && event.deltaMode === 0 && Math.abs(event.deltaY) < 50) {
-      event.preventDefault(); // two fingers on a touch pad
-      this.hands.zoom(Math.exp(-event.deltaY / 100), this.#place(event));
-      return;
-    }
     event.preventDefault();
+    const fingers = event.ctrlKey && event.deltaMode === 0 && Math.abs(event.deltaY) < 50; // two, on a touch pad
+    if (fingers) return this.hands.zoom(Math.exp(-event.deltaY / 100), this.#place(event));
     const lines = event.deltaMode === 0 ? event.deltaY / NOTCH : event.deltaY / 3;
     this.hands.zoom(WHEEL_STEP ** -Math.max(-3, Math.min(3, lines)), this.#place(event));
   }

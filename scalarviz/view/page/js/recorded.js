@@ -18,17 +18,12 @@ export async function readRun(textOf) {
     const text = textOf(name);
     if (text === null) continue;
     const all = part => [...head[part], ...(head.branches?.rest[part] ?? [])];
-    const led = name === "update" && ledUpdates(tables.weight, tables.gradient, all("steps"), numbersOf(all("lr")), head.document.parameters);
+    const led = name === "update" && ledUpdates(tables.weight, tables.gradient, all("steps"), all("lr").map(Number), head.document.parameters);
     tables[name] = await unpackTable(JSON.parse(text), led || null);
   }
   const beside = textOf("rows") === null ? null : await unpackTable(JSON.parse(textOf("rows")));
   const marks = head.flags && { ...head.flags, bytes: await inflated(bytesOf(head.flags.data)) };
   return new RecordedRun(head, tables, marks, beside);
-}
-
-/** Numbers of a JSON list, in which NaN and the infinities are texts. */
-function numbersOf(list) {
-  return list.map(Number);
 }
 
 /** What was recorded: N frames of a run, the newest last. */
@@ -41,7 +36,7 @@ export class RecordedRun {
   constructor(head, tables, marks, beside) {
     Object.assign(this, { head, tables, marks, beside, until: head.until ?? Infinity, frames: head.steps.length });
     for (const name of ["document", "steps", "left", "edits", "named", "axis", "about", "said", "pictures", "keys"]) this[name] = head[name];
-    for (const name of ["sample", "loss", "lr", "whole"]) this[name] = numbersOf(head[name]);
+    for (const name of ["sample", "loss", "lr", "whole"]) this[name] = head[name].map(Number); // NaN and the infinities are texts
     this.upright = { ...head.document, ...head.upright };
     this.rows = []; // of activations, in the table of all numbers
   }

@@ -4,6 +4,7 @@
 import { Cubes } from "./cubes.js";
 import { Graphics } from "./gl.js";
 import { Ground } from "./ground.js";
+import { putUnder } from "./ink.js";
 
 /**
  * A canvas for cubes and one above it for what is flat, in a box of their own. Whoever extends it says how it draws
@@ -70,6 +71,12 @@ export class Stage {
     gl.disable(gl.SCISSOR_TEST);
     this.pace.drawn(fineness);
     return density;
+  }
+
+  /** Cubes and words on one canvas, as paper and files want them, until the words are written anew. */
+  flatten() {
+    const { canvas, above } = this;
+    putUnder(above, flat => flat.drawImage(canvas, 0, 0, above.width, above.height));
   }
 
   dispose() {
@@ -139,11 +146,8 @@ class Pace {
     this.request = 0;
     this.waiting = document.hidden; // it may have been hidden since this was asked for
     if (this.waiting) return;
-    if (this.#busy()) {
-      this.request = requestAnimationFrame(() => this.#tick());
-      return;
-    }
-    this.step();
+    if (this.#busy()) this.ask();
+    else this.step();
   }
 
   // Whether the last picture is not done yet; measures it when it is.

@@ -168,9 +168,7 @@ export class TimeBar {
       if (this.held) this.go(this.frameAt(this.over));
       this.say();
     });
-    const release = () => { this.held = false; };
-    root.addEventListener("pointerup", release);
-    root.addEventListener("pointercancel", release);
+    for (const name of ["pointerup", "pointercancel"]) root.addEventListener(name, () => (this.held = false));
     root.addEventListener("pointerleave", () => {
       this.over = null;
       this.say();

@@ -101,9 +101,7 @@ export function makeTools(page, { line, tools, help, table }) {
   }
 }
 
-const KEY_NAMES = {
-  " ": "Space", ArrowLeft: "Left", ArrowRight: "Right", ArrowUp: "Up", ArrowDown: "Down", "+": "=",
-};
+const KEY_NAMES = { " ": "Space", ArrowLeft: "Left", ArrowRight: "Right", ArrowUp: "Up", ArrowDown: "Down", "+": "=" };
 
 /** The name of a key as view/watch/actions.py writes it, such as "Space", "Left", "G" or "Ctrl+Z". */
 export function keyName(event) {

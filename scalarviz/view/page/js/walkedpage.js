@@ -72,12 +72,14 @@ export class WalkedPage extends Page {
     return this.walks.at(this.run.head.places?.[frame] ?? frame, alone);
   }
 
-  /** The next micro-step; the first opens the step after the frame, after the last comes the next frame. */
+  /** The next micro-step; the first opens the next step that has any, after the last comes the next frame. */
   next() {
     this.stop();
-    if (!this.walk) this.enter(nearestOf(this.held, this.frame), false);
-    else if (this.at < this.walk.count) this.stand(this.at + 1);
-    else this.go(this.frame + 1);
+    if (this.walk && this.at < this.walk.count) return this.stand(this.at + 1);
+    if (this.walk && this.frame < this.run.frames - 1) return this.go(this.frame + 1);
+    const later = this.walk ? undefined : this.held.find(frame => frame >= this.frame);
+    if (later === undefined) return this.say("after this step no micro-steps are held");
+    return this.enter(later, false, "next");
   }
 
   /** The micro-step before; at the first one, the end of the step before. */
@@ -86,8 +88,12 @@ export class WalkedPage extends Page {
     if (this.walk && this.at > 1) return this.stand(this.at - 1);
     const earlier = this.held.filter(frame => frame < this.frame);
     if (earlier.length) return this.enter(earlier.at(-1), true);
-    this.remark = "before this step no micro-steps are held";
-    return this.write();
+    return this.say("before this step no micro-steps are held");
+  }
+
+  say(words) {
+    this.remark = words;
+    this.write();
   }
 
   /** One sample's numbers, or those of the whole batch. */
@@ -100,16 +106,13 @@ export class WalkedPage extends Page {
     this.stand(Math.min(this.at, walk.count));
   }
 
-  enter(frame, atEnd) {
-    if (frame === null) {
-      this.remark = "of this branch no micro-steps are held";
-      return this.write();
-    }
+  enter(frame, atEnd, which = "nearest") {
+    if (frame === null) return this.say("of this branch no micro-steps are held");
     const moved = frame !== this.frame;
     this.go(frame);
     this.before = this.player.quantity;
     this.walk = this.walkAt(frame, this.alone);
-    this.remark = moved && !atEnd ? `micro-steps are held of ${countText(this.held.length)} steps: this is the nearest` : "";
+    this.remark = moved && !atEnd ? `micro-steps are held of ${countText(this.held.length)} steps: this is the ${which}` : "";
     this.stand(atEnd ? this.walk.count : 1);
   }
 
@@ -122,10 +125,8 @@ export class WalkedPage extends Page {
   }
 
   go(frame) {
-    if (this.walk) {
-      Object.assign(this, { walk: null, at: 0, remark: "" });
-      if (this.before) this.player.quantity = this.before;
-    }
+    if (this.walk && this.before) this.player.quantity = this.before;
+    Object.assign(this, { walk: null, at: 0, remark: "" });
     super.go(frame);
   }
 
@@ -169,6 +170,7 @@ export class WalkedPage extends Page {
     super.write();
     const { walk, run } = this, { classList } = part("app");
     classList.toggle("inside", Boolean(walk));
+    classList.toggle("remarked", Boolean(this.remark));
     classList.toggle("alone", !run.pictures.length && !walk?.told.table.length); // the table has a column of its own
     part("bar").hidden = Boolean(walk);
     this.beside.hidden = !walk;
@@ -183,8 +185,9 @@ export class WalkedPage extends Page {
     part("step").textContent = countText(told.step);
     part("beyond").textContent = "";
     part("loss").textContent = phase >= PHASE.loss ? told.loss : "\u2013";
+    if (run.whole.length) part("summed").textContent = told.samples; // whose loss this one is
     const said = `inside step ${countText(told.step)}  \u00b7  micro-step ${this.at} of ${walk.count}  \u00b7  ${told.about}`;
-    part("about").textContent = this.remark ? `${said}  \u00b7  ${this.remark}` : said;
+    part("about").textContent = this.remark ? `${this.remark}  \u00b7  ${said}` : said;
     this.writeBeside();
   }
 
