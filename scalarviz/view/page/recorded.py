@@ -35,6 +35,7 @@ from .document import document_of, laid_out
 from .ofscene import OfScene, maps_of_letters, of_scene
 from .pack import EXACT, dense_text, led_updates, packed_text, squeezed
 from .page import Float32, about_of, gathered, json_number, keys_of, loss_axis, shell, upright
+from .pictures import MOST as MOMENTS
 from .pictures import chosen, still_of
 
 SENTENCE = "A recorded training, to be played in a browser with scripts and WebGL 2"
@@ -103,11 +104,12 @@ def html_of(
 
     told, tables = gathered(subject, read(), document, quantities, own.headlines)
     walks = None if source.lacks("micro") else walks_of(subject, source, shown, document)
-    program = _program(record, fitting[0], subject, own)
+    seen = films(pictures, others)
+    program = _program(record, fitting[0], subject, own, seen, len(shown))
     head = {
         "document": document, "upright": upright(document, laid(size=UPRIGHT)), **told,
         "keys": keys_of({*quantities, *(("micro",) if walks else ())}), "about": about_of(subject, title, program),
-        **said_of(past), "left": left_aside(past), "pictures": films(pictures, others),
+        **said_of(past), "left": left_aside(past), "pictures": seen,
     }  # fmt: skip
     head["axis"] = loss_axis(told["loss"], *(one["loss"] for one in head["left"]))
     if lines:
@@ -131,7 +133,14 @@ def html_of(
     return shell(title, look, parts, sentence, call, entries, *extras, styles=styles, still=still, story=story)
 
 
-def _program(record: Recorded, first: int, subject: Subject, scene: OfScene) -> str:
+def _program(
+    record: Recorded,
+    first: int,
+    subject: Subject,
+    scene: OfScene,
+    seen: Sequence[Mapping[str, Any]],
+    frames: int,
+) -> str:
     """What recorded it, and what is not shown of it."""
     said = [f"recorded with scalarviz {record.about.version}".rstrip()]
     if first:
@@ -141,6 +150,10 @@ def _program(record: Recorded, first: int, subject: Subject, scene: OfScene) -> 
     if scene.turned:
         said.append("the maps of single units are in the window")
     said += [f"{title} is in the window" for title in scene.above]
+    for count in sorted({len(film["steps"]) for film in seen}):
+        if count < min(frames, MOMENTS):
+            names = ", ".join(film["name"] for film in seen if len(film["steps"]) == count)
+            said.append(f"{names}: {count} moments")
     return "  \N{MIDDLE DOT}  ".join(said)
 
 
