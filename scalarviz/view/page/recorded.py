@@ -26,7 +26,7 @@ from ...run.sources.recording.recorded import Recorded
 from ...run.sources.recording.recorded_step import RecordedStep
 from ..ink.boxes import check_size
 from ..ink.listed import Record, changes, records_of
-from ..ink.text import loss_text
+from ..ink.text import loss_text, short
 from ..ink.theme import get_theme
 from ..micro.walk import Formula, Walk
 from ..panels.word import WordDrawer
@@ -105,7 +105,7 @@ def html_of(
     told, tables = gathered(subject, read(), document, quantities, own.headlines)
     walks = None if source.lacks("micro") else walks_of(subject, source, shown, document)
     seen = films(pictures, others)
-    program = _program(record, fitting[0], subject, own, seen, len(shown))
+    program = _program(record, fitting[0], subject, last, own, seen, len(shown))
     head = {
         "document": document, "upright": upright(document, laid(size=UPRIGHT)), **told,
         "keys": keys_of({*quantities, *(("micro",) if walks else ())}), "about": about_of(subject, title, program),
@@ -137,6 +137,7 @@ def _program(
     record: Recorded,
     first: int,
     subject: Subject,
+    frame: Frame,
     scene: OfScene,
     seen: Sequence[Mapping[str, Any]],
     frames: int,
@@ -149,12 +150,24 @@ def _program(
         said.append("what is read among the cubes is not in a recorded file: pictures show it")
     if scene.turned:
         said.append("the maps of single units are in the window")
-    said += [f"{title} is in the window" for title in scene.above]
+    if scene.above:  # which say it in a window
+        said += [_wanted(subject, frame), *(f"not in this page: {title}" for title in scene.above)]
     for count in sorted({len(film["steps"]) for film in seen}):
         if count < min(frames, MOMENTS):
             names = ", ".join(film["name"] for film in seen if len(film["steps"]) == count)
             said.append(f"{names}: {count} moments")
-    return "  \N{MIDDLE DOT}  ".join(said)
+    return "  \N{MIDDLE DOT}  ".join(filter(None, said))
+
+
+def _wanted(subject: Subject, frame: Frame) -> str:
+    """What the sample whose way is drawn should give, where that is a number or two."""
+    wanted, outputs = subject.sample.wanted, subject.sample.outputs
+    if wanted is None or len(wanted) > 2 or not np.isfinite(wanted).all():
+        return ""
+    given = np.ravel(frame.activations.get("input", ()))[:3].tolist()
+    sides = (zip(subject.sample.inputs, given, strict=False), zip(outputs, wanted.tolist(), strict=False))
+    at, to = (", ".join(f"{name} {short(number)}" for name, number in side) for side in sides)
+    return f"the sample{f' {at}' if at else ''} should give {to}"
 
 
 def _story(record: Recorded, subject: Subject) -> str:
