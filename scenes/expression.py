@@ -82,7 +82,7 @@ def build(options: Options) -> sv.Scene:
         """The formula for one sample: what is trained."""
         return [task.result([sample] if isinstance(sample, sv.Value) else sample, weights)]
 
-    rows, target = f"{len(task.samples):,} rows", kit.short(task.target, 30)
+    rows, law = f"{len(task.samples):,} rows", f"{kit.short(task.target, 20)} = {kit.short(task.formula.text, 60)}"
     batch = kit.batch_of(options, len(task.samples), "row", task.notes)
     adam = optim.Adam(weights, lr=options.lr)
     run = kit.train(options, answer, nn.MSELoss(), (task.samples, task.targets), adam, batch_size=batch)
@@ -99,7 +99,7 @@ def build(options: Options) -> sv.Scene:
             LossCurve(rows),
         ),
         notes=task.notes,
-        story=Story(f"The formula should give {target} in {rows}.", claim=_claim),
+        story=Story(f"{law} should hold in {rows}.", claim=_claim),
         hide=("seed",),  # where a weight begins is asked for by name
         whole_loss=len(task.samples) <= SMALL,
         options=options,

@@ -166,11 +166,14 @@ def test_layers_of_a_page_turn_where_the_windows_do(tmp_path):
 
 def test_what_stands_above_the_cubes_is_said_to_be_left_out():
     one = scene("expression")
-    with sv.Recording(one) as recording:
+    with sv.Recording(one, activations=True) as recording:
         one.run.step(2)
         with recording.read() as memory:
             html = html_of(memory, scene=one)
-    assert "the formula at one row is in the window" in told_in(html)["about"]["line"]
+    line = told_in(html)["about"]["line"]
+    assert "the sample x \N{MINUS SIGN}3.00 should give y \N{MINUS SIGN}1.07" in line
+    assert line.endswith("not in this page: the formula at one row")
+    assert "y = a*tanh(w*x + b) + c should hold in 60 rows." in html
 
 
 def told_in(html):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import zlib
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +15,7 @@ import scalarviz as sv
 from kit.benches import bench_of
 from kit.commands import make_scene
 from scalarviz.errors import InputError
+from scalarviz.run.source import Moment
 from scalarviz.run.sources.recording.contents import Picture, write_pictures
 from scalarviz.view.ink import listed as lists
 from scalarviz.view.ink.listed import Listed, changes, checked, records_of, sketches_of, stored
@@ -20,8 +23,9 @@ from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.ink.theme import THEMES
 from scalarviz.view.out import offscreen
 from scalarviz.view.page import pictures as drawing
-from scalarviz.view.page.pictures import chosen, panel_pictures
+from scalarviz.view.page.pictures import chosen, dense_order, panel_pictures
 from scalarviz.view.page.recorded import films
+from scalarviz.view.shown.subject import subject_of
 
 
 def listed(picture):
@@ -44,6 +48,14 @@ def test_they_are_what_the_window_shows_at_each_step_and_change_nothing(tmp_path
     bench = bench_of(scene, size=(1280, 720))
     assert {one.panel for one in pictures} == {"plane", "table"}
     assert sorted({one.step for one in pictures}) == list(range(0, 201, 20))
+    for one in pictures:  # numbers of a panel are of its own step
+        if one.panel == "table":
+            made = [text[3] for text in listed(one) if text[0] == "text"][7::4]
+            with sv.load_recording(tmp_path / "run.svz") as record:
+                frame = record.frame(record.at(one.step))
+            moment = Moment(frame, subject_of(scene).source)
+            outputs = moment.predict(np.array([[0, 0, 1], [0, 1, 1], [1, 0, 1], [1, 1, 1]], np.float32))
+            assert [float(x.replace("\u2212", "-")) for x in made] == pytest.approx(np.ravel(outputs), abs=1e-4)
     for name in ("plane", "table"):
         first, *_, last = (one for one in pictures if one.panel == name)
         window = [item.text for sketch in bench.side.drawn(name) for item in sketch.texts]
@@ -52,16 +64,25 @@ def test_they_are_what_the_window_shows_at_each_step_and_change_nothing(tmp_path
 
 
 def test_they_stay_within_their_room_and_have_both_ends(monkeypatch):
+    """Numbers at every frame where there is room, pictures at a few, dense where the loss falls."""
     monkeypatch.setattr(drawing, "MOST", 4)
     scene = make_scene("xor")
     with sv.Recording(scene, every=1) as recording:
         scene.run.step(9)
         with recording.read() as record:
-            for room, least in ((400_000, 2), (3_000, 2), (10, 0)):
+            for room, least in ((400_000, 2), (6_000, 2), (3_000, 2), (10, 0)):
                 found = panel_pictures(scene, range(len(record)), record.frame, room=room)
                 assert len(zlib.compress(json.dumps(films(found, ())).encode(), 9)) <= room
-                assert max((sum(one.panel == p.panel for one in found) for p in found), default=0) <= 4
+                counts = Counter(one.panel for one in found)
+                assert (counts["plane"] <= 4) == (room < 400_000)
+                assert counts["table"] == 10 or room < 6_000
+                assert {9 in [one.step for one in found if one.panel == name] for name in counts} <= {True}
                 assert len({one.panel for one in found}) >= least
+    losses = [*np.linspace(9.0, 1.0, 20), *[1.0] * 180]
+    order = dense_order([losses[0], math.nan, *losses[2:]])
+    assert (sorted(order), order[:2]) == (list(range(200)), [199, 0])
+    assert 7 <= sum(k < 20 for k in order[:16]) <= 11
+    assert [dense_order([1.0] * n) for n in range(4)] == [[], [0], [1, 0], [2, 0, 1]]
     some = chosen(range(5, 105), 24)
     assert (some[0], some[-1], len(some)) == (5, 104, 24)
     assert (chosen([3, 4], 24), chosen([], 24)) == ([3, 4], [])

@@ -52,10 +52,13 @@ def colours_of(theme: Theme) -> dict[str, Any]:
 
 
 class Listed:
-    """Makes records in the colours of one look; where they are `bound`, who paints them knows the numbers."""
+    """Makes records in the colours of one look; where they are `bound`, who paints them knows the numbers.
 
-    def __init__(self, theme: Theme, *, bound: bool = False) -> None:
-        self.theme, self._bound = theme, bound
+    Of large smooth pictures no more than `density` pixels are kept for one of their place (None: all).
+    """
+
+    def __init__(self, theme: Theme, *, bound: bool = False, density: float | None = None) -> None:
+        self.theme, self._bound, self._density = theme, bound, density
         # of two that are alike the first has the name: "text1" is written more often than "ink"
         self._names = {hexed(rgba(colour)): name for name, colour in reversed(colours_of(theme).items())}
         self._addresses: dict[int, tuple[NDArray[np.uint8], str]] = {}
@@ -64,7 +67,7 @@ class Listed:
         """All that is painted of some sketches, in the order of painting; nothing at a place that is no number."""
         found = [one for part in sketches if not part.over for one in _within(part, map(self.shape, part.shapes))]
         for item in (item for part in sketches for item in part.images):
-            address = self._address(item.pixels, smooth=item.linear)
+            address = self._address(item.pixels, smooth=item.linear, width=item.rect[2])
             found.append(["image", *short(item.rect), address, int(item.linear)])
         found += [self._sprites(item) for part in sketches for item in part.small]
         found += [one for part in sketches for one in _within(part, map(self.shape, part.tops))]
@@ -109,7 +112,7 @@ class Listed:
         cells = np.round(np.ravel(item.cells).astype(float), 4).tolist()
         return ["sprites", short(item.rects), cells, self._address(item.pixels), int(item.linear)]
 
-    def _address(self, pixels: NDArray[np.uint8], *, smooth: bool = False) -> str:
+    def _address(self, pixels: NDArray[np.uint8], *, smooth: bool = False, width: float = np.inf) -> str:
         """A picture as an address of its own data; the same array is encoded once."""
         known = self._addresses.get(id(pixels))
         if known is None or known[0] is not pixels:
@@ -117,7 +120,8 @@ class Listed:
             how: dict[str, Any] = {"quality": QUALITY} if loose else {"lossless": True, "quality": 0}
             if len(self._addresses) >= KEPT:
                 del self._addresses[next(iter(self._addresses))]
-            known = self._addresses[id(pixels)] = (pixels, address_of(pixels, method=0, **how))
+            less = 1.0 if self._density is None or not loose else self._density * width / pixels.shape[1]
+            known = self._addresses[id(pixels)] = (pixels, address_of(smaller(pixels, less), method=0, **how))
         return known[1]
 
 
@@ -140,6 +144,17 @@ def encoded(pixels: NDArray[np.uint8], kind: str, **how: object) -> bytes:
     buffer = BytesIO()
     Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, kind, **how)
     return buffer.getvalue()
+
+
+def smaller(pixels: NDArray[np.uint8], share: float) -> NDArray[np.uint8]:
+    """A picture of less width and height; as it is where that is not less."""
+    from PIL import Image
+
+    if share >= 1:
+        return pixels
+    high, wide = (max(1, round(share * size)) for size in pixels.shape[:2])
+    picture = Image.fromarray(np.ascontiguousarray(pixels))
+    return np.asarray(picture.resize((wide, high), Image.Resampling.BOX))
 
 
 def address_of(pixels: NDArray[np.uint8], kind: str = "WEBP", **how: object) -> str:

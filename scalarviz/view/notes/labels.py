@@ -30,8 +30,9 @@ _LINE = 19.0
 _BETWEEN = 6.0  # least air between two names in a line: "tanh6.weight" is none
 _FAR = (41.0, 53.0, 67.0, 82.0)  # pixels from a plate up to its name, where no place near it is free
 _UNITS = 90.0  # what the names of a row's numbers may take behind its own
-_CLEARLY, _MIDDLE_CLEARLY = 8.0, 2.0
-"""Pixels by which a name and its middle are nearer to their own plate than to others."""
+_CLEARLY, _MIDDLE_CLEARLY, _ALONE_CLEARLY = 8.0, 2.0, 14.0
+"""Pixels by which a name and its middle are nearer to their own plate than to others; one of a lone cube, which would
+else stand between two."""
 _LATER = 0.02  # what a place costs more than the nicer one before it
 _ENDS: tuple[Anchor, ...] = ("left", "left", "right", "right", "middle", "middle", "left", "right", "left")
 """The end of a text that stands at its plate, by the places around one: its words may be shorter than their room."""
@@ -169,7 +170,8 @@ class FlowLabels(Labels):
         x, y, wide, high = way[0]
         others = [face for p, face in self._faces.items() if p.kind == plate.kind and p is not plate]
         faces = np.array([self._faces[plate], *others])
-        for box, clearly in (((x + wide / 2, y + high / 2, 0.0, 0.0), _MIDDLE_CLEARLY), (way[0], _CLEARLY)):
+        all_over = _CLEARLY if plate.size > 1 else _ALONE_CLEARLY
+        for box, clearly in (((x + wide / 2, y + high / 2, 0.0, 0.0), _MIDDLE_CLEARLY), (way[0], all_over)):
             own, *away = apart(box, faces).tolist()
             if own + clear * clearly > min(away, default=inf):
                 return False

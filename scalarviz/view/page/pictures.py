@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Sequence
+from heapq import heappop, heappush
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,54 +110,127 @@ def image_tag(data: bytes, kind: str, words: str, *, name: str = "", width: int 
 
 # ---- Panels.
 
-MOST = 60  # moments of a panel
-ROOM = 200_000  # bytes of all panels of a page
+MOST = 64  # moments of a panel that is a picture
+EVERY, CHEAP = 320, 0.3  # moments of one that is cheap: where every frame takes no more than this share of the room
+ROOM, OF_NUMBERS = (105_000, 200_000), 0.02  # bytes of all panels of a page, more of them beside many numbers
+DENSITY = 1.0  # of large pictures: pixels for one of the window's
 WINDOW = (1280, 720)  # pixels of the window whose column it is
+PIXELS = {"image", "sprites", "points"}  # kinds of records that are not words, numbers and lines
+Lists = dict[int, list[Record]]  # of a panel, by the number of the frame
 
 
 def panel_pictures(
-    scene: Scene, frames: Sequence[int], frame: Callable[[int], Frame], theme: str | Theme = "dark", room: int = ROOM
+    scene: Scene,
+    frames: Sequence[int],
+    frame: Callable[[int], Frame],
+    theme: str | Theme = "dark",
+    room: int | None = None,
+    like: Sequence[Picture] | None = None,
 ) -> list[Picture]:
     """The lists of the panels in the column, by panel and step, without the loss curve, which a time bar has.
 
-    Of at most `MOST` frames of the scene's recording, whose numbers are `frames`; of fewer where they would take more
-    than `room` bytes. A list that is the same as the one before it is left out, and a panel that is always empty.
+    Of frames of the scene's recording, whose numbers are `frames`: a panel that takes few bytes of all of them, so that
+    its numbers are of the step that is shown; others of at most `MOST`, dense where the loss falls, and of fewer where
+    all would take more than `room` bytes (None: as many as a page has). The first and the last are among them. A panel
+    that is always empty is left out. `like` are those in another look, whose moments it takes.
     """
+    if like is not None:
+        wanted = {(one.panel, one.step) for one in like}
+        steps = {step for _, step in wanted}
+        drawn = _drawn(scene, [k for k in frames if frame(k).step in steps] if steps else (), frame, theme)
+        return [one for one in _pictures(drawn, frame) if (one.panel, one.step) in wanted]
+    order = [frames[k] for k in dense_order([frame(k).loss for k in frames])]
+    drawn = _drawn(scene, sorted(order[:MOST]), frame, theme)
+    share = min(len(order), EVERY) / max(1, min(len(order), MOST))
+    if room is None:
+        room = round(min(max(ROOM[0], OF_NUMBERS * 4 * len(frames) * len(scene.run.values)), ROOM[1]))
+    weights = {name: share * _weight(lists) for name, lists in drawn.items()}
+    rooms = {
+        name: room * (CHEAP if PIXELS & {one[0] for one in lists[order[0]]} else 1) for name, lists in drawn.items()
+    }
+    cheap = [name for name in sorted(weights, key=lambda name: weights[name]) if weights[name] <= rooms[name]]
+    if cheap and share > 1:
+        drawn |= _drawn(scene, sorted(order[:EVERY]), frame, theme, cheap)
+    for names in [*([name] for name in cheap), [name for name in drawn if name not in cheap]]:
+        found = _fitting({name: drawn[name] for name in names}, order, room)
+        room -= sum(map(_weight, found.values()))
+        drawn |= found
+    return _pictures(drawn, frame)
+
+
+def dense_order(losses: Sequence[float]) -> list[int]:
+    """Frames by their numbers, the last and the first first, so that those before any other are spread over the run.
+
+    Half of them evenly, and half evenly in how far the loss has fallen: each is in the middle of the widest gap.
+    """
+    best = np.minimum.accumulate(np.nan_to_num(np.asarray(losses, float), nan=np.inf, posinf=np.inf))
+    fallen = np.log1p(np.where(np.isfinite(best), best, np.max(best, where=np.isfinite(best), initial=0.0)))
+    fallen = (fallen[:1] - fallen) / max(float(np.ptp(fallen)) if len(fallen) else 0.0, 1e-300)
+    places = fallen + np.linspace(0.0, 1.0, len(fallen))
+    order = list(dict.fromkeys([len(places) - 1, 0])) if len(places) else []
+    gaps = [(0.0, 0, len(places) - 1)] if len(places) > 2 else []
+    while gaps:
+        _, low, high = heappop(gaps)
+        middle = low + 1 + int(np.argmin(np.abs(places[low + 1 : high] - (places[low] + places[high]) / 2)))
+        order.append(middle)
+        for a, b in ((low, middle), (middle, high)):
+            if b - a > 1:
+                heappush(gaps, (float(places[a] - places[b]), a, b))
+    return order
+
+
+def _drawn(
+    scene: Scene,
+    frames: Sequence[int],
+    frame: Callable[[int], Frame],
+    theme: str | Theme,
+    names: Collection[str] | None = None,
+) -> dict[str, Lists]:
+    """Lists of these panels (None: all that are ever more than their box), in the order of the column."""
     subject, look = subject_of(scene), get_theme(theme)
-    side, listed = SidePanels(subject, look), Listed(look)
+    side, listed = SidePanels(subject, look), Listed(look, density=DENSITY)
     side.lodge()
     boxes = {name: box for name, box in arrange(WINDOW, side.column.wanted()).panels.items()
              if not isinstance(side.drawers[name].panel, LossCurve)}  # fmt: skip
     side.place(boxes)
-    found: list[tuple[str, int, list[Record]]] = []
-    before: dict[str, list[Record]] = {}
-    for k in chosen(frames, MOST) if boxes else ():
+    if names is not None:
+        side.leave(frozenset(boxes) - frozenset(names))
+    found: dict[str, Lists] = {name: {} for name in sorted(boxes, key=lambda name: boxes[name][1])
+                               if names is None or name in names}  # fmt: skip
+    for k in frames if found else ():
         now = frame(k)
         side.ground.extent = weight_extent(now.values)
         side.update(now)
-        for name, box in boxes.items():
-            records = [["box", *short(with_air(box))], *listed.of(side.drawn(name))]
-            if records != before.get(name):
-                found.append((name, now.step, records))
-                before[name] = records
-    full = {name for name, records in before.items() if len(records) > 1}  # a sheet that waits for a hand is empty
-    found = sorted((one for one in found if one[0] in full), key=lambda one: (boxes[one[0]][1], one[1]))
-    while found and _weight(found) > room:
-        steps = sorted({step for _, step, _ in found})
-        kept = set(chosen(steps, len(steps) * 2 // 3)) if len(steps) > 2 else set()
-        found = [one for one in found if one[1] in kept]
-    return [Picture(name, step, math.ceil(records[0][3]), math.ceil(records[0][4]), stored(records))
-            for name, step, records in found]  # fmt: skip
+        for name, lists in found.items():
+            lists[k] = [["box", *short(with_air(boxes[name]))], *listed.of(side.drawn(name))]
+    # a sheet that waits for a hand is empty
+    return {name: lists for name, lists in found.items() if lists and len(list(lists.values())[-1]) > 1}
 
 
-def _weight(lists: Sequence[tuple[str, int, list[Record]]]) -> int:
+def _fitting(drawn: dict[str, Lists], order: Sequence[int], room: int) -> dict[str, Lists]:
+    """As many moments as there is room for, the same of all panels, the first of an order; at least both ends."""
+    there = [k for k in order if any(k in lists for lists in drawn.values())]
+
+    def kept(count: int) -> dict[str, Lists]:
+        some = set(there[:count])
+        return {name: {k: one for k, one in lists.items() if k in some} for name, lists in drawn.items()}
+
+    def weight(count: int) -> int:
+        return sum(map(_weight, kept(count).values()))
+
+    count = bisect_right(range(len(there) + 1), room, key=weight) - 1
+    return kept(count if count >= min(2, len(there)) else 0)
+
+
+def _pictures(drawn: dict[str, Lists], frame: Callable[[int], Frame]) -> list[Picture]:
+    return [Picture(name, frame(k).step, math.ceil(one[0][3]), math.ceil(one[0][4]), stored(one))
+            for name, lists in drawn.items() for k, one in lists.items()]  # fmt: skip
+
+
+def _weight(lists: Lists) -> int:
     """Bytes that they take in a page, which holds the changes from each to the next."""
-    before: dict[str, list[Record]] = {}
-    weight = 0
-    for name, _, records in lists:
-        weight += len(stored(changes(before.get(name), records)))
-        before[name] = records
-    return weight
+    befores = [None, *lists.values()]
+    return len(stored([changes(one, two) for one, two in zip(befores, lists.values(), strict=False)]))
 
 
 def with_air(box: Box) -> Box:

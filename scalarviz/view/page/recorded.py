@@ -26,7 +26,7 @@ from ...run.sources.recording.recorded import Recorded
 from ...run.sources.recording.recorded_step import RecordedStep
 from ..ink.boxes import check_size
 from ..ink.listed import Record, changes, records_of
-from ..ink.text import loss_text
+from ..ink.text import loss_text, short
 from ..ink.theme import get_theme
 from ..micro.walk import Formula, Walk
 from ..panels.word import WordDrawer
@@ -35,6 +35,7 @@ from .document import document_of, laid_out
 from .ofscene import OfScene, maps_of_letters, of_scene
 from .pack import EXACT, dense_text, led_updates, packed_text, squeezed
 from .page import Float32, about_of, gathered, json_number, keys_of, loss_axis, shell, upright
+from .pictures import MOST as MOMENTS
 from .pictures import chosen, still_of
 
 SENTENCE = "A recorded training, to be played in a browser with scripts and WebGL 2"
@@ -103,11 +104,12 @@ def html_of(
 
     told, tables = gathered(subject, read(), document, quantities, own.headlines)
     walks = None if source.lacks("micro") else walks_of(subject, source, shown, document)
-    program = _program(record, fitting[0], subject, own)
+    seen = films(pictures, others)
+    program = _program(record, fitting[0], subject, last, own, seen, len(shown))
     head = {
         "document": document, "upright": upright(document, laid(size=UPRIGHT)), **told,
         "keys": keys_of({*quantities, *(("micro",) if walks else ())}), "about": about_of(subject, title, program),
-        **said_of(past), "left": left_aside(past), "pictures": films(pictures, others),
+        **said_of(past), "left": left_aside(past), "pictures": seen,
     }  # fmt: skip
     head["axis"] = loss_axis(told["loss"], *(one["loss"] for one in head["left"]))
     if lines:
@@ -131,7 +133,15 @@ def html_of(
     return shell(title, look, parts, sentence, call, entries, *extras, styles=styles, still=still, story=story)
 
 
-def _program(record: Recorded, first: int, subject: Subject, scene: OfScene) -> str:
+def _program(
+    record: Recorded,
+    first: int,
+    subject: Subject,
+    frame: Frame,
+    scene: OfScene,
+    seen: Sequence[Mapping[str, Any]],
+    frames: int,
+) -> str:
     """What recorded it, and what is not shown of it."""
     said = [f"recorded with scalarviz {record.about.version}".rstrip()]
     if first:
@@ -140,8 +150,24 @@ def _program(record: Recorded, first: int, subject: Subject, scene: OfScene) -> 
         said.append("what is read among the cubes is not in a recorded file: pictures show it")
     if scene.turned:
         said.append("the maps of single units are in the window")
-    said += [f"{title} is in the window" for title in scene.above]
-    return "  \N{MIDDLE DOT}  ".join(said)
+    if scene.above:  # which say it in a window
+        said += [_wanted(subject, frame), *(f"not in this page: {title}" for title in scene.above)]
+    for count in sorted({len(film["steps"]) for film in seen}):
+        if count < min(frames, MOMENTS):
+            names = ", ".join(film["name"] for film in seen if len(film["steps"]) == count)
+            said.append(f"{names}: {count} moments")
+    return "  \N{MIDDLE DOT}  ".join(filter(None, said))
+
+
+def _wanted(subject: Subject, frame: Frame) -> str:
+    """What the sample whose way is drawn should give, where that is a number or two."""
+    wanted, outputs = subject.sample.wanted, subject.sample.outputs
+    if wanted is None or len(wanted) > 2 or not np.isfinite(wanted).all():
+        return ""
+    given = np.ravel(frame.activations.get("input", ()))[:3].tolist()
+    sides = (zip(subject.sample.inputs, given, strict=False), zip(outputs, wanted.tolist(), strict=False))
+    at, to = (", ".join(f"{name} {short(number)}" for name, number in side) for side in sides)
+    return f"the sample{f' {at}' if at else ''} should give {to}"
 
 
 def _story(record: Recorded, subject: Subject) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ from ...run.sources.recording.contents import Picture, write_pictures
 from ..ink.theme import get_theme
 from .comparison import Comparison, names_of
 from .link import link_of
-from .pictures import panel_pictures
+from .pictures import chosen, panel_pictures
 from .recorded import html_of, write_html
 
 
@@ -165,7 +166,8 @@ class Recording(recording.Recording):
 
             def make() -> str:
                 other = "dark" if get_theme(theme).name == "light" else "light"
-                pictures, others = (self._drawn(record, one) for one in (theme, other))
+                pictures = self._drawn(record, theme, frames)
+                others = self._drawn(record, other, frames, pictures)
                 return html_of(record, pictures or record.pictures, theme=theme, size=size, title=title, frames=frames,
                                others=others, scene=self.subject)  # fmt: skip
 
@@ -177,14 +179,20 @@ class Recording(recording.Recording):
             assert isinstance(record, Recorded)  # see `reader`
             return record.save_link(player, theme=theme, title=title)
 
-    def _drawn(self, record: recording.Recorded, theme: str = "dark") -> list[Picture]:
+    def _drawn(
+        self,
+        record: recording.Recorded,
+        theme: str = "dark",
+        most: int | None = None,
+        like: Sequence[Picture] | None = None,
+    ) -> list[Picture]:
         """Pictures of the panels of the scene that is recorded, at frames of the network that it has now."""
         scene = self.subject
         if not isinstance(scene, Scene) or not scene.panels:
             return []
         now = [(tensor.name, tensor.shape) for tensor in scene.run.tensors]
         fitting = [k for k in range(len(record)) if [(t.name, t.shape) for t in record.shapes(k).tensors] == now]
-        return panel_pictures(scene, fitting, record.frame, theme)
+        return panel_pictures(scene, chosen(fitting, most or len(fitting)), record.frame, theme, like=like)
 
 
 def load_recording(path: StrPath) -> Recorded:

@@ -2,12 +2,14 @@
 // frame that is shown. From another camera each group moves with the point of the world that it belongs to, and one that
 // would lie on a cube or on another group is left out.
 
-import { slabCorners } from "./boxes.js";
+import { slabCorners, worldOf } from "./boxes.js";
 import { beforeEye, project } from "./camera.js";
 import { paint } from "./list.js";
 import { chipText, deltaText, lossText, shortText, sureChip } from "./numbers.js";
 
 const GROUPS_APART = 3; // pixels between two groups that were moved
+const CLEARLY = 6; // pixels by which a name is nearer to its own plate than to others
+const GRID = [0, 1, 2, 3, 4].flatMap((i) => [0, 1, 2, 3, 4].map((j) => [i / 4, j / 4])); // points of a plate's face
 
 export class Around {
   /** `pick` finds the cube that is drawn at a point; `foot` is how far down cubes are drawn. */
@@ -21,6 +23,7 @@ export class Around {
     this.moved = aside || view.turned || Math.abs(view.fitted - 1) > 1e-9;
     this.taken = [];
     this.slabs = this.moved ? plates.map((plate) => boundsOf(slabCorners(plate).map((xyz) => project(camera, xyz)))) : [];
+    this.faces = this.moved ? plates.map((plate) => GRID.map(([u, v]) => project(camera, worldOf(plate, [u * plate.cells[1] - 0.5, v * plate.cells[0] - 0.5, plate.depth])))) : [];
     for (const group of words.around.filter((one) => Boolean(one.turned) === aside)) {
       const move = this.#moveOf(group);
       if (move) this.#place(group, move);
@@ -36,11 +39,18 @@ export class Around {
     const sides = alone ? [[0, 0]] : [[0, 0], [away[0], 0], [0, away[1]], away];
     for (const [dx, dy] of sides) {
       const there = [box[0] + dx, box[1] + dy, box[2], box[3]];
-      if ((!group.over && this.#covered(there)) || this.taken.some((other) => groupsMeet(there, other))) continue;
+      if ((!group.over && this.#covered(there)) || this.taken.some((other) => groupsMeet(there, other)) || this.#strays(group, there)) continue;
       this.taken.push(there);
       return this.placed.push([group, (point) => move(point).map((x, k) => x + (k ? dy : dx))]);
     }
     return null;
+  }
+
+  // Whether a name stands nearer to another plate than to the one at whose corner it belongs.
+  #strays({ at }, [x, y, wide, high]) {
+    const { plates } = this.document, own = plates.findIndex((plate) => slabCorners(plate).some((corner) => corner.every((c, k) => Math.abs(c - at[k]) < 1e-6)));
+    const away = this.faces.map((face) => Math.min(...face.map(([a, b]) => Math.hypot(Math.max(x - a, a - x - wide, 0), Math.max(y - b, b - y - high, 0)))));
+    return own >= 0 && plates.some(({ kind }, k) => k !== own && kind === plates[own].kind && away[k] < away[own] + CLEARLY);
   }
 
   // Where a point of the list stands now; null for what is true for the list's own camera alone.
@@ -65,11 +75,8 @@ export class Around {
   #covered([x, y, wide, high]) {
     if (x < 0 || y < 0 || x + wide > this.view.width || y + high > this.foot) return true;
     if (!this.slabs.some((slab) => groupsMeet([x, y, wide, high], slab))) return false; // most are near no plate
-    const across = Math.max(2, Math.ceil(wide / 16)), down = Math.max(1, Math.ceil(high / 10));
-    for (let i = 0; i <= across; i++) {
-      for (let j = 0; j <= down; j++) if (this.pick([x + (i * wide) / across, y + (j * high) / down])) return true;
-    }
-    return false;
+    const [across, down] = [Math.max(2, Math.ceil(wide / 16)), Math.max(1, Math.ceil(high / 10))].map((count) => [...Array(count + 1)].map((_, k) => k / count));
+    return across.some((u) => down.some((v) => this.pick([x + u * wide, y + v * high])));
   }
 
   /** Paint what lies over the cubes, or what stands around them. */
@@ -117,10 +124,8 @@ export class Around {
 
 /** Red, green and blue (0..1), or one grey, as a colour of the browser; null where nobody knows it. */
 function swatchColour(row) {
-  const colour = row ? [...row] : [];
-  if (!colour.length || !colour.every((part) => part !== null && Number.isFinite(part))) return null;
-  const parts = colour.length === 1 ? [colour[0], colour[0], colour[0]] : colour;
-  return `rgb(${parts.map((part) => Math.round(255 * Math.min(Math.max(part, 0), 1))).join(", ")})`;
+  const colour = row ? [...row] : [], parts = colour.length === 1 ? [colour[0], colour[0], colour[0]] : colour;
+  return !parts.length || !parts.every(Number.isFinite) ? null : `rgb(${parts.map((part) => Math.round(255 * Math.min(Math.max(part, 0), 1))).join(", ")})`;
 }
 
 // The box around points.
