@@ -273,18 +273,25 @@ def swatches(box: Box, theme: Theme, colours: Sequence[ArrayLike | None], adding
     return sketch
 
 
+_NUMBER = 46.0  # pixels of a number of four decimals and the air before it
+
+
 def table(box: Box, theme: Theme, rows: Sequence[tuple[str, Sequence[str]]], names: Sequence[str]) -> Sketch:
     """Where the deltas of the outputs come from, row by row; the last row is what comes of them."""
     sketch, (x, y, wide, _) = Sketch(), box
     sketch.text(x, y + 14, "where δ comes from", TITLE, theme.text1, bold=True)
-    step = min(62.0, (wide - 108) / max(1, len(names)))
+    words = [said for said, _ in rows]
+    if (wide - 108) / max(1, len(names)) < _NUMBER and words[-1].startswith("δ"):
+        words[-1] = "δ"  # the line above it says of what it is made
+    room = max(measure(said, LABEL, said == words[-1]) for said in words) + 8.0
+    step = min(62.0, (wide - room) / max(1, len(names)))
     ends = [x + wide - step * (len(names) - 1 - k) for k in range(len(names))]
-    for k, (words, cells) in enumerate((("", names), *rows)):
+    for k, (said, cells) in enumerate((("", names), *zip(words, (row for _, row in rows), strict=True))):
         base, last, head = y + 38 + _ROW * k, k == len(rows), k == 0
         if last:
             sketch.line((x, base - 14), (x + wide, base - 14), theme.border, 1.0)
         base += 1 if k and not last else 4 if last else 0
-        sketch.text(x, base, words, LABEL, theme.text1 if last else theme.text2, bold=last)
+        sketch.text(x, base, said, LABEL, theme.text1 if last else theme.text2, bold=last)
         for end, cell in zip(ends, cells, strict=True):
             ink = theme.pulse if last else theme.text2
             sketch.text(end, base, cell, LABEL, ink, bold=last or head, anchor="right")

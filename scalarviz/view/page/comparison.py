@@ -122,8 +122,11 @@ def comparison_html(
         [*pair.left_out[:1], ""][0],
         f"  \N{MIDDLE DOT}  {len(pair.left_out) - 1} more" * (len(pair.left_out) > 1),
     )
-    words = {"a": pair.names[0], "b": pair.names[1], "of": pair.of, "left": f"left out: {left}{more}" if left else "",
-             "every": "; ".join(pair.left_out)}  # fmt: skip
+    called = {f"called_{a}": name if name != a else "" for a, name in zip("ab", pair.names, strict=True)}
+    words = {
+        "a": pair.names[0], "b": pair.names[1], **called, "of": pair.of, "every": "; ".join(pair.left_out),
+        "left": f"left out: {left}{more}" if left else "",
+    }  # fmt: skip
     return shell(title, look, parts, sentence, call, "comparison.js", app="comparison", still=still, words=words)
 
 
