@@ -23,7 +23,7 @@ from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.out.easel import Easel
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.watch.pace import pace
+from scalarviz.view.watch.playback import pace
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"

@@ -101,7 +101,8 @@ def test_a_page_has_about_300_frames_or_those_asked_for(rgb, press, tmp_path, fl
     assert listing(tmp_path).keys() == {"run.html"} | ({"run.svz"} if "--recording" in flags else set())
     said = page_of("run.html")
     assert said["steps"] == list(steps)
-    assert (said["document"]["title"], said["document"]["theme"]) == ("rgb", theme)
+    assert "<title>rgb" in Path("run.html").read_text()
+    assert said["document"]["theme"] == theme
     assert {key["name"] for key in said["keys"]} >= {"show_gradients", "show_updates", "toggle_run"}
     press(Run, "step")  # a signal leaves a page of what there is
     assert rgb("--steps", 10**6, "--every", 1, "--html", "run.html").code == 130

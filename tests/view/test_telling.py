@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import numpy as np
@@ -15,7 +16,6 @@ from kit.windows import COLOURS, Hand, live_hand, make_colour_run, make_colour_s
 from scalarviz import nn, optim
 from scalarviz.engine.cpu import units
 from scalarviz.run import Story
-from scalarviz.run.engines import full_speed
 from scalarviz.run.scene.scene import Scene
 from scalarviz.view.ink.text import loss_text
 from scalarviz.view.screen.strip import Cap, Told
@@ -267,7 +267,7 @@ def test_without_kernels_step_0_is_shown_at_once_and_the_run_begins_when_they_ar
     assert COMPILING in " ".join(said(cold.bench))
     cold.until(lambda: cold.run.steps > 20, 60.0)
     cold.until(lambda: COMPILING not in " ".join(said(cold.bench)))
-    assert f"of {full_speed(cold.run):,.0f} steps/s" in cold.view.pace_text()
+    assert re.search(r" of [1-9][\d,]* steps/s", cold.view.pace_text())
     assert cold.view.worker.log == []
 
 
