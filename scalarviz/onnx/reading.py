@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from math import prod
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -380,12 +381,20 @@ def read_graph(path: StrPath) -> Graph:
     return replace(graph, name=source.stem)
 
 
+MOST_SIDES = 100
+"""Numbers of a tensor that may be the sides of a shape."""
+
+
 def shapes_of(path: StrPath) -> dict[str, tuple[int | str, ...]]:
     """The shapes of arrays that an ONNX file, which can be read, makes on its way; none where that is not known."""
     from onnx import load, shape_inference
 
     try:
-        said = shape_inference.infer_shapes(load(path, load_external_data=False), data_prop=True).graph
+        model = load(path, load_external_data=False)
+        for stored in model.graph.initializer:  # what weights are says nothing of shapes, and takes its time
+            if prod(stored.dims) > MOST_SIDES:
+                stored.ClearField("raw_data")
+        said = shape_inference.infer_shapes(model, data_prop=True).graph
     except Exception:  # what it raises has no type; a picture without shapes is one
         return {}
     ports = [_port(given) for given in (*said.value_info, *said.output)]

@@ -36,8 +36,8 @@ TALLEST, LEAST, WIDEST = 190.0, 6.0, 2.4
 """Pixels of a plate's height at most and at least, and how many times that its width may be."""
 CUBE, LARGE_CUBE = 14.0, 56.0
 """Pixels of a cube at most, and of one that carries its number."""
-VECTOR, BESIDE = 0.46, 4.0
-"""Height of a vector as a share of a plate's, and pixels to what stands beside it."""
+VECTOR, BESIDE, LEAST_GAP = 0.46, 4.0, 12.0
+"""Height of a vector as a share of a plate's, and pixels to what stands beside it and at least between layers."""
 WORD, TITLE = 14.0, 130.0
 """Pixels of a line of text, and those that names of blocks may take."""
 COLUMNS = (1, 2, 3)
@@ -73,7 +73,7 @@ def blocks(tensors: Sequence[Tensor], items: Sequence[Item], size: Size, box: Re
     """The picture of `items`, with cubes for numbers if there are `few`; None where plates would be below `LEAST`."""
     network, best, worth = _Network({tensor.name: tensor for tensor in tensors}, items), None, 0.0
     for detail, share in WORTH.items():
-        for count in COLUMNS:
+        for count in (count for count in COLUMNS if network.may_fit(count, box)):
             high = TALLEST
             while high >= LEAST and high * share > worth:
                 tried = _Picture(network, box, high, detail, LARGE_CUBE if few else CUBE)
@@ -85,6 +85,11 @@ def blocks(tensors: Sequence[Tensor], items: Sequence[Item], size: Size, box: Re
                     break
                 high *= 0.94
     return None if best is None else best.layout(size, "few" if few else "big")
+
+
+def _column(count: int, box: Rect) -> float:
+    """Pixels across a column of `count`."""
+    return (box[2] - box[0] - 2 * SIDE - (count - 1) * BETWEEN) / count
 
 
 def _sides(shape: Sequence[int | str]) -> str:
@@ -122,6 +127,9 @@ class _Network:
         self.previous = dict(zip(order, [-1, *order], strict=False))  # the item before another one; -1 before the first
         self.columns = [_columns(parts) for parts in self.parts]
         self.read = {source for item in items for source, _ in item.sources}
+        likes = [self._likeness(block) if items[block[0]].block else None for block in self.blocks]
+        # whether each block has the layers of the one before it
+        self.like = [a is not None and a == b for a, b in pairwise([None, *likes])]
 
     def _blocks(self) -> list[list[int]]:
         """Items by block: those of one name together; of what is in none, those that follow each other."""
@@ -159,7 +167,13 @@ class _Network:
             short = [path[same:] for path in paths]
         return {"": ""} | dict(zip(names, map(".".join, short), strict=True))
 
-    def likeness(self, block: Sequence[int]) -> object:
+    def may_fit(self, count: int, box: Rect) -> bool:
+        """Whether lines in `count` columns fit where plates and names take nothing: a large file is not tried out."""
+        own = [len(block) for block, like in zip(self.blocks, self.like, strict=True) if not like]
+        lines = max(len(own), sum(own) * LEAST_GAP / (_column(count, box) + LEAST_GAP))
+        return lines * (NAME + AIR) <= count * (box[3] - box[1] + AIR)
+
+    def _likeness(self, block: Sequence[int]) -> object:
         """What two blocks have in common whose layers are the same."""
         return [(self.items[k].name, self.items[k].operator, self.items[k].shape, [t.shape for t in self.parts[k]],
                  [(k - source if source >= block[0] else 0, words) for source, words in self.items[k].sources])
@@ -283,23 +297,19 @@ class _Picture:
         if not place and self._before(line, 0) not in read:
             return max(words, default=0.0)
         if not self.network.read:  # there are no wires
-            return 3 * BESIDE if place else 0.0
+            return LEAST_GAP if place else 0.0
         return max([ARROW if self.detail else SHORT, *words])
 
     # ---- lines
 
     def stand(self, count: int) -> bool | None:
         """Put all lines into `count` columns; returns whether each block takes one line, None where they do not fit."""
-        network, box = self.network, self.box
-        wide = (box[2] - box[0] - 2 * SIDE - (count - 1) * BETWEEN) / count
+        network, wide = self.network, _column(count, self.box)
         title = min(max(measure(text, CHANNEL, True) for text in network.titles.values()), TITLE)
         left = title + 12.0 if title else 0.0
-        likeness: object = None
         broken: list[list[int]] | None = None
-        for block in network.blocks:
-            name, before = network.items[block[0]].block, likeness
-            likeness = network.likeness(block) if name else None
-            like = bool(name) and likeness == before
+        for block, like in zip(network.blocks, network.like, strict=True):
+            name = network.items[block[0]].block
             if not like:
                 broken = self._broken(block, wide - left)
             if broken is None:
