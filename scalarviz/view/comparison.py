@@ -127,7 +127,7 @@ def hand_over(
     changed = slab.set_own(LOOKS.of(source), version)
     slab.set_flat(colouring.drawn)
     slab.set_range(colouring.range)
-    missing = colouring.missing(frame) if colouring.quantity != "weight" else None
+    missing = colouring.missing(frame) if colouring.quantity != "weight" and not colouring.opened else None
     dead = frame.dead if activations.rectified else None  # they are found out by a forward pass, if asked
     slab.set_flags(frozen=frame.frozen, not_computed=missing, dead=dead)
     if rows:

@@ -41,7 +41,7 @@ from .ink.boxes import (
 from .ink.painter import Painter, Viewport, gloo
 from .ink.sketch import Box, Sketch, Spot, holds, spot_at
 from .ink.theme import Theme, get_theme, presenting
-from .micro.inside import Inside
+from .micro.inside import INSIDE, Inside
 from .notes.scenery import Scenery, cubes_box, window_of
 from .notes.values import Small
 from .panels.drawer import Setting
@@ -233,7 +233,7 @@ class Workbench:
         """Places of the panels, and of the plates in space."""
         self.size = (self._output[0] * self._supersample, self._output[1] * self._supersample)
         self.spread = self._narrow = False  # whether the scene makes room for the controls
-        bare = not self.full
+        bare = not self.panels_shown
         if not bare and self.subject.plan is not None and self.side.spreads:
             self.spread = True  # a panel draws among the cubes of the scene's own plan, and in the strip
             self._lay(planned=True)
@@ -249,7 +249,8 @@ class Workbench:
         self.place_side()
         self._picker = Picker(self.layout)
         below = [] if self.places.strip is None else [self.places.strip]
-        self.bar.place(self.places.time, [*below, *self.places.panels.values()])
+        time = self.places.time if self.inside.told is None else None
+        self.bar.place(time, [*below, *self.places.panels.values()])
 
     def _stand_controls(self) -> bool:
         """Put the panel of controls, if it is open, over other panels; whether the scene need not make room for it."""
@@ -261,10 +262,10 @@ class Workbench:
 
     def _lay(self, *, planned: bool) -> None:
         """Places, and the layout in them: the scene's own plan, where it is `planned`."""
-        side, subject, full = self.side, self.subject, self.full
-        self._lay_panels(full=full)
+        side, subject, full = self.side, self.subject, self.panels_shown
+        self._lay_panels()
         if full and side.lodge():
-            self._lay_panels(full=full)
+            self._lay_panels()
         # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
         camera_size = (round(self.places.size[0]), round(self.places.size[1]))
         self._ratio = ratio = np.array(camera_size) / self.places.size
@@ -278,37 +279,34 @@ class Workbench:
         self.layer_names = layers_of(whole)
         self.layout = whole if self.inside.told is not None else self.apart.of(whole)
 
-    def _lay_panels(self, *, full: bool) -> None:
+    def _lay_panels(self) -> None:
         """Places of all that is no cube."""
         shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
         hands = shown and bool(self.keys)
-        wanted = self.side.column.wanted(spread=self.spread) if shown and "panels" not in self.left_out else ()
-        timed = full and hands and source.can.go and "timeline" not in self.left_out
-        self.places = arrange(self._output, wanted, hud=shown and source.counted, strip=shown,
-                              strip_high=SPREAD if self.spread else STRIP if self.inside.told is None else OPENED,
-                              keys=hands and not hall, time=timed,
+        wanted = self.side.column.wanted(spread=self.spread) if shown and "panels" not in self.left_out else []
+        timed = hands and source.can.go and "timeline" not in self.left_out
+        strip_high = SPREAD if self.spread else STRIP if timed or self.inside.told is None else OPENED
+        self.places = arrange(self._output, [*self.inside.wanted, *wanted], hud=shown and source.counted, strip=shown,
+                              strip_high=strip_high, keys=hands and not hall, time=timed,
                               replayed=source.recorded, spread=self.spread, presenter=hall)  # fmt: skip
         if self._narrow:
             self.places = narrowed(self.places)
-        above = self.side.put_above(self.places.scene if full else None)
+        above = self.side.put_above(self.places.scene if shown else None)
         if self.compared is not None:
             self.places = self.compared.place(self.places, shown)
         elif above is not None:
             self.places = replace(self.places, scene=above)
 
     def place_side(self) -> None:
-        """Panels in their places but for those below the inspector; none where an opened step has their column."""
+        """Panels in their places but for those below the inspector."""
         self.touch.column_taken = self.controls.open
         if self.controls.stands:
             hidden = [name for name in self.side.column.names if name not in self.controls.side]
             self.side.place(self.controls.side, hidden if self.panels_shown else (), self.controls.more, turns=False)
             return
-        left_out = self.places.left_out if self.panels_shown else ()
+        left_out = [name for name in self.places.left_out if name != INSIDE] if self.panels_shown else ()
         covered = self.touch.column(self.places) if self.panels_shown else None
-        if self.inside.column is not None:
-            self.side.place({})
-        else:
-            self.side.place(uncovered(self.places, covered), left_out, self.places.more)
+        self.side.place(uncovered(self.places, covered), left_out, self.places.more)
 
     def _stand(self) -> None:
         """What depends on the layout: made once for it, and only dressed anew for another look."""
@@ -333,7 +331,7 @@ class Workbench:
         self.scenery.show_outcome(self.inside.told is None)
         self.side.swatch.box = self.scenery.swatch
         planned = self.spread and self.places.strip is not None
-        among = self.side.among and shown and self.inside.told is None
+        among = self.side.among and shown
         self.side.stand(self._setting(planned=True) if planned else None, self._setting() if among else None)
         self.side.float_over(self.layout, self.project, scene if shown else None, self.scenery.reserved)
         self._write_static()
@@ -452,8 +450,7 @@ class Workbench:
         self.side.ground.extent = self.extent_of(0)
         self.inside.paint()
         writes = self.text_pace.ready(waits)
-        beside, outer = self.inside.beside(frame), self.inside.outer(frame)
-        self._moving = self.side.update(outer, seconds, writes=writes) if beside is None else beside
+        self._moving = self.side.update(self.inside.outer(frame), seconds, writes=writes, inner=self.inside.told)
         self.bar.ahead = self.side.ground.ahead
         self._time = self.bar.update(frame, writes=writes)
         if explained:
@@ -463,8 +460,8 @@ class Workbench:
         self.side.strip_shown = self.story.beside is None
         small = None if self.slab.shares is None else Small(self.slab.shares, self.cube_at, self.slab.own)
         # At every frame, as the colours below them; of an opened step what has come, but for what its texts write.
-        rows, scale = self.inside.rows(frame), self.inside.scale(self.activations)
-        self._on_cubes = self.scenery.cubes(rows, self.colouring, scale, self.inside.skip, small)
+        rows = self.inside.rows(frame)
+        self._on_cubes = self.scenery.cubes(rows, self.colouring, self.activations, self.inside.skip, small)
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             if explained:
                 self.touch.explain(frame)
@@ -503,15 +500,14 @@ class Workbench:
         if wrong and self.places.hud is None:
             sketches.append(mistake_line(self.places, self.theme, wrong))
         if self.places.hud is not None:
-            second = "  ·  ".join([*filter(None, (wrong,)), *self.scenery.homeless, pace_text])  # no room at the layer
             outside = inside.told is None
+            second = "  ·  ".join([*filter(None, (wrong,)), *self.scenery.homeless, pace_text])  # no room at the layer
+            second = second if outside or not self.spread else ""  # where the words of the micro-step stand
             ahead, whole = (self.side.ground.ahead, self.subject.loss_of_all(frame)) if outside else (None, None)
             found = self.side.headlines if outside else ()  # of whole steps
             state = state_of(self.subject, frame, second, self.colouring.shows, found, ahead, whole)
             about = "  ·  ".join(filter(None, (state.about, self.sizing.words() if outside else "")))
             x, y, wide, high = self.places.hud
-            if inside.column is not None:
-                wide = min(wide, inside.column[0] - MARGIN - x)
             sketches.append(hud((x, y, wide, high), self.theme, inside.head(replace(state, about=about))))
         return sketches
 

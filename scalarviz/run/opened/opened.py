@@ -245,6 +245,23 @@ class Opened:
         """The lines of :meth:`update` alone."""
         return self.update(weight).lines
 
+    @cached_property
+    def met(self) -> Float:
+        """What each weight is multiplied with on the way forward (P,), of a batch its mean; NaN of no product.
+
+        Of a layer that stands at several places it is the place whose inputs are the largest.
+        """
+        found, means = np.full(len(self._passes.theta), np.nan), self._passes.means
+        for i in self._passes.network.body.program.instructions:
+            if i.kind == "dot":
+                found[i.weights.ravel()] = means[i.args.ravel()]
+            elif i.kind in LAYERS:
+                x = means[i.args[np.argmax(np.abs(means[i.args]).sum(axis=1))]]
+                found[i.weights[:, None] + np.arange(len(x))] = x
+                if i.bias >= 0:
+                    found[i.bias + np.arange(len(i.weights))] = 1.0
+        return found[: len(self.values)]
+
     @property
     def penalty(self) -> float:
         """What the run's loss has on top of that of the batch, at the weights before the step."""

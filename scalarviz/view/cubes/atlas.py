@@ -57,6 +57,9 @@ class Atlas:
         self.changed = self.flags_changed = True
         self._flat: object = None  # what was taken over last as a whole
         self.own: dict[int, OwnLook] = {}  # looks given by hand, by texel
+        # colours of cubes that show no number of their own scale, (texels, 3); NaN: it does. None: all do
+        self.instead: NDArray[np.float32] | None = None
+        self.lift: NDArray[np.float32] | None = None  # (P,), by how much cubes are higher, -1 to 1; None: they are not
         self._used = 0  # marks that have ever been given
         self._any_seen: set[tuple[int, int]] = set()
 
@@ -76,7 +79,7 @@ class Atlas:
         return int(np.bitwise_or.reduce(self._given | self._seen)) if self._used or self._any_seen else 0
 
     def own_looks(self) -> NDArray[np.uint8]:
-        """The looks given by hand as the shader reads them: red, green, blue; 128 for a colour and 126 times the side.
+        """Looks that no scale gives, as the shader reads them: red, green, blue; 128 for a colour and 126 times the side.
 
         Where no side was given it is 127.
         """
@@ -87,6 +90,13 @@ class Atlas:
                 found[texel, :3] = np.rint(255.0 * np.array(look.colour))
             side = NO_SIDE if look.share is None else round(126.0 * look.share)
             found[texel, 3] = side + (128 if look.colour is not None else 0)
+        if self.instead is not None:
+            there = ~np.isnan(self.instead[:, 0])
+            found[there, :3] = np.rint(255.0 * self.instead[there])
+            found[there, 3] |= 128
+        if self.lift is not None:  # in place of the side
+            rise = np.rint(63.0 * (1.0 + np.clip(self.lift, -1.0, 1.0))).astype(np.uint8)
+            found[: len(rise), 3] = (found[: len(rise), 3] & 128) | rise
         return found.reshape(*self.shape, 4)
 
     def value(self, texel: int) -> float:

@@ -78,6 +78,22 @@ OWN = {quantity.name: quantity for quantity in _OWN}
 """What every frame has."""
 
 
+def _lit(name: str, words: str, cmap: str, scale: Scale) -> Quantity:
+    """What an opened step lights on cubes; NaN: the cube is dark and shows its weight."""
+    return Quantity(name, words, lambda frame: np.nan_to_num(frame.state[name]), cmap, scale, state=True)
+
+
+_LIT = (
+    _lit("product", "product w \N{MIDDLE DOT} x", "weight", "linear"),
+    _lit("passed on", "w \N{MIDDLE DOT} δ, which goes on", "gradient", "symlog"),
+    _lit("change", "change of the weight", "update", "linear"),
+)
+LIT = {quantity.name: quantity for quantity in _LIT}
+"""What the frames of an opened step have beside."""
+PLAIN = frozenset(("weight", "product", "change"))
+"""Quantities whose numbers are written without an exponent."""
+
+
 def _moment(name: str, signed: bool) -> Quantity:
     """What an optimiser keeps under a name."""
     scale: Scale = "symlog" if signed else "log"
@@ -98,8 +114,8 @@ def quantity_of(name: object, moments: Mapping[str, bool]) -> Quantity:
     if isinstance(name, Quantity):
         return name
     given = text(name, "the quantity")
-    if given in OWN:
-        return OWN[given]
+    if given in OWN or given in LIT:
+        return OWN[given] if given in OWN else LIT[given]
     if given in moments:
         return _moment(given, moments[given])
     more = "" if moments else " (the optimiser here keeps no others for each weight)"
@@ -159,6 +175,7 @@ class Coloring:
         self._seen_last: Float | None = None
         self._wanted, self._reach = 1.0, inf  # V of what was seen last, and how large a weight with neighbours is
         self.of = ""  # whose numbers they are, in the legend's words, where they are no moment's own; may be set
+        self.opened = False  # whether a step is open: what has no number is dark and shows its weight; may be set
         self.recorded = False  # whether they are read from a recording: what is missing will not come; may be set
 
     @property
@@ -221,6 +238,8 @@ class Coloring:
         """Where there is no number of this quantity, (P,): no gradient yet, or ever. Buffers have updates."""
         if self.shows.state and self.quantity not in frame.state:
             return np.ones(len(frame.values), bool)
+        if self.quantity in LIT:
+            return np.isnan(frame.state[self.quantity])
         known = frame.known(self.quantity)
         found = ~known
         if self.quantity == "update" and known.any():
@@ -276,6 +295,8 @@ class Coloring:
             zero = [(0.5, "0")] if self.signed else []
             return LegendScale(words, scope, self.cmap, zero, np.empty(0))
         marks = self.range.unit(flat[known]) if len(flat) <= FEW else np.empty(0)
+        if self.opened:
+            return LegendScale(words, "dark: weight", self.cmap, labels, marks)
         clipped = f"{share_text(clipped_share(flat, v))} clipped"
         ends = float(np.fmax.reduce(flat)), float(np.fmin.reduce(flat))
         if max(map(abs, ends)) > self._reach:  # how far it is says more than of what the range is

@@ -19,6 +19,7 @@ since a software renderer executes both sides of every `if`:
 ``CURVED``  some plate has a logarithmic scale.
 ``OWN``     some cube has a look that was given by hand: see `own`; with it goes
 ``SIZED``   cubes are as large as their numbers, or small ones are hidden: see `atlas`.
+``LIFTED``  cubes are higher or lower than their plate: see `SlabVisual.set_lift`.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class Variant:
     sized: bool = False
     own: bool = False
     means: bool = False
+    lifted: bool = False
 
 
 def fragment(variant: Variant, *, knee: float, table: int) -> str:
@@ -64,7 +66,7 @@ def fragment(variant: Variant, *, knee: float, table: int) -> str:
     head = f"#version 120\n#define KNEE {knee:.1f}\n#define TABLE {table:.1f}\n#define LEAST {LEAST:g}\n"
     head += "".join(
         f"#define {name.upper()}\n"
-        for name in ("flags", "tiled", "curved", "sized", "own", "means")
+        for name in ("flags", "tiled", "curved", "sized", "own", "means", "lifted")
         if getattr(variant, name)
     )
     if variant.samples:
@@ -173,6 +175,7 @@ class SlabVisual:
         self._values = gloo.Texture2D(self.atlas.shape, format="red", internalformat="r32f", **wrapping)
         self._flags = gloo.Texture2D(self.atlas.flags, format="luminance", **wrapping)
         self._own: Any = None
+        self._looks_changed = False
         self._marked = False
         self._programs: dict[Variant, Any] = {}
         self._indices: dict[tuple[int, ...], Any] = {}
@@ -232,9 +235,31 @@ class SlabVisual:
             return False
         self.own = dict(looks)
         self.atlas.own = {index: look for index, look in looks.items() if index < self.atlas.parameters}
-        if self._own is not None:
-            self._own.set_data(self.atlas.own_looks())
+        self._looks_changed = True
         return True
+
+    def set_instead(self, flat: ArrayLike | None, rows: Mapping[str, ArrayLike] | None = None) -> None:
+        """Colours of cubes that show no number of their scale: of weights (P, 3), of rows (N, 3); NaN: they show one.
+
+        None: all of them show theirs.
+        """
+        atlas, found = self.atlas, None
+        if flat is not None:
+            found = np.full((atlas.values.size, 3), np.nan, np.float32)
+            found[: atlas.parameters] = np.asarray(flat)[: atlas.parameters]
+            for plate in self._rows.values():
+                if rows and plate.name in rows:
+                    found[atlas.span(plate)] = rows[plate.name]
+        same = found is None and atlas.instead is None
+        if not same and not (found is not None and np.array_equal(found, atlas.instead, equal_nan=True)):
+            atlas.instead, self._looks_changed = found, True
+
+    def set_lift(self, rise: ArrayLike | None) -> None:
+        """How much higher (1: twice as high) or lower (-1: flat) the cubes of weights are (P,); None: they are not."""
+        atlas = self.atlas
+        found = None if rise is None else np.asarray(rise, np.float32)[: atlas.parameters]
+        if (found is None) != (atlas.lift is None) or not (found is None or np.array_equal(found, atlas.lift)):
+            atlas.lift, self._looks_changed = found, True
 
     def set_range(self, v: float | Range) -> None:
         """Set the range of the weights: V, or a whole :class:`Range`."""
@@ -278,7 +303,11 @@ class SlabVisual:
     def colours_of(self, index: int) -> NDArray[np.float64]:
         """Colours of the cubes of the plate `index`, shape (N, 3), in 0..1: as the shader has them, without light."""
         table, unit = self.tables[int(index in self._rows)], np.clip(self._units(index), 0.0, 1.0)
-        return np.asarray(table[np.rint(unit * (len(table) - 1)).astype(np.intp)] / 255.0)
+        found = np.asarray(table[np.rint(unit * (len(table) - 1)).astype(np.intp)] / 255.0)
+        if self.atlas.instead is not None:
+            other = self.atlas.instead[self.atlas.span(self.layout.plates[index])]
+            found = np.where(np.isnan(other), found, other)
+        return found
 
     def clips(self, index: int) -> bool:
         """Whether a weight of the plate `index` lies outside the range of the colours."""
@@ -320,9 +349,12 @@ class SlabVisual:
         groups: dict[Variant, list[int]] = {}
         for index, (plate, size) in enumerate(zip(self.layout.plates, self._variants(eye, density), strict=True)):
             weights = index not in self._rows
-            own, sized = bool(self.own) and weights, self.shares is not None and weights
-            variant = replace(size, flags=self._marked, tiled=plate.grid.gaps, sized=sized, own=own,
-                              curved=self._ranges[index].scale != "linear", means=size.means and not sized)  # fmt: skip
+            sized = self.shares is not None and weights
+            own = (bool(self.own) and weights) or self.atlas.instead is not None
+            lifted = self.atlas.lift is not None and weights and not size.samples
+            variant = replace(size, flags=self._marked, tiled=plate.grid.gaps, sized=sized or lifted, own=own or lifted,
+                              curved=self._ranges[index].scale != "linear", lifted=lifted,
+                              means=size.means and not (sized or own))  # fmt: skip
             groups.setdefault(variant, []).append(index)
         for variant, members in groups.items():
             self._draw_group(variant, members, eye, density)
@@ -366,9 +398,9 @@ class SlabVisual:
 
     def _program(self, variant: Variant) -> Any:
         if variant not in self._programs:
-            self._programs[variant] = program = gloo.Program(
-                glsl.read("cubes_vertex"), fragment(variant, knee=KNEE, table=COLOURS)
-            )
+            lifted = "#version 120\n#define LIFTED\n" if variant.lifted else "#version 120\n"
+            vertex = glsl.read("cubes_vertex").replace("#version 120\n", lifted)
+            self._programs[variant] = program = gloo.Program(vertex, fragment(variant, knee=KNEE, table=COLOURS))
             program.bind(self._buffer)
             program["u_colours"] = self._colours
             program["u_values"] = self._values
@@ -394,9 +426,12 @@ class SlabVisual:
         atlas = self.atlas
         if atlas.changed:
             self._values.set_data(atlas.values)
-        if self.own and self._own is None:
+        if self._looks_changed and self._own is None:
             self._own = gloo.Texture2D(atlas.own_looks(), format="rgba", interpolation="nearest",
                                        wrapping="clamp_to_edge")  # fmt: skip
+        elif self._looks_changed:
+            self._own.set_data(atlas.own_looks())
+        self._looks_changed = False
         if self._ranged:
             self._buffer.set_data(self._vertices)
             self._ranged = False

@@ -43,7 +43,7 @@ void main() {
     float side = there > 0.5 ? share(uv) : 0.0; float area = side * side;
     sum += given(uv, colour(unit(value))) * area; drawn += area; count += there;
 #else
-    sum += colour(unit(value)) * there; count += there;
+    sum += given(uv, colour(unit(value))) * there; count += there;
 #endif
 #endif
   }

@@ -54,6 +54,9 @@ vec3 given(vec2 uv, vec3 c) { return c; }
 uniform vec2 u_sizing;       // 1 if a face is as large as its number; the share of the range below which it is hidden
 // Side of the cube of a texel, as a share of the largest; 0: not drawn. What carries a mark is as large as can be.
 float share(vec2 uv) {
+#ifdef LIFTED
+  return 1.0;
+#endif
 #ifdef OWN
   float side = mod(floor(texture2D(u_own, uv).a * 255.0 + 0.5), 128.0);
   if (side < 126.5) return side / 126.0;
@@ -66,6 +69,14 @@ float share(vec2 uv) {
   float place = v_range.z > 1.5 ? u : abs(2.0 * u - 1.0);
   if (place < u_sizing.y) return 0.0;
   return u_sizing.x > 0.5 ? max(sqrt(place), LEAST) : 1.0;
+}
+// Its height, of that of its plate: up to twice as high where a step moves it.
+float tall(vec2 uv, float s) {
+#ifdef LIFTED
+  return max(mod(floor(texture2D(u_own, uv).a * 255.0 + 0.5), 128.0) * (1.0 / 63.0), 0.04);
+#else
+  return s;
+#endif
 }
 #endif
 

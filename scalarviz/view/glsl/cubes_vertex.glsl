@@ -15,12 +15,17 @@ attribute vec4 a_style;
 varying vec4 v_pos; varying vec3 v_ray; varying vec4 v_clip;   // v_pos.w: world units from cell to cell
 varying vec4 v_dims; varying vec4 v_place; varying vec4 v_strides; varying vec4 v_range; varying vec4 v_style;
 void main() {
-  vec3 world = a_origin + a_u * a_pos.x + a_v * a_pos.y + a_w * a_pos.z;
+#ifdef LIFTED
+  vec3 pos = vec3(a_pos.xy, a_pos.z > 0.0 ? 3.0 * a_pos.z : a_pos.z);
+#else
+  vec3 pos = a_pos;
+#endif
+  vec3 world = a_origin + a_u * pos.x + a_v * pos.y + a_w * pos.z;
   vec3 ray = world * u_eye.w - u_eye.xyz;
   vec4 clip = u_matrix * vec4(world, 1.0);
   vec4 along = u_matrix * vec4(ray, 0.0);
   gl_Position = clip;
-  v_pos = vec4(a_pos, length(a_u));
+  v_pos = vec4(pos, length(a_u));
   v_ray = vec3(dot(ray, a_u), dot(ray, a_v), dot(ray, a_w)) / dot(a_u, a_u);   // in cells
   v_clip = vec4(clip.zw, along.zw);
   v_dims = a_dims; v_place = a_place; v_strides = a_strides; v_range = a_range;

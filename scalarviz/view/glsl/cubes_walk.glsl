@@ -9,12 +9,17 @@ void main() {
 #else
   float half_side = 0.5;
 #endif
-  vec3 low = vec3(vec2(0.5 - v_dims.z), -depth); vec3 high = vec3(size - 0.5 + v_dims.z, depth);
+#ifdef LIFTED
+  float top = 3.0 * depth;
+#else
+  float top = depth;
+#endif
+  vec3 low = vec3(vec2(0.5 - v_dims.z), -depth); vec3 high = vec3(size - 0.5 + v_dims.z, top);
   vec3 ta = (low - p) * iv; vec3 tb = (high - p) * iv;
   vec3 tmin = min(ta, tb); vec3 tmax = max(ta, tb);
   float start = u_eye.w > 0.5 ? -0.9999 : -1e30;   // just before the eye, which may be inside the box
   float t = max(max(tmin.x, start), max(tmin.y, tmin.z)); float tend = min(tmax.x, min(tmax.y, tmax.z));
-  float zin = (-depth * sg.z - p.z) * iv.z; float zout = (depth * sg.z - p.z) * iv.z;
+  float zin = ((sg.z < 0.0 ? top : -depth) - p.z) * iv.z; float zout = ((sg.z < 0.0 ? -depth : top) - p.z) * iv.z;
   vec2 cell = clamp(floor(p.xy + d.xy * t), vec2(0.0), size - 1.0);
   vec2 uv = vec2(-1.0); vec2 side = vec2(0.0); float hit = 0.0; bool found = false;
 #ifdef SIZED
@@ -27,7 +32,7 @@ void main() {
 #ifndef DETAIL
     s = step(1e-6, s);   // less than a pixel would sparkle: below six pixels a smaller cube is a darker cell
 #endif
-    half_side = largest * s; thick = depth * s; middle = thick - depth;   // it stands on the foot of its plate
+    half_side = largest * s; thick = depth * tall(uv, s); middle = thick - depth;   // it stands on the foot of its plate
     float zin = (middle - thick * sg.z - p.z) * iv.z; float zfar = (middle + thick * sg.z - p.z) * iv.z;
 #endif
     vec2 e = (c - half_side * sg.xy - p.xy) * iv.xy; vec2 x = (c + half_side * sg.xy - p.xy) * iv.xy;

@@ -242,6 +242,12 @@ def _on_cube(value: float, *, signed: bool, decades: bool) -> str:
     return (exponent if decades and np.isfinite(value) else chip_text)(value, signed=signed)
 
 
+def _brief(value: float, *, signed: bool) -> str:
+    """As much of a number that spans decades as four letters and a sign hold: ``+0.06``, ``−4e−3``."""
+    small = np.isfinite(value) and 0 < abs(value) < 0.00995
+    return exponent(value, 0, signed=signed) if small else _on_cube(value, signed=signed, decades=False)
+
+
 def delta_text(value: float) -> str:
     """A delta or a gradient as it stands on a chip: four decimals, or its exponent where they would say nothing."""
     size = abs(value)
@@ -256,6 +262,8 @@ WRITTEN: dict[str, Callable[[float], str]] = {
     "signed chip": partial(chip_text, signed=True),
     "cube": partial(_on_cube, signed=False, decades=False),
     "signed cube": partial(_on_cube, signed=True, decades=False),
+    "brief": partial(_brief, signed=False),
+    "signed brief": partial(_brief, signed=True),
     "decades": partial(_on_cube, signed=False, decades=True),
     "signed decades": partial(_on_cube, signed=True, decades=True),
     "target": lambda value: "?" if np.isnan(value) else chip_text(value),

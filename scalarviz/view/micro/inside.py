@@ -17,13 +17,14 @@ from ...run.core.frame import Frame
 from ...run.questions.ranges import Range, extent
 from ..cubes.scale import ActivationScale, Coloring
 from ..cubes.slab import SlabVisual
-from ..ink.boxes import CHANNEL, GAP, LABEL, MARGIN, TITLE, Places
+from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE, Places, Wanted
 from ..ink.maps import displayed, get_map
 from ..ink.overlay import wrapped
 from ..ink.sketch import Box, Point, Sketch, Spot, holds, spot_at
 from ..ink.text import delta_text, measure, number, short
-from ..ink.theme import Theme, mixed
+from ..ink.theme import Theme, mixed, rgb
 from ..notes.scenery import Scenery
+from ..notes.values import colours_at
 from ..panels.wording import noun
 from ..screen.controls import ControlsPanel
 from ..screen.hud import HudState
@@ -31,8 +32,9 @@ from ..screen.side import SidePanels
 from ..screen.strip import Strip
 from ..shown.subject import Subject
 from ..space.layout import Layout
-from .on_cubes import SECONDS, Faces, Ways, delta_boxes, delta_chips, pulse, tails
-from .walk import BACKWARD, BINS, FORWARD, GRADIENTS, UPDATE, Formula, Layer, Output, Phase, Sentence, Spread, Told
+from .light import dark, dimmed, height_scale
+from .on_cubes import SECONDS, Faces, RowPlace, Ways, delta_boxes, delta_chips, pulse, row_chips, row_places, tails
+from .walk import BACKWARD, BINS, FORWARD, GRADIENTS, LOSS, UPDATE, Formula, Layer, Output, Phase, Sentence, Spread, Told
 
 
 class Bench(Protocol):
@@ -432,11 +434,11 @@ def rule_lines(box: Box, theme: Theme, optimiser: str, formulas: Sequence[tuple[
 # ---- All of it, one below the other.
 
 
-def below_switch(bench: Bench, box: Box, told: Told, frame: Frame, about: str) -> list[Sketch]:
-    """What `box` has room for, and the legend at its foot; `about` says whose numbers the cubes show."""
-    (x, y, width, high), theme, sample = box, bench.theme, bench.subject.sample
-    foot, found = y + high - LEGEND, list[Sketch]()
-    if sample.colours and bench.subject.probe is not None and y + _SWATCHES + 18 <= foot:
+def below_switch(bench: Bench, box: Box, told: Told) -> list[Sketch]:
+    """What `box` has room for."""
+    (x, y, width, high), theme, sample, found = box, bench.theme, bench.subject.sample, list[Sketch]()
+    foot = y + high
+    if sample.colours and bench.subject.probe is not None and y + _SWATCHES <= foot:
         last = bench.subject.stages[-1].name
         output = told.frame.activations[last] if told.reached[last].all() else None
         colours = (bench.subject.probe, output, sample.wanted) if told.sample is None else told.sample
@@ -446,13 +448,7 @@ def below_switch(bench: Bench, box: Box, told: Told, frame: Frame, about: str) -
     if rows and y + 24 + _ROW * (rows + 1) <= foot:
         found.append(table((x, y, width, 0.0), theme, told.table, sample.outputs))
         y += 27 + _ROW * (rows + 1) + _GAP
-    if len(told.data[0]):
-        own, y = bench.side.inside(told, (x, y, width, foot - y))
-        found += own
-    found += _figures(bench, told, (x, y, width, foot - y))
-    if y <= foot + 8:
-        found.append(bench.strip.legend((x, foot + 4, width, LEGEND), frame, about))
-    return found
+    return found + _figures(bench, told, (x, y, width, foot - y))
 
 
 def _figures(bench: Bench, told: Told, box: Box) -> list[Sketch]:
@@ -480,6 +476,9 @@ Bools = NDArray[np.bool_]
 # ---- All of it, for the workbench.
 
 _SMALL = (196.0, 30.0)  # the switch, where there is no column for it
+_LEGEND = (300.0, 720.0)  # width of the legend, and of the line that has room for it too
+INSIDE = "opened step"
+"""The place of an opened step among the panels."""
 
 
 class Inside:
@@ -505,62 +504,84 @@ class Inside:
         if was is None:
             self._quantity = bench.colouring.quantity
         self.told, self._since = told, 0.0 if runs else SECONDS
+        if told is None or told.phase != UPDATE:
+            bench.slab.set_lift(None)
+            bench.scenery.values.lift(None, bench.project)
         quantity = self._quantity if told is None else told.quantity
         if quantity != bench.colouring.quantity and (told is None or was is None or was.phase != told.phase):
             bench.set_look(quantity=quantity)
+        bench.colouring.opened = told is not None
         if (was is None) != (told is None):
             bench.lay_out()
-        bench.slab.set_colours(activations=self.scale(bench.activations).cmap)
         bench.refresh()
 
     def forget(self) -> None:
         """The network is another one: nothing of what was opened can be shown."""
         self.told = self._placed = None
+        self._bench.colouring.opened = False
 
     @property
     def moving(self) -> bool:
         """Whether a pulse is on its way."""
-        return self.told is not None and bool(self.told.pulses) and self._since < SECONDS
+        told = self.told
+        return told is not None and (bool(told.pulses) or told.phase == UPDATE) and self._since < SECONDS
 
     # ---- places
 
     @property
+    def wanted(self) -> list[Wanted]:
+        """The place that an opened step asks for among the panels."""
+        told = self.told
+        if told is None:
+            return []
+        high = SWITCH + 18 + (_SWATCHES + _GAP) * (self._bench.subject.sample.colours and self._bench.subject.probe is not None)
+        high += 27 + _ROW * (len(told.table) + 1) if told.table else 54.0 + 20.0 * len(told.outputs) if told.outputs else 0
+        return [Wanted(INSIDE, high, high + HISTOGRAM + _GAP, first=True)]
+
+    @property
     def column(self) -> Box | None:
-        """The side column, which belongs to the opened step while there is one; not where controls lie over it."""
+        """Its place in the side column; not where controls lie over it."""
         places, controls = self._bench.places, self._bench.controls
-        if self.told is None or not places.panels or controls.open:
-            return None
-        sides = np.array(list(places.panels.values()))
-        left, right = float(sides[:, 0].min()), float((sides[:, 0] + sides[:, 2]).max())
-        if left < places.scene[0] + places.scene[2]:
-            return None
-        return left, float(MARGIN), right - left, places.size[1] - 2 * MARGIN
+        return None if self.told is None or controls.open else places.panels.get(INSIDE)
 
     @property
     def _rows(self) -> tuple[Box, Box] | None:
-        """The line and the ribbon below the cubes, in place of legends and all down to the line of keys."""
-        places, column = self._bench.places, self.column
+        """The line below the cubes, in place of the legends, and the ribbon, in that of the time bar."""
+        places = self._bench.places
         if self.told is None or places.strip is None:
             return None
         x, y, width, height = places.strip
-        bottom = y + height if places.time is None else places.time[1] + places.time[3]
-        bottom = bottom if places.keys is None else max(bottom, places.keys - 20)
-        own = min(RIBBON, 0.46 * (bottom - y + 8))
-        top, right = bottom - own, x + width
-        if column is not None:
-            width, right = places.size[0] - 2 * MARGIN, places.scene[0] + places.scene[2] - MARGIN
-        elif self._small is not None:
-            right = self._small[0] - 16
+        if places.legend is not None and places.hud is not None and places.time is not None:  # a panel has the strip
+            left, top, wide, high = places.hud
+            return (left, top + 22, wide, high - 22), places.time
+        if places.time is None:
+            own = min(RIBBON, 0.46 * (height + 8))
+            ribbon = (x, y + height - own, width, own)
+        else:
+            left, top, wide, high = places.time
+            own = min(RIBBON, high)
+            ribbon = (left, top + high - own, wide, own)
+        small, legend = self._small, self._legend
+        right = min([x + width, *(box[0] - 16 for box in (small, legend) if box is not None)])
+        top = ribbon[1] - 8
         high = min(SENTENCE, top - y)
-        return (x, top - 8 - high, right - x, high), (x, top, width, own)
+        return (x, top - 8 - high, right - x, high), ribbon
 
     @property
     def _small(self) -> Box | None:
         """The switch at the right end of the line, where there is no column for it."""
         strip = self._bench.places.strip
-        if strip is None or strip[2] < 2 * _SMALL[0]:
+        if self.column is not None or strip is None or strip[2] < 2 * _SMALL[0]:
             return None
         return strip[0] + strip[2] - _SMALL[0], strip[1] - 4, *_SMALL
+
+    @property
+    def _legend(self) -> Box | None:
+        """Where the legend of the cubes stands: at the right end of the line, where it is long enough."""
+        strip = self._bench.places.strip
+        if strip is None or self._bench.places.legend is not None or strip[2] < _LEGEND[1] or self._small is not None:
+            return None
+        return strip[0] + strip[2] - _LEGEND[0], strip[1], _LEGEND[0], LEGEND
 
     def _parts(self) -> tuple[Faces, Ways, list[Box] | None]:
         """What depends on layout and camera: made once for each."""
@@ -573,6 +594,10 @@ class Inside:
             faces = Faces(bench.layout, bench.project, scenery.values)
             self._placed = scenery.values, faces, ways, boxes
         return self._placed[1:]
+
+    def _row_places(self) -> list[RowPlace]:
+        """Where rows of numbers can have chips."""
+        return row_places(self._bench.layout, self._bench.project, self._bench.subject.source.n_inputs)
 
     # ---- numbers
 
@@ -607,12 +632,9 @@ class Inside:
         return self.told is not None and self.told.phase in (BACKWARD, GRADIENTS)
 
     def rows(self, frame: Frame) -> Frame:
-        """A frame as the rows of cubes show it: what is not there yet is left out, backwards they are deltas."""
+        """A frame as the rows of cubes show it: what is not there yet is left out."""
         if self.told is None:
             return frame
-        if self.backward:
-            deltas = {name: row for name, row in self.row_deltas().items() if not np.isnan(row).any()}
-            return replace(frame, activations=deltas, dead={})
         reached = self.told.reached
         there = {name: row for name, row in frame.activations.items() if np.all(reached.get(name, True))}
         return replace(frame, activations=there)
@@ -622,10 +644,11 @@ class Inside:
 
         A row that stands for a layer's sums and what becomes of them has the deltas of the sums, once they are there.
         """
-        told, found, pending = self.told, dict[str, Floats](), ""
+        told, found, pending, layout = self.told, dict[str, Floats](), "", self._bench.layout
         assert told is not None
+        drawn = {plate.name for plate in (*layout.plates, *layout.spots)}
         for stage in self._bench.subject.stages:
-            if self._bench.layout.activation(stage.name) is not None:
+            if stage.name in drawn:
                 own = told.deltas[stage.name]
                 sums = told.deltas.get(pending, own)
                 found[stage.name] = sums if len(sums) == len(own) and not np.isnan(sums).all() else own
@@ -637,31 +660,49 @@ class Inside:
     def paint(self) -> None:
         """Bring onto the rows of cubes which of their numbers are not there yet, and deltas in their own colours."""
         bench, told = self._bench, self.told
-        if told is None or not any(p.kind == "activation" for p in bench.layout.plates):
+        if told is None:
             return
-        if not self.backward:
-            bench.slab.set_rows_missing({name: ~there for name, there in told.reached.items()})
-            return
-        deltas = self.row_deltas()
-        inputs = np.ones(bench.subject.source.n_inputs, bool)
-        bench.slab.set_rows_missing({name: np.isnan(row) for name, row in deltas.items()} | {"input": inputs})
-        bench.slab.set_activations({name: np.nan_to_num(row) for name, row in deltas.items()})
-        scale = self.scale(bench.activations)
-        bench.slab.set_activation_range(0.0, 1.0, dict.fromkeys([*deltas, "input"], scale.range))
+        rows = {}
+        for plate in (plate for plate in bench.layout.plates if plate.kind == "activation"):
+            reached, numbers = told.reached.get(plate.name), told.frame.activations.get(plate.name)
+            if reached is None or numbers is None or len(reached) != plate.size:
+                continue
+            unit = bench.activations.range.unit(np.asarray(numbers, np.float64))
+            own = dimmed(colours_at(bench.activations.cmap, np.clip(unit, 0.0, 1.0)), bench.theme)
+            own[~reached] = rgb(bench.theme.tray)
+            own[reached] = own[reached] if told.phase > LOSS else np.nan
+            rows[plate.name] = own
+        lit = ~bench.colouring.missing(told.frame)
+        if told.phase == UPDATE:
+            bench.slab.set_lift(self._rise())
+            bench.scenery.values.lift(bench.slab.atlas.lift, bench.project)
+        bench.slab.set_instead(dark(np.asarray(told.frame.values, np.float64), lit, bench.theme), rows)
 
-    def scale(self, activations: ActivationScale) -> ActivationScale:
-        """The scale of the rows: their own, or that of the deltas."""
-        delta_range = self.delta_range
-        if delta_range is None:
-            return activations
-        found = ActivationScale(self._bench.subject.stages, self._bench.theme)
-        found.cmap, found.range = get_map("gradient", self._bench.theme), delta_range
-        return found
+    @property
+    def _height(self) -> float:
+        """Of a cube."""
+        return min(2.0 * plate.depth for plate in self._bench.layout.plates if plate.kind != "activation")
+
+    @property
+    def _scale(self) -> float:
+        """What changes of weights are multiplied with to be heights."""
+        assert self.told is not None
+        return height_scale(np.asarray(self.told.whole), self._height)
+
+    def _rise(self) -> Floats:
+        """How far each cube has risen or sunk, as a share of its height; those that move now are on their way."""
+        told = self.told
+        assert told is not None
+        change = np.asarray(told.frame.state["change"], np.float64)
+        share = min(self._since / SECONDS, 1.0)
+        rise = np.nan_to_num(change) * self._scale / self._height
+        rise[told.weights] *= share * share * (3.0 - 2.0 * share)
+        return rise
 
     @property
     def delta_range(self) -> Range | None:
-        """The range of the deltas that have come, that of the gradients if they fit in; None where rows show none."""
-        if not self.backward or self.told is None:
+        """The range of the deltas that have come, that of the gradients if they fit in; None before there are any."""
+        if self.told is None or self.told.phase < BACKWARD:
             return None
         numbers = [row[np.isfinite(row)] for row in self.row_deltas().values()]
         most, colouring = extent(np.concatenate([*numbers, np.zeros(1)])) or 1.0, self._bench.colouring
@@ -672,14 +713,17 @@ class Inside:
     @property
     def whole(self) -> Floats | None:
         """The gradient whose range the colours have while samples are added up to it; None for that of the frame."""
-        return self.told.whole if self.told is not None and self._agrees else None
+        return np.asarray(self.told.whole) if self.told is not None and self._agrees else None
 
     @property
     def about(self) -> str | None:
         """Whose numbers the cubes show; None while no step is open."""
-        if self.told is None:
+        told, quantity = self.told, self._bench.colouring.quantity
+        if told is None:
             return None
-        return self.told.samples if self._bench.colouring.quantity == "gradient" else ""
+        if quantity == "change":
+            return f"height: change × {self._scale:,.10g}"
+        return told.samples if quantity == "gradient" else ""
 
     # ---- what is drawn
 
@@ -699,17 +743,30 @@ class Inside:
         faces, _, boxes = self._parts()
         sketches = [faces.sketch(told.faces, bench.colouring, alone=self._alone)] if self._agrees else []
         flow = bench.scenery.flow
-        if flow is not None and boxes is not None and told.phase in (BACKWARD, GRADIENTS, UPDATE):
+        if flow is not None:
             sums = next(s.name for s in bench.subject.stages if s.weight is not None)
-            sketches.append(delta_chips(flow.rows, boxes, bench.theme, told.deltas[sums], mean=told.mean))
-        column, rows = self.column, self._rows
+            if boxes is not None and told.phase in (BACKWARD, GRADIENTS, UPDATE):
+                sketches.append(delta_chips(flow.rows, boxes, bench.theme, told.deltas[sums], mean=told.mean))
+        else:
+            chosen = self.delta_range or Range.symmetric(1.0, "symlog")
+            own = {name: np.where(there, told.frame.activations[name], np.nan)
+                   for name, there in told.reached.items() if name in told.frame.activations}  # fmt: skip
+            deltas = self.row_deltas() if told.phase >= BACKWARD else {}
+            places = self._row_places()
+            sketches.append(row_chips(places, bench.theme, own, told.sums, deltas, chosen))
+        column, rows, legend = self.column, self._rows, self._legend
         if rows is not None:
             sketches.append(ribbon(rows[1], bench.theme, told.phases, told.phase))
             sketches.append(sentence(rows[0], bench.theme, told.sentence))
+        if legend is not None:
+            sketches.append(bench.strip.legend(legend, told.frame, self.about or ""))
         place = self._small if column is None else (*column[:3], SWITCH)
         if place is not None:
             colour = bench.subject.probe if bench.subject.sample.colours else None
             sketches.append(switch(place, bench.theme, noun(bench.subject), trial=told.trial, colour=colour))
+        if column is not None:
+            top = column[1] + SWITCH + 18
+            sketches += below_switch(bench, (column[0], top, column[2], column[1] + column[3] - top), told)
         self.spots = [spot for sketch in sketches for spot in sketch.spots]
         return sketches
 
@@ -726,15 +783,6 @@ class Inside:
                     if np.isnan(ends[i, 0]) or end[0] < ends[i, 0]:
                         ends[i] = end
         return ends
-
-    def beside(self, frame: Frame) -> list[Sketch] | None:
-        """What stands in the side column in place of its panels; None where those stand."""
-        told, box = self.told, self.column
-        if told is None or box is None:
-            return None
-        rows, top = self._rows, box[1] + SWITCH + 18
-        bottom = (rows[1][1] if rows is not None else box[1] + box[3]) - 14
-        return below_switch(self._bench, (box[0], top, box[2], bottom - top), told, frame, self.about or "")
 
     def outer(self, frame: Frame) -> Frame:
         """The frame of whole steps, for panels that stand beside an opened one."""

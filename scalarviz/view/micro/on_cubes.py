@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...run.questions.ranges import Range
 from ..cubes.scale import Coloring
 from ..ink.boxes import CHANNEL, LABEL
-from ..ink.maps import text_colour
+from ..ink.maps import get_map, text_colour
 from ..ink.sketch import Bound, Box, Sketch
-from ..ink.text import measure
+from ..ink.text import chip_text, delta_text, measure
 from ..ink.theme import Theme, chip_colour, mixed
 from ..notes.layer import FewFlow, Rows
 from ..notes.placer import HIGH as CHIP
@@ -20,6 +22,7 @@ from ..notes.values import CubeValues, colours_at, face_room
 from ..space.arrangement import Project
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
+from .light import Sums
 from .walk import Face, Pulse
 
 Floats = NDArray[np.floating]
@@ -157,6 +160,91 @@ def tails(boxes: list[Box], theme: Theme, ends: Floats, *, mean: bool) -> Sketch
         if np.isfinite(end).all():
             sketch.polyline([(x + left, y + high / 2), end], colour, 2.2)
     return sketch
+
+
+# ---- Numbers and deltas of rows between layers.
+
+_LEVEL = 18.0  # height of a chip
+_LAST = 64  # units of a row, up to which each has a delta of its own beside it
+_STRIP = 0.4  # how far a delta without room for its number reaches beyond its cube, in pitches
+
+
+class RowPlace(NamedTuple):
+    """Where the numbers of a row are, in logical pixels."""
+
+    name: str
+    tops: Floats  # (N, 2), middles of the main faces; of a picture in their place the middles of its far edges
+    feet: Floats  # (N, 2), middles of the near edges
+    strips: Floats  # (N, 4, 2), what lies next to the near edges
+    apart: tuple[float, float]  # across and down, from one to the next
+    drawn: bool  # whether cubes have the row's numbers
+
+
+def row_places(layout: Layout, project: Project, inputs: int) -> list[RowPlace]:
+    """The rows whose numbers can have chips; of inputs without cubes they stand before the first layer."""
+    found = []
+    for plate in (*(p for p in layout.plates if p.kind == "activation"), *layout.spots):
+        if plate.size > _LAST:
+            continue
+        drawn = plate not in layout.spots
+        across, near = plate.axes[:2] if plate.shape[1] > 1 or plate.size == 1 else plate.axes[1::-1]
+        near = near if plate.shape[1] > 1 or plate.size == 1 else -near
+        tops = plate.tops
+        feet = tops + plate.half * plate.axes[1]
+        ends = [(-1, plate.half), (1, plate.half), (1, plate.half + _STRIP), (-1, plate.half + _STRIP)]
+        strips = np.stack([tops + plate.half * side * across + far * near for side, far in ends], axis=1)
+        places = project(tops)
+        apart = np.abs(np.diff(places, axis=0)).min(axis=0, initial=np.inf)
+        found.append(RowPlace(plate.name, places, project(feet), project(strips.reshape(-1, 3)).reshape(-1, 4, 2),
+                              (float(apart[0]), float(apart[1])), drawn))  # fmt: skip
+    first = next((p for p in layout.plates if p.kind == "weight"), None)
+    if layout.turns and first is not None and first.shape[1] == inputs and "input" not in {p.name for p in found}:
+        left = np.array([project(first.cell_corners(0, k)[4:]).min(axis=0) for k in range(inputs)])
+        middles = np.array([project(first.cell_corners(0, k)[4:]).mean(axis=0)[1] for k in range(inputs)])
+        at = np.stack([left[:, 0] - 30.0, middles], axis=1)
+        found.append(RowPlace("input", at, at, np.zeros((inputs, 0, 2)), (0.0, 20.0), drawn=False))
+    return found
+
+
+def row_chips(
+    places: Sequence[RowPlace], theme: Theme, rows: Mapping[str, Floats], sums: Mapping[str, Sums],
+    deltas: Mapping[str, Floats], chosen: Range,
+) -> Sketch:  # fmt: skip
+    """Numbers that no cube has, sums that are on their way, and deltas below what stays."""
+    sketch, cmap = Sketch(over=True), get_map("gradient", theme)
+    for place in places:
+        own, added, back = rows.get(place.name), sums.get(place.name), deltas.get(place.name)
+        for k in range(len(place.tops)):
+            x, y = place.tops[k].tolist()
+            if added is not None and (own is None or np.isnan(own[k])) and not np.isnan(added.numbers[k]):
+                said = chip_text(float(added.numbers[k]), signed=True) + ("" if added.whole[k] else "\N{HORIZONTAL ELLIPSIS}")
+                edge = theme.weight[3] if added.numbers[k] > 0 else theme.weight[1]
+                _chip(sketch, (x, y), said, place.apart, theme, mixed(edge, theme.panel, 0.45), edge)
+            elif own is not None and not place.drawn and not np.isnan(own[k]):
+                said = chip_text(float(own[k]), signed=True)
+                _chip(sketch, (x, y), said, place.apart, theme, theme.panel, theme.text2)
+            if back is None or np.isnan(back[k]):
+                continue
+            colour = tuple(float(c) for c in cmap(2 * float(chosen.unit(back[k])) - 1))
+            x, y = place.feet[k].tolist()
+            if not _chip(sketch, (x, y + 3), delta_text(float(back[k])), place.apart, theme, chip_colour(theme), colour):
+                strip = place.strips[k]
+                if len(strip):
+                    sketch.polygon(strip, colour)
+    return sketch
+
+
+def _chip(
+    sketch: Sketch, at: tuple[float, float], text: str, apart: tuple[float, float], theme: Theme, fill: Any, edge: Any
+) -> bool:
+    """A number in a box around a point; whether it has room."""
+    wide = measure(text, LABEL, True) + 6
+    if wide + 2 > apart[0] and _LEVEL + 2 > apart[1]:
+        return False
+    x, y = at
+    sketch.rect(x - wide / 2, y - _LEVEL / 2, wide, _LEVEL, radius=5, fill=fill, stroke=edge, border=1.4)
+    sketch.text(x, y + 4.7, text, LABEL, theme.text1, bold=True, anchor="middle")
+    return True
 
 
 # ---- What runs along the picture's lines while a micro-step is shown: forwards grey, backwards in gradients' colour.

@@ -27,6 +27,7 @@ from ..panels.wording import noun
 from ..screen.selection import who
 from ..shown.subject import Subject
 from ..space.layout import FEW
+from .light import Lighting, Lit, Sums
 
 Floating = NDArray[np.floating]
 Floats = NDArray[np.float64]
@@ -130,12 +131,14 @@ class Told(Inner):
     trial: bool  # a trial step with one sample alone; else the real step of the whole batch
     quantity: str  # what the cubes show: weight or gradient
     reached: Mapping[str, NDArray[np.bool_]]  # by stage, the numbers of its row that the forward pass has come to
+    weights: NDArray[np.int64]  # flat indices of those that this micro-step is about
+    sums: Mapping[str, Sums]  # of the layer that is worked out, by the row in which they will stand
     faces: Mapping[int, Face]  # by flat index, of cubes whose number comes about in this phase
     sentence: Sentence
     pulses: Sequence[Pulse]
     table: Sequence[tuple[str, Sequence[str]]]  # where the deltas of the outputs come from, row by row
     outputs: Sequence[Output]  # where there are too many for the table, or the target is a class
-    whole: Floating | None  # the gradient that a sum of outer products comes to
+    whole: Floating  # all numbers that are lit one after the other, (P,), whose range the colours have
     loss: float | None  # of the sample that is drawn, at the weights before the step
     spread: Spread | None
     layers: Sequence[Layer]  # of a larger net
@@ -222,18 +225,36 @@ class Walk:
         )  # fmt: skip
         sentence = self.sentence(now, selected, computed, adding)
         reached, deltas = self._reached(done), self._deltas_of(done)
+        lit = self._lit(at, moved, deltas)
+        if lit is not None:
+            frame = replace(frame, state={**frame.state, lit.quantity: lit.numbers})
+        sums = self._lighting.sums(lit) if lit is not None and phase == FORWARD else {}
         return Told(
             step=opened.step, at=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
+            weights=now.weights, sums=sums,
             samples=self.samples, frame=frame, before=self.frame, source=self.subject.source,
-            quantity="gradient" if phase in (ZERO, BACKWARD, GRADIENTS) else "weight", reached=reached, deltas=deltas,
+            quantity="gradient" if lit is None else lit.quantity, reached=reached, deltas=deltas,
             faces=self._sums(now, gradient) if adding else self._faces(done, phase), sentence=sentence,
-            pulses=self._pulses(now), adding=adding, whole=opened.gradient if adding else None,
+            pulses=self._pulses(now), adding=adding, whole=opened.gradient if lit is None else lit.whole,
             loss=self.own_loss if phase >= LOSS else None,
             spread=self._spread(sentence.index) if phase > LOSS else None,
             layers=self._layers(computed, gradient), rule=self._rule(phase, sentence.index),
             sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
             outputs=self.outputs(deltas, reached), table=self.table(deltas, reached),
         )  # fmt: skip
+
+    @cached_property
+    def _lighting(self) -> Lighting:
+        return Lighting(self)
+
+    def _lit(self, at: int, moved: NDArray[np.bool_], deltas: Mapping[str, Floats]) -> Lit | None:
+        """What the cubes show after micro-step `at`; None: the gradients that have come."""
+        phase = self.phases[at - 1]
+        if phase in (ZERO, GRADIENTS):
+            return None
+        if phase == UPDATE:
+            return self._lighting.update(moved)
+        return self._lighting.backward(at, deltas) if phase == BACKWARD else self._lighting.forward(at)
 
     def line(self, at: int) -> tuple[Sentence, tuple[int, Face] | None]:
         """What is said of micro-step `at`, and what it writes on which cube (a flat index)."""
@@ -421,6 +442,16 @@ class Walk:
         return np.concatenate([
             self.opened.inputs if name == "input" else self.opened.rows[name] for name in self._sources(stage)
         ])  # fmt: skip
+
+    def row_of(self, stage: Stage) -> str:
+        """The stage whose row shows a layer's sums, or what becomes of each of them."""
+        after = self._after(stage)
+        return stage.name if after is None else after.name
+
+    def rows_before(self, stage: Stage) -> Floats | None:
+        """The numbers of the sample that a stage reads; None where they are not known."""
+        rows = [self.frame.activations.get(name) for name in self._sources(stage)]
+        return None if any(row is None for row in rows) else np.concatenate(rows)  # type: ignore[arg-type]
 
     def input_of(self, index: int) -> float:
         """What the weight at a flat index is multiplied with, for the probe; 1 for a bias."""

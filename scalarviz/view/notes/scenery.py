@@ -13,7 +13,7 @@ from ...run.core.frame import Frame, Stage, Tensor, is_chain
 from ...run.panels import Features, PlaneMap
 from ...run.questions.diagnosis import Trouble, diagnose
 from ...run.scene.scene import Plan
-from ..cubes.scale import ActivationScale, Coloring, rows_of
+from ..cubes.scale import PLAIN, ActivationScale, Coloring, rows_of
 from ..ink.boxes import LABEL, MARGIN
 from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
@@ -98,7 +98,7 @@ class Scenery:
     def change(self, theme: Theme, quantity: str) -> None:
         """Another look."""
         self._theme, self._quantity = theme, quantity
-        self.values = self._numbers(theme, decades=quantity != "weight")  # where the numbers shown stand
+        self.values = self._numbers(theme, decades=quantity not in PLAIN)  # where the numbers shown stand
         self._write()
 
     def _write(self) -> None:

@@ -22,6 +22,7 @@ from ..space.layout import FEW, Layout
 from ..space.plate import Plate
 
 _SIZES = (22, 20, 18, 16, 15, 14, 13)
+_WIDEST = {"decades": "+0.0e\N{MINUS SIGN}0", "brief": "+0.00", "cube": "+0.00"}
 _MIDDLE = 0.357  # from the baseline to half the height of a digit, of the size
 
 
@@ -42,7 +43,7 @@ def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:
 class CubeValues:
     """Where the numbers stand and how large they are; both depend on layout and camera alone.
 
-    Where they span `decades`, as gradients do, each is written with its exponent. For a camera that was
+    Where they span `decades`, as gradients do, each is written with its exponent, or in brief. For a camera that was
     `moved` by hand a number stands only on a main face that can be seen and holds it, and not where it would
     leave the `window` in which cubes are drawn. `size` is that of the type: 0 where there are too many
     weights or the cubes are too small.
@@ -53,18 +54,22 @@ class CubeValues:
     ) -> None:
         plates = layout.plates
         self.theme, self.moved = theme, moved is not None
-        self._plates, self._project, self._decades = plates, project, decades
+        self._plates, self._project = plates, project
         few = layout.turns or sum(p.size for p in plates if p.kind != "activation") <= FEW
-        widest = "+0.0e\N{MINUS SIGN}0" if decades else "+0.00"
         self._seen: dict[Plate, NDArray[np.bool_]] = {}
-        if few and moved is not None:
-            self._seen, self.size = _readable(layout, moved, project, widest)
-        else:
-            fits = {p: _fitting(p, project, widest) for p in plates} if few else {}
-            # on weights all or none; rows where nothing fits have no numbers
-            bare = any(fit == 0 for plate, fit in fits.items() if plate.kind != "activation")
-            self.size = 0 if bare else min((fit for fit in fits.values() if fit > 0), default=0)
-            plates = tuple(p for p in plates if fits.get(p, 0) >= max(self.size, 1))
+        self.size = 0
+        for self._form in ("decades", "brief") if decades else ("cube",):
+            widest = _WIDEST[self._form]
+            if few and moved is not None:
+                self._seen, self.size = _readable(layout, moved, project, widest)
+            elif few:
+                fits = {p: _fitting(p, project, widest) for p in layout.plates}
+                # on weights all or none; rows where nothing fits have no numbers
+                bare = any(fit == 0 for plate, fit in fits.items() if plate.kind != "activation")
+                self.size = 0 if bare else min((fit for fit in fits.values() if fit > 0), default=0)
+                plates = tuple(p for p in layout.plates if fits[p] >= max(self.size, 1))
+            if self.size:
+                break
         self._centres = {p: project(p.tops) for p in plates if self.size}
         if moved is not None:
             reach = np.array([measure(widest, self.size, True), self.size]) / 2
@@ -100,9 +105,10 @@ class CubeValues:
                 if missing[span.start + k]:
                     least, weight = min(self.size, 15), chip_text(frame.values[span.start + k], signed=True)
                     letter = plate.name if plate.size == 1 and len(plate.name) == 1 else "w"
-                    sketch.text(x, y + _MIDDLE * least, f"{letter} {weight}", least, self.theme.text2, anchor="middle")
+                    said = weight if colouring.opened else f"{letter} {weight}"  # there the legend says it
+                    sketch.text(x, y + _MIDDLE * least, said, least, self.theme.text2, anchor="middle")
                     continue
-                form = ("signed " if colouring.signed else "") + ("decades" if self._decades else "cube")
+                form = ("signed " if colouring.signed else "") + self._form
                 bound = Bound(colouring.quantity, span.start + k, form)
                 self._write(sketch, (x, y), value, bound, colours[k], int(size[k]))
         return sketch
@@ -118,6 +124,13 @@ class CubeValues:
             hit = small.picked((float(x), float(y)))
             size[element] *= hit is not None and hit[:2] == (index, element)
         return middles, size
+
+    def lift(self, rise: Floats | None, project: Project) -> None:
+        """Write on faces that are higher or lower (P,), as a share of the cubes' height; None: on those that there are."""
+        for plate in self._centres:
+            if plate.kind != "activation":
+                up = np.zeros(plate.size) if rise is None else rise[plate.start : plate.start + plate.size]
+                self._centres[plate] = project(plate.tops + (2.0 * plate.depth * up)[:, None] * plate.axes[2])
 
     def places(self, plate: Plate) -> tuple[Floats, NDArray[np.bool_]]:
         """Middles (N, 2) of the main faces of a plate's cubes in logical pixels, and which of them can be read."""

@@ -44,7 +44,6 @@ class SidePanels:
         self._check_places()
         self.column, self.swatch = Column(self.drawers, self.ground), InputSwatch(self.ground)
         self._above: dict[str, Box] = {}
-        self._inside: dict[str, Box] = {}  # places in the column of an opened step
         self._homeless: tuple[str, ...] = ()  # those without room above the cubes
         self._drawn: dict[str, Sequence[Sketch]] = {}
         self._around: dict[str, tuple[Sequence[Sketch], Sequence[Sketch]]] = {}  # among the cubes, and in the strip
@@ -105,7 +104,6 @@ class SidePanels:
         self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None, *, turns: bool = True
     ) -> None:
         """Put the panels of the column into `boxes`; of those `left_out` a line at `more` tells; see `Column`."""
-        self._inside = {}
         self.column.leave_out(left_out, more, turns=turns)
         for name in self.column.names:
             self._put(name, boxes.get(name))
@@ -220,8 +218,13 @@ class SidePanels:
         self._around.pop(name, None)
         return other
 
-    def update(self, frame: Frame, seconds: float | None = None, *, writes: bool = True) -> list[Sketch]:
-        """Sketches of the column for this frame; a panel whose numbers stay keeps its own."""
+    def update(
+        self, frame: Frame, seconds: float | None = None, *, writes: bool = True, inner: Inner | None = None
+    ) -> list[Sketch]:
+        """Sketches of the column for this frame; a panel whose numbers stay keeps its own.
+
+        Of an opened step, `inner`, panels that can show it do.
+        """
         anew = frame is not self.frame or self.ground.late
         self.ground.follow(frame, writes=writes)
         moment = Moment(frame, self.ground.subject.source)
@@ -231,7 +234,11 @@ class SidePanels:
                 continue
             there = name in (self._drawn if drawer.setting is None else self._around)
             there &= name in self.unseen or bool(self._drawn.get(name)) or drawer.box is None
-            if anew or drawer.stale or drawer.moving or not there:
+            within = drawer.box is not None and 0 < drawer.within <= drawer.box[3] + GAP / 2
+            told = drawer.inside(inner, drawer.box) if inner is not None and drawer.box is not None and within else ()
+            if told:
+                self._drawn[name], drawer.stale = told, True
+            elif anew or drawer.stale or drawer.moving or not there:
                 drawer.stale = False
                 drawer.look(moment, seconds)
                 self._drawn[name] = self._draw(drawer, moment, seconds, seen=name not in self.unseen)
@@ -278,20 +285,6 @@ class SidePanels:
             return [sentence(drawer.box, theme, f"{drawer.name}: {source.what} cannot {lacking[0]}")]
         return drawer.draw(moment, drawer.box, seconds)
 
-    def inside(self, inner: Inner, box: Box) -> tuple[list[Sketch], float]:
-        """What panels draw of an opened step into its column, as far as there is room; and where they end."""
-        x, y, width, height = box
-        sketches: list[Sketch] = []
-        self._inside = {}
-        for name, drawer in self.drawers.items():
-            own = (x, y, width, drawer.within)
-            room = 0 < drawer.within <= box[1] + height - y
-            if room and (found := drawer.inside(inner, own)):
-                sketches += found
-                self._inside[name] = own
-                y += drawer.within + GAP / 2
-        return sketches, y - GAP / 2 if sketches else y
-
     def marks(self) -> list[Sketch]:
         """What lies right over the panels."""
         drawers = (drawer for drawer in self.drawers.values() if drawer.box is not None)
@@ -316,8 +309,7 @@ class SidePanels:
     def at(self, point: Point) -> str | None:
         """The panel under a point, those over the scene first."""
         for name in sorted(self.drawers, key=lambda n: n in self.column.names):
-            box = self._inside.get(name, self.drawers[name].box)
-            if holds(box, point, 0.0 if name in self.column.names else GROUND):
+            if holds(self.drawers[name].box, point, 0.0 if name in self.column.names else GROUND):
                 return name
         return next((name for name, d in self.drawers.items() if self._drawn_at(d, point)), None)
 
