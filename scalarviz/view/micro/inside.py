@@ -34,6 +34,7 @@ from ..shown.subject import Subject
 from ..space.layout import Layout
 from .light import dark, dimmed, height_scale
 from .on_cubes import SECONDS, Faces, RowPlace, Ways, delta_boxes, delta_chips, pulse, row_chips, row_places, tails
+from .wires import MOST, Running, wires_of
 from .walk import BACKWARD, BINS, FORWARD, GRADIENTS, LOSS, UPDATE, Formula, Layer, Output, Phase, Sentence, Spread, Told
 
 
@@ -476,6 +477,7 @@ Bools = NDArray[np.bool_]
 # ---- All of it, for the workbench.
 
 _SMALL = (196.0, 30.0)  # the switch, where there is no column for it
+_MARKED = 9.0  # pixels of a face that can have an edge of light
 _LEGEND = (300.0, 720.0)  # width of the legend, and of the line that has room for it too
 INSIDE = "opened step"
 """The place of an opened step among the panels."""
@@ -598,6 +600,44 @@ class Inside:
     def _row_places(self) -> list[RowPlace]:
         """Where rows of numbers can have chips."""
         return row_places(self._bench.layout, self._bench.project, self._bench.subject.source.n_inputs)
+
+    def _wires(self) -> Sketch:
+        """What runs along the cubes of the layer that is lit."""
+        told, bench = self.told, self._bench
+        assert told is not None
+        layer, plates = told.layer, {plate.name: plate for plate in bench.layout.plates}
+        weight = None if layer is None or layer.weight is None else plates.get(layer.weight.name)
+        if layer is None or weight is None or weight.size > MOST or weight.grid.folded or not self._agrees:
+            return Sketch()
+        bias = None if layer.bias is None else plates.get(layer.bias.name)
+        flow, places = bench.scenery.flow, {place.name: place.tops for place in self._row_places()}
+        sources, sums = places.get(told.reads), places.get(told.makes)
+        if flow is not None:
+            sources = flow.inputs
+            sums = np.array([flow.rows.edge(k, "sum", -1) for k in range(weight.shape[0])]) if flow.rows.columns else None
+        flat = np.where(bench.colouring.missing(told.frame), np.nan, bench.colouring.flat)
+        numbers = flat[weight.start : weight.start + weight.size].reshape(weight.shape)
+        x = told.met[weight.start : weight.start + weight.shape[1]]
+        if bias is not None:
+            numbers = np.concatenate([numbers, flat[bias.start : bias.start + bias.size, None]], axis=1)
+            x = np.append(x, np.nan)
+        back = told.phase in (BACKWARD, GRADIENTS)
+        running = Running(numbers, x, told.phase == BACKWARD, back, bench.colouring.range.high)
+        return wires_of(weight, bias, bench.project, sources, sums).sketch(running, bench.theme, bench.colouring.cmap)
+
+    def _mark(self) -> Sketch:
+        """A light edge around the one cube that the line below is about."""
+        told, sketch, bench = self.told, Sketch(over=True), self._bench
+        assert told is not None
+        index = told.sentence.index
+        plate = next((p for p in bench.layout.plates if p.start >= 0 and 0 <= index - p.start < p.size), None)
+        if plate is not None:
+            up = 0.0 if bench.slab.atlas.lift is None else float(bench.slab.atlas.lift[index])
+            ring = plate.corners_of(index - plate.start)[4:] + 2.0 * plate.depth * up * plate.axes[2]
+            ring = bench.project(ring[[0, 1, 3, 2, 0]])
+            if float(np.ptp(ring, axis=0).min()) > _MARKED:
+                sketch.polyline(ring, bench.theme.selection, 2.0)
+        return sketch
 
     # ---- numbers
 
@@ -741,7 +781,8 @@ class Inside:
             self.spots = []
             return []
         faces, _, boxes = self._parts()
-        sketches = [faces.sketch(told.faces, bench.colouring, alone=self._alone)] if self._agrees else []
+        sketches = [self._mark()] if told.phase == UPDATE else [self._wires(), self._mark()]
+        sketches += [faces.sketch(told.faces, bench.colouring, alone=self._alone)] if self._agrees else []
         flow = bench.scenery.flow
         if flow is not None:
             sums = next(s.name for s in bench.subject.stages if s.weight is not None)

@@ -44,7 +44,7 @@ class Lighting:
         self._walk = walk
         self._values = np.asarray(walk.frame.values, np.float64)
         self._layers = [stage for stage in walk.subject.stages if stage.weight is not None]
-        self._met = self._inputs()
+        self.met = self._inputs()
 
     def _inputs(self) -> Floats:
         """What each weight is multiplied with: the sample's rows, where a layer reads them as they are."""
@@ -58,21 +58,33 @@ class Lighting:
                     found[stage.bias.span] = 1.0
         return found
 
+    def layer_of(self, at: int) -> Stage | None:
+        """The layer whose cubes are lit at a micro-step; None where it is no product of one row with weights."""
+        now = self._walk.steps[at - 1]
+        found = self._above(now.stage) if now.phase == "backward" else None
+        if now.phase == "gradients":
+            found = next((stage for stage in self._layers if stage.name == now.stage), None)
+        if now.phase == "forward":
+            steps = [step.stage for step in self._walk.steps[:at] if step.phase == "forward" and len(step.weights)]
+            found = next((stage for stage in self._layers if steps and stage.name == steps[-1]), None)
+        plain = found is not None and found.whole and found.weight is not None and len(found.weight.shape) == 2
+        return found if plain else None
+
     def forward(self, at: int) -> Lit:
         """The products of the layer that is worked out, as far as they have come."""
-        walk, products, none = self._walk, self._values * self._met, np.full(len(self._values), np.nan)
-        done = [step for step in walk.steps[:at] if step.phase == "forward"]
-        layer = next((step.stage for step in reversed(done) if len(step.weights)), None)
-        if layer is None or walk.steps[at - 1].phase != "forward":
+        walk, products, none = self._walk, self._values * self.met, np.full(len(self._values), np.nan)
+        steps = [step for step in walk.steps if step.phase == "forward" and len(step.weights)]
+        done = [step for step in walk.steps[:at] if step.phase == "forward" and len(step.weights)]
+        if not done or walk.steps[at - 1].phase != "forward":
             return Lit("product", none, none)
-        numbers, whole = none.copy(), none.copy()
-        for step in walk.steps:
-            if step.phase == "forward" and step.stage == layer:
-                whole[step.weights] = products[step.weights]
-        for step in done:
-            if step.stage == layer:
-                numbers[step.weights] = products[step.weights]
-        return Lit("product", numbers, whole)
+        found = []
+        for some in (done, steps):
+            numbers = none.copy()
+            for step in some:
+                if step.stage == done[-1].stage:
+                    numbers[step.weights] = products[step.weights]
+            found.append(numbers)
+        return Lit("product", *found)
 
     def sums(self, lit: Lit) -> dict[str, Sums]:
         """What the lit products of a layer come to so far."""

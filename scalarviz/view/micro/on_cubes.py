@@ -43,9 +43,7 @@ class Faces:
         readable = sum(p.size for p in plates) <= FEW and (values.size > 0 or not values.moved)
         self._plates = plates if readable else []
         self._room = {plate.name: face_room(plate, project) for plate in self._plates}
-        self._places = {
-            p.name: values.places(p) if values.size else (project(p.tops), np.ones(p.size, bool)) for p in self._plates
-        }  # middles of the main faces, and which can be read
+        self._values, self._project = values, project
 
     def written(self, faces: Mapping[int, Face], *, alone: bool) -> list[int]:
         """The cubes on which something is written; with `alone` a number alone where there is no room for two lines."""
@@ -56,7 +54,9 @@ class Faces:
         sketch = Sketch()
         units = colouring.units() if faces and self._room else {}
         for plate, own, (two, size, bold) in self._formed(faces, alone=alone):
-            colours, (centres, seen) = colours_at(colouring.cmap, units[plate.name].ravel()), self._places[plate.name]
+            colours = colours_at(colouring.cmap, units[plate.name].ravel())
+            here = self._project(plate.tops), np.ones(plate.size, bool)  # where no number stands
+            centres, seen = self._values.places(plate) if self._values.size else here
             for element, face in ((k, face) for k, face in own.items() if seen[k]):
                 (x, y), ink = centres[element], text_colour(colours[element])
                 if two:
@@ -166,7 +166,7 @@ def tails(boxes: list[Box], theme: Theme, ends: Floats, *, mean: bool) -> Sketch
 
 _LEVEL = 18.0  # height of a chip
 _LAST = 64  # units of a row, up to which each has a delta of its own beside it
-_STRIP = 0.4  # how far a delta without room for its number reaches beyond its cube, in pitches
+_STRIP = 0.4  # how far a delta without room for its number reaches beyond its cube, in sides
 
 
 class RowPlace(NamedTuple):
@@ -187,13 +187,13 @@ def row_places(layout: Layout, project: Project, inputs: int) -> list[RowPlace]:
         if plate.size > _LAST:
             continue
         drawn = plate not in layout.spots
-        across, near = plate.axes[:2] if plate.shape[1] > 1 or plate.size == 1 else plate.axes[1::-1]
-        near = near if plate.shape[1] > 1 or plate.size == 1 else -near
-        tops = plate.tops
-        feet = tops + plate.half * plate.axes[1]
-        ends = [(-1, plate.half), (1, plate.half), (1, plate.half + _STRIP), (-1, plate.half + _STRIP)]
-        strips = np.stack([tops + plate.half * side * across + far * near for side, far in ends], axis=1)
-        places = project(tops)
+        tops, edges = plate.tops, [side * plate.half * plate.axes[axis] for axis in (0, 1) for side in (-1, 1)]
+        near = max(range(4), key=lambda k: float(project(tops + edges[k])[:, 1].mean()))
+        feet, heads = tops + edges[near], tops - edges[near]
+        aside, out = edges[2 if near < 2 else 0], edges[near] * (1 + 2 * _STRIP)
+        strips = np.stack([tops + part for part in (edges[near] - aside, edges[near] + aside, out + aside, out - aside)],
+                          axis=1)  # fmt: skip
+        places = project(tops if drawn else heads)
         apart = np.abs(np.diff(places, axis=0)).min(axis=0, initial=np.inf)
         found.append(RowPlace(plate.name, places, project(feet), project(strips.reshape(-1, 3)).reshape(-1, 4, 2),
                               (float(apart[0]), float(apart[1])), drawn))  # fmt: skip
@@ -216,6 +216,7 @@ def row_chips(
         own, added, back = rows.get(place.name), sums.get(place.name), deltas.get(place.name)
         for k in range(len(place.tops)):
             x, y = place.tops[k].tolist()
+            y += 0.0 if place.drawn else 6.0
             if added is not None and (own is None or np.isnan(own[k])) and not np.isnan(added.numbers[k]):
                 said = chip_text(float(added.numbers[k]), signed=True) + ("" if added.whole[k] else "\N{HORIZONTAL ELLIPSIS}")
                 edge = theme.weight[3] if added.numbers[k] > 0 else theme.weight[1]

@@ -132,6 +132,10 @@ class Told(Inner):
     quantity: str  # what the cubes show: weight or gradient
     reached: Mapping[str, NDArray[np.bool_]]  # by stage, the numbers of its row that the forward pass has come to
     weights: NDArray[np.int64]  # flat indices of those that this micro-step is about
+    layer: Stage | None  # whose cubes are lit now, where they are products of one row
+    reads: str  # the rows before that layer and after it, by their stages
+    makes: str
+    met: Floats  # (P,), what each weight is multiplied with on the way forward; NaN: nothing
     sums: Mapping[str, Sums]  # of the layer that is worked out, by the row in which they will stand
     faces: Mapping[int, Face]  # by flat index, of cubes whose number comes about in this phase
     sentence: Sentence
@@ -228,10 +232,12 @@ class Walk:
         lit = self._lit(at, moved, deltas)
         if lit is not None:
             frame = replace(frame, state={**frame.state, lit.quantity: lit.numbers})
+        layer = self._lighting.layer_of(at) if phase != UPDATE else None
         sums = self._lighting.sums(lit) if lit is not None and phase == FORWARD else {}
         return Told(
             step=opened.step, at=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
-            weights=now.weights, sums=sums,
+            weights=now.weights, sums=sums, layer=layer, met=self._lighting.met,
+            reads="" if layer is None else self._sources(layer)[0], makes="" if layer is None else self.row_of(layer),
             samples=self.samples, frame=frame, before=self.frame, source=self.subject.source,
             quantity="gradient" if lit is None else lit.quantity, reached=reached, deltas=deltas,
             faces=self._sums(now, gradient) if adding else self._faces(done, phase), sentence=sentence,
