@@ -461,7 +461,8 @@ class Workbench:
         small = None if self.slab.shares is None else Small(self.slab.shares, self.cube_at, self.slab.own)
         # At every frame, as the colours below them; of an opened step what has come, but for what its texts write.
         rows = self.inside.rows(frame)
-        self._on_cubes = self.scenery.cubes(rows, self.colouring, self.activations, self.inside.skip, small)
+        light = self.inside.light
+        self._on_cubes = self.scenery.cubes(rows, self.colouring, self.activations, self.inside.skip, small, light)
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             if explained:
                 self.touch.explain(frame)

@@ -79,7 +79,7 @@ class Atlas:
         return int(np.bitwise_or.reduce(self._given | self._seen)) if self._used or self._any_seen else 0
 
     def own_looks(self) -> NDArray[np.uint8]:
-        """Looks that no scale gives, as the shader reads them: red, green, blue; 128 for a colour and 126 times the side.
+        """Looks that no scale gives, as the shader has them: red, green, blue; 128 for a colour and 126 times the side.
 
         Where no side was given it is 127.
         """

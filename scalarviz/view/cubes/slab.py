@@ -250,15 +250,14 @@ class SlabVisual:
             for plate in self._rows.values():
                 if rows and plate.name in rows:
                     found[atlas.span(plate)] = rows[plate.name]
-        same = found is None and atlas.instead is None
-        if not same and not (found is not None and np.array_equal(found, atlas.instead, equal_nan=True)):
+        if not _same(found, atlas.instead):
             atlas.instead, self._looks_changed = found, True
 
     def set_lift(self, rise: ArrayLike | None) -> None:
         """How much higher (1: twice as high) or lower (-1: flat) the cubes of weights are (P,); None: they are not."""
         atlas = self.atlas
         found = None if rise is None else np.asarray(rise, np.float32)[: atlas.parameters]
-        if (found is None) != (atlas.lift is None) or not (found is None or np.array_equal(found, atlas.lift)):
+        if not _same(found, atlas.lift):
             atlas.lift, self._looks_changed = found, True
 
     def set_range(self, v: float | Range) -> None:
@@ -455,6 +454,11 @@ class SlabVisual:
             new = low, high, SCALES.index(chosen.scale), float(index in self._rows)
             self._vertices["a_range"][8 * index : 8 * index + 8] = new
             self._ranged = True  # sent when something is drawn: a view that is never drawn holds no queue of them
+
+
+def _same(a: NDArray[np.float32] | None, b: NDArray[np.float32] | None) -> bool:
+    """Whether arrays hold the same, or there are none."""
+    return a is b or (a is not None and b is not None and np.array_equal(a, b, equal_nan=True))
 
 
 def cells_per_pixel(plate: Plate, camera: Camera, density: float) -> float:

@@ -17,14 +17,12 @@ from ...run.core.frame import Frame
 from ...run.questions.ranges import Range, extent
 from ..cubes.scale import ActivationScale, Coloring
 from ..cubes.slab import SlabVisual
-from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE, Places, Wanted
-from ..ink.maps import displayed, get_map
-from ..ink.overlay import wrapped
+from ..ink.boxes import Places, Wanted
 from ..ink.sketch import Box, Point, Sketch, Spot, holds, spot_at
-from ..ink.text import delta_text, measure, number, short
-from ..ink.theme import Theme, mixed, rgb
+from ..ink.theme import Theme, rgb
+from ..notes.placer import HIGH as CHIP
 from ..notes.scenery import Scenery
-from ..notes.values import colours_at
+from ..notes.values import colours_at, face_room
 from ..panels.wording import noun
 from ..screen.controls import ControlsPanel
 from ..screen.hud import HudState
@@ -32,10 +30,11 @@ from ..screen.side import SidePanels
 from ..screen.strip import Strip
 from ..shown.subject import Subject
 from ..space.layout import Layout
-from .light import dark, dimmed, height_scale
-from .on_cubes import SECONDS, Faces, RowPlace, Ways, delta_boxes, delta_chips, pulse, row_chips, row_places, tails
-from .wires import MOST, Running, wires_of
-from .walk import BACKWARD, BINS, FORWARD, GRADIENTS, LOSS, UPDATE, Formula, Layer, Output, Phase, Sentence, Spread, Told
+from .beside import HISTOGRAM, RIBBON, SENTENCE, SWITCH, below_switch, height_of, ribbon, sentence, switch
+from .light import HALF, dark, dimmed, height_scale
+from .on_cubes import Faces, RowPlace, delta_boxes, delta_chips, row_chips, row_places
+from .walk import BACKWARD, GRADIENTS, LOSS, UPDATE, Pulse, Told
+from .wires import MOST, SECONDS, Running, Wires, pulse, wires_of
 
 
 class Bench(Protocol):
@@ -66,418 +65,13 @@ class Bench(Protocol):
         """Everything is to be written anew."""
 
 
-# ---- The line about a weight.
-
-SENTENCE, LOW = 62.0, 46.0
-"""Height of the line's two rows, with air below them, and without."""
-_SIZES = (20, 18, 16, 15, 14, 13)
-_AIR, _RULE = 26.0, 24.0  # between letters and numbers, and on either side of the rule between two formulas
-
-
-def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
-    """Name and formulas in `box`, the formulas in the largest type that holds them.
-
-    Where both have no room beside each other in the smallest, the first stands alone; where that has none, its numbers
-    do; in a low box the name stands before them.
-    """
-    sketch, (x, y, width, height) = Sketch(), box
-    low = height < LOW
-    baseline = y + (height - 8 if low else min(46.0, height - 8))
-    size, apart, line = (LABEL, 14, baseline) if low else (TITLE, 18, y + 13)
-    after = x + measure(said.name, size, True) + apart
-    sketch.text(x, line, said.name, size, theme.text1, bold=True)
-    if not (low and said.formulas) and after + measure(said.meaning, LABEL) <= x + width:
-        sketch.text(after, line, said.meaning, LABEL, theme.text2 if low else theme.text3)
-    start = after if low and said.formulas else x
-    chosen = _chosen(said.formulas, x + width - start, _SIZES[3:] if low else _SIZES)
-    if chosen is not None:
-        _formulas(sketch, (start, baseline), theme, *chosen)
-    return sketch
-
-
-def _chosen(
-    formulas: Sequence[Formula], width: float, sizes: Sequence[int]
-) -> tuple[Sequence[Formula], int, bool] | None:
-    """Which formulas, the size of type, and whether their letters stand before them: the most that fits."""
-    ways = [(count, True) for count in range(len(formulas), 0, -1)] + [(1, False)] * bool(formulas)
-    fitting = (
-        (formulas[:count], size, lettered)
-        for count, lettered in ways
-        for size in sizes
-        if _width(formulas[:count], size, lettered) <= width
-    )
-    return next(fitting, None)
-
-
-def _width(formulas: Sequence[Formula], size: int, lettered: bool) -> float:
-    parts = sum(sum(measure(w.text, size, w.bold) for w in f.numbers) for f in formulas)
-    if lettered:
-        parts += sum(measure(f.letters, size) + _AIR for f in formulas if f.letters)
-    return parts + (len(formulas) - 1) * (2 * _RULE + 2)
-
-
-def _formulas(
-    sketch: Sketch, at: tuple[float, float], theme: Theme, formulas: Sequence[Formula], size: int, lettered: bool
-) -> None:
-    x, y = at
-    colours = {"plain": theme.text1, "dim": theme.text2, "violet": theme.pulse}
-    for place, formula in enumerate(formulas):
-        if place:
-            sketch.line((x + _RULE, y - size), (x + _RULE, y + 5), theme.border, 1.0)
-            x += 2 * _RULE + 2
-        if lettered and formula.letters:
-            sketch.text(x, y, formula.letters, size, theme.text3)
-            x += measure(formula.letters, size) + _AIR
-        for word in formula.numbers:
-            sketch.text(x, y, word.text, size, colours[word.tone], bold=word.bold)
-            x += measure(word.text, size, word.bold)
-
-
-# ---- The ribbon: the phases as arrows, with the micro-steps of the current one as squares.
-
-RIBBON = 44.0
-"""Its height."""
-_APART, _POINT = 4.0, 9.0
-_WIDTHS = (0.9, 1.45, 0.8, 0.8, 1.5, 1.5)
-"""Shares of the six arrows."""
-_SQUARE, _STEP = 8.0, 11.0
-
-
-def arrows(box: Box) -> list[Box]:
-    """The six arrows' boxes; the last point of one reaches into the notch of the next."""
-    x, y, width, height = box
-    room = width - _APART * (len(_WIDTHS) - 1)
-    found = []
-    for share in _WIDTHS:
-        own = room * share / sum(_WIDTHS)
-        found.append((x, y, own, height))
-        x += own + _APART
-    return found
-
-
-def ribbon(box: Box, theme: Theme, phases: Sequence[Phase], current: int) -> Sketch:
-    """The six phases in `box`, those before the current one done; each answers to a click.
-
-    A name that has no room is shortened, what stands below it left out.
-    """
-    sketch = Sketch()
-    for which, (place, phase) in enumerate(zip(arrows(box), phases, strict=True)):
-        _shape(sketch, place, theme, which, current)
-        _words(sketch, place, theme, phase, which - current)
-        sketch.spot(place, "phase", which, words=phase.name)
-    return sketch
-
-
-def _shape(sketch: Sketch, place: Box, theme: Theme, number: int, current: int) -> None:
-    ring = _ring(place, notched=number > 0)
-    fill = mixed(theme.text3, theme.panel, 0.16 if number < current else 0.0)
-    if number == current:
-        fill = mixed(theme.gradient[3], theme.panel, 0.5)
-    tip, notch = ring[2], ring[-1]
-    if number > 0:
-        sketch.polygon([ring[0], ring[1], tip, notch], fill)
-        sketch.polygon([notch, tip, ring[3], ring[4]], fill)
-        inner = np.array([(0, 0), (3, -4), (-4, -4), (0, 0), (-4, 4), (3, 4)])
-        seam = inner + np.array([notch, notch, tip, tip, tip, notch])
-        sketch.polygon(seam, fill)  # the smooth edges of the two halves would leave a line between them
-    else:
-        sketch.polygon(ring, fill)
-    if number >= current:
-        colour, width = (theme.pulse, 2.0) if number == current else (theme.border, 1.0)
-        sketch.polyline(np.concatenate([ring, ring[:1]]), colour, width)
-
-
-def _ring(place: Box, *, notched: bool) -> NDArray[np.float64]:
-    """Its corners from the top left on, clockwise; the last one is the notch."""
-    x, y, width, height = place
-    point = min(_POINT, 0.3 * width)
-    right, middle, foot = x + width - point, y + height / 2, y + height
-    corners = [(x, y), (right, y), (x + width, middle), (right, foot), (x, foot), (x + point, middle)]
-    return np.array(corners if notched else corners[:-1])
-
-
-def _words(sketch: Sketch, place: Box, theme: Theme, phase: Phase, after: int) -> None:
-    """Name and counts; `after` is below 0 for what is done, above it for what waits."""
-    x, y, width, height = place
-    left, room = x + (20.0 if width > 90 else 13.0), width - (31.0 if width > 90 else 20.0)
-    names = phase.name, phase.name[:4], phase.name[:1]
-    name = next((n for n in names if measure(n, CHANNEL, after == 0) <= room), "")
-    colour = theme.text3 if after > 0 else theme.text1
-    ways = (f"{phase.done} of {phase.count}",) if after == 0 and phase.count > 1 else (phase.words, phase.short)
-    words = next((way for way in ways if measure(way, LABEL) <= room), "")
-    low = height >= 40 and bool(phase.words) and bool(words)
-    sketch.text(left, y + (19 if low else height / 2 + 5.5), name, CHANNEL, colour, bold=after == 0)
-    end = left + measure(name, CHANNEL, after == 0)
-    if low:
-        sketch.text(left, y + 36, words, LABEL, theme.text1 if after == 0 else theme.text3)
-        end = max(end, left + measure(words, LABEL))
-    if after == 0 and phase.count > 1:
-        _squares(sketch, (end + 14, y, x + width - 14 - end - 14, height), theme, phase)
-
-
-def _squares(sketch: Sketch, box: Box, theme: Theme, phase: Phase) -> None:
-    """One square a micro-step, in two rows where one is too short; a bar where there are too many."""
-    x, y, width, height = box
-    gap = _STEP - _SQUARE
-    rows = 1 if phase.count * _STEP - gap <= width else 2
-    columns = -(-phase.count // rows)
-    if columns * _STEP - gap > width:
-        if width >= 30:
-            sketch.rect(x, y + height / 2 - 3, width, 6, radius=3, fill=mixed(theme.pulse, theme.panel, 0.3))
-            share = phase.done / phase.count
-            sketch.rect(x, y + height / 2 - 3, max(6.0, share * width), 6, radius=3, fill=theme.pulse)
-        return
-    top = y + height / 2 - (rows * _STEP - gap) / 2
-    for k in range(phase.count):
-        row, column = divmod(k, columns)
-        at = (x + column * _STEP, top + row * _STEP, _SQUARE, _SQUARE)
-        done = k < phase.done
-        edge = None if done else mixed(theme.pulse, theme.panel, 0.6)
-        sketch.rect(*at, radius=1.5, fill=theme.pulse if done else None, stroke=edge)
-
-
-# ---- The side column.
-
-SWITCH, LEGEND = 36.0, 66.0
-"""Their heights."""
-_SWATCHES, _ROW, _GAP = 62.0, 23.0, 20.0
-
-
-def switch(box: Box, theme: Theme, noun: str, *, trial: bool, colour: ArrayLike | None = None) -> Sketch:
-    """The switch between one sample and the whole batch; `colour` is the sample's, where it has one."""
-    sketch, (x, y, wide, high) = Sketch(), box
-    sketch.rect(*box, radius=6, fill=theme.panel, stroke=theme.border)
-    size = TITLE if high >= 32 else LABEL
-    for side, whole in enumerate((f"this {noun}", "whole batch")):
-        left, half, on = x + side * wide / 2, wide / 2, trial == (side == 0)
-        if on:
-            fill = mixed(theme.gradient[3], theme.panel, 0.5)
-            sketch.rect(left + 3, y + 3, half - 6, high - 6, radius=4, fill=fill, stroke=theme.pulse)
-        dot = 22.0 if colour is not None and side == 0 and half > 110 else 0.0
-        words = whole if measure(whole, size, on) + dot <= half - 8 else whole.split()[-1]
-        middle, ink = left + half / 2, theme.text1 if on else theme.text3
-        if dot and colour is not None:
-            edge = middle - (measure(words, size, on) + dot) / 2
-            sketch.rect(edge, y + high / 2 - 7, 14, 14, radius=4, fill=displayed(colour))
-        sketch.text(middle + dot / 2, y + high / 2 + 0.36 * size, words, size, ink, bold=on, anchor="middle")
-        sketch.spot((left, y, half, high), "switch", side, words=whole)
-    return sketch
-
-
-def swatches(box: Box, theme: Theme, colours: Sequence[ArrayLike | None], adding: int) -> Sketch:
-    """Input, output and target of a sample that is a colour; an empty one stands for what has not come yet."""
-    sketch, (x, y, wide, high) = Sketch(), box
-    own = (wide - 16) / 3
-    names = f"number {adding:,}" if adding else "input", "output", "target"
-    for k, (name, colour) in enumerate(zip(names, colours, strict=True)):
-        left, fill = x + k * (own + 8), None if colour is None else displayed(colour)
-        sketch.text(left, y + 11, name, LABEL, theme.text2)
-        sketch.rect(left, y + 18, own, high - 18, radius=5, fill=fill, stroke=theme.flow)
-    return sketch
-
-
-_NUMBER = 46.0  # pixels of a number of four decimals and the air before it
-
-
-def table(box: Box, theme: Theme, rows: Sequence[tuple[str, Sequence[str]]], names: Sequence[str]) -> Sketch:
-    """Where the deltas of the outputs come from, row by row; the last row is what comes of them."""
-    sketch, (x, y, wide, _) = Sketch(), box
-    sketch.text(x, y + 14, "where δ comes from", TITLE, theme.text1, bold=True)
-    words = [said for said, _ in rows]
-    if (wide - 108) / max(1, len(names)) < _NUMBER and words[-1].startswith("δ"):
-        words[-1] = "δ"  # the line above it says of what it is made
-    room = max(measure(said, LABEL, said == words[-1]) for said in words) + 8.0
-    step = min(62.0, (wide - room) / max(1, len(names)))
-    ends = [x + wide - step * (len(names) - 1 - k) for k in range(len(names))]
-    for k, (said, cells) in enumerate((("", names), *zip(words, (row for _, row in rows), strict=True))):
-        base, last, head = y + 38 + _ROW * k, k == len(rows), k == 0
-        if last:
-            sketch.line((x, base - 14), (x + wide, base - 14), theme.border, 1.0)
-        base += 1 if k and not last else 4 if last else 0
-        sketch.text(x, base, said, LABEL, theme.text1 if last else theme.text2, bold=last)
-        for end, cell in zip(ends, cells, strict=True):
-            ink = theme.pulse if last else theme.text2
-            sketch.text(end, base, cell, LABEL, ink, bold=last or head, anchor="right")
-    return sketch
-
-
-# ---- Figures: all terms of one weight's gradient, the outputs, gradients by layer, and the optimiser's rule.
-
-HISTOGRAM = 150.0
-_BARS = 74.0
-_WORDS = 16.0  # of those above the bars, which hold the gradient
-_LAYER = 22.0
-DECADES = 4.0
-"""Below the largest gradient, in which the bars of the layers are drawn."""
-
-
-def histogram(box: Box, theme: Theme, spread: Spread) -> Sketch:
-    """The terms as bars in the colours of gradients."""
-    sketch, (x, y, wide, _) = Sketch(), box
-    middles = spread.reach * ((np.arange(BINS) + 0.5) / BINS * 2 - 1)
-    fills = get_map("gradient", theme)(2 * np.asarray(Range.symmetric(spread.reach, "symlog").unit(middles)) - 1)
-    sketch.text(x, y + 14, "the same weight, whole batch", TITLE, theme.text1, bold=True)
-    said = f"δ · x of {spread.words}; their {spread.joined} is its g"
-    sketch.text(x, y + 34, said if measure(said, LABEL) <= wide else f"δ · x of {spread.words}", LABEL, theme.text3)
-    base, step = y + 48 + _BARS, wide / BINS
-    for k, high in enumerate((_BARS - _WORDS) * spread.counts / spread.counts.max()):
-        if high:
-            sketch.rect(x + k * step, base - high, step - 1.5, high, fill=tuple(float(c) for c in fills[k]))
-    sketch.line((x, base), (x + wide, base), theme.flow, 1.0)
-    at = x + wide * _share(spread.gradient, spread.reach)
-    if abs(spread.gradient) <= spread.reach:  # a sum may lie beyond its terms
-        sketch.line((at, y + 44), (at, base), theme.selection, 2.0)
-    words = f"{spread.joined} {delta_text(spread.gradient)}"
-    right = at + 8 + measure(words, LABEL, True) <= x + wide
-    sketch.text(at + (8 if right else -8), y + 56, words, LABEL, theme.text1, bold=True,
-                anchor="left" if right else "right")  # fmt: skip
-    ends = short(spread.reach)
-    own = 0.5 * wide if spread.own is None else wide * _share(spread.own, spread.reach)
-    room = measure(f"+{ends}", LABEL) + 7  # the scale goes as far both ways: the end below the mark needs no number
-    if own > room:
-        sketch.text(x, base + 16, f"\N{MINUS SIGN}{ends}", LABEL, theme.text3)
-    if own < wide - room:
-        sketch.text(x + wide, base + 16, f"+{ends}", LABEL, theme.text3, anchor="right")
-    if spread.own is not None:
-        _own(sketch, (x, base, wide, 0.0), theme, spread, measure(ends, LABEL) + 20)
-    return sketch
-
-
-def _share(value: float, reach: float) -> float:
-    return float(np.clip(0.5 + 0.5 * value / reach, 0.0, 1.0))
-
-
-def _own(sketch: Sketch, box: Box, theme: Theme, spread: Spread, side: float) -> None:
-    """A violet mark below the axis where the one sample's term is; its words where there is room between the ends."""
-    x, base, wide, _ = box
-    assert spread.own is not None
-    at = x + wide * _share(spread.own, spread.reach)
-    sketch.polygon([(at, base + 2), (at + 5, base + 9), (at - 5, base + 9)], theme.pulse)
-    words = f"this {spread.noun} {delta_text(spread.own)}"
-    half = measure(words, LABEL) / 2
-    middle = min(max(at, x + half), x + wide - half)
-    down = 16 if x + side <= middle - half and middle + half <= x + wide - side else 33
-    sketch.text(middle, base + down + (6 if down == 16 else 0), words, LABEL, theme.pulse, anchor="middle")
-
-
-def output_rows(box: Box, theme: Theme, outputs: Sequence[Output], *, mean: bool) -> Sketch:
-    """A line for each output: its number, and its delta as a bar to either side; `mean`: over a batch."""
-    sketch, (x, y, wide, _) = Sketch(), box
-    sketch.text(x, y + 14, "where δ comes from", TITLE, theme.text1, bold=True)
-    sketch.text(x + 110, y + 36, "mean output" if mean else "output", LABEL, theme.text3, anchor="right")
-    sketch.text(x + wide, y + 36, "mean δ" if mean else "δ", LABEL, theme.text3, anchor="right")
-    most = max((abs(o.delta) for o in outputs if np.isfinite(o.delta)), default=0.0)
-    left, right = x + 124, x + wide - 70
-    middle = (left + right) / 2
-    sketch.line((middle, y + 42), (middle, y + 44 + 20 * len(outputs)), theme.border, 1.0)
-    for row, output in enumerate(outputs):
-        line = y + 44 + 20 * row + 14
-        name = f"{output.name}, wanted" if output.wanted else output.name
-        ink = theme.text1 if output.wanted else theme.text2
-        sketch.text(x, line, _fitting(name, 62), LABEL, ink, bold=output.wanted)
-        if output.value == output.value:
-            sketch.text(x + 110, line, number(output.value, 2), LABEL, theme.text1, anchor="right")
-        if output.delta != output.delta:
-            continue
-        end = middle + (right - left) / 2 * (output.delta / most if most else 0.0)
-        colour = theme.gradient[3] if output.delta > 0 else theme.gradient[1]
-        if abs(end - middle) >= 0.5:
-            sketch.rect(min(middle, end), line - 10, abs(end - middle), 11, radius=1.5, fill=colour)
-        sketch.text(x + wide, line, delta_text(output.delta), LABEL, theme.pulse, anchor="right")
-    return sketch
-
-
-def layer_bars(box: Box, theme: Theme, layers: Sequence[Layer]) -> Sketch:
-    """A line for each layer: its name, a bar, and its largest gradient; a frame alone where that has not come yet."""
-    sketch, (x, y, wide, _) = Sketch(), box
-    sketch.text(x, y + 14, "gradient by layer", TITLE, theme.text1, bold=True)
-    sketch.text(x + wide, y + 14, "the largest |g|", LABEL, theme.text3, anchor="right")
-    found = [layer.largest for layer in layers if layer.largest > 0 and np.isfinite(layer.largest)]
-    most = max(found, default=1.0)
-    left = x + min(max((measure(layer.name, LABEL) for layer in layers), default=0.0) + 12, 0.4 * wide)
-    right = x + wide - 66
-    for row, layer in enumerate(layers):
-        top = y + 30 + _LAYER * row
-        sketch.text(x, top + 13, _fitting(layer.name, left - x - 8), LABEL, theme.text2)
-        sketch.rect(left, top + 3, right - left, 11, radius=2, stroke=theme.border)
-        if layer.largest != layer.largest:
-            continue
-        share = 0.0 if layer.largest <= 0 else max(0.0, 1 + np.log10(layer.largest / most) / DECADES)
-        if share:
-            fill = mixed(theme.pulse, theme.panel, 0.8)
-            sketch.rect(left, top + 3, max(2.0, share * (right - left)), 11, radius=2, fill=fill)
-        sketch.text(x + wide, top + 13, short(layer.largest), LABEL, theme.text1, anchor="right")
-    sketch.text(left, y + 30 + _LAYER * len(layers) + 12, f"log, {DECADES:.0f} decades", LABEL, theme.text3)
-    return sketch
-
-
-def _fitting(name: str, width: float) -> str:
-    """The end of a name that has no room."""
-    while measure(name, LABEL) > width and len(name) > 4:
-        name = f"\N{HORIZONTAL ELLIPSIS}{name[2:]}"
-    return name
-
-
-def rule_lines(box: Box, theme: Theme, optimiser: str, formulas: Sequence[tuple[str, str]]) -> Sketch | None:
-    """The optimiser's rule line by line, in letters and with its numbers; None where there is no room for all of it."""
-    sketch, (x, y, wide, high) = Sketch(), box
-    sketch.text(x, y + 14, f"{optimiser}, line by line", TITLE, theme.text1, bold=True)
-    down = y + 36
-    for letters, numbers in formulas:
-        for text, colour in ((letters, theme.text3), (numbers, theme.text1)):
-            for line in wrapped(text, wide):
-                sketch.text(x, down, line, LABEL, colour)
-                down += 17
-        down += 5
-    return sketch if down <= y + high else None
-
-
-# ---- All of it, one below the other.
-
-
-def below_switch(bench: Bench, box: Box, told: Told) -> list[Sketch]:
-    """What `box` has room for."""
-    (x, y, width, high), theme, sample, found = box, bench.theme, bench.subject.sample, list[Sketch]()
-    foot = y + high
-    if sample.colours and bench.subject.probe is not None and y + _SWATCHES <= foot:
-        last = bench.subject.stages[-1].name
-        output = told.frame.activations[last] if told.reached[last].all() else None
-        colours = (bench.subject.probe, output, sample.wanted) if told.sample is None else told.sample
-        found.append(swatches((x, y, width, _SWATCHES), theme, colours, told.adding))
-        y += _SWATCHES + _GAP
-    rows = len(told.table)
-    if rows and y + 24 + _ROW * (rows + 1) <= foot:
-        found.append(table((x, y, width, 0.0), theme, told.table, sample.outputs))
-        y += 27 + _ROW * (rows + 1) + _GAP
-    return found + _figures(bench, told, (x, y, width, foot - y))
-
-
-def _figures(bench: Bench, told: Told, box: Box) -> list[Sketch]:
-    theme, (x, y, width, high), found = bench.theme, box, list[Sketch]()
-    if told.outputs and high >= (own := 54.0 + 20.0 * len(told.outputs)):
-        found.append(output_rows((x, y, width, high), theme, told.outputs, mean=told.mean))
-        y, high = y + own + GAP / 2, high - own - GAP / 2
-    if told.layers and high >= (own := 44.0 + _LAYER * len(told.layers)):
-        found.append(layer_bars((x, y, width, high), theme, told.layers))
-        y, high = y + own + GAP / 2, high - own - GAP / 2
-    facts = bench.subject.source.facts
-    if told.rule and facts is not None:
-        lines = [(f.letters, "".join(word.text for word in f.numbers).strip()) for f in told.rule]
-        for some in (lines, lines[:-1]):  # the last one stands below the cubes too
-            rule = rule_lines((x, y, width, high), theme, facts.optimizer, some)
-            if rule is not None:
-                return [*found, rule]
-    if told.spread is not None and high >= HISTOGRAM:
-        found.append(histogram((x, y, width, high), theme, told.spread))
-    return found
-
-
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
 # ---- All of it, for the workbench.
 
 _SMALL = (196.0, 30.0)  # the switch, where there is no column for it
 _MARKED = 9.0  # pixels of a face that can have an edge of light
+_AIR = 0.45  # of a face, between a link and the middle of the row's cube that it comes from
 _LEGEND = (300.0, 720.0)  # width of the legend, and of the line that has room for it too
 INSIDE = "opened step"
 """The place of an opened step among the panels."""
@@ -498,7 +92,7 @@ class Inside:
         self.spots: list[Spot] = []
         self._quantity = bench.colouring.quantity
         self._since = SECONDS
-        self._placed: tuple[object, Faces, Ways, list[Box] | None] | None = None
+        self._placed: tuple[object, Faces, list[Box] | None, list[RowPlace]] | None = None
 
     def show(self, told: Told | None, *, runs: bool = True) -> None:
         """Show a micro-step, or none any more; its pulse `runs` along the lines, or else stands at its end."""
@@ -536,9 +130,8 @@ class Inside:
         told = self.told
         if told is None:
             return []
-        high = SWITCH + 18 + (_SWATCHES + _GAP) * (self._bench.subject.sample.colours and self._bench.subject.probe is not None)
-        high += 27 + _ROW * (len(told.table) + 1) if told.table else 54.0 + 20.0 * len(told.outputs) if told.outputs else 0
-        return [Wanted(INSIDE, high, high + HISTOGRAM + _GAP, first=True)]
+        high = height_of(told, self._bench.subject)
+        return [Wanted(INSIDE, high, high + 2 * HISTOGRAM, first=True)]
 
     @property
     def column(self) -> Box | None:
@@ -583,47 +176,71 @@ class Inside:
         strip = self._bench.places.strip
         if strip is None or self._bench.places.legend is not None or strip[2] < _LEGEND[1] or self._small is not None:
             return None
-        return strip[0] + strip[2] - _LEGEND[0], strip[1], _LEGEND[0], LEGEND
+        return strip[0] + strip[2] - _LEGEND[0], strip[1], _LEGEND[0], 66.0
 
-    def _parts(self) -> tuple[Faces, Ways, list[Box] | None]:
+    def _parts(self) -> tuple[Faces, list[Box] | None, list[RowPlace]]:
         """What depends on layout and camera: made once for each."""
         bench, scenery = self._bench, self._bench.scenery
         if self._placed is None or self._placed[0] is not scenery.values:
             flow = scenery.flow
             boxes = None if flow is None else delta_boxes(flow.rows, bench.places.scene)
-            order = ("input", *(stage.name for stage in bench.subject.stages))
-            ways = Ways(bench.layout, bench.project, flow, order, boxes)
             faces = Faces(bench.layout, bench.project, scenery.values)
-            self._placed = scenery.values, faces, ways, boxes
+            inputs = bench.subject.source.n_inputs
+            places = [] if flow is not None else row_places(bench.layout, bench.project, inputs)
+            self._placed = scenery.values, faces, boxes, places
         return self._placed[1:]
 
-    def _row_places(self) -> list[RowPlace]:
-        """Where rows of numbers can have chips."""
-        return row_places(self._bench.layout, self._bench.project, self._bench.subject.source.n_inputs)
-
-    def _wires(self) -> Sketch:
+    def _wires(self) -> tuple[Wires, Running] | None:
         """What runs along the cubes of the layer that is lit."""
-        told, bench = self.told, self._bench
+        told, bench, (_, boxes, placed) = self.told, self._bench, self._parts()
         assert told is not None
         layer, plates = told.layer, {plate.name: plate for plate in bench.layout.plates}
         weight = None if layer is None or layer.weight is None else plates.get(layer.weight.name)
         if layer is None or weight is None or weight.size > MOST or weight.grid.folded or not self._agrees:
-            return Sketch()
-        bias = None if layer.bias is None else plates.get(layer.bias.name)
-        flow, places = bench.scenery.flow, {place.name: place.tops for place in self._row_places()}
+            return None
+        bias, back = None if layer.bias is None else plates.get(layer.bias.name), told.phase in (BACKWARD, GRADIENTS)
+        flow, places = bench.scenery.flow, {place.name: place.tops for place in placed}
         sources, sums = places.get(told.reads), places.get(told.makes)
         if flow is not None:
-            sources = flow.inputs
-            sums = np.array([flow.rows.edge(k, "sum", -1) for k in range(weight.shape[0])]) if flow.rows.columns else None
+            sources = None if flow.inputs is None else flow.inputs + np.array([0.0, CHIP / 2])
+            rows = range(weight.shape[0] if flow.rows.columns else 0)
+            ends = [flow.rows.edge(k, "sum", -1) for k in rows]
+            if back and boxes is not None:
+                ends = [(x + 14, y + high / 2) for x, y, _, high in boxes]
+            sums = np.array(ends) if ends else None
         flat = np.where(bench.colouring.missing(told.frame), np.nan, bench.colouring.flat)
         numbers = flat[weight.start : weight.start + weight.size].reshape(weight.shape)
         x = told.met[weight.start : weight.start + weight.shape[1]]
         if bias is not None:
             numbers = np.concatenate([numbers, flat[bias.start : bias.start + bias.size, None]], axis=1)
             x = np.append(x, np.nan)
-        back = told.phase in (BACKWARD, GRADIENTS)
         running = Running(numbers, x, told.phase == BACKWARD, back, bench.colouring.range.high)
-        return wires_of(weight, bias, bench.project, sources, sums).sketch(running, bench.theme, bench.colouring.cmap)
+        air = 0.0 if flow is not None else _AIR * min(face_room(weight, bench.project))
+        return wires_of(weight, bias, bench.project, sources, sums, air), running
+
+    def _path(self, wires: Wires, pulse: Pulse) -> Floats | None:
+        """The way of something that runs."""
+        told, flow = self.told, self._bench.scenery.flow
+        assert told is not None  # else there are no wires
+        assert told.layer is not None
+        assert told.layer.weight is not None
+        rows = None if flow is None else flow.rows
+        chips = {"unit": ("sum", "output"), "loss": ("output", "target")}.get(pulse.kind)
+        if chips is not None:
+            there = rows is not None and {*chips} <= rows.columns.keys()
+            return (
+                np.array([rows.edge(pulse.index, chips[0], 1), rows.edge(pulse.index, chips[1], -1)])
+                if there and rows
+                else None
+            )
+        weight, place = told.layer.weight, pulse.index - told.layer.weight.start
+        if pulse.kind in ("product", "gradient"):
+            inside = 0 <= place < weight.size
+            row, column = divmod(place, weight.shape[1]) if inside else (0, weight.shape[1])
+            if not inside and told.layer.bias is not None:
+                row = pulse.index - told.layer.bias.start
+            return wires.path(pulse.kind, row, column)
+        return wires.path(pulse.kind, pulse.index, pulse.index)
 
     def _mark(self) -> Sketch:
         """A light edge around the one cube that the line below is about."""
@@ -648,13 +265,8 @@ class Inside:
             return None
         found = np.zeros(len(self.told.frame.values), bool)
         if self._agrees:
-            found[self._parts()[0].written(self.told.faces, alone=self._alone)] = True
+            found[self._parts()[0].written(self.told.faces)] = True
         return found
-
-    @property
-    def _alone(self) -> bool:
-        """Whether a number may stand on a cube without what it comes from: a product would be taken for the weight."""
-        return self.told is not None and self.told.phase != FORWARD
 
     @property
     def _agrees(self) -> bool:
@@ -667,9 +279,9 @@ class Inside:
         return None if self.told is None else self.told.reached
 
     @property
-    def backward(self) -> bool:
-        """Whether rows show deltas."""
-        return self.told is not None and self.told.phase in (BACKWARD, GRADIENTS)
+    def light(self) -> float:
+        """The share of their colours that rows have: from backward on they stand at half light."""
+        return HALF if self.told is not None and self.told.phase > LOSS else 1.0
 
     def rows(self, frame: Frame) -> Frame:
         """A frame as the rows of cubes show it: what is not there yet is left out."""
@@ -780,9 +392,11 @@ class Inside:
         if told is None:
             self.spots = []
             return []
-        faces, _, boxes = self._parts()
-        sketches = [self._mark()] if told.phase == UPDATE else [self._wires(), self._mark()]
-        sketches += [faces.sketch(told.faces, bench.colouring, alone=self._alone)] if self._agrees else []
+        faces, boxes, places = self._parts()
+        wires = None if told.phase == UPDATE else self._wires()
+        sketches = [] if wires is None else [wires[0].sketch(wires[1], bench.theme, bench.colouring.cmap)]
+        sketches.append(self._mark())
+        sketches += [faces.sketch(told.faces, bench.colouring)] if self._agrees else []
         flow = bench.scenery.flow
         if flow is not None:
             sums = next(s.name for s in bench.subject.stages if s.weight is not None)
@@ -793,7 +407,6 @@ class Inside:
             own = {name: np.where(there, told.frame.activations[name], np.nan)
                    for name, there in told.reached.items() if name in told.frame.activations}  # fmt: skip
             deltas = self.row_deltas() if told.phase >= BACKWARD else {}
-            places = self._row_places()
             sketches.append(row_chips(places, bench.theme, own, told.sums, deltas, chosen))
         column, rows, legend = self.column, self._rows, self._legend
         if rows is not None:
@@ -807,23 +420,11 @@ class Inside:
             sketches.append(switch(place, bench.theme, noun(bench.subject), trial=told.trial, colour=colour))
         if column is not None:
             top = column[1] + SWITCH + 18
-            sketches += below_switch(bench, (column[0], top, column[2], column[1] + column[3] - top), told)
+            sketches += below_switch(
+                (column[0], top, column[2], column[1] + column[3] - top), bench.theme, bench.subject, told
+            )
         self.spots = [spot for sketch in sketches for spot in sketch.spots]
         return sketches
-
-    def _tails(self, told: Told, ways: Ways, count: int) -> Floats:
-        """How far along its row each delta has come; that on its way is not counted."""
-        ends, flow = np.full((count, 2), np.nan), self._bench.scenery.flow
-        assert flow is not None
-        running = {p.index for p in told.pulses} if self.moving else set()
-        for plate in (plate for plate in flow.plates[::-1] if plate is not None):
-            for element in range(plate.size):
-                index, i = plate.start + element, element // plate.shape[1]
-                if told.frame.computed[index] and index not in running:
-                    end = ways.reach(index)
-                    if np.isnan(ends[i, 0]) or end[0] < ends[i, 0]:
-                        ends[i] = end
-        return ends
 
     def outer(self, frame: Frame) -> Frame:
         """The frame of whole steps, for panels that stand beside an opened one."""
@@ -839,14 +440,10 @@ class Inside:
         self._since = SECONDS if seconds is None else self._since + seconds
         if told is None:
             return []
-        (_, ways, boxes), sketches = self._parts(), list[Sketch]()
-        if boxes is not None and told.phase == GRADIENTS:
-            sketches.append(tails(boxes, theme, self._tails(told, ways, len(boxes)), mean=told.mean))
-        if self._since < SECONDS:
-            paths = [(p, ways.path(p)) for p in told.pulses]
-            share = self._since / SECONDS
-            sketches += [pulse(path, share, theme, back=p.back) for p, path in paths if path is not None]
-        return sketches
+        found = self._wires() if self._since < SECONDS and told.pulses else None
+        paths = [] if found is None else [(p, self._path(found[0], p)) for p in told.pulses]
+        share = self._since / SECONDS
+        return [pulse(path, share, theme, back=p.back) for p, path in paths if path is not None]
 
     # ---- hands
 

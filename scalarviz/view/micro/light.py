@@ -1,4 +1,4 @@
-"""What is lit by a micro-step: the cubes whose numbers come about now, while all others show their weight in the dark."""
+"""What a micro-step lights: the cubes whose numbers come about. All others show their weights in the dark."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Lighting:
                 parts = np.concatenate([parts, bias.of(lit.numbers)[:, None]], axis=1)
             there = ~np.isnan(parts)
             numbers = np.where(there.any(axis=1), np.nansum(parts, axis=1), np.nan)
-            found[self._walk.row_of(stage)] = Sums(numbers, there.all(axis=1))
+            found[self._walk.row_of(stage)] = Sums(numbers, np.asarray(there.all(axis=1)))
         return found
 
     def backward(self, at: int, deltas: Mapping[str, Floats]) -> Lit:

@@ -1,4 +1,4 @@
-"""What an opened step draws on the cubes: two lines on a cube, deltas below the outputs, and pulses along the lines."""
+"""What an opened step writes on cubes and beside them: two lines on a cube, numbers and deltas of rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...run.questions.ranges import Range
 from ..cubes.scale import Coloring
@@ -15,7 +15,7 @@ from ..ink.maps import get_map, text_colour
 from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import chip_text, delta_text, measure
 from ..ink.theme import Theme, chip_colour, mixed
-from ..notes.layer import FewFlow, Rows
+from ..notes.layer import Rows
 from ..notes.placer import HIGH as CHIP
 from ..notes.placer import Notes
 from ..notes.values import CubeValues, colours_at, face_room
@@ -23,10 +23,9 @@ from ..space.arrangement import Project
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
 from .light import Sums
-from .walk import Face, Pulse
+from .walk import Face
 
 Floats = NDArray[np.floating]
-Way = Sequence[ArrayLike]
 
 # ---- Two lines on a cube: how its number comes about, and the number. Where there is room for one, the number.
 
@@ -45,15 +44,15 @@ class Faces:
         self._room = {plate.name: face_room(plate, project) for plate in self._plates}
         self._values, self._project = values, project
 
-    def written(self, faces: Mapping[int, Face], *, alone: bool) -> list[int]:
-        """The cubes on which something is written; with `alone` a number alone where there is no room for two lines."""
-        return [plate.start + element for plate, own, _ in self._formed(faces, alone=alone) for element in own]
+    def written(self, faces: Mapping[int, Face]) -> list[int]:
+        """The cubes on which something is written: two lines, or the number alone."""
+        return [plate.start + element for plate, own, _ in self._formed(faces) for element in own]
 
-    def sketch(self, faces: Mapping[int, Face], colouring: Coloring, *, alone: bool) -> Sketch:
+    def sketch(self, faces: Mapping[int, Face], colouring: Coloring) -> Sketch:
         """The lines of those cubes that have some, in the colour that can be read on them."""
         sketch = Sketch()
         units = colouring.units() if faces and self._room else {}
-        for plate, own, (two, size, bold) in self._formed(faces, alone=alone):
+        for plate, own, (two, size, bold) in self._formed(faces):
             colours = colours_at(colouring.cmap, units[plate.name].ravel())
             here = self._project(plate.tops), np.ones(plate.size, bool)  # where no number stands
             centres, seen = self._values.places(plate) if self._values.size else here
@@ -65,19 +64,17 @@ class Faces:
                 sketch.text(x, y + down, below, size, ink, bold=bold, anchor="middle")
         return sketch
 
-    def _formed(
-        self, faces: Mapping[int, Face], *, alone: bool
-    ) -> list[tuple[Plate, dict[int, Face], tuple[bool, int, bool]]]:
+    def _formed(self, faces: Mapping[int, Face]) -> list[tuple[Plate, dict[int, Face], tuple[bool, int, bool]]]:
         """The faces of each plate that has room for them, by element, and in which form."""
         found = []
         for plate in self._plates:
             own = {index - plate.start: face for index, face in faces.items() if 0 <= index - plate.start < plate.size}
-            form = self._form(plate, own, alone=alone) if own else None
+            form = self._form(plate, own) if own else None
             if form is not None:
                 found.append((plate, own, form))
         return found
 
-    def _form(self, plate: Plate, faces: Mapping[int, Face], *, alone: bool) -> tuple[bool, int, bool] | None:
+    def _form(self, plate: Plate, faces: Mapping[int, Face]) -> tuple[bool, int, bool] | None:
         """Whether there are two lines, the size of the number, whether it is bold; None where nothing has room."""
         wide, high = self._room[plate.name]
         above = max(measure(face.above, _ABOVE) for face in faces.values())
@@ -89,7 +86,7 @@ class Faces:
         bare = max((_bare(face.below) for face in faces.values()), key=lambda text: measure(text, 17, True))
         sizes = [(s, True) for s in _BELOW] + [(13, False)]
         fitting = [(s, bold) for s, bold in sizes if measure(bare, s, bold) + _CLOSE <= wide and s + 4 <= high]
-        return (False, *fitting[0]) if alone and fitting else None
+        return (False, *fitting[0]) if fitting else None
 
 
 def _bare(text: str) -> str:
@@ -152,16 +149,6 @@ def _delta_form(before: str, wide: float, high: float) -> tuple[str, float]:
     return (before if measure(f"{before}{_WIDEST}", size, True) <= wide - 6 else "δ "), size
 
 
-def tails(boxes: list[Box], theme: Theme, ends: Floats, *, mean: bool) -> Sketch:
-    """The lines from the deltas to their rows of cubes, as far as they have come: `ends` (R, 2), NaN for not at all."""
-    sketch = Sketch()
-    colour, left = mixed(theme.pulse, theme.background, 0.8), 0 if mean else 14
-    for (x, y, _, high), end in zip(boxes, ends, strict=True):
-        if np.isfinite(end).all():
-            sketch.polyline([(x + left, y + high / 2), end], colour, 2.2)
-    return sketch
-
-
 # ---- Numbers and deltas of rows between layers.
 
 _LEVEL = 18.0  # height of a chip
@@ -187,12 +174,13 @@ def row_places(layout: Layout, project: Project, inputs: int) -> list[RowPlace]:
         if plate.size > _LAST:
             continue
         drawn = plate not in layout.spots
-        tops, edges = plate.tops, [side * plate.half * plate.axes[axis] for axis in (0, 1) for side in (-1, 1)]
+        tops = plate.tops
+        edges = [side * plate.half * plate.axes[axis] for axis in (0, 1) for side in (-1, 1)]
         near = max(range(4), key=lambda k: float(project(tops + edges[k])[:, 1].mean()))
-        feet, heads = tops + edges[near], tops - edges[near]
-        aside, out = edges[2 if near < 2 else 0], edges[near] * (1 + 2 * _STRIP)
-        strips = np.stack([tops + part for part in (edges[near] - aside, edges[near] + aside, out + aside, out - aside)],
-                          axis=1)  # fmt: skip
+        foot = edges[near]
+        feet, heads, aside, out = tops + foot, tops - foot, edges[2 if near < 2 else 0], foot * (1 + 2 * _STRIP)
+        ring = (foot - aside, foot + aside, out + aside, out - aside)
+        strips = np.stack([tops + corner for corner in ring], axis=1)
         places = project(tops if drawn else heads)
         apart = np.abs(np.diff(places, axis=0)).min(axis=0, initial=np.inf)
         found.append(RowPlace(plate.name, places, project(feet), project(strips.reshape(-1, 3)).reshape(-1, 4, 2),
@@ -218,7 +206,9 @@ def row_chips(
             x, y = place.tops[k].tolist()
             y += 0.0 if place.drawn else 6.0
             if added is not None and (own is None or np.isnan(own[k])) and not np.isnan(added.numbers[k]):
-                said = chip_text(float(added.numbers[k]), signed=True) + ("" if added.whole[k] else "\N{HORIZONTAL ELLIPSIS}")
+                said = chip_text(float(added.numbers[k]), signed=True) + (
+                    "" if added.whole[k] else "\N{HORIZONTAL ELLIPSIS}"
+                )
                 edge = theme.weight[3] if added.numbers[k] > 0 else theme.weight[1]
                 _chip(sketch, (x, y), said, place.apart, theme, mixed(edge, theme.panel, 0.45), edge)
             elif own is not None and not place.drawn and not np.isnan(own[k]):
@@ -228,7 +218,9 @@ def row_chips(
                 continue
             colour = tuple(float(c) for c in cmap(2 * float(chosen.unit(back[k])) - 1))
             x, y = place.feet[k].tolist()
-            if not _chip(sketch, (x, y + 3), delta_text(float(back[k])), place.apart, theme, chip_colour(theme), colour):
+            if not _chip(
+                sketch, (x, y + 3), delta_text(float(back[k])), place.apart, theme, chip_colour(theme), colour
+            ):
                 strip = place.strips[k]
                 if len(strip):
                     sketch.polygon(strip, colour)
@@ -240,162 +232,9 @@ def _chip(
 ) -> bool:
     """A number in a box around a point; whether it has room."""
     wide = measure(text, LABEL, True) + 6
-    if wide + 2 > apart[0] and _LEVEL + 2 > apart[1]:
+    if wide + 2 > apart[0] and apart[1] < _LEVEL + 2:
         return False
     x, y = at
     sketch.rect(x - wide / 2, y - _LEVEL / 2, wide, _LEVEL, radius=5, fill=fill, stroke=edge, border=1.4)
     sketch.text(x, y + 4.7, text, LABEL, theme.text1, bold=True, anchor="middle")
     return True
-
-
-# ---- What runs along the picture's lines while a micro-step is shown: forwards grey, backwards in gradients' colour.
-
-SECONDS = 0.4
-"""Of one edge."""
-_RADIUS = 5.0
-
-
-class Ways:
-    """Paths of one layout, seen by one camera, in logical pixels.
-
-    `flow` is that of a single small layer, whose lines run from chip to cube to chip; `chips` are its deltas. `order`
-    lists the stages, ``"input"`` first.
-    """
-
-    def __init__(
-        self, layout: Layout, project: Project, flow: FewFlow | None, order: Sequence[str], chips: Sequence[Box] | None
-    ) -> None:
-        self._layout, self._project, self._flow, self._chips, self._order = layout, project, flow, chips, order
-        self._weights = [plate for plate in layout.plates if plate.kind != "activation"]
-
-    def path(self, pulse: Pulse) -> Floats | None:
-        """The path (N, 2) of a pulse; None where the picture has no line for it."""
-        found = self._of_layer(pulse, self._flow) if self._flow is not None else self._of_plates(pulse)
-        path = np.asarray(found if found is not None else [], np.float64)
-        return path if len(path) > 1 and np.isfinite(path).all() else None
-
-    def reach(self, index: int) -> Floats:
-        """Where a line along a row's near top edge ends that has come to a cube, by the cube's flat index."""
-        found = self._cell(index)
-        return np.full(2, np.nan) if found is None else self._edge(*found)
-
-    def _cell(self, index: int) -> tuple[Plate, int, int] | None:
-        """The plate, row and column of a weight."""
-        plate = next((p for p in self._weights if p.start <= index < p.start + p.size), None)
-        return None if plate is None else (plate, *divmod(index - plate.start, plate.shape[1]))
-
-    def _top(self, plate: Plate, i: int, j: int) -> Floats:
-        """Middle of a cube's main face."""
-        return np.asarray(self._project([plate.cell_centre_top(i, j)])[0])
-
-    def _edge(self, plate: Plate, i: int, j: int) -> Floats:
-        """Middle of the near edge of a cube's main face."""
-        return np.asarray(self._project([plate.cell_centre_top(i, j) + plate.half * plate.axes[1]])[0])
-
-    # ---- of a single layer
-
-    def _of_layer(self, pulse: Pulse, flow: FewFlow) -> Way | None:
-        rows, k, weight = flow.rows, pulse.index, flow.plates[0]
-        if pulse.kind in ("product", "gradient"):
-            found = self._cell(k)
-            if found is None or (pulse.kind == "product" and found[0] is not weight):
-                return None
-            return self._gradient(flow, *found) if pulse.kind == "gradient" else self._product(flow, *found)
-        if not rows.columns or not 0 <= k < len(rows.anchors):
-            return None
-        ways: dict[str, tuple[str, str]] = {"unit": ("sum", "output"), "loss": ("output", "target")}
-        if pulse.kind == "sum":
-            return [self._edge(weight, k, 0), rows.anchors[k], rows.edge(k, "sum", -1)]
-        if pulse.kind in ways:
-            start, end = ways[pulse.kind]
-            return [rows.edge(k, start, 1), rows.edge(k, end, -1)] if end in rows.columns else None
-        if self._chips is None:
-            return [rows.edge(k, "output", -1), rows.edge(k, "sum", 1)]
-        (turn, y), (left, top, wide, high) = rows.edge(k, "output", 0), self._chips[k]
-        return [(turn, y + CHIP / 2), (turn, top + high / 2), (left + wide, top + high / 2)]
-
-    def _product(self, flow: FewFlow, plate: Plate, i: int, j: int) -> Way:
-        """From the input's chip to the cube."""
-        chips = flow.inputs
-        start = self._top(plate, 0, j) - (0.0, 40.0) if chips is None else chips[j] + (0.0, CHIP / 2)
-        return [start, self._top(plate, i, j)]
-
-    def _gradient(self, flow: FewFlow, plate: Plate, i: int, j: int) -> Way:
-        """Along the near edge of the row's top faces, from the output's side to the cube."""
-        near = self._edge(plate, i, j)
-        if not flow.rows.columns:
-            return [near + np.array([40.0, 0.0]), near]
-        if self._chips is None:
-            return [flow.rows.anchors[i], near]
-        left, top, _, high = self._chips[i]
-        return [np.array([left, top + high / 2]), near]
-
-    # ---- between plates
-
-    def _of_plates(self, pulse: Pulse) -> Way | None:
-        """From the row of one stage to that of the next, or the other way; gradients end at their weights."""
-        before, row = self._ends(pulse.stage)
-        if row is None or before is None:
-            return None
-        plate = next((p for p in self._weights if p.name == f"{pulse.stage}.weight"), None)
-        if pulse.index >= 0:
-            return self._between_cubes(pulse, before, row, plate)
-        start = plate if pulse.kind == "gradient" and plate is not None else before
-        ends = [np.asarray(self._project(one.corners).mean(axis=0)) for one in (start, row)]
-        return ends[::-1] if pulse.back else ends
-
-    def _between_cubes(self, pulse: Pulse, before: Plate, row: Plate, plate: Plate | None) -> Way | None:
-        """From cube to cube, where each is a micro-step of its own."""
-        found = self._cell(pulse.index) if pulse.kind in ("product", "gradient") else None
-        if found is not None:
-            _, i, j = found
-            return [self._cube(row, i) if pulse.back else self._cube(before, j), self._top(*found)]
-        if pulse.index >= row.size:
-            return None
-        end, after = self._cube(row, pulse.index), self._after(row)
-        if pulse.kind == "sum" and plate is not None:
-            return [self._top(plate, pulse.index, 0), end]
-        if pulse.kind == "delta" and after is not None and pulse.index < after.shape[1]:
-            return [self._top(after, after.shape[0] - 1, pulse.index), end]
-        return [end - (0.0, 26.0), end]
-
-    def _after(self, row: Plate) -> Plate | None:
-        """The weights that read a row: its deltas come back through them."""
-        names = [f"{name}.weight" for name in self._order[self._order.index(row.name) + 1 :]]
-        plates = {plate.name: plate for plate in self._layout.plates}
-        return next((plates[name] for name in names if name in plates), None)
-
-    def _cube(self, row: Plate, number: int) -> Floats:
-        """Middle of the main face of a cube of a row, by its number."""
-        return self._top(row, *divmod(min(number, row.size - 1), row.shape[1]))
-
-    def _ends(self, stage: str) -> tuple[Plate | None, Plate | None]:
-        """The row that shows a stage, or what becomes of it, and the row before that."""
-        if stage not in self._order:
-            return None, None
-        place = self._order.index(stage)
-        drawn = [(k, p) for k, name in enumerate(self._order) if (p := self._layout.activation(name)) is not None]
-        row = next((n for n, (k, _) in enumerate(drawn) if k >= place), len(drawn))
-        found = [drawn[n][1] if 0 <= n < len(drawn) else None for n in (row - 1, row)]
-        return found[0], found[1]
-
-
-def pulse(path: ArrayLike, share: float, theme: Theme, *, back: bool) -> Sketch:
-    """A disc at `share` (0..1) of its time along a path, and the line behind it."""
-    sketch, points = Sketch(), np.asarray(path, np.float64)
-    colour = theme.pulse if back else theme.text2
-    gone = cut(points, share * share * (3.0 - 2.0 * share))  # slow at both ends
-    sketch.polyline(gone, theme.background, 4.4)
-    sketch.polyline(gone, colour, 2.2)
-    x, y = (float(c) for c in gone[-1])
-    sketch.disc(x, y, _RADIUS + 2.5, mixed(colour, theme.background, 0.55))
-    sketch.disc(x, y, _RADIUS, theme.selection)
-    return sketch
-
-
-def cut(path: Floats, share: float) -> Floats:
-    """The first part of a path, by its length."""
-    along = np.cumsum([0.0, *np.hypot(*np.diff(path, axis=0).T)])
-    reach = float(np.clip(share, 0.0, 1.0)) * along[-1]
-    end = [np.interp(reach, along, numbers) for numbers in path.T]
-    return np.array([path[0], *path[1:][along[1:] < reach], end])

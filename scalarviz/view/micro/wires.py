@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..ink.maps import Colormap
 from ..ink.sketch import Colour, Sketch
@@ -21,6 +21,7 @@ from ..space.arrangement import Project
 from ..space.plate import Plate
 
 Floats = NDArray[np.float64]
+Points = NDArray[np.floating] | None
 MOST = 400
 """Cubes of a layer up to which its links are drawn."""
 _HEAD, _WIDE = 8.0, 2.6
@@ -53,6 +54,7 @@ class Wires:
     sums: Floats
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
+    air: float  # pixels around sources and sums that a link keeps off
 
     def sketch(self, running: Running, theme: Theme, cmap: Colormap) -> Sketch:
         """All links of what runs."""
@@ -66,7 +68,7 @@ class Wires:
             else:
                 share = abs(running.x[column]) / max(float(np.nanmax(np.abs(running.x))), 1e-12)
                 colour = mixed(theme.text1, theme.background, _DIM + (1 - _DIM) * float(share))
-            _link(sketch, self.sources[column], self.far[0, j], colour, back=running.up)
+            _link(sketch, self.far[0, j], self.sources[column], self.air, colour, away=running.up)
             last = len(numbers) - 1 if running.up else int(there[-1])
             sketch.lines(self.near[:last, j], self.far[1 : last + 1, j], colour, _WIDE)
         for i, row in enumerate(self.rows.tolist()):
@@ -80,9 +82,25 @@ class Wires:
                     sketch.line(self.right[i, j], self.left[i, j + 1], _hue(float(value), running.most, cmap), _WIDE)
             if running.back or there[-1] == numbers.shape[1] - 1:
                 value = numbers[i, there[-1]] if running.back else sums[-1]
-                _link(sketch, self.right[i, -1], self.sums[row], _hue(float(value), running.most, cmap),
-                      back=running.back)  # fmt: skip
+                colour = _hue(float(value), running.most, cmap)
+                _link(sketch, self.right[i, -1], self.sums[row], self.air, colour, away=not running.back)
         return sketch
+
+    def path(self, kind: str, row: int, column: int) -> Floats | None:
+        """The way (N, 2) of one number: of a product, a sum, a gradient, or a delta; None where it has none."""
+        i, j = (int(np.flatnonzero(order == k)[0]) if k in order else 0
+                for order, k in ((self.rows, row), (self.columns, column)))  # fmt: skip
+        down = [point for k in range(i) for point in (self.far[k, j], self.near[k, j])]
+        back = [point for k in range(len(self.columns) - 1, j, -1) for point in (self.right[i, k], self.left[i, k])]
+        source = self.sources[column] if column < len(self.sources) else np.full(2, np.nan)
+        ways = {
+            "product": [source, *down, self.far[i, j]],
+            "sum": [self.right[i, -1], self.sums[row] if row < len(self.sums) else source],
+            "gradient": [self.sums[row] if row < len(self.sums) else source, *back, self.right[i, j]],
+            "delta": [self.near[-1, j], self.far[0, j], source],
+        }
+        path = np.array(ways.get(kind, [source]))
+        return path if len(path) > 1 and np.isfinite(path).all() else None
 
 
 def _hue(value: float, most: float, cmap: Colormap) -> Colour:
@@ -91,15 +109,19 @@ def _hue(value: float, most: float, cmap: Colormap) -> Colour:
     return cmap(share if value >= 0 else -share)
 
 
-def _link(sketch: Sketch, start: Floats, end: Floats, colour: Colour, *, back: bool) -> None:
-    """An arrow to or from cubes, where there is something at its other end, and room for it."""
-    start, end = (end, start) if back else (start, end)
-    if np.isfinite([*start, *end]).all() and float(np.hypot(*(end - start))) > _HEAD:
-        sketch.arrow(start, end, colour, _WIDE, head=_HEAD)
+def _link(sketch: Sketch, cube: Floats, end: Floats, air: float, colour: Colour, *, away: bool) -> None:
+    """An arrow from a cube to what stands at the `end`, or from there, where there is room for it."""
+    way = end - cube
+    length = float(np.hypot(*way))
+    if not np.isfinite(length) or length - air < _HEAD:
+        return
+    end = cube + way * (1 - air / length)
+    start, tip = (cube, end) if away else (end, cube)
+    sketch.arrow(start.tolist(), tip.tolist(), colour, _WIDE, head=_HEAD)
 
 
-def wires_of(plate: Plate, bias: Plate | None, project: Project, sources: Floats | None, sums: Floats | None) -> Wires:
-    """The links of a layer; its plates are seen by one camera, sources and sums are in logical pixels."""
+def wires_of(plate: Plate, bias: Plate | None, project: Project, sources: Points, sums: Points, air: float) -> Wires:
+    """The links of a layer; its plates are seen by one camera; sources, sums and `air` are in logical pixels."""
     rows, columns = plate.shape
 
     def edge(axis: int, side: int) -> Floats:
@@ -111,16 +133,44 @@ def wires_of(plate: Plate, bias: Plate | None, project: Project, sources: Floats
 
     left, right, far, near = edge(0, -1), edge(0, 1), edge(1, -1), edge(1, 1)
     down, along = np.arange(rows), np.arange(left.shape[1])
-    from_ = np.full((columns, 2), np.nan) if sources is None else sources
-    to = np.full((rows, 2), np.nan) if sums is None else sums
+    from_ = np.full((columns, 2), np.nan) if sources is None else np.asarray(sources, np.float64)
+    to = np.full((rows, 2), np.nan) if sums is None else np.asarray(sums, np.float64)
     if sources is not None and _nearer(from_, near[-1, :columns], far[0, :columns]):
         down, far, near = down[::-1], near, far
     if sums is not None and _nearer(to, left[:, 0], right[:, -1]):
         along, left, right = along[::-1], right, left
-    turned = [edges[down][:, along] for edges in (far, near, left, right)]
-    return Wires(*turned, from_, to, down, along)
+    far, near, left, right = (edges[down][:, along] for edges in (far, near, left, right))
+    return Wires(far, near, left, right, from_, to, down, along, air)
 
 
 def _nearer(points: Floats, a: Floats, b: Floats) -> bool:
     """Whether points are nearer to others than to a second choice of them."""
     return bool(np.hypot(*(points - a).T).mean() < np.hypot(*(points - b).T).mean())
+
+
+# ---- What runs while a micro-step is shown: forwards grey, backwards in the colour of gradients.
+
+SECONDS = 0.4
+"""Of one micro-step."""
+_RADIUS = 5.0
+
+
+def pulse(path: ArrayLike, share: float, theme: Theme, *, back: bool) -> Sketch:
+    """A disc at `share` (0..1) of its time along a path, and the line behind it."""
+    sketch, points = Sketch(), np.asarray(path, np.float64)
+    colour = theme.pulse if back else theme.text2
+    gone = cut(points, share * share * (3.0 - 2.0 * share))  # slow at both ends
+    sketch.polyline(gone, theme.background, 4.4)
+    sketch.polyline(gone, colour, 2.2)
+    x, y = (float(c) for c in gone[-1])
+    sketch.disc(x, y, _RADIUS + 2.5, mixed(colour, theme.background, 0.55))
+    sketch.disc(x, y, _RADIUS, theme.selection)
+    return sketch
+
+
+def cut(path: Floats, share: float) -> Floats:
+    """The first part of a path, by its length."""
+    along = np.cumsum([0.0, *np.hypot(*np.diff(path, axis=0).T)])
+    reach = float(np.clip(share, 0.0, 1.0)) * along[-1]
+    end = [np.interp(reach, along, numbers) for numbers in path.T]
+    return np.array([path[0], *path[1:][along[1:] < reach], end])

@@ -133,11 +133,12 @@ class Scenery:
         activations: ActivationScale,
         skip: NDArray[np.bool_] | None = None,
         small: Small | None = None,
+        light: float = 1.0,
     ) -> list[Sketch]:
-        """The numbers on the cubes: weights but for those to `skip` (P,), and rows of activations."""
+        """The numbers on the cubes: weights but for those to `skip` (P,), and rows of activations in their `light`."""
         if not self.values.size:  # too many of them, or too small
             return []
-        return [self.values.sketch(frame, colouring, skip, small), self.values.rows(frame, activations)]
+        return [self.values.sketch(frame, colouring, skip, small), self.values.rows(frame, activations, light)]
 
     def around(
         self,

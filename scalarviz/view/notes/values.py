@@ -125,8 +125,8 @@ class CubeValues:
             size[element] *= hit is not None and hit[:2] == (index, element)
         return middles, size
 
-    def lift(self, rise: Floats | None, project: Project) -> None:
-        """Write on faces that are higher or lower (P,), as a share of the cubes' height; None: on those that there are."""
+    def lift(self, rise: NDArray[np.floating] | None, project: Project) -> None:
+        """Write on faces that are higher by shares of the cubes' height (P,); None: on faces as they are."""
         for plate in self._centres:
             if plate.kind != "activation":
                 up = np.zeros(plate.size) if rise is None else rise[plate.start : plate.start + plate.size]
@@ -137,8 +137,11 @@ class CubeValues:
         centres = self._centres[plate]
         return centres, self._seen.get(plate, np.ones(len(centres), bool))
 
-    def rows(self, frame: Frame, scale: ActivationScale) -> Sketch:
-        """The numbers of one frame's rows of activations; a dead unit has its cross alone."""
+    def rows(self, frame: Frame, scale: ActivationScale, light: float = 1.0) -> Sketch:
+        """The numbers of one frame's rows of activations; a dead unit has its cross alone.
+
+        `light` is the share of their colours that is left.
+        """
         sketch = Sketch()
         for plate in self._centres:
             if plate.kind == "activation" and plate.name in frame.activations:
@@ -146,10 +149,9 @@ class CubeValues:
                 centres, seen = self.places(plate)
                 if plate.name in frame.dead:
                     seen = seen & ~np.asarray(frame.dead[plate.name])
-                colours = colours_at(scale.cmap, scale.range.unit(numbers))
-                form = "signed decades" if scale.cmap.diverging else "chip"  # of deltas, as of gradients
+                colours = light * colours_at(scale.cmap, scale.range.unit(numbers))
                 for k in np.flatnonzero(seen).tolist():
-                    bound = Bound(plate.name, k, form)
+                    bound = Bound(plate.name, k)
                     self._write(sketch, centres[k].tolist(), numbers[k], bound, colours[k], self.size)
         return sketch
 

@@ -1,0 +1,433 @@
+"""What stands below and beside the cubes of an opened step: the line with the formula, the phases, and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...run.questions.ranges import Range
+from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE
+from ..ink.maps import displayed, get_map
+from ..ink.overlay import wrapped
+from ..ink.sketch import Box, Sketch
+from ..ink.text import delta_text, measure, number, short
+from ..ink.theme import Theme, mixed
+from ..shown.subject import Subject
+from .walk import BINS, Formula, Layer, Output, Phase, Sentence, Spread, Told
+
+# ---- The line about a weight.
+
+SENTENCE, LOW = 62.0, 46.0
+"""Height of the line's two rows, with air below them, and without."""
+_SIZES = (20, 18, 16, 15, 14, 13)
+_AIR, _RULE = 26.0, 24.0  # between letters and numbers, and on either side of the rule between two formulas
+
+
+def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
+    """Name and formulas in `box`, the formulas in the largest type that holds them.
+
+    Where both have no room beside each other in the smallest, the first stands alone; where that has none, its numbers
+    do; in a low box the name stands before them.
+    """
+    sketch, (x, y, width, height) = Sketch(), box
+    low = height < LOW
+    baseline = y + (height - 8 if low else min(46.0, height - 8))
+    size, apart, line = (LABEL, 14, baseline) if low else (TITLE, 18, y + 13)
+    after = x + measure(said.name, size, True) + apart
+    sketch.text(x, line, said.name, size, theme.text1, bold=True)
+    if not (low and said.formulas) and after + measure(said.meaning, LABEL) <= x + width:
+        sketch.text(after, line, said.meaning, LABEL, theme.text2 if low else theme.text3)
+    start = after if low and said.formulas else x
+    chosen = _chosen(said.formulas, x + width - start, _SIZES[3:] if low else _SIZES)
+    if chosen is not None:
+        _formulas(sketch, (start, baseline), theme, *chosen)
+    return sketch
+
+
+def _chosen(
+    formulas: Sequence[Formula], width: float, sizes: Sequence[int]
+) -> tuple[Sequence[Formula], int, bool] | None:
+    """Which formulas, the size of type, and whether their letters stand before them: the most that fits."""
+    ways = [(count, True) for count in range(len(formulas), 0, -1)] + [(1, False)] * bool(formulas)
+    fitting = (
+        (formulas[:count], size, lettered)
+        for count, lettered in ways
+        for size in sizes
+        if _width(formulas[:count], size, lettered) <= width
+    )
+    return next(fitting, None)
+
+
+def _width(formulas: Sequence[Formula], size: int, lettered: bool) -> float:
+    parts = sum(sum(measure(w.text, size, w.bold) for w in f.numbers) for f in formulas)
+    if lettered:
+        parts += sum(measure(f.letters, size) + _AIR for f in formulas if f.letters)
+    return parts + (len(formulas) - 1) * (2 * _RULE + 2)
+
+
+def _formulas(
+    sketch: Sketch, at: tuple[float, float], theme: Theme, formulas: Sequence[Formula], size: int, lettered: bool
+) -> None:
+    x, y = at
+    colours = {"plain": theme.text1, "dim": theme.text2, "violet": theme.pulse}
+    for place, formula in enumerate(formulas):
+        if place:
+            sketch.line((x + _RULE, y - size), (x + _RULE, y + 5), theme.border, 1.0)
+            x += 2 * _RULE + 2
+        if lettered and formula.letters:
+            sketch.text(x, y, formula.letters, size, theme.text3)
+            x += measure(formula.letters, size) + _AIR
+        for word in formula.numbers:
+            sketch.text(x, y, word.text, size, colours[word.tone], bold=word.bold)
+            x += measure(word.text, size, word.bold)
+
+
+# ---- The ribbon: the phases as arrows, with the micro-steps of the current one as squares.
+
+RIBBON = 44.0
+"""Its height."""
+_APART, _POINT = 4.0, 9.0
+_WIDTHS = (0.9, 1.45, 0.8, 0.8, 1.5, 1.5)
+"""Shares of the six arrows."""
+_SQUARE, _STEP = 8.0, 11.0
+
+
+def arrows(box: Box) -> list[Box]:
+    """The six arrows' boxes; the last point of one reaches into the notch of the next."""
+    x, y, width, height = box
+    room = width - _APART * (len(_WIDTHS) - 1)
+    found = []
+    for share in _WIDTHS:
+        own = room * share / sum(_WIDTHS)
+        found.append((x, y, own, height))
+        x += own + _APART
+    return found
+
+
+def ribbon(box: Box, theme: Theme, phases: Sequence[Phase], current: int) -> Sketch:
+    """The six phases in `box`, those before the current one done; each answers to a click.
+
+    A name that has no room is shortened, what stands below it left out.
+    """
+    sketch = Sketch()
+    for which, (place, phase) in enumerate(zip(arrows(box), phases, strict=True)):
+        _shape(sketch, place, theme, which, current)
+        _words(sketch, place, theme, phase, which - current)
+        sketch.spot(place, "phase", which, words=phase.name)
+    return sketch
+
+
+def _shape(sketch: Sketch, place: Box, theme: Theme, number: int, current: int) -> None:
+    ring = _ring(place, notched=number > 0)
+    fill = mixed(theme.text3, theme.panel, 0.16 if number < current else 0.0)
+    if number == current:
+        fill = mixed(theme.gradient[3], theme.panel, 0.5)
+    tip, notch = ring[2], ring[-1]
+    if number > 0:
+        sketch.polygon([ring[0], ring[1], tip, notch], fill)
+        sketch.polygon([notch, tip, ring[3], ring[4]], fill)
+        inner = np.array([(0, 0), (3, -4), (-4, -4), (0, 0), (-4, 4), (3, 4)])
+        seam = inner + np.array([notch, notch, tip, tip, tip, notch])
+        sketch.polygon(seam, fill)  # the smooth edges of the two halves would leave a line between them
+    else:
+        sketch.polygon(ring, fill)
+    if number >= current:
+        colour, width = (theme.pulse, 2.0) if number == current else (theme.border, 1.0)
+        sketch.polyline(np.concatenate([ring, ring[:1]]), colour, width)
+
+
+def _ring(place: Box, *, notched: bool) -> NDArray[np.float64]:
+    """Its corners from the top left on, clockwise; the last one is the notch."""
+    x, y, width, height = place
+    point = min(_POINT, 0.3 * width)
+    right, middle, foot = x + width - point, y + height / 2, y + height
+    corners = [(x, y), (right, y), (x + width, middle), (right, foot), (x, foot), (x + point, middle)]
+    return np.array(corners if notched else corners[:-1])
+
+
+def _words(sketch: Sketch, place: Box, theme: Theme, phase: Phase, after: int) -> None:
+    """Name and counts; `after` is below 0 for what is done, above it for what waits."""
+    x, y, width, height = place
+    left, room = x + (20.0 if width > 90 else 13.0), width - (31.0 if width > 90 else 20.0)
+    names = phase.name, phase.name[:4], phase.name[:1]
+    name = next((n for n in names if measure(n, CHANNEL, after == 0) <= room), "")
+    colour = theme.text3 if after > 0 else theme.text1
+    ways = (f"{phase.done} of {phase.count}",) if after == 0 and phase.count > 1 else (phase.words, phase.short)
+    words = next((way for way in ways if measure(way, LABEL) <= room), "")
+    low = height >= 40 and bool(phase.words) and bool(words)
+    sketch.text(left, y + (19 if low else height / 2 + 5.5), name, CHANNEL, colour, bold=after == 0)
+    end = left + measure(name, CHANNEL, after == 0)
+    if low:
+        sketch.text(left, y + 36, words, LABEL, theme.text1 if after == 0 else theme.text3)
+        end = max(end, left + measure(words, LABEL))
+    if after == 0 and phase.count > 1:
+        _squares(sketch, (end + 14, y, x + width - 14 - end - 14, height), theme, phase)
+
+
+def _squares(sketch: Sketch, box: Box, theme: Theme, phase: Phase) -> None:
+    """One square a micro-step, in two rows where one is too short; a bar where there are too many."""
+    x, y, width, height = box
+    gap = _STEP - _SQUARE
+    rows = 1 if phase.count * _STEP - gap <= width else 2
+    columns = -(-phase.count // rows)
+    if columns * _STEP - gap > width:
+        if width >= 30:
+            sketch.rect(x, y + height / 2 - 3, width, 6, radius=3, fill=mixed(theme.pulse, theme.panel, 0.3))
+            share = phase.done / phase.count
+            sketch.rect(x, y + height / 2 - 3, max(6.0, share * width), 6, radius=3, fill=theme.pulse)
+        return
+    top = y + height / 2 - (rows * _STEP - gap) / 2
+    for k in range(phase.count):
+        row, column = divmod(k, columns)
+        at = (x + column * _STEP, top + row * _STEP, _SQUARE, _SQUARE)
+        done = k < phase.done
+        edge = None if done else mixed(theme.pulse, theme.panel, 0.6)
+        sketch.rect(*at, radius=1.5, fill=theme.pulse if done else None, stroke=edge)
+
+
+# ---- The side column.
+
+SWITCH = 36.0
+"""Its height."""
+_SWATCHES, _ROW, _GAP = 62.0, 23.0, 20.0
+
+
+def switch(box: Box, theme: Theme, noun: str, *, trial: bool, colour: ArrayLike | None = None) -> Sketch:
+    """The switch between one sample and the whole batch; `colour` is the sample's, where it has one."""
+    sketch, (x, y, wide, high) = Sketch(), box
+    sketch.rect(*box, radius=6, fill=theme.panel, stroke=theme.border)
+    size = TITLE if high >= 32 else LABEL
+    for side, whole in enumerate((f"this {noun}", "whole batch")):
+        left, half, on = x + side * wide / 2, wide / 2, trial == (side == 0)
+        if on:
+            fill = mixed(theme.gradient[3], theme.panel, 0.5)
+            sketch.rect(left + 3, y + 3, half - 6, high - 6, radius=4, fill=fill, stroke=theme.pulse)
+        dot = 22.0 if colour is not None and side == 0 and half > 110 else 0.0
+        words = whole if measure(whole, size, on) + dot <= half - 8 else whole.split()[-1]
+        middle, ink = left + half / 2, theme.text1 if on else theme.text3
+        if dot and colour is not None:
+            edge = middle - (measure(words, size, on) + dot) / 2
+            sketch.rect(edge, y + high / 2 - 7, 14, 14, radius=4, fill=displayed(colour))
+        sketch.text(middle + dot / 2, y + high / 2 + 0.36 * size, words, size, ink, bold=on, anchor="middle")
+        sketch.spot((left, y, half, high), "switch", side, words=whole)
+    return sketch
+
+
+def swatches(box: Box, theme: Theme, colours: Sequence[ArrayLike | None], adding: int) -> Sketch:
+    """Input, output and target of a sample that is a colour; an empty one stands for what has not come yet."""
+    sketch, (x, y, wide, high) = Sketch(), box
+    own = (wide - 16) / 3
+    names = f"number {adding:,}" if adding else "input", "output", "target"
+    for k, (name, colour) in enumerate(zip(names, colours, strict=True)):
+        left, fill = x + k * (own + 8), None if colour is None else displayed(colour)
+        sketch.text(left, y + 11, name, LABEL, theme.text2)
+        sketch.rect(left, y + 18, own, high - 18, radius=5, fill=fill, stroke=theme.flow)
+    return sketch
+
+
+_NUMBER = 46.0  # pixels of a number of four decimals and the air before it
+
+
+def table(box: Box, theme: Theme, rows: Sequence[tuple[str, Sequence[str]]], names: Sequence[str]) -> Sketch:
+    """Where the deltas of the outputs come from, row by row; the last row is what comes of them."""
+    sketch, (x, y, wide, _) = Sketch(), box
+    sketch.text(x, y + 14, "where δ comes from", TITLE, theme.text1, bold=True)
+    words = [said for said, _ in rows]
+    if (wide - 108) / max(1, len(names)) < _NUMBER and words[-1].startswith("δ"):
+        words[-1] = "δ"  # the line above it says of what it is made
+    room = max(measure(said, LABEL, said == words[-1]) for said in words) + 8.0
+    step = min(62.0, (wide - room) / max(1, len(names)))
+    ends = [x + wide - step * (len(names) - 1 - k) for k in range(len(names))]
+    for k, (said, cells) in enumerate((("", names), *zip(words, (row for _, row in rows), strict=True))):
+        base, last, head = y + 38 + _ROW * k, k == len(rows), k == 0
+        if last:
+            sketch.line((x, base - 14), (x + wide, base - 14), theme.border, 1.0)
+        base += 1 if k and not last else 4 if last else 0
+        sketch.text(x, base, said, LABEL, theme.text1 if last else theme.text2, bold=last)
+        for end, cell in zip(ends, cells, strict=True):
+            ink = theme.pulse if last else theme.text2
+            sketch.text(end, base, cell, LABEL, ink, bold=last or head, anchor="right")
+    return sketch
+
+
+# ---- Figures: all terms of one weight's gradient, the outputs, gradients by layer, and the optimiser's rule.
+
+HISTOGRAM = 150.0
+_BARS = 74.0
+_WORDS = 16.0  # of those above the bars, which hold the gradient
+_LAYER = 22.0
+DECADES = 4.0
+"""Below the largest gradient, in which the bars of the layers are drawn."""
+
+
+def histogram(box: Box, theme: Theme, spread: Spread) -> Sketch:
+    """The terms as bars in the colours of gradients."""
+    sketch, (x, y, wide, _) = Sketch(), box
+    middles = spread.reach * ((np.arange(BINS) + 0.5) / BINS * 2 - 1)
+    fills = get_map("gradient", theme)(2 * np.asarray(Range.symmetric(spread.reach, "symlog").unit(middles)) - 1)
+    sketch.text(x, y + 14, "the same weight, whole batch", TITLE, theme.text1, bold=True)
+    said = f"δ · x of {spread.words}; their {spread.joined} is its g"
+    sketch.text(x, y + 34, said if measure(said, LABEL) <= wide else f"δ · x of {spread.words}", LABEL, theme.text3)
+    base, step = y + 48 + _BARS, wide / BINS
+    for k, high in enumerate((_BARS - _WORDS) * spread.counts / spread.counts.max()):
+        if high:
+            sketch.rect(x + k * step, base - high, step - 1.5, high, fill=tuple(float(c) for c in fills[k]))
+    sketch.line((x, base), (x + wide, base), theme.flow, 1.0)
+    at = x + wide * _share(spread.gradient, spread.reach)
+    if abs(spread.gradient) <= spread.reach:  # a sum may lie beyond its terms
+        sketch.line((at, y + 44), (at, base), theme.selection, 2.0)
+    words = f"{spread.joined} {delta_text(spread.gradient)}"
+    right = at + 8 + measure(words, LABEL, True) <= x + wide
+    sketch.text(at + (8 if right else -8), y + 56, words, LABEL, theme.text1, bold=True,
+                anchor="left" if right else "right")  # fmt: skip
+    ends = short(spread.reach)
+    own = 0.5 * wide if spread.own is None else wide * _share(spread.own, spread.reach)
+    room = measure(f"+{ends}", LABEL) + 7  # the scale goes as far both ways: the end below the mark needs no number
+    if own > room:
+        sketch.text(x, base + 16, f"\N{MINUS SIGN}{ends}", LABEL, theme.text3)
+    if own < wide - room:
+        sketch.text(x + wide, base + 16, f"+{ends}", LABEL, theme.text3, anchor="right")
+    if spread.own is not None:
+        _own(sketch, (x, base, wide, 0.0), theme, spread, measure(ends, LABEL) + 20)
+    return sketch
+
+
+def _share(value: float, reach: float) -> float:
+    return float(np.clip(0.5 + 0.5 * value / reach, 0.0, 1.0))
+
+
+def _own(sketch: Sketch, box: Box, theme: Theme, spread: Spread, side: float) -> None:
+    """A violet mark below the axis where the one sample's term is; its words where there is room between the ends."""
+    x, base, wide, _ = box
+    assert spread.own is not None
+    at = x + wide * _share(spread.own, spread.reach)
+    sketch.polygon([(at, base + 2), (at + 5, base + 9), (at - 5, base + 9)], theme.pulse)
+    words = f"this {spread.noun} {delta_text(spread.own)}"
+    half = measure(words, LABEL) / 2
+    middle = min(max(at, x + half), x + wide - half)
+    down = 16 if x + side <= middle - half and middle + half <= x + wide - side else 33
+    sketch.text(middle, base + down + (6 if down == 16 else 0), words, LABEL, theme.pulse, anchor="middle")
+
+
+def output_rows(box: Box, theme: Theme, outputs: Sequence[Output], *, mean: bool) -> Sketch:
+    """A line for each output: its number, and its delta as a bar to either side; `mean`: over a batch."""
+    sketch, (x, y, wide, _) = Sketch(), box
+    sketch.text(x, y + 14, "where δ comes from", TITLE, theme.text1, bold=True)
+    sketch.text(x + 110, y + 36, "mean output" if mean else "output", LABEL, theme.text3, anchor="right")
+    sketch.text(x + wide, y + 36, "mean δ" if mean else "δ", LABEL, theme.text3, anchor="right")
+    most = max((abs(o.delta) for o in outputs if np.isfinite(o.delta)), default=0.0)
+    left, right = x + 124, x + wide - 70
+    middle = (left + right) / 2
+    sketch.line((middle, y + 42), (middle, y + 44 + 20 * len(outputs)), theme.border, 1.0)
+    for row, output in enumerate(outputs):
+        line = y + 44 + 20 * row + 14
+        name = f"{output.name}, wanted" if output.wanted else output.name
+        ink = theme.text1 if output.wanted else theme.text2
+        sketch.text(x, line, _fitting(name, 62), LABEL, ink, bold=output.wanted)
+        if output.value == output.value:
+            sketch.text(x + 110, line, number(output.value, 2), LABEL, theme.text1, anchor="right")
+        if output.delta != output.delta:
+            continue
+        end = middle + (right - left) / 2 * (output.delta / most if most else 0.0)
+        colour = theme.gradient[3] if output.delta > 0 else theme.gradient[1]
+        if abs(end - middle) >= 0.5:
+            sketch.rect(min(middle, end), line - 10, abs(end - middle), 11, radius=1.5, fill=colour)
+        sketch.text(x + wide, line, delta_text(output.delta), LABEL, theme.pulse, anchor="right")
+    return sketch
+
+
+def layer_bars(box: Box, theme: Theme, layers: Sequence[Layer]) -> Sketch:
+    """A line for each layer: its name, a bar, and its largest gradient; a frame alone where that has not come yet."""
+    sketch, (x, y, wide, _) = Sketch(), box
+    sketch.text(x, y + 14, "gradient by layer", TITLE, theme.text1, bold=True)
+    sketch.text(x + wide, y + 14, "the largest |g|", LABEL, theme.text3, anchor="right")
+    found = [layer.largest for layer in layers if layer.largest > 0 and np.isfinite(layer.largest)]
+    most = max(found, default=1.0)
+    left = x + min(max((measure(layer.name, LABEL) for layer in layers), default=0.0) + 12, 0.4 * wide)
+    right = x + wide - 66
+    for row, layer in enumerate(layers):
+        top = y + 30 + _LAYER * row
+        sketch.text(x, top + 13, _fitting(layer.name, left - x - 8), LABEL, theme.text2)
+        sketch.rect(left, top + 3, right - left, 11, radius=2, stroke=theme.border)
+        if layer.largest != layer.largest:
+            continue
+        share = 0.0 if layer.largest <= 0 else max(0.0, 1 + np.log10(layer.largest / most) / DECADES)
+        if share:
+            fill = mixed(theme.pulse, theme.panel, 0.8)
+            sketch.rect(left, top + 3, max(2.0, share * (right - left)), 11, radius=2, fill=fill)
+        sketch.text(x + wide, top + 13, short(layer.largest), LABEL, theme.text1, anchor="right")
+    sketch.text(left, y + 30 + _LAYER * len(layers) + 12, f"log, {DECADES:.0f} decades", LABEL, theme.text3)
+    return sketch
+
+
+def _fitting(name: str, width: float) -> str:
+    """The end of a name that has no room."""
+    while measure(name, LABEL) > width and len(name) > 4:
+        name = f"\N{HORIZONTAL ELLIPSIS}{name[2:]}"
+    return name
+
+
+def rule_lines(box: Box, theme: Theme, optimiser: str, formulas: Sequence[tuple[str, str]]) -> Sketch | None:
+    """The optimiser's rule line by line, in letters and with its numbers; None where there is no room for all of it."""
+    sketch, (x, y, wide, high) = Sketch(), box
+    sketch.text(x, y + 14, f"{optimiser}, line by line", TITLE, theme.text1, bold=True)
+    down = y + 36
+    for letters, numbers in formulas:
+        for text, colour in ((letters, theme.text3), (numbers, theme.text1)):
+            for line in wrapped(text, wide):
+                sketch.text(x, down, line, LABEL, colour)
+                down += 17
+        down += 5
+    return sketch if down <= y + high else None
+
+
+# ---- All of it, one below the other.
+
+
+def height_of(told: Told, subject: Subject) -> float:
+    """What the switch and what stands below it take."""
+    high = SWITCH + 18.0
+    if subject.sample.colours and subject.probe is not None:
+        high += _SWATCHES + _GAP
+    if told.table:
+        return high + 27 + _ROW * (len(told.table) + 1)
+    return high + 54 + 20 * len(told.outputs) if told.outputs else high
+
+
+def below_switch(box: Box, theme: Theme, subject: Subject, told: Told) -> list[Sketch]:
+    """What `box` has room for."""
+    (x, y, width, high), sample, found = box, subject.sample, list[Sketch]()
+    foot = y + high
+    if sample.colours and subject.probe is not None and y + _SWATCHES <= foot:
+        last = subject.stages[-1].name
+        output = told.frame.activations[last] if told.reached[last].all() else None
+        colours = (subject.probe, output, sample.wanted) if told.sample is None else told.sample
+        found.append(swatches((x, y, width, _SWATCHES), theme, colours, told.adding))
+        y += _SWATCHES + _GAP
+    rows = len(told.table)
+    if rows and y + 24 + _ROW * (rows + 1) <= foot:
+        found.append(table((x, y, width, 0.0), theme, told.table, sample.outputs))
+        y += 27 + _ROW * (rows + 1) + _GAP
+    return found + _figures((x, y, width, foot - y), theme, subject, told)
+
+
+def _figures(box: Box, theme: Theme, subject: Subject, told: Told) -> list[Sketch]:
+    (x, y, width, high), found = box, list[Sketch]()
+    if told.outputs and high >= (own := 54.0 + 20.0 * len(told.outputs)):
+        found.append(output_rows((x, y, width, high), theme, told.outputs, mean=told.mean))
+        y, high = y + own + GAP / 2, high - own - GAP / 2
+    if told.layers and high >= (own := 44.0 + _LAYER * len(told.layers)):
+        found.append(layer_bars((x, y, width, high), theme, told.layers))
+        y, high = y + own + GAP / 2, high - own - GAP / 2
+    facts = subject.source.facts
+    if told.rule and facts is not None:
+        lines = [(f.letters, "".join(word.text for word in f.numbers).strip()) for f in told.rule]
+        for some in (lines, lines[:-1]):  # the last one stands below the cubes too
+            rule = rule_lines((x, y, width, high), theme, facts.optimizer, some)
+            if rule is not None:
+                return [*found, rule]
+    if told.spread is not None and high >= HISTOGRAM:
+        found.append(histogram((x, y, width, high), theme, told.spread))
+    return found
