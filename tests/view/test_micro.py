@@ -24,7 +24,7 @@ from scalarviz.run.edits import Change
 from scalarviz.run.panels import ColourCube, LossCurve
 from scalarviz.view.ink.sketch import meet
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.micro.inside import histogram
+from scalarviz.view.micro.beside import histogram
 from scalarviz.view.micro.walk import GRADIENTS, UPDATE, face_of_product, of_product, spread_of, told_of
 from scalarviz.view.page.document import around_of
 from scalarviz.view.shown.subject import subject_of

@@ -224,6 +224,8 @@ class Inside:
         assert told is not None  # else there are no wires
         assert told.layer is not None
         assert told.layer.weight is not None
+        if pulse.index < 0:  # of a whole layer
+            return None
         rows = None if flow is None else flow.rows
         chips = {"unit": ("sum", "output"), "loss": ("output", "target")}.get(pulse.kind)
         if chips is not None:
