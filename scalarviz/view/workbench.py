@@ -288,7 +288,8 @@ class Workbench:
         strip_high = SPREAD if self.spread else STRIP if timed or self.inside.told is None else OPENED
         self.places = arrange(self._output, [*self.inside.wanted, *wanted], hud=shown and source.counted, strip=shown,
                               strip_high=strip_high, keys=hands and not hall, time=timed,
-                              replayed=source.recorded, spread=self.spread, presenter=hall)  # fmt: skip
+                              replayed=source.recorded, spread=self.spread, presenter=hall,
+                              low=self.inside.told is not None)  # fmt: skip
         if self._narrow:
             self.places = narrowed(self.places)
         above = self.side.put_above(self.places.scene if shown else None)

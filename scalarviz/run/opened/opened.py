@@ -246,21 +246,25 @@ class Opened:
         return self.update(weight).lines
 
     @cached_property
-    def met(self) -> Float:
-        """What each weight is multiplied with on the way forward (P,), of a batch its mean; NaN of no product.
+    def met(self) -> tuple[Float, Float]:
+        """What each weight is multiplied with on the way forward, and on the way back: two arrays (P,); NaN of nothing.
 
-        Of a layer that stands at several places it is the place whose inputs are the largest.
+        Of a batch they are its means. Of a layer that stands at several places it is the one whose inputs are largest.
         """
-        found, means = np.full(len(self._passes.theta), np.nan), self._passes.means
+        x, delta = (np.full(len(self._passes.theta), np.nan) for _ in range(2))
+        means, sums = self._passes.means, self._passes.adjoint_sums
         for i in self._passes.network.body.program.instructions:
             if i.kind == "dot":
-                found[i.weights.ravel()] = means[i.args.ravel()]
+                x[i.weights.ravel()] = means[i.args.ravel()]
+                delta[i.weights.ravel()] = np.repeat(sums[i.dst : i.dst + i.count], i.terms)
             elif i.kind in LAYERS:
-                x = means[i.args[np.argmax(np.abs(means[i.args]).sum(axis=1))]]
-                found[i.weights[:, None] + np.arange(len(x))] = x
+                place = int(np.argmax(np.abs(means[i.args]).sum(axis=1)))
+                weights = i.weights[:, None] + np.arange(i.args.shape[1])
+                x[weights] = means[i.args[place]]
+                delta[weights] = sums[i.dst + np.arange(len(i.weights)) * len(i.args) + place][:, None]
                 if i.bias >= 0:
-                    found[i.bias + np.arange(len(i.weights))] = 1.0
-        return found[: len(self.values)]
+                    x[i.bias + np.arange(len(i.weights))] = 1.0
+        return x[: len(self.values)], delta[: len(self.values)]
 
     @property
     def penalty(self) -> float:

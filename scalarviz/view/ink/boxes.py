@@ -116,11 +116,13 @@ def arrange(
     replayed: bool = False,
     spread: bool = False,
     presenter: bool = False,
+    low: bool = False,
 ) -> Places:
     """Boxes for a picture of `size` output pixels that should show the panels `wanted`.
 
     Of what is `replayed` the time bar is the main control: in a low picture it has the place of the line of keys.
-    With `spread` a panel uses the strip: where there is a column, legends stand at its foot, and the time bar is low.
+    With `spread` a panel uses the strip: where there is a column, legends stand at its foot. The time bar is low then,
+    and where it is asked to be.
     For a `presenter` all of it is larger, and the HUD has one line.
     """
     wide, high = size
@@ -140,7 +142,7 @@ def arrange(
     bar, freed = _bar_height(height, room, instead=keys and replayed) if time else (0, 0)
     keys, below, room = keys and not freed, below - freed, room + freed
     spread = spread and column and strip
-    bar = min(bar, RAIL) if spread else bar if column else _low_enough(bar, wanted, (width, height), room)
+    bar = min(bar, RAIL) if spread or low else bar if column else _low_enough(bar, wanted, (width, height), room)
     below += bar + 2 if bar else 0  # the line of keys comes nearer to it
     edge, left, right, bottom = width, 0.0, width, float(height - MARGIN)
     if column:

@@ -18,6 +18,7 @@ from ...run.questions.ranges import Range, extent
 from ..cubes.scale import ActivationScale, Coloring
 from ..cubes.slab import SlabVisual
 from ..ink.boxes import Places, Wanted
+from ..ink.maps import get_map
 from ..ink.sketch import Box, Point, Sketch, Spot, holds, spot_at
 from ..ink.theme import Theme, rgb
 from ..notes.placer import HIGH as CHIP
@@ -32,7 +33,7 @@ from ..shown.subject import Subject
 from ..space.layout import Layout
 from .beside import HISTOGRAM, RIBBON, SENTENCE, SWITCH, below_switch, height_of, ribbon, sentence, switch
 from .light import HALF, dark, dimmed, height_scale
-from .on_cubes import Faces, RowPlace, delta_boxes, delta_chips, row_chips, row_places
+from .on_cubes import SECOND, Faces, RowPlace, delta_boxes, delta_chips, row_chips, row_places
 from .walk import BACKWARD, GRADIENTS, LOSS, UPDATE, Pulse, Told
 from .wires import MOST, SECONDS, Running, Wires, pulse, wires_of
 
@@ -316,7 +317,7 @@ class Inside:
         bench, told = self._bench, self.told
         if told is None:
             return
-        rows = {}
+        rows, deltas, gradient = dict[str, Floats](), self.row_deltas(), get_map("gradient", bench.theme)
         for plate in (plate for plate in bench.layout.plates if plate.kind == "activation"):
             reached, numbers = told.reached.get(plate.name), told.frame.activations.get(plate.name)
             if reached is None or numbers is None or len(reached) != plate.size:
@@ -325,6 +326,10 @@ class Inside:
             own = dimmed(colours_at(bench.activations.cmap, np.clip(unit, 0.0, 1.0)), bench.theme)
             own[~reached] = rgb(bench.theme.tray)
             own[reached] = own[reached] if told.phase > LOSS else np.nan
+            back, chosen = deltas.get(plate.name), self.delta_range
+            if back is not None and chosen is not None and plate.size > SECOND:  # where no second line has room
+                there = ~np.isnan(back)
+                own[there] = colours_at(gradient, np.clip(chosen.unit(np.asarray(back[there], np.float64)), 0.0, 1.0))
             rows[plate.name] = own
         lit = ~bench.colouring.missing(told.frame)
         if told.phase == UPDATE:

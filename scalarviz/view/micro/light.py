@@ -44,29 +44,35 @@ class Lighting:
         self._walk = walk
         self._values = np.asarray(walk.frame.values, np.float64)
         self._layers = [stage for stage in walk.subject.stages if stage.weight is not None]
-        self.met = self._inputs()
+        self.met, self.back = self._factors()
+        self._reads = dict[str, NDArray[np.int64]]()  # by stage, the weights that it reads
+        for step in walk.steps:
+            if step.phase == "gradients":
+                self._reads[step.stage] = np.append(self._reads.get(step.stage, step.weights[:0]), step.weights)
 
-    def _inputs(self) -> Floats:
-        """What each weight is multiplied with: the sample's rows, where a layer reads them as they are."""
+    def _factors(self) -> tuple[Floats, Floats]:
+        """What each weight is multiplied with, forward and back; the sample has it where a layer reads whole rows."""
         opened = self._walk.opened
-        found = opened.met.copy() if isinstance(opened, Opened) else np.full(len(self._values), np.nan)
+        nothing = np.full(len(self._values), np.nan)
+        given = opened.met if isinstance(opened, Opened) else (nothing, nothing)
+        x, delta = given[0].copy(), given[1].copy()
         for stage in self._layers:
-            rows = self._walk.rows_before(stage)
-            if rows is not None and stage.weight is not None and stage.whole:
-                found[stage.weight.span] = np.broadcast_to(rows, stage.weight.shape).ravel()
+            rows, weight = self._walk.rows_before(stage), stage.weight
+            if rows is not None and weight is not None and stage.whole and len(weight.shape) == 2:
+                x[weight.span] = np.broadcast_to(rows, weight.shape).ravel()
+                delta[weight.span] = np.repeat(np.asarray(opened.joined[stage.name]), weight.shape[1])
                 if stage.bias is not None:
-                    found[stage.bias.span] = 1.0
-        return found
+                    x[stage.bias.span] = 1.0
+        return x, delta
 
     def layer_of(self, at: int) -> Stage | None:
         """The layer whose cubes are lit at a micro-step; None where it is no product of one row with weights."""
         now = self._walk.steps[at - 1]
-        found = self._above(now.stage) if now.phase == "backward" else None
-        if now.phase == "gradients":
-            found = next((stage for stage in self._layers if stage.name == now.stage), None)
+        name = self._above(now.stage) if now.phase == "backward" else now.stage
         if now.phase == "forward":
             steps = [step.stage for step in self._walk.steps[:at] if step.phase == "forward" and len(step.weights)]
-            found = next((stage for stage in self._layers if steps and stage.name == steps[-1]), None)
+            name = steps[-1] if steps else ""
+        found = next((stage for stage in self._layers if stage.name == name), None)
         plain = found is not None and found.whole and found.weight is not None and len(found.weight.shape) == 2
         return found if plain else None
 
@@ -104,26 +110,23 @@ class Lighting:
     def backward(self, at: int, deltas: Mapping[str, Floats]) -> Lit:
         """What goes on through the weights to the layer whose deltas are worked out."""
         numbers, whole = (np.full(len(self._values), np.nan) for _ in range(2))
-        now = self._walk.steps[at - 1]
-        above = self._above(now.stage)
-        if above is not None and above.weight is not None:
-            passed = above.weight.of(self._values) * np.asarray(self._walk.opened.joined[above.name])[:, None]
-            whole[above.weight.span] = passed.ravel()
-            there = np.zeros(passed.shape, bool)
-            there[:, : len(deltas[now.stage])] = ~np.isnan(deltas[now.stage])[: passed.shape[1]]
-            numbers[above.weight.span] = np.where(there, passed, np.nan).ravel()
+        now, passed = self._walk.steps[at - 1], self._values * self.back
+        above, own = self._above(now.stage), deltas[now.stage]
+        weight = next((stage.weight for stage in self._layers if stage.name == above), None)
+        reads = self._reads.get(above, np.zeros(0, np.int64))
+        whole[reads] = passed[reads]
+        if weight is not None and weight.shape[1:] == own.shape:  # column by column
+            there = np.broadcast_to(~np.isnan(own), weight.shape).ravel()
+            numbers[weight.span] = np.where(there, passed[weight.span], np.nan)
+        elif not np.isnan(own).any():
+            numbers[reads] = passed[reads]
         return Lit("passed on", numbers, whole)
 
-    def _above(self, name: str) -> Stage | None:
-        """The layer that reads a stage, or what becomes of each of its numbers."""
+    def _above(self, name: str) -> str:
+        """The first stage with weights that comes after a stage; empty for none."""
         stages = [stage.name for stage in self._walk.subject.stages]
-        if name not in stages:
-            return None
-        own = self._walk.subject.stages[stages.index(name)]
-        later = self._walk.subject.stages[stages.index(name) + 1 :]
-        found = next((stage for stage in later if stage.weight is not None), None)
-        fits = found is not None and found.whole and found.weight is not None and len(found.weight.shape) == 2
-        return found if fits and found is not None and found.weight.shape[1] == own.outputs else None  # type: ignore[union-attr]
+        later = stages[stages.index(name) + 1 :] if name in stages else []
+        return next((stage for stage in later if stage in self._reads), "")
 
     def update(self, moved: NDArray[np.bool_]) -> Lit:
         """The changes of the weights that have moved."""

@@ -152,7 +152,8 @@ def _delta_form(before: str, wide: float, high: float) -> tuple[str, float]:
 # ---- Numbers and deltas of rows between layers.
 
 _LEVEL = 18.0  # height of a chip
-_LAST = 64  # units of a row, up to which each has a delta of its own beside it
+SECOND = 64
+"""Units of a row, up to which each has its delta beside it, as a second line."""
 _STRIP = 0.4  # how far a delta without room for its number reaches beyond its cube, in sides
 
 
@@ -171,7 +172,7 @@ def row_places(layout: Layout, project: Project, inputs: int) -> list[RowPlace]:
     """The rows whose numbers can have chips; of inputs without cubes they stand before the first layer."""
     found = []
     for plate in (*(p for p in layout.plates if p.kind == "activation"), *layout.spots):
-        if plate.size > _LAST:
+        if plate.size > SECOND:
             continue
         drawn = plate not in layout.spots
         tops = plate.tops
