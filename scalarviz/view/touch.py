@@ -189,6 +189,8 @@ class Touch:
         value, more = figure(float(frame.values[index])), [known.meaning] if known.meaning else []
         if self.says is not None:
             value, more = self.says(index, frame)
+        elif bench.inside.told is not None:
+            more += bench.inside.says(index)
         elif shows.name != "weight":
             number = shows.numbers(frame)
             there = number is not None and bool(frame.known(shows.name)[index])

@@ -179,7 +179,7 @@ class SlabVisual:
         self._marked = False
         self._programs: dict[Variant, Any] = {}
         self._indices: dict[tuple[int, ...], Any] = {}
-        self._trays = TrayVisual(layout, self.theme)
+        self._trays, self.bloom = TrayVisual(layout, self.theme), Bloom(layout)
         self._means: dict[int, tuple[object, Any]] = {}  # of what, and the texture, by plate
         self._uploads = 0
         self._shown = self.atlas.flags
@@ -343,6 +343,7 @@ class SlabVisual:
         gloo.clear(color=False, depth=True)
         self._upload()
         self._trays.draw(eye, (width, height), shadows=self.shares is None)  # first: no line crosses a number
+        self.bloom.draw(eye, adds=self.theme.name == "dark")
         gloo.set_state(depth_test=True, blend=False, cull_face="front", front_face="ccw")
         density = width / eye.size[0]
         groups: dict[Variant, list[int]] = {}
@@ -551,6 +552,50 @@ class TrayVisual:
             program["u_matrix"], program["u_viewport"], program["u_width"] = matrix, viewport, self._width * density
             program.draw("triangles", quads)
             gloo.set_state(blend=False, depth_mask=True)
+
+
+BLOOM = 2.2
+"""How far the light of a cube reaches from its middle, in pitches."""
+
+
+class Bloom:
+    """Light on the ground around cubes, below every face: no face has another colour because of it."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._drawn: tuple[Any, Any] | None = None
+        self._shines: NDArray[np.float32] | None = None
+
+    def shine(self, colours: NDArray[np.floating] | None) -> None:
+        """Red, green, blue and strength, 0 to 1, by cubes of weights (P, 4); None: nothing shines."""
+        shines = None if colours is None else np.asarray(colours, np.float32)
+        if not _same(shines, self._shines):
+            self._shines, corners = shines, [] if shines is None else self._corners(shines)
+            self._drawn = _quads("bloom", np.concatenate(corners)) if corners else None
+
+    def _corners(self, shines: NDArray[np.float32]) -> list[NDArray[np.void]]:
+        kind = [("a_pos", np.float32, 3), ("a_colour", np.float32, 4), ("a_place", np.float32, 2)]
+        square, found = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]), []
+        for plate in (plate for plate in self._layout.plates if plate.start >= 0):
+            own = shines[plate.start : plate.start + plate.size]
+            lit = np.flatnonzero(own[:, 3] > 0.02)
+            table = np.zeros(4 * len(lit), kind)
+            feet = plate.tops[lit] - 2.0 * plate.depth * plate.axes[2]
+            table["a_pos"] = (feet[:, None] + BLOOM * square @ plate.axes[:2]).reshape(-1, 3)
+            table["a_colour"], table["a_place"] = np.repeat(own[lit], 4, axis=0), np.tile(square, (len(lit), 1))
+            found += [table] if len(lit) else []
+        return found
+
+    def draw(self, camera: Camera, *, adds: bool) -> None:
+        """Draw it before the cubes; `adds` light, or else mixes its colours in."""
+        if self._drawn is None:
+            return
+        program, quads = self._drawn
+        gloo.set_state(blend=True, depth_mask=False, depth_test=False, cull_face=False,
+                       blend_func=("src_alpha", "one" if adds else "one_minus_src_alpha"))  # fmt: skip
+        program["u_matrix"] = camera.matrix.T.astype(np.float32)
+        program.draw("triangles", quads)
+        gloo.set_state(blend=False, depth_mask=True, depth_test=True)
 
 
 def _quads(name: str, corners: NDArray[np.void]) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-PROGRAMS = ("tray", "flow", "shape", "image", "point", "text", "glow")
+PROGRAMS = ("tray", "flow", "bloom", "shape", "image", "point", "text", "glow")
 """Programs that come in one form; the cubes come in variants."""
 _PLACED = ("shape", "image", "point", "text", "glow")
 _VERTEX_OF = {"glow": "image"}  # a picture as large as the ground

@@ -17,9 +17,11 @@ from ...run.core.frame import Frame
 from ...run.questions.ranges import Range, extent
 from ..cubes.scale import ActivationScale, Coloring
 from ..cubes.slab import SlabVisual
-from ..ink.boxes import Places, Wanted
+from ..ink.boxes import LABEL, Places, Wanted
+from ..ink.equation import product
 from ..ink.maps import get_map
 from ..ink.sketch import Box, Point, Sketch, Spot, holds, spot_at
+from ..ink.text import figure
 from ..ink.theme import Theme, rgb
 from ..notes.placer import HIGH as CHIP
 from ..notes.scenery import Scenery
@@ -71,6 +73,10 @@ Bools = NDArray[np.bool_]
 # ---- All of it, for the workbench.
 
 _SMALL = (196.0, 30.0)  # the switch, where there is no column for it
+SHINES, GLIMMERS, SHINING = 0.8, 0.25, 4000
+"""Strength of the light around a cube of now, and around one that is done; up to so many weights there is any."""
+LARGEST = 3
+"""Changes that have a number, by their size."""
 _MARKED = 9.0  # pixels of a face that can have an edge of light
 _AIR = 0.45  # of a face, between a link and the middle of the row's cube that it comes from
 _LEGEND = (300.0, 720.0)  # width of the legend, and of the line that has room for it too
@@ -101,6 +107,9 @@ class Inside:
         if was is None:
             self._quantity = bench.colouring.quantity
         self.told, self._since = told, 0.0 if runs else SECONDS
+        if told is None:
+            bench.slab.bloom.shine(None)
+            bench.slab.set_instead(None)
         if told is None or told.phase != UPDATE:
             bench.slab.set_lift(None)
             bench.scenery.values.lift(None, bench.project)
@@ -259,6 +268,53 @@ class Inside:
                 sketch.polyline(ring, bench.theme.selection, 2.0)
         return sketch
 
+    def _loss(self) -> Sketch:
+        """A ring around output and target, which make the loss."""
+        sketch, scenery = Sketch(over=True), self._bench.scenery
+        flow, box = scenery.flow, scenery.outcome_box
+        if flow is not None and {"output", "target"} <= flow.rows.columns.keys():
+            ends = np.array([flow.rows.edge(k, name, side) for k in range(len(flow.rows.anchors))
+                             for name, side in (("output", -1), ("target", 1))])  # fmt: skip
+            (x, y), (wide, high) = ends.min(axis=0).tolist(), np.ptp(ends, axis=0).tolist()
+            box = x, y - CHIP / 2, wide, high + CHIP
+        if box is not None:
+            x, y, wide, high = box
+            sketch.rect(x - 8, y - 6, wide + 16, high + 12, radius=9, stroke=self._bench.theme.selection, border=1.6)
+        return sketch
+
+    def _moved(self) -> Sketch:
+        """Where faces were before the update, and the largest changes so far: 1, 2, 3."""
+        told, bench, sketch = self.told, self._bench, Sketch(over=True)
+        assert told is not None
+        if told.phase != UPDATE or bench.slab.atlas.lift is None:
+            return sketch
+        change = np.abs(np.nan_to_num(np.asarray(told.frame.state["change"], np.float64)))
+        largest = [int(k) for k in np.argsort(-change)[:LARGEST] if change[k] > 0]
+        for plate in (plate for plate in bench.layout.plates if plate.start >= 0):
+            span, size = range(plate.start, plate.start + plate.size), min(face_room(plate, bench.project))
+            for index in (k for k in span if change[k] > 0 and size > _MARKED):
+                up = float(bench.slab.atlas.lift[index])
+                ring = bench.project(plate.corners_of(index - plate.start)[4:])[[0, 1, 3, 2, 0]]
+                near = ring[:4][np.argsort(ring[:4, 1])[-2:]]  # of one that has risen, what is seen on its side
+                sketch.polyline(near if up > 0 else ring, bench.theme.text2, 1.0)
+            for index in (k for k in largest if k in span):
+                top = (
+                    plate.corners_of(index - plate.start)[4:]
+                    + 2.0 * plate.depth * bench.slab.atlas.lift[index] * plate.axes[2]
+                )
+                x, y = bench.project(top).min(axis=0).tolist()
+                sketch.disc(x + 2, y + 4, 8.0, bench.theme.selection)
+                sketch.text(
+                    x + 2,
+                    y + 8.5,
+                    str(largest.index(index) + 1),
+                    LABEL,
+                    bench.theme.background,
+                    bold=True,
+                    anchor="middle",
+                )
+        return sketch
+
     # ---- numbers
 
     @property
@@ -268,8 +324,13 @@ class Inside:
             return None
         found = np.zeros(len(self.told.frame.values), bool)
         if self._agrees:
-            found[self._parts()[0].written(self.told.faces)] = True
+            found[self._parts()[0].written(self.told.faces, one=self._one)] = True
         return found
+
+    @property
+    def _one(self) -> bool:
+        """Whether one line stands on a cube: those that rise hide a second one behind them."""
+        return self.told is not None and self.told.phase == UPDATE
 
     @property
     def _agrees(self) -> bool:
@@ -332,10 +393,23 @@ class Inside:
                 own[there] = colours_at(gradient, np.clip(chosen.unit(np.asarray(back[there], np.float64)), 0.0, 1.0))
             rows[plate.name] = own
         lit = ~bench.colouring.missing(told.frame)
+        bench.slab.bloom.shine(self._bloom(lit))
         if told.phase == UPDATE:
             bench.slab.set_lift(self._rise())
             bench.scenery.values.lift(bench.slab.atlas.lift, bench.project)
         bench.slab.set_instead(dark(np.asarray(told.frame.values, np.float64), lit, bench.theme), rows)
+
+    def _bloom(self, lit: Bools) -> Floats | None:
+        """Colour and strength of the light around cubes: what comes about now shines, what has come glimmers."""
+        told, colouring = self.told, self._bench.colouring
+        assert told is not None
+        if len(lit) > SHINING:
+            return None
+        unit = np.clip(colouring.range.unit(colouring.drawn), 0.0, 1.0)
+        now = np.zeros(len(lit), bool)
+        now[told.weights] = True
+        strength = np.where(now, SHINES, GLIMMERS) * np.abs(2.0 * unit - 1.0) * lit
+        return np.concatenate([colours_at(colouring.cmap, unit), strength[:, None]], axis=1)
 
     @property
     def _height(self) -> float:
@@ -402,8 +476,8 @@ class Inside:
         faces, boxes, places = self._parts()
         wires = None if told.phase == UPDATE else self._wires()
         sketches = [] if wires is None else [wires[0].sketch(wires[1], bench.theme, bench.colouring.cmap)]
-        sketches.append(self._mark())
-        sketches += [faces.sketch(told.faces, bench.colouring)] if self._agrees else []
+        sketches += [self._mark(), self._moved()] if told.phase != LOSS else [self._loss()]
+        sketches += [faces.sketch(told.faces, bench.colouring, one=self._one)] if self._agrees else []
         flow = bench.scenery.flow
         if flow is not None:
             sums = next(s.name for s in bench.subject.stages if s.weight is not None)
@@ -451,6 +525,20 @@ class Inside:
         paths = [] if found is None else [(p, self._path(found[0], p)) for p in told.pulses]
         share = self._since / SECONDS
         return [pulse(path, share, theme, back=p.back) for p, path in paths if path is not None]
+
+    def says(self, index: int) -> list[str]:
+        """What a lit cube shows: the product that it is."""
+        told, colouring = self.told, self._bench.colouring
+        if told is None or colouring.missing(told.frame)[index]:
+            return []
+        made, w = float(colouring.flat[index]), float(told.before.values[index])
+        x, delta = float(told.met[index]), float(told.back[index])
+        factors = {"product": (w, x), "passed on": (w, delta), "gradient": (delta, x)}.get(colouring.quantity)
+        if colouring.quantity == "change":
+            return [f"{figure(w)} becomes {figure(float(told.frame.values[index]))}"]
+        one = factors is not None and np.isclose(factors[0] * factors[1], made, rtol=1e-6, atol=0.0)
+        said = product(*factors, made) if one and factors is not None else figure(made)
+        return [f"{colouring.shows.words}: {said}", *([told.samples] if colouring.quantity == "gradient" else [])]
 
     # ---- hands
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .walk import Walk
 
 Floats = NDArray[np.float64]
+SINKS = 0.6
+"""Share of its height by which a cube sinks at most: what stands on it can still be seen."""
 HALF = 0.5
 """Of its colour, what is left of a cube in the dark."""
 
@@ -142,7 +144,7 @@ def height_scale(change: Floats, height: float) -> float:
     most = float(np.nanmax(np.abs(change), initial=0.0))
     if not 0.0 < most < np.inf:
         return 1.0
-    reach = 0.9 * height / most
+    reach = SINKS * height / most
     power = 10.0 ** np.floor(np.log10(reach))
     return float(power * max(k for k in (1, 2, 5) if k * power <= reach * (1 + 1e-9)))
 

@@ -44,15 +44,15 @@ class Faces:
         self._room = {plate.name: face_room(plate, project) for plate in self._plates}
         self._values, self._project = values, project
 
-    def written(self, faces: Mapping[int, Face]) -> list[int]:
-        """The cubes on which something is written: two lines, or the number alone."""
-        return [plate.start + element for plate, own, _ in self._formed(faces) for element in own]
+    def written(self, faces: Mapping[int, Face], *, one: bool) -> list[int]:
+        """The cubes on which something is written: two lines, or the number alone where there is `one`."""
+        return [plate.start + element for plate, own, _ in self._formed(faces, one=one) for element in own]
 
-    def sketch(self, faces: Mapping[int, Face], colouring: Coloring) -> Sketch:
+    def sketch(self, faces: Mapping[int, Face], colouring: Coloring, *, one: bool) -> Sketch:
         """The lines of those cubes that have some, in the colour that can be read on them."""
         sketch = Sketch()
         units = colouring.units() if faces and self._room else {}
-        for plate, own, (two, size, bold) in self._formed(faces):
+        for plate, own, (two, size, bold) in self._formed(faces, one=one):
             colours = colours_at(colouring.cmap, units[plate.name].ravel())
             here = self._project(plate.tops), np.ones(plate.size, bool)  # where no number stands
             centres, seen = self._values.places(plate) if self._values.size else here
@@ -64,21 +64,23 @@ class Faces:
                 sketch.text(x, y + down, below, size, ink, bold=bold, anchor="middle")
         return sketch
 
-    def _formed(self, faces: Mapping[int, Face]) -> list[tuple[Plate, dict[int, Face], tuple[bool, int, bool]]]:
+    def _formed(
+        self, faces: Mapping[int, Face], *, one: bool
+    ) -> list[tuple[Plate, dict[int, Face], tuple[bool, int, bool]]]:
         """The faces of each plate that has room for them, by element, and in which form."""
         found = []
         for plate in self._plates:
             own = {index - plate.start: face for index, face in faces.items() if 0 <= index - plate.start < plate.size}
-            form = self._form(plate, own) if own else None
+            form = self._form(plate, own, one=one) if own else None
             if form is not None:
                 found.append((plate, own, form))
         return found
 
-    def _form(self, plate: Plate, faces: Mapping[int, Face]) -> tuple[bool, int, bool] | None:
+    def _form(self, plate: Plate, faces: Mapping[int, Face], *, one: bool) -> tuple[bool, int, bool] | None:
         """Whether there are two lines, the size of the number, whether it is bold; None where nothing has room."""
         wide, high = self._room[plate.name]
         above = max(measure(face.above, _ABOVE) for face in faces.values())
-        if high >= _TWO and above + _AIR <= wide:
+        if not one and high >= _TWO and above + _AIR <= wide:
             below = max((face.below for face in faces.values()), key=lambda text: measure(text, 17, True))
             size = next((s for s in _BELOW if measure(below, s, True) + _AIR <= wide), 0)
             if size:
@@ -157,6 +159,9 @@ SECOND = 64
 _STRIP = 0.4  # how far a delta without room for its number reaches beyond its cube, in sides
 
 
+_FACE = 20.0  # pixels of a cube beside which a number can stand without hiding it
+
+
 class RowPlace(NamedTuple):
     """Where the numbers of a row are, in logical pixels."""
 
@@ -166,6 +171,7 @@ class RowPlace(NamedTuple):
     strips: Floats  # (N, 4, 2), what lies next to the near edges
     apart: tuple[float, float]  # across and down, from one to the next
     drawn: bool  # whether cubes have the row's numbers
+    face: float = _FACE  # the smaller side of a face
 
 
 def row_places(layout: Layout, project: Project, inputs: int) -> list[RowPlace]:
@@ -185,7 +191,7 @@ def row_places(layout: Layout, project: Project, inputs: int) -> list[RowPlace]:
         places = project(tops if drawn else heads)
         apart = np.abs(np.diff(places, axis=0)).min(axis=0, initial=np.inf)
         found.append(RowPlace(plate.name, places, project(feet), project(strips.reshape(-1, 3)).reshape(-1, 4, 2),
-                              (float(apart[0]), float(apart[1])), drawn))  # fmt: skip
+                              (float(apart[0]), float(apart[1])), drawn, min(face_room(plate, project))))  # fmt: skip
     first = next((p for p in layout.plates if p.kind == "weight"), None)
     if layout.turns and first is not None and first.shape[1] == inputs and "input" not in {p.name for p in found}:
         left = np.array([project(first.cell_corners(0, k)[4:]).min(axis=0) for k in range(inputs)])
@@ -206,7 +212,12 @@ def row_chips(
         for k in range(len(place.tops)):
             x, y = place.tops[k].tolist()
             y += 0.0 if place.drawn else 6.0
-            if added is not None and (own is None or np.isnan(own[k])) and not np.isnan(added.numbers[k]):
+            if (
+                place.face >= _FACE
+                and added is not None
+                and (own is None or np.isnan(own[k]))
+                and not np.isnan(added.numbers[k])
+            ):
                 said = chip_text(float(added.numbers[k]), signed=True) + (
                     "" if added.whole[k] else "\N{HORIZONTAL ELLIPSIS}"
                 )
@@ -219,7 +230,7 @@ def row_chips(
                 continue
             colour = tuple(float(c) for c in cmap(2 * float(chosen.unit(back[k])) - 1))
             x, y = place.feet[k].tolist()
-            if not _chip(
+            if place.face < _FACE or not _chip(
                 sketch, (x, y + 3), delta_text(float(back[k])), place.apart, theme, chip_colour(theme), colour
             ):
                 strip = place.strips[k]

@@ -136,6 +136,7 @@ class Told(Inner):
     reads: str  # the rows before that layer and after it, by their stages
     makes: str
     met: Floats  # (P,), what each weight is multiplied with on the way forward; NaN: nothing
+    back: Floats  # the same on the way back
     sums: Mapping[str, Sums]  # of the layer that is worked out, by the row in which they will stand
     faces: Mapping[int, Face]  # by flat index, of cubes whose number comes about in this phase
     sentence: Sentence
@@ -236,7 +237,7 @@ class Walk:
         sums = self._lighting.sums(lit) if lit is not None and phase == FORWARD else {}
         return Told(
             step=opened.step, at=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
-            weights=now.weights, sums=sums, layer=layer, met=self._lighting.met,
+            weights=now.weights, sums=sums, layer=layer, met=self._lighting.met, back=self._lighting.back,
             reads="" if layer is None else self._sources(layer)[0], makes="" if layer is None else self.row_of(layer),
             samples=self.samples, frame=frame, before=self.frame, source=self.subject.source,
             quantity="gradient" if lit is None else lit.quantity, reached=reached, deltas=deltas,

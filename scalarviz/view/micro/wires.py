@@ -25,6 +25,7 @@ Points = NDArray[np.floating] | None
 MOST = 400
 """Cubes of a layer up to which its links are drawn."""
 _HEAD, _WIDE = 8.0, 2.6
+_FACE = 18.0  # pixels of a face, from which on the gaps beside it show a link
 _DIM = 0.3
 """Share of the light that the link of a number near 0 has."""
 
@@ -55,6 +56,7 @@ class Wires:
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
     air: float  # pixels around sources and sums that a link keeps off
+    gaps: bool  # whether gaps between cubes are wide enough to be seen
 
     def sketch(self, running: Running, theme: Theme, cmap: Colormap) -> Sketch:
         """All links of what runs."""
@@ -70,13 +72,14 @@ class Wires:
                 colour = mixed(theme.text1, theme.background, _DIM + (1 - _DIM) * float(share))
             _link(sketch, self.far[0, j], self.sources[column], self.air, colour, away=running.up)
             last = len(numbers) - 1 if running.up else int(there[-1])
-            sketch.lines(self.near[:last, j], self.far[1 : last + 1, j], colour, _WIDE)
+            if self.gaps:
+                sketch.lines(self.near[:last, j], self.far[1 : last + 1, j], colour, _WIDE)
         for i, row in enumerate(self.rows.tolist()):
             there = np.flatnonzero(~np.isnan(numbers[i]))
             if not len(there):
                 continue
             sums = np.cumsum(np.nan_to_num(numbers[i]))
-            for j in range(int(there[0]) if running.back else 0, numbers.shape[1] - 1):
+            for j in range(int(there[0]) if running.back else 0, numbers.shape[1] - 1 if self.gaps else 0):
                 value = numbers[i, j] if running.back else sums[j]
                 if running.back or not np.isnan(numbers[i, j]):
                     sketch.line(self.right[i, j], self.left[i, j + 1], _hue(float(value), running.most, cmap), _WIDE)
@@ -140,7 +143,8 @@ def wires_of(plate: Plate, bias: Plate | None, project: Project, sources: Points
     if sums is not None and _nearer(to, left[:, 0], right[:, -1]):
         along, left, right = along[::-1], right, left
     far, near, left, right = (edges[down][:, along] for edges in (far, near, left, right))
-    return Wires(far, near, left, right, from_, to, down, along, air)
+    step = float(np.hypot(*(left - right).reshape(-1, 2).T).mean())
+    return Wires(far, near, left, right, from_, to, down, along, air, step >= _FACE)
 
 
 def _nearer(points: Floats, a: Floats, b: Floats) -> bool:

@@ -121,6 +121,11 @@ class Scenery:
         return [*words] if self._outcome is None else [self._outcome.box, *words]
 
     @property
+    def outcome_box(self) -> Box | None:
+        """Where output, target and loss of the sample of a deeper network stand; None where they do not."""
+        return None if self._outcome is None else self._outcome.box
+
+    @property
     def swatch(self) -> Box | None:
         """Where the swatch of the sample stands; None where there is none."""
         notes = self.flow or self._outcome
