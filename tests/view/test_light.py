@@ -1,0 +1,168 @@
+"""What an opened step lights, in all scenes: every colour is a number, and nothing that was there disappears."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from kit.benches import again, words
+from kit.commands import make_scene
+from scalarviz.view.cubes.atlas import NOT_COMPUTED
+from scalarviz.view.ink.boxes import ABOUT
+from scalarviz.view.micro.light import dark, height_scale
+from scalarviz.view.micro.walk import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, Walk, opened, sides
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.workbench import Workbench
+
+pytestmark = pytest.mark.gl
+SCENES = ("neuron", "rgb", "xor", "playground", "uinn", "expression", "digits", "texture", "microgpt")
+MOST = 60
+"""Faces of a picture that are looked at."""
+
+
+class Step(NamedTuple):
+    """A step that is opened on a picture."""
+
+    name: str
+    bench: Workbench
+    walk: Walk
+
+    def stand(self, at: int):
+        """Show a micro-step that has come to its end."""
+        told = self.walk.told(at)
+        self.bench.inside.show(told, runs=False)
+        self.bench.update(told.frame, told.headline)
+        return told
+
+    def last_of(self, phase: int) -> int:
+        """The last micro-step of a phase."""
+        return max(at for at, of in enumerate(self.walk.phases, start=1) if of == phase)
+
+
+@pytest.fixture(scope="module", params=SCENES)
+def step(request):
+    scene = make_scene(request.param)
+    scene.run.step(20)
+    subject = subject_of(scene)
+    bench = again(Workbench(subject, (1280, 720), keys=(("Space", "run"),)))
+    with offscreen():
+        walk = Walk(opened(subject, alone=True in sides(subject)), subject, subject.frame())
+        yield Step(request.param, bench, walk)
+    scene.run.close()
+
+
+def faces(step: Step, wanted: np.ndarray):
+    """Weights of `wanted` whose faces are seen, and the pixel of each."""
+    bench, found = step.bench, []
+    for plate in (plate for plate in bench.layout.plates if plate.start >= 0):
+        places = bench.project(plate.tops + 0.4 * plate.half * (plate.axes[0] + plate.axes[1]))
+        for k in np.flatnonzero(wanted[plate.start : plate.start + plate.size])[:: max(1, plate.size // MOST)].tolist():
+            at = tuple(places[k].tolist())
+            hit = bench.cube_at(at)
+            if hit is not None and hit.flat == plate.start + k:
+                found.append((plate.start + k, int(at[0] * bench.scale), int(at[1] * bench.scale)))
+    return found
+
+
+def colour_of(step: Step, index: int) -> np.ndarray:
+    """What the legend says of a number."""
+    slab = step.bench.slab
+    number, plate = next(
+        (n, p) for n, p in enumerate(step.bench.layout.plates) if 0 <= index - p.start < p.size and p.start >= 0
+    )
+    return slab.colours_of(number)[index - plate.start]
+
+
+@pytest.mark.parametrize("phase", [FORWARD, BACKWARD, GRADIENTS])
+def test_a_face_has_the_colour_of_its_number_and_light_around_it_changes_none(step, phase):
+    told = step.stand(step.last_of(phase))
+    bench, lit = step.bench, ~step.bench.colouring.missing(told.frame)
+    if not bench.slab.detailed(bench.camera, bench.density):
+        assert step.name in ("digits", "texture", "microgpt")  # cubes below six pixels have no face of one colour
+        return
+    seen = faces(step, lit) + faces(step, ~lit)
+    picture = offscreen().render(bench.draw_below, bench.size)
+    bench.slab.bloom.shine(None)
+    without = offscreen().render(bench.draw_below, bench.size)
+    weights = dark(np.asarray(told.frame.values, float), np.zeros(len(lit), bool), bench.theme)
+    assert seen
+    for index, x, y in seen:
+        assert picture[y, x].tolist() == without[y, x].tolist()
+        wanted = colour_of(step, index) if lit[index] else weights[index]
+        assert picture[y, x] / 255 == pytest.approx(wanted, abs=2.5 / 255), (index, lit[index])
+
+
+def test_nothing_is_hatched_and_what_has_not_come_has_no_number(step):
+    for at in range(1, len(step.walk) + 1, max(1, len(step.walk) // 12)):
+        told = step.stand(at)
+        assert not step.bench.slab.atlas.marks & NOT_COMPUTED
+        for name, row in step.bench.inside.rows(told.frame).activations.items():
+            assert told.reached[name].all(), (name, row)
+
+
+def test_what_was_there_at_rest_is_there_in_a_step(step):
+    bench = step.bench
+    bench.inside.show(None)
+    again(bench)
+    kept = {name for name, d in bench.side.drawers.items() if d.worth >= ABOUT and (d.box is not None or d.setting)}
+    names = words(bench.scenery.static)
+    among = words(bench.side.spread_out())
+    step.stand(step.last_of(FORWARD))
+    there = {name for name, d in bench.side.drawers.items() if d.box is not None or d.setting}
+    assert kept <= there
+    now = " ".join(words(bench.scenery.static))
+    assert [name for name in names if name.strip() not in now] == []
+    assert set(among) <= set(words(bench.side.spread_out()))
+
+
+def test_lit_products_add_up_to_the_sums_and_what_goes_on_to_the_deltas(step):
+    walk, opened_step = step.walk, step.walk.opened
+    for at, phase in enumerate(walk.phases, start=1):
+        told = walk.told(at)
+        if phase == FORWARD and told.layer is not None and told.makes in told.sums:
+            found = told.sums[told.makes]
+            whole = opened_step.means[told.layer.name] if opened_step.trial else walk.frame.activations[told.layer.name]
+            assert found.numbers[found.whole] == pytest.approx(np.asarray(whole)[found.whole], rel=1e-5, abs=1e-7)
+        if phase == BACKWARD and told.layer is not None and told.layer.weight is not None:
+            passed = told.layer.weight.of(np.asarray(told.frame.state["passed on"]))
+            there = ~np.isnan(passed).any(axis=0)
+            above = np.asarray(opened_step.adjoint_sums[told.reads])
+            assert passed.sum(axis=0)[there] == pytest.approx(above[there], rel=1e-6, abs=1e-12)
+
+
+def test_a_cube_rises_by_its_change_at_one_scale_and_none_leaves_its_tray(step):
+    told, bench = step.stand(step.last_of(UPDATE)), step.bench
+    change = np.nan_to_num(np.asarray(told.frame.state["change"], float))
+    rise = bench.slab.atlas.lift
+    np.testing.assert_array_equal(np.sign(rise), np.sign(change.astype(np.float32)))
+    moved = change != 0
+    scale = rise[moved] * bench.inside._height / change[moved]
+    assert scale == pytest.approx(bench.inside._scale, rel=1e-3)
+    assert np.abs(rise).max() < 1
+    assert f"height: change × {bench.inside._scale:,.10g}" in " ".join(words(bench.parts["numbers"]))
+    bench.inside.show(None)
+    again(bench)
+    assert bench.slab.atlas.lift is None
+    assert bench.slab.atlas.instead is None
+
+
+@pytest.mark.parametrize(("most", "scale"), [(0.5, 1.0), (0.001, 500.0), (0.0, 1.0), (np.inf, 1.0), (60.0, 0.01)])
+def test_a_scale_of_heights_is_one_two_or_five(most, scale):
+    assert height_scale(np.array([0.0, most, -most / 2, np.nan]), 1.0) == pytest.approx(scale)
+
+
+def test_numbers_stay_in_backward_and_deltas_stand_beside_them(step):
+    told, bench = step.stand(step.last_of(BACKWARD)), step.bench
+    before, deltas = bench.inside.rows(told.frame).activations, bench.inside.row_deltas()
+    for name, row in walk_rows(step).items():
+        np.testing.assert_array_equal(before[name], row)
+    assert told.phase > LOSS
+    assert all(np.isfinite(row).all() for name, row in deltas.items() if np.isfinite(told.deltas[name]).all())
+
+
+def walk_rows(step: Step):
+    """The numbers of the sample in rows that are drawn."""
+    return {name: row for name, row in step.walk.frame.activations.items() if step.bench.layout.activation(name)}
