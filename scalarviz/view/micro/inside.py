@@ -6,6 +6,7 @@ where deltas come from, what panels show, and figures.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -393,6 +394,9 @@ class Inside:
                 own[there] = colours_at(gradient, np.clip(chosen.unit(np.asarray(back[there], np.float64)), 0.0, 1.0))
             rows[plate.name] = own
         lit = ~bench.colouring.missing(told.frame)
+        come = np.flatnonzero(lit) if told.phase == BACKWARD else told.weights  # one after the other, a wave
+        if told.phase != UPDATE and len(come) > 1:
+            lit[come[math.ceil(self._share * len(come)) :]] = False
         bench.slab.bloom.shine(self._bloom(lit))
         if told.phase == UPDATE:
             bench.slab.set_lift(self._rise())
@@ -412,6 +416,11 @@ class Inside:
         return np.concatenate([colours_at(colouring.cmap, unit), strength[:, None]], axis=1)
 
     @property
+    def _share(self) -> float:
+        """How much of its time the micro-step has gone, 0 to 1."""
+        return min(self._since / SECONDS, 1.0)
+
+    @property
     def _height(self) -> float:
         """Of a cube."""
         return min(2.0 * plate.depth for plate in self._bench.layout.plates if plate.kind != "activation")
@@ -427,7 +436,7 @@ class Inside:
         told = self.told
         assert told is not None
         change = np.asarray(told.frame.state["change"], np.float64)
-        share = min(self._since / SECONDS, 1.0)
+        share = self._share
         rise = np.nan_to_num(change) * self._scale / self._height
         rise[told.weights] *= share * share * (3.0 - 2.0 * share)
         return rise
@@ -523,8 +532,7 @@ class Inside:
             return []
         found = self._wires() if self._since < SECONDS and told.pulses else None
         paths = [] if found is None else [(p, self._path(found[0], p)) for p in told.pulses]
-        share = self._since / SECONDS
-        return [pulse(path, share, theme, back=p.back) for p, path in paths if path is not None]
+        return [pulse(path, self._share, theme, back=p.back) for p, path in paths if path is not None]
 
     def says(self, index: int) -> list[str]:
         """What a lit cube shows: the product that it is."""
