@@ -290,7 +290,8 @@ class Workbench:
                               replayed=source.recorded, spread=self.spread, presenter=hall)  # fmt: skip
         if self._narrow:
             self.places = narrowed(self.places)
-        above = self.side.put_above(self.places.scene if full else None)
+        inside = self.inside.column is not None
+        above = self.side.put_above(self.places.scene if full or inside else None, inside=inside)
         if self.compared is not None:
             self.places = self.compared.place(self.places, shown)
         elif above is not None:

@@ -11,9 +11,11 @@ import numpy as np
 
 from ...collecting import collection_paused
 from ...nn import Module
+from ...run.opened.rule import Writer, text_of
 from ...scalar.sums import Row
 from ...scalar.value import Value
 from ...scalar.weight import Weight
+from ...tape import Node, Tape
 from .folds import MOST, Graph, Item
 from .nodes import LONG, MANY, Calls, Key, Walk, key_of, owners_of, walked
 
@@ -60,6 +62,25 @@ def shown_of(roots: Sequence[Value], wish: Wish, model: Module | None = None, ca
     folds = graph.folds()
     graph.check(folds)
     return Shown(list(graph.objects.values()), graph.items(ends, whole=not large), tuple(folds))
+
+
+def formulas_of(items: Sequence[Item]) -> dict[Item, str]:
+    """What each is as a formula of numbers and weights with their names, as the micro-steps of a formula are called."""
+    nodes, names, at = list[Node](), dict[int, str](), dict[Item, int]()
+    for item in items:
+        args = [at[operand] for operand in item.operands]
+        if item.exponent is not None:
+            args.append(len(nodes))
+            nodes.append(Node("const", number=item.exponent))
+        while len(args) > 2 and item.op == "add":  # a sum of sums
+            args[:2] = [len(nodes)]
+            nodes.append(Node("add", (args[0] - 2, args[0] - 1)))
+        at[item] = len(nodes)
+        nodes.append(Node(item.op, tuple(args)) if item.op else Node("const", number=item.value))
+        if item.name and not item.op:
+            names[at[item]] = item.name
+    writer = Writer(Tape(tuple(nodes), 0, 0, 0), names, [0.0] * len(nodes), ())
+    return {item: names.get(k) or text_of(writer.line(k)) for item, k in at.items()}
 
 
 # ---- Which gradients were computed: a 0 that nobody computed would be read as one.

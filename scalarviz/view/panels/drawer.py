@@ -19,6 +19,7 @@ from ...run.edits import Edit
 from ...run.panels import Panel
 from ...run.source import Moment, Source
 from ..cubes.scale import LegendScale
+from ..graph.figure import Seen
 from ..ink.boxes import COLUMN, LABEL
 from ..ink.overlay import pointer_label
 from ..ink.sketch import Box, Sketch
@@ -47,6 +48,8 @@ class Inner:
     samples: str  # which they are, in words
     stage: str = ""
     adding: int = 0  # samples that the gradient of that stage holds so far; 0: all of them
+    nodes: Mapping[str, Seen] = field(default_factory=dict)  # of a formula, each as a formula of inputs and weights
+    node: str = ""  # that of now
 
     @property
     def added(self) -> str:
@@ -197,6 +200,8 @@ class Drawer(Generic[P]):
         Where it stands; None: nowhere.
     within : float
         Its height in the column of an opened step; 0: it does not stand there.
+    stays : bool
+        Whether it stays above the cubes while a step is open.
     spread : float or None
         Its height where it also draws among the cubes of a planned picture and in the strip; None: it cannot.
     setting : Setting or None
@@ -214,6 +219,7 @@ class Drawer(Generic[P]):
     beside: tuple[float, float] | None = None
     spread: float | None = None
     within = 0.0
+    stays = False
     turns = False
     wide = False
     worth = 0
@@ -254,7 +260,7 @@ class Drawer(Generic[P]):
         return ()
 
     def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
-        """What it draws of an opened step, in the column of that."""
+        """What it draws of an opened step, in the column of that, or where it stays."""
         return ()
 
     @property

@@ -13,17 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError
 from ...run.panels import GraphPanel, Image, Painting, Pictures, RecordedPictures, Table, psnr
 from ...run.source import Moment
-from ..graph.figure import GraphFigure
+from ..graph.figure import GraphFigure, Seen
+from ..graph.folds import Item
 from ..graph.layout import Box as Node
 from ..graph.layout import Layout, said_of
-from ..graph.shown import Wish, shown_of
+from ..graph.shown import Wish, formulas_of, shown_of
 from ..ink.boxes import ABOUT, COLUMN, LABEL, PRESENTER
 from ..ink.figure import View
 from ..ink.listed import records_of, sketches_of
 from ..ink.maps import displayed, hexed
 from ..ink.sketch import Box, Kept, Sketch, Spot, spot_at
 from ..ink.text import measure
-from .drawer import Drawer, Ground, Headline, P, Point, Tip, cut, sentence, title_of
+from .drawer import Drawer, Ground, Headline, Inner, P, Point, Tip, cut, sentence, title_of
 from .pace import Grid, Pace, fractions, reduced
 
 SIDE = 96  # pixels that the network paints at most in each direction
@@ -518,7 +519,7 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, str, float | None]]):
     height, most, top = 190.0, 420.0, 22.0
     overlay = (440.0, 260.0)
     worth = 4
-    wide = True
+    wide = stays = True
     gestures = (
         ("Drag", "a graph that is larger than its place: move it"),
         ("Click", "a folded node of a graph: unfold it"),
@@ -530,20 +531,35 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, str, float | None]]):
         super().__init__(panel, ground)
         self._unfold: tuple[str, ...] = ()
         self._ink: GraphFigure | None = None
-        self._ink_of: tuple[object, object] | None = None  # what it shows, and in which look
+        self._ink_of: tuple[object, ...] | None = None  # what it shows, and in which look
         self._view: View | None = None
         self._by_hand = False  # whether a hand has moved or enlarged it
+        self._inner: Inner | None = None  # of an opened step, what its nodes show
 
     def _show(self, made: tuple[Layout, str, float | None], room: Box) -> Sketch:
-        if self._ink is None or self._ink_of != (made, self.ground.theme):
-            layout, of, v = made
+        shows = made, self.ground.theme, self._inner
+        if self._ink is None or self._ink_of != shows:
+            (layout, of, v), inner = made, self._inner
+            seen, now = ({}, None) if inner is None else _seen(layout, inner)
             self._ink, self._ink_of = (
-                GraphFigure(layout, self.ground.theme, of, share=1.0, v=v),
-                (made, self.ground.theme),
+                GraphFigure(layout, self.ground.theme, of, share=1.0, v=v, seen=seen, now=now),
+                shows,
             )
         view = self._view = self._seen(self._ink.size, room)
         at = room[0] + view.left, room[1] + view.top
         return self._ink.placed(scale=view.scale, at=at, ground=False, window=room)
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        self._inner = None
+        return super().draw(moment, box, seconds)
+
+    def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
+        """The nodes that have come so far; in place of the row's own numbers those of the step."""
+        sketches = super().draw(Moment(inner.before, inner.source), box, None) if self._inner is None else ()
+        if self._inner is not inner or not sketches:
+            self._inner, self._note = inner, inner.samples
+            sketches = super().draw(Moment(inner.before, inner.source), box, None)
+        return sketches
 
     def _make(self, moment: Moment) -> tuple[Layout, str, float | None]:
         made = self.panel.made(moment)
@@ -623,3 +639,13 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, str, float | None]]):
         """Ask again, for a graph with these unfolded."""
         self._unfold = unfold
         self._ask_anew()
+
+
+def _seen(layout: Layout, inner: Inner) -> tuple[dict[Item, Seen], Item | None]:
+    """What there is of each node in an opened step, and that of now; the node that nothing takes is the loss."""
+    items = [box.item for box in layout.boxes]
+    words = formulas_of(items)
+    if items and words[items[-1]] not in inner.nodes:
+        words[items[-1]] = "loss"
+    seen = {item: inner.nodes[said] for item, said in words.items() if said in inner.nodes}
+    return seen, next((item for item, said in words.items() if said == inner.node), None)

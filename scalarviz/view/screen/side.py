@@ -110,12 +110,13 @@ class SidePanels:
         for name in self.column.names:
             self._put(name, boxes.get(name))
 
-    def put_above(self, scene: Box | None) -> Box | None:
-        """Give the panels above the cubes their part of a scene; returns the rest of it."""
+    def put_above(self, scene: Box | None, *, inside: bool = False) -> Box | None:
+        """Give the panels above the cubes their part of a scene, those that stay `inside` a step; returns the rest."""
         self._above, self._homeless = {}, ()
         if scene is None:
             return None
-        wanted = {name: drawer.above for name, drawer in self.drawers.items() if drawer.panel.place == "above"}
+        there = {name: drawer for name, drawer in self.drawers.items() if drawer.stays or not inside}
+        wanted = {name: drawer.above for name, drawer in there.items() if drawer.panel.place == "above"}
         self._above, rest = top_boxes(wanted, scene)
         self._homeless = tuple(name for name in wanted if name not in self._above)
         return rest
@@ -284,6 +285,8 @@ class SidePanels:
         sketches: list[Sketch] = []
         self._inside = {}
         for name, drawer in self.drawers.items():
+            if drawer.stays and drawer.box is not None:
+                self._drawn[name], drawer.stale = drawer.inside(inner, drawer.box), True
             own = (x, y, width, drawer.within)
             room = 0 < drawer.within <= box[1] + height - y
             if room and (found := drawer.inside(inner, own)):
