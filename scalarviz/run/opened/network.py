@@ -319,8 +319,11 @@ class Network:
 
     @cached_property
     def _formula(self) -> tuple[Tape, Plan] | None:
-        codes = {node.code for node in self.tape.nodes}
-        plain = len(self.stages) == 1 and len(self.tape.nodes) <= MOST_NODES and codes <= {*LEAVES, *TABLE}
+        nodes = self.tape.nodes
+        plain = (
+            len(self.stages) == 1 and len(nodes) <= MOST_NODES and {node.code for node in nodes} <= {*LEAVES, *TABLE}
+        )
+        plain &= all(nodes[row].code in TABLE for row in self.tape.outputs)
         return plainly(self.tape) if plain and loss_scale_of(self.tape) is None else None
 
     @cached_property

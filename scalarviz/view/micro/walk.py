@@ -26,7 +26,7 @@ from ..ink.equation import Printed, decimals, descent, neuron, product, rounds_t
 from ..ink.text import chip_text, delta_text, exponent, figure, loss_text, number
 from ..notes.layer import SYMBOLS
 from ..notes.scenery import stage_names
-from ..panels.drawer import Inner
+from ..panels.drawer import LOSS_NODE, Inner
 from ..panels.neuron_maps import units_of
 from ..panels.wording import noun
 from ..screen.selection import who
@@ -172,8 +172,6 @@ DIGITS = 4
 
 # ---- The way through it.
 
-LOSS_NODE = "loss"
-"""What the last node of a formula is called, which is the loss."""
 MOST_ROWS = 12
 """Blocks of weights whose gradients are listed."""
 BINS = 24

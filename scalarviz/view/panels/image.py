@@ -24,7 +24,7 @@ from ..ink.listed import records_of, sketches_of
 from ..ink.maps import displayed, hexed
 from ..ink.sketch import Box, Kept, Sketch, Spot, spot_at
 from ..ink.text import measure
-from .drawer import Drawer, Ground, Headline, Inner, P, Point, Tip, cut, sentence, title_of
+from .drawer import LOSS_NODE, Drawer, Ground, Headline, Inner, P, Point, Tip, cut, sentence, title_of
 from .pace import Grid, Pace, fractions, reduced
 
 SIDE = 96  # pixels that the network paints at most in each direction
@@ -555,10 +555,12 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, str, float | None]]):
 
     def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
         """The nodes that have come so far; in place of the row's own numbers those of the step."""
-        sketches = super().draw(Moment(inner.before, inner.source), box, None) if self._inner is None else ()
-        if self._inner is not inner or not sketches:
-            self._inner, self._note = inner, inner.samples
-            sketches = super().draw(Moment(inner.before, inner.source), box, None)
+        moment = Moment(inner.before, inner.source)
+        if self._ink is None:  # its own numbers are asked for first
+            super().draw(moment, box, None)
+        (note, self._note), self._inner = (self._note, inner.samples), inner
+        sketches = super().draw(moment, box, None)
+        self._note = note
         return sketches
 
     def _make(self, moment: Moment) -> tuple[Layout, str, float | None]:
@@ -600,7 +602,8 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, str, float | None]]):
         if (box := self.under(at)) is None:
             return None
         head, *more = said_of(box.item).splitlines()
-        return head, "", more
+        inside = self._inner is not None  # where a number is told as soon as it is there
+        return head, "", [line for line in more if not (inside and line.startswith(("value", "gradient")))]
 
     def drag(self, at: Point, by: Point, button: str) -> bool:
         """A graph that is larger than its room is moved; one that is not stays, and so does the scene."""
@@ -643,9 +646,10 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, str, float | None]]):
 
 def _seen(layout: Layout, inner: Inner) -> tuple[dict[Item, Seen], Item | None]:
     """What there is of each node in an opened step, and that of now; the node that nothing takes is the loss."""
-    items = [box.item for box in layout.boxes]
-    words = formulas_of(items)
-    if items and words[items[-1]] not in inner.nodes:
-        words[items[-1]] = "loss"
-    seen = {item: inner.nodes[said] for item, said in words.items() if said in inner.nodes}
-    return seen, next((item for item, said in words.items() if said == inner.node), None)
+    words, last = formulas_of([box.item for box in layout.boxes]), layout.boxes[-1].item
+    words |= {} if any(said in inner.nodes and item is last for said, item in words.items()) else {LOSS_NODE: last}
+    seen: dict[Item, Seen] = {}
+    for said, item in words.items():
+        if (now := inner.nodes.get(said)) is not None and (now.value is not None or item not in seen):
+            seen[item] = now  # of a sum of sums the last that has come
+    return seen, words.get(inner.node)
