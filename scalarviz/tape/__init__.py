@@ -5,9 +5,10 @@ plain operators) and `ordered` rows (what runs together). `half` rounds a tape t
 """
 
 from .half import halved
-from .lower import lower
+from .lower import lower, plainly
 from .program import Instruction, Plan, Program
 from .tape import Node, Table, Tape, Terms, Track
 from .trace import trace
 
-__all__ = ["Instruction", "Node", "Plan", "Program", "Table", "Tape", "Terms", "Track", "halved", "lower", "trace"]
+__all__ = ["Instruction", "Node", "Plan", "Program", "Table", "Tape", "Terms", "Track", "halved", "lower",
+           "plainly", "trace"]  # fmt: skip

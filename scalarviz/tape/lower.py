@@ -117,6 +117,14 @@ def lower(tape: Tape, *, encode: bool = True) -> Plan:
     return _named(plan, [module for module, _ in tape.taps]) if tape.taps else plan
 
 
+def plainly(tape: Tape) -> tuple[Tape, Plan]:
+    """Every node as a row of its own, for whoever looks at single operations; and the tape in the order of the rows."""
+    tape = rebuild(tape, {})  # without nodes that nothing reads
+    tape, *_ = ordered(tape, gradient_rows(tape, tape.roots()))
+    body = _program(tape, gradient_rows(tape, tape.outputs if tape.loss is None else (tape.loss,)))
+    return tape, Plan(tape.n_parameters, 0, tape.n_inputs, tape.n_targets, 0, None, None, body)
+
+
 def _unnamed(tape: Tape) -> Tape:
     """Without anything that belongs to one model: a plan that is kept would keep it too."""
     taps = tuple((number, rows) for number, (_, rows) in enumerate(tape.taps))

@@ -25,7 +25,21 @@ def parts_of(opened):
     names = ("step", "trial", "loss", "lr", "divisor", "gradient", "new_values", "joined", "means")
     steps = []
     for step in opened.micro_steps():
-        told = [step.phase, step.kind, step.words, step.stage, step.formula, step.column, step.units, step.weights]
+        told = [
+            step.phase,
+            step.kind,
+            step.words,
+            step.stage,
+            step.formula,
+            step.units,
+            step.weights,
+            step.also,
+            step.op,
+        ]
+        if not step.op:
+            told.append(step.column)
+        if step.op:
+            told += [step.value, step.factors, step.numbers]
         if step.kind in ("delta", "gradient", "loss"):
             told += [step.value, step.factors]
         if step.kind == "stage" and step.phase in ("forward", "backward"):
@@ -37,7 +51,8 @@ def parts_of(opened):
     return [getattr(opened, name) for name in names], [str(phase) for phase in opened.phases()], steps
 
 
-RUNS = [{"optimizer": "sgd"}, {"optimizer": "adam"}, {"network": "relu", "optimizer": "sgd_momentum"}]
+RUNS = [{"optimizer": "sgd"}, {"optimizer": "adam"}, {"network": "relu", "optimizer": "sgd_momentum"},
+        {"network": "formula", "optimizer": "adam"}, {"network": "gpt", "loss": "cross-entropy"}]  # fmt: skip
 
 
 @pytest.mark.ci

@@ -1,17 +1,23 @@
 """Why a weight moved, what if it were another, which moved most, and small steps: they add up as printed."""
 
 import math
+import re
+from collections import Counter
 from decimal import Decimal
 
 import numpy as np
 import pytest
 
+import scalarviz as sv
+from kit.commands import SCENES, make_scene
 from kit.networks import NETWORKS
 from kit.refusals import refusals
 from kit.runs import bits, make_data, make_run
 from scalarviz import Run, Weight, nn, optim
 from scalarviz.errors import InputError, OutOfRangeError, TypeMismatchError, UnknownNameError
 from scalarviz.run.core.gather import weight_name
+from scalarviz.scalar.kernel import kernel
+from scalarviz.scalar.ops import TABLE
 
 LEARNING = [name for name, row in NETWORKS.items() if not row.draws]
 
@@ -22,6 +28,36 @@ def number(text):
 
 def exactly(text):
     return Decimal(text.replace("−", "-").replace(",", ""))
+
+
+def check_printed(equation):
+    """Whoever computes with what stands left of ``=`` gets what is printed right of it."""
+    left, sign, right = equation.rpartition(" = ") if " = " in equation else equation.rpartition(" ≈ ")
+    if sign != " = " or re.search(r"terms|products|mean of|sum of", left) or "," in left:
+        return
+    python = re.sub(r"√(\(?)", lambda found: "sqrt(" if found[1] else "sqrt", left)
+    if "sqrt" in python.replace("sqrt(", ""):
+        return  # a root of a bare number
+    python = python.translate(str.maketrans({"−": "-", "·": "*", "²": "**2", "^": "**", "σ": "sigmoid"}))
+    named = {name: kernel(name).value for name in TABLE}
+    found = float(eval(python, {"__builtins__": {}}, named))
+    assert f"{found + 0.0:.4g}" == f"{number(right) + 0.0:.4g}", equation
+
+
+def check_forward(opened):
+    """Every number of a row is reached once, none before what it is made of; equations are true as printed."""
+    reached, sources = Counter(), {stage.name: stage.sources for stage in opened.stages}
+    for step in (step for step in opened.micro_steps() if step.phase == "forward"):
+        stages = (step.stage, *step.also) if step.kind != "product" and len(step.units) else ()
+        for at in stages:
+            assert all(reached[source] for source in sources[at] if source in sources)
+            reached.update([at])
+            reached.update((at, unit) for unit in step.units.tolist())
+    numbers = [(stage.name, unit) for stage in opened.stages for unit in range(stage.outputs)]
+    assert all(reached[one] == 1 for one in numbers)
+    for step in opened.micro_steps():
+        if step.op and step.factors:
+            check_printed(step.numbers)
 
 
 def after(run, steps):
@@ -199,6 +235,7 @@ def test_every_weight_has_a_gradient_and_an_update_among_the_small_steps(name, s
             wanted = opened.gradient if phase == "gradients" else opened.new_values
             assert step.value == pytest.approx(wanted[step.weights[0]], rel=1e-12)
     assert next(step.value for step in steps if step.phase == "loss") == opened.loss
+    check_forward(opened)
     for step in steps:
         if step.kind in ("product", "delta", "gradient") and step.factors:
             assert np.prod(step.factors) == pytest.approx(step.value, rel=1e-9, abs=1e-14)
@@ -209,6 +246,79 @@ def test_every_weight_has_a_gradient_and_an_update_among_the_small_steps(name, s
             at = rows[step.stage][step.units]
             joined = at.mean() if step.kind == "unit" else at.sum()
             assert step.value == pytest.approx(float(joined), rel=1e-9, abs=1e-14)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_step_of_every_scene_has_few_forward_steps_and_each_number_once(name):
+    """At most 20 where there are more weights than are walked one by one; of a formula one for each operation."""
+    small = {"microgpt": {"embd": 4, "heads": 2, "context": 5}}.get(name, {})
+    scene = make_scene(name, **small)
+    target = scene.probe_target
+    opened = scene.run.open(sample=None if target is None else (scene.probe, target))
+    check_forward(opened)
+    kinds = Counter((step.phase, step.kind) for step in opened.micro_steps())
+    if len(opened.values) > 64:
+        assert sum(count for (phase, _), count in kinds.items() if phase == "forward") <= 20
+    if name == "expression":
+        assert (kinds["forward", "node"], kinds["backward", "node"]) == (6, 6)
+    if name == "microgpt":  # one number of each kind of thing that no module makes
+        made = [step.words.partition(":")[0] for step in opened.micro_steps() if step.op]
+        assert made == ["sum with position", "norm", "scores", "attention", "values", "residual sum", "norm",
+                        "activation", "residual sum"]  # fmt: skip
+
+
+FORMULAS = {
+    "a*tanh(w*x + b) + c": lambda x, a, w, b, c: a * (w * x + b).tanh() + c,
+    "a*sin(w*x)/b - c": lambda x, a, w, b, c: a * sv.sin(w * x) / b - c,
+    "h*h + h, h = a*x": lambda x, a, w, b, c: (a * x) * (a * x) + w * b + c * x**2,
+    "where(x > a, w*x, b) + c": lambda x, a, w, b, c: sv.where(x > a, w * x, b) + sv.exp(c),
+    "2*a - 3*w + b*c": lambda x, a, w, b, c: 2 * a - 3 * w * x + b * c,
+}
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_formula_is_walked_node_by_node_with_the_numbers_of_its_values(name, whole):
+    """Each of them, and its delta, is what `Value` and its ``backward`` find, as a sum over the samples."""
+    draw = np.random.default_rng(len(name))
+    start, (xs, ys) = draw.uniform(0.3, 1.5, 4), draw.uniform(-1, 1, (2, 5, 1))
+    weights = [Weight(float(w), name=k) for k, w in zip("awbc", start, strict=True)]
+    formula = FORMULAS[name]
+    run = Run(lambda x: [formula(x[0], *weights)], nn.MSELoss(), optim.SGD(weights, lr=0.1), (xs, ys),
+              engine="numpy", dtype="float64", batch_size=5)  # fmt: skip
+    opened = run.open() if whole else run.open(sample=(xs[0], ys[0]))
+    ids = opened.batch if whole else [0]
+    found = [nodes_of((formula(sv.Value(float(xs[k, 0])), *weights) - float(ys[k, 0])) ** 2) for k in ids]
+    for phase, of in (("forward", 1), ("backward", 2)):
+        mine = [step for step in opened.micro_steps() if (step.phase, step.kind) == (phase, "node")]
+        known = [k for k, node in enumerate(found[0]) if node[of] is not None]
+        wanted = [np.mean([nodes[k][of] for nodes in found]) for k in known]
+        assert sorted(step.value for step in mine) == pytest.approx(sorted(wanted), abs=1e-12)
+        if phase == "forward":
+            same = {"lt": "gt"}  # Python asks a Weight first, whichever side it stands on
+            assert Counter(step.op for step in mine) == Counter(same.get(op, op) for op, _, _ in found[0])
+        for step in mine:
+            assert not step.factors if whole else step.op == "mul" or step.factors
+            if not whole and step.factors:
+                check_printed(step.numbers)
+
+
+def nodes_of(loss):
+    """Operation, number and gradient of every operation below a loss; None for what no weight stands behind."""
+    loss.backward()
+    order, learns = [], {}
+
+    def visit(value):
+        if id(value) not in learns:
+            below = [visit(parent) for parent in value.parents]
+            flowing = kernel(value.op).flowing if value.op else ()
+            learns[id(value)] = isinstance(value, Weight) or any(below[k] for k in flowing)
+            if value.op and value is not loss:
+                order.append((value.op, value.data, value.grad if learns[id(value)] else None))
+        return learns[id(value)]
+
+    visit(loss)
+    return order
 
 
 def test_larger_networks_go_by_stages():

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from kit.benches import MINUS, words
+from kit.commands import make_scene
 from kit.networks import mlp
 from kit.runs import bits
 from kit.windows import Hand, live_hand
@@ -21,12 +22,17 @@ from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run import Scene
 from scalarviz.run.edits import Change
-from scalarviz.run.panels import ColourCube, LossCurve
+from scalarviz.run.panels import ColourCube, GraphPanel, LossCurve
+from scalarviz.run.source import Moment
+from scalarviz.view.graph.layout import figure_of
 from scalarviz.view.ink.sketch import meet
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.beside import histogram
-from scalarviz.view.micro.walk import GRADIENTS, UPDATE, face_of_product, of_product, spread_of, told_of
+from scalarviz.view.micro.walk import GRADIENTS, UPDATE, Walk, face_of_product, of_product, spread_of, told_of
+from scalarviz.view.micro.walk import opened as opened_step
 from scalarviz.view.page.document import around_of
+from scalarviz.view.panels.drawer import Ground
+from scalarviz.view.panels.registry import drawer_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import layout_for
 
@@ -365,6 +371,31 @@ def test_a_gradient_of_several_products_of_a_sample_is_called_their_sum(whole_ba
     faces = told_of(subject, subject.frame(), last, whole_batch=whole_batch).faces
     assert [faces[k].above for k in range(2)] == ["Σ δ·x", "Σ δ·x"]
     assert faces[2].above == f"{once} δ·x" if whole_batch else faces[2].above.endswith("× 1")
+
+
+@pytest.mark.parametrize("whole_batch", [False, True])
+@pytest.mark.parametrize("expr", ["a*tanh(w*x + b) + c", "a*x**2 + b*x + c + d", "where(x > a, w*x, b) + c"])
+def test_a_formulas_graph_shows_the_numbers_that_have_come_and_marks_the_node_of_now(expr, whole_batch):
+    scene = make_scene("expression", expr=expr)
+    subject = subject_of(scene)
+    frame, kept = subject.frame(), set()
+    panel = next(panel for panel in scene.panels if isinstance(panel, GraphPanel))
+    drawer = drawer_of(panel, Ground(subject, DARK))
+    box = (0.0, 0.0, 900.0, 400.0)
+    walk = Walk(opened_step(subject, alone=not whole_batch), subject, frame)
+    for at in range(1, len(walk) + 1):
+        told = walk.told(at)
+        drawn = words(drawer.inside(told, box))
+        whole = [name for name in told.nodes if not any(other.startswith(f"{name} + ") for other in told.nodes)]
+        there = [x for name in whole for x in told.nodes[name] if x is not None]  # not of sums inside a sum
+        assert all(figure_of(x) in drawn for x in there)
+        if told.phase == 0:  # inputs, the target and weights
+            assert sum(seen.value is not None for seen in told.nodes.values()) == len(told.frame.values) + 2
+        assert (told.node in told.nodes) == (told.phase > 0)
+        kept.add(told.node)
+    assert kept >= told.nodes.keys() - {"x", "y"}
+    assert all(seen.value is not None for seen in told.nodes.values())
+    assert "row 1 of 60" in words(drawer.draw(Moment(frame, subject.source), box, None))
 
 
 @pytest.mark.parametrize("number", [20, 60, 93])

@@ -1,15 +1,17 @@
 """Micro-steps: one training step as a sequence of small ones, each with its words, its formula and its numbers.
 
 zero -> forward -> loss -> backward -> gradients -> update. Up to `EACH` weights every product, sum, delta, gradient and
-new weight is one; larger networks go stage by stage.
+new weight is one, of a formula every operation; larger networks go stage by stage, all calls of a module as one.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import nan
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -18,9 +20,10 @@ from numpy.typing import NDArray
 
 from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE
+from ...tape import Instruction, Node, Tape
 from ..core.frame import Stage, Tensor
-from .network import LAYERS, Use, readers
-from .rule import MINUS, Line, Quantity, Token, digits_of, rounded
+from .network import LAYERS, LEAVES, Use, readers
+from .rule import MINUS, Line, Quantity, Token, Writer, digits_of, rounded, text_of
 
 if TYPE_CHECKING:
     from .opened import Opened
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 Phase = Literal["zero", "forward", "loss", "backward", "gradients", "update"]
 PHASES: tuple[Phase, ...] = ("zero", "forward", "loss", "backward", "gradients", "update")
 Rows = NDArray[np.int64]
-_SEVERAL = frozenset(("product", "sum", "stage", "gradient", "weight", "number", "output", "statistic"))
+_SEVERAL = frozenset(("product", "sum", "stage", "gradient", "weight", "number", "output", "statistic", "node"))
 SYMBOLS = {"sigmoid": "σ"}
 """How activations are called where space is short; others by their name."""
 
@@ -39,9 +42,9 @@ class MicroStep:
     """One of them. Of a batch, rows are means over samples, deltas and gradients are of the batch's loss."""
 
     phase: Phase
-    # ``"clear"``, ``"product"``, ``"sum"``, ``"unit"`` (one output of a stage), ``"stage"`` (all of them),
-    # ``"loss"``, ``"delta"``, ``"gradient"``, ``"update"`` or ``"statistic"`` (an update of what follows the
-    # step)
+    # ``"clear"``, ``"product"``, ``"sum"``, ``"unit"`` (one output of a stage), ``"stage"`` (all of them, or what
+    # is made on the way to them), ``"node"`` (an operation of a formula), ``"loss"``, ``"delta"``, ``"gradient"``,
+    # ``"update"`` or ``"statistic"`` (an update of what follows the step)
     kind: str
     words: str  # what happens, in a few words
     # units and weights: outputs of `stage` that are computed, or whose delta is; flat indices of the weights
@@ -53,11 +56,13 @@ class MicroStep:
     formula: str = ""
     numbers: str = ""
     value: float = nan  # the result; NaN where there are many
-    # what is multiplied (of a product, a delta, a gradient), added (of a sum), or taken (of a unit); empty
-    # where the numbers of several samples or places are summed up
+    # what is multiplied (of a product, a delta, a gradient), added (of a sum), or taken (of a unit, an operation);
+    # empty where the numbers of several samples or places are summed up
     factors: tuple[float, ...] = ()
     column: int = -1  # of a product: which input of the layer; else -1
     lines: tuple[Line, ...] = ()  # of an update: the optimiser's rule with numbers
+    op: str = ""  # the operation that gives `value` of `factors`, of the table or `TERMS`
+    also: tuple[str, ...] = ()  # other calls of the stage's module, whose `units` come with its own
 
 
 class Made(NamedTuple):
@@ -95,7 +100,7 @@ def _said(name: Phase, steps: Sequence[MicroStep]) -> str:
     if name == "loss":
         return f"{steps[0].value:.4g}"
     if name == "backward":
-        return counted("δ" if all(step.kind == "delta" for step in steps) else "stage", len(steps))
+        return counted("δ" if all(step.kind != "stage" for step in steps) else "stage", len(steps))
     weights = sum(len(step.weights) for step in steps if step.kind != "statistic")
     others = sum(len(step.weights) for step in steps) - weights
     if others:  # what no optimiser moves
@@ -108,7 +113,7 @@ def _said(name: Phase, steps: Sequence[MicroStep]) -> str:
 
 
 def _label(step: MicroStep) -> str:
-    return step.kind if step.kind in ("product", "sum", "stage") else step.words.partition(" ")[0]
+    return step.kind if step.kind in ("product", "sum", "stage", "node") else step.words.partition(" ")[0]
 
 
 def listed(made: NDArray[np.float64], joined: str, count: int, digits: int) -> str:
@@ -134,13 +139,15 @@ DIFFERENCE = f"(y {MINUS} t)"
 """An output and its target, in the delta of a squared error."""
 
 
-def slope(op: str) -> str:
-    """The derivative of an operation, in symbols where they are short."""
-    partial = TABLE[op].partials[0] or ""
+def slope(op: str, operand: int = 0, names: Sequence[str] = ()) -> str:
+    """The derivative of an operation by one of its operands, which have `names`; in symbols where they are short."""
+    partial = TABLE[op].partials[operand] or ""
     if "(" in partial.replace("(1 - y)", "") or not partial:
         return f"{SYMBOLS.get(op, op)}'"
     text = partial.replace("y * y", "y²").replace("*", "·").replace("-", MINUS)
-    return f"({text})" if f" {MINUS} " in text.partition("(")[0] or "+" in text else text
+    text = f"({text})" if f" {MINUS} " in text.partition("(")[0] or "+" in text else text
+    written = dict(zip(TABLE[op].args, names, strict=False))
+    return re.sub(r"\b[a-z]\b", lambda found: written.get(found[0], found[0]), text)
 
 
 def equation(tokens: Sequence[Token], result: float, again: Callable[[int], float]) -> str:
@@ -171,6 +178,32 @@ def added(parts: Sequence[float], result: float, most: int = 8) -> str:
         sign = (f" {MINUS} " if part < 0 else " + ") if tokens else ""
         tokens += [sign, Quantity("", -part if part < 0 and tokens else part)]
     return equation(tokens, result, lambda k: sum(rounded(part, k) for part in parts))
+
+
+TERMS, MOST_TERMS = "terms", 256
+"""The operation of a sum of many, which the table does not have; numbers that are added are known up to so many."""
+
+
+def operated(op: str, factors: Sequence[float], result: float, joined: str) -> str:
+    """An operation of numbers and what it gives; without them how the result is `joined` of several samples."""
+    if not factors:
+        return f"{joined} = {digits_of(result, DIGITS)}"
+    if op == TERMS:
+        return added(factors, result)
+    count = len(factors)
+    nodes = *(Node("input", index=k) for k in range(count)), Node(op, tuple(range(count)))
+    writer = Writer(Tape(nodes, count, 0, 0), dict.fromkeys(range(count), ""), [*factors, result], ())
+    return Line("", tuple(writer.line(count)), result, again=partial(writer.again, count)).equation(DIGITS)
+
+
+def _like(stage: Stage) -> tuple[str, str, int]:
+    """Equal for calls of one module that give as many numbers."""
+    return called(stage.name), stage.kind, stage.outputs
+
+
+def called(stage: str) -> str:
+    """The path of the module of which a stage is a call: ``"cell"`` of ``"cell (2)"``."""
+    return re.sub(r" ?\(\d+\)\Z", "", stage)
 
 
 # ---- In which order the weights of a layer get their gradients, and move
@@ -207,6 +240,38 @@ MOST_PRODUCTS = 256
 _NONE = np.zeros(0, np.int64)
 
 
+BETWEEN = {
+    "sum": ("residual sum: what was made of it is added to what was there", "a + b"),
+    "norm": ("norm: each number over the root of the mean of all squares", "x · 1 / √mean"),
+    "score": ("scores: how well what is asked for, q, fits what is offered, k", "q · k · scale"),
+    "share": (
+        "attention: who looks at whom; the scores of a row become shares of 1",
+        "e^(score − largest) · 1 / their sum",
+    ),
+    "values": ("values: each v is taken by its share", "Σ share · v"),
+    "activation": ("activation: each number by itself", "f(sum)"),
+}
+"""What is recognised between modules: its words, and a formula."""
+_SUMS, _BENT = ("product", "dot", "layer"), ("exp", "log", "sqrt", "neg", "square", "abs")
+
+
+def _made(i: Instruction, below: set[str], operands: Rows, constants: set[int]) -> str:
+    """What an operation makes of what it reads: one of `BETWEEN`, what leads to one, or the name of the operation."""
+    rows, op = operands.tolist(), i.op or i.kind
+    if op in _SUMS:
+        same = rows[: len(rows) // 2] == rows[len(rows) // 2 :]
+        return "values" if "share" in below else "squares" if same else "products"
+    if op in ("mul", "div"):
+        leads = {"products": "score", "exp": "share", "scale": "norm"}
+        return next((leads[one] for one in leads if one in below), next(iter(below & {"squares"}), op))
+    if op == "add":
+        kept = next(iter(below & {"squares"}), "")
+        return kept or ("add" if constants.intersection(rows) else "sum")
+    if op in ("pow", "sqrt"):
+        return "scale"
+    return "activation" if op in TABLE and len(TABLE[op].args) == 1 and op not in _BENT else op
+
+
 class Walk:
     """The micro-steps of one step."""
 
@@ -219,28 +284,31 @@ class Walk:
         self.single = len(opened.batch) == 1
         self.many = f"{'mean' if opened.divisor != 1 else 'sum'} of {len(opened.batch):,}"
         self.using: set[str] = set()
+        self.formula = self.passes.network.formula if self.each else None
         self.groups = self._groups()
+        self.calls = self._calls()
 
     def steps(self) -> Iterator[MicroStep]:
         """Every micro-step, in order."""
         weights = np.arange(self.n_weights)
         yield MicroStep("zero", "clear", f"{counted('gradient', len(weights))} cleared", _NONE, weights)
-        for stage in self.opened.stages:
-            yield from self._forward(stage)
+        for calls in self.calls:
+            yield from self._forward(calls)
         loss = self.opened.loss
         said = "loss" if self.single else f"loss, {self.many} samples"
         yield MicroStep("loss", "loss", said, _NONE, _NONE, numbers=digits_of(loss, DIGITS), value=loss)
-        for stage in reversed(self.opened.stages):
-            if stage.name in self.using:
-                yield from self._backward(stage)
+        for calls in reversed(self.calls):
+            if any(stage.name in self.using for stage in calls):
+                yield from self._backward(calls)
         stages = {stage.name: stage for stage in self.opened.stages}
-        for name, group in reversed(self.groups.items()):
+        groups = [("" if own else name, group) for (name, own), group in self.groups.items()]
+        for name, group in reversed(groups):
             weights = in_order(stages.get(name), group, arriving=True)
             if self.each:
                 yield from (self._gradient(name, index) for index in weights.tolist())
             else:
                 yield MicroStep("gradients", "stage", f"{len(weights):,} gradients", _NONE, weights, name, "Σ δ · x")
-        for name, group in self.groups.items():
+        for name, group in groups:
             weights = in_order(stages.get(name), group, arriving=False)
             if self.each:
                 yield from (self._update(name, index) for index in weights.tolist())
@@ -256,29 +324,54 @@ class Walk:
 
     # ---- which weights belong to which stage
 
-    def _groups(self) -> dict[str, Rows]:
-        """The weights by the first stage that uses them, "" for none; `using` gets every stage that does."""
-        groups: dict[str, list[Rows]] = {name: [] for name in (*self.rows_of, "")}
+    def _groups(self) -> dict[tuple[str, str], Rows]:
+        """The weights by the first stage that uses them, "" for none; of large networks also by a module of their own.
+
+        `using` gets every stage that does.
+        """
+        groups: dict[str, dict[str, list[Rows]]] = {name: {} for name in (*self.rows_of, "")}
         for tensor in (tensor for tensor in self.opened.tensors if tensor.size and not tensor.buffer):
             span = np.arange(tensor.start, tensor.start + tensor.size)
             for part in np.split(span, len(span)) if self.each else [span]:
                 uses = self.passes.uses_of(int(part[0]))
                 at = {self.passes.network.places.of(use.rows).stage for use in uses}
                 self.using |= at
-                groups[next((name for name in groups if name in at), "")].append(part)
-        return {name: np.concatenate(parts) for name, parts in groups.items() if parts}
+                name, own = next((name for name in groups if name in at), ""), tensor.name.rpartition(".")[0]
+                groups[name].setdefault("" if self.each or own == called(name) else own, []).append(part)
+        return {(name, own): np.concatenate(parts) for name, of in groups.items() for own, parts in of.items()}
+
+    def _calls(self) -> list[list[Stage]]:
+        """The stages in their order; of large networks all calls of a module together that need not wait for others."""
+        if self.each:
+            return [[stage] for stage in self.opened.stages]
+        waiting, done, found = [*self.opened.stages], {"input"}, list[list[Stage]]()
+        while waiting:
+            like = _like(waiting[0])
+            found.append([])
+            for stage in waiting:
+                if stage is waiting[0] or (_like(stage) == like and done.issuperset(stage.sources)):
+                    found[-1].append(stage)
+                    done.add(stage.name)
+            waiting = [stage for stage in waiting if stage.name not in done]
+        return found
 
     # ---- forward
 
-    def _forward(self, stage: Stage) -> Iterator[MicroStep]:
+    def _forward(self, calls: Sequence[Stage]) -> Iterator[MicroStep]:
+        stage = calls[0]
         rows = self.rows_of[stage.name]
+        if self.formula is not None:
+            yield from self._nodes(stage, self.formula)
+            return
         if self.each and stage.weight is not None:
             yield from self._layer(stage, stage.weight, rows)
             return
         if not (self.each and stage.kind in TABLE and stage.outputs <= MOST_UNITS):
-            weights = self.groups.get(stage.name, _NONE)
-            words = f"{stage.kind}: {counted('number', stage.outputs)}"
-            yield self._stage("forward", words, stage, weights, self.passes.means[rows])
+            if not self.each:
+                yield from self._between(calls)
+            weights = self.groups.get((stage.name, ""), _NONE)
+            words = f"{stage.kind}: {counted('number', sum(call.outputs for call in calls))}"
+            yield self._stage("forward", words, calls, weights, self.passes.means[rows])
             return
         symbol, source = SYMBOLS.get(stage.kind, stage.kind), stage.sources[0] if stage.sources else ""
         read = self.rows_of.get(source)
@@ -293,14 +386,85 @@ class Walk:
                 f"{symbol}(sum)", said, value, before,
             )  # fmt: skip
 
-    def _stage(self, phase: Phase, words: str, stage: Stage, weights: Rows, made: NDArray[np.float64]) -> MicroStep:
+    def _stage(
+        self, phase: Phase, words: str, calls: Sequence[Stage], weights: Rows, made: NDArray[np.float64]
+    ) -> MicroStep:
         """All numbers of a stage at once, and what they are where they are few."""
         said = ""
         if self.each and 0 < len(made) <= FEW:
             joined = "mean" if phase == "forward" else self.many.partition(" ")[0]
             said = listed(made, joined, len(self.opened.batch), DIGITS)
-        value = float(made[0]) if len(made) == 1 else nan
-        return MicroStep(phase, "stage", words, np.arange(len(made)), weights, stage.name, numbers=said, value=value)
+        value, also = float(made[0]) if len(made) == 1 else nan, tuple(call.name for call in calls[1:])
+        units = np.arange(len(made))
+        return MicroStep(phase, "stage", words, units, weights, calls[0].name, numbers=said, value=value, also=also)
+
+    def _between(self, calls: Sequence[Stage]) -> Iterator[MicroStep]:
+        """What is made on the way to a layer by no module: sums, norms, attention, each shown by its largest number.
+
+        Of several calls they are those of the last one that the loss depends on.
+        """
+        network, means = self.passes.network, self.passes.means
+        lit = [call for call in calls if self.passes.adjoint_sums[self.rows_of[call.name]].any()]
+        stage = (lit or calls)[-1]
+        made = network.places.made_of(int(self.rows_of[stage.name][0]))
+        if made is None or made[0].kind not in LAYERS:
+            return
+        what, constants = dict[int, str](), {*network.body.program.constant_rows.tolist()}
+        largest: dict[str, int] = {}
+        for row in network.places.inside(stage.name):
+            if (made := network.places.made_of(row)) is not None:
+                found = what[row] = _made(made[0], {what.get(k, "") for k in made[2].tolist()}, made[2], constants)
+                if found in BETWEEN and abs(means[row]) >= abs(means[largest.get(found, row)]):
+                    largest[found] = row
+        for found, row in largest.items():
+            made = network.places.made_of(row)
+            assert made is not None
+            op, taken = made[0].op or TERMS, means[made[2]]
+            taken = taken.reshape(2, -1).prod(axis=0) if op == TERMS else taken
+            factors = tuple(taken.tolist()) if self.single and len(taken) <= MOST_TERMS else ()
+            mine = [name for name in self.groups if found == "sum" and name[0] == calls[0].name and name[1]]
+            weights = np.concatenate([_NONE, *(self.groups[name] for name in mine)])
+            words, formula = BETWEEN[found]
+            words = f"sum with {mine[0][1].rpartition('.')[2]}: number by number" if mine else words
+            value = float(means[row])
+            said = operated(op, factors, value, f"mean of {len(self.opened.batch):,}")
+            yield MicroStep(
+                "forward", "stage", words, _NONE, weights, stage.name, formula=formula, numbers=said, value=value,
+                factors=factors, op=op,
+            )  # fmt: skip
+
+    def _nodes(self, stage: Stage, tape: Tape, *, backward: bool = False) -> Iterator[MicroStep]:
+        """The operations of a formula and of its loss, but that which is the loss: their numbers, or their deltas."""
+        program, means, sums = self.passes.network.body.program, self.passes.means, self.passes.adjoint_sums
+        names = {k: self._leaf(node) for k, node in enumerate(tape.nodes) if node.code in LEAVES[:2]}
+        writer = Writer(tape, names, means.tolist(), ())
+        texts = {k: names.get(k) or text_of(writer.line(k)) for k in range(len(tape.nodes))}
+        rows = [k for k, node in enumerate(tape.nodes) if node.code not in LEAVES and k != program.loss]
+        for row in [k for k in rows[::-1] if program.needs_gradient[k]] if backward else rows:
+            units, op, formula = np.flatnonzero(program.outputs == row), tape.nodes[row].code, texts[row]
+            value, factors, joined = float(means[row]), means[list(tape.nodes[row].args)], "mean"
+            if backward:
+                value, op, joined = float(sums[row]), "mul", self.many.partition(" ")[0]
+                uses = list(readers(self.passes.network.body, row))
+                factors, formula = np.zeros(0), "Σ δ · slope"
+                if len(uses) == 1:
+                    user = int(uses[0].rows[0])
+                    args = tape.nodes[user].args
+                    formula = f"δ · {slope(uses[0].kind, args.index(row), [names.get(k, '(…)') for k in args])}"
+                    factors = np.array([sums[user], self._x(uses[0])[0]])
+            taken = tuple(factors.tolist()) if self.single else ()
+            said = operated(op, taken, value, f"{joined} of {len(self.opened.batch):,}")
+            yield MicroStep(
+                "backward" if backward else "forward", "node", texts[row], units, _NONE, stage.name, formula=formula,
+                numbers=said, value=value, factors=taken, op=op,
+            )  # fmt: skip
+
+    def _leaf(self, node: Node) -> str:
+        """What an input, a target or a weight of a formula is called."""
+        if node.code == "param":
+            return self.opened.name(node.index)
+        count = self.opened.tape.n_inputs
+        return f"input {node.index}" if node.index < count else f"target {node.index - count}"
 
     def _layer(self, stage: Stage, weight: Tensor, rows: Rows) -> Iterator[MicroStep]:
         """Products and sums of a linear stage, row by row."""
@@ -348,11 +512,15 @@ class Walk:
 
     # ---- backward
 
-    def _backward(self, stage: Stage) -> Iterator[MicroStep]:
+    def _backward(self, calls: Sequence[Stage]) -> Iterator[MicroStep]:
+        stage = calls[0]
         rows = self.rows_of[stage.name]
+        if self.formula is not None:
+            yield from self._nodes(stage, self.formula, backward=True)
+            return
         if not (self.each and stage.weight is not None and stage.outputs <= MOST_UNITS):
-            words = f"δ of {counted('output', stage.outputs)}"
-            yield self._stage("backward", words, stage, _NONE, self.passes.adjoint_sums[rows])
+            words = f"δ of {counted('output', sum(call.outputs for call in calls))}"
+            yield self._stage("backward", words, calls, _NONE, self.passes.adjoint_sums[rows])
             return
         for unit, row in enumerate(rows.tolist()):
             value = float(self.passes.adjoint_sums[row])
@@ -395,7 +563,7 @@ class Walk:
 
     # ---- gradients and new weights
 
-    def _following(self, tensor: Tensor, stages: Collection[str]) -> Iterator[MicroStep]:
+    def _following(self, tensor: Tensor, stages: Mapping[str, Stage]) -> Iterator[MicroStep]:
         """Numbers that no optimiser moves, where they follow what the step has computed."""
         path = tensor.name.rpartition(".")[0]
         name = path if path in stages else ""

@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...engine.arrays.program import FEWEST_LANES, PlanRunner, RowProgram, lanes_in_workspace
-from ...tape import Instruction, Program, Tape, lower
+from ...scalar.ops import TABLE
+from ...tape import Instruction, Plan, Program, Tape, lower, plainly
+from ...tape.half import loss_scale_of
 from ..core.frame import Stage
 from ..core.gather import INPUT, OUTPUTS
 from ..core.graph import Forward
@@ -156,7 +158,7 @@ def _factor(step: Any, operands: Rows, part: int, k: int, made: int) -> tuple[Ro
         first = (values[own] == largest) & ~(values[operands[:k]] == largest).any(axis=0)
         return np.asarray(np.where(largest == largest, first, largest))[None]
 
-    if i.kind == "product":
+    if i.kind == "product" or i.op == "mul":
         return opposite, _of_rows(opposite)
     if i.kind in LAYERS:
         weights = i.weights[part * i.terms + k : part * i.terms + k + 1] if i.kind == "dot" else i.weights + k
@@ -262,6 +264,11 @@ class Places:
         part = (row - i.dst) // len(i.weights) if i.kind == "gather" else (row - i.dst) % len(parts)
         return i, part, parts[part]
 
+    def inside(self, stage: str) -> list[int]:
+        """The rows on the way to a stage's outputs, operands first."""
+        found: list[int] = np.flatnonzero((self._owner == self._names.index(stage)) & (self._unit == INSIDE)).tolist()
+        return found
+
     def _claim_below(self, stack: list[int], stage: int) -> None:
         """What rows are made of and belongs to nobody yet is inside their stage."""
         seen: set[tuple[int, int]] = set()  # the rows of a layer share their operands
@@ -285,6 +292,10 @@ class Places:
 # ---- `Network`: a recorded model with its loss, lowered so that every stage's rows are there, in float64
 
 
+MOST_NODES = 64
+"""Up to which a formula is looked at node by node."""
+LEAVES = ("input", "param", "const")
+"""Codes of nodes that read none."""
 BLOCK_BYTES = 4 << 20
 """Rows and adjoints of the samples that go through together: about what a processor has close by."""
 
@@ -302,9 +313,23 @@ class Network:
         return Network(self.tape, self._tapped, self.kernel)
 
     @cached_property
+    def formula(self) -> Tape | None:
+        """The tape of a formula, whose nodes are the rows of the body one by one; None of any other network."""
+        return None if self._formula is None else self._formula[0]
+
+    @cached_property
+    def _formula(self) -> tuple[Tape, Plan] | None:
+        nodes = self.tape.nodes
+        plain = (
+            len(self.stages) == 1 and len(nodes) <= MOST_NODES and {node.code for node in nodes} <= {*LEAVES, *TABLE}
+        )
+        plain &= all(nodes[row].code in TABLE for row in self.tape.outputs)
+        return plainly(self.tape) if plain and loss_scale_of(self.tape) is None else None
+
+    @cached_property
     def runner(self) -> PlanRunner:
         """The whole plan."""
-        return PlanRunner(lower(self.tape), np.float64)
+        return PlanRunner(lower(self.tape) if self._formula is None else self._formula[1], np.float64)
 
     @property
     def body(self) -> RowProgram:

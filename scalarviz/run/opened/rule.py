@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...engine.arrays.program import PlanRunner
 from ...tape import Node, Tape, Terms
 from ...tape.passes import kernel_of
+from .network import LEAVES
 from .passes import Taken
 
 MINUS = "−"
@@ -22,7 +23,6 @@ DIGITS = 6
 """That count, of a number in a formula."""
 HYPER = ("lr", "t", "clip")
 """What the numbers of a rule are called: the rate, the number of the step, what the gradient is multiplied by."""
-LEAVES = ("input", "param", "const")
 _SIGNS = {"add": "+", "sub": MINUS, "mul": "·", "div": "/", "pow": "^", "gt": ">", "lt": "<"}
 _BINDS = {"gt": 0, "lt": 0, "add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 2, "pow": 4, "square": 4}
 _ATOM = 5

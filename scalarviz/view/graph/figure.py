@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +19,8 @@ from ..ink.sketch import Box as Frame
 from ..ink.sketch import Cubic, Point, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, mixed
-from .layout import AIR, BEHIND, HEAD, LOW, MARGIN, SIZE, Box, Card, Edge, Layout, said_of
+from .folds import Item
+from .layout import AIR, BEHIND, HEAD, LOW, MARGIN, SIZE, Box, Card, Edge, Layout, figure_of, said_of
 
 RADIUS = 7.0
 SHARE = 0.8
@@ -29,17 +33,26 @@ AIR_ABOVE = 16.0
 """Above the legend, where it has a line of its own."""
 
 
+class Seen(NamedTuple):
+    """The number of a node, and the derivative of the loss by it; None: not there yet."""
+
+    value: float | None
+    delta: float | None = None
+
+
 class GraphFigure(Figure):
     """The figure; each node is a spot, whose value is its number in the layout and whose tip says what it is.
 
     `of` is what the gradients are derivatives of, for the legend. The largest weight has a `share` of the colour map;
-    it is `v`, or by itself that of the graph. `wrong` says what is wrong with the numbers, in a line below all.
+    it is `v`, or by itself that of the graph. `wrong` says what is wrong with the numbers, in a line below all. Nodes
+    that are `seen` have these numbers, and one is that of `now`.
     """
 
     def __init__(
-        self, layout: Layout, theme: Theme, of: str, *, share: float = SHARE, v: float | None = None, wrong: str = ""
-    ) -> None:
-        self.layout, self.theme, self._share = layout, theme, share
+        self, layout: Layout, theme: Theme, of: str, *, share: float = SHARE, v: float | None = None, wrong: str = "",
+        seen: Mapping[Item, Seen] = MappingProxyType({}), now: Item | None = None,
+    ) -> None:  # fmt: skip
+        self.layout, self.theme, self._share, self._seen, self._now = layout, theme, share, seen, now
         weights = (of.data for box in layout.boxes for of in box.item.held if isinstance(of, Weight))
         self._v = v if v is not None else weight_extent(np.array([*weights], np.float64))
         self._map = get_map("weight", theme)
@@ -79,7 +92,11 @@ class GraphFigure(Figure):
 
     def _node(self, ink: Sketch, box: Box, *, root: bool) -> None:
         """A node with its numbers; `root`: whether nothing takes it."""
-        card, theme = box.card, self.theme
+        card, theme, value, seen = box.card, self.theme, box.item.value, self._seen.get(box.item)
+        if seen is not None:
+            value = math.nan if seen.value is None else seen.value
+            said = [None if x is None else figure_of(x) for x in seen]
+            card = replace(card, value=said[0] or "", gradient=said[1])
         x, y, width, height = box.x, box.y, box.width, box.height
         if card.folded:
             width -= BEHIND
@@ -87,7 +104,7 @@ class GraphFigure(Figure):
         ink.rect(x, y, width, height, fill=theme.panel, radius=RADIUS)
         colour = theme.text1
         if box.item.kind == "weight":  # the upper half, rounded above only
-            fill, colour = self._weight(box.item.value)
+            fill, colour = self._weight(value)
             ink.rect(x, y, width, height / 2, fill=fill, radius=RADIUS)
             ink.rect(x, y + RADIUS, width, height / 2 - RADIUS, fill=fill)
         if card.cell:  # at the left, rounded there only
@@ -96,6 +113,7 @@ class GraphFigure(Figure):
             ink.text(x + card.cell / 2, y + height / 2 + 5, card.sign, SIZE, theme.text1, bold=True, anchor="middle")
         self._numbers(ink, card, (x, y, width, height), colour)
         edge, border = (theme.text1, 1.8) if root else (theme.flow, 1.0)
+        edge, border = (theme.pulse, 3.0) if box.item is self._now else (edge, border)
         ink.rect(x, y, width, height, stroke=edge, border=border, radius=RADIUS)
         over = theme.text1 if root else theme.text2
         ink.text(box.x + box.width / 2, y - 8, card.above, SIZE + 1, over, bold=True, anchor="middle")
@@ -111,6 +129,8 @@ class GraphFigure(Figure):
         ink.rect(x + card.cell, middle - 0.5, width - card.cell, 1, fill=theme.border)
         ink.text(x + AIR, middle - 7, card.left, SIZE, colour, bold=True)
         quiet = theme.text2 if card.folded else colour
+        if not card.value:
+            self._hatch(ink, (x + card.cell + 1, y + 2, width - card.cell - 2, 21))
         ink.text(right, middle - 7, card.value, SIZE, quiet, bold=bool(card.cell), anchor="right")
         if card.gradient is None:
             self._hatch(ink, (x + card.cell + 1, middle + 1, width - card.cell - 2, 21))

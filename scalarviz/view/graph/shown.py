@@ -11,9 +11,11 @@ import numpy as np
 
 from ...collecting import collection_paused
 from ...nn import Module
+from ...run.opened.rule import Writer, text_of
 from ...scalar.sums import Row
 from ...scalar.value import Value
 from ...scalar.weight import Weight
+from ...tape import Node, Tape
 from .folds import MOST, Graph, Item
 from .nodes import LONG, MANY, Calls, Key, Walk, key_of, owners_of, walked
 
@@ -60,6 +62,31 @@ def shown_of(roots: Sequence[Value], wish: Wish, model: Module | None = None, ca
     folds = graph.folds()
     graph.check(folds)
     return Shown(list(graph.objects.values()), graph.items(ends, whole=not large), tuple(folds))
+
+
+def formulas_of(items: Sequence[Item]) -> dict[str, Item]:
+    """Items as formulas of numbers and weights with their names, as the micro-steps of a formula are called.
+
+    Of a sum of sums, which is one item, the sums inside come before its own.
+    """
+    nodes, names, at, whose = list[Node](), dict[int, str](), dict[Item, int](), dict[int, Item]()
+
+    def put(node: Node, item: Item) -> int:
+        nodes.append(node)
+        whose[len(nodes) - 1] = item
+        return len(nodes) - 1
+
+    for item in items:
+        args = [at[operand] for operand in item.operands]
+        if item.exponent is not None:
+            args.append(put(Node("const", number=item.exponent), item))
+        while len(args) > 2 and item.op == "add":
+            args[:2] = [put(Node("add", (args[0], args[1])), item)]
+        at[item] = put(Node(item.op, tuple(args)) if item.op else Node("const", number=item.value), item)
+        if item.name and not item.op:
+            names[at[item]] = item.name
+    writer = Writer(Tape(tuple(nodes), 0, 0, 0), names, [0.0] * len(nodes), ())
+    return {names.get(k) or text_of(writer.line(k)): item for k, item in whose.items()}
 
 
 # ---- Which gradients were computed: a 0 that nobody computed would be read as one.

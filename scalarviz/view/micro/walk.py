@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
@@ -13,15 +14,19 @@ from numpy.typing import NDArray
 
 from ...errors import InputError, shown
 from ...run.core.frame import Frame, Stage
+from ...run.core.gather import weight_name
 from ...run.opened.micro import DIFFERENCE, PHASES, MicroStep, counted
 from ...run.opened.rule import MINUS, Line, digits_of, digits_that_give
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded_step import Walked
+from ..graph.figure import Seen
+from ..graph.layout import short as shortened
 from ..ink.equation import Printed, decimals, descent, neuron, product, rounds_to
 from ..ink.text import chip_text, delta_text, exponent, figure, loss_text, number
 from ..notes.layer import SYMBOLS
-from ..panels.drawer import Inner
+from ..notes.scenery import stage_names
+from ..panels.drawer import LOSS_NODE, Inner
 from ..panels.neuron_maps import units_of
 from ..panels.wording import noun
 from ..screen.selection import who
@@ -72,6 +77,7 @@ class Sentence:
     meaning: str = ""
     formulas: tuple[Formula, ...] = ()
     index: int = -1  # flat, of the weight that it is about; -1 where it is about none
+    unit: tuple[str, int] | None = None  # or of which stage's row the number is, and which of it
 
 
 class Face(NamedTuple):
@@ -200,7 +206,9 @@ class Walk:
         self.n_weights = sum(t.size for t in subject.tensors if not t.buffer)
         self.few = self.n_weights <= FEW
         self.joined = "mean" if opened.divisor != 1 else "sum"
-        self._stages = {stage.name: stage for stage in subject.stages}
+        self._stages, self._called = {stage.name: stage for stage in subject.stages}, stage_names(subject)
+        done = [name for step in self.steps if step.phase == "forward" for name in (step.stage, *step.also)]
+        self.order = tuple(dict.fromkeys(name for name in (*done, *self._stages) if name in self._stages))
         self._hidden = units_of(subject)
         self._before = dict(zip(self._stages, ["input", *self._stages], strict=False))
 
@@ -248,6 +256,8 @@ class Walk:
             layers=self._layers(computed, gradient), rule=self._rule(phase, sentence.index),
             sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
             outputs=self.outputs(deltas, reached), table=self.table(deltas, reached),
+            nodes=self._nodes(at, computed, np.asarray(values, np.float64)),
+            node=self._node(now),
         )  # fmt: skip
 
     @cached_property
@@ -292,7 +302,8 @@ class Walk:
         found["input"] = np.full(self.subject.source.n_inputs, phase >= FORWARD)
         for step in done:
             if step.phase == "forward" and step.kind != "product":
-                found[step.stage][step.units] = True
+                for name in (step.stage, *step.also):
+                    found[name][step.units] = True
         return found
 
     def _deltas_of(self, done: Sequence[MicroStep]) -> dict[str, Floats]:
@@ -301,13 +312,50 @@ class Walk:
         They are of the whole batch also while its outer products are added up: all of them had come before.
         """
         found = {stage.name: np.full(stage.outputs, np.nan) for stage in self.subject.stages}
-        names = list(found)
         for step in done:
             if step.phase == "backward":
-                found[step.stage][step.units] = self.opened.joined[step.stage][step.units]
-                for name in names[names.index(step.stage) + 1 :]:
+                own = (step.stage, *step.also)
+                for name in own:
+                    found[name][step.units] = self.opened.joined[name][step.units]
+                for name in self.order[max(map(self.order.index, own)) + 1 :]:
                     found[name] = self.opened.joined[name]
         return found
+
+    def _nodes(self, at: int, computed: NDArray[np.bool_], values: Floats) -> dict[str, Seen]:
+        """The nodes of a formula and their numbers, as far as they have come; empty of any other network."""
+        found: dict[str, Seen] = {}
+        phase = self.phases[at - 1]
+        for k, step in enumerate(self.steps):
+            if step.kind == "node" and (step.phase == "forward" or k < at):
+                value, name = step.value if k < at else None, self._named(step.words)
+                found[name] = Seen(value) if step.phase == "forward" else found[name]._replace(delta=value)
+        if not found:
+            return {}
+        opened, sample = self.opened, self.subject.sample
+        for names, rows in ((sample.inputs, opened.inputs), (sample.outputs, opened.targets)):
+            found |= {name: Seen(float(row.mean())) for name, row in zip(names, rows, strict=False)}
+        for k in range(self.n_weights):
+            found[weight_name(self.subject.tensors, k)] = Seen(
+                float(values[k]), float(self.opened.gradient[k]) if computed[k] else None
+            )
+        done = self.opened.loss if phase >= LOSS else None, 1.0 if phase >= BACKWARD else None
+        return {**found, LOSS_NODE: Seen(*done)}
+
+    def _node(self, step: MicroStep) -> str:
+        """What the node is called that a micro-step is about, of a formula."""
+        if step.kind in ("gradient", "update"):
+            return weight_name(self.subject.tensors, int(step.weights[0]))
+        return LOSS_NODE if step.kind == "loss" else self._named(step.words)
+
+    def _named(self, words: str) -> str:
+        """Words or a formula with the names that inputs and targets have on the screen."""
+        sample = self.subject.sample
+
+        def named(found: re.Match[str]) -> str:
+            names, number = sample.inputs if found[1] == "input" else sample.outputs, int(found[2])
+            return names[number] if number < len(names) else found[0]
+
+        return re.sub(r"\b(input|target) (\d+)\b", named, words)
 
     def _phases(self, at: int) -> tuple[Phase, ...]:
         found = []
@@ -398,7 +446,7 @@ class Walk:
 
     def _rule(self, phase: int, index: int) -> tuple[Formula, ...]:
         """The optimiser's lines for a weight, in the order in which they are worked out, where there are several."""
-        rule = self.rule(index) if index >= 0 and phase >= GRADIENTS else ()
+        rule = self.rule(index) if index >= 0 and phase >= UPDATE else ()
         return (*rule[1:], rule[0]) if len(rule) > 1 else ()
 
     def _sample(self, adding: int) -> tuple[Floats, Floats, Floats] | None:
@@ -487,13 +535,33 @@ class Walk:
         if step.phase == "loss":
             formula = Formula("loss", (Word(loss_text(self.opened.loss), bold=True),))
             return Sentence("loss", f"of {self._of_whom()}: what is to become smaller", (formula,))
+        if step.kind == "node" or step.op:
+            return self._of_operation(step)
         if step.phase == "backward":
             return self._of_delta(step)
         if step.kind == "stage":
-            stage = self._stages[step.stage]
-            meaning = f"{counted('number', stage.outputs)} of this {noun(self.subject)}, forward"
-            return Sentence(_called(stage), meaning, _alone("output", step))
+            return Sentence(self._called[step.stage], self._forward(self._made(step)), _alone("output", step))
         return Sentence("zero", "every gradient is cleared, since what comes back is added up")
+
+    def _of_operation(self, step: MicroStep) -> Sentence:
+        """One operation of a formula, or what is made between modules, shown by one number."""
+        back, (name, _, meaning) = step.phase == "backward", self._named(step.words).partition(": ")
+        left, sign, result = _sides(step.numbers)
+        tone: Tone = "violet" if back else "plain"
+        letters = (
+            "" if step.kind == "node" and not back else f"{self._named(step.formula)} = δ" if back else step.formula
+        )
+        formula = Formula(self._named(letters), (Word(left, tone), Word(sign, "dim"), Word(result, tone, True)))
+        unit = (step.stage, int(step.units[0])) if len(step.units) else None
+        if back:
+            return Sentence(f"δ of {shortened(name)}", "how the loss changes with this node", (formula,), unit=unit)
+        return Sentence(shortened(name), self._forward(meaning), (formula,), unit=unit)
+
+    def _made(self, step: MicroStep) -> str:
+        """How many numbers a stage, or all calls of a module, have made."""
+        stage = self._stages[step.stage]
+        count = counted("number" if stage.weight is None else "sum", stage.outputs)
+        return f"{count} at each of {1 + len(step.also)} places" if step.also else count
 
     def _of_whom(self) -> str:
         count = len(self.opened.batch)
@@ -513,7 +581,7 @@ class Walk:
         for made in filter(None, (stage, after)):
             if made.name in self._hidden:
                 return self._hidden[made.name].name(row)
-        return names[row] if last in (stage, after) and row < len(names) else f"{stage.name}[{row}]"
+        return names[row] if last in (stage, after) and row < len(names) else f"{row} of {self._called[stage.name]}"
 
     def _after(self, stage: Stage) -> Stage | None:
         """The stage that makes each number of a row something else, and reads nothing beside it."""
@@ -528,7 +596,8 @@ class Walk:
             entering, symbol = self.frame.activations[self._sources(stage)[0]], SYMBOLS.get(stage.kind, stage.kind)
             words = Word(f"{symbol}({decimals(float(entering[i]), 4).text})"), Word(" = ", "dim")
             formula = Formula(f"{symbol}(sum) = output", (*words, Word(decimals(made, 4).text, bold=True)))
-            return Sentence(f"output {self._name(stage, i)}", self._forward(stage.kind), (formula,))
+            kind = self._forward(stage.kind)
+            return Sentence(f"output {self._name(stage, i)}", kind, (formula,), unit=(stage.name, i))
         assert stage.weight is not None  # sums are of layers
         first, width = stage.weight.start + i * stage.weight.shape[-1], stage.weight.shape[-1]
         terms: list[tuple[float, float | None]]
@@ -538,17 +607,20 @@ class Walk:
         left, sign, result = _sides(next(neuron("sum", terms, made)).removeprefix("sum = "))
         summed = "the products" if stage.bias is None else "products and bias"
         numbers = (Word(left), Word(sign, "dim"), Word(result, bold=True))
-        return Sentence(f"sum {self._name(stage, i)}", self._forward(summed), (Formula("", numbers),))
+        made_of = self._forward(summed)
+        return Sentence(f"sum {self._name(stage, i)}", made_of, (Formula("", numbers),), unit=(stage.name, i))
 
     def _of_delta(self, step: MicroStep) -> Sentence:
         stage = self._stages[step.stage]
         if step.kind != "delta":
-            meaning = f"{counted('number', stage.outputs)}, backward: {self._of_whom()}"
-            return Sentence(f"δ of {_called(stage)}", meaning, _alone("δ", step, violet=True))
-        name, about = f"δ of {self._name(stage, int(step.units[0]))}", "how the loss changes with this sum"
+            meaning = f"{self._made(step)}, backward: {self._of_whom()}"
+            return Sentence(f"δ of {self._called[stage.name]}", meaning, _alone("δ", step, violet=True))
+        unit = int(step.units[0])
+        made = _violet("δ" if self.opened.trial else f"{self.joined} of δ", step.value)
         if len(step.factors) == 2:
-            return Sentence(name, about, (of_product(f"{step.formula} = δ", *step.factors, step.value),))
-        return Sentence(name, about, (_violet("δ" if self.opened.trial else f"{self.joined} of δ", step.value),))
+            made = of_product(f"{step.formula} = δ", *step.factors, step.value)
+        about = "how the loss changes with this sum"
+        return Sentence(f"δ of {self._name(stage, unit)}", about, (made,), unit=(stage.name, unit))
 
     def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
         """Gradient and update of the selected weight; else of that of the step, of several the one that moves most."""
@@ -563,8 +635,9 @@ class Walk:
         meaning = known.meaning
         if selected is None and len(step.weights) > 1:
             meaning = f"{meaning}, the largest gradient here" if meaning else "the largest gradient here"
-        formulas = (self._of_gradient(index), *rule[:1]) if step.phase == "gradients" else rule
-        return Sentence(known.name, meaning, formulas, index)
+        if step.phase == "gradients":  # of a rule of several lines nothing is worked out yet
+            rule = (self._of_gradient(index), *(rule if len(rule) == 1 else ()))
+        return Sentence(known.name, meaning, rule, index)
 
     def rule(self, index: int) -> tuple[Formula, ...]:
         """The optimiser's lines for a weight with their numbers, the new weight first."""
@@ -592,7 +665,7 @@ class Walk:
         numbers = (Word(f"{adding:,}", "violet", True), Word(f" of {count:,} {noun(self.subject, count)} added up"))
         letters = f"sum of δ · x ÷ {self.opened.divisor:,.10g}" if self.opened.divisor != 1 else "sum of δ · x"
         about = "each adds its own δ · x to every cube"
-        return Sentence(f"gradient of {_called(self._stages[step.stage])}", about, (Formula(letters, numbers),))
+        return Sentence(f"gradient of {self._called[step.stage]}", about, (Formula(letters, numbers),))
 
     # ---- the outputs beside
 
@@ -689,11 +762,6 @@ def opened(subject: Subject, *, alone: bool) -> Walked:
         raise InputError(f"inside: {source.what} has no steps to be opened; give a Run, a Scene or a recording")
     sample = None if subject.probe is None or target is None else (subject.probe, target)
     return source.run.open(sample=sample if alone else None)
-
-
-def _called(stage: Stage) -> str:
-    """A stage by its place in the model and what it is: ``3 tanh``."""
-    return stage.name if stage.kind in stage.name else f"{stage.name} {stage.kind}"
 
 
 def _alone(letters: str, step: MicroStep, *, violet: bool = False) -> tuple[Formula, ...]:

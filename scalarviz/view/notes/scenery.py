@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Frame, Stage, Tensor, is_chain
+from ...run.opened.micro import called
 from ...run.panels import Features, PlaneMap
 from ...run.questions.diagnosis import Trouble, diagnose
 from ...run.scene.scene import Plan
@@ -220,6 +221,21 @@ def clean_titles(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> dict[str
     for name, noun in found.items():
         numbers[noun] += 1
         found[name] = f"{noun} {numbers[noun]}" if counts[noun] > 1 else noun
+    return found
+
+
+def stage_names(subject: Subject) -> dict[str, str]:
+    """What each stage is called on the screen: ``layer 2``, ``max pool of layer 2``, ``h1…h4``, ``q``."""
+    titles = clean_titles(subject.tensors, subject.stages) | titles_in(subject.plan)
+    counts, found, last = Counter(stage.kind for stage in subject.stages), dict[str, str](), ""
+    for stage in subject.stages:
+        name, units = f"{called(stage.name)}.weight", units_of(subject).get(stage.name)
+        title = titles.get(name if stage.weight is None else stage.weight.name)
+        kind = stage.name if stage.kind == "function" else ROWS.get(stage.kind, _words(stage.kind))
+        last = title or last
+        found[stage.name] = title or (f"{kind} of {last}" if last and counts[stage.kind] > 1 else kind)
+        if units is not None:
+            found[stage.name] = f"{units.name(0)}…{units.name(units.units - 1)}"
     return found
 
 

@@ -332,12 +332,12 @@ def walks_of(
     What JSON takes, and a row of numbers for each walk: gradients, new weights, rows, deltas. The source stands
     afterwards where it stood.
     """
-    lengths, count = [(stage.name, stage.outputs) for stage in subject.stages], int(document["parameters"])
+    lengths, count = list[tuple[str, int]](), int(document["parameters"])
     plans: list[dict[str, Any]] = []  # what is the same in many steps
     walks: list[dict[str, Any]] = []
     rows: list[Float32] = []
     here, there = source.place, [k for k, place in enumerate(places) if source.record.sides(place)]
-    room = MOST_BYTES // (2 * 4 * (2 * count + 2 * sum(length for _, length in lengths)))
+    room = MOST_BYTES // (2 * 4 * (2 * count + 2 * sum(stage.outputs for stage in subject.stages)))
     try:
         for number in chosen(there, max(2, min(MOST, room))):
             source.stand(places[number])
@@ -348,6 +348,8 @@ def walks_of(
                     walk = Walk(opened, subject, frame)
                 except ScalarvizError:  # what cannot be read is not there
                     continue
+                outputs = {stage.name: stage.outputs for stage in subject.stages}
+                lengths = lengths or [(name, outputs[name]) for name in walk.order]
                 if (plan := _plan(walk, opened, lengths)) not in plans:
                     plans.append(plan)
                 walks.append({"frame": number, **_told(walk, opened, plans.index(plan))})
@@ -394,10 +396,10 @@ def _plan(walk: Walk, opened: RecordedStep, lengths: Lengths) -> dict[str, Any]:
 
 
 def _step(step: MicroStep, lengths: Lengths) -> list[Any]:
-    """Phase, kind, stage, units and weights (as runs)."""
+    """Phase, kind, stages, units and weights (as runs)."""
     names = [name for name, _ in lengths]
-    stage = names.index(step.stage) if step.stage in names else -1
-    return [PHASES.index(step.phase), step.kind, stage, _runs(step.units), _runs(step.weights)]
+    stages = [names.index(name) for name in (step.stage, *step.also) if name in names]
+    return [PHASES.index(step.phase), step.kind, stages, _runs(step.units), _runs(step.weights)]
 
 
 def _runs(numbers: NDArray[np.int64]) -> list[list[int]]:

@@ -19,6 +19,7 @@ from ...run.edits import Edit
 from ...run.panels import Panel
 from ...run.source import Moment, Source
 from ..cubes.scale import LegendScale
+from ..graph.figure import Seen
 from ..ink.boxes import COLUMN, LABEL
 from ..ink.overlay import pointer_label
 from ..ink.sketch import Box, Sketch
@@ -31,6 +32,8 @@ from ..space.plate import Plate
 # ---- `Inner`: an opened step, as far as it has come, for panels that stand beside it.
 
 Floats = NDArray[np.floating]
+LOSS_NODE = "the loss"
+"""What the last node of a formula is called in an opened step."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +50,8 @@ class Inner:
     samples: str  # which they are, in words
     stage: str = ""
     adding: int = 0  # samples that the gradient of that stage holds so far; 0: all of them
+    nodes: Mapping[str, Seen] = field(default_factory=dict)  # of a formula, each as a formula of inputs and weights
+    node: str = ""  # that of now
 
     @property
     def added(self) -> str:
@@ -196,7 +201,7 @@ class Drawer(Generic[P]):
     box : Box or None
         Where it stands; None: nowhere.
     within : float
-        Its height in the column of an opened step; 0: it does not stand there.
+        The least height in which it draws an opened step; 0: it does not.
     spread : float or None
         Its height where it also draws among the cubes of a planned picture and in the strip; None: it cannot.
     setting : Setting or None
@@ -254,7 +259,7 @@ class Drawer(Generic[P]):
         return ()
 
     def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
-        """What it draws of an opened step, in the column of that."""
+        """What it draws of an opened step in its place."""
         return ()
 
     @property

@@ -13,17 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError
 from ...run.panels import GraphPanel, Image, Painting, Pictures, RecordedPictures, Table, psnr
 from ...run.source import Moment
-from ..graph.figure import GraphFigure
+from ..graph.figure import GraphFigure, Seen
+from ..graph.folds import Item
 from ..graph.layout import Box as Node
 from ..graph.layout import Layout, said_of
-from ..graph.shown import Wish, shown_of
+from ..graph.shown import Wish, formulas_of, shown_of
 from ..ink.boxes import ABOUT, COLUMN, LABEL, PRESENTER
 from ..ink.figure import View
 from ..ink.listed import records_of, sketches_of
 from ..ink.maps import displayed, hexed
 from ..ink.sketch import Box, Kept, Sketch, Spot, spot_at
 from ..ink.text import measure
-from .drawer import Drawer, Ground, Headline, P, Point, Tip, cut, sentence, title_of
+from .drawer import LOSS_NODE, Drawer, Ground, Headline, Inner, P, Point, Tip, cut, sentence, title_of
 from .pace import Grid, Pace, fractions, reduced
 
 SIDE = 96  # pixels that the network paints at most in each direction
@@ -518,7 +519,7 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, str, float | None]]):
     height, most, top = 190.0, 420.0, 22.0
     overlay = (440.0, 260.0)
     worth = 4
-    wide = True
+    wide, within = True, 1.0
     gestures = (
         ("Drag", "a graph that is larger than its place: move it"),
         ("Click", "a folded node of a graph: unfold it"),
@@ -530,20 +531,37 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, str, float | None]]):
         super().__init__(panel, ground)
         self._unfold: tuple[str, ...] = ()
         self._ink: GraphFigure | None = None
-        self._ink_of: tuple[object, object] | None = None  # what it shows, and in which look
+        self._ink_of: tuple[object, ...] | None = None  # what it shows, and in which look
         self._view: View | None = None
         self._by_hand = False  # whether a hand has moved or enlarged it
+        self._inner: Inner | None = None  # of an opened step, what its nodes show
 
     def _show(self, made: tuple[Layout, str, float | None], room: Box) -> Sketch:
-        if self._ink is None or self._ink_of != (made, self.ground.theme):
-            layout, of, v = made
+        shows = made, self.ground.theme, self._inner
+        if self._ink is None or self._ink_of != shows:
+            (layout, of, v), inner = made, self._inner
+            seen, now = ({}, None) if inner is None else _seen(layout, inner)
             self._ink, self._ink_of = (
-                GraphFigure(layout, self.ground.theme, of, share=1.0, v=v),
-                (made, self.ground.theme),
+                GraphFigure(layout, self.ground.theme, of, share=1.0, v=v, seen=seen, now=now),
+                shows,
             )
         view = self._view = self._seen(self._ink.size, room)
         at = room[0] + view.left, room[1] + view.top
         return self._ink.placed(scale=view.scale, at=at, ground=False, window=room)
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        self._inner = None
+        return super().draw(moment, box, seconds)
+
+    def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
+        """The nodes that have come so far; in place of the row's own numbers those of the step."""
+        moment = Moment(inner.before, inner.source)
+        if self._ink is None:  # its own numbers are asked for first
+            super().draw(moment, box, None)
+        (note, self._note), self._inner = (self._note, inner.samples), inner
+        sketches = super().draw(moment, box, None)
+        self._note = note
+        return sketches
 
     def _make(self, moment: Moment) -> tuple[Layout, str, float | None]:
         made = self.panel.made(moment)
@@ -584,7 +602,8 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, str, float | None]]):
         if (box := self.under(at)) is None:
             return None
         head, *more = said_of(box.item).splitlines()
-        return head, "", more
+        inside = self._inner is not None  # where a number is told as soon as it is there
+        return head, "", [line for line in more if not (inside and line.startswith(("value", "gradient")))]
 
     def drag(self, at: Point, by: Point, button: str) -> bool:
         """A graph that is larger than its room is moved; one that is not stays, and so does the scene."""
@@ -623,3 +642,14 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, str, float | None]]):
         """Ask again, for a graph with these unfolded."""
         self._unfold = unfold
         self._ask_anew()
+
+
+def _seen(layout: Layout, inner: Inner) -> tuple[dict[Item, Seen], Item | None]:
+    """What there is of each node in an opened step, and that of now; the node that nothing takes is the loss."""
+    words, last = formulas_of([box.item for box in layout.boxes]), layout.boxes[-1].item
+    words |= {} if any(said in inner.nodes and item is last for said, item in words.items()) else {LOSS_NODE: last}
+    seen: dict[Item, Seen] = {}
+    for said, item in words.items():
+        if (now := inner.nodes.get(said)) is not None and (now.value is not None or item not in seen):
+            seen[item] = now  # of a sum of sums the last that has come
+    return seen, words.get(inner.node)

@@ -2,10 +2,10 @@
 
 A step is a *plan*, JSON that it shares with others, and its own numbers, float64, one after the other: the rows of all
 stages (of a batch their means), the deltas likewise, the gradient and the weights after the step (P each); then what
-single micro-steps have, and single weights. These stand together by the rule that moves them: the rule, how many they
-are, and row by row (each as long as that) their indices, how many terms their gradients have, whether they are biases,
-delta and x, and of each of the rule's lines the digits that give it (where a result is printed with as many as `DIGITS`
-says), its result and its quantities.
+single micro-steps have (of an operation its result and what it is of), and single weights. These stand together by the
+rule that moves them: the rule, how many they are, and row by row (each as long as that) their indices, how many terms
+their gradients have, whether they are biases, delta and x, and of each of the rule's lines the digits that give it
+(where a result is printed with as many as `DIGITS` says), its result and its quantities.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import FileFormatError, ScalarvizError
+from ....scalar.ops import TABLE
 from ...opened import micro
-from ...opened.micro import FEW, PHASES, Made, MicroStep, PhaseSpan, listed, phases_of
+from ...opened.micro import FEW, MOST_TERMS, PHASES, TERMS, Made, MicroStep, PhaseSpan, listed, operated, phases_of
 from ...opened.network import Network
 from ...opened.opened import Opened
 from ...opened.rule import Line, Quantity, Token, Update, digits_of, digits_that_give, rounded
@@ -86,6 +87,8 @@ def _shown(opened: Opened, steps: Sequence[MicroStep]) -> list[int]:
 
 def _own(opened: Opened, step: MicroStep) -> tuple[float, ...]:
     """The numbers that a micro-step has by itself."""
+    if step.op:
+        return (step.value, *step.factors)
     if step.kind == "delta":
         return (step.value, *(step.factors if len(step.factors) == 2 else (np.nan, np.nan)))
     if step.kind == "stage" and step.phase == "backward" and step.numbers:
@@ -96,10 +99,12 @@ def _own(opened: Opened, step: MicroStep) -> tuple[float, ...]:
 def _step(opened: Opened, step: MicroStep) -> list[object]:
     """The parts of a micro-step that are the same in every step of the network, as `StepSaid` reads them."""
     names = [stage.name for stage in opened.stages]
-    stage = names.index(step.stage) if step.stage in names else -1
+    stage: int | list[int] = names.index(step.stage) if step.stage in names else -1
+    stage = [names.index(name) for name in (step.stage, *step.also)] if step.also else stage
     joined = step.numbers.partition(" ")[0] if len(opened.batch) > 1 else "the"
-    joined = joined if step.kind == "stage" and step.numbers else ""
-    return [PHASES.index(step.phase), step.kind, stage, clean(step.words), clean(step.formula), step.column, joined,
+    joined = step.op or (joined if step.kind == "stage" and step.numbers else "")
+    column = len(step.factors) if step.op else step.column
+    return [PHASES.index(step.phase), step.kind, stage, clean(step.words), clean(step.formula), column, joined,
             _runs(step.units), _runs(step.weights)]  # fmt: skip
 
 
@@ -177,18 +182,21 @@ MOST_STEPS = 10_000
 MOST_RULES = 1000
 KINDS = {
     "zero": ("clear",),
-    "forward": ("product", "sum", "unit", "stage"),
+    "forward": ("product", "sum", "unit", "stage", "node"),
     "loss": ("loss",),
-    "backward": ("delta", "stage"),
+    "backward": ("delta", "stage", "node"),
     "gradients": ("gradient", "stage"),
     "update": ("update", "stage", "statistic"),
 }
 """Of the micro-steps of a phase."""
 JOINED = ("", "the", "mean", "sum")
-"""How the numbers of a stage are joined that are listed; "the" is the one sample's, "" that none are."""
+"""How the numbers of a stage are joined that are listed; "the" is the one sample's, "" that none are.
+
+Of an operation it is that, and the column says of how many numbers it is (0: it is joined of samples).
+"""
 
 Runs = list[tuple[int, int]]
-StepSaid = tuple[int, str, int, str, str, int, str, Runs, Runs]
+StepSaid = tuple[int, str, int | list[int], str, str, int, str, Runs, Runs]
 TokenSaid = str | tuple[str] | tuple[str, float]
 
 
@@ -239,6 +247,8 @@ class Plan:
 
 def _count(step: MicroStep, joined: str) -> int:
     """How many numbers a micro-step has by itself."""
+    if step.op:
+        return 1 + step.column
     if step.kind == "delta":
         return DELTA
     return len(step.units) if joined and step.phase == "backward" else 0
@@ -277,15 +287,18 @@ def _clean(token: TokenSaid) -> TokenSaid:
 
 
 def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
-    phase, kind, place, words, formula, column, joined, units, weights = said
-    if not 0 <= phase < len(PHASES) or kind not in KINDS[PHASES[phase]] or joined not in JOINED:
+    phase, kind, places, words, formula, column, joined, units, weights = said
+    op = joined if joined in TABLE or joined == TERMS else ""
+    if not 0 <= phase < len(PHASES) or kind not in KINDS[PHASES[phase]] or not (op or joined in JOINED):
         raise FileFormatError("one of them is of a phase or kind that there is not")
-    if not -1 <= place < len(shapes.stages) or not -1 <= column < 1 << 53:
+    place, *also = places if isinstance(places, list) and places else [places if isinstance(places, int) else -1]
+    if not all(-1 <= k < len(shapes.stages) for k in (place, *also)) or not -1 <= column < 1 << 53:
         raise FileFormatError("one of them is of a stage that there is not")
     stage = shapes.stages[place] if place >= 0 else None
     outputs, name = (0, "") if stage is None else (stage.outputs, stage.name)
     step = MicroStep(PHASES[phase], kind, clean(words), _numbers(units, outputs), _numbers(weights, shapes.size),
-                     name, clean(formula), column=column)  # fmt: skip
+                     name, clean(formula), column=column, op=op,
+                     also=tuple(shapes.stages[k].name for k in also))  # fmt: skip
     one_unit = kind in ("product", "sum", "unit", "delta")
     wrong = (  # whoever shows it would look into nothing
         (one_unit and len(step.units) != 1)
@@ -293,7 +306,10 @@ def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
         or ((one_unit or step.phase in ("forward", "backward")) and stage is None)
         or (kind in ("product", "sum") and (stage is None or stage.weight is None))
         or (step.phase in ("gradients", "update") and not len(step.weights))
-        or (joined and not (kind == "stage" and 0 < len(step.units) <= FEW))
+        or any(k < 0 or shapes.stages[k].outputs != outputs for k in also)
+        or (op and not (kind in ("stage", "node") and 0 <= column <= MOST_TERMS))
+        or (op in TABLE and column not in (0, len(TABLE[op].args)))
+        or (joined and not op and not (kind == "stage" and 0 < len(step.units) <= FEW))
     )
     if wrong:
         raise FileFormatError("one of them is about other numbers than its kind is")
@@ -354,6 +370,11 @@ class RecordedStep:
         mine = self._next(_count(step, joined))
         if step.kind == "loss":
             return replace(step, value=self.loss)
+        if step.op:
+            whole = "mean" if self.divisor != 1 or step.phase == "forward" else "sum"
+            value, *factors = mine.tolist()
+            said = operated(step.op, factors, value, f"{whole} of {len(self.batch):,}")
+            return replace(step, value=value, factors=tuple(factors), numbers=said)
         if step.kind == "delta":
             factors = tuple(mine[1:].tolist()) if len(self.batch) == 1 and not np.isnan(mine[1:]).all() else ()
             return replace(step, value=float(mine[0]), factors=factors)

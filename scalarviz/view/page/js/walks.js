@@ -86,8 +86,8 @@ export class RecordedWalk {
   reachedAt(at) {
     const phase = this.phaseAt(at), done = phase > PHASE.forward;
     const found = Object.fromEntries(this.lengths.map(([name, count]) => [name, new Uint8Array(count).fill(Number(done))]));
-    for (const [of, kind, stage, units] of this.plan.steps.slice(0, at)) {
-      if (of === PHASE.forward && kind !== "product") for (const k of numbersIn(units)) found[this.lengths[stage][0]][k] = 1;
+    for (const [of, kind, stages, units] of this.plan.steps.slice(0, at)) {
+      if (of === PHASE.forward && kind !== "product") for (const one of stages) for (const k of numbersIn(units)) found[this.lengths[one][0]][k] = 1;
     }
     const inputs = this.run.document.names.inputs.length;
     return { ...found, input: new Uint8Array(inputs).fill(Number(phase >= PHASE.forward)) };
@@ -96,11 +96,10 @@ export class RecordedWalk {
   /** By stage, the deltas that have come, NaN for the others; with a layer's come those of all stages behind it. */
   deltasAt(at) {
     const found = new Map(this.lengths.map(([name, count]) => [name, new Float32Array(count).fill(NaN)]));
-    for (const [of, , stage, units] of this.plan.steps.slice(0, at)) {
+    for (const [of, , stages, units] of this.plan.steps.slice(0, at)) {
       if (of !== PHASE.backward) continue;
-      const [name] = this.lengths[stage];
-      for (const k of numbersIn(units)) found.get(name)[k] = this.deltas.get(name)[k];
-      for (const [behind] of this.lengths.slice(stage + 1)) found.set(behind, this.deltas.get(behind));
+      for (const [name] of stages.map(one => this.lengths[one])) for (const k of numbersIn(units)) found.get(name)[k] = this.deltas.get(name)[k];
+      for (const [behind] of this.lengths.slice(Math.max(...stages) + 1)) found.set(behind, this.deltas.get(behind));
     }
     return found;
   }
