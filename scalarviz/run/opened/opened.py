@@ -249,11 +249,15 @@ class Opened:
     def met(self) -> tuple[Float, Float]:
         """What each weight is multiplied with on the way forward, and on the way back: two arrays (P,); NaN of nothing.
 
-        Of a batch they are its means. Of a layer that stands at several places it is the one whose inputs are largest.
+        Of a batch they are its means. Of a layer that stands at several places it is the one whose inputs are largest,
+        of several calls the last one that the loss depends on.
         """
         x, delta = (np.full(len(self._passes.theta), np.nan) for _ in range(2))
         means, sums = self._passes.means, self._passes.adjoint_sums
         for i in self._passes.network.body.program.instructions:
+            unused = not sums[i.dst : i.dst + i.count].any()
+            if i.kind in LAYERS and unused and not np.isnan(x[i.weights.flat[0]]):
+                continue
             if i.kind == "dot":
                 x[i.weights.ravel()] = means[i.args.ravel()]
                 delta[i.weights.ravel()] = np.repeat(sums[i.dst : i.dst + i.count], i.terms)
