@@ -491,7 +491,7 @@ class Workbench:
         inside, sketches = self.inside, self.inside.texts()
         marks = marks_on(self.slab, self.colouring, self.camera, self.density)
         if self.places.legend is not None and self.spread:
-            sketches += self.strip.foot(self.places.legend, frame, marks)
+            sketches += self.strip.foot(self.places.legend, frame, marks, inside.about)
         elif self.places.strip is not None and inside.told is None:
             selected, beside = self.selected if self.touch.below(self.places) else None, self.story.beside
             sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks, beside=beside,
@@ -504,7 +504,6 @@ class Workbench:
         if self.places.hud is not None:
             outside = inside.told is None
             second = "  ·  ".join([*filter(None, (wrong,)), *self.scenery.homeless, pace_text])  # no room at the layer
-            second = second if outside or not self.spread else ""  # where the words of the micro-step stand
             ahead, whole = (self.side.ground.ahead, self.subject.loss_of_all(frame)) if outside else (None, None)
             found = self.side.headlines if outside else ()  # of whole steps
             state = state_of(self.subject, frame, second, self.colouring.shows, found, ahead, whole)

@@ -21,7 +21,7 @@ from ..cubes.slab import SlabVisual
 from ..ink.boxes import LABEL, Places, Wanted
 from ..ink.equation import product
 from ..ink.maps import get_map
-from ..ink.sketch import Box, Point, Sketch, Spot, holds, spot_at
+from ..ink.sketch import Box, Point, Sketch, Spot, holds, rgba, spot_at
 from ..ink.text import figure
 from ..ink.theme import Theme, rgb
 from ..notes.placer import HIGH as CHIP
@@ -37,7 +37,7 @@ from ..space.layout import Layout
 from .beside import HISTOGRAM, RIBBON, SENTENCE, SWITCH, below_switch, height_of, ribbon, sentence, switch
 from .light import HALF, dark, dimmed, height_scale
 from .on_cubes import SECOND, Faces, RowPlace, delta_boxes, delta_chips, row_chips, row_places
-from .walk import BACKWARD, GRADIENTS, LOSS, UPDATE, Pulse, Told
+from .walk import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, Pulse, Told
 from .wires import MOST, SECONDS, Running, Wires, pulse, wires_of
 
 
@@ -55,6 +55,7 @@ class Bench(Protocol):
     strip: Strip
     side: SidePanels
     controls: ControlsPanel
+    spread: bool
 
     def project(self, xyz: ArrayLike) -> NDArray[np.float64]:
         """World points as logical pixels."""
@@ -79,6 +80,7 @@ SHINES, GLIMMERS, SHINING = 0.8, 0.25, 4000
 LARGEST = 3
 """Changes that have a number, by their size."""
 _MARKED = 9.0  # pixels of a face that can have an edge of light
+_VEIL = 0.6  # of the ground, over what waits
 _AIR = 0.45  # of a face, between a link and the middle of the row's cube that it comes from
 _LEGEND = (300.0, 720.0)  # width of the legend, and of the line that has room for it too
 INSIDE = "opened step"
@@ -141,7 +143,7 @@ class Inside:
         told = self.told
         if told is None:
             return []
-        high = height_of(told, self._bench.subject)
+        high = height_of(told, self._bench.subject) + SENTENCE * self._bench.spread
         return [Wanted(INSIDE, high, high + 2 * HISTOGRAM, first=True)]
 
     @property
@@ -157,9 +159,9 @@ class Inside:
         if self.told is None or places.strip is None:
             return None
         x, y, width, height = places.strip
-        if places.legend is not None and places.hud is not None and places.time is not None:  # a panel has the strip
-            left, top, wide, high = places.hud
-            return (left, top + 22, wide, high - 22), places.time
+        if places.legend is not None and places.time is not None and self.column is not None:  # a panel has the strip
+            left, top, wide, _ = self.column
+            return (left, top + SWITCH + 18, wide, SENTENCE), places.time
         if places.time is None:
             own = min(RIBBON, 0.46 * (height + 8))
             ribbon = (x, y + height - own, width, own)
@@ -267,6 +269,21 @@ class Inside:
             ring = bench.project(ring[[0, 1, 3, 2, 0]])
             if float(np.ptp(ring, axis=0).min()) > _MARKED:
                 sketch.polyline(ring, bench.theme.selection, 2.0)
+        return sketch
+
+    def _veil(self) -> Sketch:
+        """Over what a plan draws right of the plates that the forward pass has come to: it waits."""
+        told, bench, sketch = self.told, self._bench, Sketch(over=True)
+        assert told is not None
+        sheet = bench.scenery.blueprint
+        if not bench.spread or sheet is None or told.phase > FORWARD:
+            return sketch
+        x, y, wide, high = bench.places.scene
+        come = [
+            plate for plate in bench.layout.plates if plate.start >= 0 and plate.name.rpartition(".")[0] in told.come
+        ]
+        left = max((float(bench.project(plate.corners)[:, 0].max()) for plate in come), default=x) + 4
+        sketch.rect(left, y, x + wide - left, high, fill=rgba(bench.theme.background, _VEIL))
         return sketch
 
     def _loss(self) -> Sketch:
@@ -498,6 +515,7 @@ class Inside:
                    for name, there in told.reached.items() if name in told.frame.activations}  # fmt: skip
             deltas = self.row_deltas() if told.phase >= BACKWARD else {}
             sketches.append(row_chips(places, bench.theme, own, told.sums, deltas, chosen))
+        sketches.append(self._veil())
         column, rows, legend = self.column, self._rows, self._legend
         if rows is not None:
             sketches.append(ribbon(rows[1], bench.theme, told.phases, told.phase))
@@ -509,7 +527,7 @@ class Inside:
             colour = bench.subject.probe if bench.subject.sample.colours else None
             sketches.append(switch(place, bench.theme, noun(bench.subject), trial=told.trial, colour=colour))
         if column is not None:
-            top = column[1] + SWITCH + 18
+            top = column[1] + SWITCH + 18 + (SENTENCE + 8) * (bench.places.legend is not None)
             sketches += below_switch(
                 (column[0], top, column[2], column[1] + column[3] - top), bench.theme, bench.subject, told
             )

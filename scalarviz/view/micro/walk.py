@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...errors import InputError, shown
 from ...run.core.frame import Frame, Stage
 from ...run.core.gather import weight_name
-from ...run.opened.micro import DIFFERENCE, PHASES, MicroStep, counted
+from ...run.opened.micro import DIFFERENCE, PHASES, MicroStep, called, counted
 from ...run.opened.rule import MINUS, Line, digits_of, digits_that_give
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
@@ -138,6 +138,7 @@ class Told(Inner):
     quantity: str  # what the cubes show: weight or gradient
     reached: Mapping[str, NDArray[np.bool_]]  # by stage, the numbers of its row that the forward pass has come to
     weights: NDArray[np.int64]  # flat indices of those that this micro-step is about
+    come: frozenset[str]  # modules that the forward pass has come to
     layer: Stage | None  # whose cubes are lit now, where they are products of one row
     reads: str  # the rows before that layer and after it, by their stages
     makes: str
@@ -245,6 +246,7 @@ class Walk:
         sums = self._lighting.sums(lit) if lit is not None and phase == FORWARD else {}
         return Told(
             step=opened.step, at=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
+            come=frozenset(called(step.stage) for step in done if step.phase == "forward"),
             weights=now.weights, sums=sums, layer=layer, met=self._lighting.met, back=self._lighting.back,
             reads="" if layer is None else self._sources(layer)[0], makes="" if layer is None else self.row_of(layer),
             samples=self.samples, frame=frame, before=self.frame, source=self.subject.source,

@@ -220,10 +220,10 @@ class Strip:
         sketches += [self.legend(place, frame), *([] if selected is None else [self._mark(place, selected)])]
         return [*sketches, self._marks((x + width - wide, y + height + _MARKS, wide, 0.0), frame, marks)]
 
-    def foot(self, box: Box, frame: Frame, marks: Sequence[str]) -> list[Sketch]:
+    def foot(self, box: Box, frame: Frame, marks: Sequence[str], about: str | None) -> list[Sketch]:
         """The legend alone, at the foot of the column, and what `marks` mean below it."""
         x, y, width, _ = box
-        return [self.legend(box, frame), self._marks((x, y + 86.0, width, 0.0), frame, marks)]
+        return [self.legend(box, frame, about), self._marks((x, y + 86.0, width, 0.0), frame, marks)]
 
     def _marks(self, box: Box, frame: Frame, marks: Sequence[str]) -> Sketch:
         return marks_line(box, self._theme, marks, frame.units_step)
