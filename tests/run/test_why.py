@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from scalarviz.scenes.microgpt import read
 
 import scalarviz as sv
 from kit.commands import SCENES, make_scene
@@ -16,8 +17,10 @@ from kit.runs import bits, make_data, make_run
 from scalarviz import Run, Weight, nn, optim
 from scalarviz.errors import InputError, OutOfRangeError, TypeMismatchError, UnknownNameError
 from scalarviz.run.core.gather import weight_name
+from scalarviz.run.source import Moment
 from scalarviz.scalar.kernel import kernel
 from scalarviz.scalar.ops import TABLE
+from scalarviz.view.shown.subject import subject_of
 
 LEARNING = [name for name, row in NETWORKS.items() if not row.draws]
 
@@ -263,6 +266,11 @@ def test_a_step_of_every_scene_has_few_forward_steps_and_each_number_once(name):
         assert (kinds["forward", "node"], kinds["backward", "node"]) == (6, 6)
     if name == "microgpt":  # one number of each kind of thing that no module makes
         made = [step.words.partition(":")[0] for step in opened.micro_steps() if step.op]
+        share = next(step for step in opened.micro_steps() if step.words.startswith("attention"))
+        letters = scene.probe[: np.argmax(target[5:] == 0.0) or 5].astype(int).tolist()
+        moment = Moment(scene.run.frame(), subject_of(scene).source)
+        shares = read(moment, letters, 2, 1).attention[:, -1].ravel()
+        assert (share.column, share.value) == (np.argmax(shares), pytest.approx(shares.max(), abs=1e-6))
         assert made == ["sum with position", "norm", "scores", "attention", "values", "residual sum", "norm",
                         "activation", "residual sum"]  # fmt: skip
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from math import nan
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,9 +59,10 @@ class MicroStep:
     # what is multiplied (of a product, a delta, a gradient), added (of a sum), or taken (of a unit, an operation);
     # empty where the numbers of several samples or places are summed up
     factors: tuple[float, ...] = ()
-    column: int = -1  # of a product: which input of the layer; else -1
+    # of a product: which input of the layer; of many numbers at once: which of them `value` is; else -1
+    column: int = -1
     lines: tuple[Line, ...] = ()  # of an update: the optimiser's rule with numbers
-    op: str = ""  # the operation that gives `value` of `factors`, of the table or `TERMS`
+    op: str = ""  # the operation that gives `value` of `factors`, of the table, `TERMS` or `MAX`
     also: tuple[str, ...] = ()  # other calls of the stage's module, whose `units` come with its own
 
 
@@ -180,8 +181,8 @@ def added(parts: Sequence[float], result: float, most: int = 8) -> str:
     return equation(tokens, result, lambda k: sum(rounded(part, k) for part in parts))
 
 
-TERMS, MOST_TERMS = "terms", 256
-"""The operation of a sum of many, which the table does not have; numbers that are added are known up to so many."""
+TERMS, MAX, MOST_TERMS = "terms", "max", 256
+"""The sum and the largest of many, operations that the table does not have; numbers are known up to so many."""
 
 
 def operated(op: str, factors: Sequence[float], result: float, joined: str) -> str:
@@ -190,6 +191,9 @@ def operated(op: str, factors: Sequence[float], result: float, joined: str) -> s
         return f"{joined} = {digits_of(result, DIGITS)}"
     if op == TERMS:
         return added(factors, result)
+    if op == MAX:
+        tokens = [token for x in factors for token in (", ", Quantity("", x))][1:]
+        return equation(["max(", *tokens, ")"], result, lambda k: max(rounded(x, k) for x in factors))
     count = len(factors)
     nodes = *(Node("input", index=k) for k in range(count)), Node(op, tuple(range(count)))
     writer = Writer(Tape(nodes, count, 0, 0), dict.fromkeys(range(count), ""), [*factors, result], ())
@@ -394,44 +398,58 @@ class Walk:
         if self.each and 0 < len(made) <= FEW:
             joined = "mean" if phase == "forward" else self.many.partition(" ")[0]
             said = listed(made, joined, len(self.opened.batch), DIGITS)
-        value, also = float(made[0]) if len(made) == 1 else nan, tuple(call.name for call in calls[1:])
-        units = np.arange(len(made))
-        return MicroStep(phase, "stage", words, units, weights, calls[0].name, numbers=said, value=value, also=also)
+        value = float(made[0]) if len(made) == 1 else nan
+        step = MicroStep(
+            phase, "stage", words, np.arange(len(made)), weights, calls[0].name, numbers=said, value=value,
+            also=tuple(call.name for call in calls[1:]),
+        )  # fmt: skip
+        if self.each or phase == "backward":
+            return step
+        stage = self._asked(calls)
+        row = self._largest(rows := self.rows_of[stage.name])
+        known = self.passes.network.places.made_of(row)
+        simple = known is not None and (known[0].kind == MAX or known[0].op == stage.kind)
+        return replace(step, **self._operation(row, rows)) if simple else step
+
+    def _asked(self, calls: Sequence[Stage]) -> Stage:
+        """Of several calls the last one that the loss depends on."""
+        asked = [call for call in calls if self.passes.adjoint_sums[self.rows_of[call.name]].any()]
+        return (asked or calls)[-1]
+
+    def _largest(self, rows: Rows) -> int:
+        return int(rows[np.argmax(np.abs(np.nan_to_num(self.passes.means[rows])))])
+
+    def _operation(self, row: int, rows: Rows) -> dict[str, Any]:
+        """Value and equation of one of several numbers, for a micro-step."""
+        made = self.passes.network.places.made_of(row)
+        assert made is not None
+        op, taken = made[0].op or (MAX if made[0].kind == MAX else TERMS), self.passes.means[made[2]]
+        taken = taken.reshape(2, -1).prod(axis=0) if op == TERMS else taken
+        factors = tuple(taken.tolist()) if self.single and len(taken) <= MOST_TERMS else ()
+        value, which = float(self.passes.means[row]), int(np.flatnonzero(rows == row)[0])
+        said = operated(op, factors, value, f"mean of {len(self.opened.batch):,}")
+        return {"op": op, "factors": factors, "value": value, "numbers": said, "column": which}
 
     def _between(self, calls: Sequence[Stage]) -> Iterator[MicroStep]:
-        """What is made on the way to a layer by no module: sums, norms, attention, each shown by its largest number.
-
-        Of several calls they are those of the last one that the loss depends on.
-        """
-        network, means = self.passes.network, self.passes.means
-        lit = [call for call in calls if self.passes.adjoint_sums[self.rows_of[call.name]].any()]
-        stage = (lit or calls)[-1]
+        """What is made on the way to a layer by no module: sums, norms, attention, each shown by its largest number."""
+        network, stage = self.passes.network, self._asked(calls)
         made = network.places.made_of(int(self.rows_of[stage.name][0]))
         if made is None or made[0].kind not in LAYERS:
             return
         what, constants = dict[int, str](), {*network.body.program.constant_rows.tolist()}
-        largest: dict[str, int] = {}
+        found: dict[str, list[int]] = {}
         for row in network.places.inside(stage.name):
             if (made := network.places.made_of(row)) is not None:
-                found = what[row] = _made(made[0], {what.get(k, "") for k in made[2].tolist()}, made[2], constants)
-                if found in BETWEEN and abs(means[row]) >= abs(means[largest.get(found, row)]):
-                    largest[found] = row
-        for found, row in largest.items():
-            made = network.places.made_of(row)
-            assert made is not None
-            op, taken = made[0].op or TERMS, means[made[2]]
-            taken = taken.reshape(2, -1).prod(axis=0) if op == TERMS else taken
-            factors = tuple(taken.tolist()) if self.single and len(taken) <= MOST_TERMS else ()
-            mine = [name for name in self.groups if found == "sum" and name[0] == calls[0].name and name[1]]
+                what[row] = _made(made[0], {what.get(k, "") for k in made[2].tolist()}, made[2], constants)
+                found.setdefault(what[row], []).append(row)
+        for kind in (kind for kind in found if kind in BETWEEN):
+            mine = [name for name in self.groups if kind == "sum" and name[0] == calls[0].name and name[1]]
             weights = np.concatenate([_NONE, *(self.groups[name] for name in mine)])
-            words, formula = BETWEEN[found]
+            words, formula = BETWEEN[kind]
             words = f"sum with {mine[0][1].rpartition('.')[2]}: number by number" if mine else words
-            value = float(means[row])
-            said = operated(op, factors, value, f"mean of {len(self.opened.batch):,}")
-            yield MicroStep(
-                "forward", "stage", words, _NONE, weights, stage.name, formula=formula, numbers=said, value=value,
-                factors=factors, op=op,
-            )  # fmt: skip
+            step = MicroStep("forward", "stage", words, _NONE, weights, stage.name, formula)
+            rows = np.array(found[kind])
+            yield replace(step, **self._operation(self._largest(rows), rows))
 
     def _nodes(self, stage: Stage, tape: Tape, *, backward: bool = False) -> Iterator[MicroStep]:
         """The operations of a formula and of its loss, but that which is the loss: their numbers, or their deltas."""

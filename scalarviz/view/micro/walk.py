@@ -77,7 +77,9 @@ class Sentence:
     meaning: str = ""
     formulas: tuple[Formula, ...] = ()
     index: int = -1  # flat, of the weight that it is about; -1 where it is about none
-    unit: tuple[str, int] | None = None  # or of which stage's row the number is, and which of it
+    # or of which stage's row the number is, and which of it; of what is made between modules, before which stage and
+    # which of such (of the shares of a letter's heads: head by head, a number for each letter)
+    unit: tuple[str, int] | None = None
 
 
 class Face(NamedTuple):
@@ -537,12 +539,15 @@ class Walk:
         if step.phase == "loss":
             formula = Formula("loss", (Word(loss_text(self.opened.loss), bold=True),))
             return Sentence("loss", f"of {self._of_whom()}: what is to become smaller", (formula,))
-        if step.kind == "node" or step.op:
+        if step.kind == "node" or (step.op and not len(step.units)):
             return self._of_operation(step)
         if step.phase == "backward":
             return self._of_delta(step)
         if step.kind == "stage":
-            return Sentence(self._called[step.stage], self._forward(self._made(step)), _alone("output", step))
+            unit = (step.stage, step.column) if step.op and not step.also else None
+            count, letters = self._made(step), "the largest" if step.op else "output"
+            meaning = count if step.op else self._forward(count)
+            return Sentence(self._called[step.stage], meaning, _alone(letters, step), unit=unit)
         return Sentence("zero", "every gradient is cleared, since what comes back is added up")
 
     def _of_operation(self, step: MicroStep) -> Sentence:
@@ -550,14 +555,12 @@ class Walk:
         back, (name, _, meaning) = step.phase == "backward", self._named(step.words).partition(": ")
         left, sign, result = _sides(step.numbers)
         tone: Tone = "violet" if back else "plain"
-        letters = (
-            "" if step.kind == "node" and not back else f"{self._named(step.formula)} = δ" if back else step.formula
-        )
+        letters = f"{step.formula} = δ" if back else "" if step.kind == "node" else step.formula
         formula = Formula(self._named(letters), (Word(left, tone), Word(sign, "dim"), Word(result, tone, True)))
-        unit = (step.stage, int(step.units[0])) if len(step.units) else None
+        number = int(step.units[0]) if len(step.units) else step.column
         if back:
-            return Sentence(f"δ of {shortened(name)}", "how the loss changes with this node", (formula,), unit=unit)
-        return Sentence(shortened(name), self._forward(meaning), (formula,), unit=unit)
+            name, meaning = f"δ of {shortened(name)}", "how the loss changes with this node"
+        return Sentence(shortened(name), meaning, (formula,), unit=(step.stage, number) if number >= 0 else None)
 
     def _made(self, step: MicroStep) -> str:
         """How many numbers a stage, or all calls of a module, have made."""

@@ -2,10 +2,10 @@
 
 A step is a *plan*, JSON that it shares with others, and its own numbers, float64, one after the other: the rows of all
 stages (of a batch their means), the deltas likewise, the gradient and the weights after the step (P each); then what
-single micro-steps have (of an operation its result and what it is of), and single weights. These stand together by the
-rule that moves them: the rule, how many they are, and row by row (each as long as that) their indices, how many terms
-their gradients have, whether they are biases, delta and x, and of each of the rule's lines the digits that give it
-(where a result is printed with as many as `DIGITS` says), its result and its quantities.
+single micro-steps have (of an operation its result, which of many that is, and what it is of), and single weights.
+These stand together by the rule that moves them: the rule, how many they are, and row by row (each as long as that)
+their indices, how many terms their gradients have, whether they are biases, delta and x, and of each of the rule's
+lines the digits that give it (where a result is printed with as many as `DIGITS` says), its result and its quantities.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ....errors import FileFormatError, ScalarvizError
 from ....scalar.ops import TABLE
 from ...opened import micro
-from ...opened.micro import FEW, MOST_TERMS, PHASES, TERMS, Made, MicroStep, PhaseSpan, listed, operated, phases_of
+from ...opened.micro import FEW, MAX, MOST_TERMS, PHASES, TERMS, Made, MicroStep, PhaseSpan, listed, operated, phases_of
 from ...opened.network import Network
 from ...opened.opened import Opened
 from ...opened.rule import Line, Quantity, Token, Update, digits_of, digits_that_give, rounded
@@ -88,7 +88,7 @@ def _shown(opened: Opened, steps: Sequence[MicroStep]) -> list[int]:
 def _own(opened: Opened, step: MicroStep) -> tuple[float, ...]:
     """The numbers that a micro-step has by itself."""
     if step.op:
-        return (step.value, *step.factors)
+        return (step.value, step.column, *step.factors)
     if step.kind == "delta":
         return (step.value, *(step.factors if len(step.factors) == 2 else (np.nan, np.nan)))
     if step.kind == "stage" and step.phase == "backward" and step.numbers:
@@ -248,7 +248,7 @@ class Plan:
 def _count(step: MicroStep, joined: str) -> int:
     """How many numbers a micro-step has by itself."""
     if step.op:
-        return 1 + step.column
+        return 2 + step.column
     if step.kind == "delta":
         return DELTA
     return len(step.units) if joined and step.phase == "backward" else 0
@@ -288,7 +288,7 @@ def _clean(token: TokenSaid) -> TokenSaid:
 
 def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
     phase, kind, places, words, formula, column, joined, units, weights = said
-    op = joined if joined in TABLE or joined == TERMS else ""
+    op = joined if joined in (*TABLE, TERMS, MAX) else ""
     if not 0 <= phase < len(PHASES) or kind not in KINDS[PHASES[phase]] or not (op or joined in JOINED):
         raise FileFormatError("one of them is of a phase or kind that there is not")
     place, *also = places if isinstance(places, list) and places else [places if isinstance(places, int) else -1]
@@ -372,9 +372,10 @@ class RecordedStep:
             return replace(step, value=self.loss)
         if step.op:
             whole = "mean" if self.divisor != 1 or step.phase == "forward" else "sum"
-            value, *factors = mine.tolist()
+            value, which, *factors = mine.tolist()
             said = operated(step.op, factors, value, f"{whole} of {len(self.batch):,}")
-            return replace(step, value=value, factors=tuple(factors), numbers=said)
+            column = int(which) if 0 <= which < 1 << 31 else -1
+            return replace(step, value=value, factors=tuple(factors), numbers=said, column=column)
         if step.kind == "delta":
             factors = tuple(mine[1:].tolist()) if len(self.batch) == 1 and not np.isnan(mine[1:]).all() else ()
             return replace(step, value=float(mine[0]), factors=factors)
