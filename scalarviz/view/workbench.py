@@ -30,6 +30,7 @@ from .ink.boxes import (
     OPENED,
     SPREAD,
     STRIP,
+    TWO_LINES,
     Places,
     arrange,
     at_the_edge,
@@ -108,6 +109,7 @@ class Workbench:
     left_out: frozenset[str] = frozenset()
     layer_names: tuple[str, ...] = ()
     overlays: Sequence[list[Sketch]] = ()
+    _over_row = False  # whether the pointer is over a row of activations
 
     def __init__(
         self,
@@ -214,6 +216,15 @@ class Workbench:
         if self.selected is not None and plate_of(self.layout, self.selected) is None:
             self.let_go()
 
+    def next_panels(self) -> None:
+        """From the first look to all that there is, then to the cubes alone, and back."""
+        ground, before = self.side.ground, self.panels_shown
+        self.panels_shown = not (before and ground.asked)
+        ground.asked = before and not ground.asked
+        if not ground.asked:
+            self.side.column.rest()
+        self.lay_out()
+
     def make_room(self) -> None:
         """The panel of controls opens or closes: where it stands over other panels, nothing else moves."""
         if self._narrow or not self._stand_controls():
@@ -303,7 +314,8 @@ class Workbench:
             hidden = [name for name in self.side.column.names if name not in self.controls.side]
             self.side.place(self.controls.side, hidden if self.panels_shown else (), self.controls.more, turns=False)
             return
-        left_out = self.places.left_out if self.panels_shown else ()
+        offered = self.side.column.names if self.panels_shown and "panels" not in self.left_out else ()
+        left_out = [name for name in offered if name not in self.places.panels]
         covered = self.touch.column(self.places) if self.panels_shown else None
         if self.inside.column is not None:
             self.side.place({})
@@ -496,11 +508,11 @@ class Workbench:
         elif self.places.strip is not None and inside.told is None:
             selected, beside = self.selected if self.touch.below(self.places) else None, self.story.beside
             sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks, beside=beside,
-                                            other=self.side.scale)  # fmt: skip
+                                            other=self.side.scale, asked=self._asked())  # fmt: skip
         sketches += self.scenery.around(frame, self.colouring, inside.loss(frame), inside.reached)
         sketches.append(self.scenery.trouble(frame, [*self._static, *self._on_cubes, *sketches]))
         wrong = mistake_words(self.subject)
-        if wrong and self.places.hud is None:
+        if wrong and (self.places.hud is None or self.places.hud[3] < TWO_LINES):
             sketches.append(mistake_line(self.places, self.theme, wrong))
         if self.places.hud is not None:
             second = "  ·  ".join([*filter(None, (wrong,)), *self.scenery.homeless, pace_text])  # no room at the layer
@@ -514,6 +526,11 @@ class Workbench:
                 wide = min(wide, inside.column[0] - MARGIN - x)
             sketches.append(hud((x, y, wide, high), self.theme, inside.head(replace(state, about=about))))
         return sketches
+
+    def _asked(self) -> tuple[bool, bool]:
+        """Whether somebody wants the legend of rows, and the formulas: all of them, or touching what they are about."""
+        everything, touched = self.side.ground.asked, self.touch.hovered is not None
+        return everything or self._over_row, everything or touched
 
     # ---- drawing
 
@@ -641,9 +658,12 @@ class Workbench:
 
     def pick(self, at: Point) -> int | None:
         """Flat index of the weight or bias whose cube is under a point in device pixels."""
-        point = self._in_layout(at)
-        hit = self.cube_at(point) if holds(self.window, point) else None
+        hit = self._hit(at)
         return None if hit is None else hit.flat
+
+    def _hit(self, at: Point) -> Hit | None:
+        point = self._in_layout(at)
+        return self.cube_at(point) if holds(self.window, point) else None
 
     def cube_at(self, at: Point) -> Hit | None:
         """The cube under a point in logical pixels."""
@@ -662,12 +682,17 @@ class Workbench:
         """The pointer is over a point in device pixels (None: gone); returns whether the picture changes."""
         point = None if at is None else self.to_logical(at)
         over = point is not None and (self.spot_at(point) is not None or self.side.covers(point))
-        index = None if at is None or over else self.pick(at)
+        hit = None if at is None or over else self._hit(at)
+        index, before = None if hit is None else hit.flat, (self._asked(), self.side.scale)
         free = point if index is None else None
         beside = self.side.hover(free) | self.bar.hover(point)
         changed = self.touch.hover(index, point or (0.0, 0.0)) or beside
+        self._over_row = hit is not None and index is None
         self._point()
         self._outdated |= changed
+        if before != (self._asked(), self.side.scale):
+            self.refresh()
+            changed = True
         return changed
 
     def _point(self) -> None:

@@ -43,7 +43,7 @@ class BoardDrawer(Drawer[DigitBoard]):
 
     name = "digits"
     height = 240.0
-    worth = 2
+    worth = 2  # the digit that is drawn, and what it is read as, say it of one
     needs = ("predict",)
     choices = (("Click", "a test digit: show its way"),)
 
@@ -199,6 +199,8 @@ DRAW = "draw on it; the right button erases"
 LABEL_IT = "0\N{EN DASH}9: learn it as that digit   Backspace: clear"
 SIDE = 104.0
 _BARS = 66.0
+_TALL = 250.0
+"""From this height on the outputs stand below the digit, so that a narrow panel holds them."""
 _MARGIN = 14.0
 
 
@@ -211,7 +213,7 @@ class PadDrawer(Drawer[DigitPad]):
 
     name = "probe"
     height, within = 152.0, 164.0
-    worth = 1
+    most = 270.0
     gestures = (("Drag", "on the digit: draw one (right button: erase)"), ("Backspace", "on the digit: clear it"))
     lessons = (("0\N{EN DASH}9", "on the digit: learn it as that digit"),)
 
@@ -263,8 +265,11 @@ class PadDrawer(Drawer[DigitPad]):
         sketch.rect(left - 1, top - 1, side + 2, side + 2, fill=lit)
         pixels = np.ascontiguousarray(get_map("activation", theme).bytes(np.clip(self.pixels, 0, 1))[..., :3])
         sketch.image(self.field, pixels, linear=False)
-        sketch.text(x, top + side + 19, self._hint, LABEL, theme.text3)
-        self._outputs(sketch, (x + side + _MARGIN, y, width - side - _MARGIN, TOP + side), logits)
+        if box[3] < _TALL:
+            sketch.text(x, top + side + 19, self._hint, LABEL, theme.text3)
+        own = (x + side + _MARGIN, y, width - side - _MARGIN, TOP + side) if box[3] < _TALL else (
+            x, top + side + _MARGIN, width, y + box[3] - top - side - _MARGIN)  # fmt: skip
+        self._outputs(sketch, own, logits)
         return [sketch]
 
     def _outputs(self, sketch: Sketch, box: Box, logits: NDArray[np.floating]) -> None:

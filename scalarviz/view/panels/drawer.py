@@ -19,7 +19,7 @@ from ...run.edits import Edit
 from ...run.panels import Panel
 from ...run.source import Moment, Source
 from ..cubes.scale import LegendScale
-from ..ink.boxes import COLUMN, LABEL
+from ..ink.boxes import ABOUT, COLUMN, LABEL
 from ..ink.overlay import pointer_label
 from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
@@ -66,6 +66,7 @@ class Ground:
     subject: Subject  # what is shown; its source is asked and, by a hand, edited
     theme: Theme
     hints: bool = False  # whether there is a hand: a window, which also must not wait for what is dear
+    asked: bool = False  # whether somebody asked for all that there is; at rest a picture shows its first look
     probes: int = 0  # changes of the subject's probe by a hand: activations from before are of another sample
     choices: int = 0  # how many of them chose a sample that was there already
     # what samples (N, n_inputs) are to become by now; at first they were `plain`
@@ -183,7 +184,8 @@ class Drawer(Generic[P]):
     wide : bool
         Whether it is read from left to right, and needs width rather than height.
     worth : int
-        In a narrow picture kinds of higher worth are kept.
+        `ABOUT`: it shows what is learnt, and stands in every picture. Kinds of less stand at rest only where no panel
+        is worth more, else when they are asked for. In a narrow picture the highest is kept.
     first : bool
         Whether it is kept before all others.
     needs : tuple of str
@@ -216,7 +218,7 @@ class Drawer(Generic[P]):
     within = 0.0
     turns = False
     wide = False
-    worth = 0
+    worth = ABOUT
     first = False
     needs: tuple[str, ...] = ()
     gestures: tuple[tuple[str, str], ...] = ()

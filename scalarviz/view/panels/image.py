@@ -17,7 +17,7 @@ from ..graph.figure import GraphFigure
 from ..graph.layout import Box as Node
 from ..graph.layout import Layout, said_of
 from ..graph.shown import Wish, shown_of
-from ..ink.boxes import ABOUT, COLUMN, LABEL, PRESENTER
+from ..ink.boxes import COLUMN, LABEL, PRESENTER
 from ..ink.figure import View
 from ..ink.listed import records_of, sketches_of
 from ..ink.maps import displayed, hexed
@@ -131,6 +131,7 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
         self._source, self._target = source, np.clip(target, 0.0, 1.0)
         self._shown = to_bytes(self._source), to_bytes(self._target)
         self.size = source.shape[0], source.shape[1]
+        self.most = easel_height(source.shape[1] / source.shape[0])
 
     def take(self, picture: NDArray[np.floating]) -> str:
         """Show it before, after and as the target, where the scene says what another picture is to become."""
@@ -146,12 +147,15 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
         made = to_bytes(moment.predict(self._source.reshape(-1, 3)).reshape(high, wide, -1))
         (x, y, _, height), cell = box, (box[2] - 2 * GAP) / 3
         own = min(cell, (height - 21) * wide / high)
-        places = [(round(x + k * (cell + GAP)), y + 21.0, round(own), round(own * high / wide)) for k in range(3)]
+        places: list[Box] = [(round(x + k * (cell + GAP)), y + 21.0, round(own), round(own * high / wide)) for k in range(3)]
+        large, *small = easel_boxes(box, wide / high)
+        if large[2] > own:
+            places = [small[0], large, small[1]]
         names = (self._label, "network", "target")
         for place, title in zip(places, names, strict=True):
             mine = title == "network"
-            if measure(title, LABEL, mine) <= cell:
-                sketch.text(place[0], y + 14, title, LABEL, theme.text1 if mine else theme.text2, bold=mine)
+            if measure(title, LABEL, mine) <= max(cell, place[2]):
+                sketch.text(place[0], place[1] - 7, title, LABEL, theme.text1 if mine else theme.text2, bold=mine)
         return self.put(sketch, places, (self._shown[0], made, self._shown[1]), names)
 
     def says(self, moment: Moment, pixel: tuple[int, int]) -> Tip:
@@ -387,7 +391,6 @@ class PaintingDrawer(PixelsDrawer[Painting]):
 
     name, sample = "painting", 2
     needs = ("predict",)
-    worth = ABOUT
     choices = (("Click", "a pixel of a painted picture: show its way"),)
 
     def __init__(self, panel: Painting, ground: Ground) -> None:

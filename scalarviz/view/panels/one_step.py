@@ -148,6 +148,7 @@ class TreeDrawer(Drawer[GradientTree]):
     """Numbers are small squares: of the model in the colours of weights, of the gradients in theirs."""
 
     name = "model"
+    worth = 1
 
     def __init__(self, panel: GradientTree, ground: Ground) -> None:
         super().__init__(panel, ground)
@@ -339,6 +340,7 @@ class LoopDrawer(Drawer[TrainingLoop]):
     name = "one step"
     height = _TOP + 4 * _CALL + 4
     within = height
+    worth = 0
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """The step that was done last."""

@@ -11,7 +11,7 @@ from ...run.core.frame import Frame, Tensor
 from ...run.core.optimizer import told_of
 from ...scalar import mistaken
 from ..cubes.scale import Quantity
-from ..ink.boxes import BIG, LABEL, MARGIN, TITLE, Places
+from ..ink.boxes import BIG, LABEL, MARGIN, TITLE, TWO_LINES, Places
 from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import loss_text, measure, rate_text
 from ..ink.theme import Theme
@@ -125,7 +125,7 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     while parts and end + measure(parts[0], TITLE) <= limit:
         sketch.text(end, baseline, parts[0], TITLE, theme.text2)
         end += measure(parts.pop(0), TITLE) + 15
-    if theme.presenter:
+    if box[3] < TWO_LINES:
         return sketch
     room = width
     if state.about and width >= 480:

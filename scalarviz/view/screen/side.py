@@ -81,7 +81,9 @@ class SidePanels:
 
     def keep(self, before: SidePanels) -> None:
         """What hands have set at the same panels of a picture before, and what they have measured."""
-        self.ground.probes, self.ground.ahead = before.ground.probes, before.ground.ahead
+        ground = before.ground
+        self.ground.probes, self.ground.ahead, self.ground.asked = ground.probes, ground.ahead, ground.asked
+        self.column.keep(before.column)
         for name, drawer in self.drawers.items():
             if type(before.drawers.get(name)) is type(drawer):
                 drawer.keep(before.drawers[name])
@@ -168,8 +170,9 @@ class SidePanels:
 
     @property
     def scale(self) -> LegendScale | None:
-        """A second legend beside that of the cubes."""
-        scales = (d.scale for d in self.drawers.values() if d.box is not None or d.setting is not None)
+        """A second legend beside that of the cubes: of what is touched, or asked for."""
+        there = {name: d for name, d in self.drawers.items() if d.box is not None or d.setting is not None}
+        scales = (d.scale for name, d in there.items() if self.ground.asked or name == self._over)
         return next((scale for scale in scales if scale is not None), None)
 
     def _put(self, name: str, box: Box | None) -> None:
@@ -423,32 +426,39 @@ class Column:
         self._drawers, self._ground = drawers, ground
         self.names = [name for name, drawer in drawers.items() if drawer.panel.place == "column"]  # in their order
         self._lodged: tuple[str, ...] = ()
-        self._turned = False  # whether another page than the first is shown
         self._alone = False  # whether only one has room on a page
         self._left_out: tuple[str, ...] = ()
         self._more: Box | None = None
         self._turns = False
 
+    def keep(self, before: Column) -> None:
+        """The page that was shown before, of the same panels."""
+        if sorted(before.names) == sorted(self.names):
+            self.names, self._alone = before.names, before._alone
+
     def wanted(self, *, spread: bool = False) -> list[Wanted]:
         """What it is to hold, those of this page first; `spread`: those that can draw among the cubes do.
 
-        On another page than the first none is worth more than others; where only one has room, it is that page's.
+        At rest that is what shows best what is learnt, and the loss. On another page it is all, and none is worth more
+        than others; where only one has room, it is that page's.
         """
 
         def wanted(name: str, d: Drawer[Any]) -> Wanted:
             worth = min(d.worth, ABOUT) if name in self._lodged else d.worth  # behind what is the column's own
-            if self._turned:
+            if self._ground.asked:
                 worth = ABOUT if self._alone and name == self.names[0] else 0
-            return Wanted(name, (d.spread if spread else None) or d.height, d.most, worth, d.first, d.wide)
+            return Wanted(name, (d.spread if spread else None) or d.height, d.most, worth, d.first, d.wide, d.least)
 
-        return [wanted(name, self._drawers[name]) for name in self.names]
+        every = [wanted(name, self._drawers[name]) for name in self.names]
+        least = min(ABOUT, max((panel.worth for panel in every), default=0))
+        return every if self._ground.asked else [panel for panel in every if panel.worth >= least or panel.first]
 
     def smaller(self) -> list[Wanted]:
         """The same as small as they can still be read, for a place beside the controls.
 
         First what shows the answer at a glance, so that it is seen what a knob does, then what is to be kept.
         """
-        drawers = [(name, self._drawers[name]) for name in self.names]
+        drawers = [(panel.name, self._drawers[panel.name]) for panel in self.wanted()]
         drawers.sort(key=lambda one: (one[1].worth < ABOUT, not one[1].first))
         return [Wanted(name, d.least or d.height, max(d.most, d.height), d.worth, d.first) for name, d in drawers]
 
@@ -460,21 +470,32 @@ class Column:
         self.names, self._lodged = [*own, *names], tuple(names)
         return True
 
+    def rest(self) -> None:
+        """The first look again."""
+        order = list(self._drawers)
+        self.names.sort(key=lambda name: (name in self._lodged, order.index(name)))
+        self._ground.asked = self._alone = False
+
     def leave_out(self, names: Sequence[str], more: Box | None, *, turns: bool) -> None:
-        """These have no room; `more` is the place of the line that says so, and `turns` whether a click changes it."""
+        """These are not there; `more` is the place of the line that says so, and `turns` whether a click changes it."""
         self._left_out, self._more = tuple(names), more
         self._turns = turns and self._ground.hints and len(names) < len(self.names)
+        if not self._ground.hints:  # nobody can ask: it says what has no room
+            rest = {panel.name for panel in self.wanted()}
+            self._left_out = tuple(name for name in names if name in rest)
 
     def told(self) -> list[Sketch]:
-        """How many panels have no room, and how to see them."""
-        if not self._left_out or self._more is None or (self._ground.theme.presenter and not self._ground.hints):
+        """How many panels are not there, and how to see them."""
+        theme = self._ground.theme
+        back = self._ground.asked and self._turns
+        if not (self._left_out or back) or self._more is None or (theme.presenter and not self._ground.hints):
             return []
         sketch, count, (x, y, wide, height) = Sketch(over=True), len(self._left_out), self._more
         none = count == len(self.names)
         after = " (click)" if self._turns else " in a larger picture" if none or self._ground.hints else ""
-        short = f"+{count} panel{'s' if count > 1 else ''}"
+        short = f"+{count} panel{'s' if count > 1 else ''}" if count else "fewer panels"
         line = short + after if measure(short + after, LABEL) <= wide else short
-        theme, own = self._ground.theme, measure(line, LABEL)
+        own = measure(line, LABEL)
         sketch.rect(x - 4, y, own + 8, height, fill=theme.background, radius=4)  # a photograph may be below it
         sketch.text(x, y + height - 4, line, LABEL, theme.text2)
         if self._turns:
@@ -482,8 +503,14 @@ class Column:
         return [sketch]
 
     def turn_page(self) -> None:
-        """Those without room come first, or each in turn where there is room for one; lay out again after it."""
-        self._turned, self._alone = True, len(self.names) - len(self._left_out) == 1
+        """Those without room come first, or each in turn where there is room for one; lay out again after it.
+
+        Where all are there, the next page is that at rest.
+        """
+        if self._ground.asked and not self._left_out:
+            self.rest()
+            return
+        self._ground.asked, self._alone = True, len(self.names) - len(self._left_out) == 1
         fixed = [name for name in self.names if self._alone or not self._drawers[name].first]
         turned = iter(sorted(fixed, key=lambda name: name not in self._left_out))
         self.names = [next(turned) if name in fixed else name for name in self.names]
