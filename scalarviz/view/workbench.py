@@ -43,7 +43,7 @@ from .ink.painter import Painter, Viewport, gloo
 from .ink.sketch import Box, Sketch, Spot, holds, spot_at
 from .ink.theme import Theme, get_theme, presenting
 from .micro.inside import Inside
-from .notes.scenery import Scenery, cubes_box, window_of
+from .notes.scenery import Scenery, carried_box, cubes_box, foot_of, window_of
 from .notes.values import Small
 from .panels.drawer import Setting
 from .panels.pace import TextPace
@@ -256,7 +256,7 @@ class Workbench:
             self._lay(planned=False)
             self._stand_controls()
         self.painter = Painter(self.places.size, self.scale)
-        self._above: list[Painter] = []
+        self._floor, self._above = Painter(self.places.size, self.scale), list[Painter]()
         self.place_side()
         self._picker = Picker(self.layout)
         below = [] if self.places.strip is None else [self.places.strip]
@@ -279,7 +279,7 @@ class Workbench:
         # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
         camera_size = (round(self.places.size[0]), round(self.places.size[1]))
         self._ratio = ratio = np.array(camera_size) / self.places.size
-        x, y, w, h = cubes_box(subject, self.places.scene)
+        x, y, w, h = (cubes_box if side.floor is None else carried_box)(subject, self.places.scene)
         rect = (x * ratio[0], y * ratio[1], (x + w) * ratio[0], (y + h) * ratio[1])
         plan, turns = subject.items or (subject.plan if planned else None), side.turns(w, h, rows=not full)
         whole = layout_for(subject.tensors, subject.stages, camera_size, rect, plan, turns)
@@ -292,6 +292,7 @@ class Workbench:
     def _lay_panels(self, *, full: bool) -> None:
         """Places of all that is no cube."""
         shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
+        self.side.lift(there=full and "panels" not in self.left_out and not self.controls.open)
         hands = shown and bool(self.keys)
         wanted = self.side.column.wanted(spread=self.spread) if shown and "panels" not in self.left_out else ()
         timed = full and hands and source.can.go and "timeline" not in self.left_out
@@ -315,7 +316,7 @@ class Workbench:
             self.side.place(self.controls.side, hidden if self.panels_shown else (), self.controls.more, turns=False)
             return
         offered = self.side.column.names if self.panels_shown and "panels" not in self.left_out else ()
-        left_out = [name for name in offered if name not in self.places.panels]
+        left_out = [name for name in offered if name not in self.places.panels and name != self.side.column.lifted]
         covered = self.touch.column(self.places) if self.panels_shown else None
         if self.inside.column is not None:
             self.side.place({})
@@ -331,6 +332,7 @@ class Workbench:
                        legends=last)  # fmt: skip
             view.strip.sizing = self.sizing
         self.slab, self.strip = self.views[-1].slab, self.views[-1].strip
+        self.side.bear(self.places.scene)
         self._numbers, self._moving, self.overlays = list[Sketch](), list[Sketch](), ()
         self._time, self._on_cubes = list[Sketch](), list[Sketch]()
 
@@ -342,7 +344,7 @@ class Workbench:
         scene, shown = self.places.scene, self.panels_shown
         self.scenery: Scenery = Scenery(self.subject, self.layout, self.theme, self.project, scene, moved=moved,
                                         panels=shown, quantity=quantity, before=before)  # fmt: skip
-        self.scenery.show_outcome(self.inside.told is None)
+        self.scenery.show_outcome(self.inside.told is None and self.side.floor is None)
         self.side.swatch.box = self.scenery.swatch
         planned = self.spread and self.places.strip is not None
         among = self.side.among and shown and self.inside.told is None
@@ -466,6 +468,7 @@ class Workbench:
         writes = self.text_pace.ready(waits)
         beside, outer = self.inside.beside(frame), self.inside.outer(frame)
         self._moving = self.side.update(outer, seconds, writes=writes) if beside is None else beside
+        self._roll()
         self.bar.ahead = self.side.ground.ahead
         self._time = self.bar.update(frame, writes=writes)
         if explained:
@@ -484,6 +487,18 @@ class Workbench:
             self.layers.write(self.subject, frame, self.theme, self.places)
         self._outdated = False
         self._lay_over(frame, explained, seconds)
+
+    def _roll(self) -> None:
+        """Cubes stand where the panel that is their floor says, while the camera was not moved by hand."""
+        floor = self.side.floor
+        if floor is None or floor.stands is None:
+            return
+        if floor.borne == self._view.moved:
+            floor.borne, floor.stale = not self._view.moved, True
+        foot = foot_of(self.layout)
+        if floor.borne and not np.allclose(floor.stands, self.project(foot), atol=0.01):
+            self._view.shift(np.multiply(floor.stands, self._ratio) - self.layout.camera.project(foot)[0])
+            self._place_scenery(None)
 
     def _lay_over(self, frame: Frame, explained: bool, seconds: float | None) -> None:
         """What lies above the picture because of pointer and keys."""
@@ -576,6 +591,7 @@ class Workbench:
     def draw_below(self, viewport: Viewport) -> None:
         """Paint what lies below texts and panels: the ground and the cubes."""
         self.painter.background(*self.ground, viewport)
+        self._floor.draw(self.side.below())
         for view in self.views:
             view.draw(self.camera, self.window, viewport)
         if self.compared is not None:

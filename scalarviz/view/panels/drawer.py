@@ -203,6 +203,9 @@ class Drawer(Generic[P]):
         Its height where it also draws among the cubes of a planned picture and in the strip; None: it cannot.
     setting : Setting or None
         That picture, while it does; of a kind that stands among the cubes also any other.
+    carries : bool
+        Whether it is the floor that the cubes of a scene stand on: then it has all of the scene, and while they do
+        (`borne`) they stand where `stands` says.
     turns : bool
         Whether it needs room where units leave a layer: then the flow of small layers turns at each.
     """
@@ -216,6 +219,9 @@ class Drawer(Generic[P]):
     beside: tuple[float, float] | None = None
     spread: float | None = None
     within = 0.0
+    carries = False
+    borne = False
+    stands: Point | None = None
     turns = False
     wide = False
     worth = ABOUT

@@ -147,7 +147,8 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
         made = to_bytes(moment.predict(self._source.reshape(-1, 3)).reshape(high, wide, -1))
         (x, y, _, height), cell = box, (box[2] - 2 * GAP) / 3
         own = min(cell, (height - 21) * wide / high)
-        places: list[Box] = [(round(x + k * (cell + GAP)), y + 21.0, round(own), round(own * high / wide)) for k in range(3)]
+        size = round(own), round(own * high / wide)
+        places: list[Box] = [(round(x + k * (cell + GAP)), y + 21.0, *size) for k in range(3)]
         large, *small = easel_boxes(box, wide / high)
         if large[2] > own:
             places = [small[0], large, small[1]]

@@ -16,7 +16,7 @@ from ...run.core.frame import Frame
 from ...run.panels import Beside, Panel
 from ...run.source import Moment
 from ..cubes.scale import LegendScale
-from ..ink.boxes import ABOUT, GAP, GROUND, LABEL, Wanted, beside_box, corner_boxes, top_boxes
+from ..ink.boxes import ABOUT, GAP, GROUND, LABEL, MARGIN, Wanted, beside_box, corner_boxes, top_boxes
 from ..ink.maps import hexed
 from ..ink.sketch import Box, Point, Sketch, holds
 from ..ink.text import measure
@@ -45,6 +45,7 @@ class SidePanels:
         self.column, self.swatch = Column(self.drawers, self.ground), InputSwatch(self.ground)
         self._above: dict[str, Box] = {}
         self._inside: dict[str, Box] = {}  # places in the column of an opened step
+        self.floor: Drawer[Any] | None = None  # the panel that cubes stand on
         self._homeless: tuple[str, ...] = ()  # those without room above the cubes
         self._drawn: dict[str, Sequence[Sketch]] = {}
         self._around: dict[str, tuple[Sequence[Sketch], Sequence[Sketch]]] = {}  # among the cubes, and in the strip
@@ -110,7 +111,8 @@ class SidePanels:
         self._inside = {}
         self.column.leave_out(left_out, more, turns=turns)
         for name in self.column.names:
-            self._put(name, boxes.get(name))
+            if name != self.column.lifted:
+                self._put(name, boxes.get(name))
 
     def put_above(self, scene: Box | None) -> Box | None:
         """Give the panels above the cubes their part of a scene; returns the rest of it."""
@@ -121,6 +123,23 @@ class SidePanels:
         self._above, rest = top_boxes(wanted, scene)
         self._homeless = tuple(name for name in wanted if name not in self._above)
         return rest
+
+    def lift(self, *, there: bool) -> None:
+        """Let the panel that cubes can stand on be their floor, or stand in the column."""
+        carrying = (name for name in self.column.names if self.drawers[name].carries)
+        self.column.lifted = next(carrying, "") if there else ""
+        self.floor = self.drawers.get(self.column.lifted)
+
+    def bear(self, scene: Box) -> None:
+        """That panel has all of the scene, and the cubes stand on it."""
+        if self.floor is not None:
+            x, y, width, height = scene
+            self.floor.borne = True
+            self._put(self.column.lifted, (x + MARGIN, y, width - 2 * MARGIN, height))
+
+    def below(self) -> Sequence[Sketch]:
+        """What it drew last, which lies below the cubes."""
+        return self._drawn.get(self.column.lifted, ())
 
     def lodge(self) -> bool:
         """Give those without room above the cubes a place in the column; whether it is to be laid out anew."""
@@ -241,7 +260,8 @@ class SidePanels:
                 if drawer.setting is not None:
                     self._around[name] = drawer.around(drawer.setting), drawer.below(drawer.setting.strip)
         self.frame = frame
-        return [*(sketch for name in self.column.names for sketch in self._drawn.get(name, ())), *self.column.told()]
+        beside = [name for name in self.column.names if name != self.column.lifted]
+        return [*(sketch for name in beside for sketch in self._drawn.get(name, ())), *self.column.told()]
 
     def leave(self, names: frozenset[str]) -> None:
         """From now on these panels are `unseen`, and others that were are drawn with the next frame."""
@@ -318,7 +338,8 @@ class SidePanels:
 
     def at(self, point: Point) -> str | None:
         """The panel under a point, those over the scene first."""
-        for name in sorted(self.drawers, key=lambda n: n in self.column.names):
+        there = (name for name in self.drawers if name != self.column.lifted)
+        for name in sorted(there, key=lambda n: n in self.column.names):
             box = self._inside.get(name, self.drawers[name].box)
             if holds(box, point, 0.0 if name in self.column.names else GROUND):
                 return name
@@ -426,6 +447,7 @@ class Column:
         self._drawers, self._ground = drawers, ground
         self.names = [name for name, drawer in drawers.items() if drawer.panel.place == "column"]  # in their order
         self._lodged: tuple[str, ...] = ()
+        self.lifted = ""  # the one that cubes stand on
         self._alone = False  # whether only one has room on a page
         self._left_out: tuple[str, ...] = ()
         self._more: Box | None = None
@@ -449,7 +471,7 @@ class Column:
                 worth = ABOUT if self._alone and name == self.names[0] else 0
             return Wanted(name, (d.spread if spread else None) or d.height, d.most, worth, d.first, d.wide, d.least)
 
-        every = [wanted(name, self._drawers[name]) for name in self.names]
+        every = [wanted(name, self._drawers[name]) for name in self.names if name != self.lifted]
         least = min(ABOUT, max((panel.worth for panel in every), default=0))
         return every if self._ground.asked else [panel for panel in every if panel.worth >= least or panel.first]
 
