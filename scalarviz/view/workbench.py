@@ -30,7 +30,6 @@ from .ink.boxes import (
     OPENED,
     SPREAD,
     STRIP,
-    TWO_LINES,
     Places,
     arrange,
     at_the_edge,
@@ -50,7 +49,7 @@ from .panels.pace import TextPace
 from .panels.table import LayerTable
 from .panels.wording import changed_by_hand, newest_beyond, went
 from .screen.controls import ControlsPanel
-from .screen.hud import hud, keys, mistake_line, mistake_words, state_of
+from .screen.hud import hud, keys, mistake_line, mistake_words, state_of, trouble_line
 from .screen.selection import Selection
 from .screen.side import MORE, NEXT, SidePanels
 from .screen.strip import StoryLines, marks_on
@@ -280,6 +279,7 @@ class Workbench:
         camera_size = (round(self.places.size[0]), round(self.places.size[1]))
         self._ratio = ratio = np.array(camera_size) / self.places.size
         x, y, w, h = (cubes_box if side.floor is None else carried_box)(subject, self.places.scene)
+        w -= side.ending(w)
         rect = (x * ratio[0], y * ratio[1], (x + w) * ratio[0], (y + h) * ratio[1])
         plan, turns = subject.items or (subject.plan if planned else None), side.turns(w, h, rows=not full)
         whole = layout_for(subject.tensors, subject.stages, camera_size, rect, plan, turns)
@@ -316,7 +316,8 @@ class Workbench:
             self.side.place(self.controls.side, hidden if self.panels_shown else (), self.controls.more, turns=False)
             return
         offered = self.side.column.names if self.panels_shown and "panels" not in self.left_out else ()
-        left_out = [name for name in offered if name not in self.places.panels and name != self.side.column.lifted]
+        there = {*self.places.panels, self.side.column.lifted, self.side.column.end}
+        left_out = [name for name in offered if name not in there]
         covered = self.touch.column(self.places) if self.panels_shown else None
         if self.inside.column is not None:
             self.side.place({})
@@ -527,8 +528,10 @@ class Workbench:
         sketches += self.scenery.around(frame, self.colouring, inside.loss(frame), inside.reached)
         sketches.append(self.scenery.trouble(frame, [*self._static, *self._on_cubes, *sketches]))
         wrong = mistake_words(self.subject)
-        if wrong and (self.places.hud is None or self.places.hud[3] < TWO_LINES):
+        if self.places.hud is None and wrong:
             sketches.append(mistake_line(self.places, self.theme, wrong))
+        elif self.places.low and (wrong or self.scenery.homeless):
+            sketches.append(trouble_line(self.places, self.theme, [wrong, *self.scenery.homeless]))
         if self.places.hud is not None:
             second = "  ·  ".join([*filter(None, (wrong,)), *self.scenery.homeless, pace_text])  # no room at the layer
             outside = inside.told is None

@@ -87,6 +87,7 @@ class Places:
     more: Box | None = None  # where a line can say so, in the margin below the panels
     time: Box | None = None  # the time bar
     legend: Box | None = None  # legends at the foot of the column; None where they stand in the strip
+    low: bool = False  # whether what is written leaves more room to the cubes
     limit: float | None = None  # where words end because something lies over the picture from there on
 
 
@@ -170,6 +171,7 @@ def arrange(
         strip=(MARGIN, strip_top + 8, inner, strip_high) if strip else None, panels=panels,
         keys=(height - 8 if shared else bottom - 4) if keys else None,
         more=(foremost, height - MARGIN + 2, min(COLUMN, width - MARGIN - foremost), MARGIN - 6),
+        low=low and hud,
         legend=(width - MARGIN - COLUMN, height - MARGIN - LEGENDS, COLUMN, LEGENDS) if spread else None,
         time=(MARGIN, strip_top + (strip_high + 16 if strip else 8), inner, bar) if bar else None,
     )  # fmt: skip

@@ -206,6 +206,11 @@ class Drawer(Generic[P]):
     carries : bool
         Whether it is the floor that the cubes of a scene stand on: then it has all of the scene, and while they do
         (`borne`) they stand where `stands` says.
+    ends : float
+        Pixels that it takes at the end of the network, right of the cubes of a wide scene, while it has no place in the
+        column; 0: it does not stand there.
+    at_end : bool
+        Whether it draws there beside its own place, among any cubes.
     turns : bool
         Whether it needs room where units leave a layer: then the flow of small layers turns at each.
     """
@@ -221,6 +226,8 @@ class Drawer(Generic[P]):
     within = 0.0
     carries = False
     borne = False
+    ends = 0.0
+    at_end = False
     stands: Point | None = None
     turns = False
     wide = False

@@ -28,6 +28,8 @@ from ..shown.subject import Subject
 from ..space.layout import Layout
 from ..space.lying import Turns
 
+_ENDS = 4.0
+"""A scene is so many times as wide as a panel at the end of its network."""
 Kind = TypeVar("Kind", bound=Panel)
 Project = Callable[[ArrayLike], NDArray[np.float64]]
 MORE, NEXT = "more panels", "next sample"  # spots: of the line that turns the column's page, and of the swatch
@@ -111,7 +113,7 @@ class SidePanels:
         self._inside = {}
         self.column.leave_out(left_out, more, turns=turns)
         for name in self.column.names:
-            if name != self.column.lifted:
+            if name not in (self.column.lifted, self.column.end):
                 self._put(name, boxes.get(name))
 
     def put_above(self, scene: Box | None) -> Box | None:
@@ -129,6 +131,24 @@ class SidePanels:
         carrying = (name for name in self.column.names if self.drawers[name].carries)
         self.column.lifted = next(carrying, "") if there else ""
         self.floor = self.drawers.get(self.column.lifted)
+        rest = {panel.name for panel in self.column.wanted()}
+        ending = (name for name in self.column.names if self.drawers[name].ends and name not in rest)
+        self.column.end = next(ending, "") if there else ""
+
+    def ending(self, width: float) -> float:
+        """Pixels that a panel takes at the end of the network, right of the cubes of a scene so wide."""
+        wanted = self.drawers[self.column.end].ends if self.column.end else 0.0
+        if width < _ENDS * wanted:
+            self.column.end, wanted = "", 0.0
+        return wanted
+
+    def _end_box(self, layout: Layout, project: Project, scene: Box) -> Box | None:
+        """Where it stands there, its foot at that of the last plate."""
+        right = max(float(project(plate.corners)[:, 0].max()) for plate in layout.plates) + 2 * MARGIN
+        foot = float(project(layout.plates[-1].corners)[:, 1].max())
+        high, wide = 0.78 * self.drawers[self.column.end].height, scene[0] + scene[2] - MARGIN - right
+        free = wide >= 0.8 * self.drawers[self.column.end].ends and scene[1] + high <= foot <= scene[1] + scene[3]
+        return (right, foot - high, wide, high) if free else None
 
     def bear(self, scene: Box) -> None:
         """That panel has all of the scene, and the cubes stand on it."""
@@ -151,6 +171,8 @@ class SidePanels:
         Those beside a stage keep off the boxes that are `taken`.
         """
         boxes: dict[str, Box] = {}
+        if self.column.end:
+            self._put(self.column.end, None if scene is None else self._end_box(layout, project, scene))
         if scene is not None and len(self.column.names) < len(self.drawers):
             over = [(name, d) for name, d in self.drawers.items() if d.panel.place == "overlay"]
             sizes = {name: (d.overlay[0], d.overlay[1] or d.height) for name, d in over}
@@ -174,13 +196,13 @@ class SidePanels:
         for drawer in self.drawers.values():
             if drawer.spread is not None:
                 drawer.setting, drawer.stale = setting, True
-            elif drawer.panel.among:
+            elif drawer.panel.among or drawer.at_end:
                 drawer.setting, drawer.stale = among, True
 
     @property
     def among(self) -> bool:
         """Whether a panel draws among any cubes."""
-        return any(drawer.panel.among for drawer in self.drawers.values())
+        return any(drawer.panel.among or drawer.at_end for drawer in self.drawers.values())
 
     def turns(self, width: float, height: float, *, rows: bool) -> Turns | None:
         """What panels that draw among the cubes of a scene want of its layers."""
@@ -447,7 +469,7 @@ class Column:
         self._drawers, self._ground = drawers, ground
         self.names = [name for name, drawer in drawers.items() if drawer.panel.place == "column"]  # in their order
         self._lodged: tuple[str, ...] = ()
-        self.lifted = ""  # the one that cubes stand on
+        self.lifted = self.end = ""  # the one that cubes stand on, and that at the end of the network
         self._alone = False  # whether only one has room on a page
         self._left_out: tuple[str, ...] = ()
         self._more: Box | None = None
