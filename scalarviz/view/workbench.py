@@ -361,7 +361,8 @@ class Workbench:
         if planned:
             return Setting(self.scenery.blueprint, plates, self.project, window, strip)
         plates |= {spot.name: spot for spot in self.layout.spots}
-        return Setting(None, plates, self.project, window, strip, self.layout.turns, self.scenery.reserved)
+        taken = self.scenery.reserved if self.layout.turns else self.scenery.words
+        return Setting(None, plates, self.project, window, strip, self.layout.turns, taken)
 
     # ---- words that stay from frame to frame
 

@@ -122,6 +122,11 @@ class Scenery:
         return [*words] if self._outcome is None else [self._outcome.box, *words]
 
     @property
+    def words(self) -> list[Box]:
+        """Boxes of all names."""
+        return [name.box for notes in self._shown for name in notes.names]
+
+    @property
     def swatch(self) -> Box | None:
         """Where the swatch of the sample stands; None where there is none."""
         notes = self.flow or self._outcome
