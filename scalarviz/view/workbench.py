@@ -41,15 +41,15 @@ from .ink.boxes import (
 from .ink.painter import Painter, Viewport, gloo
 from .ink.sketch import Box, Sketch, Spot, holds, spot_at
 from .ink.theme import Theme, get_theme, presenting
-from .micro.inside import INSIDE, Inside
-from .notes.scenery import Scenery, cubes_box, window_of
+from .micro.inside import Inside
+from .notes.scenery import Scenery, carried_box, cubes_box, foot_of, window_of
 from .notes.values import Small
 from .panels.drawer import Setting
 from .panels.pace import TextPace
 from .panels.table import LayerTable
 from .panels.wording import changed_by_hand, newest_beyond, went
 from .screen.controls import ControlsPanel
-from .screen.hud import hud, keys, mistake_line, mistake_words, state_of
+from .screen.hud import hud, keys, mistake_line, mistake_words, state_of, trouble_line
 from .screen.selection import Selection
 from .screen.side import MORE, NEXT, SidePanels
 from .screen.strip import StoryLines, marks_on
@@ -108,6 +108,7 @@ class Workbench:
     left_out: frozenset[str] = frozenset()
     layer_names: tuple[str, ...] = ()
     overlays: Sequence[list[Sketch]] = ()
+    _over_row = False  # whether the pointer is over a row of activations
 
     def __init__(
         self,
@@ -214,6 +215,15 @@ class Workbench:
         if self.selected is not None and plate_of(self.layout, self.selected) is None:
             self.let_go()
 
+    def next_panels(self) -> None:
+        """From the first look to all that there is, then to the cubes alone, and back."""
+        ground, before = self.side.ground, self.panels_shown
+        self.panels_shown = not (before and ground.asked)
+        ground.asked = before and not ground.asked
+        if not ground.asked:
+            self.side.column.rest()
+        self.lay_out()
+
     def make_room(self) -> None:
         """The panel of controls opens or closes: where it stands over other panels, nothing else moves."""
         if self._narrow or not self._stand_controls():
@@ -245,7 +255,7 @@ class Workbench:
             self._lay(planned=False)
             self._stand_controls()
         self.painter = Painter(self.places.size, self.scale)
-        self._above: list[Painter] = []
+        self._floor, self._above = Painter(self.places.size, self.scale), list[Painter]()
         self.place_side()
         self._picker = Picker(self.layout)
         below = [] if self.places.strip is None else [self.places.strip]
@@ -269,7 +279,8 @@ class Workbench:
         # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
         camera_size = (round(self.places.size[0]), round(self.places.size[1]))
         self._ratio = ratio = np.array(camera_size) / self.places.size
-        x, y, w, h = cubes_box(subject, self.places.scene)
+        x, y, w, h = (cubes_box if side.floor is None else carried_box)(subject, self.places.scene)
+        w -= side.ending(w)
         rect = (x * ratio[0], y * ratio[1], (x + w) * ratio[0], (y + h) * ratio[1])
         plan, turns = subject.items or (subject.plan if planned else None), side.turns(w, h, rows=not full)
         whole = layout_for(subject.tensors, subject.stages, camera_size, rect, plan, turns)
@@ -282,6 +293,7 @@ class Workbench:
     def _lay_panels(self) -> None:
         """Places of all that is no cube."""
         shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
+        self.side.lift(there=shown and "panels" not in self.left_out and not self.controls.open)
         hands = shown and bool(self.keys)
         wanted = self.side.column.wanted(spread=self.spread) if shown and "panels" not in self.left_out else []
         timed = hands and source.can.go and "timeline" not in self.left_out
@@ -305,7 +317,9 @@ class Workbench:
             hidden = [name for name in self.side.column.names if name not in self.controls.side]
             self.side.place(self.controls.side, hidden if self.panels_shown else (), self.controls.more, turns=False)
             return
-        left_out = [name for name in self.places.left_out if name != INSIDE] if self.panels_shown else ()
+        offered = self.side.column.names if self.panels_shown and "panels" not in self.left_out else ()
+        there = {*self.places.panels, self.side.column.lifted, self.side.column.end}
+        left_out = [name for name in offered if name not in there]
         covered = self.touch.column(self.places) if self.panels_shown else None
         self.side.place(uncovered(self.places, covered), left_out, self.places.more)
 
@@ -318,6 +332,7 @@ class Workbench:
                        legends=last)  # fmt: skip
             view.strip.sizing = self.sizing
         self.slab, self.strip = self.views[-1].slab, self.views[-1].strip
+        self.side.bear(self.places.scene)
         self._numbers, self._moving, self.overlays = list[Sketch](), list[Sketch](), ()
         self._time, self._on_cubes = list[Sketch](), list[Sketch]()
 
@@ -329,7 +344,7 @@ class Workbench:
         scene, shown = self.places.scene, self.panels_shown
         self.scenery: Scenery = Scenery(self.subject, self.layout, self.theme, self.project, scene, moved=moved,
                                         panels=shown, quantity=quantity, before=before)  # fmt: skip
-        self.scenery.show_outcome(self.inside.told is None)
+        self.scenery.show_outcome(self.inside.told is None and self.side.floor is None)
         self.side.swatch.box = self.scenery.swatch
         planned = self.spread and self.places.strip is not None
         among = self.side.among and shown
@@ -345,7 +360,8 @@ class Workbench:
         if planned:
             return Setting(self.scenery.blueprint, plates, self.project, window, strip)
         plates |= {spot.name: spot for spot in self.layout.spots}
-        return Setting(None, plates, self.project, window, strip, self.layout.turns, self.scenery.reserved)
+        taken = self.scenery.reserved if self.layout.turns else self.scenery.words
+        return Setting(None, plates, self.project, window, strip, self.layout.turns, taken)
 
     # ---- words that stay from frame to frame
 
@@ -452,6 +468,7 @@ class Workbench:
         self.inside.paint()
         writes = self.text_pace.ready(waits)
         self._moving = self.side.update(self.inside.outer(frame), seconds, writes=writes, inner=self.inside.told)
+        self._roll()
         self.bar.ahead = self.side.ground.ahead
         self._time = self.bar.update(frame, writes=writes)
         if explained:
@@ -471,6 +488,18 @@ class Workbench:
             self.layers.write(self.subject, frame, self.theme, self.places)
         self._outdated = False
         self._lay_over(frame, explained, seconds)
+
+    def _roll(self) -> None:
+        """Cubes stand where the panel that is their floor says, while the camera was not moved by hand."""
+        floor = self.side.floor
+        if floor is None or floor.stands is None:
+            return
+        if floor.borne == self._view.moved:
+            floor.borne, floor.stale = not self._view.moved, True
+        foot = foot_of(self.layout)
+        if floor.borne and not np.allclose(floor.stands, self.project(foot), atol=0.01):
+            self._view.shift(np.multiply(floor.stands, self._ratio) - self.layout.camera.project(foot)[0])
+            self._place_scenery(None)
 
     def _lay_over(self, frame: Frame, explained: bool, seconds: float | None) -> None:
         """What lies above the picture because of pointer and keys."""
@@ -495,12 +524,14 @@ class Workbench:
         elif self.places.strip is not None and inside.told is None:
             selected, beside = self.selected if self.touch.below(self.places) else None, self.story.beside
             sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks, beside=beside,
-                                            other=self.side.scale)  # fmt: skip
+                                            other=self.side.scale, asked=self._asked())  # fmt: skip
         sketches += self.scenery.around(frame, self.colouring, inside.loss(frame), inside.reached)
         sketches.append(self.scenery.trouble(frame, [*self._static, *self._on_cubes, *sketches]))
         wrong = mistake_words(self.subject)
-        if wrong and self.places.hud is None:
+        if self.places.hud is None and wrong:
             sketches.append(mistake_line(self.places, self.theme, wrong))
+        elif self.places.low and (wrong or self.scenery.homeless):
+            sketches.append(trouble_line(self.places, self.theme, [wrong, *self.scenery.homeless]))
         if self.places.hud is not None:
             outside = inside.told is None
             second = "  ·  ".join([*filter(None, (wrong,)), *self.scenery.homeless, pace_text])  # no room at the layer
@@ -511,6 +542,11 @@ class Workbench:
             x, y, wide, high = self.places.hud
             sketches.append(hud((x, y, wide, high), self.theme, inside.head(replace(state, about=about))))
         return sketches
+
+    def _asked(self) -> tuple[bool, bool]:
+        """Whether somebody wants the legend of rows, and the formulas: all of them, or touching what they are about."""
+        everything, touched = self.side.ground.asked, self.touch.hovered is not None
+        return everything or self._over_row, everything or touched
 
     # ---- drawing
 
@@ -556,6 +592,7 @@ class Workbench:
     def draw_below(self, viewport: Viewport) -> None:
         """Paint what lies below texts and panels: the ground and the cubes."""
         self.painter.background(*self.ground, viewport)
+        self._floor.draw(self.side.below())
         for view in self.views:
             view.draw(self.camera, self.window, viewport)
         if self.compared is not None:
@@ -638,9 +675,12 @@ class Workbench:
 
     def pick(self, at: Point) -> int | None:
         """Flat index of the weight or bias whose cube is under a point in device pixels."""
-        point = self._in_layout(at)
-        hit = self.cube_at(point) if holds(self.window, point) else None
+        hit = self._hit(at)
         return None if hit is None else hit.flat
+
+    def _hit(self, at: Point) -> Hit | None:
+        point = self._in_layout(at)
+        return self.cube_at(point) if holds(self.window, point) else None
 
     def cube_at(self, at: Point) -> Hit | None:
         """The cube under a point in logical pixels."""
@@ -659,12 +699,17 @@ class Workbench:
         """The pointer is over a point in device pixels (None: gone); returns whether the picture changes."""
         point = None if at is None else self.to_logical(at)
         over = point is not None and (self.spot_at(point) is not None or self.side.covers(point))
-        index = None if at is None or over else self.pick(at)
+        hit = None if at is None or over else self._hit(at)
+        index, before = None if hit is None else hit.flat, (self._asked(), self.side.scale)
         free = point if index is None else None
         beside = self.side.hover(free) | self.bar.hover(point)
         changed = self.touch.hover(index, point or (0.0, 0.0)) or beside
+        self._over_row = hit is not None and index is None
         self._point()
         self._outdated |= changed
+        if before != (self._asked(), self.side.scale):
+            self.refresh()
+            changed = True
         return changed
 
     def _point(self) -> None:

@@ -169,6 +169,9 @@ def test_a_still_knows_the_losses_of_the_test_before_it_and_a_window_what_it_sho
         bench = bench_of(shown)
         drawer = bench.side.drawer(LossCurve)
         assert len(drawer.steps) > 20
+        assert not dashes(bench.side.drawn("loss"))  # a second curve is asked for
+        bench.next_panels()
+        again(bench)
         assert dashes(bench.side.drawn("loss"))
         assert drawer.steps == sorted(set(drawer.steps))
         assert (drawer.steps[0], drawer.steps[-1]) == (0, 600)
@@ -339,6 +342,7 @@ def test_the_past_is_said_by_words_and_light_and_hidden_panels_have_no_bar():
             hand.do(action)
             assert ("of 20" in hand.words(), hand.bench.ground[1] == DARK.past) == (there, there)
         assert hand.bench.places.time is not None
+        hand.do("toggle_panels")
         hand.do("toggle_panels")
         assert hand.bench.places.time is None
         assert not hand.bench.bar.covers((500.0, 640.0))

@@ -428,6 +428,8 @@ def test_what_a_source_cannot_do_is_a_sentence_in_the_panels_place():
     cube = ColourCube(COLOURS, COLOURS)
     panels = Pictures(PIXELS / 255, PIXELS / 255), cube, Image("mine", lambda m: m.predict(COLOURS))
     shown = bench_of(Subject(subject_of(sv.Weight(1.0)).source, panels=panels))
+    shown.next_panels()
+    again(shown)
     assert {"pictures: a weight cannot predict", "colours: a weight cannot predict",
             "a weight cannot predict; try a Run or a Scene"} <= set(said(shown))  # fmt: skip
     assert shown.side.gestures == (("Drag", "the colour cube: turn it"),)  # no click chooses a sample: there is none

@@ -254,7 +254,8 @@ def test_long_words_are_broken_not_cut():
 
 def test_a_colour_that_is_hovered_or_marked_says_what_it_is_to_become(single):
     bench = keyed(single)
-    cube = bench.side.drawer(ColourCube)
+    bench.next_panels()
+    cube = again(bench).side.drawer(ColourCube)
     for x, which in ((1020.0, "source"), (1180.0, "target")):
         disc = cube.under((x, 250.0))
         assert (disc.which, bench.hover((x, 250.0))) == (which, True)

@@ -410,7 +410,8 @@ class Play:
         """The display list by what renews it; what lies over it, lowest layer first."""
         if self._listed.theme is not bench.theme:
             self._listed, self._lists = Listed(bench.theme), {}
-        found = {f"list {name}": self._records_of(name, part) for name, part in bench.parts.items()}
+        parts = bench.parts | {"still": [*bench.side.below(), *bench.parts["still"]]}
+        found = {f"list {name}": self._records_of(name, part) for name, part in parts.items()}
         over = [self._records_of(f"over {k}", layer) for k, layer in enumerate(bench.overlays)]
         return {**found, "list over": [record for layer in over for record in layer]}
 

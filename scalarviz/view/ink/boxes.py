@@ -21,6 +21,8 @@ MARGIN = 24
 COLUMN = 304  # width of the side column
 GAP = 30  # between sections
 HUD, ONE_LINE = 84, 58  # where the cubes may begin; below a single line
+TWO_LINES = 52  # height of the HUD with both
+_LOW = 420  # logical height below which what is written leaves more room to the cubes
 STRIP, OPENED = 76, 112  # legends; what is said of an opened step
 SPREAD, LEGENDS = 102, 88  # the strip of a panel that uses it; legends at the foot of the column
 KEYS = 32
@@ -58,6 +60,7 @@ class Wanted:
     worth: int = 0  # where a narrow picture has room for some only, those of higher worth are kept
     first: bool = False  # kept before all others; in a narrow picture it stands beside them
     wide: bool = False  # read from left to right: small beside the cubes it has half of the picture's width
+    least: float = 0.0  # with so many pixels it can still be read; 0: no fewer than its height
 
     @property
     def grows(self) -> bool:
@@ -81,10 +84,10 @@ class Places:
     strip: Box | None  # the legends below
     panels: dict[str, Box]  # those that were asked for, as far as they fit
     keys: float | None = None  # baseline of the line of keys
-    left_out: tuple[str, ...] = ()  # panels for which there is no room
     more: Box | None = None  # where a line can say so, in the margin below the panels
     time: Box | None = None  # the time bar
     legend: Box | None = None  # legends at the foot of the column; None where they stand in the strip
+    low: bool = False  # whether what is written leaves more room to the cubes
     limit: float | None = None  # where words end because something lies over the picture from there on
 
 
@@ -133,13 +136,17 @@ def arrange(
     scale = zoom * max(1.0, min(wide / grid[0], high / grid[1]))
     width, height = wide / scale, high / scale
     hud = hud and height >= 2.2 * HUD
-    top = (ONE_LINE if presenter else HUD) if hud else MARGIN
+    low = height < _LOW and strip_high == STRIP  # one line above, and that of keys in the margin
+    short = presenter or low
+    top = (ONE_LINE if short else HUD) if hud else MARGIN
     if height - top - strip_high - 8 - MARGIN < 0.6 * height:  # more than legends need there is only where it is spare
         strip_high = STRIP
     strip = strip and height - top - strip_high - 8 - MARGIN >= (0.45 if presenter else 0.3) * height
-    below = (strip_high + 8 if strip else 0) + (KEYS if keys else 0)
+    shared = low and strip
+    below = (strip_high + 8 if strip else 0) + (KEYS if keys and not shared else 0)
     room = height - top - below - MARGIN
-    bar, freed = _bar_height(height, room, instead=keys and replayed) if time else (0, 0)
+    timed = time and (replayed or not shared)
+    bar, freed = _bar_height(height, room, instead=keys and replayed and not shared) if timed else (0, 0)
     keys, below, room = keys and not freed, below - freed, room + freed
     spread = spread and column and strip
     bar = min(bar, RAIL) if spread or low else bar if column else _low_enough(bar, wanted, (width, height), room)
@@ -162,11 +169,11 @@ def arrange(
     strip_top = bottom - below
     return Places(
         (width, height), scale, scene=(left, top, right - left, max(strip_top - top - 8, 1.0)),
-        hud=(MARGIN, 16, inner if column else width - 2 * MARGIN, 36 if presenter else 52) if hud else None,
+        hud=(MARGIN, 16, inner if column else width - 2 * MARGIN, 36 if short else TWO_LINES) if hud else None,
         strip=(MARGIN, strip_top + 8, inner, strip_high) if strip else None, panels=panels,
-        keys=bottom - 4 if keys else None,
-        left_out=tuple(w.name for w in wanted if w.name not in panels),
+        keys=(height - 8 if shared else bottom - 4) if keys else None,
         more=(foremost, height - MARGIN + 2, min(COLUMN, width - MARGIN - foremost), MARGIN - 6),
+        low=low and hud,
         legend=(width - MARGIN - COLUMN, height - MARGIN - LEGENDS, COLUMN, LEGENDS) if spread else None,
         time=(MARGIN, strip_top + (strip_high + 16 if strip else 8), inner, bar) if bar else None,
     )  # fmt: skip
@@ -180,7 +187,7 @@ def _aside(wanted: Sequence[Wanted], width: float, height: float, top: float, pr
     if width < _ASIDE_FROM[0] or height < _ASIDE_FROM[1]:
         return {}
     high = height - top - MARGIN
-    about = max((w for w in wanted if w.worth >= ABOUT), key=lambda w: w.worth, default=None)
+    about = max((w for w in wanted if w.worth), key=lambda w: w.worth, default=None)
     share = _ASIDE_WIDE if about is not None and about.wide else _ASIDE[1]
     own = max(_ASIDE[0], share * width)
     if about is not None:
@@ -244,13 +251,19 @@ def _block(wanted: Sequence[Wanted], width: float, height: float, room: float) -
     """
     beside = next((w for w in wanted if w.first), None)
     most = room - GAP - max(_SCENE_LEAST[1], 0.36 * height)
-    across, own = width - 2 * MARGIN, 0.0
+    across = width - 2 * MARGIN
+    if across < _BESIDE_LEAST + COLUMN + GAP:  # the one that shows most: the time bar has the loss, too
+        one = max(wanted, key=lambda w: w.worth, default=None)
+        if one is None or most < (one.least or one.height):
+            return {}
+        high = min(max(one.height, min(one.most, across)), most)
+        return {one.name: (MARGIN, height - MARGIN - high, across, high)}
+    own = 0.0
     if beside is not None:
         across, own = across - _BESIDE_LEAST, beside.height + 16
-    if across < 0 or own > most:
+    if own > most:
         return {}
-    fits = across >= (COLUMN if beside is None else COLUMN + GAP)
-    left = kept([w for w in wanted if w is not beside], most, _SPACE) if fits else []
+    left = kept([w for w in wanted if w is not beside], most, _SPACE)
     high = sum(w.height + _SPACE for w in left) - _SPACE
     own = max(own, high)
     y = height - MARGIN - own

@@ -29,6 +29,7 @@ from .layer import FewFlow, Outcome, outcome_size
 from .placer import Notes, Placer
 from .values import CubeValues, Small
 
+_CARRIED, _CARRIED_LEAST = 0.42, 136.0  # share of the scene's smaller side for cubes that stand on a panel; pixels
 _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes
 
 
@@ -127,6 +128,11 @@ class Scenery:
         return None if self._outcome is None else self._outcome.box
 
     @property
+    def words(self) -> list[Box]:
+        """Boxes of all names."""
+        return [name.box for notes in self._shown for name in notes.names]
+
+    @property
     def swatch(self) -> Box | None:
         """Where the swatch of the sample stands; None where there is none."""
         notes = self.flow or self._outcome
@@ -190,6 +196,19 @@ def cubes_box(subject: Subject, scene: Box) -> Box:
     above = _CHIPS_ABOVE - 35.0 * min(1.0, height / 472.0) if height >= 250 else 0.0
     beside = _CHIPS_BESIDE - 228.0 * min(1.0, width / 936.0) if width >= 560 else 0.0
     return x, y + max(above, 0.0), width - max(beside, 0.0), height - max(above, 0.0)
+
+
+def carried_box(subject: Subject, scene: Box) -> Box:
+    """The scene of cubes that stand on a panel: the middle of it."""
+    x, y, width, height = scene
+    side = max(_CARRIED * min(width, height), _CARRIED_LEAST)
+    return x + (width - side) / 2, y + (height - side) / 2, side, side
+
+
+def foot_of(layout: Layout) -> Floats:
+    """The point (1, 3) that the cubes stand on, below their middle."""
+    low, high = layout.bounds
+    return np.array([[*(low + high)[:2] / 2, low[2]]])
 
 
 def window_of(scene: Box, panels: bool, size: tuple[float, float]) -> Box:

@@ -102,7 +102,7 @@ def svg_of_bench(bench: Workbench, title: str = "") -> str:
     size = bench.places.size
     below: tuple[list[Sketch], Box | None]
     if bench.compared is None and can_be_outlined(bench.slab):
-        below = [outlined(bench.slab, bench.camera, bench.project)], bench.window
+        below = [*bench.side.below(), outlined(bench.slab, bench.camera, bench.project)], bench.window
     else:
         sketch, pixels = Sketch(), (round(FINE * size[0]), round(FINE * size[1]))
         sketch.image((0.0, 0.0, *size), np.asarray(offscreen().render(bench.draw_below, pixels)))

@@ -189,7 +189,7 @@ def _drawn(
     """Lists of these panels (None: all that are ever more than their box), in the order of the column."""
     subject, look = subject_of(scene), get_theme(theme)
     side, listed = SidePanels(subject, look), Listed(look, density=DENSITY)
-    side.lodge()
+    side.ground.asked = True  # a page has all of them
     boxes = {name: box for name, box in arrange(WINDOW, side.column.wanted()).panels.items()
              if not isinstance(side.drawers[name].panel, LossCurve)}  # fmt: skip
     side.place(boxes)

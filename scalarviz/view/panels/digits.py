@@ -16,8 +16,8 @@ from ..ink.boxes import LABEL
 from ..ink.maps import get_map
 from ..ink.sketch import Box, Kept, Sketch, holds, rgba
 from ..ink.text import measure
-from ..ink.theme import Theme
-from .drawer import Drawer, Ground, Inner, Point, Tip
+from ..ink.theme import Theme, mixed
+from .drawer import Drawer, Ground, Inner, Point, Setting, Tip
 from .image import averaged
 
 TOP = 22.0
@@ -31,7 +31,7 @@ SHOWN = 6
 """Digits of each class on the board."""
 EASE = 0.4
 """Seconds from column to column."""
-_TILE = 24.0  # logical pixels of a digit, its border apart
+_TILE, _SMALL = 24.0, 0.74  # logical pixels of a digit, its border apart; of a narrow column at most that share
 _FOOT = 22.0
 _OVERLAP = 0.66  # of a tile must be seen
 
@@ -43,7 +43,8 @@ class BoardDrawer(Drawer[DigitBoard]):
 
     name = "digits"
     height = 240.0
-    worth = 2
+    ends, at_end = 216.0, True
+    worth = 2  # the digit that is drawn, and what it is read as, say it of one
     needs = ("predict",)
     choices = (("Click", "a test digit: show its way"),)
 
@@ -58,17 +59,32 @@ class BoardDrawer(Drawer[DigitBoard]):
         self._age = np.full(len(chosen), EASE)
         self._read: NDArray[np.integer] = self.labels  # what each is read as, at a frame
         self._frame: Frame | None = None
-        self._settled = False
+        self._settled, self._tile = False, _TILE
 
     def lay_out(self, box: Box) -> None:
         """The digits jump to their places; measured classes stay."""
         self._board, self._settled = box, False
+        self._tile = min(_TILE, _SMALL * box[2] / CLASSES)
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         if self._frame is not moment.frame:
             self._frame, self._read = moment.frame, np.argmax(moment.predict(self.inputs), axis=1)
         self.move(self._read, seconds)
         return [self.sketch()]
+
+    def around(self, setting: Setting) -> Sequence[Sketch]:
+        """From each column of the last plate to that of its digits, which stand at the end of the network."""
+        plates, sketch = [*setting.plates.values()], Sketch()
+        if self.box is None or not setting.holds(self.box) or plates[-1].size % CLASSES:
+            return ()
+        x, y, width, height = self.box
+        (low, high), foot = np.sort(setting.project(plates[-1].corners)[:, 0])[[0, -1]].tolist(), y + height + 4
+        for k in range(CLASSES):  # from left to right, the first ones lowest, so that none crosses another
+            start, end = low + (high - low) * (k + 0.5) / CLASSES, x + width * (k + 0.5) / CLASSES
+            level = foot + 3.0 * (CLASSES - k)
+            path = [(start, foot - 2), (start, level), (end, level), (end, foot - 2)]
+            sketch.polyline(path, mixed(self.ground.theme.flow, self.ground.theme.background, 0.5), 1.0)
+        return [sketch]
 
     @property
     def moving(self) -> bool:
@@ -95,7 +111,7 @@ class BoardDrawer(Drawer[DigitBoard]):
         """Width and height of a tile that stands alone."""
         high, wide = self._side
         border = 2 * self._border
-        return _TILE * np.array([wide + border, high + border]) / max(high, wide)
+        return self._tile * np.array([wide + border, high + border]) / max(high, wide)
 
     @property
     def _order(self) -> NDArray[np.intp]:
@@ -108,7 +124,7 @@ class BoardDrawer(Drawer[DigitBoard]):
         A crowd gets smaller, so that it fits side by side into its column.
         """
         x, y, width, height = self._board
-        whole = _TILE * (1 + 2 * self._border / max(self._side))
+        whole = self._tile * (1 + 2 * self._border / max(self._side))
         bottom, room = y + height - _FOOT - 2, height - TOP - _FOOT - 4
         goal = np.zeros_like(self._place)
         for k in range(CLASSES):
@@ -199,6 +215,8 @@ DRAW = "draw on it; the right button erases"
 LABEL_IT = "0\N{EN DASH}9: learn it as that digit   Backspace: clear"
 SIDE = 104.0
 _BARS = 66.0
+_TALL = 250.0
+"""From this height on the outputs stand below the digit, so that a narrow panel holds them."""
 _MARGIN = 14.0
 
 
@@ -211,7 +229,7 @@ class PadDrawer(Drawer[DigitPad]):
 
     name = "probe"
     height, within = 152.0, 164.0
-    worth = 1
+    most = 270.0
     gestures = (("Drag", "on the digit: draw one (right button: erase)"), ("Backspace", "on the digit: clear it"))
     lessons = (("0\N{EN DASH}9", "on the digit: learn it as that digit"),)
 
@@ -263,8 +281,11 @@ class PadDrawer(Drawer[DigitPad]):
         sketch.rect(left - 1, top - 1, side + 2, side + 2, fill=lit)
         pixels = np.ascontiguousarray(get_map("activation", theme).bytes(np.clip(self.pixels, 0, 1))[..., :3])
         sketch.image(self.field, pixels, linear=False)
-        sketch.text(x, top + side + 19, self._hint, LABEL, theme.text3)
-        self._outputs(sketch, (x + side + _MARGIN, y, width - side - _MARGIN, TOP + side), logits)
+        if box[3] < _TALL:
+            sketch.text(x, top + side + 19, self._hint, LABEL, theme.text3)
+        own = (x + side + _MARGIN, y, width - side - _MARGIN, TOP + side) if box[3] < _TALL else (
+            x, top + side + _MARGIN, width, y + box[3] - top - side - _MARGIN)  # fmt: skip
+        self._outputs(sketch, own, logits)
         return [sketch]
 
     def _outputs(self, sketch: Sketch, box: Box, logits: NDArray[np.floating]) -> None:

@@ -20,7 +20,7 @@ from ...run.panels import Panel
 from ...run.source import Moment, Source
 from ..cubes.scale import LegendScale
 from ..graph.figure import Seen
-from ..ink.boxes import COLUMN, LABEL
+from ..ink.boxes import ABOUT, COLUMN, LABEL
 from ..ink.overlay import pointer_label
 from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
@@ -71,6 +71,7 @@ class Ground:
     subject: Subject  # what is shown; its source is asked and, by a hand, edited
     theme: Theme
     hints: bool = False  # whether there is a hand: a window, which also must not wait for what is dear
+    asked: bool = False  # whether somebody asked for all that there is; at rest a picture shows its first look
     probes: int = 0  # changes of the subject's probe by a hand: activations from before are of another sample
     choices: int = 0  # how many of them chose a sample that was there already
     # what samples (N, n_inputs) are to become by now; at first they were `plain`
@@ -188,7 +189,8 @@ class Drawer(Generic[P]):
     wide : bool
         Whether it is read from left to right, and needs width rather than height.
     worth : int
-        In a narrow picture kinds of higher worth are kept.
+        `ABOUT`: it shows what is learnt, and stands in every picture. Kinds of less stand at rest only where no panel
+        is worth more, else when they are asked for. In a narrow picture the highest is kept.
     first : bool
         Whether it is kept before all others.
     needs : tuple of str
@@ -206,6 +208,14 @@ class Drawer(Generic[P]):
         Its height where it also draws among the cubes of a planned picture and in the strip; None: it cannot.
     setting : Setting or None
         That picture, while it does; of a kind that stands among the cubes also any other.
+    carries : bool
+        Whether it is the floor that the cubes of a scene stand on: then it has all of the scene, and while they do
+        (`borne`) they stand where `stands` says.
+    ends : float
+        Pixels that it takes at the end of the network, right of the cubes of a wide scene, while it has no place in the
+        column; 0: it does not stand there.
+    at_end : bool
+        Whether it draws there beside its own place, among any cubes.
     turns : bool
         Whether it needs room where units leave a layer: then the flow of small layers turns at each.
     """
@@ -219,9 +229,14 @@ class Drawer(Generic[P]):
     beside: tuple[float, float] | None = None
     spread: float | None = None
     within = 0.0
+    carries = False
+    borne = False
+    ends = 0.0
+    at_end = False
+    stands: Point | None = None
     turns = False
     wide = False
-    worth = 0
+    worth = ABOUT
     first = False
     needs: tuple[str, ...] = ()
     gestures: tuple[tuple[str, str], ...] = ()

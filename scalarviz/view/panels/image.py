@@ -18,13 +18,14 @@ from ..graph.folds import Item
 from ..graph.layout import Box as Node
 from ..graph.layout import Layout, said_of
 from ..graph.shown import Wish, formulas_of, shown_of
-from ..ink.boxes import ABOUT, COLUMN, LABEL, PRESENTER
+from ..ink.boxes import COLUMN, LABEL, PRESENTER
 from ..ink.figure import View
 from ..ink.listed import records_of, sketches_of
 from ..ink.maps import displayed, hexed
 from ..ink.sketch import Box, Kept, Sketch, Spot, spot_at
 from ..ink.text import measure
-from .drawer import LOSS_NODE, Drawer, Ground, Headline, Inner, P, Point, Tip, cut, sentence, title_of
+from ..space.arrangement import ACROSS, DOWN
+from .drawer import LOSS_NODE, Drawer, Ground, Headline, Inner, P, Point, Setting, Tip, cut, sentence, title_of
 from .pace import Grid, Pace, fractions, reduced
 
 SIDE = 96  # pixels that the network paints at most in each direction
@@ -132,6 +133,7 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
         self._source, self._target = source, np.clip(target, 0.0, 1.0)
         self._shown = to_bytes(self._source), to_bytes(self._target)
         self.size = source.shape[0], source.shape[1]
+        self.most = easel_height(source.shape[1] / source.shape[0])
 
     def take(self, picture: NDArray[np.floating]) -> str:
         """Show it before, after and as the target, where the scene says what another picture is to become."""
@@ -147,12 +149,16 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
         made = to_bytes(moment.predict(self._source.reshape(-1, 3)).reshape(high, wide, -1))
         (x, y, _, height), cell = box, (box[2] - 2 * GAP) / 3
         own = min(cell, (height - 21) * wide / high)
-        places = [(round(x + k * (cell + GAP)), y + 21.0, round(own), round(own * high / wide)) for k in range(3)]
+        size = round(own), round(own * high / wide)
+        places: list[Box] = [(round(x + k * (cell + GAP)), y + 21.0, *size) for k in range(3)]
+        large, *small = easel_boxes(box, wide / high)
+        if large[2] > own:
+            places = [small[0], large, small[1]]
         names = (self._label, "network", "target")
         for place, title in zip(places, names, strict=True):
             mine = title == "network"
-            if measure(title, LABEL, mine) <= cell:
-                sketch.text(place[0], y + 14, title, LABEL, theme.text1 if mine else theme.text2, bold=mine)
+            if measure(title, LABEL, mine) <= max(cell, place[2]):
+                sketch.text(place[0], place[1] - 7, title, LABEL, theme.text1 if mine else theme.text2, bold=mine)
         return self.put(sketch, places, (self._shown[0], made, self._shown[1]), names)
 
     def says(self, moment: Moment, pixel: tuple[int, int]) -> Tip:
@@ -331,6 +337,8 @@ FILM, STILL = 160, 608
 """Pixels of the longer side in a film and in a picture: always the same, so that both can be made again."""
 
 
+_PLATE, _STRIPS = 60.0, 64
+"""Least width of a picture among the plates, and upright strips of it, which stand as steep as they do."""
 BETWEEN = 12.0
 WIDE = 1.2
 """Aspect from which the small pictures stand below the large one; else they stand beside it."""
@@ -388,7 +396,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
 
     name, sample = "painting", 2
     needs = ("predict",)
-    worth = ABOUT
+    at_end = True
     choices = (("Click", "a pixel of a painted picture: show its way"),)
 
     def __init__(self, panel: Painting, ground: Ground) -> None:
@@ -439,6 +447,34 @@ class PaintingDrawer(PixelsDrawer[Painting]):
             said = next((title for title in titles if measure(title, LABEL) <= end - place[0]), "")
             sketch.text(place[0], place[1] - 7, said, LABEL, theme.text2)
         return self.put(sketch, places, self._images, ("network", "target", "error"))
+
+    def around(self, setting: Setting) -> Sequence[Sketch]:
+        """What is painted as a plate of its own, which stands over the last one."""
+        stages, plates = self.ground.subject.way, setting.plates
+        named = [s.weight.name for s in stages if s.weight is not None and s.weight.name in plates]
+        if len(named) < 2 or setting.turns or setting.sheet is not None:
+            return ()
+        last = setting.project(plates[named[-1]].corners)
+        others = np.concatenate([setting.project(p.corners) for n, p in plates.items() if n.rpartition(".")[0] !=
+                                 named[-1].rpartition(".")[0] and p.kind != "activation"])  # fmt: skip
+        across, down = np.diff(setting.project(np.stack([np.zeros(3), ACROSS, np.zeros(3), DOWN])), axis=0)[::2]
+        (x, top, wide, high), aspect = setting.window, self.size[1] / self.size[0]
+        left, tall = float(others[:, 0].max()) + 16, abs(float(down[1] / across[0])) / aspect
+        slope, begin = float(across[1] / across[0]), last[np.lexsort((last[:, 1], np.round(last[:, 0])))[0]]
+        own = min(x + wide - 8 - left, 0.45 * high / tall)
+        foot = float(begin[1] + slope * (left - begin[0])) - 16
+        for word in setting.taken:
+            if left < word[0] + word[2] and word[0] < left + own and top < word[1] < foot + slope * own:
+                foot = min(foot, word[1] - 8 - slope * (word[0] + word[2] - left))
+        own = min(own, (foot - top) / tall)
+        if own < _PLATE or across[0] <= 0:
+            return ()
+        sketch, places = Sketch(), np.arange(_STRIPS) / _STRIPS
+        rects = np.stack([left + own * places, foot - own * tall + slope * own * (places + 0.5 / _STRIPS),
+                          np.full(_STRIPS, own / _STRIPS + 0.3), np.full(_STRIPS, own * tall)], axis=1)  # fmt: skip
+        cells = np.stack([places, 0 * places, np.full(_STRIPS, 1 / _STRIPS), np.ones(_STRIPS)], axis=1)
+        sketch.sprites(rects, cells, self._images[0], linear=True)
+        return [sketch]
 
     def _counted(self) -> str:
         made, (high, wide) = self.grid.numbers, self.size

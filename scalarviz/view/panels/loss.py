@@ -267,6 +267,7 @@ class LossDrawer(Drawer[LossCurve]):
 
     name = "loss"
     height, most, first = 150.0, 420.0, True
+    worth = 0  # the time bar has it, too
     least = 88.0
     gestures = (
         ("Click", 'the word "log" of the loss: a linear axis, and back'),
@@ -281,7 +282,7 @@ class LossDrawer(Drawer[LossCurve]):
         self._pace = Pace(ground.hints, _PAUSE if self._tests_accuracy else 0.0)
         self._words: tuple[float, str, bool] | None = None  # step at the end of the axis, accuracy, is it old?
         self._words_late = False
-        self._step = 0
+        self._step, self._touched = 0, False
         facts = ground.subject.source.facts
         self._batch = None if facts is None else facts.batch_size
 
@@ -352,7 +353,7 @@ class LossDrawer(Drawer[LossCurve]):
         curves = [Line(label, frame.curve.step, frame.curve.loss, noisy=facts is not None and not facts.whole)]
         if coming is not None:  # before the first step the loss of it is known already: one dot
             curves = [Line(label, np.array([frame.step]), np.array([coming]))]
-        if self.panel.test is not None and self._measured:
+        if self.panel.test is not None and self._measured and (self.ground.asked or self._touched):
             curves.append(Line(self.panel.test.label, np.array(self.steps), np.array(self.losses), dashed=True))
         before = BEFORE if frame.edited and len(frame.curve.step) else ""
         sketch, self.axes = loss_panel(
@@ -399,9 +400,10 @@ class LossDrawer(Drawer[LossCurve]):
         return True
 
     def hover(self, at: Point | None) -> bool:
-        """The word of the axis lights up."""
-        over = at is not None and self.switch.at(at)
-        changed, self.switch.over = over != self.switch.over, over
+        """The word of the axis lights up, and the dashed curve is there."""
+        now = at is not None, at is not None and self.switch.at(at)
+        changed = now != (self._touched, self.switch.over)
+        self._touched, self.switch.over = now
         self.stale |= changed
         return changed
 

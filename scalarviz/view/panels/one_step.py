@@ -148,6 +148,7 @@ class TreeDrawer(Drawer[GradientTree]):
     """Numbers are small squares: of the model in the colours of weights, of the gradients in theirs."""
 
     name = "model"
+    worth = 1
 
     def __init__(self, panel: GradientTree, ground: Ground) -> None:
         super().__init__(panel, ground)
@@ -339,6 +340,7 @@ class LoopDrawer(Drawer[TrainingLoop]):
     name = "one step"
     height = _TOP + 4 * _CALL + 4
     within = height
+    worth = 0
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """The step that was done last."""
@@ -433,6 +435,11 @@ class LossOverDrawer(Drawer[LossOver]):
         self._since, self._apart = ROLL, ROLL
 
     @property
+    def carries(self) -> bool:  # type: ignore[override]
+        """Whether the one weight there is rolls along its own curve, as the cube that it is."""
+        return sum(tensor.size for tensor in self.ground.subject.tensors) == len(self.panel.weights) == 1
+
+    @property
     def moving(self) -> bool:
         """Whether the ball is on its way."""
         return self._rolls is not None and self._since < self._time
@@ -453,8 +460,13 @@ class LossOverDrawer(Drawer[LossOver]):
         note = f"all {len(at.data[0]):,} samples" if len(at.data[0]) > 1 else ""
         sketch = self._picture(box, at, self._rolling(at.place.here, seconds), note)
         said = self.ground.said or frame  # of the step that the HUD names
-        self._write(sketch, box, Standing(source, said, place_of(said, own), own, at.data))
+        if not self._bears(box) or self.ground.asked:
+            self._write(sketch, box, Standing(source, said, place_of(said, own), own, at.data))
         return [sketch]
+
+    def _bears(self, box: Box) -> bool:
+        """Whether the cube stands on what is drawn there."""
+        return self.borne and box == self.box
 
     def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
         """The same of an opened step: the tangent comes with the gradient, the ball moves with the update."""
@@ -503,11 +515,14 @@ class LossOverDrawer(Drawer[LossOver]):
         title_of(sketch, box, theme, f"{self.panel.title} over {' and '.join(self.panel.names)}", note)
         near = [place.here] if place.before is None else [place.here, place.before]
         spans = [grown(span, [one[k] for one in near]) for k, span in enumerate(self.panel.spans)]
-        plot = (x, y + _TITLE, width, height - _TITLE - _LINES)
+        plot = (x, y + _TITLE, width, height - _TITLE - (0 if self._bears(box) and not self.ground.asked else _LINES))
         trail = self._trail.until(at.frame.step)
         stands = (self._curve if len(spans) == 1 else self._valley)(sketch, plot, at, spans, trail)
+        self.stands = None
         if stands is not None and np.isfinite(ball).all() and np.isfinite(stood := stands(ball[None])[0]).all():
-            x, y = stood.tolist()
+            x, y = self.stands = stood.tolist()
+            if self._bears(box):
+                return sketch  # the cube itself is the ball
             sketch.disc(x, y, _BALL, theme.text1, stroke=theme.background, border=1.5)
         return sketch
 

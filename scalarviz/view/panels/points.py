@@ -12,7 +12,7 @@ from ...errors import InputError
 from ...run.panels import Axis, CurveFit, PlaneMap, Points
 from ...run.source import Moment
 from ..ink.axes import Axes, Floats, Scale, end_texts, evenly, gutter, zero_lines
-from ..ink.boxes import ABOUT, COLUMN, LABEL
+from ..ink.boxes import COLUMN, LABEL
 from ..ink.maps import class_colours, class_shades, signed_shades
 from ..ink.sketch import Box, Kept, Sketch, rgba
 from ..ink.text import measure, number, short
@@ -200,7 +200,6 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
     name = plot = "curve"
     reach = 9.0
     height, most = 150.0, 364.0
-    worth = ABOUT
     needs = ("predict",)
     choices = (("Click", "a point of the curve: show its way"),)
 
@@ -373,7 +372,6 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
 
     name = "plane"
     plot = "map"
-    worth = 3
     needs = ("predict",)
 
     def __init__(self, panel: PlaneMap, ground: Ground) -> None:

@@ -34,6 +34,7 @@ class TableDrawer(MadeDrawer[Table, list[tuple[str, ...]]]):
     """Columns as wide as their words; rows that do not fit are counted in the last line."""
 
     name = "table"
+    worth = 2
     beside = (132.0, 84.0)
 
     def __init__(self, panel: Table, ground: Ground) -> None:
@@ -222,6 +223,7 @@ class HistogramDrawer(Drawer[Histogram]):
 
     name = "histogram"
     height, most, least = 220.0, 300.0, 140.0
+    worth = 0
 
     def __init__(self, panel: Histogram, ground: Ground) -> None:
         super().__init__(panel, ground)

@@ -404,12 +404,14 @@ class NewNames:
 TOP, KEY, LINE, AIR = 22.0, 26.0, 17.0, 10.0
 COLUMNS = 3
 _MAPS = 72.0
+LEAST = TOP + KEY + 2 * AIR + LINE * (1 + LIKELIEST) + TOP + LINE
+"""Without the maps of attention, and with one line of new words."""
 HEIGHT = TOP + KEY + AIR + _MAPS + AIR + LINE * (1 + LIKELIEST) + AIR + TOP + 2 * LINE
 
 
 def whole(box: Box, theme: Theme, state: WordState, read: Reading, words: Sequence[str], temperature: float) -> Sketch:
-    """All four parts, below the title; title and letters answer to a click."""
-    sketch, (x, top, width, _) = Sketch(), box
+    """All four parts, below the title, or what a low box has room for; title and letters answer to a click."""
+    sketch, (x, top, width, height) = Sketch(), box
     sketch.spot((x, top, width, TOP), "field", words=state.word)
     y, tokens, chosen = top + TOP, (BEGINNING, *state.word), state.chosen
     pitch = min(30.0, (width - 40) / max(len(state.word), 1))
@@ -418,19 +420,21 @@ def whole(box: Box, theme: Theme, state: WordState, read: Reading, words: Sequen
         key(sketch, (left, y, wide, KEY), theme, name, LABEL, here=k == chosen)
         sketch.spot((left, y, wide + 3, KEY), "letter", k, words=name)
     y += KEY + AIR
-    attention = read.attention
+    attention, lines = read.attention, 2 if height >= HEIGHT else 1
     side = min(_MAPS, (width - 8 * (len(attention) - 1)) / len(attention))
-    for h, shares in enumerate(attention):
+    for h, shares in enumerate(attention) if lines > 1 else ():
         triangle(sketch, (x + h * (side + 8), y), side / len(tokens), theme, shares, chosen)
-    y += _MAPS + AIR
+    y += _MAPS + AIR if lines > 1 else 0.0
     before = state.word[chosen - 1] if chosen else "the beginning"
-    sketch.text(x, y + 13, f"after {before}", LABEL, theme.text2)
-    sketch.text(x + width, y + 13, "strong: the letter that follows", LABEL, theme.text3, anchor="right")
+    after, meaning = f"after {before}", "strong: the letter that follows"
+    sketch.text(x, y + 13, after, LABEL, theme.text2)
+    if measure(after, LABEL) + 12 + measure(meaning, LABEL) <= width:
+        sketch.text(x + width, y + 13, meaning, LABEL, theme.text3, anchor="right")
     bars(sketch, (x + 38, y + LINE), width - 90, theme, state, read, chosen, LINE, " %")
     y += LINE * (1 + LIKELIEST) + AIR
     title_of(sketch, (x, y, width, TOP), theme, "new words", f"temperature {temperature:.1f}")
     wide = width / COLUMNS
-    for k, word in enumerate(words[: 2 * COLUMNS]):
+    for k, word in enumerate(words[: lines * COLUMNS]):
         line, column = divmod(k, COLUMNS)
         sketch.text(x + wide * column, y + TOP + LINE * line + 13, cut(word or "-", wide - 8), LABEL, theme.text2)
     return sketch
@@ -444,8 +448,7 @@ class WordDrawer(Drawer[WordBoard]):
     """A word to type and new ones. While its field is open letters are its own; a click chooses a letter."""
 
     name = "word"
-    height, spread = HEIGHT, 206.0
-    worth = 2
+    height, least, spread = HEIGHT, LEAST, 206.0
     gestures = (
         ("Click", "the word: type another one; Enter keeps it, Escape leaves it"),
         ("Click", "a letter of the word: what comes next after it, and whom it looks at"),

@@ -11,11 +11,11 @@ from ...run.core.frame import Frame, Tensor
 from ...run.core.optimizer import told_of
 from ...scalar import mistaken
 from ..cubes.scale import Quantity
-from ..ink.boxes import BIG, LABEL, MARGIN, TITLE, Places
+from ..ink.boxes import BIG, LABEL, MARGIN, TITLE, TWO_LINES, Places
 from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import loss_text, measure, rate_text
 from ..ink.theme import Theme
-from ..panels.drawer import Headline
+from ..panels.drawer import Headline, cut
 from ..panels.wording import BEFORE, newest_beyond, noun, said_of
 from ..shown.subject import Ahead, Subject
 
@@ -125,7 +125,7 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     while parts and end + measure(parts[0], TITLE) <= limit:
         sketch.text(end, baseline, parts[0], TITLE, theme.text2)
         end += measure(parts.pop(0), TITLE) + 15
-    if theme.presenter:
+    if box[3] < TWO_LINES:
         return sketch
     room = width
     if state.about and width >= 480:
@@ -206,4 +206,14 @@ def mistake_line(places: Places, theme: Theme, words: str) -> Sketch:
         words = f"{words.count(', ') + 1} mistakes on"
     y = places.strip[1] + 14 if beside and places.strip is not None else height - 8
     sketch.text(MARGIN, y, words, size, theme.text1, bold=True)
+    return sketch
+
+
+def trouble_line(places: Places, theme: Theme, words: Sequence[str]) -> Sketch:
+    """What a second line of the HUD would say of trouble, where it has one: over the line of keys."""
+    sketch, (_, height) = Sketch(over=True), places.size
+    wide = places.scene[0] + places.scene[2] - 2 * MARGIN
+    sketch.rect(MARGIN - 4, height - 22, wide + 4, 20, fill=theme.background, radius=4)
+    line = cut("  ·  ".join(filter(None, words)), wide, bold=True)
+    sketch.text(MARGIN, height - 8, line, LABEL, theme.text1, bold=True)
     return sketch

@@ -16,7 +16,7 @@ from ...run.core.frame import Frame
 from ...run.panels import Beside, Panel
 from ...run.source import Moment
 from ..cubes.scale import LegendScale
-from ..ink.boxes import ABOUT, GAP, GROUND, LABEL, Wanted, beside_box, corner_boxes, top_boxes
+from ..ink.boxes import ABOUT, GAP, GROUND, LABEL, MARGIN, Wanted, beside_box, corner_boxes, top_boxes
 from ..ink.maps import hexed
 from ..ink.sketch import Box, Point, Sketch, holds
 from ..ink.text import measure
@@ -28,6 +28,8 @@ from ..shown.subject import Subject
 from ..space.layout import Layout
 from ..space.lying import Turns
 
+_ENDS = 4.0
+"""A scene is so many times as wide as a panel at the end of its network."""
 Kind = TypeVar("Kind", bound=Panel)
 Project = Callable[[ArrayLike], NDArray[np.float64]]
 MORE, NEXT = "more panels", "next sample"  # spots: of the line that turns the column's page, and of the swatch
@@ -44,6 +46,7 @@ class SidePanels:
         self._check_places()
         self.column, self.swatch = Column(self.drawers, self.ground), InputSwatch(self.ground)
         self._above: dict[str, Box] = {}
+        self.floor: Drawer[Any] | None = None  # the panel that cubes stand on
         self._homeless: tuple[str, ...] = ()  # those without room above the cubes
         self._drawn: dict[str, Sequence[Sketch]] = {}
         self._around: dict[str, tuple[Sequence[Sketch], Sequence[Sketch]]] = {}  # among the cubes, and in the strip
@@ -80,7 +83,9 @@ class SidePanels:
 
     def keep(self, before: SidePanels) -> None:
         """What hands have set at the same panels of a picture before, and what they have measured."""
-        self.ground.probes, self.ground.ahead = before.ground.probes, before.ground.ahead
+        ground = before.ground
+        self.ground.probes, self.ground.ahead, self.ground.asked = ground.probes, ground.ahead, ground.asked
+        self.column.keep(before.column)
         for name, drawer in self.drawers.items():
             if type(before.drawers.get(name)) is type(drawer):
                 drawer.keep(before.drawers[name])
@@ -106,7 +111,8 @@ class SidePanels:
         """Put the panels of the column into `boxes`; of those `left_out` a line at `more` tells; see `Column`."""
         self.column.leave_out(left_out, more, turns=turns)
         for name in self.column.names:
-            self._put(name, boxes.get(name))
+            if name not in (self.column.lifted, self.column.end):
+                self._put(name, boxes.get(name))
 
     def put_above(self, scene: Box | None) -> Box | None:
         """Give the panels above the cubes their part of a scene; returns the rest of it."""
@@ -118,6 +124,41 @@ class SidePanels:
         self._homeless = tuple(name for name in wanted if name not in self._above)
         return rest
 
+    def lift(self, *, there: bool) -> None:
+        """Let the panel that cubes can stand on be their floor, or stand in the column."""
+        carrying = (name for name in self.column.names if self.drawers[name].carries)
+        self.column.lifted = next(carrying, "") if there else ""
+        self.floor = self.drawers.get(self.column.lifted)
+        rest = {panel.name for panel in self.column.wanted()}
+        ending = (name for name in self.column.names if self.drawers[name].ends and name not in rest)
+        self.column.end = next(ending, "") if there else ""
+
+    def ending(self, width: float) -> float:
+        """Pixels that a panel takes at the end of the network, right of the cubes of a scene so wide."""
+        wanted = self.drawers[self.column.end].ends if self.column.end else 0.0
+        if width < _ENDS * wanted:
+            self.column.end, wanted = "", 0.0
+        return wanted
+
+    def _end_box(self, layout: Layout, project: Project, scene: Box) -> Box | None:
+        """Where it stands there, its foot at that of the last plate."""
+        right = max(float(project(plate.corners)[:, 0].max()) for plate in layout.plates) + 2 * MARGIN
+        foot = float(project(layout.plates[-1].corners)[:, 1].max())
+        high, wide = 0.78 * self.drawers[self.column.end].height, scene[0] + scene[2] - MARGIN - right
+        free = wide >= 0.8 * self.drawers[self.column.end].ends and scene[1] + high <= foot <= scene[1] + scene[3]
+        return (right, foot - high, wide, high) if free else None
+
+    def bear(self, scene: Box) -> None:
+        """That panel has all of the scene, and the cubes stand on it."""
+        if self.floor is not None:
+            x, y, width, height = scene
+            self.floor.borne = True
+            self._put(self.column.lifted, (x + MARGIN, y, width - 2 * MARGIN, height))
+
+    def below(self) -> Sequence[Sketch]:
+        """What it drew last, which lies below the cubes."""
+        return self._drawn.get(self.column.lifted, ())
+
     def lodge(self) -> bool:
         """Give those without room above the cubes a place in the column; whether it is to be laid out anew."""
         return self.column.lodge(self._homeless)
@@ -128,6 +169,8 @@ class SidePanels:
         Those beside a stage keep off the boxes that are `taken`.
         """
         boxes: dict[str, Box] = {}
+        if self.column.end:
+            self._put(self.column.end, None if scene is None else self._end_box(layout, project, scene))
         if scene is not None and len(self.column.names) < len(self.drawers):
             over = [(name, d) for name, d in self.drawers.items() if d.panel.place == "overlay"]
             sizes = {name: (d.overlay[0], d.overlay[1] or d.height) for name, d in over}
@@ -151,13 +194,13 @@ class SidePanels:
         for drawer in self.drawers.values():
             if drawer.spread is not None:
                 drawer.setting, drawer.stale = setting, True
-            elif drawer.panel.among:
+            elif drawer.panel.among or drawer.at_end:
                 drawer.setting, drawer.stale = among, True
 
     @property
     def among(self) -> bool:
         """Whether a panel draws among any cubes."""
-        return any(drawer.panel.among for drawer in self.drawers.values())
+        return any(drawer.panel.among or drawer.at_end for drawer in self.drawers.values())
 
     def turns(self, width: float, height: float, *, rows: bool) -> Turns | None:
         """What panels that draw among the cubes of a scene want of its layers."""
@@ -166,8 +209,9 @@ class SidePanels:
 
     @property
     def scale(self) -> LegendScale | None:
-        """A second legend beside that of the cubes."""
-        scales = (d.scale for d in self.drawers.values() if d.box is not None or d.setting is not None)
+        """A second legend beside that of the cubes: of what is touched, or asked for."""
+        there = {name: d for name, d in self.drawers.items() if d.box is not None or d.setting is not None}
+        scales = (d.scale for name, d in there.items() if self.ground.asked or name == self._over)
         return next((scale for scale in scales if scale is not None), None)
 
     def _put(self, name: str, box: Box | None) -> None:
@@ -245,7 +289,8 @@ class SidePanels:
                 if drawer.setting is not None:
                     self._around[name] = drawer.around(drawer.setting), drawer.below(drawer.setting.strip)
         self.frame = frame
-        return [*(sketch for name in self.column.names for sketch in self._drawn.get(name, ())), *self.column.told()]
+        beside = [name for name in self.column.names if name != self.column.lifted]
+        return [*(sketch for name in beside for sketch in self._drawn.get(name, ())), *self.column.told()]
 
     def leave(self, names: frozenset[str]) -> None:
         """From now on these panels are `unseen`, and others that were are drawn with the next frame."""
@@ -308,7 +353,8 @@ class SidePanels:
 
     def at(self, point: Point) -> str | None:
         """The panel under a point, those over the scene first."""
-        for name in sorted(self.drawers, key=lambda n: n in self.column.names):
+        there = (name for name in self.drawers if name != self.column.lifted)
+        for name in sorted(there, key=lambda n: n in self.column.names):
             if holds(self.drawers[name].box, point, 0.0 if name in self.column.names else GROUND):
                 return name
         return next((name for name, d in self.drawers.items() if self._drawn_at(d, point)), None)
@@ -415,32 +461,40 @@ class Column:
         self._drawers, self._ground = drawers, ground
         self.names = [name for name, drawer in drawers.items() if drawer.panel.place == "column"]  # in their order
         self._lodged: tuple[str, ...] = ()
-        self._turned = False  # whether another page than the first is shown
+        self.lifted = self.end = ""  # the one that cubes stand on, and that at the end of the network
         self._alone = False  # whether only one has room on a page
         self._left_out: tuple[str, ...] = ()
         self._more: Box | None = None
         self._turns = False
 
+    def keep(self, before: Column) -> None:
+        """The page that was shown before, of the same panels."""
+        if sorted(before.names) == sorted(self.names):
+            self.names, self._alone = before.names, before._alone
+
     def wanted(self, *, spread: bool = False) -> list[Wanted]:
         """What it is to hold, those of this page first; `spread`: those that can draw among the cubes do.
 
-        On another page than the first none is worth more than others; where only one has room, it is that page's.
+        At rest that is what shows best what is learnt, and the loss. On another page it is all, and none is worth more
+        than others; where only one has room, it is that page's.
         """
 
         def wanted(name: str, d: Drawer[Any]) -> Wanted:
             worth = min(d.worth, ABOUT) if name in self._lodged else d.worth  # behind what is the column's own
-            if self._turned:
+            if self._ground.asked:
                 worth = ABOUT if self._alone and name == self.names[0] else 0
-            return Wanted(name, (d.spread if spread else None) or d.height, d.most, worth, d.first, d.wide)
+            return Wanted(name, (d.spread if spread else None) or d.height, d.most, worth, d.first, d.wide, d.least)
 
-        return [wanted(name, self._drawers[name]) for name in self.names]
+        every = [wanted(name, self._drawers[name]) for name in self.names if name != self.lifted]
+        least = min(ABOUT, max((panel.worth for panel in every), default=0))
+        return every if self._ground.asked else [panel for panel in every if panel.worth >= least or panel.first]
 
     def smaller(self) -> list[Wanted]:
         """The same as small as they can still be read, for a place beside the controls.
 
         First what shows the answer at a glance, so that it is seen what a knob does, then what is to be kept.
         """
-        drawers = [(name, self._drawers[name]) for name in self.names]
+        drawers = [(panel.name, self._drawers[panel.name]) for panel in self.wanted()]
         drawers.sort(key=lambda one: (one[1].worth < ABOUT, not one[1].first))
         return [Wanted(name, d.least or d.height, max(d.most, d.height), d.worth, d.first) for name, d in drawers]
 
@@ -452,21 +506,32 @@ class Column:
         self.names, self._lodged = [*own, *names], tuple(names)
         return True
 
+    def rest(self) -> None:
+        """The first look again."""
+        order = list(self._drawers)
+        self.names.sort(key=lambda name: (name in self._lodged, order.index(name)))
+        self._ground.asked = self._alone = False
+
     def leave_out(self, names: Sequence[str], more: Box | None, *, turns: bool) -> None:
-        """These have no room; `more` is the place of the line that says so, and `turns` whether a click changes it."""
+        """These are not there; `more` is the place of the line that says so, and `turns` whether a click changes it."""
         self._left_out, self._more = tuple(names), more
         self._turns = turns and self._ground.hints and len(names) < len(self.names)
+        if not self._ground.hints:  # nobody can ask: it says what has no room
+            rest = {panel.name for panel in self.wanted()}
+            self._left_out = tuple(name for name in names if name in rest)
 
     def told(self) -> list[Sketch]:
-        """How many panels have no room, and how to see them."""
-        if not self._left_out or self._more is None or (self._ground.theme.presenter and not self._ground.hints):
+        """How many panels are not there, and how to see them."""
+        theme = self._ground.theme
+        back = self._ground.asked and self._turns
+        if not (self._left_out or back) or self._more is None or (theme.presenter and not self._ground.hints):
             return []
         sketch, count, (x, y, wide, height) = Sketch(over=True), len(self._left_out), self._more
         none = count == len(self.names)
         after = " (click)" if self._turns else " in a larger picture" if none or self._ground.hints else ""
-        short = f"+{count} panel{'s' if count > 1 else ''}"
+        short = f"+{count} panel{'s' if count > 1 else ''}" if count else "fewer panels"
         line = short + after if measure(short + after, LABEL) <= wide else short
-        theme, own = self._ground.theme, measure(line, LABEL)
+        own = measure(line, LABEL)
         sketch.rect(x - 4, y, own + 8, height, fill=theme.background, radius=4)  # a photograph may be below it
         sketch.text(x, y + height - 4, line, LABEL, theme.text2)
         if self._turns:
@@ -474,8 +539,14 @@ class Column:
         return [sketch]
 
     def turn_page(self) -> None:
-        """Those without room come first, or each in turn where there is room for one; lay out again after it."""
-        self._turned, self._alone = True, len(self.names) - len(self._left_out) == 1
+        """Those without room come first, or each in turn where there is room for one; lay out again after it.
+
+        Where all are there, the next page is that at rest.
+        """
+        if self._ground.asked and not self._left_out:
+            self.rest()
+            return
+        self._ground.asked, self._alone = True, len(self.names) - len(self._left_out) == 1
         fixed = [name for name in self.names if self._alone or not self._drawers[name].first]
         turned = iter(sorted(fixed, key=lambda name: name not in self._left_out))
         self.names = [next(turned) if name in fixed else name for name in self.names]

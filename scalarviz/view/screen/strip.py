@@ -195,12 +195,14 @@ class Strip:
         marks: Sequence[str] = (),
         beside: float | None = None,
         other: LegendScale | None = None,
+        asked: tuple[bool, bool] = (True, True),
     ) -> list[Sketch]:
         """The strip for one frame; in a narrow picture legends are narrower, the weights stay the largest thing.
 
         `beside` is the width of the legend of the weights where large lines stand beside it: then it stands alone. An
         `other` legend has the place of that of rows of activations. A `selected` weight has a mark on the legend, and
-        the left, in a narrow picture everything, is its inspector's. `marks` are those that cubes show.
+        the left, in a narrow picture everything, is its inspector's. `marks` are those that cubes show. `asked` says
+        whether somebody wants the legend of rows, and the formulas: at rest there is that of the cubes alone.
         """
         x, y, width, height = box
         alone = selected is not None or beside is not None
@@ -208,13 +210,13 @@ class Strip:
         if not own or (selected is not None and not room_beside(width)):
             return []
         sketches, left = list[Sketch](), width - own - GAP
-        if not alone and (self._rows or other is not None) and width >= 2 * _PLAIN + GAP:
+        if not alone and ((self._rows and asked[0]) or other is not None) and width >= 2 * _PLAIN + GAP:
             part = max(_PLAIN, min(ACTIVATION, left))
             own = min(own, width - part - GAP)
             scale = other or self._activations.legend()
             bar = self._bar("activation", part) if other is None else self._bar("other", part, other.cmap)
             sketches.append(legend((x, y, part, height), self._theme, scale, bar))
-        elif not alone and self._single:
+        elif not alone and self._single and asked[1]:
             sketches.append(self._formulas(frame, (x, y, left, height)))
         place, wide = (x + width - own, y, own, height), own if alone else width
         sketches += [self.legend(place, frame), *([] if selected is None else [self._mark(place, selected)])]

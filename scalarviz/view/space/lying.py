@@ -31,6 +31,10 @@ BEHIND = 1.75
 """From a row of activations to a layer that stands in front of it and would hide it."""
 BIAS_GAP = 1.27
 """From the last column of weights to the biases."""
+READABLE = 50.5
+"""Pixels of a pitch from which on its cube holds a number."""
+_SEEN = ((85, 45, 85, 0), ELEVATION), ((85, 45, 85, 0), 34.0), ((24, 24, 24, 0), 34.0)
+"""Margins of a chain and how high the eye is: lower, and with less room for names, where numbers need it."""
 MOST = 150.0
 """Pixels of a pitch at 1280x720 at most."""
 
@@ -79,7 +83,9 @@ def few_chain(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
     built = _Built(_GAPS, rows=True)
     built.enter(chain[0], BEHIND, "down")
     built.chain(chain, ("right", "down"))
-    return laid("mlp", _camera(built.plates, size, inner(box, 85, 45, 85, 0)), built.plates, box, built.lines, True)
+    cameras = (_camera(built.plates, size, inner(box, *margins), elevation) for margins, elevation in _SEEN)
+    ways = [laid("mlp", camera, built.plates, box, built.lines, True) for camera in cameras]
+    return next((way for way in ways if way.pixels_per_cube() >= READABLE), ways[0])
 
 
 def turning(chain: Sequence[ChainLayer], size: Size, box: Rect, turns: Turns) -> Layout | None:
@@ -171,9 +177,9 @@ def _distance(points: Floats, eye: tuple[float, float], least: float) -> float:
     return eye[0] * max(least, float(np.hypot(span[0], span[1])) / eye[1])
 
 
-def _camera(plates: Sequence[Plate], size: Size, box: Rect) -> Camera:
+def _camera(plates: Sequence[Plate], size: Size, box: Rect, elevation: float = ELEVATION) -> Camera:
     points = _points(plates, rows=True)
     # right of the middle: the eye is over the biases, columns keep their width
     centre = points.min(0) + np.ptp(points, axis=0) * [0.64, 0.5, 0.5]
     distance = _distance(points, EYE, 0.5)
-    return fit(points, size, box, azimuth=AZIMUTH, elevation=ELEVATION, distance=distance, centre=centre.tolist())
+    return fit(points, size, box, azimuth=AZIMUTH, elevation=elevation, distance=distance, centre=centre.tolist())

@@ -71,6 +71,11 @@ class Viewpoint:
     def _set(self, camera: Camera, *, moved: bool) -> None:
         self._camera, self.moved, self.stale = camera, moved, True
 
+    def shift(self, by: Floats) -> None:
+        """The fitted camera with its picture so many pixels elsewhere; nobody has moved it."""
+        pose = shifted(self._fitted, *by.tolist())
+        self._set(camera_of(pose, self._layout.camera.size, self._points), moved=False)
+
     def _show(self, pose: Pose) -> None:
         self._set(camera_of(pose, self._layout.camera.size, self._points), moved=True)
 

@@ -70,6 +70,7 @@ class Thumbs:
         frame = subject.frame()
         with offscreen():
             side = SidePanels(subject, self.theme)
+            side.ground.asked = True
             name = next(name for name, drawer in side.drawers.items() if drawer.panel is chosen)
             boxes = arrange(WINDOW, [one for one in side.column.wanted() if one.name == name]).panels
             if name not in boxes:

@@ -335,7 +335,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("film", "file", ("Ctrl+S",), "begin a film of what is shown; again: end it", missing=_no_host),
     Action("open", "file", ("Ctrl+O",), "open a picture or weights (or drop them here)", missing=_nothing_to_open),
     Action("paste", "edit", ("Ctrl+V",), "learn the table on the clipboard (or drop a .csv here)", missing=_no_table),
-    Action("toggle_panels", "view", ("Tab",), "hide or show all panels", "hide panels"),
+    Action("toggle_panels", "view", ("Tab",), "all panels and formulas, the cubes alone, the first look", "all panels"),
     Action("toggle_layers", "view", ("D",), "a table of the layers: gradients, updates, dead units",
            missing=_no_layer_table),
     Action("toggle_theme", "view", ("L",), "light or dark"),

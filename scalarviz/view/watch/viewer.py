@@ -658,7 +658,7 @@ class Looks:
             "toggle_sizes": lambda: show(sizing=replace(bench.sizing, by_value=not bench.sizing.by_value)),
             "hide_less": partial(self._threshold, -1), "hide_more": partial(self._threshold, +1),
             "refit_range": bench.refit_range, "fit": bench.fit_camera,
-            "toggle_panels": lambda: bench.show_panels(not bench.panels_shown),
+            "toggle_panels": bench.next_panels,
             "toggle_theme": lambda: show(theme="light" if bench.theme.name == "dark" else "dark"),
             "toggle_layers": self._toggle_layers,
             "keep_view": self._keep_view, "go_view": self._go_view, "toggle_turntable": self._toggle_turntable,

@@ -1,0 +1,135 @@
+"""The first look at a scene: its cubes, what is learnt, the loss; all else when it is asked for or touched.
+
+Needs the colours of `view.notes.values`, the place of `view.notes.scenery`, and kinds of `view.panels`.
+"""
+
+import numpy as np
+import pytest
+from kit.benches import again, bench_of, pixels_of, said
+from kit.commands import make_scene
+from kit.windows import live_hand
+
+from scalarviz.view.ink.boxes import ABOUT
+from scalarviz.view.notes.scenery import foot_of
+from scalarviz.view.notes.values import colours_at
+
+SCENES = ("neuron", "rgb", "xor", "playground", "uinn", "expression", "digits", "texture", "microgpt")
+SIZES = (1280, 720), (680, 510), (375, 812), (412, 915)
+SMALL = 200
+"""Weights up to which cubes fill the stage."""
+
+
+@pytest.fixture(scope="module", params=SCENES)
+def scene(request):
+    made = make_scene(request.param)
+    made.run.step(2)
+    yield made
+    made.run.close()
+
+
+def there(bench):
+    """Names of the panels that stand somewhere."""
+    return {name for name, drawer in bench.side.drawers.items() if drawer.box is not None or drawer.setting is not None}
+
+
+def test_at_rest_there_is_what_is_learnt_and_the_loss_and_all_else_is_asked_for(scene):
+    bench = bench_of(scene, keys=(("Space", "run"),))
+    side = bench.side
+    column = [side.drawers[name] for name in side.column.names if name != side.column.end]
+    most = min(ABOUT, max(drawer.worth for drawer in column))
+    for name in side.column.names:
+        rests = side.drawers[name].worth >= most or side.drawers[name].first or name == side.column.end
+        assert (side.drawers[name].box is not None) == rests, name
+    words = said(bench)
+    assert sum(line.startswith("range of the network") for line in words) == 1  # the legend of the cubes, and no other
+    assert not {"activation", "output of a neuron"}.intersection(words)
+    assert not any(" = σ(" in line for line in words)
+    assert len([line for line in words if any(letter.isdigit() for letter in line)]) < 200
+    bench.next_panels()
+    asked = again(bench)
+    assert {name for name in side.column.names if side.drawers[name].box is None} == set() or len(there(asked)) > 2
+    bench.next_panels()
+    assert not bench.panels_shown
+    bench.next_panels()
+    assert there(again(bench)) == there(bench_of(scene, keys=(("Space", "run"),)))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_is_learnt_is_seen_at_rest_in_every_size(scene, size):
+    bench = bench_of(scene, size)
+    worth = {name: drawer.worth for name, drawer in bench.side.drawers.items() if not drawer.panel.among}
+    best = {name for name, own in worth.items() if own == max(worth.values())}
+    about = {name for name, own in worth.items() if own >= ABOUT} or best
+    assert about & there(bench), (scene.name, size)
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (680, 510), (640, 360), (375, 812)])
+def test_cubes_fill_most_of_the_smaller_side_of_their_stage(scene, size):
+    if len(scene.run.values) > SMALL:
+        return
+    bench = bench_of(scene, size)
+    corners = bench.project(np.concatenate([plate.corners for plate in bench.layout.plates]))
+    filled = np.ptp(corners, axis=0).max() / min(bench.places.scene[2:])
+    if bench.side.floor is not None:  # the cube rolls on what fills it
+        filled = min(bench.side.floor.box[2:]) / min(bench.places.scene[2:])
+    assert filled >= 0.55, (scene.name, size, filled)
+
+
+@pytest.mark.parametrize("name", ["rgb", "xor", "neuron"])
+@pytest.mark.parametrize("size", [(640, 360), (680, 510), (1280, 720)])
+def test_numbers_on_cubes_are_readable_also_in_a_small_picture(name, size):
+    bench = bench_of(make_scene(name), size)
+    assert bench.scenery.values.size >= 13
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("name", ["neuron", "rgb", "xor", "playground"])
+def test_a_face_has_exactly_the_colour_that_the_legend_gives_its_number(name):
+    made = make_scene(name)
+    made.run.step(5)
+    bench = bench_of(made)
+    pixels, colouring = pixels_of(bench), bench.colouring
+    for plate in bench.layout.plates:
+        if plate.kind != "activation":
+            off = -0.8 * plate.half * plate.axes[0] - 0.8 * plate.half * plate.axes[1]  # beside the number
+            for place, value in zip(bench.project(plate.tops + off), colouring.drawn[plate.start :], strict=False):
+                x, y = (int(part) for part in place)
+                wanted = 255 * colours_at(colouring.cmap, colouring.range.unit(value))
+                assert np.abs(pixels[y, x] - wanted).max() <= 1.5, (name, plate.name)
+
+
+@pytest.mark.gl
+def test_the_weight_of_neuron_rolls_along_its_parabola():
+    with live_hand(make_scene("neuron")) as hand:
+        bench, drawer = hand.bench, hand.bench.side.floor
+        places = []
+        for _ in range(4):
+            hand.do("step")
+            hand.settled()
+            again(bench)  # at its place
+            at = bench.project(foot_of(bench.layout))[0]
+            assert np.abs(at - drawer.stands).max() < 0.5
+            places.append(at)
+        across, down = np.diff(places, axis=0).T
+        assert (across > 0).all()
+        assert (down > 0).all()  # downhill
+        hand.do("micro_next")  # an opened step has the cube large, and the curve beside it
+        assert bench.side.floor is None
+
+
+def test_formulas_and_the_legend_of_rows_come_when_what_they_are_about_is_touched():
+    bench = bench_of(make_scene("rgb"))
+    assert not any(" = σ(" in line for line in said(bench))
+    tops = bench.project(bench.layout.plates[0].tops)
+    assert bench.hover(tuple(tops[0] * bench.scale))
+    bench.renew()
+    assert any(" = σ(" in line for line in said(bench))
+    bench.hover(None)
+    bench.renew()
+    assert not any(" = σ(" in line for line in said(bench))
+    bench = bench_of(make_scene("xor"))
+    row = next(plate for plate in bench.layout.plates if plate.kind == "activation")
+    assert "activation" not in said(bench)
+    bench.hover(tuple(bench.project(row.tops)[0] * bench.scale))
+    bench.renew()
+    assert "activation" in said(bench)
