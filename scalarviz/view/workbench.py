@@ -47,7 +47,7 @@ from .notes.values import Small
 from .panels.drawer import Setting
 from .panels.pace import TextPace
 from .panels.table import LayerTable
-from .panels.wording import changed_by_hand, newest_beyond, went
+from .panels.wording import changed_by_hand, coming_words, newest_beyond, went
 from .screen.controls import ControlsPanel
 from .screen.hud import hud, keys, mistake_line, mistake_words, state_of
 from .screen.selection import Selection
@@ -439,7 +439,9 @@ class Workbench:
         gone = went(self._frame, frame)  # then the range of the colours is that of the step, whatever was before
         by_hand = changed_by_hand(self._frame, frame) or (gone and not self.bar.running)
         waits = None if by_hand else seconds  # what a hand does is written at once
-        self._frame, self._pace, self.bar.step_loss = frame, pace_text, self.subject.step_loss
+        self._frame, self._pace, subject = frame, pace_text, self.subject
+        self.bar.by_weights, self.bar.of = subject.source.facts is not None, coming_words(subject, frame)
+        self.bar.loss = float("nan") if self.bar.of else subject.loss(frame)
         self._view.tick(seconds)
         if self._view.stale:
             self._place_scenery(self.scenery)
@@ -505,9 +507,8 @@ class Workbench:
         if self.places.hud is not None:
             second = "  ·  ".join([*filter(None, (wrong,)), *self.scenery.homeless, pace_text])  # no room at the layer
             outside = inside.told is None
-            ahead, whole = (self.side.ground.ahead, self.subject.loss_of_all(frame)) if outside else (None, None)
             found = self.side.headlines if outside else ()  # of whole steps
-            state = state_of(self.subject, frame, second, self.colouring.shows, found, ahead, whole)
+            state = state_of(self.subject, frame, second, self.colouring.shows, found)
             about = "  ·  ".join(filter(None, (state.about, self.sizing.words() if outside else "")))
             x, y, wide, high = self.places.hud
             if inside.column is not None:

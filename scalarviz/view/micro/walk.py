@@ -216,8 +216,9 @@ class Walk:
         computed, moved = self._weights_of(done, GRADIENTS), self._weights_of(done, UPDATE)
         gradient = self.added(now, adding, computed) if adding else opened.gradient
         values = np.where(moved, opened.new_values, self.frame.values) if moved.any() else self.frame.values
+        loss = opened.loss if phase >= LOSS else float("nan")
         frame = replace(
-            self.frame, step=opened.step, loss=opened.loss if phase >= LOSS else float("nan"), gradient=gradient,
+            self.frame, step=opened.step, loss=loss, shown_loss=loss, coming=None, gradient=gradient,
             computed=computed, values=np.asarray(values, np.float64), edited=False, next_lr=opened.lr, lr=opened.lr,
         )  # fmt: skip
         sentence = self.sentence(now, selected, computed, adding)

@@ -26,7 +26,7 @@ from ..ink.text import loss_text, measure, rate_text, short
 from ..ink.theme import Theme, mixed
 from .drawer import Drawer, Ground, Inner, Point, Tip, cut, sentence, title_of
 from .pace import known
-from .wording import BEFORE
+from .wording import BEFORE, loss_words
 
 # ---- The lines of the two trees: what stands in each, and the gradients that are known of it.
 
@@ -169,8 +169,9 @@ class TreeDrawer(Drawer[GradientTree]):
         known = frame.step > 0 and bool(frame.computed.any())
         note = BEFORE if frame.edited else f"gradients of step {frame.step:,}"
         rows = rows_of(stages, frame, deltas_of(stages, frame), seen=known and not frame.edited)
-        self._when = f"before step {frame.step:,}"  # the gradients are of that loss; the HUD tells that after it
-        return [self._tree(box, rows, frame, note if known else "no gradients yet", frame.loss if known else np.nan)]
+        self._when = loss_words(self.ground.subject, frame)
+        loss = self.ground.subject.loss(frame)
+        return [self._tree(box, rows, frame, note if known else "no gradients yet", loss)]
 
     def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
         """What has come of an opened step: first along the chain, then the leaves."""
@@ -347,7 +348,8 @@ class LoopDrawer(Drawer[TrainingLoop]):
             return [sentence(box, self.ground.theme, f"one step: this network has {len(frame.values)} weights")]
         if frame.step == 0 or not frame.computed[own].all():
             return [self._lines(box, "none has happened yet", "waits", [""] * 4)]
-        said = self._said(frame)
+        before = [short(x) for x in (frame.values - frame.update)[own].tolist()]  # forward() had those
+        said = self._said(frame, f" at {self._words('', before)}")
         if frame.edited:
             return [self._lines(box, BEFORE, "before", [*said[:3], ""])]
         return [self._lines(box, f"all four happened in step {frame.step:,}", "done", said)]
@@ -364,12 +366,12 @@ class LoopDrawer(Drawer[TrainingLoop]):
         said = [line if k <= now else "" for k, line in enumerate(said)]
         return [self._lines(box, inner.added or f"in step {frame.step:,}", states, said)]
 
-    def _said(self, frame: Frame) -> list[str]:
+    def _said(self, frame: Frame, at: str = "") -> list[str]:
         """What comes of each of the four calls."""
         grads, values = ([short(x) for x in of[np.array(self.panel.weights)].tolist()] for of in
                          (frame.gradient, frame.values))  # fmt: skip
         zeros = ["0"] * len(grads)
-        return [self._words(".grad", zeros), f"loss {loss_text(frame.loss)}", self._words(".grad", grads),
+        return [self._words(".grad", zeros), f"loss {loss_text(frame.loss)}{at}", self._words(".grad", grads),
                 self._words("", values)]  # fmt: skip
 
     def _words(self, of: str, numbers: Sequence[str]) -> str:

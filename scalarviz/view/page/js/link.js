@@ -95,7 +95,6 @@ export async function readLink(hash, base) {
   for (const list of [head.loss, head.lr, head.sample]) {
     demand(isList(list, count) && list.length === count && list.every(isNumber), wrong);
   }
-  demand(isList(head.whole, count) && [0, count].includes(head.whole.length) && head.whole.every(isNumber), wrong);
   demand(isList(head.edits, 100) && head.edits.every(isLine), wrong);
   demand(isSaid(head.said, count) && (head.axis === null || isAxis(head.axis ?? {})), wrong);
   demand(Object.values(head.formulas ?? {}).every(isFormulas), wrong);
@@ -111,7 +110,7 @@ export async function readLink(hash, base) {
   const marks = { ...head.flags, bytes: await whole((async () => inflated(bytesOf(head.flags.data), MOST_BYTES))()) };
   demand([1, count].includes(marks.frames) && marks.columns === document.texels, wrong);
   demand(marks.bytes.length === marks.frames * marks.columns, wrong);
-  const about = { line: head.about.line, bits: 12, stepLoss: String(head.about.stepLoss ?? ""), gestures: base.gestures };
+  const about = { line: head.about.line, bits: 12, of: String(head.about.of ?? ""), gestures: base.gestures };
   return new RecordedRun({ ...head, document, upright: {}, named: [], left: [], pictures: [], keys: base.keys, about }, { weight }, marks, beside);
 }
 
