@@ -340,7 +340,7 @@ class Painting(Panel):
         return psnr(np.clip(np.nan_to_num(moment.predict(places)), 0, 1).reshape(near.shape), near)
 
 
-ASKED = 1_024
+ASKED = 2_048
 
 
 def psnr(painted: ArrayLike, wanted: ArrayLike) -> float:

@@ -347,10 +347,10 @@ class LossDrawer(Drawer[LossCurve]):
         if self._words is None or self.ground.writes or now[0] < self._words[0]:  # else as the HUD does
             self._words = now
         (until, note, old), self._words_late = self._words, self._words != now
-        curve, last = frame.curve, frame.told_loss
+        curve = frame.curve
         if facts is not None:  # each loss stands at the weights that it is of
-            own = coming_words(self.ground.subject, frame) == "" or frame.coming is not None
-            curve = curve.of_weights(frame.step, last if own else float("nan"))
+            other = coming_words(self.ground.subject, frame)
+            curve = curve.of_weights(frame.step, float("nan") if other else frame.told_loss)
         curves = [Line(self._label(frame), curve.step, curve.loss, noisy=facts is not None and not facts.whole)]
         if self.panel.test is not None and self._measured:
             curves.append(Line(self.panel.test.label, np.array(self.steps), np.array(self.losses), dashed=True))
