@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.benches import MINUS, again, bench_of, pixels_of, said_above, said_anywhere, texts
+from kit.benches import MINUS, again, bench_of, said_above, said_anywhere, texts
 from kit.commands import make_scene
 from kit.windows import live_hand
 from scalarviz import nn, optim
