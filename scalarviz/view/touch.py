@@ -20,8 +20,9 @@ from .notes.labels import own_labels
 from .panels.wording import said_of
 from .screen.account import Lines
 from .screen.inspector import HIGH, LOW, WIDE, Inspector
-from .screen.selection import Selection, parts_of, who
+from .screen.selection import Selection, parts_of
 from .screen.strip import LEGEND, legend_width, room_beside
+from .shown.names import who
 from .space.layout import Layout
 from .space.plate import Plate
 
@@ -186,7 +187,7 @@ class Touch:
         if cube is None or (alone and self.selection is not None and self.selection.main == index):
             return []
         known, shows = who(bench.subject, index), bench.colouring.shows
-        value, more = figure(float(frame.values[index])), [known.meaning] if known.meaning else []
+        value, more = figure(float(frame.values[index])), list[str]()
         if self.says is not None:
             value, more = self.says(index, frame)
         elif shows.name != "weight":

@@ -22,9 +22,8 @@ from ..ink.equation import Printed, decimals, descent, neuron, product, rounds_t
 from ..ink.text import chip_text, delta_text, exponent, figure, loss_text, number
 from ..notes.layer import SYMBOLS
 from ..panels.drawer import Inner
-from ..panels.neuron_maps import units_of
 from ..panels.wording import noun
-from ..screen.selection import who
+from ..shown.names import Names, in_words, who
 from ..shown.subject import Subject
 from ..space.layout import FEW
 
@@ -193,7 +192,7 @@ class Walk:
         self.few = self.n_weights <= FEW
         self.joined = "mean" if opened.divisor != 1 else "sum"
         self._stages = {stage.name: stage for stage in subject.stages}
-        self._hidden = units_of(subject)
+        self._called = Names(subject)
         self._before = dict(zip(self._stages, ["input", *self._stages], strict=False))
 
     def __len__(self) -> int:
@@ -366,7 +365,7 @@ class Walk:
             there = bool(computed[tensor.span].all())
             size = float(np.abs(gradient[tensor.span]).max(initial=0.0)) if there else float("nan")
             if tensor.role != "bias" or len(self.subject.tensors) <= MOST_ROWS:
-                found.append(Layer(tensor.name, size))
+                found.append(Layer(self._called.tensors[tensor.name], size))
         return tuple(found[:MOST_ROWS])
 
     def _rule(self, phase: int, index: int) -> tuple[Formula, ...]:
@@ -444,7 +443,7 @@ class Walk:
             index = int(step.weights[0])
             known, x, w = who(self.subject, index), self.input_of(index), float(self.frame.values[index])
             made = of_product("w × x = product", w, x, w * x, violet=False)
-            return Sentence(known.name, self._forward(known.meaning), (made,), index)
+            return Sentence(known.name, self._forward(""), (made,), index)
         if step.kind in ("sum", "unit"):
             return self._of_unit(step)
         if step.phase == "loss":
@@ -455,7 +454,7 @@ class Walk:
         if step.kind == "stage":
             stage = self._stages[step.stage]
             meaning = f"{counted('number', stage.outputs)} of this {noun(self.subject)}, forward"
-            return Sentence(_called(stage), meaning, _alone("output", step))
+            return Sentence(self._called.stages[stage.name], meaning, _alone("output", step))
         return Sentence("zero", "every gradient is cleared, since what comes back is added up")
 
     def _of_whom(self) -> str:
@@ -470,13 +469,8 @@ class Walk:
         return ", ".join(filter(None, (about, f"of this {noun(self.subject)} alone")))
 
     def _name(self, stage: Stage, row: int) -> str:
-        """What a number of a row is called: an output has a name."""
-        last, names = self.subject.stages[-1], self.subject.sample.outputs
-        after = self._after(stage)
-        for made in filter(None, (stage, after)):
-            if made.name in self._hidden:
-                return self._hidden[made.name].name(row)
-        return names[row] if last in (stage, after) and row < len(names) else f"{stage.name}[{row}]"
+        """What a number of a row is called: what it becomes, if nothing else reads it."""
+        return self._called.unit(self._after(stage) or stage, row)
 
     def _after(self, stage: Stage) -> Stage | None:
         """The stage that makes each number of a row something else, and reads nothing beside it."""
@@ -491,7 +485,7 @@ class Walk:
             entering, symbol = self.frame.activations[self._sources(stage)[0]], SYMBOLS.get(stage.kind, stage.kind)
             words = Word(f"{symbol}({decimals(float(entering[i]), 4).text})"), Word(" = ", "dim")
             formula = Formula(f"{symbol}(sum) = output", (*words, Word(decimals(made, 4).text, bold=True)))
-            return Sentence(f"output {self._name(stage, i)}", self._forward(stage.kind), (formula,))
+            return Sentence(f"output {self._name(stage, i)}", self._forward(in_words(stage.kind)), (formula,))
         assert stage.weight is not None  # sums are of layers
         first, width = stage.weight.start + i * stage.weight.shape[-1], stage.weight.shape[-1]
         terms: list[tuple[float, float | None]]
@@ -507,7 +501,7 @@ class Walk:
         stage = self._stages[step.stage]
         if step.kind != "delta":
             meaning = f"{counted('number', stage.outputs)}, backward: {self._of_whom()}"
-            return Sentence(f"δ of {_called(stage)}", meaning, _alone("δ", step, violet=True))
+            return Sentence(f"δ of {self._called.stages[stage.name]}", meaning, _alone("δ", step, violet=True))
         name, about = f"δ of {self._name(stage, int(step.units[0]))}", "how the loss changes with this sum"
         if len(step.factors) == 2:
             return Sentence(name, about, (of_product(f"{step.formula} = δ", *step.factors, step.value),))
@@ -523,9 +517,7 @@ class Walk:
             moved = self.opened.follows(index)
             says = f"{figure(update.before)} becomes {figure(update.after)}" if moved else "stays"
             rule = (Formula("", (Word(f"{says}: {update.why}"),)),)
-        meaning = known.meaning
-        if selected is None and len(step.weights) > 1:
-            meaning = f"{meaning}, the largest gradient here" if meaning else "the largest gradient here"
+        meaning = "the largest gradient here" if selected is None and len(step.weights) > 1 else ""
         formulas = (self._of_gradient(index), *rule[:1]) if step.phase == "gradients" else rule
         return Sentence(known.name, meaning, formulas, index)
 
@@ -555,7 +547,7 @@ class Walk:
         numbers = (Word(f"{adding:,}", "violet", True), Word(f" of {count:,} {noun(self.subject, count)} added up"))
         letters = f"sum of δ · x ÷ {self.opened.divisor:,.10g}" if self.opened.divisor != 1 else "sum of δ · x"
         about = "each adds its own δ · x to every cube"
-        return Sentence(f"gradient of {_called(self._stages[step.stage])}", about, (Formula(letters, numbers),))
+        return Sentence(f"gradient of {self._called.stages[step.stage]}", about, (Formula(letters, numbers),))
 
     # ---- the outputs beside
 
@@ -652,11 +644,6 @@ def opened(subject: Subject, *, alone: bool) -> Walked:
         raise InputError(f"inside: {source.what} has no steps to be opened; give a Run, a Scene or a recording")
     sample = None if subject.probe is None or target is None else (subject.probe, target)
     return source.run.open(sample=sample if alone else None)
-
-
-def _called(stage: Stage) -> str:
-    """A stage by its place in the model and what it is: ``3 tanh``."""
-    return stage.name if stage.kind in stage.name else f"{stage.name} {stage.kind}"
 
 
 def _alone(letters: str, step: MicroStep, *, violet: bool = False) -> tuple[Formula, ...]:

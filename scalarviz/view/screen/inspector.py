@@ -23,9 +23,10 @@ from ..ink.text import CAP_HEIGHT, figure, loss_text, measure, short
 from ..ink.theme import Theme
 from ..ink.widgets import Entry, button
 from ..panels.wording import batch_of, coming_words, loss_words, update_names
+from ..shown.names import tensor_of, who
 from ..shown.subject import Subject
 from .account import PLAIN, Account, Explanation, Lines, Term, factors, ledger_of, signed, written
-from .selection import Selection, parts_of, tensor_of, who
+from .selection import Selection, parts_of
 
 if TYPE_CHECKING:
     from ...run.opened.opened import Along
@@ -638,7 +639,7 @@ class Inspector:
 
     def _draw(self, page: Page, frame: Frame, explanation: Lines, bottom: float, *, opened: bool) -> None:
         """As much of everything as there is room for."""
-        page.head(self.who.name, self.who.meaning)
+        page.head(self.who.name, self.who.beside)
         draw_crumbs(page, self.parts, self.selection.kind)
         page.y += 20
         draw_figures(page, page.width, 21.0, frame, self._subject, self.index, self.entry, self.account,
@@ -701,7 +702,13 @@ class Inspector:
         title = f"value {moved.since}" if curve and moved.since else ""
         first, words, numbers, below, line = _TIGHT if len(explanation) > 1 and height >= HIGH else _LOOSE
         page.sketch.text(page.right, y + first, title, LABEL, theme.text3, anchor="right")
-        draw_heading(page, y + first, page.right - measure(title, LABEL) - 12, self.who.name, self.who.meaning)
+        draw_heading(
+            page,
+            y + first,
+            page.right - measure(title, LABEL) - 12,
+            self.who.name,
+            self.who.beside,
+        )
         page.y = y + first + words
         if height >= LOW:
             wide = (x + 330 if curve else page.right) - page.x
