@@ -54,6 +54,7 @@ from .screen.selection import Selection
 from .screen.side import MORE, NEXT, SidePanels
 from .screen.strip import StoryLines, marks_on
 from .screen.time_bar import TimeBar
+from .shown.names import Names
 from .shown.subject import Probed, subject_of
 from .space.camera import Camera
 from .space.layout import Apart, Layout, layers_of, layout_for
@@ -441,6 +442,7 @@ class Workbench:
         waits = None if by_hand else seconds  # what a hand does is written at once
         self._frame, self._pace, subject = frame, pace_text, self.subject
         self.bar.by_weights, self.bar.of = subject.source.facts is not None, coming_words(subject, frame)
+        self.bar.plain = Names(subject).plain
         self.bar.loss = float("nan") if self.bar.of else subject.loss(frame)
         self._view.tick(seconds)
         if self._view.stale:

@@ -15,6 +15,7 @@ from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import GradientTree
 from scalarviz.view.ink.text import loss_text, short
 from scalarviz.view.panels.one_step import PASSES, deltas_of, rows_of
+from scalarviz.view.shown.names import Names
 
 pytestmark = pytest.mark.gl
 
@@ -75,7 +76,8 @@ def test_the_gradients_come_in_two_passes():
             told = window.bench.inside.told
             if told is None or told.phase not in passes:
                 continue
-            rows = rows_of(told.source.stages, told.frame, told.deltas, inputs=told.frame.activations)
+            rows = rows_of(told.source.stages, told.frame, told.deltas, inputs=told.frame.activations,
+                           names=Names(window.bench.subject).stages)  # fmt: skip
             assert PASSES[told.phase] in said(window.bench)
             deep = told.phase == 4
             known = [row.name for row in rows if row.gradient is not None and row.deep == deep]
@@ -85,7 +87,7 @@ def test_the_gradients_come_in_two_passes():
             for row in factored:
                 np.testing.assert_allclose(np.outer(*row.factors), row.gradient, rtol=1e-9, atol=1e-12)
     assert [stage for stage, _ in passes[3]] == [stage for stage, _ in passes[4]] == ["4", "2", "0"]
-    known = ["0 linear, 8", "1 relu, 8", "2 linear, 8", "3 relu, 8", "4 linear, 1"]
+    known = ["layer 1, 8", "ReLU 1, 8", "layer 2, 8", "ReLU 2, 8", "layer 3, 1"]
     assert [found for _, found in passes[3]] == [known[-1:], known[-3:], known]
     assert [len(found) for _, found in passes[4]] == [2, 4, 6]
     assert len(factored) == 3
@@ -110,6 +112,6 @@ def test_the_pointer_says_what_a_number_is():
         x, y, wide, high = rects[3 * 8 + 5]
         bench.hover((x + 0.9 * wide, y + 0.9 * high))
         told = words(bench.side.label(frame, place))
-        assert told == ["2.weight[3][5]", short(float(weights.of(flat)[3, 5]), signed=True), what]
+        assert told == ["from h6 to k4", short(float(weights.of(flat)[3, 5]), signed=True), what]
     bench.hover((5.0, 5.0))
     assert bench.side.label(frame, place) == []

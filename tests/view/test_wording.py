@@ -21,6 +21,8 @@ from scalarviz.view.ink.text import figure, loss_text
 from scalarviz.view.out.easel import words_of
 from scalarviz.view.panels.wording import BEFORE, coming_words, loss_words, noun
 from scalarviz.view.screen.account import account_of
+from scalarviz.view.screen.selection import parts_of
+from scalarviz.view.shown.names import who
 from scalarviz.view.shown.subject import subject_of
 
 SCENES = ("neuron", "rgb", "xor", "playground", "uinn", "expression", "digits", "microgpt", "texture")
@@ -165,3 +167,35 @@ def test_a_window_draws_again_when_only_the_moment_changed(scene):
         made.view.worker.edit(lambda run: run.set_targets(np.zeros((64, 3))), "targets")
         made.rest()
         assert before not in made.words()
+
+
+# what they are called
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_thing_has_one_name_and_no_name_in_code_stands_on_the_screen_but_in_the_inspectors_line(name):
+    """At rest, at the pointer over each tensor, with each selected, with parts of it selected, and after an edit."""
+    scene = make_scene(name, steps=4)
+    scene.run.step(1)
+    bench, code = bench_of(scene), re.compile(r"\d\.(weight|bias)|weight\[|_pool|_relu|^\d (relu|tanh|linear)")
+    for tensor in bench.subject.tensors:
+        index = tensor.start + tensor.size // 2
+        known = who(bench.subject, index)
+        bench.touch.hover(index, (300.0, 300.0))
+        found = said_anywhere(again(bench, 0.5))
+        assert known.name in found
+        assert not [text for text in found if code.search(text)]
+        bench.touch.hover(None, None)
+        bench.select(index)
+        found = said_anywhere(again(bench, 0.5))
+        assert known.name in found
+        assert {text for text in found if code.search(text)} <= {known.beside}
+        for part in parts_of(bench.subject, index):
+            assert not code.search(f"{part.words} {part.short}")
+        bench.select(None)
+    scene.run.set_weights(0, [0.5])
+    assert not [text for text in said_anywhere(again(bench, 0.5)) if code.search(text)]
+    with live_hand(scene) as hand:
+        for _ in range(40):
+            hand.do("micro_next")
+            assert not [text for text in hand.words() if code.search(text)]

@@ -18,12 +18,13 @@ from ...run.opened.rule import MINUS, Line, digits_of, digits_that_give
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded_step import Walked
+from ..cubes.scale import in_words
 from ..ink.equation import Printed, decimals, descent, neuron, product, rounds_to
 from ..ink.text import chip_text, delta_text, exponent, figure, loss_text, number
 from ..notes.layer import SYMBOLS
 from ..panels.drawer import Inner
 from ..panels.wording import noun
-from ..shown.names import Names, in_words, who
+from ..shown.names import Names, who
 from ..shown.subject import Subject
 from ..space.layout import FEW
 

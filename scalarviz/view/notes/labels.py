@@ -218,6 +218,7 @@ class FlowLabels(Labels):
         return False
 
     def _place_row(self, plate: Plate, text: str, points: Floats, units: Sequence[str]) -> None:
+        units = () if tuple(units) == (text,) else units  # one name is enough
         line = ", ".join(units)
         if measure(line, LABEL) > _UNITS:  # of many the first and the last
             line = f"{units[0]} \N{HORIZONTAL ELLIPSIS} {units[-1]}"

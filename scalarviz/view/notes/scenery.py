@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -159,7 +160,8 @@ class Scenery:
         """What is wrong with a layer, beside its cubes; `around` holds the texts that are there already."""
         if self._trouble is None:
             return Sketch()
-        return self._trouble.sketch(diagnose(frame, self._subject.tensors, self._subject.stages), around, self._theme)
+        names, found = Names(self._subject), diagnose(frame, self._subject.tensors, self._subject.stages)
+        return self._trouble.sketch([replace(one, text=names.plain(one.text)) for one in found], around, self._theme)
 
     @property
     def homeless(self) -> tuple[str, ...]:

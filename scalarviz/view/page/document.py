@@ -20,7 +20,7 @@ from ...run.core.frame import Frame, Tensor
 from ...run.questions.ranges import KNEE
 from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
 from ..cubes.own import LOOKS, OwnLook
-from ..cubes.scale import OWN, RATIO, Coloring, Quantity, rows_of
+from ..cubes.scale import OWN, RATIO, Coloring, Quantity, kinds_of, rows_of
 from ..cubes.slab import COLOURS, DETAIL_PIXELS, RIM, flow_style, front_sides, upright
 from ..ink.boxes import GAP, Places, arrange, check_size
 from ..ink.listed import Listed, colours_of
@@ -124,13 +124,15 @@ def _marks() -> dict[str, Any]:
 def _network(shown: Subject) -> dict[str, Any]:
     """Tensors, stages, and the names of what goes in and comes out."""
     names, drawn = Names(shown), rows_of(shown.stages) if shown.stages else {}
-    units = {s.name: _runs(names.unit(s, k) for k in range(s.outputs)) for s in shown.stages if s.name in drawn}
+    units = {s.name: _runs(f"output {names.unit(s, k)}" if s is shown.stages[-1] else names.unit(s, k)
+                           for k in range(s.outputs)) for s in shown.stages if s.name in drawn}  # fmt: skip
     return {
         "tensors": [{"name": one.name, "shape": list(one.shape), "start": one.start, "role": one.role,
                      **meaning_of(shown, one, names)} for one in shown.tensors],
-        "units": units | {"input": _runs(shown.sample.inputs)},
+        "units": units | {"input": _runs(f"input {name}" for name in shown.sample.inputs)},
         "stages": [{"name": stage.name, "weight": stage.weight is not None} for stage in shown.way],
         "rows": drawn,
+        "kinds": kinds_of(drawn),
         "names": {"inputs": list(shown.sample.inputs), "outputs": list(shown.sample.outputs)},
         "sheet": shown.sample.sheet,
     }  # fmt: skip

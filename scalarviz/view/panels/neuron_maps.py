@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...run.panels import Features, NeuronMaps
 from ...run.source import Moment
-from ..cubes.scale import LegendScale
+from ..cubes.scale import LegendScale, in_words
 from ..ink.axes import zero_lines
 from ..ink.boxes import CHANNEL, LABEL, MARGIN
 from ..ink.maps import get_map, signed_shades
@@ -18,7 +18,7 @@ from ..ink.sketch import Box, Kept, Sketch, Spot, holds, meet, rgba, spot_at
 from ..ink.text import chip_text, measure, number, short
 from ..ink.theme import Theme, rgb
 from ..ink.widgets import HIGH, WIDE, button, knob, plus
-from ..shown.names import Hidden, chain_in, hidden_of, in_words
+from ..shown.names import Hidden, chain_in, hidden_of
 from ..space.arrangement import Project
 from ..space.plate import Plate
 from .drawer import Drawer, Ground, Point, Setting, Tip, cut

@@ -82,6 +82,7 @@ class TimeBar:
         self.names = ("", "")  # ... and what the two are called then
         self.by_weights = False  # whether the steps' losses stand at the weights that they are of, one step before
         self.loss = float("nan")  # that of the weights shown, as the curve has it; NaN: it has none
+        self.plain: Callable[[str], str] = str  # an edit in plain words
         self.of = ""  # what the pointer says of them ("of the next sample"), where others are told elsewhere
         self.box: Box | None = None
         self._clear: tuple[Box, ...] = ()
@@ -112,7 +113,8 @@ class TimeBar:
         if frame.step == past.newest or past is not self._past:
             self._past, self._last = past, self.loss if frame.step == past.newest else float("nan")
         known, over = (past, self._last, self.ahead, id(self.other), box), "" if spot is None else spot.name
-        plan = self._plan = self._planned.of(known, lambda: _planned(self._told(past), box, self.ahead, self.other))
+        told = self.ahead, self.other, self.plain
+        plan = self._plan = self._planned.of(known, lambda: _planned(self._told(past), box, *told))
         now = (known, frame.step, self.running, over, self.theme.name)
         self._sketches = self._drawn.of(now, lambda: [self._sketch(plan, box, over), self._cursor(plan, box[1])])
         return self._sketches
@@ -121,8 +123,10 @@ class TimeBar:
         """The past with every loss at the weights that it is of, as far as they are known."""
         if not self.by_weights:
             return past
-        branches = tuple(replace(branch, curve=branch.curve.of_weights()) for branch in past.branches)
-        return replace(past, curve=past.curve.of_weights(past.newest, self._last), branches=branches)
+        branches = tuple(replace(branch, curve=branch.curve.of_weights(), why=self.plain(branch.why))
+                         for branch in past.branches)  # fmt: skip
+        curve, undo, redo = past.curve.of_weights(past.newest, self._last), self.plain(past.undo), self.plain(past.redo)
+        return replace(past, curve=curve, branches=branches, undo=undo, redo=redo)
 
     def _sketch(self, plan: _Plan, box: Box, over: str) -> Sketch:
         sketch, theme, scale = Sketch(), self.theme, plan.scale
@@ -290,7 +294,7 @@ def loss_at(curve: Curve, step: int) -> str:
     return f"loss {loss_text(float(curve.loss[place]))}" if there else ""
 
 
-def _planned(past: Past, box: Box, ahead: Ahead | None, other: Curve | None) -> _Plan:
+def _planned(past: Past, box: Box, ahead: Ahead | None, other: Curve | None, plain: Callable[[str], str]) -> _Plan:
     x, y, wide, high = box
     small = high <= RAIL
     block = 0.0 if wide < (480 if small else 560) else BLOCK + 8
@@ -306,7 +310,7 @@ def _planned(past: Past, box: Box, ahead: Ahead | None, other: Curve | None) -> 
     top = y + (10 if small else 14)
     buttons = _buttons(x + _PAD, top, past, chip=not small) if block else []
     limits = left - 6, right + (8 if small else 46)
-    return _Plan(past, scale, rail, found, marks_of(past), buttons, losses, limits, small)
+    return _Plan(past, scale, rail, found, marks_of(past, plain), buttons, losses, limits, small)
 
 
 def _buttons(x: float, y: float, past: Past, *, chip: bool) -> list[tuple[str, Box, str]]:
@@ -337,11 +341,11 @@ def _chip(sketch: Sketch, action: str, box: Box, words: str, theme: Theme) -> No
 # ---- What stands on and below the rail: edits with their words, named moments, ticks. Where two collide one is hidden.
 
 
-def marks_of(past: Past) -> tuple[Mark, ...]:
+def marks_of(past: Past, plain: Callable[[str], str] = str) -> tuple[Mark, ...]:
     """Edits and flags by step, those of one step as one."""
     found: dict[tuple[Literal["edit", "flag"], int], list[str]] = {}
     for edit in past.edits:
-        found.setdefault(("edit", edit.step), []).append(edit.what)
+        found.setdefault(("edit", edit.step), []).append(plain(edit.what))
     for flag in past.flags:
         found.setdefault(("flag", flag.step), []).append(flag.name)
     marks = [Mark(kind, step, tuple(words)) for (kind, step), words in found.items()]

@@ -17,24 +17,13 @@ import numpy as np
 
 from ...run.core.frame import Stage, Tensor
 from ...run.core.gather import weight_name
+from ..cubes.scale import in_words
 from ..space.chain import ChainLayer, chain_of
 from .subject import Subject
 
-LAYERS = {"linear": "layer", "conv1d": "convolution", "conv2d": "convolution"}
-"""What a stage with weights is, by its kind; others are called as their kind."""
-ROWS = {
-    "relu": "ReLU", "leaky_relu": "leaky ReLU", "relu6": "ReLU6", "gelu": "GELU", "silu": "SiLU", "elu": "ELU",
-    "max_pool1d": "max pool", "max_pool2d": "max pool", "avg_pool1d": "mean pool", "avg_pool2d": "mean pool", **LAYERS,
-}  # fmt: skip
-"""What a stage is, by its kind; others are called as their kind, in words."""
 LETTERS = "hkmnpqrstuvw"
 """The first letter of the units of each hidden layer."""
 _CALL = re.compile(r" \(\d+\)\Z")
-
-
-def in_words(kind: str) -> str:
-    """A kind of stage in plain words."""
-    return ROWS.get(kind, kind.replace("_", " "))
 
 
 class Hidden(NamedTuple):
@@ -105,7 +94,10 @@ class Names:
         name = stages.get(_CALL.sub("", stage.name) if stage is not None else path)
         if name is None:
             return tensor.name
-        return name if part == "weight" else f"{part.replace('_', ' ')} of {name}"
+        part = part.replace("_", " ")
+        if tensor.buffer:  # its name has little room: "running mean 2"
+            return " ".join([part, *re.findall(r"\d+\Z", name)])
+        return name if part == "weight" else f"{part} of {name}"
 
     def unit(self, stage: Stage, number: int) -> str:
         """A number of a stage's row: an output by its name, ``h3``, or ``ReLU 1, unit 3``."""
@@ -124,7 +116,7 @@ class Names:
         """What feeds input `number` of the layer at place `at`: a unit of a row that it reads whole."""
         stages, stage = self._way, self._way[at]
         if not stage.whole or stage.weight is None:  # sums or parts of rows, which have no name
-            return f"its input {number}"
+            return f"its input {number + 1}"
         rows = {row.name: row for row in stages}
         names = stage.sources or (stages[at - 1].name if at else "input",)
         sample = stage.weight.shape[1] - sum(rows[name].outputs for name in names if name in rows)
@@ -145,6 +137,20 @@ class Names:
             after = at + 1
         return self.unit(stages[after], number)
 
+    def plain(self, text: str) -> str:
+        """A text of a run, as of an edit, without names in code."""
+        tensors = {tensor.name: tensor for tensor in self._subject.tensors}
+        parts = sorted(map(re.escape, tensors), key=len, reverse=True)
+
+        def said(found: re.Match[str]) -> str:
+            tensor, places = tensors[found[1]], [int(k) for k in re.findall(r"\d+", found[2])]
+            if len(places) != len(tensor.shape) or not places:
+                return self.tensors[tensor.name] + found[2]
+            words, named = along(self._subject, tensor, self)
+            return words.format(*(name(k) for name, k in zip(named, places, strict=True))) or found[0]
+
+        return re.sub(rf"(?<![\w.])({'|'.join(parts)})((?:\[\d+\])*)(?![\w.])", said, text) if parts else text
+
     def rows(self, drawn: Iterable[str]) -> dict[str, str]:
         """What rows of activations are called, by their stages (``"input"``: the sample)."""
         found = {name: self.stages.get(name, name) for name in drawn}
@@ -160,24 +166,28 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a number is called, ``from r to b``, and its name in code, ``0.weight[2][0]``."""
+    """What a number is called, ``from r to b``, its name in code, ``0.weight[2][0]``, and what else is to be said."""
 
     name: str
     code: str
+    about: str = ""
 
     @property
     def beside(self) -> str:
-        """The name in code, if it is another one."""
-        return "" if self.code == self.name else self.code
+        """What stands beside the name, for who reads code."""
+        return "; ".join(filter(None, ("" if self.code == self.name else self.code, self.about)))
 
 
 def who(subject: Subject, index: int) -> Identity:
-    """Both names of the scalar at flat `index`."""
+    """The names of the scalar at flat `index`."""
     tensor, code = tensor_of(subject, index), weight_name(subject.tensors, index)
-    words, named = along(subject, tensor, Names(subject))
-    places = np.unravel_index(index - tensor.start, tensor.shape) if tensor.shape else ()
-    said = [name(int(k)) for name, k in zip(named, places, strict=True)]
-    return Identity(words.format(*said) or code, code)
+    words, named = along(subject, tensor, names := Names(subject))
+    places = [int(k) for k in np.unravel_index(index - tensor.start, tensor.shape)] if tensor.shape else []
+    said = words.format(*(name(k) for name, k in zip(named, places, strict=True)))
+    if tensor.buffer:
+        return Identity(said, code, "steps move it, no optimiser" if places else "counts the steps")
+    plain = names.tensors[tensor.name] == tensor.name and not said.startswith(("from ", "bias of "))
+    return Identity(code, code, said.removesuffix(f" of {tensor.name}")) if plain else Identity(said or code, code)
 
 
 def tensor_of(subject: Subject, index: int) -> Tensor:
@@ -201,4 +211,4 @@ def along(subject: Subject, tensor: Tensor, names: Names) -> tuple[str, list[Cal
         return f"output {{0}}, input {{1}}, kernel {kernel} of {title}", [str] * axes
     if axes == 2:
         return f"row {{0}}, column {{1}} of {title}", [str, str]
-    return f"{title} {{0}}" if axes and title != tensor.name else "", [str] * axes
+    return title + ", channel {0}" * axes if title != tensor.name else "", [str] * axes
