@@ -466,8 +466,10 @@ class Workbench:
         self.story.update(self.places, self.theme, bar=bool(self._time), free=room)
         self.side.strip_shown = self.story.beside is None
         small = None if self.slab.shares is None else Small(self.slab.shares, self.cube_at, self.slab.own)
-        # At every frame, as the colours below them; of an opened step what has come, but for what its texts write.
-        rows, scale = self.inside.rows(frame), self.inside.scale(self.activations)
+        # As the HUD has them, whose step they are of; of an opened step what has come, but for what its texts write.
+        written = self.side.ground.said if explained else None
+        rows = self.inside.rows(frame if written is None or written.values.shape != frame.values.shape else written)
+        scale = self.inside.scale(self.activations)
         self._on_cubes = self.scenery.cubes(rows, self.colouring, scale, self.inside.skip, small)
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             if explained:

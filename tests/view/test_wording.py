@@ -199,3 +199,32 @@ def test_a_thing_has_one_name_and_no_name_in_code_stands_on_the_screen_but_in_th
         for _ in range(40):
             hand.do("micro_next")
             assert not [text for text in hand.words() if code.search(text)]
+
+
+# of which moment, while time goes on
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_while_time_goes_on_every_number_on_a_picture_is_of_the_frame_whose_step_it_says(name):
+    """Those on cubes, and the value, the gradient and the account of the inspector; at rest, after an edit too."""
+    with live_hand(make_scene(name), playing=True) as hand:
+        bench, stale = hand.bench, 0.0
+        bench.select(0)
+        hand.settled()
+        for _ in range(30):
+            hand.host.pass_time(0.03)
+            said, found = bench.side.ground.said, said_anywhere(bench)
+            assert {f"{said.step:,}", figure(float(said.values[0]))} <= set(found)
+            on_cubes = bench.scenery.cubes(said, bench.colouring, bench.activations)
+            assert [t.text for t in texts(bench._on_cubes)] == [t.text for t in texts(on_cubes)]
+            terms = [re.match(r"step ([\d,]+): .*term", text) for text in found]
+            of = [int(one[1].replace(",", "")) for one in terms if one]
+            stale = stale + 0.03 if any(step != said.step + 1 for step in of) else 0.0
+            assert stale <= 0.4
+        hand.do("toggle_run")
+        for _ in range(2):
+            gradient = figure(float(hand.run.open().gradient[0]))
+            hand.until(lambda said=gradient: said in said_anywhere(bench))
+            assert figure(float(hand.view.frame().values[0])) in said_anywhere(bench)
+            assert not any(text.startswith("not computed") for text in said_anywhere(bench))
+            hand.do("double")

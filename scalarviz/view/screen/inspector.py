@@ -568,6 +568,7 @@ class Inspector:
         self.index, self.single = self.selection.main, self.selection.single
         self.who = who(subject, self.index)
         self.account: Account | None = None
+        self.of_now = True  # whether the account is of the moment shown
         self.record: tuple[RecordKey, WeightRecord] | None = None
         self.entry: Entry | None = None
         self._subject = subject
@@ -642,7 +643,8 @@ class Inspector:
         page.head(self.who.name, self.who.beside)
         draw_crumbs(page, self.parts, self.selection.kind)
         page.y += 20
-        draw_figures(page, page.width, 21.0, frame, self._subject, self.index, self.entry, self.account,
+        draw_figures(page, page.width, 21.0, frame, self._subject, self.index, self.entry,
+                     self.account if self.of_now else None,
                      ratio=opened)  # fmt: skip
         page.y += 29
         rows = self._buttons(frame, opened=opened)
@@ -662,7 +664,7 @@ class Inspector:
                 at += 1
             return at
 
-        known = self.account, lines, page.width, end - page.y
+        known = self.account, self.of_now, lines, page.width, end - page.y
         self._plan = self._planned.of(known, lambda: first(self._plan))
         self._draw_parts(page, frame, lines, _PLANS[self._plan])
         for row in rows:
@@ -672,7 +674,7 @@ class Inspector:
 
     def _draw_parts(self, page: Page, frame: Frame, lines: Sequence[str], plan: _Plan) -> None:
         """What stands below the numbers, as much of it as a plan says."""
-        account = self.account
+        account = self.account if self.of_now else None
         if account is None:
             for line in lines:
                 page.line(line, 18.0)
