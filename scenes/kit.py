@@ -222,14 +222,15 @@ class TwoBits:
 
     def table(self, title: str, wanted: str, computed: str) -> Table:
         """A panel with a row a sample; the columns of targets and outputs have these names."""
-        return Table(title, self.rows, ("x  y", wanted, computed, "error"), lines=len(self.bits))
+        return Table(title, self.rows, ("x  y", wanted, computed, "error", "loss"), lines=len(self.bits))
 
     def rows(self, moment: Moment) -> list[tuple[str, ...]]:
         """What the table says of a moment."""
-        found = self.found(moment)[:, 0].tolist()
+        found, inputs = self.found(moment)[:, 0].tolist(), self.inputs(self.bits)
+        lost = [moment.evaluate(inputs[k : k + 1], self.wanted[k : k + 1]) for k in range(len(inputs))]
         return [
-            (f"{x:.0f}  {y:.0f}", f"{wanted:.0f}", _decimals(said), _decimals(said - wanted))
-            for (x, y), wanted, said in zip(self.bits, self.wanted[:, 0], found, strict=True)
+            (f"{x:.0f}  {y:.0f}", f"{wanted:.0f}", _decimals(said), _decimals(said - wanted), _decimals(own))
+            for (x, y), wanted, said, own in zip(self.bits, self.wanted[:, 0], found, lost, strict=True)
         ]
 
     def right(self, source: Moment | sv.Run) -> int:

@@ -97,7 +97,7 @@ def build(options: Options) -> sv.Scene:
         probe=with_one(BITS)[1],
         probe_target=WANTED[1],
         input_names=("x", "y", "1"),
-        output_names=("out",),
+        output_names=("output",),
         panels=(
             PlaneMap(
                 "output over the unit square",

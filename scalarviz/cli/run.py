@@ -291,10 +291,10 @@ def _content(run: Run) -> tuple[object, ...]:
 
 
 def _loss(scene: Scene) -> float:
-    """What is told as the loss: of the last step, or of all samples."""
-    from ..run.source import RunSource
+    """What is told as the loss: that of the weights now, as pictures have it."""
+    from ..run.source import Moment, RunSource
 
-    return RunSource(scene.run).whole_loss() if scene.whole_loss else scene.run.loss
+    return Moment(scene.run.frame(), RunSource(scene.run)).shown_loss(scene.whole_loss)
 
 
 def _said(number: float) -> str:

@@ -225,8 +225,7 @@ class Problem:
 
     def indices(self, step: int) -> NDArray[np.int64]:
         """The samples of training step `step` (the first is 0): what every engine does."""
-        of = rng.batch_indices if self.sampling == "epochs" else rng.drawn_indices
-        return of(self.seed, step, self.data.shape[1], self.batch)
+        return indices(self.seed, step, self.data.shape[1], self.batch, self.sampling)
 
     def ready(self, first: int, count: int) -> int:
         """How many of the steps ``first + 1 .. first + count`` can be done now: at least 1, else all.
@@ -263,6 +262,12 @@ class Problem:
         """Upper bits, lower bits and rounds of the network that orders an epoch; no rounds: drawn with replacement."""
         none = np.uint64(0), np.uint64(0), 0
         return rng.shape_of(self.data.shape[1]) if self.sampling == "epochs" else none
+
+
+def indices(seed: int, step: int, samples: int, batch: int, sampling: Sampling) -> NDArray[np.int64]:
+    """Which samples a step takes, whoever asks, the first step being 0."""
+    of = rng.batch_indices if sampling == "epochs" else rng.drawn_indices
+    return of(seed, step, samples, batch)
 
 
 def inverse(divisor: float) -> float:

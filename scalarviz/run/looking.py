@@ -18,11 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..checks import integer, position
 from ..engine.data import Data
+from ..engine.outside import Outside
 from ..engine.problem import Midway
 from ..errors import InputError, StateError, TypeMismatchError, shown
 from ..scalar.weight import Weight
 from .checks import as_pair, check_targets, fitting, flat, limited_rule, not_negative
-from .core.frame import Frame, Units
+from .core.frame import Coming, Frame, Units
 from .core.gather import index_of
 from .core.graph import Forward
 from .core.optimizer import float16_weights
@@ -236,9 +237,18 @@ def frame_now(run: Run, state: bool = False, midway: Midway | None = None) -> Fr
         next_lr=next_lr,
         forward=forward,
         settings=setup_of(run._problem, run.optimizer),
+        coming=coming_of(run, values, step),
         data=data,
         state=_state_now(run) if state else {},
     )
+
+
+def coming_of(run: Run, values: NDArray[Any], step: int) -> Coming | None:
+    """The batch after `step`, for the loss of `values`; None where its samples would have to be read from elsewhere."""
+    data = run._problem.data
+    if isinstance(data, Outside):
+        return None
+    return Coming(run._trained, values, data, setup_of(run._problem, run.optimizer), step)
 
 
 def _state_now(run: Run) -> dict[str, NDArray[Any]]:

@@ -263,6 +263,13 @@ class Moment:
             return self.source.whole_loss(self.frame.values)
         return self.evaluate(*samples)
 
+    def shown_loss(self, every: bool) -> float:
+        """The loss that is told wherever one is: of these weights, on all samples (`every`) or on the coming batch."""
+        facts = self.source.facts
+        if every and self.source.can.predict and self.frame.shown_loss is None and not (facts and facts.whole):
+            return self.whole_loss()
+        return self.frame.told_loss
+
     def evaluate(self, inputs: ArrayLike, targets: ArrayLike) -> float:
         """The loss on other data, all samples as one batch."""
         return self.source.evaluate(inputs, targets, self.frame.values)

@@ -37,8 +37,8 @@ from .ink.theme import Theme
 from .panels.drawer import cut
 from .screen.hud import fitted
 from .screen.inspector import DASH, Moved, Page, draw_heading, draw_moved
-from .screen.selection import tensor_of, who
 from .screen.strip import LEGEND, Strip, marks_line, marks_on
+from .shown.names import Identity, tensor_of, who
 from .shown.subject import Subject, recorded_subject
 from .space.camera import Camera
 from .space.layout import Layout
@@ -336,11 +336,11 @@ class Comparison:
         lines = [f"{name}: {number(one)}{at}" for name, one, at in zip(NAMES, frame.both, when, strict=True)]
         return "", [*lines, f"{self._pair.of}: {number(frame)}"]
 
-    def _meaning(self, index: int) -> str:
-        """What a weight stands between, as a picture of a alone says it."""
+    def _who(self, index: int) -> Identity:
+        """What a weight is called, as a picture of a alone says it."""
         tensor = tensor_of(self._bench.subject, index)
         own = next(one for one in self._first.tensors if one.name == tensor.name)
-        return who(self._first, own.start + index - tensor.start).meaning
+        return who(self._first, own.start + index - tensor.start)
 
     def _card(self, sketch: Sketch, box: Box, frame: Compared, index: int) -> None:
         """The card; steps that are not that of the frame stand beside the letters."""
@@ -353,8 +353,8 @@ class Comparison:
         first = page.x + max(measure(word, LABEL) for word in (*names, pair.of)) + 16
         used = first - x + _STEP * len(known)
         curve = wide - used - _PAD >= _CURVE_FROM and self.records(index) != (None, None)
-        name, end = who(self._bench.subject, index).name, x + used - _PAD if curve else page.right
-        draw_heading(page, y + _HEAD, end, name, self._meaning(index))
+        known_as, end = self._who(index), x + used - _PAD if curve else page.right
+        draw_heading(page, y + _HEAD, end, known_as.name, known_as.beside)
         for k, (word, _) in enumerate(known):
             sketch.text(first + _STEP * k, y + _HEAD + _ROW, word, LABEL, theme.text3)
         for line, (name, of) in enumerate(zip((*names, pair.of), (*frame.both, frame), strict=True)):

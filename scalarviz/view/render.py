@@ -121,7 +121,7 @@ def rendered(
         with offscreen():
             easel.bench.inside.show(told, runs=False)
     picture = easel.picture(line, frame=frame) if told is None else easel.picture(told.headline, frame=told.frame)
-    words = words_of(title_of(x), frame, subject.source.counted, shows=shows.words, told=told, which=subject.step_loss)
+    words = words_of(title_of(x), subject, frame, shows=shows.words, told=told)
     return picture, words, partial(svg_of_bench, easel.bench, words)
 
 

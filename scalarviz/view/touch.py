@@ -20,8 +20,9 @@ from .notes.labels import own_labels
 from .panels.wording import said_of
 from .screen.account import Lines
 from .screen.inspector import HIGH, LOW, WIDE, Inspector
-from .screen.selection import Selection, parts_of, who
+from .screen.selection import Selection, parts_of
 from .screen.strip import LEGEND, legend_width, room_beside
+from .shown.names import who
 from .space.layout import Layout
 from .space.plate import Plate
 
@@ -70,7 +71,7 @@ class Touch:
         # the value and further lines beside the pointer, where they are others than the number of a cube
         self.says: Callable[[int, Frame], tuple[str, list[str]]] | None = None
         self._explanation: Lines = ()
-        self._written: Frame | None = None  # what the words and numbers are about
+        self.written: Frame | None = None  # what the words and numbers are about
         self._outlined = Kept[list[NDArray[np.float64]]]()
 
     def hover(self, index: int | None, pointer: Point = (0.0, 0.0)) -> bool:
@@ -119,7 +120,7 @@ class Touch:
 
         At the pace of text: nobody reads faster, and the lines are a forward and a backward pass.
         """
-        self._written = frame
+        self.written = frame
         opened = self._in_column and self.asks and self._bench.subject.source.can.open
         self._explanation = () if self.inspector is None or opened else self.inspector.explanation(frame)
 
@@ -128,7 +129,7 @@ class Touch:
     def layers(self, frame: Frame) -> list[list[Sketch]]:
         """Sketches by layer: text of a lower layer never shows through a panel of a higher one."""
         bench, lowest, middle = self._bench, list[Sketch](), list[Sketch]()
-        written, places, slab = frame if self._written is None else self._written, bench.places, bench.slab
+        written, places, slab = frame if self.written is None else self.written, bench.places, bench.slab
         if self.inspector is not None:
             lowest += self._selected(self.inspector, written)
         lowest += bench.side.marks()
@@ -142,7 +143,7 @@ class Touch:
         if number is not None and bench.subject.source.can.edit:
             said = "drag", "to change this weight", ()
             middle += [drag_handle(number.box, bench.theme), tip(self.pointer, places.size, *said, bench.theme)]
-        middle += bench.side.label(frame, places.size)
+        middle += bench.side.label(written, places.size)
         middle += self._banners(lowest)
         top = [help_panel(places.size, self.table, bench.theme, self.help)] if self.help else []
         return [lowest, middle, top]
@@ -186,7 +187,7 @@ class Touch:
         if cube is None or (alone and self.selection is not None and self.selection.main == index):
             return []
         known, shows = who(bench.subject, index), bench.colouring.shows
-        value, more = figure(float(frame.values[index])), [known.meaning] if known.meaning else []
+        value, more = figure(float(frame.values[index])), list[str]()
         if self.says is not None:
             value, more = self.says(index, frame)
         elif bench.inside.told is not None:

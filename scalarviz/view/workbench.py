@@ -47,13 +47,14 @@ from .notes.values import Small
 from .panels.drawer import Setting
 from .panels.pace import TextPace
 from .panels.table import LayerTable
-from .panels.wording import changed_by_hand, newest_beyond, went
+from .panels.wording import changed_by_hand, coming_words, newest_beyond, went
 from .screen.controls import ControlsPanel
 from .screen.hud import hud, keys, mistake_line, mistake_words, state_of, trouble_line
 from .screen.selection import Selection
 from .screen.side import MORE, NEXT, SidePanels
 from .screen.strip import StoryLines, marks_on
 from .screen.time_bar import TimeBar
+from .shown.names import Names
 from .shown.subject import Probed, subject_of
 from .space.camera import Camera
 from .space.layout import Apart, Layout, layers_of, layout_for
@@ -454,7 +455,10 @@ class Workbench:
         gone = went(self._frame, frame)  # then the range of the colours is that of the step, whatever was before
         by_hand = changed_by_hand(self._frame, frame) or (gone and not self.bar.running)
         waits = None if by_hand else seconds  # what a hand does is written at once
-        self._frame, self._pace, self.bar.step_loss = frame, pace_text, self.subject.step_loss
+        self._frame, self._pace, subject = frame, pace_text, self.subject
+        self.bar.by_weights, self.bar.of = subject.source.facts is not None, coming_words(subject, frame)
+        self.bar.plain = Names(subject).plain
+        self.bar.loss = float("nan") if self.bar.of else subject.loss(frame)
         self._view.tick(seconds)
         if self._view.stale:
             self._place_scenery(self.scenery)
@@ -477,8 +481,9 @@ class Workbench:
         self.story.update(self.places, self.theme, bar=bool(self._time), free=room)
         self.side.strip_shown = self.story.beside is None
         small = None if self.slab.shares is None else Small(self.slab.shares, self.cube_at, self.slab.own)
-        # At every frame, as the colours below them; of an opened step what has come, but for what its texts write.
-        rows = self.inside.rows(frame)
+        # As the HUD has them, whose step they are of; of an opened step what has come, but for what its texts write.
+        written = self.side.ground.said if explained else None
+        rows = self.inside.rows(frame if written is None or written.values.shape != frame.values.shape else written)
         light = self.inside.light
         self._on_cubes = self.scenery.cubes(rows, self.colouring, self.activations, self.inside.skip, small, light)
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
@@ -535,9 +540,8 @@ class Workbench:
         if self.places.hud is not None:
             outside = inside.told is None
             second = "  ·  ".join([*filter(None, (wrong,)), *self.scenery.homeless, pace_text])  # no room at the layer
-            ahead, whole = (self.side.ground.ahead, self.subject.loss_of_all(frame)) if outside else (None, None)
             found = self.side.headlines if outside else ()  # of whole steps
-            state = state_of(self.subject, frame, second, self.colouring.shows, found, ahead, whole)
+            state = state_of(self.subject, frame, second, self.colouring.shows, found)
             about = "  ·  ".join(filter(None, (state.about, self.sizing.words() if outside else "")))
             x, y, wide, high = self.places.hud
             sketches.append(hud((x, y, wide, high), self.theme, inside.head(replace(state, about=about))))

@@ -237,7 +237,7 @@ def test_a_row_says_its_name_and_its_numbers(page, with_rows):
     assert (frame.a.step, frame.b.step) == (8, 5)
     wanted = [figure(float(one.activations["1"][2])) for one in (*frame.both, frame)]
     tip = page.evaluate("""() => scalarviz.tip(scalarviz.run.document.plates.findIndex(one => one.name === "1"), 2)""")
-    assert tip[0][0] == "1 tanh[2]"
+    assert tip[0][0] == "h3"
     assert [text for _, text in tip[1:]] == wanted
     page.evaluate("scalarviz.select({ row: '1', unit: 2 })")
     rows = page.locator("#card table tr").all_inner_texts()
@@ -248,9 +248,9 @@ def test_a_row_says_its_name_and_its_numbers(page, with_rows):
     page.keyboard.press("w")
     page.locator("#tools button", has_text="numbers").click()
     table = {line.split("\t")[0]: line.split("\t")[1:] for line in said(page, "table").splitlines() if "\t" in line}
-    assert table["1 tanh[2]"] == wanted
+    assert table["h3"] == wanted
     assert table["input right"][0] == figure(float(X[3, 1]))
-    assert page.evaluate("scalarviz.run.tip(0, 'weight', 1)[1][0]") == "from right to tanh 0"
+    assert page.evaluate("scalarviz.run.tip(0, 'weight', 1)[0][0]") == "from right to h1"
 
 
 def test_of_a_single_layer_columns_and_rows_have_their_names(page, file, pair):

@@ -21,7 +21,8 @@ from scalarviz.view.ink.text import figure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.screen.account import LISTED, Account, Term, account_of, factors, ledger_of
 from scalarviz.view.screen.inspector import POINTS, Inspector, ValueHistory
-from scalarviz.view.screen.selection import Selection, joined, parts_of, who
+from scalarviz.view.screen.selection import Selection, joined, parts_of
+from scalarviz.view.shown.names import who
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.plate import Plate, grid_for
 
@@ -86,19 +87,19 @@ def half_a_digit(text):
     return Decimal(1).scaleb(int(exact(text).as_tuple().exponent)) / 2
 
 
-def test_names_and_meanings():
+def test_names_in_words_and_in_code():
     with (made := scene_of(4, 6)).run:
         subject = subject_of(made)
         start = {t.name: t.start for t in subject.tensors}
-        for name, place, meaning in (
-            ("0.weight", 4, "from g to tanh 1"), ("2.weight", 7, "from tanh 3 to tanh 1"),
-            ("2.bias", 5, "bias of tanh 5"), ("4.weight", 8, "from tanh 2 to g"), ("4.bias", 1, "bias of g"),
+        for name, place, said in (
+            ("0.weight", 4, "from g to h2"), ("2.weight", 7, "from h4 to k2"), ("2.bias", 5, "bias of k6"),
+            ("4.weight", 8, "from k3 to g"), ("4.bias", 1, "bias of g"),
         ):  # fmt: skip
-            assert who(subject, start[name] + place).meaning == meaning
-        assert who(subject, start["0.weight"] + 4).name == "0.weight[1][1]"
+            assert who(subject, start[name] + place).name == said
+        assert who(subject, start["0.weight"] + 4).code == "0.weight[1][1]"
     arrays = subject_of({"a": np.zeros((3, 4)), "k": np.zeros((2, 3, 5, 5)), "w": 1.0, "b": [1.0, 2.0]})
     found = [who(arrays, k) for k in (6, 12 + 75 + 25 + 7, 162, 164)]
-    assert [(one.name, one.meaning) for one in found] == [
+    assert [(one.name, one.beside) for one in found] == [
         ("a[1][2]", "row 1, column 2"), ("k[1][1][1][2]", "output 1, input 1, kernel 1, 2"), ("w", ""), ("b[1]", ""),
     ]  # fmt: skip
 

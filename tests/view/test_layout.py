@@ -22,7 +22,7 @@ from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.run.questions.ranges import Range, extent
 from scalarviz.view.cubes.scale import ActivationScale, rows_of
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.screen.selection import who
+from scalarviz.view.shown.names import who
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import WIDER, Apart, layer_of, layers_of, layout_for
 from scalarviz.view.space.lying import Turns
@@ -310,14 +310,14 @@ def test_where_a_weight_comes_from_is_where_its_layer_reads():
 
     def meanings(name):
         tensor = next(tensor for tensor in subject.tensors if tensor.name == name)
-        return [who(subject, tensor.start + k).meaning for k in range(tensor.size)]
+        return [who(subject, tensor.start + k).name for k in range(tensor.size)]
 
-    assert meanings("a.weight")[2] == "from x2 to a 0"
-    assert meanings("b.weight")[4] == "from x1 to tanh 1"
-    assert meanings("b.bias")[1] == "bias of tanh 1"
-    rows = [f"{row}{k}" for row, count in (("x", 3), ("a ", 2), ("tanh ", 2)) for k in range(count)]
-    assert meanings("c.weight")[:7] == [f"from {number} to c 0" for number in rows]
-    assert meanings("last.weight")[3] == "from its input 1 to y1"  # a sum that no module made is no row
+    assert meanings("a.weight")[2] == "from x2 to a, unit 1"
+    assert meanings("b.weight")[4] == "from x1 to tanh, unit 2"
+    assert meanings("b.bias")[1] == "bias of tanh, unit 2"
+    rows = ["x0", "x1", "x2", *(f"{row}, unit {k}" for row in ("a", "tanh") for k in (1, 2))]
+    assert meanings("c.weight")[:7] == [f"from {number} to c, unit 1" for number in rows]
+    assert meanings("last.weight")[3] == "from its input 2 to y1"  # a sum that no module made is no row
 
 
 # ---- any camera: something stays in sight, and names of rows stand beside their own cubes

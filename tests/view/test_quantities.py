@@ -23,8 +23,8 @@ from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.render import render
 from scalarviz.view.screen.account import account_of
 from scalarviz.view.screen.inspector import Inspector
-from scalarviz.view.screen.selection import who
 from scalarviz.view.screen.strip import WORDS
+from scalarviz.view.shown.names import Identity, who
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import layout_for
 
@@ -232,7 +232,7 @@ def test_a_gradient_they_never_have_and_it_is_no_fault_and_the_inspector_says_wh
     assert diagnose(frame, normed.tensors, normed.stages) == ()
     index = next(t.start for t in normed.tensors if t.name == "1.running_var") + 2
     found, inspector = who(subject, index), Inspector(subject, index)
-    assert (found.name, found.meaning) == ("1.running_var[2]", "of channel 2; steps move it, no optimiser")
+    assert found == Identity("running var, channel 2", "1.running_var[2]", "steps move it, no optimiser")
     account = inspector.account = account_of(normed, index, along=False)
     written = words([inspector.sketch((0, 0, 304, 500), DARK, frame, opened=True)])
     normed.step()

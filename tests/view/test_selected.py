@@ -100,7 +100,7 @@ def test_freezing_and_drawing_anew(hand):
     hand.click(hand.spot("freeze"))
     assert not hand.settled().frozen.any()
     drawn = hand.key("i").values.copy()
-    what = ["freeze neuron 1 of layer 0", "free neuron 1 of layer 0", "neuron 1 of layer 0 begins anew"]
+    what = ["freeze neuron g of layer", "free neuron g of layer", "neuron g of layer begins anew"]
     assert [entry.what for entry in hand.run.log] == what
     hand.key("z", ctrl=True)
     assert np.array_equal(hand.key("i").values, drawn)  # the same step of the same seed
@@ -144,7 +144,7 @@ def test_while_a_number_is_typed_keys_do_nothing_else_and_several_weights_are_mu
     hand.key("Enter")
     hand.type("-3")
     assert np.array_equal(hand.key("Enter").values[NEURON], before[NEURON] * np.float32(-3))
-    assert [entry.what for entry in hand.run.log] == ["neuron 1 of layer 0 × -3"]
+    assert [entry.what for entry in hand.run.log] == ["neuron g of layer × -3"]
 
 
 def test_what_cannot_be_done_is_said_and_a_weight_that_is_not_finite_is_mended(hand):
@@ -342,7 +342,7 @@ def test_plain_numbers_are_selected_and_not_touched():
     array = np.arange(12.0).reshape(3, 4)
     with mirror_hand({"a": array}) as hand:
         hand.double(hand.face(5))
-        assert "row 1 of a" in hand.texts()
+        assert "row 1 in a" in hand.texts()
         for key in "xk/*i":
             hand.view.key(key, key)
             assert "looked at, not touched" in hand.view.notice(), key

@@ -8,16 +8,24 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.benches import MINUS, again, bench_of, pixels_of, said_above, said_anywhere, texts
+from kit.benches import MINUS, again, bench_of, said_above, said_anywhere, texts
+from kit.commands import make_scene
 from kit.windows import live_hand
 from scalarviz import nn, optim
 from scalarviz.run.panels import ColourCube, LossCurve
 from scalarviz.run.panels import TestCurve as Curve
 from scalarviz.run.scene.scene import Scene
+from scalarviz.view.ink.boxes import TITLE
 from scalarviz.view.ink.sketch import rgba
-from scalarviz.view.ink.text import figure
-from scalarviz.view.panels.wording import BEFORE
+from scalarviz.view.ink.text import figure, loss_text
+from scalarviz.view.out.easel import words_of
+from scalarviz.view.panels.wording import BEFORE, coming_words, loss_words, noun
+from scalarviz.view.screen.account import account_of
+from scalarviz.view.screen.selection import parts_of
+from scalarviz.view.shown.names import who
+from scalarviz.view.shown.subject import subject_of
 
+SCENES = ("neuron", "rgb", "xor", "playground", "uinn", "expression", "digits", "microgpt", "texture")
 PROBE, TARGET = np.array([0.92, 0.58, 0.18]), np.array([0.1, 0.4, 0.8])
 X = np.random.default_rng(1).random((64, 3))
 pytestmark = pytest.mark.gl
@@ -58,10 +66,12 @@ def test_a_gradient_says_of_how_many_samples_it_is(batch, colours, reduction, sa
     assert said in said_anywhere(bench)  # below what the cubes show
     assert any(w.startswith(f"{said} · ") for w in said_anywhere(bench))  # in the legend
     bench.touch.hover(4, (300.0, 300.0))
-    assert said_anywhere(again(bench, 0.5)).count(said) == 2  # and at the pointer
-    assert said not in said_anywhere(bench_of(scene))  # weights are of no samples
+    loss = loss_words(bench.subject, scene.run.frame())
+    assert said_anywhere(again(bench, 0.5)).count(said) == 2 + (loss == said)  # and at the pointer
+    assert said not in said_anywhere(bench_of(scene)) or loss == said  # weights are of no samples
     untrained = scene_of(batch, colours=colours, reduction=reduction, steps=0)
-    assert not any(said in words for words in said_anywhere(bench_of(untrained, quantity="gradient")))
+    found = said_anywhere(bench_of(untrained, quantity="gradient"))
+    assert not any(said in words for words in found if words != loss)
     bench.touch.hover(None, None)
     bench.select(4)
     found = said_anywhere(again(bench, 0.5))
@@ -73,25 +83,40 @@ def test_a_gradient_says_of_how_many_samples_it_is(batch, colours, reduction, sa
 # of which moment
 
 
-def test_after_a_change_by_hand_the_loss_is_dimmed_and_says_so_and_the_end_of_the_curve_is_a_ring(scene):
-    def bright(bench):
-        """Bright pixels at the right edge of the loss panel, where the curve ends."""
-        x, y, width, height = (round(v) for v in bench.places.panels["loss"])
-        return np.sum(pixels_of(bench)[y + 30 : y + height - 22, x + width - 11 : x + width].min(axis=2) > 180)
+@pytest.mark.parametrize("name", SCENES)
+def test_one_loss_is_told_everywhere_that_of_the_weights_shown_on_the_batch_beside_it(name):
+    """In the head, as words, in the what if and in the loss that the step itself computes then; also after an edit."""
+    scene = make_scene(name, steps=4)
+    run, subject, told = scene.run, subject_of(scene), []
+    for _ in range(3):
+        frame = run.frame()
+        words, of_step = loss_words(subject, frame), coming_words(subject, frame)
+        every = words.endswith(f"all {subject.source.facts.samples:,} {noun(subject, 2)}")
+        told.append(subject.loss(frame))
+        if every:
+            assert told[-1] == pytest.approx(run.evaluate(*run.samples()), rel=1e-5)
+        along = account_of(run, 0).along
+        assert f"step {frame.step:,}, loss {loss_text(told[-1])} {words}:" in words_of(name, subject, frame)
+        head = [one for one in texts(bench_of(scene).sketches) if one.size >= TITLE]
+        at = [one.text for one in head].index("loss")
+        assert [one.text for one in head[at + 1 : at + 3]] == [loss_text(told[-1]), words]
+        run.step()
+        assert along.loss == pytest.approx(run.loss, rel=1e-4)
+        assert of_step or told[-1] == pytest.approx(run.loss, rel=1e-5)
+        if len(told) == 2:
+            run.set_weights(0, run.values[:1] + 0.1)
+    assert len(set(told)) == 3
 
-    bench, loss = bench_of(scene), f"{scene.run.loss:.4f}"
-    assert colour_of(bench, loss) == rgba(bench.theme.text1)
-    assert BEFORE not in said_anywhere(bench)
-    assert bright(bench) > 40
+
+def test_after_a_change_by_hand_the_loss_is_that_of_the_numbers_shown(scene):
+    bench, before = bench_of(scene), loss_text(scene.run.evaluate(X, 1 - X))
+    assert colour_of(bench, before) == rgba(bench.theme.text1)
     scene.run.set_weights(4, [2.0])
     again(bench, 0.5)
-    assert colour_of(bench, loss) == rgba(bench.theme.text3)
-    assert {BEFORE, f"end: {BEFORE}"} <= set(said_anywhere(bench))
-    assert bright(bench) < 25
-    scene.run.step(1)
-    again(bench, 0.5)
-    assert colour_of(bench, f"{scene.run.loss:.4f}") == rgba(bench.theme.text1)
-    assert BEFORE not in " ".join(said_anywhere(bench))
+    found = said_anywhere(bench)
+    assert before not in found
+    assert colour_of(bench, loss_text(scene.run.evaluate(X, 1 - X))) == rgba(bench.theme.text1)
+    assert not any(BEFORE in words for words in found)
 
 
 @pytest.mark.parametrize("quantity", ["gradient", "update"])
@@ -137,6 +162,69 @@ def test_a_window_draws_again_when_only_the_moment_changed(scene):
     with live_hand(scene, (640, 360)) as made:
         made.rest()
         assert not made.view.tick(0.1)
+        before = loss_text(scene.run.evaluate(X, 1 - X))
+        assert before in made.words()
         made.view.worker.edit(lambda run: run.set_targets(np.zeros((64, 3))), "targets")
         made.rest()
-        assert any(BEFORE in w for w in made.words())
+        assert before not in made.words()
+
+
+# what they are called
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_thing_has_one_name_and_no_name_in_code_stands_on_the_screen_but_in_the_inspectors_line(name):
+    """At rest, at the pointer over each tensor, with each selected, with parts of it selected, and after an edit."""
+    scene = make_scene(name, steps=4)
+    scene.run.step(1)
+    bench, code = bench_of(scene), re.compile(r"\d\.(weight|bias)|weight\[|_pool|_relu|^\d (relu|tanh|linear)")
+    for tensor in bench.subject.tensors:
+        index = tensor.start + tensor.size // 2
+        known = who(bench.subject, index)
+        bench.touch.hover(index, (300.0, 300.0))
+        found = said_anywhere(again(bench, 0.5))
+        assert known.name in found
+        assert not [text for text in found if code.search(text)]
+        bench.touch.hover(None, None)
+        bench.select(index)
+        found = said_anywhere(again(bench, 0.5))
+        assert known.name in found
+        assert {text for text in found if code.search(text)} <= {known.beside}
+        for part in parts_of(bench.subject, index):
+            assert not code.search(f"{part.words} {part.short}")
+        bench.select(None)
+    scene.run.set_weights(0, [0.5])
+    assert not [text for text in said_anywhere(again(bench, 0.5)) if code.search(text)]
+    with live_hand(scene) as hand:
+        for _ in range(40):
+            hand.do("micro_next")
+            assert not [text for text in hand.words() if code.search(text)]
+
+
+# of which moment, while time goes on
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_while_time_goes_on_every_number_on_a_picture_is_of_the_frame_whose_step_it_says(name):
+    """Those on cubes, and the value, the gradient and the account of the inspector; at rest, after an edit too."""
+    with live_hand(make_scene(name), playing=True) as hand:
+        bench, stale = hand.bench, 0.0
+        bench.select(0)
+        hand.settled()
+        for _ in range(30):
+            hand.host.pass_time(0.03)
+            said, found = bench.side.ground.said, said_anywhere(bench)
+            assert {f"{said.step:,}", figure(float(said.values[0]))} <= set(found)
+            on_cubes = bench.scenery.cubes(said, bench.colouring, bench.activations)
+            assert [t.text for t in texts(bench._on_cubes)] == [t.text for t in texts(on_cubes)]
+            terms = [re.match(r"step ([\d,]+): .*term", text) for text in found]
+            of = [int(one[1].replace(",", "")) for one in terms if one]
+            stale = stale + 0.03 if any(step != said.step + 1 for step in of) else 0.0
+            assert stale <= 0.4
+        hand.do("toggle_run")
+        for _ in range(2):
+            gradient = figure(float(hand.run.open().gradient[0]))
+            hand.until(lambda said=gradient: said in said_anywhere(bench))
+            assert figure(float(hand.view.frame().values[0])) in said_anywhere(bench)
+            assert not any(text.startswith("not computed") for text in said_anywhere(bench))
+            hand.do("double")

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...scalar.mask import Draws
+
 if TYPE_CHECKING:
     from ...engine.data import Data
     from ..edits.base import Applied
@@ -138,6 +140,14 @@ class Curve(NamedTuple):
             np.concatenate([self.step, more.step]), np.concatenate([self.loss, loss]), np.concatenate([self.lr, lr])
         )
 
+    def of_weights(self, step: int = 0, loss: float = float("nan")) -> Curve:
+        """The same losses by the weights that they are of: those before their step. Behind them those of a `step`."""
+        if loss != loss:
+            return Curve(self.step - 1, self.loss, self.lr)
+        there = int(np.searchsorted(self.step, step, "right"))
+        return Curve(*(np.append(part[:there], last) for part, last in
+                       zip((self.step - 1, self.loss, self.lr), (step, loss, float("nan")), strict=True)))  # fmt: skip
+
 
 NO_CURVE = Curve(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
 
@@ -196,12 +206,14 @@ class Frame:
         Whether `update` is known; None: where a gradient has been computed.
     together : int
         How many steps `update` is of: more than one where nobody looked in between.
+    coming : Coming or None
+        Who finds the loss of these values on the batch of the coming step; None where nobody trains.
     master : ndarray of float32, shape (P,), or None
         Of a run in float16: the weights that the optimiser changes, which `values` are rounded from, and which `update`
         is of. None in another dtype, where they are the values.
-    probe_loss, whole_loss : float or None
-        Of a recorded frame: the loss of the probe sample alone, and of all samples, at these values; None where it was
-        not recorded. A live frame's are worked out when they are looked at.
+    probe_loss, shown_loss : float or None
+        Of a recorded frame: the loss of the probe sample alone, and the one that pictures tell, at these values; None
+        where it was not recorded. A live frame's are worked out when they are looked at.
     """
 
     step: int
@@ -227,10 +239,11 @@ class Frame:
     data: Data | None = field(default=None, repr=False, compare=False)
     state: Mapping[str, FloatArray] = field(default_factory=dict)
     probe_loss: float | None = None
-    whole_loss: float | None = None
+    shown_loss: float | None = None
     moved: BoolArray | None = None
     together: int = 1
     master: FloatArray | None = None
+    coming: Coming | None = field(default=None, repr=False, compare=False)
 
     @property
     def exact(self) -> FloatArray:
@@ -245,13 +258,15 @@ class Frame:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles hold the numbers; the network stays here."""
-        here = ("forward", "units", "data")
+        here = ("forward", "units", "data", "coming")
         return Frame, tuple(None if part.name in here else getattr(self, part.name) for part in fields(self))
 
     @property
     def told_loss(self) -> float:
-        """The loss that a recorded frame is told by: that of all samples where the scene tells that one."""
-        return self.loss if self.whole_loss is None else self.whole_loss
+        """That of these weights, as far as anybody knows it: recorded, or of the coming batch; else of the step."""
+        if self.shown_loss is not None:
+            return self.shown_loss
+        return self.loss if self.coming is None else self.coming.loss
 
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Copies of inputs (N, n_inputs) and targets (N, n_targets) that were learnt from; None where nothing is."""
@@ -295,6 +310,31 @@ class Units:
                 self.samples, self.seconds = forward.watched(data), perf_counter() - start
                 self._asked = None  # old data is let go of
             return self._found
+
+
+class Coming:
+    """The batch of the coming step, and the loss that it will have: that of the weights shown. Found at the first look.
+
+    It is the number that the step itself will compute, penalties and dropout included. `data` is never written to.
+    """
+
+    def __init__(self, forward: Forward, values: NDArray[Any], data: Data, setup: Setup, step: int) -> None:
+        self._asked, self._finding = (forward, values, data, setup, step), threading.Lock()
+        self._loss: float | None = None
+
+    @property
+    def loss(self) -> float:
+        """At the values of the frame; any thread may ask."""
+        with self._finding:
+            if self._loss is None:
+                forward, values, data, setup, step = self._asked
+                n, m = forward.tape.n_inputs, forward.tape.n_targets
+                numbers = data[: n + m, setup.batch(step)]
+                with np.errstate(all="ignore"):  # a diverged run holds infinities
+                    found = forward.evaluate(numbers[:n].T, numbers[n:].T, values, Draws(setup.seed, step, 0))
+                    weights = sum(tensor.size for tensor in forward.tensors if not tensor.buffer)
+                    self._loss = found + setup.limits.penalty(values[:weights])
+            return self._loss
 
 
 class _Part(Mapping[str, NDArray[Any]]):

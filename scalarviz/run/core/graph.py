@@ -24,6 +24,7 @@ from ...errors import InputError, UnknownNameError, listing
 from ...nn import Activation, Module, Sequential
 from ...nn._losses import batch_part, batch_reduction, batch_shares
 from ...optim import Optimizer
+from ...scalar.mask import Draws
 from ...scalar.store import Block
 from ...tape import Plan, Tape, halved, lower, trace
 from ...tape.half import loss_scale_of
@@ -149,11 +150,11 @@ class Forward:
         runner = self._predict_runner
         return runner.rows(values, samples.T, runner.plan.body.outputs).T
 
-    def evaluate(self, x: NDArray[Any], y: NDArray[Any], values: NDArray[Any]) -> float:
-        """The loss of all samples (N, n_inputs), (N, n_targets) as one batch."""
+    def evaluate(self, x: NDArray[Any], y: NDArray[Any], values: NDArray[Any], draws: Draws | None = None) -> float:
+        """The loss of all samples (N, n_inputs), (N, n_targets) as one batch; `draws`: of dropout masks in training."""
         self.ids.check("evaluate", x, y)
         runner = self._loss_runner
-        rows = runner.rows(values, np.concatenate([x, y], axis=1).T, np.array([runner.plan.body.loss]))
+        rows = runner.rows(values, np.concatenate([x, y], axis=1).T, np.array([runner.plan.body.loss]), draws)
         total = rows[0].sum(dtype=np.float64)
         if self.reduction == "sum":
             return float(total)

@@ -19,7 +19,7 @@ from ...checks import integer, mapping
 from ...engine.arrays.program import encoded
 from ...engine.data import Data, joined
 from ...engine.outside import Held, Outside, Source
-from ...engine.problem import NO_LIMITS, Limits, Problem, Sampling
+from ...engine.problem import NO_LIMITS, Limits, Problem, Sampling, indices
 from ...errors import InputError, TypeMismatchError, listing, shown
 from ...optim import Optimizer
 from ...optim._described import described, remade
@@ -53,6 +53,12 @@ class Setup:
     sampling: Sampling = "epochs"
     limits: Limits = NO_LIMITS  # penalties of the loss and limits of the gradient
     seed: int = 0  # of the order of the samples
+
+    def batch(self, step: int) -> slice | NDArray[np.int64]:
+        """The samples of step ``step + 1``, as :meth:`Problem.indices` says them."""
+        if self.sampling == "epochs" and self.batch_size == self.samples:
+            return slice(None)
+        return indices(self.seed, step, self.samples, self.batch_size, self.sampling)
 
     @property
     def numbers(self) -> dict[str, Any]:

@@ -329,6 +329,19 @@ class Painting(Panel):
         Panel.__post_init__(self)
         above_zero(self.gain, "Painting: gain")
 
+    def likeness(self, moment: Moment) -> float:
+        """The psnr at evenly spread pixels, `ASKED` at most: the same ones however large the picture is drawn."""
+        wanted = self.wanted(moment)
+        step = max(1, int(np.ceil(np.sqrt(wanted.shape[0] * wanted.shape[1] / ASKED))))
+        rows, columns = (np.arange(0, size, step) for size in wanted.shape[:2])
+        y, x = (rows + 0.5) / wanted.shape[0], (columns + 0.5) / wanted.shape[1]
+        places = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(np.float32)
+        near = wanted[np.ix_(rows, columns)]
+        return psnr(np.clip(np.nan_to_num(moment.predict(places)), 0, 1).reshape(near.shape), near)
+
+
+ASKED = 2_048
+
 
 def psnr(painted: ArrayLike, wanted: ArrayLike) -> float:
     """Peak signal-to-noise ratio in dB of colours in 0..1 against others of the same shape.

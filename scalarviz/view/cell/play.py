@@ -430,8 +430,7 @@ class Play:
         subject = bench.subject
         if self.moves:
             return f"{self._title}, training"
-        return words_of(self._title, frame, subject.source.counted, told=bench.inside.told,
-                        shows=bench.colouring.shows.words, which=subject.step_loss)  # fmt: skip
+        return words_of(self._title, subject, frame, told=bench.inside.told, shows=bench.colouring.shows.words)
 
 
 @cache

@@ -57,7 +57,7 @@ class Still:
 
     def draw(self, subject: Subject, frame: Frame, size: tuple[int, int]) -> None:
         """Make it that of a frame."""
-        words = words_of(self._title, frame, subject.source.counted, which=subject.step_loss)
+        words = words_of(self._title, subject, frame)
         self.take(output_of(*_drawn(subject, frame, size, self.theme, words), self.name))
 
     def take(self, made: Output) -> None:

@@ -363,8 +363,7 @@ class ActivationScale:
         labels = [(0.0, _plain(low)), (1.0, _plain(high, signed=low < 0))]
         if low < 0 < high:
             labels.append((float(self.range.unit(0.0)), "0"))
-        kinds = dict.fromkeys(kind for kind in self._rows.values() if kind not in ("input", "linear"))
-        return LegendScale("activation", ", ".join(kinds), self.cmap, labels, np.empty(0))
+        return LegendScale("activation", kinds_of(self._rows), self.cmap, labels, np.empty(0))
 
 
 def _plain(value: float, *, signed: bool = False) -> str:
@@ -390,6 +389,26 @@ def rows_of(stages: Sequence[Stage]) -> dict[str, str]:
             rows[stage.name] = stage.kind
         last = stage.name
     return rows
+
+
+LAYERS = {"linear": "layer", "conv1d": "convolution", "conv2d": "convolution"}
+"""What a stage with weights is, by its kind; others are called as their kind."""
+ROWS = {
+    "relu": "ReLU", "leaky_relu": "leaky ReLU", "relu6": "ReLU6", "gelu": "GELU", "silu": "SiLU", "elu": "ELU",
+    "max_pool1d": "max pool", "max_pool2d": "max pool", "avg_pool1d": "mean pool", "avg_pool2d": "mean pool",
+    "batch_norm1d": "batch norm", "batch_norm2d": "batch norm", **LAYERS,
+}  # fmt: skip
+"""What a stage is, by its kind; others are called as their kind, in words."""
+
+
+def in_words(kind: str) -> str:
+    """A kind of stage in plain words."""
+    return ROWS.get(kind, kind.replace("_", " "))
+
+
+def kinds_of(rows: Mapping[str, str]) -> str:
+    """What kinds of rows there are, in words."""
+    return ", ".join(dict.fromkeys(in_words(kind) for kind in rows.values() if kind not in ("input", "linear")))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -491,7 +491,8 @@ class Inside:
         told = self.told
         if told is None:
             return state
-        return replace(state, about=self.about or "", before="", batch=1 if told.trial else state.batch)
+        of = told.samples if " of " in told.samples else f"of {told.samples}"
+        return replace(state, about=self.about or "", of=of, batch=1 if told.trial else state.batch)
 
     def texts(self) -> list[Sketch]:
         """Faces, deltas, the line below and the ribbon."""

@@ -20,16 +20,15 @@ from ...run.opened.rule import MINUS, Line, digits_of, digits_that_give
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded_step import Walked
+from ..cubes.scale import in_words
 from ..graph.figure import Seen
 from ..graph.layout import short as shortened
 from ..ink.equation import Printed, decimals, descent, neuron, product, rounds_to
 from ..ink.text import chip_text, delta_text, exponent, figure, loss_text, number
 from ..notes.layer import SYMBOLS
-from ..notes.scenery import stage_names
 from ..panels.drawer import LOSS_NODE, Inner
-from ..panels.neuron_maps import units_of
 from ..panels.wording import noun
-from ..screen.selection import who
+from ..shown.names import Names, who
 from ..shown.subject import Subject
 from ..space.layout import FEW
 from .light import Lighting, Lit, Sums
@@ -209,10 +208,10 @@ class Walk:
         self.n_weights = sum(t.size for t in subject.tensors if not t.buffer)
         self.few = self.n_weights <= FEW
         self.joined = "mean" if opened.divisor != 1 else "sum"
-        self._stages, self._called = {stage.name: stage for stage in subject.stages}, stage_names(subject)
+        self._stages = {stage.name: stage for stage in subject.stages}
         done = [name for step in self.steps if step.phase == "forward" for name in (step.stage, *step.also)]
         self.order = tuple(dict.fromkeys(name for name in (*done, *self._stages) if name in self._stages))
-        self._hidden = units_of(subject)
+        self._names = Names(subject)
         self._before = dict(zip(self._stages, ["input", *self._stages], strict=False))
 
     def __len__(self) -> int:
@@ -235,8 +234,9 @@ class Walk:
         computed, moved = self._weights_of(done, GRADIENTS), self._weights_of(done, UPDATE)
         gradient = self.added(now, adding, computed) if adding else opened.gradient
         values = np.where(moved, opened.new_values, self.frame.values) if moved.any() else self.frame.values
+        loss = opened.loss if phase >= LOSS else float("nan")
         frame = replace(
-            self.frame, step=opened.step, loss=opened.loss if phase >= LOSS else float("nan"), gradient=gradient,
+            self.frame, step=opened.step, loss=loss, shown_loss=loss, coming=None, gradient=gradient,
             computed=computed, values=np.asarray(values, np.float64), edited=False, next_lr=opened.lr, lr=opened.lr,
         )  # fmt: skip
         sentence = self.sentence(now, selected, computed, adding)
@@ -445,7 +445,7 @@ class Walk:
             there = bool(computed[tensor.span].all())
             size = float(np.abs(gradient[tensor.span]).max(initial=0.0)) if there else float("nan")
             if tensor.role != "bias" or len(self.subject.tensors) <= MOST_ROWS:
-                found.append(Layer(tensor.name, size))
+                found.append(Layer(self._names.tensors[tensor.name], size))
         return tuple(found[:MOST_ROWS])
 
     def _rule(self, phase: int, index: int) -> tuple[Formula, ...]:
@@ -533,7 +533,7 @@ class Walk:
             index = int(step.weights[0])
             known, x, w = who(self.subject, index), self.input_of(index), float(self.frame.values[index])
             made = of_product("w × x = product", w, x, w * x, violet=False)
-            return Sentence(known.name, self._forward(known.meaning), (made,), index)
+            return Sentence(known.name, self._forward(""), (made,), index)
         if step.kind in ("sum", "unit"):
             return self._of_unit(step)
         if step.phase == "loss":
@@ -547,7 +547,7 @@ class Walk:
             unit = (step.stage, step.column) if step.op and not step.also else None
             count, letters = self._made(step), "the largest" if step.op else "output"
             meaning = count if step.op else self._forward(count)
-            return Sentence(self._called[step.stage], meaning, _alone(letters, step), unit=unit)
+            return Sentence(self._title(step.stage), meaning, _alone(letters, step), unit=unit)
         return Sentence("zero", "every gradient is cleared, since what comes back is added up")
 
     def _of_operation(self, step: MicroStep) -> Sentence:
@@ -580,13 +580,12 @@ class Walk:
         return ", ".join(filter(None, (about, f"of this {noun(self.subject)} alone")))
 
     def _name(self, stage: Stage, row: int) -> str:
-        """What a number of a row is called: an output has a name."""
-        last, names = self.subject.stages[-1], self.subject.sample.outputs
-        after = self._after(stage)
-        for made in filter(None, (stage, after)):
-            if made.name in self._hidden:
-                return self._hidden[made.name].name(row)
-        return names[row] if last in (stage, after) and row < len(names) else f"{row} of {self._called[stage.name]}"
+        """What a number of a row is called: what it becomes, if nothing else reads it."""
+        return self._names.unit(self._after(stage) or stage, row)
+
+    def _title(self, stage: str) -> str:
+        """What a stage is called, whichever of several calls it is."""
+        return called(self._names.stages[stage])
 
     def _after(self, stage: Stage) -> Stage | None:
         """The stage that makes each number of a row something else, and reads nothing beside it."""
@@ -601,7 +600,7 @@ class Walk:
             entering, symbol = self.frame.activations[self._sources(stage)[0]], SYMBOLS.get(stage.kind, stage.kind)
             words = Word(f"{symbol}({decimals(float(entering[i]), 4).text})"), Word(" = ", "dim")
             formula = Formula(f"{symbol}(sum) = output", (*words, Word(decimals(made, 4).text, bold=True)))
-            kind = self._forward(stage.kind)
+            kind = self._forward(in_words(stage.kind))
             return Sentence(f"output {self._name(stage, i)}", kind, (formula,), unit=(stage.name, i))
         assert stage.weight is not None  # sums are of layers
         first, width = stage.weight.start + i * stage.weight.shape[-1], stage.weight.shape[-1]
@@ -619,7 +618,7 @@ class Walk:
         stage = self._stages[step.stage]
         if step.kind != "delta":
             meaning = f"{self._made(step)}, backward: {self._of_whom()}"
-            return Sentence(f"δ of {self._called[stage.name]}", meaning, _alone("δ", step, violet=True))
+            return Sentence(f"δ of {self._title(stage.name)}", meaning, _alone("δ", step, violet=True))
         unit = int(step.units[0])
         made = _violet("δ" if self.opened.trial else f"{self.joined} of δ", step.value)
         if len(step.factors) == 2:
@@ -637,9 +636,7 @@ class Walk:
             moved = self.opened.follows(index)
             says = f"{figure(update.before)} becomes {figure(update.after)}" if moved else "stays"
             rule = (Formula("", (Word(f"{says}: {update.why}"),)),)
-        meaning = known.meaning
-        if selected is None and len(step.weights) > 1:
-            meaning = f"{meaning}, the largest gradient here" if meaning else "the largest gradient here"
+        meaning = "the largest gradient here" if selected is None and len(step.weights) > 1 else ""
         if step.phase == "gradients":  # of a rule of several lines nothing is worked out yet
             rule = (self._of_gradient(index), *(rule if len(rule) == 1 else ()))
         return Sentence(known.name, meaning, rule, index)
@@ -670,7 +667,7 @@ class Walk:
         numbers = (Word(f"{adding:,}", "violet", True), Word(f" of {count:,} {noun(self.subject, count)} added up"))
         letters = f"sum of δ · x ÷ {self.opened.divisor:,.10g}" if self.opened.divisor != 1 else "sum of δ · x"
         about = "each adds its own δ · x to every cube"
-        return Sentence(f"gradient of {self._called[step.stage]}", about, (Formula(letters, numbers),))
+        return Sentence(f"gradient of {self._title(step.stage)}", about, (Formula(letters, numbers),))
 
     # ---- the outputs beside
 

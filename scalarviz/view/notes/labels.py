@@ -218,11 +218,13 @@ class FlowLabels(Labels):
         return False
 
     def _place_row(self, plate: Plate, text: str, points: Floats, units: Sequence[str]) -> None:
+        units = () if tuple(units) == (text,) else units  # one name is enough
         line = ", ".join(units)
-        if measure(line, LABEL) > _UNITS:  # of many the first and the last
-            line = f"{units[0]} \N{HORIZONTAL ELLIPSIS} {units[-1]}"
-        after, wide = f"  {line}" if units else "", measure(text, LABEL)
-        for clear, more in product((1.0, None), dict.fromkeys((after, ""))):
+        ends = f"{units[0]} \N{HORIZONTAL ELLIPSIS} {units[-1]}" if len(units) > 2 else line
+        lines = [ends] if measure(line, LABEL) > _UNITS else [line, ends]  # of many the first and the last
+        afters, wide = [f"  {line}" for line in lines if units], measure(text, LABEL)
+        after = afters[0] if afters else ""
+        for clear, more in product((1.0, None), dict.fromkeys((*afters, ""))):
             behind = measure(more, LABEL)
             places = _around(points, wide + behind, _LINE)
             near = [places[k] for k in (1, 3, 5, 8, 0, 2, 4, 7, 6)]

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.core.frame import Frame, Stage, Tensor, is_chain
-from ...run.opened.micro import called
+from ...run.core.frame import Frame, is_chain
 from ...run.panels import Features, PlaneMap
 from ...run.questions.diagnosis import Trouble, diagnose
-from ...run.scene.scene import Plan
 from ..cubes.scale import PLAIN, ActivationScale, Coloring, rows_of
 from ..ink.boxes import LABEL, MARGIN
 from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme
-from ..panels.neuron_maps import units_of
+from ..shown.names import Names
 from ..shown.subject import Subject
 from ..space.arrangement import Project
 from ..space.camera import Camera, Floats
@@ -65,7 +63,7 @@ class Scenery:
         if single:
             self.flow = FewFlow(layout, subject, project, box, moved=moved is not None)
             self._notes = [self.flow, self.flow.below]
-        shapes, names = labelled(subject), row_words(subject)
+        shapes, called = labelled(subject), Names(subject)
         former = None if before is None or moved is None else before._labels
         self._labels: Labels | None = None
         # the flat part of a planned picture as this camera shows it, in logical pixels
@@ -80,13 +78,11 @@ class Scenery:
             self._labels = TurnLabels(layout, subject.stages, reads, project, box, arrow)
         elif not single:
             untrained = [t.name for t in subject.tensors if t.buffer]
-            titles = titles_in(subject.plan)
-            if theme.presenter:
-                titles, names = clean_titles(subject.tensors, subject.stages) | titles, clean_rows(names)
+            names = called.rows(rows_of(subject.stages)) if subject.stages else {}
             former = former if isinstance(former, FlowLabels) else None
-            self._labels = FlowLabels(layout, shapes, names, project, box, units=unit_words(subject), before=former,
-                                      untrained=untrained, titles=titles, sides=side_words(subject),
-                                      hall=theme.presenter)  # fmt: skip
+            self._labels = FlowLabels(layout, shapes, names, project, box, units=unit_words(subject, called),
+                                      before=former, untrained=untrained, titles=called.tensors,
+                                      sides=side_words(subject), hall=theme.presenter)  # fmt: skip
         self._notes += [] if self._labels is None else [self._labels]
         size = outcome_size(subject.sample) if subject.stages and panels else None
         place = None
@@ -176,7 +172,8 @@ class Scenery:
         """What is wrong with a layer, beside its cubes; `around` holds the texts that are there already."""
         if self._trouble is None:
             return Sketch()
-        return self._trouble.sketch(diagnose(frame, self._subject.tensors, self._subject.stages), around, self._theme)
+        names, found = Names(self._subject), diagnose(frame, self._subject.tensors, self._subject.stages)
+        return self._trouble.sketch([replace(one, text=names.plain(one.text)) for one in found], around, self._theme)
 
     @property
     def homeless(self) -> tuple[str, ...]:
@@ -217,54 +214,7 @@ def window_of(scene: Box, panels: bool, size: tuple[float, float]) -> Box:
     return (x, y - 12.0, width, height + 12.0) if panels else (0.0, 0.0, float(size[0]), float(size[1]))
 
 
-# ---- What layers and rows are called where nobody reads code: in a picture for a hall.
-
-LAYERS = {"linear": "layer", "conv1d": "convolution", "conv2d": "convolution"}
-"""What a stage with weights is, by its kind; others are called as their kind."""
-ROWS = {
-    "relu": "ReLU", "leaky_relu": "leaky ReLU", "relu6": "ReLU6", "gelu": "GELU", "silu": "SiLU", "elu": "ELU",
-    "max_pool1d": "max pool", "max_pool2d": "max pool", "avg_pool1d": "mean pool", "avg_pool2d": "mean pool", **LAYERS,
-}  # fmt: skip
-"""What a row of activations is, by its kind; others are called as their kind, in words."""
-
-
-def clean_titles(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> dict[str, str]:
-    """``layer 1``, ``layer 2`` for the weights of stages, by the names of the tensors; alone a kind has no number."""
-    named = {tensor.name for tensor in tensors}
-    found: dict[str, str] = {}
-    for stage in stages:
-        name = f"{stage.name}.weight" if stage.weight is None else stage.weight.name
-        if name in named and name not in found:
-            found[name] = LAYERS.get(stage.kind, _words(stage.kind))
-    counts, numbers = Counter(found.values()), Counter[str]()
-    for name, noun in found.items():
-        numbers[noun] += 1
-        found[name] = f"{noun} {numbers[noun]}" if counts[noun] > 1 else noun
-    return found
-
-
-def stage_names(subject: Subject) -> dict[str, str]:
-    """What each stage is called on the screen: ``layer 2``, ``max pool of layer 2``, ``h1…h4``, ``q``."""
-    titles = clean_titles(subject.tensors, subject.stages) | titles_in(subject.plan)
-    counts, found, last = Counter(stage.kind for stage in subject.stages), dict[str, str](), ""
-    for stage in subject.stages:
-        name, units = f"{called(stage.name)}.weight", units_of(subject).get(stage.name)
-        title = titles.get(name if stage.weight is None else stage.weight.name)
-        kind = stage.name if stage.kind == "function" else ROWS.get(stage.kind, _words(stage.kind))
-        last = title or last
-        found[stage.name] = title or (f"{kind} of {last}" if last and counts[stage.kind] > 1 else kind)
-        if units is not None:
-            found[stage.name] = f"{units.name(0)}…{units.name(units.units - 1)}"
-    return found
-
-
-def clean_rows(names: Mapping[str, str]) -> dict[str, str]:
-    """The same for rows of activations: what each stage's is called."""
-    return {stage: ROWS.get(kind, _words(kind)) for stage, kind in names.items()}
-
-
-def _words(kind: str) -> str:
-    return kind.replace("_", " ")
+# ---- Which of them have words, and which.
 
 
 def is_single(subject: Subject, layout: Layout) -> bool:
@@ -278,32 +228,13 @@ def labelled(subject: Subject) -> dict[str, tuple[int, ...]]:
     return {t.name: t.shape for t in subject.tensors if not layers or t.role != "bias"}
 
 
-def titles_in(plan: Plan | None) -> dict[str, str]:
-    """What a plan calls its tensors."""
-    return {} if plan is None else {placed.tensor: placed.title for placed in plan.plates}
-
-
-def row_words(subject: Subject) -> dict[str, str]:
-    """What each row of activations is called, by its stage."""
-    stages = subject.stages
-    rows = rows_of(stages)
-    if not is_chain(stages):  # several of a kind: the module's path tells them apart
-        rows |= {s.name: s.name if s.kind in ("linear", *s.name.replace(".", " ").split())
-                 else f"{s.name} {s.kind}".strip() for s in stages}  # fmt: skip
-    if rows and stages:
-        rows[stages[-1].name] = "output"
-    if subject.sample.sheet:
-        rows["input"] = "input, 0 to 1"
-    return rows
-
-
-def unit_words(subject: Subject) -> dict[str, tuple[str, ...]]:
+def unit_words(subject: Subject, names: Names) -> dict[str, tuple[str, ...]]:
     """Names of inputs, hidden units that have some, and outputs, by their rows; the pad's picture speaks for itself."""
     stages, sample = subject.stages, subject.sample
     if not stages:
         return {}
     units = {} if sample.sheet else {"input": sample.inputs}
-    hidden = {row: tuple(map(layer.name, range(layer.units))) for row, layer in units_of(subject).items()}
+    hidden = {row: tuple(map(layer.name, range(layer.units))) for row, layer in names.hidden.items()}
     return {**units, **hidden, stages[-1].name: sample.outputs}
 
 

@@ -27,6 +27,7 @@ from ..ink.figure import picture_svg
 from ..ink.sketch import Box, Sketch
 from ..ink.text import loss_text
 from ..ink.theme import Theme
+from ..panels.wording import loss_words
 from ..shown.subject import Subject, standing
 from ..workbench import Workbench
 from .files import SVG
@@ -83,7 +84,7 @@ class Easel:
         subject = self.bench.subject
         with self._screen, standing(subject.source, step):
             self.update(words)
-            title = words_of(self._name, subject.frame(), subject.source.counted, which=subject.step_loss)
+            title = words_of(self._name, subject, subject.frame())
             write_bytes(path, svg_of_bench(self.bench, title).encode())
         return Path(path)
 
@@ -126,14 +127,10 @@ def title_of(x: object) -> str:
     return type(x).__name__.lower() if isinstance(x, Module | Run) else "weights"
 
 
-def words_of(
-    name: str, frame: Frame, counted: bool = True, *, shows: str = "weight", told: Told | None = None,
-    which: str = "",
-) -> str:  # fmt: skip
+def words_of(name: str, subject: Subject, frame: Frame, *, shows: str = "weight", told: Told | None = None) -> str:
     """What stands in place of a picture: ``"rgb, step 300, loss 0.0123: 15 numbers as cubes"``.
 
-    `told` is the micro-step that is shown after that moment; `which` says which loss a step has, where elsewhere that
-    of all samples is told.
+    `told` is the micro-step that is shown after that moment.
     """
     count = len(frame.values)
     cubes = "1 number as a cube" if count == 1 else f"{count:,} numbers as cubes"
@@ -142,7 +139,7 @@ def words_of(
         formula = "".join(word.text for word in said.formulas[0].numbers) if said.formulas else said.meaning
         place = f"inside step {told.step:,}, micro-step {told.at} of {told.count}"
         return f"{name}, {place} ({told.phases[told.phase].name}), {said.name} {formula}".rstrip() + f": {cubes}"
-    step = f", step {frame.step:,}" if counted else ""
-    if counted and (frame.step or not isnan(frame.loss)):
-        step += f", loss {loss_text(frame.loss)} {which}".rstrip()
+    step = f", step {frame.step:,}" if subject.source.counted else ""
+    if step and (frame.step or not isnan(subject.loss(frame))):
+        step += f", loss {loss_text(subject.loss(frame))} {loss_words(subject, frame)}".rstrip()
     return f"{name}{step}: {cubes}" + (f", coloured by {shows}" if shows != "weight" else "")

@@ -109,7 +109,7 @@ def comparison_html(
         "document": document, "upright": upright(document, other),
         "third": {"quantities": shows, "sheet": False, "scope": "the difference", "ownRange": True},  # in its document
         "keys": [key for key in keys if key["name"] != "show_ratio"],  # a difference has no share of a value
-        "about": {"line": "  \N{MIDDLE DOT}  ".join(line), "parts": [], "stepLoss": "",
+        "about": {"line": "  \N{MIDDLE DOT}  ".join(line), "parts": [],
                   "gestures": list(map(list, GESTURES))},
         "edits": [(edit.step, edit.what) for edit in pair.past.edits], "of": pair.of,
     }  # fmt: skip

@@ -7,7 +7,7 @@ as one of ten.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from ...run.core.frame import Frame, Tensor
 from ...run.questions.ranges import KNEE
 from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
 from ..cubes.own import LOOKS, OwnLook
-from ..cubes.scale import OWN, RATIO, Coloring, Quantity, rows_of
+from ..cubes.scale import OWN, RATIO, Coloring, Quantity, kinds_of, rows_of
 from ..cubes.slab import COLOURS, DETAIL_PIXELS, RIM, flow_style, front_sides, upright
 from ..ink.boxes import GAP, Places, arrange, check_size
 from ..ink.listed import Listed, colours_of
@@ -31,9 +31,9 @@ from ..ink.theme import THEMES, Theme, get_theme
 from ..micro.on_cubes import delta_boxes, delta_chips
 from ..notes.labels import own_labels
 from ..notes.scenery import Scenery, cubes_box, is_single
-from ..screen.selection import source_name, target_name
 from ..screen.side import SidePanels
 from ..screen.strip import ICONS, WORDS, legend_width
+from ..shown.names import Names, along
 from ..shown.subject import Subject, subject_of
 from ..space.arrangement import TRAY_MARGIN, Blueprint, Project
 from ..space.camera import Camera, pose_of
@@ -123,42 +123,38 @@ def _marks() -> dict[str, Any]:
 
 def _network(shown: Subject) -> dict[str, Any]:
     """Tensors, stages, and the names of what goes in and comes out."""
+    names, drawn = Names(shown), rows_of(shown.stages) if shown.stages else {}
+    units = {s.name: _runs(f"output {names.unit(s, k)}" if s is shown.stages[-1] else names.unit(s, k)
+                           for k in range(s.outputs)) for s in shown.stages if s.name in drawn}  # fmt: skip
     return {
         "tensors": [{"name": one.name, "shape": list(one.shape), "start": one.start, "role": one.role,
-                     **meaning_of(shown, one)} for one in shown.tensors],
+                     **meaning_of(shown, one, names)} for one in shown.tensors],
+        "units": units | {"input": _runs(f"input {name}" for name in shown.sample.inputs)},
         "stages": [{"name": stage.name, "weight": stage.weight is not None} for stage in shown.way],
-        "rows": rows_of(shown.stages) if shown.stages else {},
+        "rows": drawn,
+        "kinds": kinds_of(drawn),
         "names": {"inputs": list(shown.sample.inputs), "outputs": list(shown.sample.outputs)},
         "sheet": shown.sample.sheet,
     }  # fmt: skip
 
 
-def meaning_of(shown: Subject, tensor: Tensor) -> dict[str, Any]:
-    """What elements of a tensor stand between: words with axes in braces, and what places along an axis are called."""
-    axes, named = len(tensor.shape), tuple[Callable[[Subject, int, int], str], ...]()
-    part = {1: "bias", 2: "weight"}.get(axes, "")
-    at = next((k for k, stage in enumerate(shown.way) if part and getattr(stage, part) is tensor), None)
-    if tensor.buffer:
-        words = "of channel {0}; steps move it, no optimiser" if axes else "counts the steps"
-    elif at is not None:
-        words, named = "bias of {0}" if axes == 1 else "from {1} to {0}", (target_name, source_name)[:axes]
-    elif axes >= 3:
-        words = "output {0}, input {1}, kernel " + ", ".join(f"{{{axis}}}" for axis in range(2, axes))
-    else:
-        words = "row {0}, column {1}" if axes == 2 else ""
-    every = zip(named, tensor.shape, strict=False)  # axes without names are numbers
-    return {"means": words, "along": [_runs([name(shown, at or 0, k) for k in range(side)]) for name, side in every]}
+def meaning_of(shown: Subject, tensor: Tensor, names: Names) -> dict[str, Any]:
+    """What elements of a tensor are called: words with axes in braces, and what places along an axis are called."""
+    words, named = along(shown, tensor, names)
+    every = () if str in named else zip(named, tensor.shape, strict=True)  # places without names are numbers
+    return {"means": words, "along": [_runs(map(name, range(side))) for name, side in every]}
 
 
-def _runs(names: Sequence[str]) -> list[Any]:
-    """Names; those that count up, ``"tanh 0"`` to ``"tanh 11"``, as their word, the first number, and how many."""
+def _runs(names: Iterable[str]) -> list[Any]:
+    """Names; those that count up, ``"h1"`` to ``"h12"``, as their word, the first number, and how many."""
     found: list[Any] = []
     for name in names:
-        word, _, number = name.rpartition(" ")
+        word = name.rstrip("0123456789")
+        number = name[len(word) :]
         if found and found[-1][0] == word and number == str(found[-1][1] + found[-1][2]):
             found[-1][2] += 1
         else:
-            counts = word and number.isdecimal() and number == str(int(number))
+            counts = word and number.isascii() and number and number == str(int(number))
             found.append([word, int(number), 1] if counts else [name, 0, 0])
     return [name if not count else [name, first, count] for name, first, count in found]
 

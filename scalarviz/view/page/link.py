@@ -36,7 +36,7 @@ OF_A_RUN = (
 )  # fmt: skip
 """What a link may say of a picture; everything else is the player's own. `js/link.js` has the same list."""
 MOST_TEXELS, MOST_PLATES = 65_536, 300  # of a picture; `js/link.js` believes no more
-NUMBERS = ("loss", "lr", "sample", "whole")
+NUMBERS = ("loss", "lr", "sample")
 SIZE, WRITTEN = (560, 480), (480, 76)
 SENTENCE = "This page plays the recorded training that a link to it holds behind its #; nothing is sent to a server"
 

@@ -7,7 +7,6 @@ A page has no network that could read: it has what was read, of every frame.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, partial
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
-from ...run.panels import HeldBack, LossCurve, Painting, Reading, TestCurve, WordBoard, psnr
+from ...run.panels import HeldBack, LossCurve, Painting, Reading, TestCurve, WordBoard
 from ...run.run import Run
 from ...run.scene.scene import Scene
 from ...run.source import Moment, Source
@@ -35,8 +34,6 @@ from .document import Laid
 
 Headlines = Callable[[Frame], tuple[str, ...]]
 """``headlines(frame)``: words of one frame, as ``"test accuracy 91.2 %"``."""
-
-PAINTED = 4_096  # pixels of a painting that are asked at each frame
 
 
 def no_headlines(frame: Frame) -> tuple[str, ...]:
@@ -103,13 +100,7 @@ def _tested(test: TestCurve | HeldBack, moment: Moment) -> str:
 
 
 def _painted(panel: Painting, moment: Moment) -> str:
-    wanted = panel.wanted(moment)
-    step = max(1, math.ceil(math.sqrt(wanted.shape[0] * wanted.shape[1] / PAINTED)))
-    rows, columns = (np.arange(0, size, step) for size in wanted.shape[:2])
-    y, x = (rows + 0.5) / wanted.shape[0], (columns + 0.5) / wanted.shape[1]
-    places = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(np.float32)
-    near = wanted[np.ix_(rows, columns)]
-    found = psnr(np.clip(np.nan_to_num(moment.predict(places)), 0, 1).reshape(near.shape), near)
+    found = panel.likeness(moment)
     return f"psnr {found:.1f} dB" if np.isfinite(found) else ""
 
 

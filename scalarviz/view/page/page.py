@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...run.core.frame import Frame
 from ..ink.axes import tick_text, tight
-from ..panels.wording import noun, said_of
+from ..panels.wording import loss_words, said_of
 from ..screen.strip import written
 from ..shown.subject import Subject
 from ..watch.actions import PLAYED, Words, action_of
@@ -76,9 +76,7 @@ def about_of(subject: Subject, title: str, program: str) -> dict[str, Any]:
     """What a page says of its run in words; `program`: what recorded it."""
     facts = subject.source.facts
     line = [title, "" if facts is None else facts.engine, program]
-    part = facts is not None and facts.reduction == "sum" and facts.batch_size < facts.samples
-    summed = f"sum of all {facts.samples:,} {noun(subject, facts.samples)}" if facts is not None and part else ""
-    return {"line": "  \N{MIDDLE DOT}  ".join(filter(None, line)), "stepLoss": subject.step_loss, "summed": summed,
+    return {"line": "  \N{MIDDLE DOT}  ".join(filter(None, line)), "of": loss_words(subject, subject.frame()),
             "gestures": list(map(list, GESTURES))}  # fmt: skip
 
 
@@ -142,7 +140,7 @@ def gathered(
     """The same and all else that is told of frames, with a table of the rows that stand beside the cubes."""
     rows: list[Float32] = []
     beside: dict[str, int] = {}
-    own, whole, said, lines = [], [], [], []
+    own, said, lines = [], [], []
     single = document["words"]["single"]
 
     def read() -> Iterator[Frame]:
@@ -152,17 +150,15 @@ def gathered(
             parts = [np.ravel(frame.activations.get(name, np.full(n, np.nan))) for name, n in beside.items()]
             rows.append(np.concatenate([*parts, np.zeros(0)]).astype(np.float32))
             own.append(json_number(subject.probe_loss(frame)))
-            whole.append(json_number(subject.loss_of_all(frame)))
             about = (said_of(name, subject, frame) for name in ("gradient", "update"))
             said.append(((*_trained(subject), *headlines(frame)), *about))
             if single and single["room"]:
                 lines.append(written(subject, frame, *single["room"]))
             yield frame
 
-    told, tables = numbers_of(read(), document, quantities)
+    told, tables = numbers_of(read(), document, quantities, subject.loss)
     texts = list(dict.fromkeys(said))
     told |= {"formulas": lines, "sample": own, "beside": list(beside.items()),
-             "whole": whole if any(isinstance(loss, float) for loss in whole) else [],
              "said": {"texts": texts, "at": [] if len(texts) == 1 else [texts.index(one) for one in said]}}  # fmt: skip
     return told, tables | ({"rows": np.stack(rows)} if beside else {})
 

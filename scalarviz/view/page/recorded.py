@@ -126,7 +126,7 @@ def html_of(
     extra = {"branches.js": lines, "lettered.js": letters}
     extras = [name for name, there in extra.items() if there]
     styles = [name for name, there in (("walked.css", walks), ("lettered.css", letters)) if there]
-    loss = [*head["loss"], *head["whole"]][-1]
+    loss = head["loss"][-1]
     lost = f", loss {loss_text(loss)}" if isinstance(loss, float) else ""
     sentence = f"{SENTENCE}: its last step, {head['steps'][-1]:,}{lost}."
     still, story = still_of(subject, last, size, look), _story(record, subject)
@@ -283,7 +283,7 @@ def lines_of(source: RecordedSource, shown: list[int], most: int) -> tuple[list[
 
 def _branched(told: dict[str, Any], lines: list[dict[str, Any]], count: int) -> dict[str, Any]:
     """What is told of the `count` frames that a page opens with, and apart from it that of other branches' frames."""
-    names, said = ("steps", "loss", "lr", "sample", "whole", "formulas"), told["said"]
+    names, said = ("steps", "loss", "lr", "sample", "formulas"), told["said"]
     rest = {name: told[name][count:] for name in names} | {"saidAt": said["at"][count:]}
     first = {name: told[name][:count] for name in names} | {"said": said | {"at": said["at"][:count]}}
     return first | {"branches": {"rest": rest, "lines": lines}}
@@ -307,7 +307,7 @@ def left_aside(past: Past) -> list[dict[str, Any]]:
         way = known[way.parent]
     found = []
     for number in list(after)[-LEFT:]:
-        curve = known[number].curve
+        curve = known[number].curve.of_weights()
         own = np.flatnonzero(np.isfinite(curve.loss) & (curve.step > after[number])).tolist()
         if own:
             kept = chosen(own, POINTS)

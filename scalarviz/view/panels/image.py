@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
-from ...run.panels import GraphPanel, Image, Painting, Pictures, RecordedPictures, Table, psnr
+from ...run.panels import GraphPanel, Image, Painting, Pictures, RecordedPictures, Table
 from ...run.source import Moment
 from ..graph.figure import GraphFigure, Seen
 from ..graph.folds import Item
@@ -424,11 +424,13 @@ class PaintingDrawer(PixelsDrawer[Painting]):
             return np.asarray(np.nan_to_num(moment.predict(places)))
 
         longest = max(self.size) if self.ground.hints else STILL if seconds is None else FILM
+        if self.ground.writes or seconds is None:  # as the HUD does
+            self._psnr = self.panel.likeness(moment)
         if self.grid.update(moment.frame, seconds, reduced(self.size, longest), ask):
             made = self.grid.numbers
             assert made is not None
             near = wanted[np.ix_(*self._pixels(*(fractions(count) for count in made.shape[:2])))]
-            error, self._psnr = made - near, psnr(np.clip(made, 0, 1), near)
+            error = made - near
             self._images = to_bytes(made), self._target, to_bytes(0.5 + self.panel.gain * error)
 
     def _pixels(self, down: Pixels, across: Pixels) -> list[NDArray[np.int64]]:
@@ -498,7 +500,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
 
     @property
     def headline(self) -> Headline | None:
-        """How near the network has come, at the pixels that are painted of the frame shown."""
+        """How near the network has come."""
         return Headline("psnr", f"{self._psnr:.1f} dB") if np.isfinite(self._psnr) else None
 
     # ---- hands

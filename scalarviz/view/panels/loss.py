@@ -26,7 +26,7 @@ from ..ink.widgets import Toggle
 from ..shown.subject import Ahead, holding
 from .drawer import Drawer, Ground, Headline, Point
 from .pace import Pace, known
-from .wording import BEFORE, noun, test_loss, test_share
+from .wording import BEFORE, coming_words, noun, test_loss, test_share
 
 Array = NDArray[np.floating]
 DASHES = 6.0, 4.0
@@ -348,17 +348,17 @@ class LossDrawer(Drawer[LossCurve]):
         if self._words is None or self.ground.writes or now[0] < self._words[0]:  # else as the HUD does
             self._words = now
         (until, note, old), self._words_late = self._words, self._words != now
-        ahead, label = self.ground.ahead, self._label(frame)
-        coming = None if ahead is None or len(frame.curve.step) else ahead.coming(frame)
-        curves = [Line(label, frame.curve.step, frame.curve.loss, noisy=facts is not None and not facts.whole)]
-        if coming is not None:  # before the first step the loss of it is known already: one dot
-            curves = [Line(label, np.array([frame.step]), np.array([coming]))]
+        curve = frame.curve
+        if facts is not None:  # each loss stands at the weights that it is of
+            other = coming_words(self.ground.subject, frame)
+            curve = curve.of_weights(frame.step, float("nan") if other else frame.told_loss)
+        curves = [Line(self._label(frame), curve.step, curve.loss, noisy=facts is not None and not facts.whole)]
         if self.panel.test is not None and self._measured and (self.ground.asked or self._touched):
             curves.append(Line(self.panel.test.label, np.array(self.steps), np.array(self.losses), dashed=True))
-        before = BEFORE if frame.edited and len(frame.curve.step) else ""
+        before = BEFORE if facts is None and frame.edited and len(frame.curve.step) else ""
         sketch, self.axes = loss_panel(
             box, self.ground.theme, curves, note, before, note_old=old, until=until, switch=self.switch,
-            touched=self.ground.hints, ahead=holding(ahead, frame)
+            touched=self.ground.hints, ahead=holding(self.ground.ahead, frame)
         )  # fmt: skip
         return [sketch]
 

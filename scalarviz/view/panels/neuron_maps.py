@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.core.frame import Tensor
 from ...run.panels import Features, NeuronMaps
 from ...run.source import Moment
-from ..cubes.scale import LegendScale
+from ..cubes.scale import LegendScale, in_words
 from ..ink.axes import zero_lines
 from ..ink.boxes import CHANNEL, LABEL, MARGIN
 from ..ink.maps import get_map, signed_shades
@@ -20,50 +18,14 @@ from ..ink.sketch import Box, Kept, Sketch, Spot, holds, meet, rgba, spot_at
 from ..ink.text import chip_text, measure, number, short
 from ..ink.theme import Theme, rgb
 from ..ink.widgets import HIGH, WIDE, button, knob, plus
-from ..shown.subject import Subject
+from ..shown.names import Hidden, chain_in, hidden_of
 from ..space.arrangement import Project
-from ..space.chain import chain_of
 from ..space.plate import Plate
 from .drawer import Drawer, Ground, Point, Setting, Tip, cut
 from .pace import Float, Grid, fractions, places, tile_cells, tiled
 from .points import BUDGET, boundary_sketch
 
-# ---- Units of the hidden layers of a chain: their names and their weights.
-
-LETTERS = "hkmnpqrstuvw"
-"""The first letter of the units of each hidden layer."""
-
-
-class Hidden(NamedTuple):
-    """A hidden layer; `row` is the stage whose row it makes, `kind` of that stage."""
-
-    row: str
-    kind: str
-    weight: Tensor
-    bias: Tensor | None
-    units: int
-    letter: str
-
-    def name(self, unit: int) -> str:
-        """``h3``."""
-        return f"{self.letter}{unit + 1}"
-
-
-def hidden_of(subject: Subject) -> list[Hidden]:
-    """The hidden layers of a chain; empty where the network is none."""
-    kinds = {stage.name: stage.kind for stage in subject.stages}
-    chain = chain_of([t for t in subject.tensors if t.size and t.role != "count"], subject.stages)
-    return [
-        Hidden(layer.row, kinds[layer.row], layer.weight, layer.bias, layer.outputs, LETTERS[k % len(LETTERS)])
-        for k, layer in enumerate(chain[:-1])
-    ]
-
-
-def units_of(subject: Subject) -> dict[str, Hidden]:
-    """By row, the hidden layers whose units the picture calls ``h1``, ``h2``, ..."""
-    named = any(isinstance(panel, NeuronMaps) for panel in subject.panels)
-    return {layer.row: layer for layer in hidden_of(subject)} if named else {}
-
+# ---- The card of a unit.
 
 CELLS = 44
 _CARD, _WIDE, _PAD = 110.0, 306.0, 14.0
@@ -331,7 +293,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         if made is not None and unit < len(made):  # of the sample whose way is drawn
             said = f"sample {number(float(made[unit]), 2, signed=True)}"
             sketch.text(right, base, said, LABEL, theme.text2, anchor="right")
-        kind = "sum of" if layer.kind == "linear" else f"{layer.kind} of"
+        kind = "sum of" if layer.kind == "linear" else f"{in_words(layer.kind)} of"
         sketch.text(x, base + _STEP, kind, LABEL, theme.text2)
         for row, (value, word) in enumerate(lines, 2):
             if value is None:
@@ -618,8 +580,7 @@ class FeaturesDrawer(Drawer[Features]):
 
     def _plate(self, setting: Setting) -> Plate | None:
         """The first layer's cubes."""
-        subject = self.ground.subject
-        chain = chain_of([t for t in subject.tensors if t.size and t.role != "count"], subject.stages)
+        chain = chain_in(self.ground.subject)
         return setting.plates.get(chain[0].weight.name) if chain and setting.turns else None
 
     def _to_cubes(self, sketch: Sketch, start: Point, plate: Plate, row: int, project: Project, *, on: bool) -> None:

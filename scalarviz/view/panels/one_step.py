@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -24,9 +25,10 @@ from ..ink.maps import Colormap, get_map
 from ..ink.sketch import Box, Kept, Sketch
 from ..ink.text import loss_text, measure, rate_text, short
 from ..ink.theme import Theme, mixed
+from ..shown.names import Names, who
 from .drawer import Drawer, Ground, Inner, Point, Tip, cut, sentence, title_of
 from .pace import known
-from .wording import BEFORE
+from .wording import BEFORE, loss_words
 
 # ---- The lines of the two trees: what stands in each, and the gradients that are known of it.
 
@@ -68,7 +70,7 @@ def fits(stages: Sequence[Stage]) -> bool:
 
 def rows_of(
     stages: Sequence[Stage], frame: Frame, deltas: Mapping[str, NDArray[np.floating]], *, seen: bool = True,
-    inputs: Mapping[str, NDArray[np.floating]] | None = None,
+    inputs: Mapping[str, NDArray[np.floating]] | None = None, names: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Row]:  # fmt: skip
     """The lines from input to loss; `deltas` by stage, NaN or absent where they are not known.
 
@@ -78,9 +80,9 @@ def rows_of(
     first = stages[0].weight
     rows = [Row("input", f"input, {first.shape[1]}" if first is not None else "input")]
     for before, stage in zip(("input", *(stage.name for stage in stages)), stages, strict=False):
-        delta, kind = deltas.get(stage.name), f"{stage.name} {stage.kind}".strip()
+        delta, called = deltas.get(stage.name), f"{names.get(stage.name, stage.name)}, {stage.outputs}"
         own = None if delta is None or not np.isfinite(delta).any() else np.asarray(delta, np.float64)[None]
-        rows.append(Row(stage.name, f"{kind}, {stage.outputs}", gradient=own, shape=(1, stage.outputs), path=kind))
+        rows.append(Row(stage.name, called, gradient=own, shape=(1, stage.outputs), path=stage.name))
         tensors = [tensor for tensor in (stage.weight, stage.bias) if tensor is not None]
         for tensor in tensors:
             values = np.asarray(tensor.of(frame.values), np.float64)
@@ -169,9 +171,11 @@ class TreeDrawer(Drawer[GradientTree]):
             return [sentence(box, self.ground.theme, f"{self.panel.title}: this network is no chain of layers")]
         known = frame.step > 0 and bool(frame.computed.any())
         note = BEFORE if frame.edited else f"gradients of step {frame.step:,}"
-        rows = rows_of(stages, frame, deltas_of(stages, frame), seen=known and not frame.edited)
-        self._when = f"before step {frame.step:,}"  # the gradients are of that loss; the HUD tells that after it
-        return [self._tree(box, rows, frame, note if known else "no gradients yet", frame.loss if known else np.nan)]
+        rows = rows_of(stages, frame, deltas_of(stages, frame), seen=known and not frame.edited,
+                       names=Names(self.ground.subject).stages)  # fmt: skip
+        self._when = loss_words(self.ground.subject, frame)
+        loss = self.ground.subject.loss(frame)
+        return [self._tree(box, rows, frame, note if known else "no gradients yet", loss)]
 
     def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
         """What has come of an opened step: first along the chain, then the leaves."""
@@ -179,7 +183,8 @@ class TreeDrawer(Drawer[GradientTree]):
         if not fits(stages):
             return ()
         one, self._when = len(inner.data[0]) == 1, ""
-        rows = rows_of(stages, inner.frame, inner.deltas, inputs=inner.frame.activations if one else None)
+        rows = rows_of(stages, inner.frame, inner.deltas, inputs=inner.frame.activations if one else None,
+                       names=Names(self.ground.subject).stages)  # fmt: skip
         note = inner.added or PASSES.get(inner.phase, f"in step {inner.frame.step:,}")
         return [self._tree(box, rows, inner.frame, note, inner.frame.loss, (inner.phase, inner.stage), one=one)]
 
@@ -261,8 +266,14 @@ class TreeDrawer(Drawer[GradientTree]):
         if (found := self.under(at)) is None:
             return None
         (name, what, numbers, _), row, column = found
-        index = f"[{row}][{column}]" if len(numbers) > 1 else f"[{column}]"
-        return name + index, short(float(numbers[row, column]), signed=True), [what]
+        subject = self.ground.subject
+        start = next((t.start for t in subject.tensors if t.name == name), None)
+        stage = next((stage for stage in subject.way if stage.name == name), None)
+        if start is None or stage is not None:
+            said = name if stage is None else Names(subject).unit(stage, column)
+        else:
+            said = who(subject, start + row * numbers.shape[1] + column).name
+        return said, short(float(numbers[row, column]), signed=True), [what]
 
     def under(self, at: Point) -> tuple[Numbers, int, int] | None:
         """Row and column of some numbers of which each is drawn."""
@@ -349,7 +360,8 @@ class LoopDrawer(Drawer[TrainingLoop]):
             return [sentence(box, self.ground.theme, f"one step: this network has {len(frame.values)} weights")]
         if frame.step == 0 or not frame.computed[own].all():
             return [self._lines(box, "none has happened yet", "waits", [""] * 4)]
-        said = self._said(frame)
+        before = [short(x) for x in (frame.values - frame.update)[own].tolist()]  # forward() had those
+        said = self._said(frame, f" at {self._words('', before)}")
         if frame.edited:
             return [self._lines(box, BEFORE, "before", [*said[:3], ""])]
         return [self._lines(box, f"all four happened in step {frame.step:,}", "done", said)]
@@ -366,12 +378,12 @@ class LoopDrawer(Drawer[TrainingLoop]):
         said = [line if k <= now else "" for k, line in enumerate(said)]
         return [self._lines(box, inner.added or f"in step {frame.step:,}", states, said)]
 
-    def _said(self, frame: Frame) -> list[str]:
+    def _said(self, frame: Frame, at: str = "") -> list[str]:
         """What comes of each of the four calls."""
         grads, values = ([short(x) for x in of[np.array(self.panel.weights)].tolist()] for of in
                          (frame.gradient, frame.values))  # fmt: skip
         zeros = ["0"] * len(grads)
-        return [self._words(".grad", zeros), f"loss {loss_text(frame.loss)}", self._words(".grad", grads),
+        return [self._words(".grad", zeros), f"loss {loss_text(frame.loss)}{at}", self._words(".grad", grads),
                 self._words("", values)]  # fmt: skip
 
     def _words(self, of: str, numbers: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from ..ink.overlay import wrapped
 from ..ink.sketch import Box, Point, Sketch
 from ..ink.text import MINUS, measure, short
 from ..ink.theme import Theme
+from ..shown.names import Names
 from ..shown.subject import Subject
 from .drawer import Drawer, Ground, cut, title_of
 from .image import TITLE as ABOVE
@@ -250,7 +251,8 @@ class HistogramDrawer(Drawer[Histogram]):
         if found is None or values is not self._values or name != self._shown:
             found = counted(numbers)
         self._counted, self._values, self._shown = found, values, name
-        return [histogram(box, self.ground.theme, name or self.panel.label, numbers.size, found)]
+        title = Names(self.ground.subject).tensors.get(name, self.panel.label)
+        return [histogram(box, self.ground.theme, title, numbers.size, found)]
 
 
 def histogram(box: Box, theme: Theme, title: str, count: int, of: Counted) -> Sketch:

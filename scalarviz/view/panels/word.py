@@ -273,7 +273,7 @@ def _hidden(sketch: Sketch, setting: Setting, room: Box, theme: Theme, hidden: t
     sketch.rect(box[0] - 1, box[1] - 1, box[2] + 1.3, box[3] + 1.3, fill=theme.grid)
     _cells(sketch, box, row[:, None], most, get_map("weight", theme))
     middle = room[0] + 0.5 * room[2]
-    sketch.text(middle, box[1] + box[3] + 14, "relu", LABEL, theme.text2, anchor="middle")
+    sketch.text(middle, box[1] + box[3] + 14, "ReLU", LABEL, theme.text2, anchor="middle")
     sketch.text(middle, box[1] - 6, f"\N{LESS-THAN OR EQUAL TO}{short(most)}", LABEL, theme.text2, anchor="middle")
 
 

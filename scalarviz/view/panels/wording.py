@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...run.core.frame import UPDATES, Frame
+from ...run.source import Facts
 from ..cubes.scale import OWN
 from ..ink.text import loss_text
 from ..shown.subject import Subject
@@ -54,6 +55,31 @@ def batch_of(subject: Subject) -> Batch | None:
     count, name = facts.batch_size, noun(subject, facts.batch_size)
     whole = "all " if facts.whole else ""
     return Batch(facts.reduction, count, f"{whole}{count:,} {name}" if count > 1 else f"one {name}")
+
+
+def loss_words(subject: Subject, frame: Frame) -> str:
+    """Of which samples the loss is that is told of a frame (:meth:`Subject.loss`); of which moment, if of another."""
+    facts, now = subject.source.facts, frame.settings
+    if facts is None or not (frame.step or frame.coming is not None or frame.shown_loss is not None):
+        return BEFORE if frame.edited and frame.loss == frame.loss else ""
+    if frame.coming is None and frame.shown_loss is None:
+        return f"before step {frame.step:,}"
+    batch = facts.batch_size if now is None else now.batch_size
+    return _joined_words(subject, facts, facts.samples if subject.whole_loss else batch)
+
+
+def coming_words(subject: Subject, frame: Frame) -> str:
+    """Of which samples the losses of single steps are, where that one is of others; else empty."""
+    facts = subject.source.facts
+    batch = 0 if facts is None else facts.batch_size if frame.settings is None else frame.settings.batch_size
+    other = facts is not None and subject.whole_loss and batch < facts.samples
+    return _joined_words(subject, facts, batch) if other and facts is not None else ""
+
+
+def _joined_words(subject: Subject, facts: Facts, count: int) -> str:
+    which = f"{f'{count:,} ' if count > 1 else ''}{noun(subject, count)}"
+    which = f"{'all' if count == facts.samples else 'the next'} {which}"
+    return f"sum of {which}" if facts.reduction == "sum" and count > 1 else f"of {which}"
 
 
 def gradient_words(subject: Subject, frame: Frame) -> str:

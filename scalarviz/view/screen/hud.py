@@ -16,8 +16,8 @@ from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import loss_text, measure, rate_text
 from ..ink.theme import Theme
 from ..panels.drawer import Headline, cut
-from ..panels.wording import BEFORE, newest_beyond, noun, said_of
-from ..shown.subject import Ahead, Subject
+from ..panels.wording import loss_words, newest_beyond, said_of
+from ..shown.subject import Subject
 
 STEP = Bound("step", form="count")
 
@@ -34,16 +34,16 @@ class HudState:
     pace: str  # the whole second line
     quantity: str  # what the cubes show
     about: str = ""  # whose numbers the cubes show: of how many samples, of which moment
-    before: str = ""  # of which moment the loss is, where it is not that of the numbers shown: it is dimmed then
+    of: str = ""  # of which samples the loss is; of which moment, where not of that shown: it is dimmed then
     more: Sequence[Headline] = ()  # numbers of panels, dim where they are of an older frame
     newest: int = 0  # the last step there is, where it is not the one shown
     half: str = ""  # of a run in float16 its loss scale, and how many steps were skipped
-    summed: str = ""  # of how many samples the loss is the sum, where that of a step is of fewer
 
     @property
     def parts(self) -> list[str]:
         """What is said of the training beside step and loss, each a text of its own."""
-        found = (self.rate, self.optimiser, f"batch {self.batch:,}" if self.batch else "", self.half)
+        told = f" {self.batch:,} " in self.of  # beside the loss
+        found = (self.rate, self.optimiser, f"batch {self.batch:,}" if self.batch and not told else "", self.half)
         return [part for part in found if part]
 
 
@@ -53,31 +53,21 @@ def state_of(
     pace: str,
     quantity: Quantity,
     more: Sequence[Headline] = (),
-    ahead: Ahead | None = None,
-    whole: float | None = None,
 ) -> HudState:
-    """What the lines say of one frame of a subject whose steps are counted.
-
-    Before the first step the loss is that of the coming one, which is the loss of the numbers shown, if it is known.
-    `whole` is the loss of all samples at these numbers, where that one is told.
-    """
+    """What the lines say of one frame of a subject whose steps are counted."""
     facts, of_then = subject.source.facts, frame.settings  # of the moment shown: the run may train otherwise by now
-    coming = None if ahead is None or frame.loss == frame.loss else ahead.coming(frame)
-    own = frame.loss if coming is None else coming
-    optimiser, batch, summed = "", 0, ""
+    optimiser, batch = "", 0
     if facts is not None:
         optimiser = facts.optimizer if of_then is None else of_then.optimizer
         batch = facts.batch_size if of_then is None else of_then.batch_size
-        if whole is not None and facts.reduction == "sum" and batch < facts.samples:
-            summed = f"sum of all {facts.samples:,} {noun(subject, facts.samples)}"
     lr = frame.lr if frame.next_lr is None else frame.next_lr
     rate = f"lr {rate_text(lr)}" if lr == lr else ""
     if lr == 0 and frame.lr > 0:  # a schedule has come to its end
         rate += f" (was {rate_text(frame.lr)})"
     return HudState(
-        frame.step, own if whole is None else whole, rate, optimiser, batch, pace, quantity.words,
-        said_of(quantity.name, subject, frame), BEFORE if frame.edited and whole is None else "", more,
-        newest_beyond(frame), half_words(frame, subject.source.tensors), summed,
+        frame.step, subject.loss(frame), rate, optimiser, batch, pace, quantity.words,
+        said_of(quantity.name, subject, frame), loss_words(subject, frame), more, newest_beyond(frame),
+        half_words(frame, subject.source.tensors),
     )  # fmt: skip
 
 
@@ -95,9 +85,9 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     sketch = Sketch()
     x, y, width, _ = box
     baseline, right = y + 24, x + width
-    old = state.before if state.loss == state.loss else ""
+    fresh = not state.of.startswith("before")
     beyond = f"of {state.newest:,}" if state.newest else ""
-    large = [("step", f"{state.step:,}", beyond, True), ("loss", loss_text(state.loss), old or state.summed, not old)]
+    large = [("step", f"{state.step:,}", beyond, True), ("loss", loss_text(state.loss), state.of, fresh)]
     large += [(found.words, found.value, "", found.fresh) for found in state.more]
     end, limit = x, right
     if named := width >= 480:

@@ -22,10 +22,11 @@ from ..ink.sketch import COVERS, Box, Does, Kept, Sketch
 from ..ink.text import CAP_HEIGHT, figure, loss_text, measure, short
 from ..ink.theme import Theme
 from ..ink.widgets import Entry, button
-from ..panels.wording import batch_of, update_names
+from ..panels.wording import batch_of, coming_words, loss_words, update_names
+from ..shown.names import tensor_of, who
 from ..shown.subject import Subject
 from .account import PLAIN, Account, Explanation, Lines, Term, factors, ledger_of, signed, written
-from .selection import Selection, parts_of, tensor_of, who
+from .selection import Selection, parts_of
 
 if TYPE_CHECKING:
     from ...run.opened.opened import Along
@@ -384,14 +385,16 @@ class Moved:
         return f"since step {int(self.steps[0]):,}" if len(self.steps) else ""
 
 
-def draw_plots(page: Page, moved: Moved, along: Along | None, height: float, *, opened: bool) -> None:
+def draw_plots(
+    page: Page, moved: Moved, along: Along | None, height: float, *, opened: bool, of: tuple[str, str] = ("", "")
+) -> None:
     """How it moved; where the coming step is `opened` beside it what if, for which there is no time while it runs."""
     wide = (page.width - 16.0) / 2 if opened else page.width
     if moved.since:
         page.title(page.x, page.y + 14, wide, "value", moved.since)
     draw_moved(page, (page.x, page.y + 26, wide, height - 36), moved)
     if opened:
-        _draw_along(page, (page.x + wide + 16.0, page.y, wide, height), along)
+        _draw_along(page, (page.x + wide + 16.0, page.y, wide, height), along, of)
     page.y += height
 
 
@@ -436,15 +439,23 @@ def draw_moved(page: Page, box: Box, *ways: Moved) -> None:
             sketch.disc(*at, 4.0, theme.text1)
 
 
-def _draw_along(page: Page, box: Box, along: Along | None) -> None:
-    """The loss of the batch by this weight alone; the gradient is the slope of the violet line.
+def _draw_along(page: Page, box: Box, along: Along | None, of: tuple[str, str]) -> None:
+    """The loss of the coming batch by this weight alone; the gradient is the slope of the violet line.
+
+    `of`: which samples those are, where the loss that is told elsewhere is of others; and those of that one.
 
     Below the axis stand weights, the loss of the one that it has stands above.
     """
     sketch, theme, (x, y, width, height) = page.sketch, page.theme, box
     said = "" if along is None else f"loss {loss_text(along.loss)}"
+    words, room = of[0] or of[1], along is not None and height > 80.0
+    room = room and 0 < measure(words, LABEL) <= width
+    said = said if room or not of[0] else words  # a loss of other samples than elsewhere never stands without them
     fits = measure("what if", LABEL, True) + 8 + measure(said, LABEL) <= width
     page.title(x, y + 14, width, "what if", said if fits else "loss")
+    if room:
+        sketch.text(x + width, y + 31, words, LABEL, theme.text3, anchor="right")
+        y, height = y + 15.0, height - 15.0
     known = () if along is None else np.flatnonzero(np.isfinite(along.losses))
     if along is None or len(known) < 2:
         sketch.text(x, y + 34, "shown at rest" if along is None else "not finite", LABEL, theme.text3)
@@ -557,6 +568,7 @@ class Inspector:
         self.index, self.single = self.selection.main, self.selection.single
         self.who = who(subject, self.index)
         self.account: Account | None = None
+        self.of_now = True  # whether the account is of the moment shown
         self.record: tuple[RecordKey, WeightRecord] | None = None
         self.entry: Entry | None = None
         self._subject = subject
@@ -628,10 +640,11 @@ class Inspector:
 
     def _draw(self, page: Page, frame: Frame, explanation: Lines, bottom: float, *, opened: bool) -> None:
         """As much of everything as there is room for."""
-        page.head(self.who.name, self.who.meaning)
+        page.head(self.who.name, self.who.beside)
         draw_crumbs(page, self.parts, self.selection.kind)
         page.y += 20
-        draw_figures(page, page.width, 21.0, frame, self._subject, self.index, self.entry, self.account,
+        draw_figures(page, page.width, 21.0, frame, self._subject, self.index, self.entry,
+                     self.account if self.of_now else None,
                      ratio=opened)  # fmt: skip
         page.y += 29
         rows = self._buttons(frame, opened=opened)
@@ -651,7 +664,7 @@ class Inspector:
                 at += 1
             return at
 
-        known = self.account, lines, page.width, end - page.y
+        known = self.account, self.of_now, lines, page.width, end - page.y
         self._plan = self._planned.of(known, lambda: first(self._plan))
         self._draw_parts(page, frame, lines, _PLANS[self._plan])
         for row in rows:
@@ -661,7 +674,7 @@ class Inspector:
 
     def _draw_parts(self, page: Page, frame: Frame, lines: Sequence[str], plan: _Plan) -> None:
         """What stands below the numbers, as much of it as a plan says."""
-        account = self.account
+        account = self.account if self.of_now else None
         if account is None:
             for line in lines:
                 page.line(line, 18.0)
@@ -681,7 +694,8 @@ class Inspector:
         if plan.plots:
             page.rule(_UNDER_TEXT if account is None else _GAP)
             along = None if account is None else account.along
-            draw_plots(page, self.moved(frame), along, plan.plots, opened=account is not None)
+            draw_plots(page, self.moved(frame), along, plan.plots, opened=account is not None,
+                       of=(coming_words(self._subject, frame), loss_words(self._subject, frame)))  # fmt: skip
 
     def _draw_low(self, page: Page, frame: Frame, explanation: Lines, box: Box) -> None:
         """What does not fit is left out."""
@@ -690,7 +704,13 @@ class Inspector:
         title = f"value {moved.since}" if curve and moved.since else ""
         first, words, numbers, below, line = _TIGHT if len(explanation) > 1 and height >= HIGH else _LOOSE
         page.sketch.text(page.right, y + first, title, LABEL, theme.text3, anchor="right")
-        draw_heading(page, y + first, page.right - measure(title, LABEL) - 12, self.who.name, self.who.meaning)
+        draw_heading(
+            page,
+            y + first,
+            page.right - measure(title, LABEL) - 12,
+            self.who.name,
+            self.who.beside,
+        )
         page.y = y + first + words
         if height >= LOW:
             wide = (x + 330 if curve else page.right) - page.x

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -80,16 +80,18 @@ class TimeBar:
         self.ahead: Ahead | None = None  # steps to come: there is room for them, and nothing moves while they come
         self.other: Curve | None = None  # the losses of something else that goes the same steps, dashed ...
         self.names = ("", "")  # ... and what the two are called then
-        # Which loss a step has ("before it"), where elsewhere that of all samples after it is told: the number at the
-        # end of the curve is left out then, and the pointer says which it is. Empty: the one that is told elsewhere.
-        self.step_loss = ""
+        self.by_weights = False  # whether the steps' losses stand at the weights that they are of, one step before
+        self.loss = float("nan")  # that of the weights shown, as the curve has it; NaN: it has none
+        self.plain: Callable[[str], str] = str  # an edit in plain words
+        self.of = ""  # what the pointer says of them ("of the next sample"), where others are told elsewhere
         self.box: Box | None = None
         self._clear: tuple[Box, ...] = ()
         self._tips: dict[str, str] = {}
         self._plan: _Plan | None = None
         self._planned, self._drawn = Kept[_Plan](), Kept[list[Sketch]]()
         self._sketches: list[Sketch] = []
-        self._step = 0
+        self._step, self._last = 0, float("nan")
+        self._past: Past | None = None
         self._pointer: Point | None = None
 
     def place(self, box: Box | None, clear: Sequence[Box] = ()) -> None:
@@ -108,11 +110,23 @@ class TimeBar:
         if self._sketches and self.running and not writes:
             return self._sketches
         box, self._step, spot = self.box, frame.step, self._over
-        known, over = (past, self.ahead, id(self.other), box), "" if spot is None else spot.name
-        plan = self._plan = self._planned.of(known, lambda: _planned(past, box, self.ahead, self.other))
-        now = (known, frame.step, self.running, over, self.theme.name, self.step_loss)
+        if frame.step == past.newest or past is not self._past:
+            self._past, self._last = past, self.loss if frame.step == past.newest else float("nan")
+        known, over = (past, self._last, self.ahead, id(self.other), box), "" if spot is None else spot.name
+        told = self.ahead, self.other, self.plain
+        plan = self._plan = self._planned.of(known, lambda: _planned(self._told(past), box, *told))
+        now = (known, frame.step, self.running, over, self.theme.name)
         self._sketches = self._drawn.of(now, lambda: [self._sketch(plan, box, over), self._cursor(plan, box[1])])
         return self._sketches
+
+    def _told(self, past: Past) -> Past:
+        """The past with every loss at the weights that it is of, as far as they are known."""
+        if not self.by_weights:
+            return past
+        branches = tuple(replace(branch, curve=branch.curve.of_weights(), why=self.plain(branch.why))
+                         for branch in past.branches)  # fmt: skip
+        curve, undo, redo = past.curve.of_weights(past.newest, self._last), self.plain(past.undo), self.plain(past.redo)
+        return replace(past, curve=curve, branches=branches, undo=undo, redo=redo)
 
     def _sketch(self, plan: _Plan, box: Box, over: str) -> Sketch:
         sketch, theme, scale = Sketch(), self.theme, plan.scale
@@ -155,9 +169,9 @@ class TimeBar:
     def _last_loss(self, sketch: Sketch, losses: Losses, past: Past) -> None:
         """The loss of the newest step, where the curve ends; not where a branch goes on there."""
         (left, top, wide, high), path = losses.axes.box, losses.path
-        if self.step_loss or self.other is not None or not len(path) or path[-1, 0] < left + wide - 4:
+        if self.of or self.other is not None or not len(path) or path[-1, 0] < left + wide - 4:
             return
-        text = loss_text(float(past.curve.loss[-1])) if len(past.curve.loss) else ""
+        text = loss_at(past.curve, past.newest).removeprefix("loss ")
         x, y = (float(part) for part in path[-1])
         sketch.text(x + 8, min(max(y + 4, top + 9), top + high), text, LABEL, self.theme.text2)
 
@@ -178,12 +192,12 @@ class TimeBar:
             end = max(end, start + bend)
             sketch.polyline([*rise.tolist(), (end, high)], theme.flow, 2.0)
             sketch.disc(end, high, _RING, theme.panel, stroke=theme.text3, border=1.8)
-            for words in () if plan.small else _left_words(rail, self.step_loss):
-                begin, until = end + _RING + 1, end + 14 + measure(words, LABEL)
-                if until <= scale.right and not any(begin < last and first < until for first, last in taken):
-                    sketch.text(end + 9, high + 4, words, LABEL, theme.text3)
-                    taken.append((end, until))
-                    break
+            words = f"{len(rail.branches)} more" if rail.folded else f"left at {rail.newest:,}"
+            begin, until = end + _RING + 1, end + 14 + measure(words, LABEL)
+            free = until <= scale.right and not any(begin < last and first < until for first, last in taken)
+            if free and not plan.small:
+                sketch.text(end + 9, high + 4, words, LABEL, theme.text3)
+                taken.append((end, until))
 
     def _cursor(self, plan: _Plan, top: float) -> Sketch:
         """The disc on the rail, and the step in a flag above it."""
@@ -260,7 +274,7 @@ class TimeBar:
         line.line((x, top + 26), (x, plan.rail), self.theme.text2, 1.0)  # from below the flag
         words = [text for mark in plan.marks if mark.step == step for text in mark.words]
         loss = loss_at(plan.past.curve, step)
-        loss += f", {self.step_loss}" if loss and self.step_loss else ""
+        loss += f", {self.of}" if loss and self.of else ""
         if self.other is not None:
             both = zip(self.names, (plan.past.curve, self.other), strict=True)
             loss = "  ".join(f"{name}: {said}" for name, curve in both if (said := loss_at(curve, step)))
@@ -280,16 +294,7 @@ def loss_at(curve: Curve, step: int) -> str:
     return f"loss {loss_text(float(curve.loss[place]))}" if there else ""
 
 
-def _left_words(rail: Rail, which: str) -> list[str]:
-    """What is said of a rail, longest first; what is left out is the loss, with the words that say which it is."""
-    if rail.folded:
-        return [f"{len(rail.branches)} more"]
-    losses, said = rail.branches[0].curve.loss, f"left at {rail.newest:,}"
-    longest = [", ".join(filter(None, [said, f"loss {loss_text(float(losses[-1]))}", which]))] if len(losses) else []
-    return [*longest, said]
-
-
-def _planned(past: Past, box: Box, ahead: Ahead | None, other: Curve | None) -> _Plan:
+def _planned(past: Past, box: Box, ahead: Ahead | None, other: Curve | None, plain: Callable[[str], str]) -> _Plan:
     x, y, wide, high = box
     small = high <= RAIL
     block = 0.0 if wide < (480 if small else 560) else BLOCK + 8
@@ -305,7 +310,7 @@ def _planned(past: Past, box: Box, ahead: Ahead | None, other: Curve | None) -> 
     top = y + (10 if small else 14)
     buttons = _buttons(x + _PAD, top, past, chip=not small) if block else []
     limits = left - 6, right + (8 if small else 46)
-    return _Plan(past, scale, rail, found, marks_of(past), buttons, losses, limits, small)
+    return _Plan(past, scale, rail, found, marks_of(past, plain), buttons, losses, limits, small)
 
 
 def _buttons(x: float, y: float, past: Past, *, chip: bool) -> list[tuple[str, Box, str]]:
@@ -336,11 +341,11 @@ def _chip(sketch: Sketch, action: str, box: Box, words: str, theme: Theme) -> No
 # ---- What stands on and below the rail: edits with their words, named moments, ticks. Where two collide one is hidden.
 
 
-def marks_of(past: Past) -> tuple[Mark, ...]:
+def marks_of(past: Past, plain: Callable[[str], str] = str) -> tuple[Mark, ...]:
     """Edits and flags by step, those of one step as one."""
     found: dict[tuple[Literal["edit", "flag"], int], list[str]] = {}
     for edit in past.edits:
-        found.setdefault(("edit", edit.step), []).append(edit.what)
+        found.setdefault(("edit", edit.step), []).append(plain(edit.what))
     for flag in past.flags:
         found.setdefault(("flag", flag.step), []).append(flag.name)
     marks = [Mark(kind, step, tuple(words)) for (kind, step), words in found.items()]

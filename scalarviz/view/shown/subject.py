@@ -272,19 +272,9 @@ class Subject:
             return None
         return float(self.source.evaluate(self.probe[None], self.target[None], frame.values))
 
-    @property
-    def step_loss(self) -> str:
-        """Which loss a step has, in words, where that of all samples at the numbers shown is told; else empty."""
-        facts = self.source.facts
-        if not self.whole_loss or facts is None or not (self.source.can.predict or self.source.recorded):
-            return ""
-        return "before it" if facts.whole else "of its batch"
-
-    def loss_of_all(self, frame: Frame) -> float | None:
-        """The loss of all samples at the values of a frame, where that is the one that is told; else None."""
-        if self.source.recorded:
-            return frame.whole_loss if self.whole_loss else None
-        return Moment(frame, self.source).whole_loss() if self.whole_loss and self.source.can.predict else None
+    def loss(self, frame: Frame) -> float:
+        """The loss that is told of a frame, wherever one is told: of the weights that are shown."""
+        return Moment(frame, self.source).shown_loss(self.whole_loss)
 
     def choose(self, sample: ArrayLike, target: ArrayLike | None = None) -> None:
         """Draw the way of another sample from now on; without a `target` nobody knows what it should become.
@@ -575,8 +565,6 @@ class Ahead:
     last: int  # where the steps end
     low: float  # the least and the largest loss on the way
     high: float
-    loss: float  # of the first of them: the loss of the numbers as they are before it
-    values: NDArray[np.floating]  # those numbers (P,)
 
     @classmethod
     def of(cls, rehearsal: Rehearsal, frame: Frame) -> Ahead | None:
@@ -584,13 +572,7 @@ class Ahead:
         losses = rehearsal.loss
         if not len(losses) or not np.isfinite(losses).all():
             return None
-        last = frame.step + len(losses)
-        return cls(frame.step, last, float(losses.min()), float(losses.max()), float(losses[0]), frame.values)
-
-    def coming(self, frame: Frame) -> float | None:
-        """The loss of the coming step, at the frame where the steps begin; None at any other, and after a change."""
-        here = frame.step == self.step and not frame.edited and np.array_equal(frame.values, self.values)
-        return self.loss if here else None
+        return cls(frame.step, frame.step + len(losses), float(losses.min()), float(losses.max()))
 
 
 def holding(ahead: Ahead | None, frame: Frame) -> Ahead | None:
@@ -604,5 +586,5 @@ def holding(ahead: Ahead | None, frame: Frame) -> Ahead | None:
     low, high = float(losses.min()), float(losses.max())
     if ahead is None:
         first = int(past.curve.step[0])
-        return Ahead(first, past.newest, low, high, float("nan"), np.zeros(0))
+        return Ahead(first, past.newest, low, high)
     return replace(ahead, last=max(ahead.last, past.newest), low=min(ahead.low, low), high=max(ahead.high, high))

@@ -434,7 +434,7 @@ class Telling:
     def __init__(self, view: LiveView, scene: Scene, last: int, *, opens: bool) -> None:
         self._view, self._story, self._source = view, scene.told, view.bench.subject.source
         self._first, self._last = scene.run.steps, last
-        self._whole = (self._source.whole_loss(),) if scene.whole_loss else ()
+        self._first_loss = view.bench.subject.loss(view.worker.latest)
         self._clock = 0.0
         self._begun: float | None = None  # the clock when it began
         self._stood: tuple[Frame, float] | None = None  # the frame at the end, and since when
@@ -503,14 +503,16 @@ class Telling:
     def _said(self, frame: Frame) -> Told:
         losses, facts = frame.curve.loss, self._source.facts
         batches = 1 if facts is None else -(-facts.samples // max(facts.batch_size, 1))
-        if self._whole:
-            losses, batches = np.array([*self._whole, Moment(frame, self._source).whole_loss()]), 1
+        told, first = self._view.bench.subject.loss(frame), self._first_loss
+        losses = np.append(losses, told)
+        if self._view.bench.subject.whole_loss:
+            losses, batches = np.array([first, told]), 1
         story = self._story
         reached = bool(self._asked(story.reached, frame, "reached", learnt(losses, batches, story.fall)))
         said = str(self._asked(story.claim, frame, "claim", "")) if reached or story.reached is not None else ""
         if not reached:
-            return Told(f"Stopped at loss {loss_text(float(losses[-1]))}.", said, self._end_caps)
-        fall = loss_text(float(losses[0])), loss_text(float(losses[-1]))
+            return Told(f"Stopped at loss {loss_text(told)}.", said, self._end_caps)
+        fall = loss_text(first), loss_text(told)
         return Told("Learnt.", said, self._end_caps, fall)
 
     def _asked(self, function: Callable[[Moment], Answer] | None, frame: Frame, name: str, other: Answer) -> Answer:

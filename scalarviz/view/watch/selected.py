@@ -197,6 +197,8 @@ LEAST = 0.15
 """Seconds between two questions: nobody reads faster."""
 QUICK = 0.02
 """Seconds that an answer may take while training runs."""
+BLINK = 0.3
+"""Seconds that an answer about another moment than the one shown stands, until the next one comes."""
 SHARE, AT_REST = 30.0, 2.0
 """So many times the cost of an answer pass before the next question, while training runs and at rest."""
 
@@ -216,7 +218,7 @@ class Asking:
         viewer.bench.touch.asks = True
         self._asked = False  # whether an answer is still to come
         self._costs = {False: 0.0, True: 0.0}  # seconds that the last answer took, without and with "what if"
-        self._rests, self._share, self._least = 0.0, SHARE, LEAST
+        self._rests, self._share, self._least, self._old = 0.0, SHARE, LEAST, 0.0
         self._refused: Inspector | None = None
         self._told: tuple[Inspector, RecordKey] | None = None
 
@@ -229,6 +231,7 @@ class Asking:
         inspector, source = self._bench.touch.inspector, self._bench.subject.source
         if inspector is None or not inspector.single:
             return
+        self._stays(inspector, self._bench.touch.written or frame, seconds)
         if not self._viewer.trains:  # such a source knows at once how a weight moved
             self._tell_record(inspector, frame)
         if self._asked or not source.can.open or inspector is self._refused:
@@ -239,6 +242,15 @@ class Asking:
                 self._asked = True
                 take, fail = partial(self._take, inspector), partial(self._fail, inspector)
                 self._viewer.ask(partial(_timed, question=question), take, fail)
+
+    def _stays(self, inspector: Inspector, frame: Frame, seconds: float) -> None:
+        """An account of another moment than the one shown stands for the blink until the next one comes, no longer."""
+        account = inspector.account
+        old = account is not None and not self._holds(account, frame)
+        self._old = self._old + seconds if old else 0.0
+        if inspector.of_now != (self._old <= BLINK):
+            inspector.of_now = not inspector.of_now
+            self._viewer.refresh()
 
     def _tell_record(self, inspector: Inspector, frame: Frame) -> None:
         """Tell the inspector how its weight moved, once for each past."""

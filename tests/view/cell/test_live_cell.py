@@ -67,7 +67,7 @@ def test_the_loss_is_that_of_all_samples_and_the_saved_picture_says_which_one_it
     whole, lost = RunSource(playground.run).whole_loss(), playground.run.history.loss[-1]
     page.wait(lambda p: p.says(loss_text(whole)))
     assert loss_text(whole) != loss_text(lost)
-    assert f"loss {loss_text(lost)} of its batch:" in sv.view.picture(playground, (320, 240)).words
+    assert f"loss {loss_text(whole)} of all 250 samples:" in sv.view.picture(playground, (320, 240)).words
 
 
 def test_what_is_hidden_is_neither_shown_nor_done_and_act_does_what_a_key_does(cell, watch, scene):

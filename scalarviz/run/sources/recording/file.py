@@ -77,7 +77,7 @@ TABLES = {
 """By name.
 
 * ``frame.kept``: thinning leaves it (where the run was edited, jumped, began or ended).
-* A loss or rate that is NULL is not a number. ``whole``: the loss of all samples, where a scene tells that one;
+* A loss or rate that is NULL is not a number. ``whole``: the loss that is told, of the weights of the frame;
   ``own``: that of the probe alone, where its rows are kept.
 * ``batch`` and ``optimizer``: samples of a step and the class that trained, which a hand may have changed.
 * ``computed`` and ``frozen``: NULL is none of them, an empty blob all weights (buffers are none), else one bit each,

@@ -78,7 +78,7 @@ def frame_of(recorded: Recorded, k: int) -> Frame:
         units_step=None if units_step == step else units_step,
         settings=Setup(named, groups, pace, batch, about.samples, seed=about.seed),
         probe_loss=None if np.isnan(own) else own,
-        whole_loss=None if np.isnan(whole) else whole,
+        shown_loss=None if np.isnan(whole) else whole,
     )
 
 

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from ....engine.data import Data
 from ....errors import FileFormatError, InputError, ScalarvizError, TypeMismatchError, shown
 from ...callbacks import record, record_no_more
-from ...core.frame import Curve, Frame, Stage, Tensor
+from ...core.frame import Coming, Curve, Frame, Stage, Tensor
 from ...core.graph import Forward
 from ...edits.base import Applied, write_edit
-from ...looking import sample, taken_here
+from ...looking import coming_of, sample, taken_here
 from ...opened.passes import Taken
 from ...past.line import Line, Place
 from ...run import Run
@@ -222,6 +222,7 @@ class Look:
     previous: NDArray[Any] | None = None
     instead: bool = False  # an edit took the place of the one before it: this frame replaces the one of its place
     coming: Mapping[bool, Taken] = field(default_factory=dict)  # the next step: with the probe alone (True), its own
+    batch: Coming | None = None  # that of the next step
 
     @property
     def nbytes(self) -> int:
@@ -483,12 +484,13 @@ class NewsOfRun(News):
             "optimizer": clean(type(run.optimizer).__name__, LONGEST_NAME),
             "edited": int(training.edited), "stopped": clean(str(getattr(training.onlooker, "stop", None) or "")),
         }  # fmt: skip
+        values = store.value.copy()
         return Look(
             (owner.number, place.step, place.edits),
             self._network(run._forward, found),
             kept,
             cells,
-            store.value.copy(),
+            values,
             store.grad.copy() if wanted["gradients"] else None,
             update,
             store.computed.copy(),
@@ -498,6 +500,7 @@ class NewsOfRun(News):
             problem.previous.copy() if wanted["updates"] and update is None else None,
             instead,
             self._coming(run) if wanted["micro"] else {},
+            coming_of(run, values, place.step),
         )
 
     def _coming(self, run: Run) -> dict[bool, Taken]:

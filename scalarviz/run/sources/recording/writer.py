@@ -56,7 +56,7 @@ class Deltas:
 
 @dataclass
 class Probing:
-    """The probe and its target, and what of them is wanted; `whole`: the loss of all samples too."""
+    """The probe and its target, and what of them is wanted; `whole`: whether the loss told is that of all samples."""
 
     probe: Float | None
     target: Float | None
@@ -75,6 +75,8 @@ class Probing:
             if self.whole and look.data is not None:
                 inputs, targets = look.data[:n].T.copy(), look.data[n : n + m].T.copy()
                 found["whole"] = number(forward.evaluate(inputs, targets, look.value))
+            elif look.batch is not None:
+                found["whole"] = number(look.batch.loss)
             if marked(stages) and look.data is not None:
                 dead, flat = forward.units(look.value, look.data)
                 units = ((dead if stage.kind == "relu" else flat)[stage.name] for stage in marked(stages))

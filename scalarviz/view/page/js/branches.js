@@ -44,7 +44,7 @@ export class BranchChoice {
     const rows = table => table && { ...table, frames: places.length, ...numbersAt(table, places) };
     const { texts, at } = head.said, all = [...at, ...rest.saidAt];
     const own = { ...head, places, edits, named, left, until, branches: head.branches, said: { texts, at: all.length ? places.map(k => all[k]) : [] } };
-    for (const name of ["steps", "loss", "lr", "sample", "whole", "formulas"]) own[name] = head[name].length ? gathered(name) : [];
+    for (const name of ["steps", "loss", "lr", "sample", "formulas"]) own[name] = head[name].length ? gathered(name) : [];
     const found = Object.fromEntries(Object.entries(tables).map(([name, table]) => [name, rows(table)]));
     return new RecordedRun(own, found, marks && marks.frames > 1 ? rows(marks) : marks, rows(beside));
   }

@@ -9,7 +9,7 @@ import { readPair } from "./pair.js";
 import { Player } from "./player.js";
 import { MARK_BITS } from "./quantity.js";
 import { TimeBar } from "./timebar.js";
-import { parameterName } from "./tip.js";
+import { meaningOf } from "./tip.js";
 
 const SIDES = ["a", "b", "difference"];
 
@@ -93,7 +93,7 @@ export class Comparison extends Page {
       const rate = Number.isNaN(half.lr[at]) ? "" : `lr ${rateText(half.lr[at])}`;
       moment.append(element("span", other ? "other" : "rate", other || rate));
     });
-    const numbers = third.texels[quantity].subarray(0, parameters), nameOf = index => parameterName(run.document, index);
+    const numbers = third.texels[quantity].subarray(0, parameters), nameOf = index => meaningOf(run.document, index);
     const same = run.exact ? !numbers.some(x => x !== 0 && Number.isFinite(x)) : run.same[quantity][frame];
     const flags = quantity === "weight" ? new Uint8Array(parameters) : third.flags;
     const text = largestText(numbers, flags, third.errors[quantity], Boolean(same), nameOf);

@@ -101,8 +101,7 @@ export function drawRowScale(ink, place, { document, activation }, table, title 
   const { low, high } = activation;
   const labels = [[0, plainText(low, false)], [1, plainText(high, low < 0)]];
   if (low < 0 && high > 0) labels.push([-low / (high - low), "0"]);
-  const kinds = [...new Set(Object.values(document.rows))].filter((kind) => kind !== "input" && kind !== "linear");
-  drawBar(ink, place, title, note ?? kinds.join(", "), table, labels, []);
+  drawBar(ink, place, title, note ?? document.kinds, table, labels, []);
 }
 
 /** The bar of what cubes show, at a place (x, y, width), with a tick for each of few numbers. */

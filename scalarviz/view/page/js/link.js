@@ -37,14 +37,14 @@ function checkedDocument(own, base) {
     demand(isList(plate.cells, 2) && plate.cells.every(side => isCount(side, MOST_TEXELS)), wrong);
     demand(plate.cells[0] * plate.cells[1] <= 4 * MOST_TEXELS && [plate.origin, ...plate.axes].flat().every(Number.isFinite), wrong);
   }
-  const { pose, rows } = document, numbers = [pose?.az, pose?.el, pose?.scale, pose?.centre, pose?.place, pose?.eye ?? []].flat();
+  const { pose, rows, units } = document, numbers = [pose?.az, pose?.el, pose?.scale, pose?.centre, pose?.place, pose?.eye ?? []].flat();
   demand(pose && [pose.centre, pose.place].every(Array.isArray) && numbers.length >= 8 && numbers.every(Number.isFinite), wrong);
-  demand(rows && typeof rows === "object", wrong);
+  const isPlain = names => isList(names, 4096) && names.flat(2).every(one => typeof one !== "object");
+  demand([rows, units].every(one => one && typeof one === "object") && Object.values(units).every(isPlain), wrong);
   demand(isList(document.words.around, 2000) && document.words.around.every(isGroup), wrong);
   for (const tensor of tensors) {
     demand(typeof tensor.name === "string" && tensor.name.length <= 400 && isList(tensor.shape, 16), wrong);
     demand(typeof tensor.means === "string" && tensor.means.length <= 400 && isList(tensor.along, 2), wrong);
-    const isPlain = names => isList(names, 4096) && names.flat(2).every(one => typeof one !== "object");
     demand(tensor.along.every(isPlain), wrong);
     demand(tensor.shape.every(side => isCount(side, MOST_TEXELS)) && isCount(tensor.start, MOST_TEXELS), wrong);
   }
@@ -95,7 +95,6 @@ export async function readLink(hash, base) {
   for (const list of [head.loss, head.lr, head.sample]) {
     demand(isList(list, count) && list.length === count && list.every(isNumber), wrong);
   }
-  demand(isList(head.whole, count) && [0, count].includes(head.whole.length) && head.whole.every(isNumber), wrong);
   demand(isList(head.edits, 100) && head.edits.every(isLine), wrong);
   demand(isSaid(head.said, count) && (head.axis === null || isAxis(head.axis ?? {})), wrong);
   demand(Object.values(head.formulas ?? {}).every(isFormulas), wrong);
@@ -111,7 +110,7 @@ export async function readLink(hash, base) {
   const marks = { ...head.flags, bytes: await whole((async () => inflated(bytesOf(head.flags.data), MOST_BYTES))()) };
   demand([1, count].includes(marks.frames) && marks.columns === document.texels, wrong);
   demand(marks.bytes.length === marks.frames * marks.columns, wrong);
-  const about = { line: head.about.line, bits: 12, stepLoss: String(head.about.stepLoss ?? ""), gestures: base.gestures };
+  const about = { line: head.about.line, bits: 12, of: String(head.about.of ?? ""), gestures: base.gestures };
   return new RecordedRun({ ...head, document, upright: {}, named: [], left: [], pictures: [], keys: base.keys, about }, { weight }, marks, beside);
 }
 

@@ -217,8 +217,8 @@ export class Page {
     const { run, frame, look, player } = this, last = run.steps[run.frames - 1];
     part("step").textContent = countText(run.steps[frame]);
     part("beyond").textContent = frame < run.frames - 1 ? `of ${countText(last)}` : "";
-    part("loss").textContent = lossText(run.whole[frame] ?? run.loss[frame]);
-    part("summed").textContent = run.whole.length ? run.about.summed : "";
+    part("loss").textContent = lossText(run.loss[frame]);
+    part("summed").textContent = run.about.of;
     const rate = Number.isNaN(run.lr[frame]) ? [] : [`lr ${rateText(run.lr[frame])}`];
     part("rate").replaceChildren(...[...rate, ...this.parts()].map(words => element("span", "", words)));
     part("shows").textContent = run.document.quantities.find(one => one.name === player.quantity).words;

@@ -120,7 +120,6 @@ export class TimeBar {
   take(run) {
     this.run = run;
     this.last = Math.max(run.steps[run.steps.length - 1], ...run.left.map(branch => branch.steps[branch.steps.length - 1]));
-    this.which = run.about.stepLoss ? ` ${run.about.stepLoss}` : "";
     this.marks = marksOf(run);
     this.root.setAttribute("aria-valuemin", String(run.steps[0]));
     this.root.setAttribute("aria-valuemax", String(run.steps[run.steps.length - 1]));
@@ -137,7 +136,7 @@ export class TimeBar {
 
   lossWords(frame) {
     const loss = this.run.loss[frame];
-    return Number.isNaN(loss) ? "" : `, loss ${lossText(loss)}${this.which}`;
+    return Number.isNaN(loss) ? "" : `, loss ${lossText(loss)}`;
   }
 
   /** The frame at a place in logical pixels; a mark near it draws it there. */
@@ -224,7 +223,7 @@ export class TimeBar {
     ink.path(after, look.text3, 1.4);
     ink.path(before, look.text1, 2);
     const last = run.loss.at(-1), end = points.at(-1);
-    if (small || this.which || !Number.isFinite(last) || end[0] < scale.right - 4) return;   // a branch goes on there
+    if (small || !Number.isFinite(last) || end[0] < scale.right - 4) return;   // a branch goes on there
     ink.text(end[0] + 8, Math.min(Math.max(end[1] + 4, BADGE_FOOT + 13), plot.bottom), lossText(last), 13, look.text2);
   }
 

@@ -16,17 +16,17 @@ export function parameterName(document, index) {
   return tensor ? tensor.name + place.map((k) => `[${k}]`).join("") : "";
 }
 
-/** What a parameter stands between, such as `from r to b`: words of its tensor with a name for each place. */
+/** What a parameter is called, such as `from r to b`: words of its tensor with a name for each place. */
 export function meaningOf(document, index) {
   const [tensor, place] = placeOf(document, index);
-  return tensor ? tensor.means.replace(/\{(\d)\}/g, (_, axis) => nameAlong(tensor.along[axis], place[axis])) : "";
+  return tensor?.means ? tensor.means.replace(/\{(\d)\}/g, (_, axis) => nameAlong(tensor.along[axis], place[axis])) : parameterName(document, index);
 }
 
 // One of the names along an axis, which are texts, and words with so many numbers from one on; without any its number.
 function nameAlong(names, k) {
   for (const one of names ?? []) {
     const [word, first, count] = Array.isArray(one) ? one : [one, null, 1];
-    if (k < count) return first === null ? word : `${word} ${first + k}`;
+    if (k < count) return first === null ? word : word + (first + k);
     k -= count;
   }
   return String(k);
@@ -34,10 +34,7 @@ function nameAlong(names, k) {
 
 /** Name of a number of a row of activations. */
 export function unitName(document, row, unit) {
-  const last = document.stages.at(-1)?.name;
-  const names = row === "input" ? document.names.inputs : row === last ? document.names.outputs : [];
-  const kind = row === "input" ? "input" : row === last ? "output" : `${row} ${Object.hasOwn(document.rows, row) ? document.rows[row] : ""}`.trim();
-  return names[unit] === undefined ? `${kind}[${unit}]` : `${kind} ${names[unit]}`;
+  return nameAlong(document.units[row], unit);
 }
 
 /** The row of activations that a texel is of; undefined of a parameter. */
@@ -45,10 +42,10 @@ export function rowAt({ plates }, texel) {
   return plates.find((one) => one.kind === "activation" && texel >= one.texel && texel < one.texel + one.size);
 }
 
-/** What a texel is called, and what it stands between. */
+/** What a texel is called, and its name in code, if that is another one. */
 export function nameAt(document, texel) {
   const row = rowAt(document, texel);
-  return row ? [unitName(document, row.name, texel - row.texel), ""] : [parameterName(document, texel), meaningOf(document, texel)];
+  return row ? [unitName(document, row.name, texel - row.texel), ""] : [...new Set([meaningOf(document, texel), parameterName(document, texel)]), ""];
 }
 
 /** Lines about a cube: name and number first. */
@@ -56,11 +53,10 @@ export function tipLines(shown, frame, hit) {
   if (frame.tip) return frame.tip(hit);
   const { document, quantity } = shown;
   const plate = document.plates[hit.plate];
-  const texel = plate.texel + hit.element, [name, meaning] = nameAt(document, texel);
+  const texel = plate.texel + hit.element, [name] = nameAt(document, texel);
   const missing = shown.flags[texel] & MARK_BITS.missing;
   if (plate.kind === "activation") return [[name, missing && !frame.reached ? "not recorded" : sureChip(shown.numbers[texel], errorOf(frame, "weight", texel))]];
   const lines = [[name, sureText(frame.texels.weight[texel], errorOf(frame, "weight", texel))]];
-  if (meaning) lines.push([meaning, ""]);
   if (quantity.name !== "weight") {
     const text = missing ? "not computed yet" : sureText(shown.numbers[texel], errorOf(frame, quantity.name, texel));
     lines.push([quantity.words, quantity.scale === "log" ? text.replace(/^\+/, "") : text]);

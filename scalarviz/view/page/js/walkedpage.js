@@ -185,7 +185,7 @@ export class WalkedPage extends Page {
     part("step").textContent = countText(told.step);
     part("beyond").textContent = "";
     part("loss").textContent = phase >= PHASE.loss ? told.loss : "\u2013";
-    if (run.whole.length) part("summed").textContent = told.samples; // whose loss this one is
+    part("summed").textContent = told.samples; // whose loss this one is
     const said = `inside step ${countText(told.step)}  \u00b7  micro-step ${this.at} of ${walk.count}  \u00b7  ${told.about}`;
     part("about").textContent = this.remark ? `${this.remark}  \u00b7  ${said}` : said;
     this.writeBeside();

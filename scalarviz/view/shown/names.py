@@ -1,0 +1,214 @@
+"""`Names`: what the parts of a network are called, in the picture, at the pointer, in panels and in sentences alike.
+
+``layer 1``, ``ReLU 2``, ``h3``: a name that a module has in code (``0.weight``) stands in the inspector's second line,
+and there alone; but a module that somebody gave a name of its own (``encoder``) keeps it, and a plan has its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from ...run.core.frame import Stage, Tensor
+from ...run.core.gather import weight_name
+from ..cubes.scale import in_words
+from ..space.chain import ChainLayer, chain_of
+from .subject import Subject
+
+LETTERS = "hkmnpqrstuvw"
+"""The first letter of the units of each hidden layer."""
+_CALL = re.compile(r" \(\d+\)\Z")
+
+
+class Hidden(NamedTuple):
+    """A hidden layer; `row` is the stage whose row it makes, `kind` of that stage."""
+
+    row: str
+    kind: str
+    weight: Tensor
+    bias: Tensor | None
+    units: int
+    letter: str
+
+    def name(self, unit: int) -> str:
+        """``h3``."""
+        return f"{self.letter}{unit + 1}"
+
+
+def chain_in(subject: Subject) -> list[ChainLayer]:
+    """The layers of a chain; empty where the network is none."""
+    return chain_of([t for t in subject.tensors if t.size and t.role != "count"], subject.way)
+
+
+def hidden_of(subject: Subject) -> list[Hidden]:
+    """The hidden layers of a chain; empty where the network is none."""
+    kinds = {stage.name: stage.kind for stage in subject.way}
+    return [
+        Hidden(layer.row, kinds[layer.row], layer.weight, layer.bias, layer.outputs, LETTERS[k % len(LETTERS)])
+        for k, layer in enumerate(chain_in(subject)[:-1])
+    ]
+
+
+class Names:
+    """Those of one subject as it is now.
+
+    Attributes
+    ----------
+    stages : dict of str to str
+        By the names that stages have in code: ``layer 1``, ``ReLU 1``; of a kind that is there once without a number.
+    tensors : dict of str to str
+        By the names that tensors have in code: ``layer 1`` for the weights of a layer, ``bias of layer 1``.
+    hidden : dict of str to Hidden
+        By row, the hidden layers of a chain, whose units are ``h1``, ``h2``, ..., ``k1``, ...
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject, self._way = subject, subject.way
+        planned = {} if subject.plan is None else {placed.tensor: placed.title for placed in subject.plan.plates}
+        own = {_CALL.sub("", stage.name): self._own(stage, planned) for stage in self._way}
+        counts, numbers = Counter(own.values()), Counter[str]()
+        for path, name in own.items():
+            numbers[name] += 1
+            own[path] = f"{name} {numbers[name]}" if counts[name] > 1 and name != path else name
+        self.stages = {s.name: own[_CALL.sub("", s.name)] + "".join(_CALL.findall(s.name)) for s in self._way}
+        self.tensors = {tensor.name: planned.get(tensor.name, self._of(tensor, own)) for tensor in subject.tensors}
+        self.hidden = {layer.row: layer for layer in hidden_of(subject)}
+        self._last = self._way[-1] if self._way else None
+
+    def _own(self, stage: Stage, planned: dict[str, str]) -> str:
+        """What a stage is called, but for its number."""
+        path = _CALL.sub("", stage.name)
+        given = stage.weight is not None and not path.replace(".", "").isdecimal() and path not in ("", "output")
+        title = planned.get(f"{path}.weight", "")
+        return title or (path if given else in_words(stage.kind))
+
+    def _of(self, tensor: Tensor, stages: dict[str, str]) -> str:
+        path, _, part = tensor.name.rpartition(".")
+        stage = next((s for s in self._way if tensor in (s.weight, s.bias)), None)
+        name = stages.get(_CALL.sub("", stage.name) if stage is not None else path)
+        if name is None:
+            return tensor.name
+        part = part.replace("_", " ")
+        if tensor.buffer:  # its name has little room: "running mean 2"
+            return " ".join([part, *re.findall(r"\d+\Z", name)])
+        return name if part == "weight" else f"{part} of {name}"
+
+    def unit(self, stage: Stage, number: int) -> str:
+        """A number of a stage's row: an output by its name, ``h3``, or ``ReLU 1, unit 3``."""
+        if stage is self._last:
+            return self.of_sample(self._subject.sample.outputs, number, "output")
+        if stage.name in self.hidden:
+            return self.hidden[stage.name].name(number)
+        return f"{self.stages[stage.name]}, unit {number + 1}"
+
+    @staticmethod
+    def of_sample(given: tuple[str, ...], number: int, word: str) -> str:
+        """An input or an output."""
+        return given[number] if number < len(given) else f"{word} {number}"
+
+    def source(self, at: int, number: int) -> str:
+        """What feeds input `number` of the layer at place `at`: a unit of a row that it reads whole."""
+        stages, stage = self._way, self._way[at]
+        if not stage.whole or stage.weight is None:  # sums or parts of rows, which have no name
+            return f"its input {number + 1}"
+        rows = {row.name: row for row in stages}
+        names = stage.sources or (stages[at - 1].name if at else "input",)
+        sample = stage.weight.shape[1] - sum(rows[name].outputs for name in names if name in rows)
+        for name in names:
+            size = rows[name].outputs if name in rows else sample
+            if number < size and name in rows:
+                return self.unit(rows[name], number)
+            if number < size:
+                return self.of_sample(self._subject.sample.inputs, number, "input")
+            number -= size
+        raise AssertionError("a layer that reads whole rows has a column for each of their numbers")
+
+    def target(self, at: int, number: int) -> str:
+        """What output `number` of the layer at place `at` becomes: the activation that reads it alone, or an output."""
+        stages, after = self._way, at
+        follows = at + 1 < len(stages) and stages[at + 1].weight is None
+        if follows and stages[at + 1].sources in ((), (stages[at].name,)):
+            after = at + 1
+        return self.unit(stages[after], number)
+
+    def plain(self, text: str) -> str:
+        """A text of a run, as of an edit, without names in code."""
+        tensors = {tensor.name: tensor for tensor in self._subject.tensors}
+        parts = sorted(map(re.escape, tensors), key=len, reverse=True)
+
+        def said(found: re.Match[str]) -> str:
+            tensor, places = tensors[found[1]], [int(k) for k in re.findall(r"\d+", found[2])]
+            if len(places) != len(tensor.shape) or not places:
+                return self.tensors[tensor.name] + found[2]
+            words, named = along(self._subject, tensor, self)
+            return words.format(*(name(k) for name, k in zip(named, places, strict=True))) or found[0]
+
+        return re.sub(rf"(?<![\w.])({'|'.join(parts)})((?:\[\d+\])*)(?![\w.])", said, text) if parts else text
+
+    def rows(self, drawn: Iterable[str]) -> dict[str, str]:
+        """What rows of activations are called, by their stages (``"input"``: the sample)."""
+        found = {name: self.stages.get(name, name) for name in drawn}
+        if self._last is not None and found:
+            found[self._last.name] = "output"
+        if self._subject.sample.sheet:
+            found["input"] = "input, 0 to 1"
+        return found
+
+
+# ---- What a single number is called, and its name in code.
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a number is called, ``from r to b``, its name in code, ``0.weight[2][0]``, and what else is to be said."""
+
+    name: str
+    code: str
+    about: str = ""
+
+    @property
+    def beside(self) -> str:
+        """What stands beside the name, for who reads code."""
+        return "; ".join(filter(None, ("" if self.code == self.name else self.code, self.about)))
+
+
+def who(subject: Subject, index: int) -> Identity:
+    """The names of the scalar at flat `index`."""
+    tensor, code = tensor_of(subject, index), weight_name(subject.tensors, index)
+    words, named = along(subject, tensor, names := Names(subject))
+    places = [int(k) for k in np.unravel_index(index - tensor.start, tensor.shape)] if tensor.shape else []
+    said = words.format(*(name(k) for name, k in zip(named, places, strict=True)))
+    if tensor.buffer:
+        return Identity(said, code, "steps move it, no optimiser" if places else "counts the steps")
+    plain = names.tensors[tensor.name] == tensor.name and not said.startswith(("from ", "bias of "))
+    return Identity(code, code, said.removesuffix(f" of {tensor.name}")) if plain else Identity(said or code, code)
+
+
+def tensor_of(subject: Subject, index: int) -> Tensor:
+    """The tensor that holds the scalar at flat `index`."""
+    return next(t for t in subject.tensors if t.start <= index < t.start + t.size)
+
+
+def along(subject: Subject, tensor: Tensor, names: Names) -> tuple[str, list[Callable[[int], str]]]:
+    """What numbers of a tensor are called: words with axes in braces, and what places along each axis are called.
+
+    No words are for a lone number, which has its name alone.
+    """
+    axes, title = len(tensor.shape), names.tensors[tensor.name]
+    at = next((k for k, stage in enumerate(subject.way) if tensor in (stage.weight, stage.bias)), None)
+    if at is not None and axes == 1 and not tensor.buffer:
+        return "bias of {0}", [partial(names.target, at)]
+    if at is not None and axes == 2:
+        return "from {1} to {0}", [partial(names.target, at), partial(names.source, at)]
+    if axes >= 3:
+        kernel = ", ".join(f"{{{axis}}}" for axis in range(2, axes))
+        return f"output {{0}}, input {{1}}, kernel {kernel} of {title}", [str] * axes
+    if axes == 2:
+        return f"row {{0}}, column {{1}} of {title}", [str, str]
+    return title + ", channel {0}" * axes if title != tensor.name else "", [str] * axes
