@@ -146,7 +146,7 @@ def _use_compiler() -> None:
     from numba.cuda import cuda_paths
 
     if not hasattr(np, "row_stack"):
-        vars(np)["row_stack"] = lambda tup: np.vstack(tup)
+        vars(np)["row_stack"] = np.vstack
         try:
             importlib.import_module("numba.cuda.cudaimpl")
         finally:
