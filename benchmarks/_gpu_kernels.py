@@ -255,8 +255,10 @@ def suite(setting: Setting) -> None:
         return
     around = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     folders = [*(TESTS / folder for folder in IMPORTED), HERE.parent, os.environ.get("PYTHONPATH", "")]
-    around |= {"PYTHONPATH": os.pathsep.join(map(str, folders)), "COLUMNS": "500"}  # a line holds a reason too
-    xdist = ["-n", "auto"] if importlib.util.find_spec("xdist") and not setting.tiny else ["-p", "no:xdist"]
+    around["PYTHONPATH"] = os.pathsep.join(map(str, folders))
+    around |= {"COLUMNS": "500", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # a line holds a reason; plugins may warn
+    many = importlib.util.find_spec("xdist") is not None and not setting.tiny
+    xdist = ["-p", "xdist.plugin", "-n", "auto"] if many else []
     for name, paths in (TINY if setting.tiny else SETS).items():
         with tempfile.TemporaryDirectory(prefix="scalarviz-") as folder:
             command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "every_engine", *xdist,
