@@ -162,6 +162,7 @@ def _captured(step: Callable[[], Any], forward: Callable[[], Any], model: Any, o
         graph.replay()
         return loss
 
+    vars(replay)["kept"] = forward, optimiser  # a graph knows addresses: data and states have to stay where they are
     return replay
 
 

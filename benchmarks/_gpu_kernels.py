@@ -256,9 +256,12 @@ def suite(setting: Setting) -> None:
     around = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     folders = [*(TESTS / folder for folder in IMPORTED), HERE.parent, os.environ.get("PYTHONPATH", "")]
     around["PYTHONPATH"] = os.pathsep.join(map(str, folders))
+    around |= {"COLUMNS": "500", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # a line holds a reason; plugins may warn
+    many = importlib.util.find_spec("xdist") is not None and not setting.tiny
+    xdist = ["-p", "xdist.plugin", "-n", "auto"] if many else []
     for name, paths in (TINY if setting.tiny else SETS).items():
         with tempfile.TemporaryDirectory(prefix="scalarviz-") as folder:
-            command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "every_engine",
+            command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "every_engine", *xdist,
                        "-m", "not hunt", "-rfE", "--tb=no", f"--basetemp={folder}/base"]  # fmt: skip
             command += [str(TESTS / path) for path in paths]
             options: dict[str, Any] = {"cwd": HERE.parent, "env": around, "capture_output": True, "text": True}
@@ -266,11 +269,11 @@ def suite(setting: Setting) -> None:
                 done = subprocess.run(command, check=False, timeout=max(10.0, setting.left() - 5), **options)
             except subprocess.TimeoutExpired:
                 setting.row(name, ok=False, remark="the tests took longer than they were given")
-                return
+                continue
         lines = (done.stdout + done.stderr).strip().splitlines()
-        failed = [line for line in lines if line.startswith(("FAILED ", "ERROR "))]
-        for line in failed[:20]:
-            setting.row(line[:300], "failed", ok=False)
+        failed = [line.partition(" - ") for line in lines if line.startswith(("FAILED ", "ERROR "))]
+        for what, _, why in failed[:20]:
+            setting.row(what, "failed", ok=False, remark=why[:300])
         setting.row(name, lines[-1].strip("= ") if lines else "no output", ok=done.returncode == 0)
 
 

@@ -1,4 +1,4 @@
-"""The figures in README.md, docs/figures.md and benchmarks/README.md, made from ``results/*.json``.
+"""The figures in README.md, docs/figures.md, docs/gpu.md and benchmarks/README.md, made from ``results/*``.
 
     python benchmarks/readme_table.py
 
@@ -18,6 +18,7 @@ REPORTS = (
     "objects_vs_micrograd", "sweep",
 )  # fmt: skip
 """Those with goals, beside training steps and what is watched."""
+ON_A_GPU = {"numba": "numba", "cuda": "cuda", "PyTorch eager": "PyTorch", "PyTorch graph": "PyTorch, CUDA graph"}
 START, END = "<!-- figures: made by benchmarks/readme_table.py -->", "<!-- end of figures -->"
 
 
@@ -151,7 +152,22 @@ def busy() -> list[str]:
     return [f"**The machine was busy then (load {load:.1f}): rough figures.**"]
 
 
-FILES = {"README.md": table, "docs/figures.md": markdown, "benchmarks/README.md": goals_markdown}
+def gpu() -> str:
+    """Steps on a GPU; of each figure the last that was measured."""
+    found: dict[str, dict[str, float]] = {}
+    text = (ROOT / "benchmarks" / "results" / "gpu.jsonl").read_text(encoding="utf-8")
+    for row in map(json.loads, text.splitlines()):
+        workload, comma, contestant = row["what"].partition(", float32: ")
+        if row["part"] in ("workloads", "graph") and comma and row.get("unit") == "s":
+            found.setdefault(workload, {})[contestant] = row["measured"]
+    lines = [f"| network, batch | {' | '.join(ON_A_GPU.values())} |", "|" + "---|" * (len(ON_A_GPU) + 1)]
+    for workload, times in found.items():
+        cells = [duration(times[name]) if name in times else "" for name in ON_A_GPU]
+        lines.append(f"| {' | '.join([workload, *cells])} |")
+    return "\n".join(lines)
+
+
+FILES = {"docs/gpu.md": gpu, "README.md": table, "docs/figures.md": markdown, "benchmarks/README.md": goals_markdown}
 
 
 def main() -> None:

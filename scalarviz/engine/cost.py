@@ -59,11 +59,11 @@ WEIGHT_SECONDS = 6e-10
 """A weight's gradient and update, likewise: what the CNN of 9,098 weights takes beyond its work at batch 1."""
 
 WORTH = 100e-6
-"""Seconds of a step by numba below which no GPU is asked for. A step of 30 launches is to take a GPU 60e-6 (the target
-for 12-64x4-3 at batch 1024; arithmetic, no measurement), and calls of few steps, as a window makes them, pay copies."""
+"""Seconds of a step by numba below which no GPU is asked for. A step takes an H200 10e-6 to 48e-6 (12-64x4-3 at batch
+1024; ``benchmarks/results/gpu.jsonl``), and calls of few steps, as a window makes them, pay copies."""
 
 LAUNCH = 2e-6
-"""Seconds of a launch in a recorded graph, by the same target: a program of many small instructions is all launches."""
+"""Seconds of a launch in a recorded graph (an H200: 1.5e-6 at least): a program of many small ones is all launches."""
 
 LAUNCHES = 3
 """Of an instruction: forward, to its inputs, to its weights."""

@@ -285,3 +285,18 @@ def test_numba_compiles_with_the_one_that_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("SCALARVIZ_NVVM", str(tmp_path))
     said = subprocess.check_output([sys.executable, "-c", COMPILES], text=True, cwd=ROOT).splitlines()
     assert said == [f"{tmp_path / NAME} True", str(tmp_path / NAME)]
+
+
+WITHOUT = """
+import numba.np.arrayobj, numpy  # numba asks which NumPy it is
+from scalarviz.engine.cuda import catalog
+vars(numpy).pop("row_stack", None)  # NumPy 2.5 has none, and numba-cuda 0.30 names it
+numpy.__all__ = [name for name in numpy.__all__ if name != "row_stack"]
+print(".entry" in catalog.find("join", "float32").ptx((9, 0)), hasattr(numpy, "row_stack"))
+"""
+
+
+@pytest.mark.cuda
+def test_kernels_are_compiled_beside_a_numpy_without_row_stack():
+    said = subprocess.check_output([sys.executable, "-W", "error", "-c", WITHOUT], text=True, cwd=ROOT)
+    assert said.split() == ["True", "False"]

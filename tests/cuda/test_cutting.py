@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from kit.networks import mlp
 from scalarviz import Run, nn, optim
 from scalarviz.engine.cuda.block import program as block
-from scalarviz.engine.cuda.calls import KERNELS, TILING, Tile
+from scalarviz.engine.cuda.calls import KERNELS, TILING, Encoded, Tile
 from scalarviz.engine.cuda.machine import Shape
-from scalarviz.engine.cuda.tiled import find_joins
+from scalarviz.engine.cuda.tiled import Cut, Tiled, find_joins
 from scalarviz.errors import InputError
 from scalarviz.tape import Instruction, Program
 
@@ -112,6 +112,18 @@ def test_what_is_not_all_of_a_layer_alone_is_not_joined_behind_it(instructions):
 )
 def test_what_is_not_for_a_layer_alone_is_not_joined_before_it(instructions, seeds):
     assert 2 not in joins(*instructions, outputs=[16], seeds=seeds, constants=[(4, 0.5)]).before
+
+
+# ---- gradients of a convolution
+
+
+@pytest.mark.parametrize(
+    ("positions", "lanes", "tiled"), [(4, 64, 0), (4, 512, 0), (4, 516, 1), (4, 1024, 1), (1, 64, 1)]
+)
+def test_a_convolution_sums_its_gradients_in_tiles_where_a_slice_half_fills_them(positions, lanes, tiled):
+    found = Instruction("conv", 4, 16 * positions, np.tile(np.arange(4), (positions, 1)), weights=4 * np.arange(16))
+    made = Tiled(Encoded(), program(found, outputs=[4]), (4,), Cut(TILING, lanes, 4, 32), joined=False)
+    assert (made.tiles[0].weights is not None) == tiled
 
 
 # ---- blocks of lanes

@@ -297,7 +297,7 @@ def test_gradients_that_stick_out_of_their_tiles(device, tile, dtype):
 def test_convolutions_and_shared_weights(device, dtype):
     windows = np.array([[(r + i) * 5 + c + j for i in range(2) for j in range(2)] for r in range(4) for c in range(4)])
     args = np.concatenate([windows, windows + 25, windows + 50, windows + 75], axis=1)
-    names = check_layers(layers(args, 6, front="tanh", behind="leaky_relu", uses=2), device, dtype, 9, only())
+    names = check_layers(layers(args, 6, front="tanh", behind="leaky_relu", uses=2), device, dtype, 37, only())
     assert sum(name.startswith("tile_weights") for name in names) == 2
 
 
@@ -310,7 +310,7 @@ JOINS = list(itertools.product(["", "tanh", "leaky_relu"], repeat=2))
     ("args", "outputs", "lanes", "more"),
     [
         *(([list(range(n))], outputs, lanes, {}) for n, outputs, lanes in SIZES),
-        *((args, 3, 7, {"bias": k % 2 == 0}) for k, args in enumerate(ROWS)),
+        *((args, 3, 9, {"bias": k % 2 == 0}) for k, args in enumerate(ROWS)),
         *(([list(range(6))], 5, 7, {"front": front, "behind": behind}) for front, behind in JOINS),
         *(([list(range(5))], 4, 7, {"uses": uses}) for uses in (2, 3)),
     ],

@@ -32,6 +32,7 @@ What is different in the simulator (``NUMBA_ENABLE_CUDASIM=1``, read when numba 
 
 from __future__ import annotations
 
+import importlib
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -138,9 +139,18 @@ def forget(function: FunctionType) -> None:
 
 @cache
 def _use_compiler() -> None:
-    """Load libNVVM; its mathematical functions numba looks for elsewhere, so it is told of those that belong to it."""
+    """Load libNVVM; its mathematical functions numba looks for elsewhere, so it is told of those that belong to it.
+
+    numba-cuda 0.30 names ``np.row_stack`` when it loads what it knows of NumPy; NumPy 2.5 has none.
+    """
     from numba.cuda import cuda_paths
 
+    if not hasattr(np, "row_stack"):
+        vars(np)["row_stack"] = np.vstack
+        try:
+            importlib.import_module("numba.cuda.cudaimpl")
+        finally:
+            vars(np).pop("row_stack", None)  # another thread may have been here
     libdevice = use_nvvm().libdevice
     if libdevice is not None:
         paths = cuda_paths.get_cuda_paths()  # kept by numba, and asked for each time

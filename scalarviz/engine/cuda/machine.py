@@ -33,7 +33,7 @@ class Shape:
     threads: int = 128  # of a block
     slices: int = 32  # parts into which the lanes are cut where a gradient is a sum over them
     loss_slices: int = 4096
-    slice_lanes: int = 512  # more lanes to a slice make more slices, up to four times as many
+    slice_lanes: int = 512  # more lanes to a slice make more slices, up to twice as many
     steps: int = 4096  # the most between an upload and a download
     loss_parts: int = 1 << 20  # the most of these steps
     # what the batches of a call may fill where the data is larger than the device's memory
@@ -85,7 +85,7 @@ class Machine:
         self, program: Program, device: Device, dtype: Any, chunk: int, shape: Shape, seeds: tuple[int, ...] = ()
     ) -> None:
         self.program, self.device, self.dtype, self.chunk, self.shape = program, device, np.dtype(dtype), chunk, shape
-        self.slices = min(chunk, max(shape.slices, min(4 * shape.slices, chunk // shape.slice_lanes)))
+        self.slices = min(chunk, max(shape.slices, min(2 * shape.slices, chunk // shape.slice_lanes)))
         cut = None if shape.tiles is None else Cut(shape.tiles, chunk, self.dtype.itemsize, self.slices)
         self.encoded = encoded = encode(program, seeds, shape.joined, cut)
         self._units = [(i, encoded.table(i.units)) for i in program.instructions if i.kind == "mask"]

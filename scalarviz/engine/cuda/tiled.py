@@ -165,6 +165,8 @@ class Tiled:
         back = weights = None
         if self.seeds and self.program.needs_gradient[i.dst]:
             weights = cut.tiling.of_weights(outputs, n, cut.slices)
+            if weights is not None and positions > 1 and 2 * cut.lanes <= cut.slices * weights.depth:
+                weights = None  # at each position the tile of a slice would be half padding
             groups = _groups(i.args, self.program.needs_gradient)
             if groups:
                 rows = -(-sum(len(group.rows) for group in groups) // len(groups))
