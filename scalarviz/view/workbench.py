@@ -294,7 +294,8 @@ class Workbench:
     def _lay_panels(self) -> None:
         """Places of all that is no cube."""
         shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
-        self.side.lift(there=shown and "panels" not in self.left_out and not self.controls.open)
+        there = shown and "panels" not in self.left_out and not self.controls.open
+        self.side.lift(there=there and self.inside.told is None)
         hands = shown and bool(self.keys)
         wanted = self.side.column.wanted(spread=self.spread) if shown and "panels" not in self.left_out else []
         timed = hands and source.can.go and "timeline" not in self.left_out
