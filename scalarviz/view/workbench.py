@@ -295,7 +295,7 @@ class Workbench:
         """Places of all that is no cube."""
         shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
         there = shown and "panels" not in self.left_out and not self.controls.open
-        self.side.lift(there=there and self.inside.told is None)
+        self.side.lift(there=there, floor=self.inside.told is None)
         hands = shown and bool(self.keys)
         wanted = self.side.column.wanted(spread=self.spread) if shown and "panels" not in self.left_out else []
         timed = hands and source.can.go and "timeline" not in self.left_out

@@ -124,10 +124,10 @@ class SidePanels:
         self._homeless = tuple(name for name in wanted if name not in self._above)
         return rest
 
-    def lift(self, *, there: bool) -> None:
-        """Let the panel that cubes can stand on be their floor, or stand in the column."""
+    def lift(self, *, there: bool, floor: bool) -> None:
+        """Let the panel that cubes can stand on be their `floor`, or stand in the column, and one the network's end."""
         carrying = (name for name in self.column.names if self.drawers[name].carries)
-        self.column.lifted = next(carrying, "") if there else ""
+        self.column.lifted = next(carrying, "") if there and floor else ""
         self.floor = self.drawers.get(self.column.lifted)
         rest = {panel.name for panel in self.column.wanted()}
         ending = (name for name in self.column.names if self.drawers[name].ends and name not in rest)
