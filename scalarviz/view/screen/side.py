@@ -128,6 +128,8 @@ class SidePanels:
         """Let the panel that cubes can stand on be their `floor`, or stand in the column, and one the network's end."""
         carrying = (name for name in self.column.names if self.drawers[name].carries)
         self.column.lifted = next(carrying, "") if there and floor else ""
+        if self.floor is not None:
+            self.floor.borne = False
         self.floor = self.drawers.get(self.column.lifted)
         rest = {panel.name for panel in self.column.wanted()}
         ending = (name for name in self.column.names if self.drawers[name].ends and name not in rest)
