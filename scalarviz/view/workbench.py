@@ -49,7 +49,7 @@ from .panels.pace import TextPace
 from .panels.table import LayerTable
 from .panels.wording import changed_by_hand, newest_beyond, went
 from .screen.controls import ControlsPanel
-from .screen.hud import hud, keys, mistake_line, mistake_words, state_of
+from .screen.hud import MOST_KEYS, hud, keys, mistake_line, mistake_words, state_of
 from .screen.selection import Selection
 from .screen.side import MORE, NEXT, SidePanels
 from .screen.strip import StoryLines, marks_on
@@ -356,8 +356,8 @@ class Workbench:
         self._write_static()
 
     def lead_keys(self, key: str, words: str) -> None:
-        """Begin the line of keys with one more, outside of an opened step."""
-        self.keys = ((key, words), *self.keys)
+        """Begin the line of keys with another one, outside of an opened step: no longer than it was if it is full."""
+        self.keys = ((key, words), *self.keys[:-1][: MOST_KEYS - 2], *self.keys[-1:])
         self._write_static()
 
     def _write_static(self) -> None:
