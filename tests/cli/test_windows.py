@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.commands import NO_DISPLAY, SCENES, SMALL_PICTURE, listing, make_scene, weights_in
+from kit.commands import NO_DISPLAY, SMALL_PICTURE, listing, make_scene, weights_in
+from scalarviz.cli.here import TAUGHT
 from scalarviz.io import load_tensors
 
 pytestmark = [
@@ -150,7 +151,7 @@ def test_however_it_ends_while_it_trains_the_file_is_what_was_trained(window, tm
 
 def test_a_scene_is_entered_and_left_by_keys(program):
     run = program(terminal=True).shows("all scenes")
-    run.key(*["Right"] * sorted(SCENES).index("rgb"), "Return")
+    run.key(*["Right"] * TAUGHT.index("rgb"), "Return")
     run.shows("rgb")
     run.key("Escape")
     run.shows("all scenes")
