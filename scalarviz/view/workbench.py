@@ -99,7 +99,7 @@ class Workbench:
     overlays : sequence of list of Sketch
         What lies above the picture because of pointer and keys, lowest layer first.
     left_out : frozenset of str
-        Parts that are not offered: "timeline", "inspector", "panels". Whoever sets it lays out anew.
+        Parts that are not offered: "timeline", "inspector", "panels", "keys". Whoever sets it lays out anew.
     """
 
     places: Places
@@ -286,7 +286,7 @@ class Workbench:
         timed = full and hands and source.can.go and "timeline" not in self.left_out
         self.places = arrange(self._output, wanted, hud=shown and source.counted, strip=shown,
                               strip_high=SPREAD if self.spread else STRIP if self.inside.told is None else OPENED,
-                              keys=hands and not hall, time=timed,
+                              keys=hands and not hall and "keys" not in self.left_out, time=timed,
                               replayed=source.recorded, spread=self.spread, presenter=hall)  # fmt: skip
         if self._narrow:
             self.places = narrowed(self.places)
@@ -349,11 +349,6 @@ class Workbench:
         return Setting(None, plates, self.project, window, strip, self.layout.turns, self.scenery.reserved)
 
     # ---- words that stay from frame to frame
-
-    def show_keys(self, table: Sequence[tuple[str, str]]) -> None:
-        """Another line of keys, in an opened step too; an empty one says nothing."""
-        self.keys = self.inside.keys = tuple(table)
-        self._write_static()
 
     def lead_keys(self, key: str, words: str) -> None:
         """Begin the line of keys with another one, outside of an opened step: no longer than it was if it is full."""

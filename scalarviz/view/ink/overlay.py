@@ -129,7 +129,7 @@ def help_pages(size: tuple[float, float], table: Sequence[tuple[str, str]]) -> l
     groups: list[tuple[str, list[tuple[str, str]]]] = [] if table and not table[0][0] else [(KEYS, [])]
     for key, does in table:
         groups.append((does, [])) if not key else groups[-1][1].append((key, does))
-    return [page for heading, lines in groups for page in _pages(size, heading, lines)]
+    return [page for heading, lines in groups if lines for page in _pages(size, heading, lines)]
 
 
 def _pages(size: tuple[float, float], heading: str, table: Sequence[tuple[str, str]]) -> list[Page]:
