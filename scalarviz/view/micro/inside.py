@@ -496,15 +496,15 @@ class Inside:
         self.keys: Sequence[tuple[str, str]] = ()
         self.spots: list[Spot] = []
         self._quantity = bench.colouring.quantity
-        self._since = SECONDS
+        self._since, self._rate = SECONDS, 1.0
         self._placed: tuple[object, Faces, Ways, list[Box] | None] | None = None
 
-    def show(self, told: Told | None, *, runs: bool = True) -> None:
-        """Show a micro-step, or none any more; its pulse `runs` along the lines, or else stands at its end."""
+    def show(self, told: Told | None, *, runs: bool = True, seconds: float = SECONDS) -> None:
+        """Show a micro-step for `seconds`, or none any more; its pulse `runs` on lines, or else stands at its end."""
         bench, was = self._bench, self.told
         if was is None:
             self._quantity = bench.colouring.quantity
-        self.told, self._since = told, 0.0 if runs else SECONDS
+        self.told, self._since, self._rate = told, 0.0 if runs else SECONDS, max(1.0, SECONDS / seconds)
         quantity = self._quantity if told is None else told.quantity
         if quantity != bench.colouring.quantity and (told is None or was is None or was.phase != told.phase):
             bench.set_look(quantity=quantity)
@@ -747,7 +747,7 @@ class Inside:
     def overlay(self, seconds: float | None) -> list[Sketch]:
         """The pulses, `seconds` further on their way (None: the picture is still, they have come)."""
         told, theme = self.told, self._bench.theme
-        self._since = SECONDS if seconds is None else self._since + seconds
+        self._since = SECONDS if seconds is None else self._since + self._rate * seconds
         if told is None:
             return []
         (_, ways, boxes), sketches = self._parts(), list[Sketch]()

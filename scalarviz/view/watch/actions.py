@@ -273,7 +273,7 @@ STEPS = Values(1, 10**9, 1, 10)
 VIEWS = Values(1, 9, 1, 1)
 
 ACTIONS: tuple[Action, ...] = (
-    Action("toggle_run", "time", ("Space", "T"), "run or pause", "run", missing=_no_playing, inside="run", first=True),
+    Action("toggle_run", "time", ("Space", "T"), "run or pause", "run", missing=_no_playing, inside="play", first=True),
     Action("step", "time", ("Right",), "one training step (Shift: ten)", "step", STEPS, _no_steps,
            inside="finish the step", first=True),
     Action("back", "time", ("Left",), "one step back (Shift: ten)", "back", STEPS, _no_past, first=True),
