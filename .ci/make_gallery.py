@@ -1,7 +1,8 @@
 """Make ``scenes/pictures/``: of every scene a film of six seconds and a still, and one sheet with all of them.
 
 Usage: ``python .ci/make_gallery.py [SCENE ...]``; default: all scenes of the package. What is not named stays as it is.
-A film is the whole run of a scene with its defaults, paced as the program paces it; the still is its end.
+A film is the whole run of a scene with its defaults, paced as the program paces it; the still is of the cubes at its
+end.
 The README shows the films, which this writes into it; the stills are installed, since the window that ``scalarviz``
 opens shows them.
 """
@@ -23,6 +24,7 @@ from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.out.easel import Easel
 from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.walls.scene_wall import STILL
 from scalarviz.view.watch.playback import pace
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,7 +34,7 @@ PICTURES = ROOT / "scenes" / "pictures"
 STILLS = PICTURES / "stills"
 SHEET = PICTURES / "all.webp"
 LAID_OUT, SIZE = (960, 540), (640, 360)
-"""Pixels for which the window is laid out (smaller ones have no panels), and those of films and stills."""
+"""Pixels for which the window is laid out (smaller ones have no panels), and those of films."""
 SECONDS, FPS = 6, 5
 LAST = 1500
 """Milliseconds for which the end is shown besides."""
@@ -55,7 +57,7 @@ def draw(name: str) -> tuple[list[Picture], Picture]:
         if step > run.steps:
             run.step(int(step) - run.steps)
         frames.append(_small(easel.picture(engine, 1 / FPS)))
-    return frames, _small(easel.still(engine))
+    return frames, easel.close_up(STILL)
 
 
 def _small(picture: Picture) -> Picture:
@@ -65,7 +67,7 @@ def _small(picture: Picture) -> Picture:
 def sheet(names: list[str]) -> Picture:
     """All stills with their names, uint8 (H, W, 3)."""
     theme, gap, line = get_theme("dark"), 16, 34
-    wide, high = SIZE[0] // 2, SIZE[1] // 2
+    wide, high = STILL[0] // 2, STILL[1] // 2
     rows = -(-len(names) // COLUMNS)
     size = COLUMNS * (wide + gap) + gap, rows * (high + line + gap) + gap
     sketch = Sketch()

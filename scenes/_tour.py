@@ -64,7 +64,7 @@ STATIONS = (
         "microgpt",
         "A GPT invents names",
         ((0.0, "It reads letters and predicts the next one."),
-         (4.5, "So it invents names, letter by letter; see \"new words\".")),
+         (4.5, "So it invents names, letter by letter: they stand at the right.")),
         9.0,
         (Act(0.8, "toggle_run"),),
         trained=500,

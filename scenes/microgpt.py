@@ -1,4 +1,4 @@
-"""A GPT as in the well-known 200-line script learns to invent names; every weight is a cube."""
+"""A GPT learns to invent names, as in the well-known 200-line script; every weight is a cube."""
 
 from __future__ import annotations
 

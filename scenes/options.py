@@ -231,11 +231,11 @@ class Flags(BaseModel):
     model_config = ConfigDict(extra="forbid")
     rare: ClassVar[frozenset[str]] = frozenset({
         "at", "break_on", "cmap", "dtype", "duration", "engine", "every", "fps", "headless", "json_line", "micro",
-        "presenter", "recording", "sampling", "schedule", "size", "theme", "threads",
+        "presenter", "recording", "sampling", "schedule", "size", "story", "theme", "threads",
     })  # fmt: skip
     """Fields whose flags ``--help-all`` shows, and ``--help`` does not."""
     aside: ClassVar[frozenset[str]] = frozenset({
-        "at", "break_on", "duration", "every", "fps", "headless", "json_line", "micro", "paused", "size",
+        "at", "break_on", "duration", "every", "fps", "headless", "json_line", "micro", "paused", "size", "story",
     })  # fmt: skip
     """Fields that do not make the same again: "copy as command" leaves them out, as it does files that are written."""
 
@@ -364,9 +364,13 @@ class SceneOptions(Flags):
         "the exit code is 3", [], name="--break", metavar="CONDITION",
     )  # fmt: skip
     at: int | None = flag(
-        "the step that a picture shows, of those that were done", None, ge=0, le=10**15, metavar="STEP",
+        "the step that a picture shows, or after which a film of one step begins, of those that were done", None, ge=0,
+        le=10**15, metavar="STEP",
         shown="the last one",
     )  # fmt: skip
+    story: Literal["training", "step"] = flag(
+        "what the film tells: the training, or the one step after --at, opened", "training"
+    )
     duration: float = flag(
         "seconds that the steps take in the window and in the film", 20, gt=0, le=3600, allow_inf_nan=False
     )

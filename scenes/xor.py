@@ -1,4 +1,4 @@
-"""Three inputs, three hidden units and one output learn exclusive or; sigmoid often gets stuck.
+"""Three hidden units learn exclusive or; sigmoid often gets stuck.
 
 The network has no biases; a third input that is always 1 does their work. Weights begin uniform between -1 and 1, the
 loss is the sum of squares times ``--factor``, and every step takes one of the four samples (``--batch 4``: all of

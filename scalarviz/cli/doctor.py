@@ -117,7 +117,7 @@ def _films() -> tuple[bool, str]:
 
 
 def _window() -> tuple[bool, str]:
-    from ..view.out.display import WindowProbe, has_display
+    from ..display import WindowProbe, has_display
 
     if not has_display():
         return False, "no display (DISPLAY and WAYLAND_DISPLAY are not set); film and picture are drawn without one"

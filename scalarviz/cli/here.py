@@ -6,6 +6,9 @@ import ast
 from importlib.util import find_spec
 from pathlib import Path
 
+TAUGHT = ("neuron", "rgb", "xor", "playground", "uinn", "expression", "digits", "texture", "microgpt")
+"""The order of the scenes: each needs only what those before it have shown."""
+
 
 def scene_names() -> dict[str, str]:
     """The scenes of the package: name to first line of its docstring; nothing is imported."""
@@ -13,12 +16,14 @@ def scene_names() -> dict[str, str]:
 
 
 def scene_files() -> dict[str, Path]:
-    """The files of the scenes that come with the package, by name."""
+    """The files of the scenes that come with the package, by name, in the order in which they are taught."""
     spec = find_spec("scalarviz.scenes")
     folders = (spec.submodule_search_locations or []) if spec else []
     files = {p.stem: p for folder in folders for p in Path(folder).glob("*.py")}
     files |= {p.parent.name: p for folder in folders for p in Path(folder).glob("*/__init__.py")}
-    return {name: files[name] for name in sorted(files) if not name.startswith("_") and name not in ("kit", "options")}
+    known = [name for name in TAUGHT if name in files]
+    others = [name for name in sorted(files) if not name.startswith("_") and name not in (*TAUGHT, "kit", "options")]
+    return {name: files[name] for name in (*known, *others)}
 
 
 def summary_of(path: Path) -> str:

@@ -42,10 +42,14 @@ class Outputs:
         if not self.films:
             yield iter([scene.run.steps + steps])
             return
-        from ..view.film import film_of_training
+        from ..view.film import film_of_step, film_of_training
 
         options, films, self.films, reel = self.options, self.films, [], None
         try:
+            if tells_a_step(options):
+                yield iter([scene.run.steps + steps])
+                reel = film_of_step(films, self._easel_of(scene), options.fps)
+                return
             with film_of_training(
                 scene.run, steps, films, self._easel_of(scene), options.fps, options.duration,
                 steady=scene.steps_a_frame, stopped=stopped,
@@ -153,14 +157,23 @@ def _usual(name: str, options: Any) -> Outputs:
     return outputs
 
 
+def tells_a_step(options: Any) -> bool:
+    """Whether a film is of one opened step; InputError where no film is made."""
+    if options.story == "training":
+        return False
+    if not any(path.suffix.lower() in FILMS for path in options.out):
+        raise InputError("--story step is of a film: name one with --out, as --out step.mp4")
+    return True
+
+
 def check_moment(options: Any, first: int) -> None:
-    """Refuse a moment that no picture will show: a step that will not be done from step `first` on, or no picture."""
+    """Refuse a moment that will not be shown: a step that will not be done from step `first` on, or no picture."""
     if options.at is None:
         return
     last = first + options.steps
     if not first <= options.at <= last:
         raise InputError(f"--at {options.at}: allowed are {first:,} to {last:,}, the steps of this run")
-    if not any(path.suffix.lower() in STILLS for path in options.out):
+    if not (tells_a_step(options) or any(path.suffix.lower() in STILLS for path in options.out)):
         raise InputError(f"--at is of a picture: name one with --out, as --out step-{options.at}.png")
 
 

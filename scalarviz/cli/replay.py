@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from ..display import GONE
 from ..errors import InputError
 from ..run.sources.recording.file import check_apart
 from .console import Progress, fail, number_of, say, tell
@@ -17,7 +18,7 @@ from .flags import Command, argument, model_of
 from .pictures import STILLS, Outputs, check_heard, check_look, easel_of, plan_outputs
 from .recording import check_page, write_page
 from .stop import Stop
-from .window import GONE, show_file, wants_window
+from .window import show_file, wants_window
 
 if TYPE_CHECKING:
     from ..run.sources.played import Played

@@ -11,11 +11,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..display import GONE
 from ..errors import FileFormatError, InputError, listing
 from ..run.scene.scene_file import WRITER, load_scene
 from .console import fail, say
 from .here import scene_files, summary_of
-from .window import GONE, has_window
+from .window import has_window
 
 if TYPE_CHECKING:
     from ..view.ink.theme import Theme
@@ -37,7 +38,7 @@ def wants_wall() -> bool:
 
 def open_wall(help_instead: Callable[[], int]) -> int:
     """Show the wall until its window is closed; returns the exit code. Where no window can be opened, the help."""
-    from ..view.out.display import WindowProbe
+    from ..display import WindowProbe
 
     probe = WindowProbe()
     found = rooms()  # while Qt is tried out
@@ -60,7 +61,7 @@ def open_tour(options: Any) -> int:
     """Show the tour, then the wall, until the window is closed; returns the exit code."""
     if not has_window():
         return fail("the tour needs a window, and there is no display (DISPLAY and WAYLAND_DISPLAY are not set)")
-    from ..view.out.display import WindowProbe
+    from ..display import WindowProbe
 
     probe = WindowProbe()
     from ..view.ink.theme import presenting

@@ -20,7 +20,7 @@ from ..io.weights import OPTIMIZER, checksum
 from ..run.scene.scene_file import WRITER, LoadedScene, settled
 from ..run.state import optimizer_state
 from .console import Progress, fail, number_of, say, tell
-from .pictures import Outputs, check_heard, check_look, check_moment, plan_outputs
+from .pictures import Outputs, check_heard, check_look, check_moment, plan_outputs, tells_a_step
 from .recording import Taken, check_recording
 from .stop import Stop
 from .window import InWindow, wants_window
@@ -48,6 +48,8 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     options = settled(scene, options)
     set_breakpoints(scene.run, options.break_on)
     check_moment(options, scene.run.steps)
+    if tells_a_step(options) and options.at is not None:  # which ends the run
+        options = options.model_copy(update={"steps": options.at - scene.run.steps})
     if window is not None:
         window.options = options
     with Stop() as stop, Taken(scene, options, stop) as taken:

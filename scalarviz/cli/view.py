@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from ..display import GONE
 from ..errors import InputError, listing
 from ..io import check_target, save_picture
 from ..io.pictures import FORMATS
@@ -17,7 +18,7 @@ from .flags import Command, argument, model_of
 from .interrupt import INTERRUPTED
 from .pictures import STILLS, check_look
 from .stop import Stop
-from .window import GONE, has_window, show_file, wants_window
+from .window import has_window, show_file, wants_window
 
 if TYPE_CHECKING:
     from ..sweep.build import SceneBuild
@@ -165,7 +166,7 @@ def _write(options: Any, path: Path, build: SceneBuild | None) -> None:
 
 
 def _runs_window(options: Any, build: SceneBuild | None) -> int:
-    from ..view.out.display import WindowProbe
+    from ..display import WindowProbe
 
     reason = WindowProbe().reason() if has_window() else "there is no display"
     if reason:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from .. import display
+from ..display import GONE, WindowProbe
 from ..errors import MissingDependencyError, StateError
 from .console import fail, say
 from .stop import Stop
@@ -14,17 +17,12 @@ if TYPE_CHECKING:
     from ..run.scene.scene import Scene
     from ..view.show import Handle
 
-GONE = "the display went away"
 PATIENCE = 60.0  # seconds for the engine to come back from the call it is in; larger networks take long calls
 
 
 def has_window() -> bool:
-    """Whether there is a display for a window, and what draws."""
-    try:
-        from ..view.out.display import has_display
-    except MissingDependencyError:  # whoever wants pictures instead says what is missing
-        return False
-    return has_display()
+    """Whether there is a display for a window, and what draws; whoever wants pictures instead says what is missing."""
+    return display.has_display() and find_spec("vispy") is not None
 
 
 def wants_window(options: Any) -> bool:
@@ -36,8 +34,6 @@ def show_file(
     name: str, source: Any, options: Any, stop: Stop, *, keys: str = "", instead: str, **more: Any
 ) -> Handle | bool:
     """Show what a file holds until the window is closed; False (and a line that says why) if there can be none."""
-    from ..view.out.display import WindowProbe
-
     reason = WindowProbe().reason()
     if stop:
         return True
@@ -70,8 +66,6 @@ class InWindow:
     """A run that trains in a window. Make it early: Qt is tried out in another process meanwhile."""
 
     def __init__(self, options: Any) -> None:
-        from ..view.out.display import WindowProbe
-
         self.options, self._probe = options, WindowProbe()
 
     def refusal(self) -> str:

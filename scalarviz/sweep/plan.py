@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 OF_PICTURES = frozenset(
     {"headless", "at", "duration", "fps", "paused", "size", "theme", "presenter", "cmap", "every", "micro", "json_line"}
+    | {"story"}
 )
 """Options of every scene that say how it is shown or told, and change no run."""
 

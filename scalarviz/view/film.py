@@ -13,22 +13,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import integer
-from ..errors import DivergedError, InputError, ScalarvizError, TypeMismatchError
+from ..errors import DivergedError, InputError, ScalarvizError, TypeMismatchError, listing
 from ..io import check_target
 from ..io.atomic import as_path
 from ..run import Run, Scene
+from ..run.core.frame import Frame
 from ..run.engines import full_speed
 from ..run.sources.played import Played, rehearse
 from .ink.boxes import check_size
 from .ink.painter import require_vispy
 from .ink.theme import Theme, presenting
+from .micro.walk import Walk, opened, sides
 from .out.easel import Easel
 from .out.files import Film, check_fps, film_of, kind_of
+from .out.offscreen import offscreen
 from .shown.subject import subject_of
+from .watch.microsteps import pass_seconds
 from .watch.playback import DURATION, FPS, pace, steps_a_frame
 
 KEEPS = (DivergedError, KeyboardInterrupt)
 """What ends a film that is kept all the same."""
+TRAINING, STEP = STORIES = ("training", "step")
+"""What a film tells."""
 STEPS = 1000
 """Steps that a run does for a film of which nothing else is said."""
 
@@ -44,6 +50,7 @@ def film(
     theme: str | Theme = "dark",
     cmap: str | None = None,
     presenter: bool = False,
+    story: str = TRAINING,
 ) -> Path:
     """Film a run while it trains, or a recording as it was.
 
@@ -64,6 +71,9 @@ def film(
         Seconds.
     theme, cmap, presenter
         As of :func:`scalarviz.view.render`.
+    story : str
+        ``"step"``: the film is of the one step that follows `steps`, opened, micro-step by micro-step, in 20 seconds at
+        most.
 
     Returns
     -------
@@ -96,7 +106,13 @@ def film(
     check_fps(file, fps)
     check_target(file)
     easel = Easel(subject, size, presenting(theme, presenter), cmap)
-    if isinstance(run, Run):
+    if story not in STORIES:
+        raise InputError(f"film: story: got {story!r:.60}; allowed: {listing(STORIES)}")
+    if story == STEP:
+        if isinstance(run, Run):
+            run.step(integer("film: steps", 0 if steps is None else steps, 0))
+        reel = film_of_step([file], easel, fps)
+    elif isinstance(run, Run):
         steady = x.steps_a_frame if isinstance(x, Scene) else None
         steps = integer("film: steps", STEPS if steps is None else steps, 0)
         with film_of_training(run, steps, [file], easel, fps, duration, steady=steady, keeps=KEEPS) as (reel, stops):
@@ -152,6 +168,21 @@ def film_of_training(
         raise error
 
 
+def film_of_step(paths: Sequence[Path], easel: Easel, fps: int) -> Reel:
+    """Films of the step that follows where a run or a recording stands, as it plays in a window; see `pass_seconds`."""
+    subject, bench, end = easel.bench.subject, easel.bench, 0.0
+    walk = Walk(opened(subject, alone=True in sides(subject)), subject, subject.frame())
+    with Reel(paths, easel, fps) as reel:
+        for at, seconds in enumerate(pass_seconds(walk), start=1):
+            told, end = walk.told(at), end + seconds
+            with offscreen():
+                bench.inside.show(told, seconds=seconds)
+            while reel.frames < round(end * fps):
+                if not reel.add(told.headline.removeprefix("paused "), told.frame):
+                    return reel
+    return reel
+
+
 def frames_of_record(source: Played, stops: NDArray[np.int64], reel: Reel) -> Iterator[int]:
     """Film a recording at the places `stops`; yields how many frames are done."""
     for number, place in enumerate(stops):
@@ -193,10 +224,10 @@ class Reel:
                 self._films[path] = film_of(path, self._easel.size, self.fps).__enter__()
         return self
 
-    def add(self, pace_text: str, *, exact: bool = False) -> bool:
-        """One more frame: the run as it stands, `exact` as in a still. Returns whether there is still a film."""
+    def add(self, pace_text: str, frame: Frame | None = None, *, exact: bool = False) -> bool:
+        """One more picture: the run as it stands, `exact` as in a still. Returns whether there is still a film."""
         if self._films:
-            picture = self._easel.picture(pace_text, None if exact else 1 / self.fps)
+            picture = self._easel.picture(pace_text, None if exact else 1 / self.fps, frame)
             self.frames += 1
             for path, film in [*self._films.items()]:
                 with self._told(path):

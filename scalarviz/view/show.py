@@ -218,7 +218,7 @@ def show(
             return view
 
     try:
-        window = Window(make, title_of(x), size, on_note=on_note)
+        window = Window(make, title_of(x), size, look=look.name, on_note=on_note)
     except MissingDependencyError as missing:
         if block or required or isinstance(x, Kept | Recorded | Played):  # of files nothing would go on
             raise

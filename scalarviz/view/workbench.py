@@ -49,7 +49,7 @@ from .panels.pace import TextPace
 from .panels.table import LayerTable
 from .panels.wording import changed_by_hand, coming_words, newest_beyond, went
 from .screen.controls import ControlsPanel
-from .screen.hud import hud, keys, mistake_line, mistake_words, state_of, trouble_line
+from .screen.hud import MOST_KEYS, hud, keys, mistake_line, mistake_words, state_of, trouble_line
 from .screen.selection import Selection
 from .screen.side import MORE, NEXT, SidePanels
 from .screen.strip import StoryLines, marks_on
@@ -100,7 +100,7 @@ class Workbench:
     overlays : sequence of list of Sketch
         What lies above the picture because of pointer and keys, lowest layer first.
     left_out : frozenset of str
-        Parts that are not offered: "timeline", "inspector", "panels". Whoever sets it lays out anew.
+        Parts that are not offered: "timeline", "inspector", "panels", "keys". Whoever sets it lays out anew.
     """
 
     places: Places
@@ -300,8 +300,9 @@ class Workbench:
         wanted = self.side.column.wanted(spread=self.spread) if shown and "panels" not in self.left_out else []
         timed = hands and source.can.go and "timeline" not in self.left_out
         strip_high = SPREAD if self.spread else STRIP if timed or self.inside.told is None else OPENED
+        lined = hands and not hall and "keys" not in self.left_out
         self.places = arrange(self._output, [*self.inside.wanted, *wanted], hud=shown and source.counted, strip=shown,
-                              strip_high=strip_high, keys=hands and not hall, time=timed,
+                              strip_high=strip_high, keys=lined, time=timed,
                               replayed=source.recorded, spread=self.spread, presenter=hall,
                               low=self.inside.told is not None)  # fmt: skip
         if self._narrow:
@@ -367,14 +368,9 @@ class Workbench:
 
     # ---- words that stay from frame to frame
 
-    def show_keys(self, table: Sequence[tuple[str, str]]) -> None:
-        """Another line of keys, in an opened step too; an empty one says nothing."""
-        self.keys = self.inside.keys = tuple(table)
-        self._write_static()
-
     def lead_keys(self, key: str, words: str) -> None:
-        """Begin the line of keys with one more, outside of an opened step."""
-        self.keys = ((key, words), *self.keys)
+        """Begin the line of keys with another one, outside of an opened step: no longer than it was if it is full."""
+        self.keys = ((key, words), *self.keys[:-1][: MOST_KEYS - 2], *self.keys[-1:])
         self._write_static()
 
     def _write_static(self) -> None:

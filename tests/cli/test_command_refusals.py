@@ -15,6 +15,7 @@ import pytest
 import scalarviz as sv
 from kit.commands import SCENES, flags_of, listing, main, make_scene
 from scalarviz import nn
+from scalarviz.cli.here import TAUGHT
 from scalarviz.io import save_picture, save_tensors
 
 pytestmark = pytest.mark.ci  # some rows train an ONNX file, which `make test` has no package for
@@ -196,6 +197,8 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--no-such-flag": ("no such option", "scalarviz rgb --help"),
         "--micro": ("nothing is recorded", "--recording"),
         "--recording one.svz": ("overwrites nothing",),
+        "--story step": ("--story step", "--out"),
+        "--story step --out x.png": ("of a film", "--out step.mp4"),
         "--at 31 --out x.png": ("--at 31", "0 to 1"),
         "--out x.gif --fps 60": ("50 frames a second", "60"),
         "--save loop.safetensors": ("circle",),
@@ -316,7 +319,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         ("''", "text.txt", "text.txt/x", "a\0b", "x" * 300, "--overwrite", "a b", "--force a", "--seed"), ()
     ),
     "": {
-        "foo": ("foo", "scalarviz --help", ", ".join(SCENES)),
+        "foo": ("foo", "scalarviz --help", ", ".join(TAUGHT)),
         f"{LONG}.py --steps 1": ("file name too long",),
         "tour": ("window", "no display"),
     },

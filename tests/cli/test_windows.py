@@ -7,12 +7,15 @@ import sqlite3
 import sys
 import time
 from contextlib import closing
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.commands import NO_DISPLAY, SCENES, SMALL_PICTURE, listing, make_scene, weights_in
+from kit.commands import NO_DISPLAY, SMALL_PICTURE, listing, make_scene, weights_in
+from scalarviz.cli.here import TAUGHT
 from scalarviz.io import load_tensors
 
 pytestmark = [
@@ -48,6 +51,39 @@ def test_a_window_trains_stays_at_the_end_and_closes_at_the_second_escape(window
     assert "WARNING" not in run.err
     assert cli("rgb", "--engine", "numpy", "--headless", "--steps", 50, "--save", "blind.safetensors").code == 0
     assert weights_in("w.safetensors") == weights_in("blind.safetensors")
+
+
+def test_a_frame_with_the_scenes_name_stands_before_anything_heavy_is_loaded_and_becomes_the_window(window):
+    """Half a second of the processor's time, where nothing else has to be waited for; other programs run here, too."""
+    name, taken = "^scalarviz: rgb$", []
+    while not taken or (min(taken) > 0.5 and len(taken) < 3):
+        run = window()
+        run.until(partial(run.xdo, "search", "--onlyvisible", "--name", name))
+        about = Path(f"/proc/{run.process.pid}")
+        taken.append(sum(map(int, about.joinpath("stat").read_text().rpartition(") ")[2].split()[11:13])) / 100)
+        assert "llvmlite" not in about.joinpath("maps").read_text()  # numba
+        frame = run.xdo("search", "--name", name)
+        if min(taken) > 0.5:
+            run.close()
+    assert min(taken) <= 0.5
+    assert run.shows("rgb").xdo("search", "--name", name) == frame  # no second one
+    run.key("ctrl+q")
+    assert run.ended() == 0
+
+
+@pytest.mark.parametrize(("way", "code", "said"), [
+    ("Ctrl-C", 130, "interrupted"), ("a wrong flag", 2, "--lr"), ("the display goes away", 0, "display went away"),
+])  # fmt: skip
+def test_what_ends_a_command_whose_frame_stands_ends_it_as_without_one(window, x_server, way, code, said):
+    with x_server() as (server, name):
+        run = window(*(["--lr", "x"] if "flag" in way else ["--steps", 2, "--duration", 0.1]), screen=name)
+        run.until(lambda: run.xdo("search", "--onlyvisible", "--name", "^scalarviz: rgb$"))
+        time.sleep(0.2)
+        if way == "Ctrl-C":
+            run.process.send_signal(signal.SIGINT)
+        elif "display" in way:
+            server.kill()
+        assert (run.ended(), said in run.err) == (code, True), run.err
 
 
 # ---- a recording that is made by hands
@@ -115,7 +151,7 @@ def test_however_it_ends_while_it_trains_the_file_is_what_was_trained(window, tm
 
 def test_a_scene_is_entered_and_left_by_keys(program):
     run = program(terminal=True).shows("all scenes")
-    run.key(*["Right"] * sorted(SCENES).index("rgb"), "Return")
+    run.key(*["Right"] * TAUGHT.index("rgb"), "Return")
     run.shows("rgb")
     run.key("Escape")
     run.shows("all scenes")

@@ -205,7 +205,7 @@ def no_display(monkeypatch):
     """The tests that want a window say so; the others give the same files on a desktop as in CI."""
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("scalarviz.view.out.display.has_display", lambda: bool(os.environ.get("DISPLAY")))
+    monkeypatch.setattr("scalarviz.display.has_display", lambda: bool(os.environ.get("DISPLAY")))
 
 
 @pytest.fixture

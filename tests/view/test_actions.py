@@ -11,14 +11,17 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.commands import make_scene
 from kit.windows import COLOURS, live_hand, make_colour_run, make_colour_scene, mirror_hand
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
 from scalarviz.io import save_picture
 from scalarviz.run import Scene
 from scalarviz.run.panels import ColourCube, DigitPad, Pictures
+from scalarviz.view.ink.overlay import help_pages
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.registry import OWN
+from scalarviz.view.screen.hud import MOST_KEYS
 from scalarviz.view.watch import actions
 from scalarviz.view.watch.actions import ACTIONS, GESTURES, normalised
 from scalarviz.view.watch.live import LiveView
@@ -26,7 +29,8 @@ from scalarviz.view.watch.live import LiveView
 pytestmark = pytest.mark.gl
 MODIFIERS = ["Shift", "ShiftLeft", "Control", "Alt", "AltGraph", "Meta", "CapsLock"]
 KINDS = {
-    "live": live_hand, "live without a colour cube": lambda: live_hand(make_colour_scene(panels=())),
+    "live": live_hand, "live with a word": lambda: live_hand(make_scene("microgpt")),
+    "live without a colour cube": lambda: live_hand(make_colour_scene(panels=())),
     "run": lambda: mirror_hand(make_colour_run()), "weight": lambda: mirror_hand(sv.Weight(1.0, name="w")),
     "arrays": lambda: mirror_hand({"a": np.eye(3)}),
 }  # fmt: skip
@@ -72,6 +76,27 @@ def test_the_table_is_sound_and_the_markdown_has_every_line():
 def test_keys_have_one_name_on_every_backend(name, text, expected):
     assert normalised(name, text) == expected
     assert normalised(name, text, ctrl=True) == (f"Ctrl+{expected}" if expected else "")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_line_of_keys_has_six_and_the_list_begins_with_ten_before_all_in_groups(kind):
+    """What is told first is a part of what a group tells, and a group tells each thing once."""
+    with KINDS[kind]() as hand:
+        here = hand.view.here(in_general=True)
+        for line in (actions.bottom_line(here), actions.inside_line(here)):
+            assert len(line) <= MOST_KEYS
+            assert not line or line[-1] == ("?", "all keys")
+        groups = {page.heading: page.lines for page in help_pages((1280, 720), actions.help_lines(here))}
+        first, *others = groups.values()
+        assert next(iter(groups)) == actions.FIRST
+        assert len(first) == 10 if kind.startswith("live") else 0 < len(first) < 10
+        told = [line for lines in others for line in lines]
+        assert len(told) == sum(one.applies(here) for one in (*ACTIONS, *GESTURES))
+        assert set(first) <= set(told)
+        hand.bench.lead_keys("Escape", "elsewhere")
+        assert (len(hand.bench.keys) <= MOST_KEYS, hand.bench.keys[0], hand.bench.keys[-1][0]) == (
+            True, ("Escape", "elsewhere"), "?"
+        )  # fmt: skip
 
 
 # ---- viewers

@@ -15,15 +15,18 @@ import pytest
 from PIL import Image
 
 import scalarviz as sv
-from kit.commands import make_scene
+from kit.commands import SCENES, make_scene
 from kit.runs import bits, make_run
 from kit.windows import wait_until
 from scalarviz.errors import InputError, MissingDependencyError
 from scalarviz.view.film import Reel, film_of_training
 from scalarviz.view.ink.theme import DARK
+from scalarviz.view.micro.walk import Walk, opened, sides
 from scalarviz.view.out import files
 from scalarviz.view.out.easel import Easel
 from scalarviz.view.out.files import Film, Gif, Recorder, Taking, film_of
+from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.watch.microsteps import PASS, pass_seconds
 from scalarviz.view.watch.playback import FPS
 
 imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
@@ -37,6 +40,34 @@ def filled(size=(64, 48), colour=9):
 
 def names(folder):
     return sorted(path.name for path in folder.rglob("*"))
+
+
+def test_a_film_of_a_step_shows_every_micro_step_for_as_long_as_a_window_does(tmp_path, monkeypatch):
+    """The run has done the steps before it, and no more."""
+    shown, scene, path = [], make_scene("rgb"), tmp_path / "step.gif"
+    monkeypatch.setattr(Easel, "picture", lambda self, words, seconds, frame: shown.append(words) or filled(self.size))
+    sv.film(scene, path, 12, size=(320, 180), fps=25, story="step")
+    assert scene.run.steps == 12
+    places = [words.partition("micro-step ")[2].partition(" ")[0] for words in shown]
+    subject = subject_of(scene)
+    seconds = pass_seconds(Walk(opened(subject, alone=True), subject, subject.frame()))
+    assert list(dict.fromkeys(places)) == [str(k + 1) for k in range(len(seconds))]
+    assert len(shown) == round(25 * sum(seconds))
+    for at, wanted in enumerate(seconds, start=1):
+        assert places.count(str(at)) == pytest.approx(25 * wanted, abs=1)
+    with pytest.raises(InputError, match="story"):
+        sv.film(scene, path, story="steps")
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_an_opened_step_plays_in_twenty_seconds_whatever_the_network(name):
+    scene = make_scene(name)
+    subject = subject_of(scene)
+    walk = Walk(opened(subject, alone=True in sides(subject)), subject, subject.frame())
+    seconds = pass_seconds(walk)
+    assert 0 < sum(seconds) <= PASS + 1e-9
+    assert min(seconds) > 0
+    assert seconds[-1] == max(seconds)  # the end is held
 
 
 # ---- files
@@ -139,7 +170,7 @@ def test_films_that_cannot_be_are_refused_and_leave_the_old_one(tmp_path):
 
 def test_of_two_films_each_that_cannot_be_written_is_named_and_the_other_one_goes_on(tmp_path, monkeypatch):
     paths, full = [tmp_path / name for name in ("a.mp4", "b.gif", "c.mp4")], {"b.gif", "c.mp4"}
-    add, easel = Film.add, SimpleNamespace(size=(64, 48), picture=lambda words, seconds: filled())
+    add, easel = Film.add, SimpleNamespace(size=(64, 48), picture=lambda *told: filled())
 
     def no_room(film, picture):
         if film.path.name in full:

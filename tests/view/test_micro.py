@@ -37,6 +37,7 @@ from scalarviz.view.panels.registry import drawer_of
 from scalarviz.view.shown.names import Names
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import layout_for
+from scalarviz.view.watch.microsteps import pass_seconds
 
 pytestmark = pytest.mark.gl
 X = np.random.default_rng(0).random((64, 3))
@@ -155,7 +156,10 @@ def test_back_enters_the_step_before_right_finishes_it_left_leaves_it_and_space_
     for keys, steps in ((".", 7), (("Left", "."), 6), ((".", "Right"), 7), ((".", ".", "Left"), 6)):
         press(hand, *keys)
         assert (hand.run.steps, told(hand) is not None) == (steps, keys == ("Left", "."))
-    press(hand, ".", "Space")
+    press(hand, ".")
+    while told(hand).at < told(hand).count:
+        press(hand, ".")
+    press(hand, "Space")
     assert (told(hand), hand.view.playback.running) == (None, True)
     hand.view.playback.pause()
 
@@ -200,6 +204,31 @@ def test_a_breakpoint_is_looked_into_where_it_became_true_and_the_step_can_be_fi
     assert of == "loss" or stop.weights[0] in hand.view.micro.walk.steps[told(hand).at - 1].weights
     press(hand, "Right")
     assert hand.run.steps == 8
+
+
+def test_space_plays_an_opened_step_to_its_end_stands_there_and_leaves_it_when_it_is_pressed_again(hand):
+    before, seen, tick, taken = bits(hand.run), [], 0.02, 0.0
+    press(hand, ".")
+    walk = hand.view.micro.walk
+    assert len(pass_seconds(walk)) == len(walk)
+    press(hand, "Space")
+    while told(hand).at < len(walk):
+        seen += [told(hand).at] * (told(hand).at not in seen)
+        hand.host.pass_time(tick)
+        taken += tick
+        if told(hand).at == 5 and taken:  # a hand stops it, and Space goes on
+            press(hand, "Space")
+            hand.settled(4, 0.25)
+            assert told(hand).at == 5
+            press(hand, "Space")
+            hand.host.pass_time(0.6)
+            seen.append(5)
+    assert seen == [*range(1, len(walk))]
+    assert taken == pytest.approx(sum(pass_seconds(walk)[:-1]), abs=tick * len(walk) + 0.6)
+    hand.settled(12, 0.25)
+    assert (told(hand).at, bits(hand.run), hand.view.playback.running) == (len(walk), before, False)
+    press(hand, "Space")
+    assert (told(hand), hand.view.playback.running) == (None, True)
 
 
 def test_slow_motion_opens_steps_does_those_of_the_engine_and_stays_where_it_is_paused(hand):

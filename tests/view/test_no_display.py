@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from scalarviz.view.out import display
-from scalarviz.view.out.display import connection_lost, hung_up
+from scalarviz import display
+from scalarviz.display import connection_lost, hung_up
 
 GUIDE = Path(__file__).parents[2] / "docs" / "watching.md"
 STALE = ":4077"

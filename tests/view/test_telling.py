@@ -87,7 +87,7 @@ def opened():
 def test_it_opens_paused_under_one_large_line_and_fades_before_the_formulas_come(opened):
     one = opened(steps=3000, duration=60.0)
     assert {"12 weights.", SENTENCE, "Space", "begin", "Right", "one step", "?", "all keys"} <= {*one.words}
-    assert not {"hide panels"} & {*one.words}
+    assert not {"controls"} & {*one.words}
     assert any("nothing has been learnt yet" in text for text in one.words)
     assert (one.plays, one.run.steps) == (False, 0)
     seen = [one.alpha(SENTENCE)]
@@ -100,7 +100,7 @@ def test_it_opens_paused_under_one_large_line_and_fades_before_the_formulas_come
     assert 3 < len(seen) < 8
     one.pass_time(0.3)
     assert any("σ(" in text for text in one.words)
-    assert "hide panels" in one.words
+    assert "controls" in one.words
     one.view.key("Space")  # paused again: what has been read is not said again
     one.pass_time(2 * WAIT)
     assert (SENTENCE in one.words, one.plays) == (False, False)
@@ -212,7 +212,7 @@ def test_the_end_comes_half_a_second_after_the_last_step_and_stands_until_someth
         assert "Learnt." not in one.words
         one.view.key("Space")
     one.settled(1, 0.05)  # on a busy machine the steps that were asked for come late
-    assert (one.run.steps > STEPS, "hide panels" in one.words) == (True, True)  # the line of keys is there again
+    assert (one.run.steps > STEPS, "controls" in one.words) == (True, True)  # the line of keys is there again
 
 
 @pytest.mark.parametrize(

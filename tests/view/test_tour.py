@@ -1,5 +1,8 @@
 """The tour: stations one after another, what is done in them by itself, the keys, and its end on the wall."""
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 
 import scalarviz as sv
@@ -7,11 +10,16 @@ from kit.benches import face_of
 from kit.runs import bits, make_run
 from kit.unseen import Unseen
 from kit.windows import until
+from scalarviz.cli.rooms import rooms as rooms_of_the_program
 from scalarviz.errors import InputError
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.walls.door import Act, Door, Opened, Station, again
 from scalarviz.view.walls.scene_wall import SceneWall
-from scalarviz.view.walls.tour import Tour
+from scalarviz.view.walls.tour import Tour, trained
 from scalarviz.view.walls.wall import Wall
+from scalarviz.view.watch.actions import Here, bottom_line
+from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
 STATIONS = (
@@ -153,3 +161,24 @@ def test_the_tour_of_the_program_is_walked_to_its_end():
     assert host.told == []
     assert acts == {number: len(station.acts) for number, (_, station) in enumerate(stations)}
     assert all(reached[number] > station.trained for number, (_, station) in enumerate(stations))
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080), (1600, 900)])
+def test_each_station_arranges_its_scene_as_the_scenes_own_window_does(size):
+    """The tour ended on a diagonal of plates: below its line there was no room for the picture of a GPT."""
+    wall = rooms_of_the_program()
+    doors = {door.name: door for door in wall.doors}
+    for name, station in {station.scene: station for station in wall._stations()}.items():
+        way, built = (doors[name], station), trained(doors[name], replace(station, trained=0))
+        with offscreen():
+            alone = Workbench(built.scene, size, keys=bottom_line(Here(subject_of(built.scene))))
+        host = Unseen(partial(Tour, wall, [way], 0, built), size)
+        for _ in range(2):
+            mine = host.view.bench
+            assert (mine.spread, mine.places.keys) == (alone.spread, None), name
+            assert (mine.layout.blueprint is None, mine.places.time is None) == (
+                alone.layout.blueprint is None, alone.places.time is None
+            ), name  # fmt: skip
+            with offscreen():
+                host.view.resize(size)  # the time bar was gone after it
+        host.close_soon()

@@ -12,15 +12,18 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import scalarviz as sv
+from kit.commands import SCENES, make_scene
 from kit.runs import make_run
 from kit.unseen import Unseen
 from kit.windows import middle_of_tile, until, wall_words
+from scalarviz.cli.here import TAUGHT
+from scalarviz.cli.rooms import rooms as all_rooms
 from scalarviz.errors import InputError
-from scalarviz.view.out.easel import picture_of
-from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.ink.text import measure
+from scalarviz.view.out.easel import Easel
 from scalarviz.view.walls.door import Door, Opened
 from scalarviz.view.walls.run_wall import LOOK
-from scalarviz.view.walls.scene_wall import SMALL, USUAL, SceneWall
+from scalarviz.view.walls.scene_wall import LEARNT, SMALL, STILL, USUAL, SceneWall, _beginning
 from scalarviz.view.walls.wall import ASPECT, Wall, fitting, grid_of
 from scalarviz.view.watch.live import LiveView
 
@@ -63,6 +66,33 @@ def test_pictures_stand_apart_each_can_be_scrolled_to_and_arrows_lead_to_the_one
 
 
 # ---- the wall of scenes
+
+
+def test_the_scenes_stand_in_the_order_in_which_they_are_taught_and_say_in_a_line_what_is_learnt():
+    """Names and lines stay within their pictures; a line that ends early says so."""
+    wall = all_rooms().at((1280, 720))
+    assert tuple(door.name for door in wall.doors) == TAUGHT
+    assert set(TAUGHT) == set(SCENES)
+    said = [text for sketch in wall.sketches() for text in sketch.texts]
+    for place, door in enumerate(wall.doors):
+        x, y, wide, high = wall.grid.box(place)
+        mine = [t for t in said if x <= t.x < x + wide and y + high < t.y < y + high + wall.grid.look.caption]
+        assert door.name in {t.text for t in mine}
+        assert any(t.size == LEARNT and not t.text.endswith("...") for t in mine), door.name
+        assert max(t.x + t.width for t in mine) <= x + wide
+    cut = _beginning(wall.doors[0].summary, 90.0, LEARNT)
+    assert cut.endswith("...") or cut in wall.doors[0].summary
+    assert measure(cut, LEARNT) <= 90
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_cubes_alone_fill_a_close_up(name):
+    easel = Easel(make_scene(name), (960, 540), "dark")
+    picture = easel.close_up(STILL).astype(int)
+    assert picture.shape == (STILL[1], STILL[0], 3)
+    cubes = np.abs(picture - picture[-1, -1]).max(axis=2) > 20
+    assert cubes.mean() > 0.2
+    assert (cubes.mean(axis=0) > 0.1).mean() > 0.4  # from the left to the right
 
 
 def opened(name, given):
@@ -148,9 +178,8 @@ def test_a_scene_that_was_left_is_seen_so_and_goes_on_and_only_the_last_one_stay
     assert host.view is view
     leave(host)
     assert (host.view.chosen, host.view.theme.name, host.closed) == (1, "light", False)
-    left, (x, y, wide, high) = subject_of(view.scene), (round(s * host.view.grid.scale) for s in host.view.grid.box(1))
-    wanted = picture_of(left, left.frame(), (960, 540), host.view.theme, str(run.engine))
-    wanted = fitting(wanted, (wide, high)).astype(int)
+    x, y, wide, high = (round(s * host.view.grid.scale) for s in host.view.grid.box(1))
+    wanted = fitting(Easel(view.scene, (960, 540), host.view.theme).close_up(STILL), (wide, high)).astype(int)
     for seconds in (0.0, 2.0):  # it stays so, also for a pointer that rests there
         for _ in range(round(seconds / 0.05)):
             host.pass_time(0.05)
@@ -158,7 +187,7 @@ def test_a_scene_that_was_left_is_seen_so_and_goes_on_and_only_the_last_one_stay
     assert "after step 7" in wall_words(host)
     view, again = enter(host, 1)
     assert (again is run, run.steps, view.playback.end) == (True, 7, 400)
-    del view, run, again, left
+    del view, run, again
     leave(host)
     gone = []
     for number in (1, 0, 1):

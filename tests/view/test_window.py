@@ -16,12 +16,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PySide6 import QtGui
 
 import scalarviz as sv
 from kit.benches import face_of
 from kit.commands import python
 from kit.windows import COLOURS, make_colour_run, make_colour_scene, serve, wait_until
-from scalarviz import nn, optim
+from scalarviz import display, nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run.panels import ColourCube
 from scalarviz.view.out.desktop import Window, _qt_widgets
@@ -156,7 +157,7 @@ def test_weights_are_dropped_on_the_window_or_chosen_in_a_dialogue_while_trainin
         enter = QDragEnterEvent(at.toPoint(), *rest)
         enter.ignore()
         for event in (enter, QDropEvent(at, *rest)):
-            QApplication.sendEvent(native, event)
+            QApplication.sendEvent(live.window.frame, event)
         assert enter.isAccepted() == bool(files)
     live.until(lambda: view.notice() == "w.safetensors: weights of step 12")
     assert np.array_equal(view.run.values, other.values)
@@ -212,13 +213,13 @@ def test_a_resting_window_draws_nothing_a_hidden_one_trains_and_any_size_is_draw
     cover.hide()
     live.until(lambda: drawn)
     for size in ((300, 200), (40, 30), (900, 700)):  # or blank, but never an error
-        live.window.canvas.size = size
+        live.window.frame.resize(*size)
         live.until(lambda size=size: tuple(live.window.canvas.physical_size) == size)
         assert live.picture().shape == (size[1], size[0], 3)
     assert len(np.unique(live.picture().reshape(-1, 3), axis=0)) > 100
     live.view.playback.play()
     live.until(lambda: live.view.run.steps > 2)
-    live.window.canvas.native.hide()
+    live.window.frame.hide()
     live.spin(0.1)
     monkeypatch.setattr(live.view.bench, "update", lambda *args: drawn.append(2))
     drawn.clear()
@@ -277,10 +278,25 @@ def test_a_loop_in_a_thread_tells_the_windows_thread_paints_and_the_desktops_own
         serve(handle.window, until=lambda: handle.viewer.shown.step == 20)
         assert (handle.viewer.shown.values == 20).all()
         for shown in (handle, other):
-            shown.window.canvas.native.close()  # as Qt does when the window manager asks for it
+            shown.window.frame.close()  # as Qt does when the window manager asks for it
             wait_until(lambda one=shown: not one.update(loss=0.5))  # it went on for ever, without a window
             assert shown.closed
         assert handle.watched.curve.loss[-1] == 0.5  # what the loop tells is heard all the same
+
+
+@pytest.mark.parametrize("closed", ["before it is the window's", "before the window is served"])
+def test_a_frame_that_is_closed_while_its_window_is_made_closes_it(screen, closed):
+    display.open_early("rgb", (400, 300))
+    ((application, frame),) = display._early
+    assert (frame.isVisible(), frame.windowTitle()) == (True, "scalarviz: rgb")
+    frame.resize(500, 350)  # a hand did
+    if closed.startswith("before it"):
+        frame.close()
+    else:
+        application.postEvent(frame, QtGui.QCloseEvent())  # as a desktop's button does while nothing listens
+    handle = sv.show(scene(), size=(400, 300))
+    assert (handle.closed, handle.window.frame, display._early) == (True, frame, [])
+    assert handle.viewer.bench.size == (500, 350)
 
 
 def environment(screen, **more):

@@ -211,11 +211,11 @@ class Play:
         self._live = viewer if isinstance(viewer, LiveView) else None
         self._hidden = covered(hide if controls else {*hide, "timeline", "toggle_controls"})
         bench = viewer.bench
-        bench.left_out = frozenset(self._hidden & {"panels", "timeline", "inspector"})
+        bench.left_out = frozenset(
+            self._hidden & {"panels", "timeline", "inspector"} | (set() if controls else {"keys"})
+        )
         for name in self._hidden & viewer.handlers.keys():
             viewer.handlers[name] = partial(viewer.say, "this cell leaves it out (hide=)")
-        if not controls:
-            bench.show_keys(())
         absent = [action.line() for action in ACTIONS if action.name in NOT_HERE]
         bench.touch.table = tuple(line for line in bench.touch.table if line not in absent)
         bench.lay_out()

@@ -115,15 +115,25 @@ def pointer_label(
 class Page(NamedTuple):
     """Some lines of the table of keys, in how many columns, and the height of a line."""
 
+    heading: str
     lines: list[tuple[str, str]]
     columns: int
     step: float
 
 
 def help_pages(size: tuple[float, float], table: Sequence[tuple[str, str]]) -> list[Page]:
-    """The table of keys as it has room in a picture of `size`: whole sentences, or their beginnings, on one page.
+    """The table of keys as it has room in a picture of `size`: each group of lines on a page of its own.
 
-    A line without a key is the heading of those after it.
+    A line without a key is the heading of the group after it.
+    """
+    groups: list[tuple[str, list[tuple[str, str]]]] = [] if table and not table[0][0] else [(KEYS, [])]
+    for key, does in table:
+        groups.append((does, [])) if not key else groups[-1][1].append((key, does))
+    return [page for heading, lines in groups if lines for page in _pages(size, heading, lines)]
+
+
+def _pages(size: tuple[float, float], heading: str, table: Sequence[tuple[str, str]]) -> list[Page]:
+    """Whole sentences, or their beginnings, on one page.
 
     Where even those do not fit they stand on several; in a tiny picture each ends with the last word that has room.
     """
@@ -134,11 +144,11 @@ def help_pages(size: tuple[float, float], table: Sequence[tuple[str, str]]) -> l
             for columns in (1, 2, 3):
                 fits = -(-len(lines) // columns) * step <= room[1] and sum(_widths(lines, columns)) <= room[0]
                 if fits:
-                    return [Page(lines, columns, step)]
+                    return [Page(heading, lines, columns, step)]
     for lines, columns in ((list(table), 2), (list(table), 1), (short, 2), (short, 1)):
         count = -(-len(lines) // max(columns, columns * int(room[1] / 18.0)))
         most = -(-len(lines) // count)
-        pages = [Page(lines[k : k + most], columns, 18.0) for k in range(0, len(lines), most)]
+        pages = [Page(heading, lines[k : k + most], columns, 18.0) for k in range(0, len(lines), most)]
         if all(sum(_widths(page.lines, columns)) <= room[0] for page in pages):
             break
     return pages
@@ -150,32 +160,31 @@ def help_panel(size: tuple[float, float], table: Sequence[tuple[str, str]], them
     sketch.rect(0, 0, *size, fill=rgba(theme.background, 0.72))
     pages = help_pages(size, table)
     page = min(page, len(pages))
-    lines, columns, step = pages[page - 1]
+    heading, lines, columns, step = pages[page - 1]
+    turns = f"? turns to {pages[page].heading}" if page < len(pages) else "? closes" if page > 1 else ""
     widths = _widths(lines, columns)
     rows = -(-len(lines) // columns)
-    width, height = min(sum(widths) + 2 * _SIDE, size[0] - 8), rows * step + _HEAD
+    head = measure(heading, TITLE, True), measure(turns, LABEL) + _BETWEEN * bool(turns)
+    width, height = min(max(sum(widths), sum(head)) + 2 * _SIDE, size[0] - 8), rows * step + _HEAD
     left, top = round((size[0] - width) / 2), round((size[1] - height) / 2)
     _panel(sketch, (left, top, width, height), theme, theme.flow)
-    if measure("keys and mouse", TITLE, True) <= width - 2 * _SIDE:
-        sketch.text(left + _SIDE, top + 28, "keys and mouse", TITLE, theme.text1, bold=True)
-        if len(pages) > 1:
-            turns = f"page {page} of {len(pages)}, ? {'turns' if page < len(pages) else 'closes'}"
-            sketch.text(left + width - _SIDE, top + 28, turns, LABEL, theme.text2, anchor="right")
+    if sum(head) <= width - 2 * _SIDE:
+        sketch.text(left + _SIDE, top + 28, heading, TITLE, theme.text1, bold=True)
+        sketch.text(left + width - _SIDE, top + 28, turns, LABEL, theme.text2, anchor="right")
     x = left + _SIDE
     for column, wide in enumerate(widths):
         part = lines[column * rows : (column + 1) * rows]
         keys = _key_width(part)
         for row, (key, does) in enumerate(part):
             y = top + 36 + step * (row + 0.5) + 5
-            if not key:  # a heading
-                sketch.text(x, y, does, LABEL, theme.text3)
-                continue
             sketch.text(x, y, key, LABEL, theme.text1, bold=True)
             sketch.text(x + keys, y, _first_words(does, left + width - 4 - x - keys), LABEL, theme.text2)
         x += wide
     return sketch
 
 
+KEYS = "keys and mouse"
+"""What stands over lines that have no heading."""
 _SIDE, _HEAD, _BETWEEN = 20.0, 50.0, 26.0
 
 

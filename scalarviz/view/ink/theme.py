@@ -11,6 +11,7 @@ from functools import cache
 from typing import Literal
 
 from ...checks import text
+from ...display import GROUND
 from ...errors import UnknownNameError, listing, shown
 
 ThemeName = Literal["dark", "light"]
@@ -60,8 +61,8 @@ class Theme:
 
 DARK = Theme(
     name="dark",
-    background="#14161a", glow="#1b1e24", past="#20263a", panel="#191c21", tray="#1d2026", border="#2b3038",
-    text1="#f2f4f7", text2="#b4bbc6", text3="#8791a0", flow="#5a6370", grid="#2a2f37",
+    background=GROUND["dark"][0], glow="#1b1e24", past="#20263a", panel="#191c21", tray="#1d2026", border="#2b3038",
+    text1="#f2f4f7", text2=GROUND["dark"][1], text3="#8791a0", flow="#5a6370", grid="#2a2f37",
     weight=("#ffc76e", "#c8651a", "#2b2e35", "#1d6dcf", "#74c8ff"),
     gradient=("#ffb45e", "#a9591d", "#2b2a33", "#6a4ac0", "#cdb6ff"),
     update=("#ffe566", "#b08f1a", "#2c2d31", "#0f8fb0", "#6fe3f5"),
@@ -73,8 +74,8 @@ DARK = Theme(
 
 LIGHT = Theme(
     name="light",
-    background="#fafaf8", glow="#ffffff", past="#e6ecf8", panel="#ffffff", tray="#ecedea", border="#d5d7d3",
-    text1="#14161a", text2="#4a515b", text3="#666e79", flow="#8a929c", grid="#d9dbd8",
+    background=GROUND["light"][0], glow="#ffffff", past="#e6ecf8", panel="#ffffff", tray="#ecedea", border="#d5d7d3",
+    text1="#14161a", text2=GROUND["light"][1], text3="#666e79", flow="#8a929c", grid="#d9dbd8",
     weight=("#a84300", "#ef9c52", "#ffffff", "#69a7e0", "#0a4c99"),
     gradient=("#a85a00", "#ecab5f", "#ffffff", "#a58fdc", "#4d2a9e"),
     update=("#8a6a00", "#dcbc3c", "#ffffff", "#55b0d2", "#00627f"),

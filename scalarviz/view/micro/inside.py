@@ -101,15 +101,15 @@ class Inside:
         self.keys: Sequence[tuple[str, str]] = ()
         self.spots: list[Spot] = []
         self._quantity = bench.colouring.quantity
-        self._since = SECONDS
+        self._since, self._rate = SECONDS, 1.0
         self._placed: tuple[object, Faces, list[Box] | None, list[RowPlace]] | None = None
 
-    def show(self, told: Told | None, *, runs: bool = True) -> None:
-        """Show a micro-step, or none any more; its pulse `runs` along the lines, or else stands at its end."""
+    def show(self, told: Told | None, *, runs: bool = True, seconds: float = SECONDS) -> None:
+        """Show a micro-step for `seconds`, or none any more; its pulse `runs` on lines, or else stands at its end."""
         bench, was = self._bench, self.told
         if was is None:
             self._quantity = bench.colouring.quantity
-        self.told, self._since = told, 0.0 if runs else SECONDS
+        self.told, self._since, self._rate = told, 0.0 if runs else SECONDS, SECONDS / seconds
         if told is None:
             bench.slab.bloom.shine(None)
             bench.slab.set_instead(None)
@@ -546,7 +546,7 @@ class Inside:
     def overlay(self, seconds: float | None) -> list[Sketch]:
         """The pulses, `seconds` further on their way (None: the picture is still, they have come)."""
         told, theme = self.told, self._bench.theme
-        self._since = SECONDS if seconds is None else self._since + seconds
+        self._since = SECONDS if seconds is None else self._since + self._rate * seconds
         if told is None:
             return []
         found = self._wires() if self._since < SECONDS and told.pulses else None

@@ -18,12 +18,22 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
+from ...display import (
+    SIZE,
+    DisplayWatch,
+    application,
+    connection_lost,
+    frame_of,
+    qt_core,
+    survive_lost_display,
+    swap,
+    titled,
+)
 from ...errors import MissingDependencyError, StateError
 from ...run.core.interrupts import ending_signals
 from ..ink.boxes import SMALLEST
 from ..ink.painter import require_vispy
 from ..watch.host import TICK, Guest
-from .display import DisplayWatch, application, connection_lost, qt_core, survive_lost_display, swap
 from .files import Taking
 
 BESIDE = 32
@@ -37,8 +47,9 @@ class Window:
         self,
         make: Callable[[tuple[int, int]], Guest],
         name: str,
-        size: tuple[int, int] = (1280, 720),
+        size: tuple[int, int] = SIZE,
         *,
+        look: str = "dark",
         shots: str | Path = "out",
         on_note: Callable[[str], None] = lambda line: None,
     ) -> None:
@@ -47,9 +58,11 @@ class Window:
 
         self.application = application()
         survive_lost_display(self.application.native)
+        self.frame = frame_of(name, size, look)
+        inside = self.frame.size()
         self.canvas = app.Canvas(
-            app=self.application, title=f"scalarviz: {name}", size=size, keys=None, show=False, resizable=True,
-            config={"alpha_size": 0}, autoswap=False,
+            app=self.application, size=(inside.width(), inside.height()), keys=None, show=False, resizable=True,
+            config={"alpha_size": 0}, autoswap=False, parent=self.frame,
         )  # fmt: skip
         self.canvas.set_current()
         gloo.gl.use_gl("gl2")
@@ -57,14 +70,12 @@ class Window:
             raise MissingDependencyError("no OpenGL context for a window; update the graphics driver or use --headless")
         renderer, self._asked = str(gloo.gl.glGetParameter(gloo.gl.GL_RENDERER)), False
         self._straight = "llvmpipe" in renderer and self.application.native.platformName() == "xcb"
-        if self._straight:  # a context paints into windows of its own format alone
-            form = self.canvas.native.format()
-            type(form).setDefaultFormat(form)
         self._name, self._note = name, on_note
         self._taking = Taking(shots, on_note)
         self._calls: list[Callable[[float], None]] = []
         self._last = time.perf_counter()
-        self.closed = self.display_lost = self._closing = False
+        self.closed = self.display_lost = False
+        self._closing = self.frame.windowHandle() is not None and not self.frame.isVisible()  # while it waited
         self.on_lost: Callable[[], object] | None = None
         self._watch = DisplayWatch(self.application.native, self._rescue)
         self._serving = False
@@ -74,20 +85,20 @@ class Window:
         self.view.attach(self)
         self._filter = self._watch_widget()
         events = self.canvas.events
-        happens = "draw resize key_press mouse_press mouse_release mouse_move mouse_wheel close"
+        happens = "draw resize key_press mouse_press mouse_release mouse_move mouse_wheel"
         for name in happens.split():
             getattr(events, name).connect(getattr(self, f"_on_{name}"))
         events.mouse_double_click.connect(self._on_mouse_press)  # Qt's second press of a double click
 
     def _watch_widget(self) -> object:
         """See to files that are dropped, and to the desktop's own button, where Qt would only hide the widget."""
-        core, window, widget = qt_core(), self, self.canvas.native
+        core, window = qt_core(), self
         kinds = core.QEvent.Type
 
         class Filter(core.QObject):  # type: ignore[name-defined,misc] # which binding is known at run time
             def eventFilter(self, watched: Any, event: Any) -> bool:
                 if event.type() == kinds.Close:
-                    window.close_soon()
+                    window._on_close()
                 if event.type() == kinds.Expose:  # Qt lays its own picture there, which may be an old one
                     window.canvas.update()
                 if event.type() not in (kinds.DragEnter, kinds.DragMove, kinds.Drop):
@@ -100,24 +111,26 @@ class Window:
                 return bool(files)
 
         found = Filter()
-        widget.setAcceptDrops(True)
-        widget.installEventFilter(found)
+        self.frame.setAcceptDrops(True)
+        self.frame.installEventFilter(found)
         return found  # kept as long as the widget
 
     def show(self) -> Self:
         """Bring the window up, not exactly over another one of this process, and take the keyboard."""
-        self.canvas.show()
-        self.canvas.native.windowHandle().installEventFilter(self._filter)
+        stack, native = self.frame.layout(), self.canvas.native
+        if stack.currentWidget() is not native:
+            stack.setCurrentIndex(stack.addWidget(native))
+        self.frame.show()
+        self.frame.windowHandle().installEventFilter(self._filter)
         _open.add(self)
         taken = {other.place for other in _open if other is not self and other.visible}
         x, y = self.place
         while (x, y) in taken:
             x, y = x + BESIDE, y + BESIDE
         if (x, y) != self.place:
-            self.canvas.native.move(x, y)  # a wish: some desktops place windows themselves
-        widget = self.canvas.native
-        for grab in ("raise_", "activateWindow", "setFocus"):
-            getattr(widget, grab)()
+            self.frame.move(x, y)  # a wish: some desktops place windows themselves
+        for grab in (self.frame.raise_, self.frame.activateWindow, native.setFocus):
+            grab()
         return self
 
     def run(self) -> None:
@@ -161,16 +174,16 @@ class Window:
     @property
     def visible(self) -> bool:
         """Whether it is neither hidden nor minimised."""
-        return bool(self.canvas.native.isVisible() and not self.canvas.native.isMinimized())
+        return bool(self.frame.isVisible() and not self.frame.isMinimized())
 
     @property
     def full_screen(self) -> bool:
         """Whether it fills the screen."""
-        return bool(self.canvas.native.isFullScreen())
+        return bool(self.frame.isFullScreen())
 
     def show_full_screen(self, on: bool) -> None:
         """Fill the screen, or be a window again."""
-        self.canvas.native.showFullScreen() if on else self.canvas.native.showNormal()
+        self.frame.showFullScreen() if on else self.frame.showNormal()
 
     def every(self, seconds: float, call: Callable[[float], None]) -> None:
         """Call it about so often with the seconds that have passed."""
@@ -180,7 +193,7 @@ class Window:
 
     def repaint(self) -> None:
         """Paint soon."""
-        surface = self.canvas.native.windowHandle()
+        surface = self.frame.windowHandle()
         self._asked = self._straight and surface is not None and surface.isExposed()
         if not self._asked:
             self.canvas.update()
@@ -246,7 +259,7 @@ class Window:
         _open.discard(self)
         self.timer.stop()
         self._let_go()
-        self.canvas.native.hide()
+        self.frame.hide()
         self._taking.close()
         if self._serving:
             self.application.quit()
@@ -259,9 +272,8 @@ class Window:
         context away from the thread.
         """
         core = qt_core()
-        widget = self.canvas.native
-        widget.deleteLater()
-        core.QCoreApplication.sendPostedEvents(widget, core.QEvent.Type.DeferredDelete.value)
+        self.frame.deleteLater()
+        core.QCoreApplication.sendPostedEvents(self.frame, core.QEvent.Type.DeferredDelete.value)
 
     # ---- events
 
@@ -288,7 +300,8 @@ class Window:
         self._let_go()
         self.canvas.set_current()  # the former one may have drawn elsewhere at its end
         self.view = make(self.size)
-        self._name, self.canvas.title = name, f"scalarviz: {name}"
+        self._name = name
+        self.frame.setWindowTitle(titled(name))
         self._last = time.perf_counter()  # what making it took is no time that it has missed
         self.view.attach(self)
         self.repaint()
@@ -358,7 +371,7 @@ class Window:
         from vispy.gloo.context import set_current_canvas
 
         native, self._asked = self.canvas.native, False
-        context, surface = native.context(), native.windowHandle()
+        context, surface = native.context(), self.frame.windowHandle()
         self._straight = context.makeCurrent(surface)
         if not self._straight or self._taking.due():  # a film has the bits of stills, which are those of the widget
             self.canvas.update()
@@ -417,7 +430,7 @@ class Window:
         across, up = (float(notches) for notches in event.delta)
         self.view.scroll(self._at(event), (across, up), shift="Shift" in modifiers(event))
 
-    def _on_close(self, event: Any) -> None:
+    def _on_close(self) -> None:
         if self._end():  # the widget is in the middle of its own event: it dies after that
             qt_core().QTimer.singleShot(0, self._destroy)
 

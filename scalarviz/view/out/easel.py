@@ -24,6 +24,7 @@ from ...sweep.groups import ALL, Kept
 from ..cubes.atlas import ALL_ALIKE, Sizing
 from ..cubes.picking import can_be_outlined, outlined
 from ..ink.figure import picture_svg
+from ..ink.painter import Viewport
 from ..ink.sketch import Box, Sketch
 from ..ink.text import loss_text
 from ..ink.theme import Theme
@@ -68,6 +69,21 @@ class Easel:
         self.update(words, seconds, frame)
         return self._screen.render(self.bench.draw, self.size, supersample=self._fine)
 
+    def close_up(self, size: tuple[int, int], seconds: float | None = None, frame: Frame | None = None) -> Pixels:
+        """The cubes alone, without a word, so near that they fill a picture of `size`: uint8 (H, W, 3)."""
+        with self._screen:
+            self.bench.show_panels(False)
+        self.update("", seconds, frame)
+        whole, (x, y, wide, high) = self.bench.places.size, _filling(self.bench, size[0] / size[1])
+
+        def draw(viewport: Viewport) -> None:
+            left, bottom, across, _ = (0, 0, *viewport) if len(viewport) == 2 else viewport
+            near = across / wide
+            left, bottom = round(left - near * x), round(bottom - near * (whole[1] - y - high))
+            self.bench.draw_below((left, bottom, round(near * whole[0]), round(near * whole[1])))
+
+        return self._screen.render(draw, size, supersample=2)
+
     def still(self, words: str, step: int | None = None) -> Pixels:
         """A picture drawn at twice the size and averaged, for smooth edges; of a `step`, if one is given."""
         self._fine = 2 if 2 * max(self.size) <= self._screen.longest else 1
@@ -87,6 +103,23 @@ class Easel:
             title = words_of(self._name, subject, subject.frame())
             write_bytes(path, svg_of_bench(self.bench, title).encode())
         return Path(path)
+
+
+FEW, NEAR = 200, 0.65
+"""Of so many weights a close-up has the whole width, of more this share, where most stand; of both so much height."""
+
+
+def _filling(bench: Workbench, aspect: float) -> Box:
+    """The part of a picture (logical pixels), so many times as wide as high, that its weights fill."""
+    plates = [plate for plate in bench.layout.plates if plate.kind != "activation"]
+    corners = bench.project(np.concatenate([plate.corners for plate in plates]))
+    low, high = corners.min(0), corners.max(0)
+    tops = bench.project(np.concatenate([plate.tops for plate in plates]))
+    wide, middle = max((high - low) * (NEAR if len(tops) > FEW else 1.04, NEAR * aspect)), (low + high) / 2
+    if len(tops) > FEW:
+        size, tried = np.array([wide, wide / aspect]), tops[:: len(tops) // FEW]
+        middle = max(tried, key=lambda at: int((2 * abs(tops - at) < size).all(1).sum()))
+    return float(middle[0] - wide / 2), float(middle[1] - wide / aspect / 2), float(wide), float(wide / aspect)
 
 
 def picture_of(subject: Subject, frame: Frame, size: tuple[int, int], theme: str | Theme, words: str = "") -> Pixels:

@@ -135,6 +135,10 @@ def fitted(line: str, width: float, separator: str = "  ·  ") -> str:
     return text if measure(text, LABEL) <= width else ""
 
 
+MOST_KEYS = 6
+"""In the line of keys."""
+
+
 def keys(x: float, baseline: float, width: float, theme: Theme, table: Sequence[tuple[str, str]]) -> Sketch:
     """The line of keys: bold key, what it does. The last one, which leads to all, has its place before others."""
     sketch, end = Sketch(), x

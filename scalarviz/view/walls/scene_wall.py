@@ -5,6 +5,7 @@ What is dropped here is data that some door takes, and nothing dropped is ever r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -21,8 +22,8 @@ from ..ink.overlay import wrapped
 from ..ink.sketch import Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme
-from ..out.easel import Easel, picture_of
-from ..shown.subject import scene_subject, subject_of
+from ..out.easel import Easel
+from ..shown.subject import scene_subject
 from ..watch.actions import WALL as ACTIONS
 from ..watch.host import Guest, Host
 from ..watch.live import LiveSource
@@ -33,8 +34,10 @@ from .wall import LINE, Face, Look, Wall, grid_of, is_small, scale_of
 
 REST = 0.25
 """Seconds that the pointer rests on a picture before it trains."""
-USUAL = Look(margin=24.0, gap=18.0, top=96.0, foot=46.0, caption=28.0, keys=17.0)
-SMALL = Look(margin=12.0, gap=10.0, top=56.0, foot=40.0, caption=20.0, keys=14.0)
+USUAL = Look(margin=24.0, gap=16.0, top=62.0, foot=42.0, caption=48.0, keys=17.0)
+SMALL = Look(margin=12.0, gap=10.0, top=40.0, foot=40.0, caption=20.0, keys=14.0)
+LEARNT = 14
+"""Size of the line that says what is learnt."""
 COMMAND = "scalarviz"
 TOUR = "tour"
 
@@ -76,9 +79,8 @@ class SceneWall(Wall):
         """What was left stands in its picture as it was left."""
         left, self._stands = self.left, None
         if left is not None:
-            subject, words = subject_of(left[1].scene), str(left[1].scene.run.engine)
-            frame = subject.frame()
-            self._stands = left[0], Face(picture_of(subject, frame, LAID_OUT, self.theme, words)), frame.step
+            scene = left[1].scene
+            self._stands = left[0], Face(Easel(scene, LAID_OUT, self.theme).close_up(STILL)), scene.run.steps
 
     def attach(self, host: Host) -> None:
         """Appear in `host`."""
@@ -198,21 +200,17 @@ class SceneWall(Wall):
     def _lay_out(self) -> None:
         scale = scale_of(self._size)
         self._small = is_small((self._size[0] / scale, self._size[1] / scale))
-        self._placed(grid_of(self._size, len(self.doors), SMALL if self._small else USUAL))
+        self._placed(grid_of(self._size, len(self.doors), SMALL if self._small else USUAL, STILL[0] / STILL[1]))
 
     def sketches(self) -> list[Sketch]:
-        """Everything on the wall: the title, what happens in the chosen scene, pictures with their commands, keys."""
+        """Everything on the wall: the title, pictures with their commands and what is learnt there, keys."""
         theme, grid, margin = self.theme, self.grid, self.grid.look.margin
-        sketch, head = Sketch(), 30.0 if self._small else 48.0
+        sketch, head = Sketch(), 28.0 if self._small else 42.0
         big, text = (20, LABEL) if self._small else (BIG, TITLE)
         sketch.text(margin, head, COMMAND, big, theme.text1, bold=True)
         after = margin + measure(COMMAND, big, True) + 18
         sketch.text(after, head, "every weight is a cube", text, theme.text3)
-        if (door := self.door) is not None:
-            said = f"needs: {door.missing}" if door.missing else door.summary
-            line = _beginning(said, grid.size[0] - 2 * margin, text)
-            sketch.text(margin, head + (19 if self._small else 28), line, text, theme.text2)
-        first, size = f"{COMMAND} ", LABEL if self._small else 15  # before each name, if there is room before all
+        first, size = f"{COMMAND} ", LABEL if self._small else 17  # before each name, if there is room before all
         widest = max((measure(door.name, size, True) for door in self.doors), default=0.0)
         if measure(first, size) + widest > grid.picture[0]:
             first = ""
@@ -223,7 +221,10 @@ class SceneWall(Wall):
                 face = self._stands[1]
             face = face or self._stills.get(number)
             x, y, wide, high = self._tile(sketch, number, name, face, words, theme.text2, self._pad)
-            baseline = y + high + grid.look.caption - (5 if self._small else 8)
+            baseline = y + high + (15 if self._small else 21)
+            if not self._small:
+                line = _beginning(door.summary, wide, LEARNT)
+                sketch.text(x, baseline + 20, line, LEARNT, theme.text1 if mine else theme.text2)
             sketch.text(x, baseline, first, size, theme.text3)
             begin = x + measure(first, size)
             while len(name) > 1 and begin + measure(name, size, True) > x + wide:
@@ -272,18 +273,20 @@ def still_of(door: Door) -> Face | None:
 
 
 def _beginning(sentence: str, width: float, size: float) -> str:
-    """As many whole parts of a sentence as fit; of a single one as many words."""
-    first = next(iter(wrapped(sentence, width, size)), "")
-    if first == sentence:
-        return sentence
-    whole = max((first.rfind(mark) for mark in ";,."), default=-1)
-    return f"{first[:whole]}." if whole > 0 else f"{first} ..."
+    """The first part of a sentence; of one that does not fit as many parts of that, or words, as do."""
+    first = re.split("[;:.]", sentence)[0]
+    if measure(first, size) <= width:
+        return first
+    fits = next(iter(wrapped(first, width - measure(" ...", size), size)), "")
+    return fits.rpartition(",")[0] or f"{fits} ..."
 
 
 # ---- `LivePicture`: a scene that trains in a small picture, drawn where nobody sees it and handed over as pixels.
 
 LAID_OUT = (960, 540)
-"""Pixels of the picture before it is made small: in fewer there would be no panels."""
+"""Pixels for which the scene is laid out."""
+STILL = (648, 240)
+"""Pixels of its cubes alone, as the stills have them."""
 SECONDS, FPS = 10.0, 12
 """How long the run takes there, and pictures a second of it."""
 REHEARSAL_SECONDS = 0.3
@@ -323,8 +326,7 @@ class LivePicture:
         probe = self._easel.bench.subject.probe
         if probe is not None and frame.forward is not None:
             frame = frame.with_activations(frame.forward.activations(probe, frame.values))
-        picture = self._easel.picture(str(self.worker.run.engine), 1 / FPS, frame)
-        self.face, self.step = Face(picture), frame.step
+        self.face, self.step = Face(self._easel.close_up(STILL, 1 / FPS, frame)), frame.step
         return True
 
     def close(self) -> str:

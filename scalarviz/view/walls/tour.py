@@ -52,7 +52,8 @@ class Tour(LiveView):
         self._lay_out(size)
         super().__init__(opened.scene, self._stage, steps=opened.steps, duration=opened.duration, theme=wall.theme,
                          playing=False)  # fmt: skip
-        self.bench.show_keys(())
+        self.bench.left_out = frozenset({"keys"})
+        self.bench.lay_out()
         self.bench.touch.table = tuple(table_of(TOUR))
 
     def pace_text(self, frame: Frame | None = None) -> str:

@@ -15,7 +15,6 @@ from ...errors import InputError, TypeMismatchError, UnknownNameError, listing
 from ...run.panels import WordBoard
 from ...run.sources.watched import Watched
 from ..panels.registry import OWN
-from ..panels.wording import noun
 
 if TYPE_CHECKING:
     from ..shown.subject import Subject
@@ -189,6 +188,7 @@ class Words(NamedTuple):
 Kind = Literal["view", "time", "edit", "file", "host"]
 """What it changes: the picture, where training stands, the run, a file, or the window around the picture."""
 _FILES = "files and window"
+FIRST = "to begin with"
 HEADINGS: dict[Kind, str] = {
     "time": "steps and time", "edit": "numbers", "view": "picture", "file": _FILES, "host": _FILES
 }  # fmt: skip
@@ -235,6 +235,7 @@ class Action:
     inside: str = ""  # what the line at the bottom says inside an opened step
     numbered: bool = False  # whether its keys send their numbers: the first 1, the second 2
     hand: str = ""  # the gesture that does it, too
+    first: bool = False  # whether it is one of those that are told first
 
     @property
     def pressed(self) -> tuple[str, ...]:
@@ -263,42 +264,41 @@ class Action:
         return PLAYED.get(self.name, own) if here.recorded else own
 
 
-def _by_hand(hand: str, kind: Kind, does: str, missing: Reason = _nothing) -> Action:
+def _by_hand(hand: str, kind: Kind, does: str, missing: Reason = _nothing, *, first: bool = False) -> Action:
     """What pointer and wheel do, which no viewer needs to be told by name."""
-    return Action("", kind, (), does, missing=missing, hand=hand)
+    return Action("", kind, (), does, missing=missing, hand=hand, first=first)
 
 
 STEPS = Values(1, 10**9, 1, 10)
 VIEWS = Values(1, 9, 1, 1)
 
 ACTIONS: tuple[Action, ...] = (
-    Action("toggle_run", "time", ("Space", "T"), "run or pause", "run", missing=_no_playing, inside="run"),
+    Action("toggle_run", "time", ("Space", "T"), "run or pause", "run", missing=_no_playing, inside="play", first=True),
     Action("step", "time", ("Right",), "one training step (Shift: ten)", "step", STEPS, _no_steps,
-           inside="finish the step"),
-    Action("back", "time", ("Left",), "one step back (Shift: ten)", "back", STEPS, _no_past),
-    Action("micro_next", "time", (".",), "into a step: the next micro-step", "micro-step", missing=_no_micro_steps,
-           inside="next micro-step"),
+           inside="finish the step", first=True),
+    Action("back", "time", ("Left",), "one step back (Shift: ten)", "back", STEPS, _no_past, first=True),
+    Action("micro_next", "time", (".",), "look inside a step, one product after the other", "inside a step",
+           missing=_no_micro_steps, inside="next", first=True),
     Action("micro_back", "time", (",",), "the micro-step before", missing=_no_micro_steps, inside="back"),
-    Action("whose", "time", ("B",), "micro-steps of one sample or of the whole batch", missing=_no_micro_steps,
-           inside="this {one} or whole batch"),
+    Action("whose", "time", ("B",), "micro-steps of one sample or of the whole batch", missing=_no_micro_steps),
     Action("add_samples", "time", (";",), "inside a step: add up the batch, sample by sample", missing=_no_samples,
            inside="add up the batch"),
     Action("first", "time", ("Home",), "the first step", missing=_no_past),
     Action("newest", "time", ("End",), "the newest step", missing=_no_past),
     Action("restart", "time", ("R",), "begin anew from the first weights", missing=_no_training),
-    Action("undo", "edit", ("Ctrl+Z",), "undo: to the moment before the last change", "undo", missing=_no_training),
+    Action("undo", "edit", ("Ctrl+Z",), "undo: to the moment before the last change", missing=_no_training, first=True),
     Action("redo", "edit", ("Ctrl+Shift+Z", "Ctrl+Y"), "back to where undo came from", missing=_no_training),
     Action("break_on", "time", ("F9", "Ctrl+B"), "pause where a condition becomes true: type it", missing=_no_training),
     Action("toggle_controls", "view", ("P",), "a panel of controls: pace, learning rate, batch, layers", "controls",
-           missing=_no_training),
-    Action("name_moment", "time", ("N",), "set a flag at this moment, or take it away", "flag", missing=_no_training),
+           missing=_no_training, first=True),
+    Action("name_moment", "time", ("N",), "set a flag at this moment, or take it away", missing=_no_training),
     Action("toggle_loop", "time", ("Shift+N",), "play round between two flags", missing=_no_training),
     Action("slower", "time", ("[",), "half the speed", missing=_no_playing),
-    Action("faster", "time", ("]",), "twice the speed, in the end no limit", "faster", missing=_no_playing),
+    Action("faster", "time", ("]",), "twice the speed, in the end no limit", missing=_no_playing, first=True),
     Action("normal_speed", "time", ("\\",), "normal speed", missing=_no_playing),
     Action("show_weights", "view", ("W",), "colour by value"),
-    Action("show_gradients", "view", ("G",), "colour by gradient (again: by its size)", "gradient",
-           missing=_no_gradients, remark=_no_gradient_yet),
+    Action("show_gradients", "view", ("G",), "colour by gradient (again: by its size)",
+           missing=_no_gradients, remark=_no_gradient_yet, first=True),
     Action("show_updates", "view", ("U",), "colour by last update", missing=_no_updates, remark=_no_update_yet),
     Action("show_ratio", "view", ("Q",), "colour by update / value", missing=_no_ratio, remark=_no_update_yet),
     Action("show_moment", "view", ("M",), "colour by what the optimiser keeps: m, v, velocity",
@@ -315,7 +315,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("redraw", "edit", ("I",), "let what is selected begin anew", missing=_no_selection),
     Action("find_sign", "time", ("V",), "go to where the clicked cube last changed its sign", missing=_no_search),
     Action("select_more", "view", ("A",), "select more: row, neuron, layer, all", missing=_nothing_selected),
-    Action("type_word", "view", ("E",), "type a word that the network reads", "type a name", missing=_no_word),
+    Action("type_word", "view", ("E",), "type a word that the network reads", missing=_no_word),
     Action("cooler", "view", ("{",), "lower temperature of new words: the likeliest letters", missing=_no_word),
     Action("warmer", "view", ("}",), "higher temperature: more surprises", missing=_no_word),
     Action("toggle_sizes", "view", ("J",), "cubes as large as what they show (Hinton), or all alike"),
@@ -346,13 +346,13 @@ ACTIONS: tuple[Action, ...] = (
 )  # fmt: skip
 
 GESTURES = (
-    _by_hand("Drag", "view", "turn the scene"),
+    _by_hand("Drag", "view", "turn the scene", first=True),
     _by_hand("Right drag", "view", "shift the scene"),
     _by_hand("Drag, click", "time", "the time bar: go to that step", _no_past),
     _by_hand("Click", "time", "a ring of the time bar: go to that branch", _no_past),
     _by_hand("Click", "time", "a divergence that is said: back to the last good step", _no_past),
     _by_hand("Wheel", "view", "zoom to the pointer"),
-    _by_hand("Click", "view", "a cube: look into it"),
+    _by_hand("Click", "view", "a cube: look into it", first=True),
     _by_hand("Click", "view", "the input's swatch: show the way of the next sample", _no_swatch),
     _by_hand("Double click", "view", "a cube: select its neuron", _no_inspector),
     _by_hand("Ctrl+Click", "view", "a cube: select it as well, or no more", _no_inspector),
@@ -420,10 +420,10 @@ PLAYED = {
     "toggle_run": Words("play or pause", "play", "play"),
     "step": Words("the next recorded step (Shift: ten)", "next", "next recorded step"),
     "back": Words("the one before (Shift: ten)", "back"),
-    "micro_next": Words("into the step that follows: the next micro-step", "micro-step", "next micro-step"),
+    "micro_next": Words("into the step that follows: the next micro-step", "inside a step", "next"),
     "first": Words("the first recorded step"),
     "newest": Words("the last one"),
-    "faster": Words("twice the speed", "faster"),
+    "faster": Words("twice the speed"),
 }
 """What actions are called where a recording is shown: its steps are those that were recorded."""
 
@@ -458,16 +458,19 @@ def bottom_line(here: Here) -> tuple[tuple[str, str], ...]:
 def inside_line(here: Here) -> tuple[tuple[str, str], ...]:
     """The same inside an opened step, what walks through it first."""
     there = sorted((a for a in ACTIONS if a.applies(here) and a.said(here).inside), key=lambda a: "micro" not in a.name)
-    return tuple((a.keys[0], a.said(here).inside.format(one=noun(here.subject))) for a in there)
+    return tuple((a.keys[0], a.said(here).inside) for a in there)
 
 
 def help_lines(here: Here) -> tuple[tuple[str, str], ...]:
-    """Keys and gestures, and what they do there, for the list over the picture; a heading has no key."""
-    groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS.values()}
-    for action in ACTIONS:
-        if action.applies(here):
-            groups[HEADINGS[action.kind]].append((action.line()[0], action.said(here).does))
-    groups["mouse"] = [gesture.line() for gesture in GESTURES if gesture.applies(here)]
+    """Keys and gestures, and what they do there, for the list over the picture: ten, then all in groups.
+
+    A heading has no key.
+    """
+    groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (FIRST, *HEADINGS.values(), "mouse")}
+    for action in (*ACTIONS, *GESTURES):
+        line = action.line()[0], action.said(here).does
+        for heading in (*[FIRST] * action.first, HEADINGS[action.kind] if action.name else "mouse"):
+            groups[heading] += [line] * action.applies(here)
     return tuple(line for heading, lines in groups.items() if lines for line in (("", heading), *lines))
 
 

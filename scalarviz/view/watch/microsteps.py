@@ -22,12 +22,25 @@ if TYPE_CHECKING:
     from ...run.questions.breakpoints import Stop
     from .viewer import Viewer
 
-STEP_SECONDS = 9.0
-"""What one training step takes in slow motion, about."""
-LEAST, MOST = 0.16, 0.6
-"""Seconds that a micro-step is shown then."""
+SECONDS = {
+    "clear": 0.3, "product": 0.12, "sum": 0.3, "unit": 0.3, "stage": 0.6, "loss": 0.6, "delta": 0.6, "gradient": 0.25,
+}  # fmt: skip
+"""For which a micro-step of each kind is shown when an opened step plays by itself."""
+UPDATES, HOLD = 1.2, 1.5
+"""Seconds of all updates, and for which the last one stands."""
+PASS = 20.0
+"""Seconds of a whole step at most: of a longer one everything goes by the same factor faster."""
 SUM_SECONDS = 6.0
 """In which the samples of a batch are added up."""
+
+
+def pass_seconds(walk: Walk) -> list[float]:
+    """For how long each micro-step is shown when the step plays by itself: in a window and in a film."""
+    each = UPDATES / max(1, walk.phases.count(UPDATE))
+    own = [each if at == UPDATE else SECONDS[step.kind] for at, step in zip(walk.phases, walk.steps, strict=True)]
+    own[-1] += HOLD
+    faster = min(1.0, PASS / sum(own))
+    return [faster * seconds for seconds in own]
 
 
 class MicroSteps:
@@ -42,7 +55,8 @@ class MicroSteps:
         self.walk: Walk | None = None
         self.at, self.trial = 0, True
         self._of: Frame | None = None  # the frame that was shown when it was opened
-        self._since = 0.0
+        self._since, self._due = 0.0, SUM_SECONDS  # of the micro-step shown: for how long it is, and will be
+        self._plays = False  # whether the opened step plays to its end, where it stands
         self._about: int | None = None  # the weight that is selected
         self._wanted: int | None = None  # where to open the coming step as soon as the run rests; -1: at its end
         self._awaited: int | None = None  # the step that has to be reached before that, or for the walk to be over
@@ -93,8 +107,16 @@ class MicroSteps:
 
     def _by_hand(self) -> None:
         """What runs by itself stands still."""
+        self._plays = False
         if self._playback.running:
             self._playback.pause()
+
+    def play_inside(self) -> bool:
+        """Play the opened step, or let it stand; returns whether there is more of one to be played."""
+        if self.walk is None or self._awaited is not None or (self.at == len(self.walk) and not self._plays):
+            return False
+        self._plays = not self._plays
+        return True
 
     def toggle_whose(self) -> None:
         """One sample's numbers, or those of the whole batch."""
@@ -180,6 +202,7 @@ class MicroSteps:
         """Close the opened step, and one about to open; returns whether there was one. The run stays."""
         there = self.walk is not None or self._wanted is not None
         self.walk = self._added = self._wanted = self._awaited = None
+        self._plays = False
         self._view.bench.inside.show(None)
         self._view.refresh()
         return there
@@ -245,7 +268,7 @@ class MicroSteps:
     def pass_time(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the walk lets time go on, so that nothing else may."""
         slow = self.slow
-        self._since = self._since + seconds if slow else 0.0
+        self._since = self._since + seconds if slow or self._plays else 0.0
         self._try()
         if self.walk is not None:
             self._follow(self.walk)
@@ -253,6 +276,8 @@ class MicroSteps:
             self._add_more(self.walk, seconds)
         if slow and self._play():
             return True
+        if self._plays and self.walk is not None and self._goes_on(self.walk):
+            self._plays = False
         if self._playback.running and (self._wanted is not None or self._view.bench.inside.told is not None):
             self.leave()  # faster than that: no step is opened any more
             self._playback.resume_here()
@@ -286,7 +311,7 @@ class MicroSteps:
 
     def _goes_on(self, walk: Walk) -> bool:
         """The next micro-step when it is due; returns whether the step is due to end."""
-        due = self._since >= min(MOST, max(LEAST, STEP_SECONDS / len(walk)))
+        due = self._since >= self._due
         if due and self.at < len(walk):
             self._show(self.at + 1)
             return False
@@ -306,7 +331,9 @@ class MicroSteps:
         self.at, self._since, self._about = at, 0.0, self._view.bench.selected
         if not adding:
             self._added = None
-        self._view.bench.inside.show(self.walk.told(at, self._about, adding), runs=runs)
+        self._due = pass_seconds(self.walk)[at - 1]
+        seconds = {"seconds": self._due} if self._plays or self.slow else {}
+        self._view.bench.inside.show(self.walk.told(at, self._about, adding), runs=runs, **seconds)
         self._view.refresh()
 
     # ---- what is said
@@ -317,7 +344,8 @@ class MicroSteps:
         told = self._view.bench.inside.told
         if told is None:
             return ""
-        said = told.headline.removeprefix("paused ") + "  ·  slow motion" if self.slow else told.headline
+        said = told.headline.removeprefix("paused ") if self.slow or self._plays else told.headline
+        said += "  ·  slow motion" if self.slow else ""
         return f"recording  ·  {said}" if self._recorded else said
 
     def shown(self, frame: Frame) -> Frame:

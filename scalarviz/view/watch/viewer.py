@@ -446,10 +446,12 @@ class Viewer(Hosted):
     # ---- time, by hand
 
     def toggle_run(self) -> None:
-        """Go on or pause; a step opened by hand closes first, and a way to another one ends there."""
+        """Go on or pause; a step opened by hand plays to its end first, and a way to another one ends there."""
         if self.travels.play_there():
             return
         if not (self.playback.running or self.playback.slowest):
+            if self.micro.play_inside():
+                return
             self.micro.leave()
         self.playback.toggle()
 

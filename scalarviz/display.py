@@ -1,4 +1,7 @@
-"""The desktop: whether there is one, the Qt application on it, and whether it is still there."""
+"""The desktop: whether there is one, the frame of a window, the Qt application, and whether it is still there.
+
+Loads nothing heavy: a command shows the frame of its window from here before it loads what will draw in it.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,14 @@ import select
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
-from ...errors import MissingDependencyError
+from .errors import MissingDependencyError
 
 WITHOUT = (
     "Without one: sv.render(x) draws a picture, sv.Recording(...).save_html(path) writes a run as a page, "
@@ -30,6 +34,9 @@ LIBRARIES = (
 INSTALL = 'a window needs Qt; install it with: pip install "scalarviz[desktop]"'
 
 
+GONE = "the display went away"
+
+
 def has_display() -> bool:
     """Whether there is a desktop to open a window on."""
     own_screen = not sys.platform.startswith("linux")  # macOS and Windows always have one
@@ -39,18 +46,25 @@ def has_display() -> bool:
 def application() -> Any:
     """The vispy application on Qt; MissingDependencyError, with what to do, where there can be none."""
     probe = WindowProbe()
-    # pictures drawn offscreen use EGL; a thread cannot switch between EGL's contexts and GLX's, so Qt uses EGL too
-    os.environ.setdefault("QT_XCB_GL_INTEGRATION", "xcb_egl")
     from vispy import app
 
-    if probe.binding:
-        import_module(f"{probe.binding}.QtOpenGLWidgets")  # meanwhile
-    if reason := probe.reason():
+    if reason := _loaded(probe):
         raise MissingDependencyError(f"no window can be opened: {reason}. {WITHOUT}")
     found = app.Application(probe.binding.lower())
     found.create()
+    if connection_lost(found.native):  # since its frame was opened
+        raise MissingDependencyError(f"no window can be opened: {GONE}. {WITHOUT}")
     _leave_painting_to_qt()
     return found
+
+
+def _loaded(probe: WindowProbe) -> str:
+    """Load Qt while a probe tries it out; returns why no window can be opened."""
+    # pictures drawn offscreen use EGL; a thread cannot switch between EGL's contexts and GLX's, so Qt uses EGL too
+    os.environ.setdefault("QT_XCB_GL_INTEGRATION", "xcb_egl")
+    if probe.binding:
+        import_module(f"{probe.binding}.QtOpenGLWidgets")
+    return probe.reason()
 
 
 def _leave_painting_to_qt() -> None:
@@ -64,6 +78,80 @@ def _leave_painting_to_qt() -> None:
 
     if "event" in vars(_qt.QtBaseCanvasBackend):
         del _qt.QtBaseCanvasBackend.event
+
+
+# ---- The frame of a window: it stands on the screen before there is anything to be drawn in it.
+
+SIZE = (1280, 720)
+"""Logical pixels inside a frame of which nothing else is said."""
+GROUND = {"dark": ("#14161a", "#b4bbc6"), "light": ("#fafaf8", "#4a515b")}
+"""The background of each look, and the colour of what is written on it."""
+EXPOSED = 0.15
+"""Seconds that a desktop has to put a frame on its screen."""
+_early: list[tuple[Any, Any]] = []  # an application, and the frame that waits for its window
+
+
+def frame_of(name: str, size: tuple[int, int], look: str) -> Any:
+    """The frame of a window that says its name: the one that was opened early, or another one, not yet shown."""
+    found = _early.pop()[1] if _early else _framed(name, size, look)
+    found.setWindowTitle(titled(name))
+    return found
+
+
+def titled(name: str) -> str:
+    """What stands over a window."""
+    return f"scalarviz: {name}"
+
+
+def open_early(name: str, size: tuple[int, int] = SIZE, look: str = "") -> None:
+    """Show the frame of the window that this process will open; nothing happens where it cannot open one."""
+    probe = WindowProbe()
+    if _loaded(probe):
+        return
+    kind = import_module(f"{probe.binding}.QtWidgets").QApplication
+    application = kind.instance() or kind([""])
+    survive_lost_display(application)
+    frame, start = _framed(name, size, look), time.perf_counter()
+    frame.show()
+    _early.append((application, frame))
+    while time.perf_counter() - start < EXPOSED and not frame.windowHandle().isExposed():
+        application.processEvents()
+    application.processEvents()
+
+
+def close_early() -> None:
+    """Take back a frame whose window did not come."""
+    while _early:
+        application, frame = _early.pop()
+        if not connection_lost(application):
+            frame.hide()
+
+
+def _framed(name: str, size: tuple[int, int], look: str) -> Any:
+    binding = WindowProbe().binding
+    gui, widgets = (import_module(f"{binding}.{part}") for part in ("QtGui", "QtWidgets"))
+    form = gui.QSurfaceFormat()  # a context paints into windows of its own format alone
+    form.setDepthBufferSize(24)
+    for colour, bits in (("Red", 8), ("Green", 8), ("Blue", 8), ("Alpha", 0)):
+        getattr(form, f"set{colour}BufferSize")(bits)
+    gui.QSurfaceFormat.setDefaultFormat(form)
+    frame, palette, kinds = widgets.QWidget(), gui.QPalette(), gui.QPalette.ColorRole
+    for kind, colour in zip((kinds.Window, kinds.WindowText), GROUND.get(look, GROUND["dark"]), strict=True):
+        palette.setColor(kind, gui.QColor(colour))
+    frame.setPalette(palette)
+    frame.setWindowTitle(titled(name))
+    frame.resize(*size)
+    # without a widget of its kind a desktop would have to make the window anew for the one that will draw
+    import_module(f"{binding}.QtOpenGLWidgets").QOpenGLWidget(frame).hide()
+    label, stack = widgets.QLabel(name), widgets.QStackedLayout(frame)
+    font = label.font()
+    font.setPixelSize(28)
+    label.setFont(font)
+    label.setAlignment(import_module(f"{binding}.QtCore").Qt.AlignmentFlag.AlignCenter)
+    stack.setSizeConstraint(stack.SizeConstraint.SetNoConstraint)  # a long name is cut in a small window
+    stack.setStackingMode(stack.StackingMode.StackAll)
+    stack.addWidget(label)
+    return frame
 
 
 @cache
@@ -166,7 +254,10 @@ BINDINGS = {"PySide6": "PySide6-Essentials", "PyQt6": "PyQt6"}
 SECONDS = 20.0
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 PLATFORM = "QT_QPA_PLATFORM"
-_CODE = "from {binding}.QtGui import QGuiApplication as A; a = A([]); print(a.platformName())"
+_CODE = (
+    "import os; from {binding}.QtGui import QGuiApplication as A; a = A([]); "
+    "os.write(1, a.platformName().encode()); os._exit(0)"  # what Qt does at its end takes a while
+)
 
 
 class WindowProbe:
