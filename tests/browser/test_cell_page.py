@@ -14,6 +14,7 @@ import pytest
 from kit.benches import face_of
 from kit.commands import make_scene
 from scalarviz.view.cell.shown import Shown
+from scalarviz.view.cubes.slab import Bloom
 from scalarviz.view.ink.listed import Listed
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page.scripts import joined, read
@@ -450,6 +451,21 @@ def test_the_picture_is_the_windows_its_list_and_its_pixels(cell, name, light):
     assert len(flat) >= 8
     for x, y in flat:
         assert np.abs(own[y, x] - window[y, x]).max() <= 2, (x, y)
+
+
+def test_an_opened_step_lights_what_it_lights_in_the_window(cell, monkeypatch):
+    monkeypatch.setattr(Bloom, "draw", lambda *given, **named: None)  # which a browser has not
+    live = cell("rgb", light=False)
+    for count in (4, 18, 6, 16):  # products, what goes on, gradients, changes
+        live.press(*count * ".")
+        window = window_picture(live)
+        live.page.evaluate("el.scalarviz.picture.resized()")
+        own = pixels_of(live.page.locator(".stage").screenshot())
+        flat = [(x, y) for x, y in live.ask(corners) if np.ptp(window[y - 2 : y + 3, x - 2 : x + 3], (0, 1)).max() <= 6]
+        assert len(flat) >= 8, count
+        for x, y in flat:
+            assert np.abs(own[y, x] - window[y, x]).max() <= 2, (count, x, y)
+    assert live.ask(lambda play: play.viewer.bench.slab.atlas.lift is not None)
 
 
 LISTS = ("still", "beside", "time", "cubes", "numbers", "over")

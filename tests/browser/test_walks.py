@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 
 import scalarviz as sv
 from scalarviz.run.sources.played import RecordedSource
+from scalarviz.view.comparison import hand_over
 from scalarviz.view.micro.inside import Inside
-from scalarviz.view.micro.walk import BACKWARD, FORWARD, GRADIENTS, Walk
+from scalarviz.view.micro.walk import FORWARD, UPDATE, Walk
 from scalarviz.view.page.document import document_of
 from scalarviz.view.page.recorded import MOST, html_of, walks_of
 from scalarviz.view.shown.subject import subject_of
@@ -20,10 +22,10 @@ from .players import drawn_same, opened, pixels_of, same, scene, window
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory):
-    """A recording of one layer, and one of two hidden layers, opened."""
+    """A recording of one layer, one of two hidden layers, and one of a picture's convolutions, opened."""
     files = {}
-    for name, hidden in (("layer", ()), ("hidden", (4, 4))):
-        made = scene("rgb", hidden=hidden)
+    scenes = {"layer": scene("rgb"), "hidden": scene("rgb", hidden=(4, 4)), "maps": scene("digits")}
+    for name, made in scenes.items():
         path = tmp_path_factory.mktemp("walks") / f"{name}.svz"
         with sv.Recording(made, every=2, micro=True, gradients=True, updates=True, path=path):
             made.run.step(5)
@@ -54,17 +56,22 @@ def source_of(recording, place=1):
 def hand_of(subject, told):
     """What a micro-step does to the cubes of a picture."""
 
-    def hand(look, slab, activations, **bench):
-        inside = Inside(SimpleNamespace(subject=subject, theme=look, slab=slab, activations=activations, **bench))
-        inside.told = told
-        slab.set_colours(activations=inside.scale(activations).cmap)
+    def hand(look, slab, colouring, activations, **bench):
+        scenery = SimpleNamespace(values=SimpleNamespace(lift=lambda rise, project: None))
+        inside = Inside(SimpleNamespace(subject=subject, theme=look, slab=slab, colouring=colouring, project=None,
+                                        activations=activations, scenery=scenery, **bench))  # fmt: skip
+        inside.told, colouring.opened = told, True
+        colouring.update(told.frame, None, inside.whole)
+        rows = any(plate.kind == "activation" for plate in slab.layout.plates)
+        hand_over(slab, told.frame, colouring, activations, subject.source, rows=rows)
         inside.paint()
+        slab.bloom.shine(None)  # which a page has not
 
     return hand
 
 
 @pytest.mark.gl
-@pytest.mark.parametrize("name", ["layer", "hidden"])
+@pytest.mark.parametrize("name", ["layer", "hidden", "maps"])
 def test_cubes_are_those_of_the_window_at_the_same_micro_step(name, recordings, paged):
     source, subject = source_of(recordings[name])
     made = paged(name)
@@ -74,9 +81,10 @@ def test_cubes_are_those_of_the_window_at_the_same_micro_step(name, recordings, 
         root.style.cssText = `position: fixed; inset: 0 auto auto 0; width: ${w}px; height: ${h}px`;
         document.body.append(root);
         window.other = new Kind(root, scalarviz.run.document, { density: 1 }); }""", wanted)  # fmt: skip
-    for alone, phases in ((True, (FORWARD, GRADIENTS)), (False, (BACKWARD,))):
+    for alone in (True, False):
         walk = Walk(source.opened(alone=alone), subject, source.frame())
-        for at in [walk.first_of(phase) + 1 for phase in phases]:
+        ends = [walk.first_of(phase) for phase in range(FORWARD, UPDATE + 1)] + [len(walk)]
+        for at in sorted({1 + (a + b) // 2 for a, b in pairwise(ends)}):
             url = made.evaluate("""([alone, at]) => { const walk = scalarviz.run.walks.at(1, alone);
                 other.quantity = walk.quantityAt(at); other.show(walk.shownAt(at)); other.draw();
                 return other.canvas.toDataURL(); }""", [alone, at])  # fmt: skip
@@ -97,7 +105,7 @@ def test_what_is_said_of_every_micro_step_is_what_the_window_says(recordings, pa
                 Object.assign(page, { walk, at });
                 const told = page.told(), deltas = walk.deltasAt(at), reached = walk.reachedAt(at);
                 found.push({ ...told, faces: [...walk.facesAt(at)], quantity: walk.quantityAt(at),
-                    computed: [...walk.weightsAt(at, 4)], moved: [...walk.weightsAt(at, 5)],
+                    lit: [...walk.lightAt(at, 0)], computed: [...walk.lightAt(at, 2)],
                     reached: Object.entries(reached).map(([name, row]) => [name, [...row]]),
                     deltas: [...deltas].map(([name, row]) => [name, [...row].map(Number.isNaN)]) });
             }
@@ -111,7 +119,9 @@ def test_what_is_said_of_every_micro_step_is_what_the_window_says(recordings, pa
             assert ours["formulas"] == theirs[:1]
             assert {k: tuple(face) for k, face in ours["faces"]} == dict(told.faces)
             np.testing.assert_array_equal(np.array(ours["computed"], bool), told.frame.computed)
-            np.testing.assert_array_equal(np.array(ours["moved"], bool), told.moved)
+            numbers = told.frame.state.get(told.quantity)
+            lit = told.frame.computed if numbers is None else ~np.isnan(numbers)
+            np.testing.assert_array_equal(np.array(ours["lit"], bool), lit)
             assert dict(ours["reached"]) == {name: row.astype(int).tolist() for name, row in told.reached.items()}
             assert dict(ours["deltas"]) == {name: np.isnan(row).tolist() for name, row in told.deltas.items()}
 

@@ -387,7 +387,8 @@ class Play:
             "numbers": numbers,
             "thinned": "" if pace >= RATE else f"{len(frame.values):,} numbers: {pace:.2g} frames a second",
             "marks": flags.tobytes() if flags.any() else None,
-            "own": atlas.own_looks().tobytes() if slab.own else None,
+            "own": atlas.own_looks().tobytes() if slab.own or atlas.instead is not None else None,
+            "looks": [bool(slab.own), atlas.lift is not None],  # whether sides and heights are among them
             **self._records(bench),
             "words": self._words(bench, frame),
             "spots": self._told_spots(),

@@ -35,7 +35,7 @@ from ..screen.strip import Strip
 from ..shown.subject import Subject
 from ..space.layout import Layout
 from .beside import HISTOGRAM, RIBBON, SENTENCE, SWITCH, below_switch, height_of, ribbon, sentence, switch
-from .light import HALF, dark, dimmed, height_scale
+from .light import HALF, dark, dimmed, height_scale, height_words, whose_deltas
 from .on_cubes import SECOND, Faces, RowPlace, delta_boxes, delta_chips, row_chips, row_places
 from .walk import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, Pulse, Told
 from .wires import MOST, SECONDS, Running, Wires, pulse, wires_of
@@ -374,22 +374,12 @@ class Inside:
         return replace(frame, activations=there)
 
     def row_deltas(self) -> dict[str, Floats]:
-        """Deltas by the rows that are drawn.
-
-        A row that stands for a layer's sums and what becomes of them has the deltas of the sums, once they are there.
-        """
-        told, found, pending, layout = self.told, dict[str, Floats](), "", self._bench.layout
+        """Deltas by the rows that are drawn."""
+        told, layout = self.told, self._bench.layout
         assert told is not None
         drawn = {plate.name for plate in (*layout.plates, *layout.spots)}
-        for stage in self._bench.subject.stages:
-            if stage.name in drawn:
-                own = told.deltas[stage.name]
-                sums = told.deltas.get(pending, own)
-                found[stage.name] = sums if len(sums) == len(own) and not np.isnan(sums).all() else own
-                pending = ""
-            elif stage.weight is not None:
-                pending = stage.name
-        return found
+        whose = whose_deltas(self._bench.subject.stages, told.deltas, drawn)
+        return {row: told.deltas[stage] for row, stage in whose.items()}
 
     def paint(self) -> None:
         """Bring onto the rows of cubes which of their numbers are not there yet, and deltas in their own colours."""
@@ -401,7 +391,8 @@ class Inside:
             reached, numbers = told.reached.get(plate.name), told.frame.activations.get(plate.name)
             if reached is None or numbers is None or len(reached) != plate.size:
                 continue
-            unit = bench.activations.range.unit(np.asarray(numbers, np.float64))
+            scale = bench.activations.own.get(plate.name, bench.activations.range)
+            unit = scale.unit(np.asarray(numbers, np.float64))
             own = dimmed(colours_at(bench.activations.cmap, np.clip(unit, 0.0, 1.0)), bench.theme)
             own[~reached] = rgb(bench.theme.tray)
             own[reached] = own[reached] if told.phase > LOSS else np.nan
@@ -481,7 +472,7 @@ class Inside:
         if told is None:
             return None
         if quantity == "change":
-            return f"height: change × {self._scale:,.10g}"
+            return height_words(self._scale)
         return told.samples if quantity == "gradient" else ""
 
     # ---- what is drawn

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -136,6 +136,24 @@ class Lighting:
         return Lit("change", np.where(moved, change, np.nan), change)
 
 
+def whose_deltas(
+    stages: Sequence[Stage], deltas: Mapping[str, NDArray[np.floating]], drawn: Container[str]
+) -> dict[str, str]:
+    """By which stage's deltas the rows have that are `drawn`.
+
+    A row that stands for a layer's sums and what becomes of them has the deltas of the sums, once they are there.
+    """
+    found, pending = dict[str, str](), ""
+    for stage in stages:
+        if stage.name in drawn:
+            sums, own = deltas.get(pending), deltas[stage.name]
+            there = sums is not None and len(sums) == len(own) and not np.isnan(sums).all()
+            found[stage.name], pending = pending if there else stage.name, ""
+        elif stage.weight is not None:
+            pending = stage.name
+    return found
+
+
 def height_scale(change: Floats, height: float) -> float:
     """By how much changes are larger as heights: 1, 2 or 5 times a power of ten, so that no cube leaves its tray.
 
@@ -147,6 +165,11 @@ def height_scale(change: Floats, height: float) -> float:
     reach = SINKS * height / most
     power = 10.0 ** np.floor(np.log10(reach))
     return float(power * max(k for k in (1, 2, 5) if k * power <= reach * (1 + 1e-9)))
+
+
+def height_words(scale: float) -> str:
+    """What a picture says of that."""
+    return f"height: change × {scale:,.10g}"
 
 
 def dark(values: Floats, lit: NDArray[np.bool_], theme: Theme) -> Floats:

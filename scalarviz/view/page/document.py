@@ -20,7 +20,7 @@ from ...run.core.frame import Frame, Tensor
 from ...run.questions.ranges import KNEE
 from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
 from ..cubes.own import LOOKS, OwnLook
-from ..cubes.scale import OWN, RATIO, Coloring, Quantity, kinds_of, rows_of
+from ..cubes.scale import LIT, OWN, PLAIN, RATIO, Coloring, Quantity, kinds_of, rows_of
 from ..cubes.slab import COLOURS, DETAIL_PIXELS, RIM, flow_style, front_sides, upright
 from ..ink.boxes import GAP, Places, arrange, check_size
 from ..ink.listed import Listed, colours_of
@@ -81,7 +81,7 @@ def document_of(
         "pose": pose_told(layout.camera, layout),
         "themes": {name: {**colours_of(theme), "shading": asdict(theme.shading)} for name, theme in THEMES.items()},
         "maps": {name: map_of(name) for name in dict.fromkeys([*(one.cmap for one in OWN.values()), "activation"])},
-        "quantities": [quantity_spec(one) for one in OWN.values()],
+        "quantities": [quantity_spec(one) for one in (*OWN.values(), *LIT.values())],
         "marks": _marks(),
         "widest": {"plain": measure("+0.00", 1, True), "decades": measure("+0.0e\N{MINUS SIGN}0", 1, True)},
     }  # fmt: skip
@@ -297,7 +297,8 @@ def map_of(name: str) -> dict[str, dict[str, Any]]:
 
 def quantity_spec(one: Quantity) -> dict[str, Any]:
     """A number of each weight that cubes can show: its name and words, its map and its scale."""
-    return {"name": one.name, "words": one.words, "map": one.cmap, "scale": one.scale, "decades": one.decades,
+    return {"name": one.name, "words": one.words, "map": one.cmap, "scale": one.scale,
+            "decades": one.decades, "plain": one.name in PLAIN,
             "range": [RATIO.low, RATIO.high] if one.name == "update/value" else None}  # fmt: skip
 
 

@@ -16,8 +16,7 @@ from ...checks import integer, text
 from ...errors import ScalarvizError
 from ...io import check_target, write_bytes
 from ...io.atomic import StrPath, path_text
-from ...run.core.frame import Frame, Past
-from ...run.opened.micro import PHASES, MicroStep
+from ...run.core.frame import Frame, Past, Stage
 from ...run.scene.scene import weights_text
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.contents import Picture
@@ -28,7 +27,8 @@ from ..ink.boxes import check_size
 from ..ink.listed import Record, changes, records_of
 from ..ink.text import loss_text, short
 from ..ink.theme import get_theme
-from ..micro.walk import Formula, Walk
+from ..micro.light import height_scale, height_words, whose_deltas
+from ..micro.walk import Formula, Told, Walk
 from ..panels.word import WordDrawer
 from ..shown.subject import Subject, subject_of
 from .document import document_of, laid_out
@@ -329,15 +329,18 @@ def walks_of(
 ) -> tuple[dict[str, Any], Float32] | None:
     """The micro-steps after some of the frames that a page shows; None where there are none.
 
-    What JSON takes, and a row of numbers for each walk: gradients, new weights, rows, deltas. The source stands
-    afterwards where it stood.
+    What JSON takes, and a row of numbers for each walk: what cubes show (see `_numbers`), rows, deltas. The source
+    stands afterwards where it stood.
     """
-    lengths, count = list[tuple[str, int]](), int(document["parameters"])
+    lengths, count = [(stage.name, stage.outputs) for stage in subject.stages], int(document["parameters"])
     plans: list[dict[str, Any]] = []  # what is the same in many steps
+    known: list[object] = []  # what tells them apart
+    cubes = {plate["name"] for plate in document["plates"] if plate["kind"] == "activation"}
+    height = min(2 * plate["depth"] for plate in document["plates"] if plate["kind"] != "activation")
     walks: list[dict[str, Any]] = []
     rows: list[Float32] = []
     here, there = source.place, [k for k, place in enumerate(places) if source.record.sides(place)]
-    room = MOST_BYTES // (2 * 4 * (2 * count + 2 * sum(stage.outputs for stage in subject.stages)))
+    room = MOST_BYTES // (2 * 4 * (4 * count + 2 * sum(length for _, length in lengths)))
     try:
         for number in chosen(there, max(2, min(MOST, room))):
             source.stand(places[number])
@@ -348,11 +351,11 @@ def walks_of(
                     walk = Walk(opened, subject, frame)
                 except ScalarvizError:  # what cannot be read is not there
                     continue
-                outputs = {stage.name: stage.outputs for stage in subject.stages}
-                lengths = lengths or [(name, outputs[name]) for name in walk.order]
-                if (plan := _plan(walk, opened, lengths)) not in plans:
-                    plans.append(plan)
-                walks.append({"frame": number, **_told(walk, opened, plans.index(plan))})
+                key = alone, [(one.phase, one.stage, one.also, *one.units, "of", *one.weights) for one in walk.steps]
+                if key not in known:
+                    known.append(key)
+                    plans.append(_plan(walk, opened, cubes))
+                walks.append({"frame": number, **_told(walk, opened, known.index(key), height)})
                 rows.append(_numbers(walk, opened, lengths, count))
     finally:
         source.stand(here)
@@ -364,24 +367,27 @@ def walks_of(
 
 
 def _numbers(walk: Walk, opened: RecordedStep, lengths: Lengths, count: int) -> Float32:
+    """What cubes show: gradients, products, what goes on backwards, changes; then rows and deltas."""
     made = [walk.frame.activations[name] for name, _ in lengths]
     deltas = [opened.joined[name] for name, _ in lengths]
     with np.errstate(over="ignore"):
-        parts = [opened.gradient[:count], opened.new_values[:count], *made, *deltas]
+        values, told = np.asarray(walk.frame.values, np.float64), walk.told(len(walk))
+        lit = [opened.gradient, values * told.met, values * told.back, opened.new_values - values]
+        parts = [*(numbers[:count] for numbers in lit), *made, *deltas]
         return np.concatenate([np.ravel(part) for part in parts]).astype(np.float32)
 
 
-def _told(walk: Walk, opened: RecordedStep, plan: int) -> dict[str, Any]:
+def _told(walk: Walk, opened: RecordedStep, plan: int, height: float) -> dict[str, Any]:
     first, last, own = walk.told(1), walk.told(len(walk)), walk.own_loss
-    lines = []
+    lines, scale = [], height_scale(np.asarray(last.whole), height)
     for at in range(1, len(walk) + 1):
         sentence, face = walk.line(at)
         lines.append([sentence.name, sentence.meaning, [_formula(f) for f in sentence.formulas[:1]], face])
     return {
         "alone": opened.trial, "lr": json_number(opened.lr), "plan": plan, "step": opened.step,
-        "loss": loss_text(opened.loss), "own": None if own is None else loss_text(own), "samples": first.samples,
+        "loss": loss_text(opened.loss), "own": None if own is None else json_number(own), "samples": first.samples,
         "mean": last.mean, "about": first.headline.split("  \N{MIDDLE DOT}  ")[-1],
-        "lines": lines, "table": last.table,
+        "lines": lines, "table": last.table, "rise": scale / height, "height": height_words(scale),
     }  # fmt: skip
 
 
@@ -389,17 +395,25 @@ def _formula(formula: Formula) -> list[Any]:
     return [formula.letters, [[word.text, word.tone, int(word.bold)] for word in formula.numbers]]
 
 
-def _plan(walk: Walk, opened: RecordedStep, lengths: Lengths) -> dict[str, Any]:
-    phases = zip(walk.told(1).phases, opened.phases(), strict=True)
-    return {"steps": [_step(step, lengths) for step in opened.micro_steps()],
+def _plan(walk: Walk, opened: RecordedStep, cubes: set[str]) -> dict[str, Any]:
+    spans = opened.phases()
+    phases = zip(walk.told(1).phases, spans, strict=True)
+    return {"steps": [phase for phase, span in enumerate(spans) for _ in range(span.count)],
+            "lights": [_light(walk.told(at), walk.subject.stages, cubes) for at in range(1, len(walk) + 1)],
             "phases": [[one.name, span.start, one.count, one.words] for one, span in phases]}  # fmt: skip
 
 
-def _step(step: MicroStep, lengths: Lengths) -> list[Any]:
-    """Phase, kind, stages, units and weights (as runs)."""
-    names = [name for name, _ in lengths]
-    stages = [names.index(name) for name in (step.stage, *step.also) if name in names]
-    return [PHASES.index(step.phase), step.kind, stages, _runs(step.units), _runs(step.weights)]
+def _light(told: Told, stages: Sequence[Stage], cubes: set[str]) -> list[Any]:
+    """What a micro-step lights, as runs.
+
+    Weights that are lit, those whose numbers make the range of the colours, those that have their gradient; of the rows
+    of all stages the numbers that are there, and the deltas. Then whose deltas the rows of cubes have.
+    """
+    numbers = told.frame.state.get(told.quantity)
+    lit = told.frame.computed if numbers is None else ~np.isnan(numbers)
+    reached, come = (np.concatenate([rows[stage.name] for stage in stages]) for rows in (told.reached, told.deltas))
+    every = (lit, ~np.isnan(told.whole), told.frame.computed, reached, ~np.isnan(come))
+    return [*(_runs(np.flatnonzero(some)) for some in every), list(whose_deltas(stages, told.deltas, cubes).items())]
 
 
 def _runs(numbers: NDArray[np.int64]) -> list[list[int]]:

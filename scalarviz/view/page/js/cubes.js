@@ -11,9 +11,7 @@ const SCALE_NAMES = ["linear", "symlog", "log"];
 export function fragmentOf(document, variant) {
   const { glsl, knee, colours } = document;
   const defines = [`KNEE ${knee.toFixed(1)}`, `TABLE ${colours.toFixed(1)}`, `LEAST ${glsl.least}`];
-  for (const name of ["flags", "tiled", "curved", "sized", "own", "means"]) {
-    if (variant[name]) defines.push(name.toUpperCase());
-  }
+  for (const name of ["flags", "tiled", "curved", "sized", "own", "means", "lifted"]) if (variant[name]) defines.push(name.toUpperCase());
   if (variant.samples) defines.push(`NU ${variant.samples}`, `NV ${variant.samples}`);
   if (variant.detail) defines.push("DETAIL");
   const head = `${glsl.head}${defines.map((line) => `#define ${line}\n`).join("")}`;
@@ -23,8 +21,7 @@ export function fragmentOf(document, variant) {
 
 export class Cubes {
   constructor(graphics, document) {
-    this.graphics = graphics;
-    this.document = document;
+    Object.assign(this, { graphics, document, programs: new Map(), means: new Map() });
     const { plates, atlas: [width, height] } = document;
     this.boxes = graphics.buffer(boxNumbers(plates, width));
     this.rangeNumbers = new Float32Array(32 * plates.length);
@@ -35,13 +32,11 @@ export class Cubes {
     this.marks = graphics.texture("R8", width, height, new Uint8Array(width * height));
     this.table = new Uint8Array(6 * document.colours);
     this.colours = graphics.texture("RGB8", document.colours, 2, this.table);
-    this.own = null;
+    this.setOwn(null);
     this.texels = new Float32Array(width * height);
     this.flags = new Uint8Array(width * height);
     this.marked = false;
     this.sizing = { byValue: false, threshold: 0 };
-    this.programs = new Map();
-    this.means = new Map();
     this.version = 0; // of numbers, marks and colours, which averages are made from
   }
 
@@ -57,8 +52,7 @@ export class Cubes {
 
   // Upload the rows of texels in which something is another number; returns whether there is one.
   #put(texture, before, now, width) {
-    let first = -1;
-    let last = -1;
+    let [first, last] = [-1, -1];
     const bits = before instanceof Float32Array ? [new Uint32Array(before.buffer), new Uint32Array(now.buffer, now.byteOffset, now.length)] : [before, now];
     for (let k = 0; k < now.length; k++) {
       if (bits[0][k] !== bits[1][k]) {
@@ -79,9 +73,7 @@ export class Cubes {
     ranges.forEach(({ low, high, scale }, index) => {
       const ends = [low, high].map((x) => Math.min(Math.max(x, -0.25 * FLOAT_MAX), 0.25 * FLOAT_MAX));
       const row = this.document.plates[index].kind === "activation" ? 1 : 0;
-      for (let corner = 0; corner < 8; corner++) {
-        this.rangeNumbers.set([...ends, SCALE_NAMES.indexOf(scale), row], 32 * index + 4 * corner);
-      }
+      for (let corner = 0; corner < 8; corner++) this.rangeNumbers.set([...ends, SCALE_NAMES.indexOf(scale), row], 32 * index + 4 * corner);
     });
     this.ranges = ranges;
     this.graphics.refill(this.rangeBuffer, this.rangeNumbers);
@@ -94,8 +86,12 @@ export class Cubes {
     this.version++;
   }
 
-  /** Looks given by hand, 4 bytes a texel as `own_looks` of the atlas has them; null for none. */
-  setOwn(looks) {
+  /**
+   * Looks that no scale gives, 4 bytes a texel as `own_looks` of the atlas has them; null for none. Cubes may be smaller by
+   * them if `sized`, higher or lower if `lifted`.
+   */
+  setOwn(looks, sized = looks !== null, lifted = false) {
+    Object.assign(this, { sides: sized, lifted });
     const [width, height] = this.document.atlas;
     if (looks && this.own) this.graphics.retexture(this.own, looks);
     else this.own = looks ? this.graphics.texture("RGBA8", width, height, looks) : null;
@@ -107,11 +103,7 @@ export class Cubes {
   }
 
   get sized() {
-    return this.sizing.byValue || this.sizing.threshold > 0;
-  }
-
-  get alike() {
-    return !this.sized && this.own === null;
+    return this.sizing.byValue || this.sizing.threshold > 0 || this.sides;
   }
 
   /** Draw into the bound framebuffer, whose depth is clear. */
@@ -127,21 +119,22 @@ export class Cubes {
     this.document.plates.forEach((plate, index) => {
       const variant = variantFor(plate, camera, density, this.document.detail);
       const row = plate.kind === "activation";
-      variant.own = this.own !== null && !row;
-      variant.sized = variant.own || (this.sized && !row);
+      variant.own = this.own !== null;
+      variant.lifted = this.lifted && !row && !variant.samples;
+      variant.sized = variant.lifted || (this.sized && !row);
       variant.flags = this.marked;
       variant.tiled = plate.tile[0] > 0 || plate.folded;
       variant.curved = this.ranges[index].scale !== "linear";
-      variant.means &&= !variant.sized;
+      variant.means &&= !variant.sized && !variant.own;
       this.#drawPlate(index, plate, variant, camera, theme, density);
     });
     gl.disable(gl.CULL_FACE);
   }
 
   #program(variant) {
-    const key = JSON.stringify(variant);
+    const key = JSON.stringify(variant), { vertex } = this.document.glsl;
     if (!this.programs.has(key)) {
-      const program = this.graphics.program(this.document.glsl.vertex, fragmentOf(this.document, variant));
+      const program = this.graphics.program(variant.lifted ? vertex.replace("\n", "\n#define LIFTED\n") : vertex, fragmentOf(this.document, variant));
       const parts = [[this.boxes, BOX_ATTRIBUTES], [this.rangeBuffer, [["a_range", 4]]]];
       this.programs.set(key, { ...program, corners: this.graphics.corners(program, parts, this.triangles) });
     }
@@ -174,14 +167,11 @@ export class Cubes {
 
   // Mean colours of blocks of a plate, made anew where something of it changed.
   #meansOf(index, plate, block) {
-    const [rows, columns] = plate.cells;
-    const [tall, wide] = [Math.ceil(rows / block), Math.ceil(columns / block)];
-    const range = this.ranges[index];
+    const [rows, columns] = plate.cells, [tall, wide] = [Math.ceil(rows / block), Math.ceil(columns / block)], range = this.ranges[index];
     const key = `${block} ${this.version} ${range.low} ${range.high} ${range.scale}`;
     const before = this.means.get(index);
     if (before?.key !== key) {
-      const span = [plate.texel, plate.texel + plate.size];
-      const row = plate.kind === "activation" ? 1 : 0;
+      const span = [plate.texel, plate.texel + plate.size], row = plate.kind === "activation" ? 1 : 0;
       const table = this.table.subarray(row * 3 * this.document.colours, (row + 1) * 3 * this.document.colours);
       const colours = blockMeans(this.texels.subarray(...span), this.flags.subarray(...span), plate.cells, range, table, block);
       let texture = before?.texture;
@@ -201,8 +191,7 @@ const MEAN_MARKS = [[32 | 16, 40], [4, 85], [2, 170], [1, 255]];
 
 /** The mean colour of each block of cubes of a plate, and its mark, as bytes (rows, columns, 4). */
 export function blockMeans(values, flags, cells, range, table, block) {
-  const [rows, columns] = cells;
-  const [tall, wide] = [Math.ceil(rows / block), Math.ceil(columns / block)];
+  const [rows, columns] = cells, [tall, wide] = [Math.ceil(rows / block), Math.ceil(columns / block)];
   const found = new Uint8Array(4 * tall * wide);
   const totals = new Float64Array(3 * wide); // of one row of blocks
   for (let down = 0; down < tall; down++) {

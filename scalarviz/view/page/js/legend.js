@@ -6,11 +6,7 @@ import { exponentText, shareText, shortText } from "./numbers.js";
 import { MARK_BITS } from "./quantity.js";
 import { clippedShare, unitOf } from "./ranges.js";
 
-const BAR_HIGH = 14;
-const LEGEND_WIDE = 344;
-const ROWS_WIDE = 220;
-const LEGEND_GAP = 30;
-const LEAST_LEGEND = 160;
+const BAR_HIGH = 14, LEGEND_WIDE = 344, ROWS_WIDE = 220, LEGEND_GAP = 30, LEAST_LEGEND = 160;
 const FIRST_LINE = 2; // what lies above a bar on a canvas of its own
 const MOST_TICKS = 64; // cubes that have a tick of their own
 
@@ -60,7 +56,8 @@ function plainText(value, signed) {
 }
 
 // Whose numbers they are says more than how their scale is divided: as many of the words as have room beside the title.
-function noteOf(ink, width, { quantity, range, clippedShare, far = null, document }, said, about) {
+function noteOf(ink, width, { quantity, range, clippedShare, far = null, inside, document }, said, about) {
+  if (inside && !about) return "dark: weight";
   const clipped = `${shareText(clippedShare)} clipped${far === null ? "" : `, up to ${shortText(far)}`}`;
   const plain = far === null ? `${said} \u00b7 ${clipped}` : clipped;
   const room = width - ink.measure(quantity.words, 16, true) - 16, log = range.scale === "symlog" ? ["log"] : [];
@@ -76,15 +73,14 @@ function noteOf(ink, width, { quantity, range, clippedShare, far = null, documen
  */
 export function drawLegends(ink, box, shown, tables, detailed, selected = null, about = "") {
   const [x, y, width] = box;
-  const { document, range, numbers, activation } = shown;
+  const { document, range, numbers } = shown;
   const rows = !shown.rowless && document.plates.some(({ kind }) => kind === "activation");
   let own = Math.min(LEGEND_WIDE, Math.max(290, 0.4 * width), width);
   const both = rows && width >= 2 * LEAST_LEGEND + LEGEND_GAP;
   if (both) {
     const part = Math.max(LEAST_LEGEND, Math.min(ROWS_WIDE, width - own - LEGEND_GAP));
     own = Math.min(own, width - part - LEGEND_GAP);
-    const deltas = activation.scale === "symlog"; // inside of a step, on the way back
-    drawRowScale(ink, [x, y, part], shown, tables[1], ...(deltas ? ["\u03b4", "log both ways from 0"] : []));
+    drawRowScale(ink, [x, y, part], shown, tables[1]);
   }
   const place = [x + width - own, y, own];
   drawScale(ink, place, shown, tables[0], about);

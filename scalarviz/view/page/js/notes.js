@@ -88,7 +88,7 @@ export class Around {
       const { at, delta, mean, shapes, texts } = group;
       if (Boolean(group.over) !== over) continue;
       const come = delta === undefined || (frame.deltas?.mean === mean && !Number.isNaN(frame.deltas.row[delta]));
-      if (!come || (at === "picture" && frame.reached)) continue; // inside of a step rows may be deltas
+      if (!come || (at === "picture" && !whole)) continue; // what becomes of the sample
       for (const shape of shapes) this.#shape(ink, move, shape, whole);
       for (const [x, y, text, size, colour, bold, end, bound] of texts) {
         const said = bound ? this.#written(bound, size, bold, shown, frame) : text;

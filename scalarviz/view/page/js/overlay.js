@@ -12,21 +12,14 @@ import { ValuePlaces, drawValues } from "./values.js";
 
 const FADE = 36; // pixels
 
-const NO_SIDE = 127; // in a texel's fourth byte; 128 more where there is a colour
-const SIDE_STEPS = 126; // steps of a side
+const NO_SIDE = 127, SIDE_STEPS = 126; // in a texel's fourth byte, and the steps of a side; 128 more where there is a colour
 
 export class Overlay {
   constructor(canvas, document, view, shown, legends) {
-    this.legends = legends;
+    Object.assign(this, { document, view, shown, legends, places: null, around: null, placed: {} });
     this.ink = new Ink(canvas, document.words.advances);
-    this.document = document;
-    this.view = view;
-    this.shown = shown;
-    this.places = null;
     this.density = 1; // device pixels of a logical one: it decides how cubes are drawn
-    this.around = null;
-    this.placed = {};
-    this.own = document.own ? new OwnLooks(document) : null;
+    this.own = new OwnLooks(document);
   }
 
   pick(at) {
@@ -42,16 +35,16 @@ export class Overlay {
 
   /** How large a cube is beside the largest, by plate and element; null while all are as large as can be. */
   get shares() {
-    return this.own && ((index, element) => this.shareOf(index, element));
+    return this.document.own && ((index, element) => this.shareOf(index, element));
   }
 
   shareOf(index, element) {
-    return this.own?.shareOf(index, element) ?? 1;
+    return this.own.shareOf(index, element) ?? 1;
   }
 
   /** Colour of the main face of a cube in 0..1. */
   colourOf(index, element, tables) {
-    const plate = this.document.plates[index], own = this.own?.colourOf(index, element);
+    const plate = this.document.plates[index], own = this.own.colourOf(index, element);
     if (own) return own;
     const unit = unitOf(this.shown.ranges[index], this.shown.drawn[plate.texel + element]);
     return colourAt(tables[plate.kind === "activation" ? 1 : 0], unit || 0).map((byte) => byte / 255);
@@ -81,13 +74,15 @@ export class Overlay {
 
   // Everything keeps its place while camera and kind of quantity stay.
   #place() {
-    const { camera } = this.view;
-    const decades = this.shown.quantity.name !== "weight";
-    const same = this.placed.camera === camera;
+    const { camera } = this.view, decades = !this.shown.quantity.plain, same = this.placed.camera === camera;
     if (same && this.placed.decades === decades) return;
     this.placed = { camera, decades };
     const among = [0, 0, this.view.width, this.foot];
-    this.places = new ValuePlaces(this.document, camera, this.view, decades, (at) => this.#largest(at), among);
+    for (const brief of decades ? [false, true] : [false]) { // where exponents have no room
+      this.places = new ValuePlaces(this.document, camera, this.view, decades && !brief, (at) => this.#largest(at), among);
+      this.places.brief = brief;
+      if (this.places.size) break;
+    }
     if (same) return;
     this.crosses = this.view.slabs.some((slab) => slab.some((corner) => project(camera, corner)[1] > this.foot));
     this.around = new Around(this.document, this.view, this.ink.measure, (at) => this.#largest(at), this.foot);
@@ -134,22 +129,25 @@ export class Overlay {
   }
 }
 
-/** Looks that cubes were given by hand: a colour, a size; as view/cubes/own.py. Their labels are notes. */
+/** Looks that no scale gives: by hand a colour, a size, as view/cubes/own.py, whose labels are notes; those of a frame. */
 export class OwnLooks {
   /** @param {object} document whose `own` lists `[flat index, "#rrggbb" or null, side 0..1 or null]` */
   constructor(document) {
-    this.document = document;
-    this.looks = new Map(document.own.map(([index, colour, share]) => [index, { colour: colour && bytesOfColour(colour), share }]));
+    Object.assign(this, { document, instead: null, rise: null }); // by texel: bytes of colours, shares of the height
+    this.looks = new Map((document.own ?? []).map(([index, colour, share]) => [index, { colour: colour && bytesOfColour(colour), share }]));
   }
 
-  /** Four bytes a texel, as the shaders read them: a parameter's texel is its flat index. */
+  /** Four bytes a texel, as the shaders read them: a parameter's texel is its flat index. Null: none has a look. */
   get bytes() {
+    if (!this.looks.size && !this.instead) return null;
     const [width, height] = this.document.atlas, found = new Uint8Array(4 * width * height);
     for (let k = 3; k < found.length; k += 4) found[k] = NO_SIDE;
     for (const [index, { colour, share }] of this.looks) {
       if (colour) found.set(colour, 4 * index);
       found[4 * index + 3] = (share === null ? NO_SIDE : Math.round(SIDE_STEPS * share)) + (colour ? 128 : 0);
     }
+    for (const [texel, colour] of this.instead ?? []) found.set([...colour, found[4 * texel + 3] | 128], 4 * texel);
+    for (let k = 0; this.rise && k < this.document.parameters; k++) found[4 * k + 3] = (found[4 * k + 3] & 128) | Math.round(63 * (1 + (this.rise.get(k) ?? 0)));
     return found;
   }
 
@@ -164,7 +162,8 @@ export class OwnLooks {
   }
 
   colourOf(index, element) {
-    return this.#of(index, element)?.colour?.map((byte) => byte / 255) ?? null;
+    const colour = this.instead?.get(this.document.plates[index].texel + element) ?? this.#of(index, element)?.colour;
+    return colour?.map((byte) => byte / 255) ?? null;
   }
 }
 

@@ -74,7 +74,7 @@ export class Picture extends Stage {
       const half = known.tables.length / 2;
       cubes.setColours(known.tables.subarray(0, half), known.tables.subarray(half));
     }
-    if ("own" in news) cubes.setOwn(known.own);
+    if ("own" in news || news.looks) cubes.setOwn(known.own, ...known.looks);
     if (news.sizing) cubes.sizing = { byValue: known.sizing[0], threshold: known.sizing[1] };
     if (news.pose || news.page || !this.camera) this.camera = cameraOf(known.pose, known.page[1], this.points);
   }

@@ -16,10 +16,7 @@ export class Player extends Stage {
   constructor(root, document, { theme = document.theme, density = 0, quantity = "weight", legends = "all" } = {}) {
     super(root, density);
     if (getComputedStyle(root).position === "static") root.style.position = "relative";
-    this.document = document;
-    this.frame = null;
-    this.look = theme;
-    this.listeners = new Map();
+    Object.assign(this, { document, frame: null, look: theme, listeners: new Map() });
     this.pointer = this.hit = this.chosen = null;
     this.pointed = null; // what is pointed at in another view of the same document; may be set
     this.fresh = 0; // device pixels of a CSS pixel in which the cubes stand there as they are; 0: they do not
@@ -45,7 +42,7 @@ export class Player extends Stage {
   // Everything that lives in the context, at the start and after it came back.
   #begin() {
     this.stand(this.document);
-    if (this.overlay.own) this.cubes.setOwn(this.overlay.own.bytes);
+    this.#dress();
     this.coloured = "";
     this.outdated = true;
   }
@@ -225,21 +222,29 @@ export class Player extends Stage {
     this.overlay.draw(this.frame, this.document.themes[this.look], this.tables, this, detailed);
   }
 
+  // Looks that no scale gives.
+  #dress() {
+    const { overlay: { own }, cubes, document } = this;
+    cubes.setOwn(own.bytes, Boolean(document.own), own.rise !== null);
+  }
+
   // Bring frame and look onto the cubes, as far as they changed.
   #takeOver() {
-    if (this.outdated && this.frame) {
-      this.shown.update(this.frame, this.showing);
-      this.cubes.setNumbers(this.shown.drawn, this.shown.flags);
-      this.cubes.setRanges(this.shown.ranges);
-      this.outdated = false;
-    }
-    const names = [this.showing.map, this.frame?.rowMap ?? "activation"], wanted = `${names} ${this.look}`;
-    if (this.coloured !== wanted) {
-      const { maps, colours } = this.document;
+    const { frame, shown, cubes, overlay: { own }, document: { maps, colours } } = this;
+    const names = [this.showing.map, frame?.rowMap ?? "activation"], wanted = `${names} ${this.look}`, other = this.coloured !== wanted;
+    if (other) {
       this.tables = names.map((name) => tableOf(maps[name][this.look], colours));
-      this.cubes.setColours(...this.tables);
+      cubes.setColours(...this.tables);
       this.coloured = wanted;
     }
+    if (!frame || !(this.outdated || other)) return;
+    shown.update(frame, this.showing);
+    cubes.setNumbers(shown.drawn, shown.marks);
+    cubes.setRanges(shown.ranges);
+    this.outdated = false;
+    if (!frame.instead && !own.instead) return;
+    Object.assign(own, { instead: frame.instead?.(this) ?? null, rise: frame.rise ?? null });
+    this.#dress();
   }
 
   // What is under the pointer now: the picture may have moved below it.

@@ -39,6 +39,7 @@ export class Shown {
     this.numbers = new Float32Array(texels); // what it is: numbers of the quantity, then rows of activations
     this.drawn = new Float32Array(texels); // what cubes are coloured by
     this.flags = new Uint8Array(texels);
+    this.marks = this.flags; // those that cubes have: inside of a step what has no number is dark, without a mark
     // what has no cube has no texel: behind the last parameter come rows of activations
     const drawn = document.tensors.filter((tensor) => flatSpan(tensor)[1] <= document.parameters);
     this.buffers = drawn.filter(({ role }) => role === "buffer" || role === "count");
@@ -50,7 +51,7 @@ export class Shown {
   }
 
   update(frame, quantity) {
-    this.quantity = quantity;
+    Object.assign(this, { quantity, inside: Boolean(frame.reached) });
     this.#fill(frame, quantity);
     this.#mark(frame, quantity);
     this.whole = frame.whole?.(quantity.name) ?? this.numbers; // what makes the ranges
@@ -96,7 +97,7 @@ export class Shown {
     for (let k = 0; k < flags.length; k++) {
       let mark = given ? given[k] : 0;
       if (k < parameters) {
-        const missing = missingIn(mark, name);
+        const missing = frame.lit?.[name] ? !frame.lit[name][k] : missingIn(mark, name);
         mark &= 255 - MARK_BITS.missing - MARK_BITS.apart;
         if (missing) mark |= MARK_BITS.missing;
         if (!(mark & MARK_BITS.missing)) computed = true;
@@ -113,6 +114,7 @@ export class Shown {
       }
     }
     this.unknown = !computed;
+    this.marks = this.inside ? flags.map((mark) => mark & ~MARK_BITS.missing) : flags;
     this.untrained = !frame.reached && !this.spans.some(([start, stop]) => flags.subarray(start, stop).some((mark) => mark & MARK_BITS.missing));
   }
 
@@ -129,12 +131,12 @@ export class Shown {
 
   // What is said of all numbers together.
   #sum() {
-    const { numbers, flags, drawn, document: { parameters } } = this;
+    const { numbers, flags, marks, drawn, document: { parameters } } = this;
     const beyond = (1 + 2e-5) * this.range.high; // as the shader decides
     /** Share of the weights beyond the range; infinities count, NaN does not. */
     this.clippedShare = clippedShare(numbers, this.range.high, this.spans);
     /** The bits of all marks that some cube has. */
-    this.bits = flags.reduce((bits, mark) => bits | mark, 0);
+    this.bits = marks.reduce((bits, mark) => bits | mark, 0);
     /** Whether some number is drawn at an end of the range that it lies beyond. */
     this.clips = drawn.subarray(0, parameters).some((x) => Math.abs(x) > beyond && Math.abs(x) < Infinity);
     /** The largest weight that has no neighbours; null where all have. */

@@ -58,8 +58,7 @@ export function weightReach(values, spans = [[0, values.length]]) {
 
 /** V = min(max|x|, 3 rms) over the finite values up to `most` in parts [first, end); 1 without any but zeros. */
 export function extentOf(values, spans = [[0, values.length]], most = Infinity) {
-  let top = 0;
-  let count = 0;
+  let [top, count] = [0, 0];
   for (const [first, end] of spans) {
     for (let k = first; k < end; k++) {
       const x = Math.abs(values[k]);
@@ -83,8 +82,7 @@ export function extentOf(values, spans = [[0, values.length]], most = Infinity) 
 
 /** Share of all values beyond +-v; infinities count, NaN does not (it has a mark of its own). */
 export function clippedShare(values, v, spans = [[0, values.length]]) {
-  let beyond = 0;
-  let all = 0;
+  let [beyond, all] = [0, 0];
   for (const [first, end] of spans) {
     for (let k = first; k < end; k++) if (Math.abs(values[k]) > v) beyond++;
     all += end - first;

@@ -65,7 +65,7 @@ export class Stage {
     ground.drawLight(theme, past);
     gl.enable(gl.SCISSOR_TEST);
     gl.scissor(...[x, down / density - y - high, wide, high].map((side) => Math.round(side * density)));
-    ground.drawTrays(camera, theme, density, cubes.alike);
+    ground.drawTrays(camera, theme, density, !cubes.sized);
     ground.drawFlow(camera, theme, density, across, down);
     if (!empty) cubes.draw(camera, theme, density);
     gl.disable(gl.SCISSOR_TEST);

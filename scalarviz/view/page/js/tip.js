@@ -1,6 +1,6 @@
 // The label beside the pointer: a cube's name, what it stands between, and its number.
 
-import { errorOf, sureChip, sureText } from "./numbers.js";
+import { deltaText, errorOf, sureChip, sureText } from "./numbers.js";
 import { MARK_BITS, flatSpan } from "./quantity.js";
 
 // The tensor that a flat index is of, and its place there; undefined where there is none.
@@ -55,7 +55,10 @@ export function tipLines(shown, frame, hit) {
   const plate = document.plates[hit.plate];
   const texel = plate.texel + hit.element, [name] = nameAt(document, texel);
   const missing = shown.flags[texel] & MARK_BITS.missing;
-  if (plate.kind === "activation") return [[name, missing && !frame.reached ? "not recorded" : sureChip(shown.numbers[texel], errorOf(frame, "weight", texel))]];
+  if (plate.kind === "activation") {
+    const delta = frame.deltasOf?.(plate.name)?.[hit.element] ?? NaN, text = missing ? (shown.inside ? "not there yet" : "not recorded") : sureChip(shown.numbers[texel], errorOf(frame, "weight", texel));
+    return [[name, text], ...(Number.isNaN(delta) ? [] : [["\u03b4", deltaText(delta)]])];
+  }
   const lines = [[name, sureText(frame.texels.weight[texel], errorOf(frame, "weight", texel))]];
   if (quantity.name !== "weight") {
     const text = missing ? "not computed yet" : sureText(shown.numbers[texel], errorOf(frame, quantity.name, texel));

@@ -7,6 +7,7 @@ import { chipText, errorOf, exponentText, sureChip, sureText } from "./numbers.j
 const VALUE_SIZES = [22, 20, 18, 16, 15, 14, 13];
 const ENLARGED_SIZES = [...VALUE_SIZES, 12, 11, 10]; // where they are larger on the screen than they are called
 const LEAST_SEEN = 11; // on a small screen, where they are smaller there
+const BRIEF = 0.00995; // below it a number has its exponent also where there is little room
 const MIDDLE = 0.357; // from the baseline to half the height of a digit, of the size
 
 /** Relative luminance of a colour in 0..1 (WCAG 2.1). */
@@ -50,9 +51,8 @@ function fittingSize(plate, camera, wide, type) {
 
 // The largest size of type whose widest usual number lies inside a main face, wherever it is seen from.
 function sizeInFace(plate, element, camera, wide) {
-  const ring = [[-1, -1], [1, -1], [1, 1], [-1, 1]];
+  const ring = [[-1, -1], [1, -1], [1, 1], [-1, 1]], middle = project(camera, pointOf(plate, element, [0, 0, plate.depth]));
   const quad = ring.map(([x, y]) => project(camera, pointOf(plate, element, [x * plate.half, y * plate.half, plate.depth])));
-  const middle = project(camera, pointOf(plate, element, [0, 0, plate.depth]));
   const edges = quad.map((p, k) => [quad[(k + 1) % 4][0] - p[0], quad[(k + 1) % 4][1] - p[1]]);
   const turn = Math.sign(edges[0][0] * edges[1][1] - edges[0][1] * edges[1][0]);
   const inside = (size) => {
@@ -79,8 +79,7 @@ export class ValuePlaces {
    */
   constructor(document, camera, { turned, type }, decades, picked, window) {
     const wide = document.widest[decades ? "decades" : "plain"]; // in sizes
-    this.size = 0;
-    this.places = [];
+    Object.assign(this, { size: 0, places: [], top: (plate, k, rise = 0) => project(camera, pointOf(plate, k, [0, 0, plate.depth * (1 + 2 * rise)])) });
     if (!document.numbered) return;
     if (!turned) {
       const sizes = document.plates.map((plate) => fittingSize(plate, camera, wide, type));
@@ -127,14 +126,14 @@ export function drawValues(ink, places, shown, frame, colourOf, small, hides) {
   if (!places.size) return;
   document.plates.forEach((plate, index) => {
     const row = plate.kind === "activation";
-    places.places[index].forEach((place, element) => {
-      if (!place) return;
+    places.places[index].forEach((found, element) => {
+      if (!found) return;
+      const rise = frame.rise?.get(plate.texel + element), place = rise ? places.top(plate, element, rise) : found;
       const [at, size] = small && !row ? onSmall(small, plate, index, element, places.size) : [place, places.size];
       if (!size) return;
       const texel = plate.texel + element;
       if (hides.has(texel)) return;
-      const value = shown.numbers[texel];
-      const mark = shown.flags[texel];
+      const value = shown.numbers[texel], mark = shown.flags[texel];
       if (row) {
         if (!(mark & (16 | 32))) onCube(ink, at, sureChip(value, errorOf(frame, "weight", texel)), size, colourOf(index, element));
         return;
@@ -142,13 +141,12 @@ export function drawValues(ink, places, shown, frame, colourOf, small, hides) {
       if (mark & 32) {
         const weight = frame.texels.weight[texel];
         const least = Math.min(size, 15);
-        ink.text(at[0], at[1] + MIDDLE * least, `w ${sureChip(weight, errorOf(frame, "weight", texel), true)}`, least, ink.theme.text2, { end: "middle" });
+        ink.text(at[0], at[1] + MIDDLE * least, `${shown.inside ? "" : "w "}${sureChip(weight, errorOf(frame, "weight", texel), true)}`, least, ink.theme.text2, { end: "middle" });
         return;
       }
-      const decades = quantity.name !== "weight" && Number.isFinite(value);
-      const signed = quantity.scale !== "log";
+      const decades = !quantity.plain && (places.brief ? Math.abs(value) < BRIEF : Number.isFinite(value)), signed = quantity.scale !== "log";
       const error = errorOf(frame, quantity.name, texel);
-      const exact = value === 0 ? "0" : decades ? exponentText(value, 1, signed) : chipText(value, signed);
+      const exact = value === 0 ? "0" : decades ? exponentText(value, Number(!places.brief), signed) : chipText(value, signed);
       const text = !(error > 0) ? exact : decades ? sureText(value, error) : sureChip(value, error, signed);
       onCube(ink, at, text, size, colourOf(index, element));
     });

@@ -3,12 +3,13 @@
 import { pointOf } from "./boxes.js";
 import { project } from "./camera.js";
 import { element } from "./ink.js";
-import { countText } from "./numbers.js";
+import { countText, deltaText } from "./numbers.js";
 import { Page, openPage, part } from "./page.js";
+import { colourAt, tableOf, unitOf } from "./ranges.js";
 import { readRun } from "./recorded.js";
 import { actionButton } from "./tools.js";
 import { inkOn, roomOn } from "./values.js";
-import { PHASE, readWalks } from "./walks.js";
+import { PHASE, SECOND, rangeOfDeltas, readWalks } from "./walks.js";
 
 /** The number nearest to one; null of none. */
 function nearestOf(numbers, wanted) {
@@ -120,7 +121,7 @@ export class WalkedPage extends Page {
     const phase = this.walk.phaseAt(at), other = this.at === 0 || this.walk.phaseAt(Math.min(this.at, this.walk.count)) !== phase;
     this.at = at;
     if (other) this.player.quantity = this.walk.quantityAt(at);
-    this.player.show({ ...this.walk.shownAt(at), ...inkOf(this.walk, at, () => this.player.quantity) });
+    this.player.show({ ...this.walk.shownAt(at), ...inkOf(this.walk, at, this.player) });
     this.write();
   }
 
@@ -248,17 +249,17 @@ function bareFace(text) {
   return text.replace(/^(= |\u2248 |w' )/, "");
 }
 
-// Whether there are two lines, the size of the number, whether it is bold; null where nothing has room.
-function formOf(ink, [wide, high], faces, alone) {
+// Whether there are two lines (not where there is `one`), the size of the number, whether it is bold; null: nothing has room.
+function formOf(ink, [wide, high], faces, one) {
   const widest = (texts, size, bold) => Math.max(...texts.map(text => ink.measure(text, size, bold)));
   const above = widest(faces.map(face => face[0]), ABOVE_SIZE, false), below = faces.map(face => face[1]);
-  if (high >= TWO_LINES && above + FACE_AIR <= wide) {
-    const size = BELOW_SIZES.find(one => widest(below, one, true) + FACE_AIR <= wide);
+  if (!one && high >= TWO_LINES && above + FACE_AIR <= wide) {
+    const size = BELOW_SIZES.find(size => widest(below, size, true) + FACE_AIR <= wide);
     if (size) return [true, size, true];
   }
   const bare = below.map(bareFace), sizes = [...BELOW_SIZES.map(size => [size, true]), [ABOVE_SIZE, false]];
   const fitting = sizes.find(([size, bold]) => widest(bare, size, bold) + FACE_CLOSE <= wide && size + 4 <= high);
-  return alone && fitting ? [false, ...fitting] : null;
+  return fitting ? [false, ...fitting] : null;
 }
 
 /** For each plate: its number, faces by element, and how they are written; the cubes that have one are left to them. */
@@ -269,31 +270,53 @@ function facesOn(overlay, walk, at) {
   return document.plates.flatMap((plate, index) => {
     if (plate.kind === "activation") return [];
     const own = new Map([...faces].filter(([k]) => k >= plate.start && k < plate.start + plate.size).map(([k, face]) => [k - plate.start, face]));
-    const form = own.size ? formOf(ink, roomOn(plate, view.camera), [...own.values()], walk.phaseAt(at) !== PHASE.forward) : null;
+    const form = own.size ? formOf(ink, roomOn(plate, view.camera), [...own.values()], walk.phaseAt(at) === PHASE.update) : null;
     return form ? [[plate, index, own, form]] : [];
   });
 }
 
-/** What the overlay needs of a micro-step: which numbers it hides, and what it writes on cubes. */
-export function inkOf(walk, at, quantity) {
-  const agrees = () => quantity() === walk.quantityAt(at);
+/** What the overlay needs of a micro-step: which numbers it hides, and what it writes on cubes and beside rows of them. */
+export function inkOf(walk, at, player) {
+  const agrees = () => player.quantity === walk.quantityAt(at);
   return {
     covers: overlay => new Set(agrees() ? facesOn(overlay, walk, at).flatMap(([plate, , own]) => [...own.keys()].map(k => plate.texel + k)) : []),
     above: (overlay, colourOf) => {
-      if (agrees()) for (const one of facesOn(overlay, walk, at)) writeFaces(overlay, one, colourOf);
+      if (agrees()) for (const one of facesOn(overlay, walk, at)) writeFaces(overlay, one, colourOf, player.frame.rise);
+      writeDeltas(overlay, walk.rowDeltasAt(at), tableOf(player.document.maps.gradient[player.look], player.document.colours));
     },
   };
 }
 
-function writeFaces({ ink, view, places }, [plate, index, own, [two, size, bold]], colourOf) {
+function writeFaces({ ink, places }, [plate, index, own, [two, size, bold]], colourOf, rise) {
   for (const [element, [above, below]] of own) {
-    const top = project(view.camera, pointOf(plate, element, [0, 0, plate.depth]));
-    const place = places.size ? places.places[index][element] : top;
-    if (!place) continue;
-    const [x, y] = place, colour = inkOn(colourOf(index, element));
+    if (places.size && !places.places[index][element]) continue;
+    const [x, y] = places.top(plate, element, rise?.get(plate.texel + element)), colour = inkOn(colourOf(index, element));
     if (two) {
       ink.text(x, y - 3, above, ABOVE_SIZE, colour, { end: "middle" });
       ink.text(x, y + 15, below, size, colour, { bold: true, end: "middle" });
     } else ink.text(x, y + 0.357 * size, bareFace(below), size, colour, { bold, end: "middle" });
+  }
+}
+
+const LEAST_FACE = 20; // pixels of a cube beside which a number can stand without hiding it
+const LABEL_SIZE = 13, CHIP_HIGH = 18, STRIP = 0.4; // how far a delta without room for its number reaches, in sides of its cube
+
+/** The deltas that have come, at the near edges of their rows of cubes: numbers on chips, or strips of their colours. */
+function writeDeltas({ document, view: { camera }, ink, shown }, rows, table) {
+  const range = rangeOfDeltas(shown, rows);
+  for (const plate of document.plates.filter(({ kind, name, size }) => kind === "activation" && size <= SECOND && rows.has(name))) {
+    const at = (k, x, y) => project(camera, pointOf(plate, k, [x * plate.half, y * plate.half, plate.depth]));
+    const [x, y] = [[-1, 0], [1, 0], [0, -1], [0, 1]].sort((a, b) => at(0, ...b)[1] - at(0, ...a)[1])[0];
+    const apart = plate.size < 2 ? [Infinity, Infinity] : [0, 1].map(axis => Math.abs(at(1, 0, 0)[axis] - at(0, 0, 0)[axis]));
+    const hidden = Math.min(...roomOn(plate, camera)) < LEAST_FACE;
+    rows.get(plate.name).forEach((delta, k) => {
+      if (Number.isNaN(delta)) return;
+      const text = deltaText(delta), wide = ink.measure(text, LABEL_SIZE, true) + 6, [left, top] = at(k, x, y), colour = `rgb(${colourAt(table, unitOf(range, delta))})`;
+      if (hidden || (wide + 2 > apart[0] && apart[1] < CHIP_HIGH + 2)) {
+        return ink.shape([[1, -1], [1, 1], [1 + 2 * STRIP, 1], [1 + 2 * STRIP, -1]].map(([out, aside]) => at(k, x * out + y * aside, y * out + x * aside)), colour);
+      }
+      ink.box(left - wide / 2, top + 3 - CHIP_HIGH / 2, wide, CHIP_HIGH, { radius: 5, fill: ink.theme.chip, stroke: colour, border: 1.4 });
+      return ink.text(left, top + 7.7, text, LABEL_SIZE, ink.theme.text1, { bold: true, end: "middle" });
+    });
   }
 }

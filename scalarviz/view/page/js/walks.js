@@ -1,11 +1,19 @@
 // The micro-steps that a page holds: after which frames there are any, and what the cubes show at each of them.
 
+import { rgbOf } from "./gl.js";
 import { MARK_BITS } from "./quantity.js";
-import { extentOf, symmetricRange } from "./ranges.js";
+import { colourAt, extentOf, symmetricRange, tableOf, unitOf, weightReach } from "./ranges.js";
 import { bytesOf, inflated, rowOf, unpackTable } from "./unpack.js";
 
 /** Places of the phases of a step. */
 export const PHASE = { zero: 0, forward: 1, loss: 2, backward: 3, gradients: 4, update: 5 };
+/** Parts of what a micro-step lights: weights that are lit, that make the range, that have their gradient; rows; deltas. */
+export const LIGHT = { lit: 0, range: 1, computed: 2, reached: 3, come: 4, whose: 5 };
+/** What cubes show in each phase. */
+const SHOWN = ["gradient", "product", "product", "passed on", "gradient", "change"];
+/** Units of a row, up to which each has its delta beside it, as a second line. */
+export const SECOND = 64;
+const HALF = 0.5; // of its colour, what is left of a cube in the dark
 
 export async function readWalks(textOf, run) {
   const said = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("walks")))));
@@ -14,7 +22,7 @@ export async function readWalks(textOf, run) {
 
 /** All of them; a walk is one step, opened: with one sample alone, or of the whole batch. */
 export class Walks {
-  /** `table` has a row a walk: gradient and new weights (P each), then the rows of all stages, then their deltas. */
+  /** `table` has a row a walk: gradient, product, what is passed on and change (P each), rows of all stages, their deltas. */
   constructor(said, table, run) {
     Object.assign(this, { run, lengths: said.rows });
     this.walks = said.walks.map((told, k) => new RecordedWalk(told, said.plans[told.plan], rowOf(table, k), said.rows, run));
@@ -29,24 +37,19 @@ export class Walks {
 
 }
 
-/** The whole numbers of runs [first, end). */
-function* numbersIn(runs) {
-  for (const [first, end] of runs) for (let k = first; k < end; k++) yield k;
-}
-
 export class RecordedWalk {
   constructor(told, plan, numbers, lengths, run) {
     Object.assign(this, { told, plan, run, lengths });
     const { parameters } = run.document, width = lengths.reduce((sum, [, count]) => sum + count, 0);
-    this.gradient = numbers.subarray(0, parameters);
-    this.after = numbers.subarray(parameters, 2 * parameters);
-    this.rows = this.#rowsFrom(numbers, 2 * parameters);
-    this.deltas = this.#rowsFrom(numbers, 2 * parameters + width);
+    const names = ["gradient", "product", "passed on", "change"];
+    this.numbers = Object.fromEntries(names.map((name, k) => [name, numbers.subarray(k * parameters, (k + 1) * parameters)]));
+    this.rows = this.#rowsOf(numbers.subarray(4 * parameters, 4 * parameters + width));
+    this.deltas = numbers.subarray(4 * parameters + width);
     this.cubes = new Set(run.document.plates.filter(plate => plate.kind === "activation").map(plate => plate.name));
   }
 
-  #rowsFrom(numbers, start) {
-    let at = start;
+  #rowsOf(numbers) {
+    let at = 0;
     return new Map(this.lengths.map(([name, count]) => [name, numbers.subarray(at, at += count)]));
   }
 
@@ -55,68 +58,42 @@ export class RecordedWalk {
   }
 
   phaseAt(at) {
-    return this.plan.steps[at - 1][0];
+    return this.plan.steps[at - 1];
   }
 
   /** The first micro-step of a phase, or of the next that has any, from 1. */
   firstOf(phase) {
-    return 1 + this.plan.steps.findIndex(([of]) => of >= phase);
+    return 1 + this.plan.steps.findIndex(of => of >= phase);
   }
 
   /** What the cubes show: the quantity of a phase. */
   quantityAt(at) {
-    return [PHASE.zero, PHASE.backward, PHASE.gradients].includes(this.phaseAt(at)) ? "gradient" : "weight";
+    return SHOWN[this.phaseAt(at)];
   }
 
-  /** Whether rows show deltas at a micro-step. */
-  backwardAt(at) {
-    return [PHASE.backward, PHASE.gradients].includes(this.phaseAt(at));
-  }
-
-  /** Which weights have their gradient, and which are at their new value, after a micro-step: bytes, (parameters,). */
-  weightsAt(at, phase) {
-    const found = new Uint8Array(this.run.document.parameters);
-    for (const [of, , , , weights] of this.plan.steps.slice(0, at)) {
-      if (of === phase) for (const k of numbersIn(weights)) found[k] = 1;
-    }
+  /** A part of what a micro-step lights, as bytes: of the weights, or of all rows. */
+  lightAt(at, part) {
+    const found = new Uint8Array(part < LIGHT.reached ? this.run.document.parameters : this.deltas.length);
+    for (const [first, end] of this.plan.lights[at - 1][part]) found.fill(1, first, end);
     return found;
   }
 
   /** By stage, which numbers of its row the forward pass has come to; "input" too. */
   reachedAt(at) {
-    const phase = this.phaseAt(at), done = phase > PHASE.forward;
-    const found = Object.fromEntries(this.lengths.map(([name, count]) => [name, new Uint8Array(count).fill(Number(done))]));
-    for (const [of, kind, stages, units] of this.plan.steps.slice(0, at)) {
-      if (of === PHASE.forward && kind !== "product") for (const one of stages) for (const k of numbersIn(units)) found[this.lengths[one][0]][k] = 1;
-    }
-    const inputs = this.run.document.names.inputs.length;
-    return { ...found, input: new Uint8Array(inputs).fill(Number(phase >= PHASE.forward)) };
+    const input = new Uint8Array(this.run.document.names.inputs.length).fill(Number(this.phaseAt(at) >= PHASE.forward));
+    return { ...Object.fromEntries(this.#rowsOf(this.lightAt(at, LIGHT.reached))), input };
   }
 
-  /** By stage, the deltas that have come, NaN for the others; with a layer's come those of all stages behind it. */
+  /** By stage, the deltas that have come, NaN for the others. */
   deltasAt(at) {
-    const found = new Map(this.lengths.map(([name, count]) => [name, new Float32Array(count).fill(NaN)]));
-    for (const [of, , stages, units] of this.plan.steps.slice(0, at)) {
-      if (of !== PHASE.backward) continue;
-      for (const [name] of stages.map(one => this.lengths[one])) for (const k of numbersIn(units)) found.get(name)[k] = this.deltas.get(name)[k];
-      for (const [behind] of this.lengths.slice(Math.max(...stages) + 1)) found.set(behind, this.deltas.get(behind));
-    }
-    return found;
+    const come = this.lightAt(at, LIGHT.come);
+    return this.#rowsOf(this.deltas.map((delta, k) => (come[k] ? delta : NaN)));
   }
 
-  /** Deltas by the rows that are cubes: one that stands for sums and what becomes of them has those of the sums. */
+  /** They by the rows of cubes that have them. */
   rowDeltasAt(at) {
-    const deltas = this.deltasAt(at), found = new Map();
-    let pending = null;
-    for (const { name, weight } of this.run.document.stages) {
-      if (this.cubes.has(name)) {
-        const own = deltas.get(name);
-        const use = pending && pending.length === own.length && !pending.every(Number.isNaN);
-        found.set(name, use ? pending : own);
-        pending = null;
-      } else if (weight !== null) pending = deltas.get(name);
-    }
-    return found;
+    const deltas = this.deltasAt(at);
+    return new Map(this.plan.lights[at - 1][LIGHT.whose].map(([row, stage]) => [row, deltas.get(stage)]));
   }
 
   /** What stands on cubes of a small net: [above, below] by flat index, of those whose number comes about in this phase. */
@@ -129,44 +106,62 @@ export class RecordedWalk {
   }
 
   shownAt(at) {
-    const { run } = this, { document } = run, frame = run.shown(this.told.frame), { parameters } = document;
-    const computed = this.weightsAt(at, PHASE.gradients), moved = this.weightsAt(at, PHASE.update);
-    const flags = frame.flags.slice(), weight = frame.texels.weight.slice(), reached = this.reachedAt(at);
-    for (let k = 0; k < parameters; k++) {
-      flags[k] &= ~MARK_BITS.apart;
-      flags[k] = computed[k] ? flags[k] & ~MARK_BITS.missing : flags[k] | MARK_BITS.missing;
-      if (moved[k]) weight[k] = this.after[k];
+    const { run, told, numbers: all } = this, { document } = run, frame = run.shown(told.frame), phase = this.phaseAt(at), quantity = this.quantityAt(at);
+    const [lit, range, computed] = [LIGHT.lit, LIGHT.range, LIGHT.computed].map(part => this.lightAt(at, part)), numbers = all[quantity], updates = phase === PHASE.update;
+    const flags = frame.flags.slice(), weight = frame.texels.weight.slice(), reached = this.reachedAt(at), rise = updates ? new Map() : null;
+    for (let k = 0; k < document.parameters; k++) {
+      flags[k] = (flags[k] & ~(MARK_BITS.apart | MARK_BITS.missing)) | (computed[k] ? 0 : MARK_BITS.missing);
+      if (!updates || !lit[k]) continue;
+      weight[k] += numbers[k];
+      rise.set(k, Math.min(Math.max(numbers[k] * told.rise, -1), 1));
     }
-    const hides = new Set(), backward = this.backwardAt(at) ? this.rowDeltasAt(at) : null;
-    this.#putRows(weight, flags, hides, reached, backward);
+    const hides = new Set(), ranged = numbers.map((x, k) => (range[k] ? x : NaN));
+    this.#putRows(weight, flags, hides, reached);
     const rows = Object.fromEntries([...this.rows].filter(([name]) => !this.cubes.has(name)));
-    const { gradient: errors, ...others } = frame.errors ?? {};
-    const shown = { ...frame, texels: { ...frame.texels, weight, gradient: this.gradient }, errors: { ...others, gradient: null }, flags,
-      rows: { ...frame.rows, ...rows }, reached, hides, step: this.told.step, sample_loss: null, about: [this.told.samples, frame.about?.[1]] };
+    const { gradient: _, ...others } = frame.errors ?? {};
+    const shown = { ...frame, texels: { ...frame.texels, ...all, [quantity]: numbers.map((x, k) => (lit[k] ? x : 0)), weight },
+      errors: others, flags, rows: { ...frame.rows, ...rows }, reached, hides, lit: { [quantity]: lit }, rise, step: told.step, sample_loss: phase < PHASE.loss || told.own === null ? null : Number(told.own),
+      deltasOf: name => this.rowDeltasAt(at).get(name), whole: name => (name === quantity ? ranged : undefined), instead: player => darkOf(player, weight, phase > PHASE.loss, this.rowDeltasAt(at)),
+      about: [quantity === "gradient" ? told.samples : "", updates ? told.height : ""] };
     const { single } = document.words; // of one layer deltas stand below its outputs
-    if (single && this.phaseAt(at) >= PHASE.backward) shown.deltas = { row: this.deltasAt(at).get(single.sums), mean: this.told.mean };
-    return backward ? { ...shown, rowMap: "gradient", rowRange: rangeOfDeltas(backward) } : shown;
+    if (single && phase >= PHASE.backward) shown.deltas = { row: this.deltasAt(at).get(single.sums), mean: told.mean };
+    return shown;
   }
 
-  // Rows of activations that are cubes: what is not there yet is marked, and backwards they are deltas.
-  #putRows(weight, flags, hides, reached, backward) {
+  // Rows of activations that are cubes: what is not there yet is marked.
+  #putRows(weight, flags, hides, reached) {
     for (const { kind, name, texel, size } of this.run.document.plates) {
       if (kind !== "activation") continue;
-      const deltas = backward?.get(name), row = deltas ?? (name === "input" ? null : this.rows.get(name));
-      const whole = backward ? deltas && !deltas.some(Number.isNaN) : reached[name].every(Boolean);
+      const row = name === "input" ? null : this.rows.get(name), whole = reached[name].every(Boolean);
       for (let k = 0; k < size; k++) {
-        const there = backward ? deltas && !Number.isNaN(deltas[k]) : reached[name][k];
-        if (row) weight[texel + k] = there ? row[k] : 0;
-        if (!there) flags[texel + k] |= MARK_BITS.missing;
-        if (backward) flags[texel + k] &= ~MARK_BITS.dead;
-        if (!there || !whole) hides.add(texel + k);
+        if (row) weight[texel + k] = row[k];
+        flags[texel + k] = (flags[texel + k] & ~(row ? MARK_BITS.missing : 0)) | (reached[name][k] ? 0 : MARK_BITS.missing);
+        if (!whole) hides.add(texel + k);
       }
     }
   }
 }
 
-/** The range of the deltas that have come. */
-function rangeOfDeltas(rows) {
-  const numbers = [0, ...[...rows.values()].flatMap(row => [...row].filter(Number.isFinite))];
-  return symmetricRange(extentOf(numbers), "symlog");
+/** The range of the deltas that have come: that of the gradients, where they fit in. */
+export function rangeOfDeltas({ quantity, unknown, range }, rows) {
+  const most = extentOf([0, ...[...rows.values()].flatMap(row => [...row].filter(Number.isFinite))]);
+  return quantity.name === "gradient" && !unknown && most <= range.high ? range : symmetricRange(most, "symlog");
+}
+
+/** Colours, in bytes by texel, of cubes that show no number: weights in the dark, rows that wait or stand at half light. */
+function darkOf({ document, look, shown, tables }, weight, half, deltas) {
+  const { parameters, plates, maps, colours, themes } = document, tray = rgbOf(themes[look].tray).map(part => 255 * part), found = new Map();
+  const dim = (table, range, x) => colourAt(table, unitOf(range, x) || 0).map((byte, k) => Math.round(HALF * byte + (1 - HALF) * tray[k]));
+  const waits = texel => (shown.flags[texel] & MARK_BITS.missing) !== 0, table = tableOf(maps.weight[look], colours), every = [[0, parameters]];
+  const range = symmetricRange(extentOf(weight, every, weightReach(weight, every))), wide = rangeOfDeltas(shown, deltas), other = tableOf(maps.gradient[look], colours);
+  for (let k = 0; k < parameters; k++) if (waits(k)) found.set(k, dim(table, range, weight[k]));
+  plates.forEach(({ kind, name, texel, size }, index) => {
+    const own = size > SECOND ? deltas.get(name) : null; // where no second line has room
+    for (let k = texel; kind === "activation" && k < texel + size; k++) {
+      if (own && !Number.isNaN(own[k - texel])) found.set(k, colourAt(other, unitOf(wide, own[k - texel])));
+      else if (waits(k)) found.set(k, tray);
+      else if (half) found.set(k, dim(tables[1], shown.ranges[index], shown.numbers[k]));
+    }
+  });
+  return found;
 }
