@@ -287,7 +287,7 @@ class Workbench:
         timed = full and hands and source.can.go and "timeline" not in self.left_out
         self.places = arrange(self._output, wanted, hud=shown and source.counted, strip=shown,
                               strip_high=SPREAD if self.spread else STRIP if self.inside.told is None else OPENED,
-                              keys=hands and not hall, time=timed,
+                              keys=hands, time=timed,
                               replayed=source.recorded, spread=self.spread, presenter=hall)  # fmt: skip
         if self._narrow:
             self.places = narrowed(self.places)

@@ -135,7 +135,8 @@ def arrange(
     if height - top - strip_high - 8 - MARGIN < 0.6 * height:  # more than legends need there is only where it is spare
         strip_high = STRIP
     strip = strip and height - top - strip_high - 8 - MARGIN >= (0.45 if presenter else 0.3) * height
-    below = (strip_high + 8 if strip else 0) + (KEYS if keys else 0)
+    below = strip_high + 8 if strip else 0
+    below += (8 if presenter else KEYS) if keys else 0  # a hall has them in its margin
     room = height - top - below - MARGIN
     bar, freed = _bar_height(height, room, instead=keys and replayed) if time else (0, 0)
     keys, below, room = keys and not freed, below - freed, room + freed
@@ -162,7 +163,7 @@ def arrange(
         (width, height), scale, scene=(left, top, right - left, max(strip_top - top - 8, 1.0)),
         hud=(MARGIN, 16, inner if column else width - 2 * MARGIN, 36 if presenter else 52) if hud else None,
         strip=(MARGIN, strip_top + 8, inner, strip_high) if strip else None, panels=panels,
-        keys=bottom - 4 if keys else None,
+        keys=(height - 7 if presenter else bottom - 4) if keys else None,
         left_out=tuple(w.name for w in wanted if w.name not in panels),
         more=(foremost, height - MARGIN + 2, min(COLUMN, width - MARGIN - foremost), MARGIN - 6),
         legend=(width - MARGIN - COLUMN, height - MARGIN - LEGENDS, COLUMN, LEGENDS) if spread else None,
