@@ -300,11 +300,11 @@ class Workbench:
         wanted = self.side.column.wanted(spread=self.spread) if shown and "panels" not in self.left_out else []
         timed = hands and source.can.go and "timeline" not in self.left_out
         strip_high = SPREAD if self.spread else STRIP if timed or self.inside.told is None else OPENED
-        lined = hands and not hall and "keys" not in self.left_out
+        lined = hands and "keys" not in self.left_out
         self.places = arrange(self._output, [*self.inside.wanted, *wanted], hud=shown and source.counted, strip=shown,
                               strip_high=strip_high, keys=lined, time=timed,
                               replayed=source.recorded, spread=self.spread, presenter=hall,
-                              low=self.inside.told is not None)  # fmt: skip
+                              rail=self.inside.told is not None)  # fmt: skip
         if self._narrow:
             self.places = narrowed(self.places)
         above = self.side.put_above(self.places.scene if shown else None)

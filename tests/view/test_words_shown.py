@@ -189,6 +189,16 @@ def test_no_small_print_is_written_and_another_look_stays_for_a_hall(rgb_scene):
     np.testing.assert_array_equal(drawn[1], drawn[2])
 
 
+def test_a_hall_has_the_target_and_the_line_of_keys_too_and_r_on_a_run_that_stands_lets_it_stand():
+    with live_hand(make_scene("rgb"), theme=presenting("dark", True)) as hand:
+        assert {"target", "Space", "?", "0.08"} <= set(hand.words())
+        for _ in range(2):
+            hand.do("step", 3)
+            hand.do("restart")
+            assert (hand.view.playback.running, hand.view.frame().step) == (False, 0)
+            hand.view.playback.end = 3  # and where it had come to its end
+
+
 def ground(sketch):
     return sketch.shapes[0].x, sketch.shapes[0].y, sketch.shapes[0].width, sketch.shapes[0].height
 

@@ -119,12 +119,12 @@ def arrange(
     replayed: bool = False,
     spread: bool = False,
     presenter: bool = False,
-    low: bool = False,
+    rail: bool = False,
 ) -> Places:
     """Boxes for a picture of `size` output pixels that should show the panels `wanted`.
 
     Of what is `replayed` the time bar is the main control: in a low picture it has the place of the line of keys.
-    With `spread` a panel uses the strip: where there is a column, legends stand at its foot. The time bar is low then,
+    With `spread` a panel uses the strip: where there is a column, legends stand at its foot. The time bar is a rail then,
     and where it is asked to be.
     For a `presenter` all of it is larger, and the HUD has one line.
     """
@@ -143,13 +143,14 @@ def arrange(
         strip_high = STRIP
     strip = strip and height - top - strip_high - 8 - MARGIN >= (0.45 if presenter else 0.3) * height
     shared = low and strip
-    below = (strip_high + 8 if strip else 0) + (KEYS if keys and not shared else 0)
+    below = strip_high + 8 if strip else 0
+    below += (8 if presenter else KEYS) if keys and not shared else 0  # a hall has them in its margin
     room = height - top - below - MARGIN
     timed = time and (replayed or not shared)
     bar, freed = _bar_height(height, room, instead=keys and replayed and not shared) if timed else (0, 0)
     keys, below, room = keys and not freed, below - freed, room + freed
     spread = spread and column and strip
-    bar = min(bar, RAIL) if spread or low else bar if column else _low_enough(bar, wanted, (width, height), room)
+    bar = min(bar, RAIL) if spread or rail else bar if column else _low_enough(bar, wanted, (width, height), room)
     below += bar + 2 if bar else 0  # the line of keys comes nearer to it
     edge, left, right, bottom = width, 0.0, width, float(height - MARGIN)
     if column:
@@ -171,7 +172,7 @@ def arrange(
         (width, height), scale, scene=(left, top, right - left, max(strip_top - top - 8, 1.0)),
         hud=(MARGIN, 16, inner if column else width - 2 * MARGIN, 36 if short else TWO_LINES) if hud else None,
         strip=(MARGIN, strip_top + 8, inner, strip_high) if strip else None, panels=panels,
-        keys=(height - 8 if shared else bottom - 4) if keys else None,
+        keys=(height - 8 if shared else height - 7 if presenter else bottom - 4) if keys else None,
         more=(foremost, height - MARGIN + 2, min(COLUMN, width - MARGIN - foremost), MARGIN - 6),
         low=low and hud,
         legend=(width - MARGIN - COLUMN, height - MARGIN - LEGENDS, COLUMN, LEGENDS) if spread else None,

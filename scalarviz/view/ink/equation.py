@@ -187,9 +187,11 @@ def one_line(
 def _added(terms: Sequence[Term], digits: int) -> tuple[str, Decimal]:
     """The terms as they are printed, and what they give."""
     text, found = "", Decimal(0)
+    # the same in every frame, so that its length may vary; and all of a row have as many decimals
+    places = max((len(_trimmed(x, digits).text.partition(".")[2]) for _, x in terms if x is not None), default=0)
     for weight, given in terms:
         left = decimals(weight, chip_digits(weight, digits))
-        right = None if given is None else _trimmed(given, digits)  # the same in every frame, so its length may vary
+        right = None if given is None else decimals(given, places)
         found = _plus(found, left.value if right is None else _times(left.value, right.value))
         rest = "" if right is None else f"·{factor(right.text)}"
         if not text:

@@ -38,6 +38,7 @@ Columns = dict[str, tuple[float, float]]
 WIDE: Columns = {"sum": (56.0, 60.0), "output": (140.0, 50.0), "target": (200.0, 50.0)}
 """Middles of the chips right of a row's anchor, and their widths."""
 TIGHT: Columns = {"sum": (47.0, 58.0), "output": (118.0, 46.0), "target": (168.0, 46.0)}
+TIGHTEST: Columns = {"sum": (37.0, 48.0), "output": (98.0, 40.0), "target": (140.0, 40.0)}
 
 
 class Rows(NamedTuple):
@@ -136,7 +137,7 @@ class FewFlow(Notes):
         if self.plates[0].grid.folded or (close and not self._moved):
             return {}
         room = self._box[0] + self._box[2] - tips[:, 0].max() - 4
-        ways = [WIDE, TIGHT] if self._sample.wanted is not None else []
+        ways = [WIDE, TIGHT, TIGHTEST] if self._sample.wanted is not None else []
         ways.append({name: TIGHT[name] for name in ("sum", "output")})
         return next((way for way in ways if sum(way[[*way][-1]] * np.array([1, 0.5])) <= room), {})
 

@@ -191,7 +191,7 @@ def cubes_box(subject: Subject, scene: Box) -> Box:
     if len(linear) != 1 or sum(t.size for t in subject.tensors) > FEW:
         return scene
     above = _CHIPS_ABOVE - 35.0 * min(1.0, height / 472.0) if height >= 250 else 0.0
-    beside = _CHIPS_BESIDE - 228.0 * min(1.0, width / 936.0) if width >= 560 else 0.0
+    beside = _CHIPS_BESIDE - 228.0 * min(1.0, width / 936.0) if width >= 480 else 0.0
     return x, y + max(above, 0.0), width - max(beside, 0.0), height - max(above, 0.0)
 
 

@@ -137,7 +137,7 @@ class TimeBar:
             button(sketch, place, theme, lit=lit)
             if action not in self._tips:
                 self._tips[action] = ": ".join(self.told(action))
-            sketch.spot(place, action, words=words, tip=self._tips[action])
+            sketch.spot(place, action, words=f"{action} {words}" if words else "", tip=self._tips[action])
             if words:
                 _chip(sketch, action, place, words, theme)
             else:
@@ -298,7 +298,7 @@ def _planned(past: Past, box: Box, ahead: Ahead | None, other: Curve | None, pla
     x, y, wide, high = box
     small = high <= RAIL
     block = 0.0 if wide < (480 if small else 560) else BLOCK + 8
-    found = rails(past, 1) if small else rails(past)
+    found = rails(past, 1 if small or high < _HIGH_ENOUGH else ROWS)
     first = min([past.first, *(rail.leaves for rail in found)])
     last = max([past.newest, first + 1, *(rail.newest for rail in found), *([] if ahead is None else [ahead.last])])
     left, right = x + _PAD + block + (8 if small else 46), x + wide - (_PAD + 12 if small else 62)
@@ -372,6 +372,8 @@ def labels(
 
 LONG = 20_000
 """Steps from which on the bar is logarithmic: the first hundred would be one pixel."""
+_HIGH_ENOUGH = 110.0
+"""Of a bar that has room for more than one rail beside the straight one, and for the curve."""
 ROWS = 2
 """Rails beside the straight one; older ones fold into the last."""
 _KNEE = 10.0  # steps of a logarithmic bar that are as wide as each other

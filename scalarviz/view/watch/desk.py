@@ -137,7 +137,10 @@ class Driving:
         every = [*(mine.pop(label, control) for label, control in own.items()), *mine.values()]
         last = [one for one in every if one.anew or isinstance(one, Layers)]
         now = [one for one in every if one not in last]
-        head = [one for one in now if one.label in _HEAD and one.label in own]
+        first = next(iter(mine.values()), None)  # what the scene is about
+        head = [one for one in every if one is first or (one in now and one.label in _HEAD and one.label in own)]
+        head.sort(key=lambda one: one is not first)
+        last = [one for one in last if one is not first]
         rows = [self._tools, *self._filled(head, reader)]
         rows += [] if "pace" in self._hidden else [row_of(self._paced())]
         rows += self._filled([one for one in now if one not in head], reader)

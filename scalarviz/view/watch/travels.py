@@ -177,9 +177,9 @@ class Travels:
             self._ask(lambda run: run.switch(number), lambda _: f"another branch, of {branch.newest:,} steps")
 
     def restart(self, seed: int | None = None) -> None:
-        """Begin anew, perhaps with the weights of another seed; it plays if it did, or had come to its end."""
+        """Begin anew, perhaps with the weights of another seed; it plays if it did."""
         playback = self._playback
-        plays, playback.loop = playback.running or playback.at_end, None
+        plays, playback.loop = playback.running, None
         playback.again()
         with_seed = "" if seed is None else f" with the first weights of seed {seed}"
         said = f"begun anew{with_seed}; what was learnt stays as a branch"
