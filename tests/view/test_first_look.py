@@ -5,10 +5,10 @@ Needs the colours of `view.notes.values`, the place of `view.notes.scenery`, and
 
 import numpy as np
 import pytest
+
 from kit.benches import again, bench_of, pixels_of, said
 from kit.commands import make_scene
 from kit.windows import live_hand
-
 from scalarviz.view.ink.boxes import ABOUT
 from scalarviz.view.notes.scenery import foot_of
 from scalarviz.view.notes.values import colours_at
