@@ -350,7 +350,9 @@ class Workbench:
         planned = self.spread and self.places.strip is not None
         among = self.side.among and shown and self.inside.told is None
         self.side.stand(self._setting(planned=True) if planned else None, self._setting() if among else None)
-        self.side.float_over(self.layout, self.project, scene if shown else None, self.scenery.reserved)
+        self.side.float_over(
+            self.layout, self.project, scene if shown else None, self.scenery.reserved, self.scenery.words
+        )
         self._write_static()
 
     def _setting(self, *, planned: bool = False) -> Setting:
