@@ -352,7 +352,9 @@ class Workbench:
         planned = self.spread and self.places.strip is not None
         among = self.side.among and shown
         self.side.stand(self._setting(planned=True) if planned else None, self._setting() if among else None)
-        self.side.float_over(self.layout, self.project, scene if shown else None, self.scenery.reserved)
+        self.side.float_over(
+            self.layout, self.project, scene if shown else None, self.scenery.reserved, self.scenery.words
+        )
         self._write_static()
 
     def _setting(self, *, planned: bool = False) -> Setting:
@@ -565,7 +567,12 @@ class Workbench:
 
     @property
     def sketches(self) -> list[Sketch]:
-        """All of these."""
+        """All of these, and what lies below the cubes."""
+        return [*self.side.below(), *self.over_cubes]
+
+    @property
+    def over_cubes(self) -> list[Sketch]:
+        """All but what lies below the cubes."""
         return [sketch for part in self.parts.values() for sketch in part]
 
     def renew(self) -> None:
@@ -577,7 +584,7 @@ class Workbench:
         """Paint the whole picture into the `viewport` of the bound framebuffer (default: `size` device pixels)."""
         self.renew()
         self.draw_below(viewport or self.size)
-        self.painter.draw(self.sketches)
+        self.painter.draw(self.over_cubes)
         for index, layer in enumerate(self.overlays):
             if layer:
                 while len(self._above) <= index:

@@ -453,7 +453,7 @@ STATES: dict[str, Any] = {
     "inside": ("micro_next",) * 5, "batch": ("whose", *("micro_next",) * 40),
     "selected": (3,), "neuron": (0, "select_more", "select_more"), "controls": ("toggle_controls",),
     "keys": ("toggle_help",), "layers": ("toggle_layers",), "gradient": ("show_gradients",),
-    "alone": ("toggle_panels",), "hinton": ("toggle_sizes",), "apart": ("toggle_apart",),
+    "alone": ("toggle_panels", "toggle_panels"), "hinton": ("toggle_sizes",), "apart": ("toggle_apart",),
     "edited": (0, "double", "freeze", "undo"),
 }  # fmt: skip
 """What is done to come to a state: names of actions, and numbers of weights that are clicked."""

@@ -31,10 +31,13 @@ def rgb(*hidden: int, steps: int = 20, **flags) -> sv.Scene:
 
 
 def bench_of(
-    thing: object, size: tuple[int, int] = SIZE, theme: str = "dark", *, seconds: float | None = None, **options
-) -> Workbench:
-    """A workbench that shows a thing as it is now; its lists need no GL."""
+    thing: object, size: tuple[int, int] = SIZE, theme: str = "dark", *, seconds: float | None = None,
+    asked: bool = False, **options,
+) -> Workbench:  # fmt: skip
+    """A workbench that shows a thing as it is now, all that there is where it is `asked`; its lists need no GL."""
     bench = Workbench(subject_of(thing), size, theme, **options)
+    if asked:
+        bench.next_panels()
     return again(bench, seconds)
 
 

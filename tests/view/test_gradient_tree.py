@@ -51,20 +51,20 @@ def test_a_step_says_its_norms_and_the_loss_of_the_weights_that_are_shown():
     """The loss by hand from predictions, in the tree as in the head."""
     scene = made()
     run = scene.run
-    assert "no gradients yet" in said(bench_of(scene))
+    assert "no gradients yet" in said(bench_of(scene, asked=True))
 
     def loss():
         return 0.5 * np.mean((run.predict(uinn.BITS) - uinn.WANTED) ** 2)
 
     run.step(5)
-    frame, bench = run.frame(), bench_of(scene)
+    frame, bench = run.frame(), bench_of(scene, asked=True)
     tree, now = words(bench.side.drawn("model")), loss_text(loss())
     assert "gradients of step 5" in tree
     assert {short(float(np.linalg.norm(t.of(frame.gradient)))) for t in frame.forward.tensors} <= set(tree)
     assert tree[tree.index("of all 4 samples") - 1] == now
     assert now in said(bench)
     run.do(SetWeights(0, np.array([1.0])))
-    assert "before the change" in said(bench_of(scene))
+    assert "before the change" in said(bench_of(scene, asked=True))
 
 
 def test_the_gradients_come_in_two_passes():
@@ -94,7 +94,7 @@ def test_the_gradients_come_in_two_passes():
 
 
 def test_a_long_chain_says_what_is_left_out_and_what_is_no_chain_has_no_tree():
-    long = said(bench_of(made(hidden=(8,) * 9)))
+    long = said(bench_of(made(hidden=(8,) * 9), asked=True))
     assert any(line.startswith("and ") and line.endswith(" more lines") for line in long)
     with make_run("tied") as run:
         bench = bench_of(sv.Scene("mine", run, panels=(GradientTree(),)))
@@ -104,7 +104,7 @@ def test_a_long_chain_says_what_is_left_out_and_what_is_no_chain_has_no_tree():
 def test_the_pointer_says_what_a_number_is():
     scene, place = made(), (1280.0, 720.0)
     scene.run.step(5)
-    bench, frame = bench_of(scene), scene.run.frame()
+    bench, frame = bench_of(scene, asked=True), scene.run.frame()
     weights = next(tensor for tensor in frame.forward.tensors if tensor.name == "2.weight")
     drawn = [shape.rects for sketch in bench.side.drawn("model") for shape in sketch.shapes if hasattr(shape, "rects")]
     for rects, flat, what in zip((rects for rects in drawn if len(rects) == 64), (frame.values, frame.gradient),

@@ -88,7 +88,7 @@ def test_a_step_downhill_is_never_said_to_end_higher_however_near_to_the_lowest_
 def test_what_is_said_and_drawn_of_a_step(rate, says, weights):
     scene = made(lr=rate, weights=weights)
     with scene.run as run:
-        bench = bench_of(scene)
+        bench = bench_of(scene, asked=True)
         assert {one_step.UNKNOWN, "none has happened yet", *CALLS} <= set(said_anywhere(bench))
         before = len(shapes(bench, object, DARK.pulse))
         run.step()
@@ -138,7 +138,7 @@ def test_a_network_with_too_few_weights_is_said():
     net = nn.Sequential(nn.Linear(1, 1, bias=False))
     with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=neuron.points(0, 0)) as run:
         panels = LossOver((0, 1), ("w", "b"), ((-1, 1), (-1, 1))), TrainingLoop((1,), ("b",)), CurveFit()
-        said = said_anywhere(bench_of(sv.Scene("mine", run, panels=panels)))
+        said = said_anywhere(bench_of(sv.Scene("mine", run, panels=panels), asked=True))
     assert sum("this network has 1 weight" in line for line in said) == 2
 
 

@@ -45,7 +45,7 @@ def test_they_are_what_the_window_shows_at_each_step_and_change_nothing(tmp_path
         assert panel_pictures(scene, range(len(record)), record.frame) == list(pictures)
     assert np.array_equal(scene.run.values, after)
     assert scene.run.steps == 200
-    bench = bench_of(scene, size=(1280, 720))
+    bench = bench_of(scene, size=(1280, 720), asked=True)
     assert {one.panel for one in pictures} == {"plane", "table"}
     assert sorted({one.step for one in pictures}) == list(range(0, 201, 20))
     for one in pictures:  # numbers of a panel are of its own step

@@ -98,6 +98,7 @@ def test_words_of_a_panel_are_of_the_frame_that_the_hud_speaks_of(scene):
     table = Table("mine", lambda moment: [(f"table of {moment.step}",)], lines=1)
     panels = LossCurve("here"), table, TrainingLoop((0,), ("w",)), GraphPanel("graph", made)
     shown, seen = Shown(replace(scene, panels=panels), (1280, 900), steps=1), set()
+    shown.bench.next_panels()  # all of them
     for _ in range(39):
         said = shown.after(FRAME, 1)
         step = step_of(said)

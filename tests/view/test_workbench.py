@@ -257,8 +257,9 @@ def test_a_colour_that_is_hovered_or_marked_says_what_it_is_to_become(single):
     bench.next_panels()
     cube = again(bench).side.drawer(ColourCube)
     for x, which in ((1020.0, "source"), (1180.0, "target")):
-        disc = cube.under((x, 250.0))
-        assert (disc.which, bench.hover((x, 250.0))) == (which, True)
+        y = cube.box[1] + 85
+        disc = cube.under((x, y))
+        assert (disc.which, bench.hover((x, y))) == (which, True)
         above, output = said_above(again(bench, 0.0)), single.run.predict(np.array([disc.source]))[0]
         now = {hexed(disc.source), f"is now {hexed(tuple(map(float, output)))}", f"wanted: {hexed(disc.target)}"}
         assert (now if which == "source" else {hexed(disc.target), f"wanted for {hexed(disc.source)}"}) <= set(above)

@@ -124,8 +124,8 @@ def arrange(
     """Boxes for a picture of `size` output pixels that should show the panels `wanted`.
 
     Of what is `replayed` the time bar is the main control: in a low picture it has the place of the line of keys.
-    With `spread` a panel uses the strip: where there is a column, legends stand at its foot. The time bar is a rail then,
-    and where it is asked to be.
+    With `spread` a panel uses the strip: where there is a column, legends stand at its foot. Then the time bar is a
+    rail, and where it is asked to be.
     For a `presenter` all of it is larger, and the HUD has one line.
     """
     wide, high = size
@@ -136,7 +136,8 @@ def arrange(
     scale = zoom * max(1.0, min(wide / grid[0], high / grid[1]))
     width, height = wide / scale, high / scale
     hud = hud and height >= 2.2 * HUD
-    low = height < _LOW and strip_high == STRIP  # one line above, and that of keys in the margin
+    # one line above, and that of keys in the margin, where nothing is told of panels without room
+    low = height < _LOW and strip_high == STRIP and _has_aside((width, height), wanted)
     short = presenter or low
     top = (ONE_LINE if short else HUD) if hud else MARGIN
     if height - top - strip_high - 8 - MARGIN < 0.6 * height:  # more than legends need there is only where it is spare
@@ -196,6 +197,11 @@ def _aside(wanted: Sequence[Wanted], width: float, height: float, top: float, pr
     if height < _SMALL_COLUMN_FROM or (width < _SMALL_COLUMN_WIDE and not presenter):
         return {}
     return _column((width - MARGIN - own, float(top), own, high), wanted)
+
+
+def _has_aside(size: tuple[float, float], wanted: Sequence[Wanted]) -> bool:
+    """Whether what a scene is all about stands beside its cubes, or nothing is to."""
+    return size[0] >= _ASIDE_FROM[0] and size[1] >= _ASIDE_FROM[1] and (not wanted or any(w.worth for w in wanted))
 
 
 def _bar_height(height: float, scene: float, *, instead: bool) -> tuple[int, int]:

@@ -141,7 +141,7 @@ def svg_of_bench(bench: Workbench, title: str = "") -> str:
         sketch, pixels = Sketch(), (round(FINE * size[0]), round(FINE * size[1]))
         sketch.image((0.0, 0.0, *size), np.asarray(offscreen().render(bench.draw_below, pixels)))
         below = [sketch], None
-    layers = [below, *((part, None) for part in (bench.sketches, *bench.overlays) if part)]
+    layers = [below, *((part, None) for part in (bench.over_cubes, *bench.overlays) if part)]
     return picture_svg(size, bench.ground, layers, title, bench.size)
 
 

@@ -142,11 +142,13 @@ class SidePanels:
             self.column.end, wanted = "", 0.0
         return wanted
 
-    def _end_box(self, layout: Layout, project: Project, scene: Box) -> Box | None:
-        """Where it stands there, its foot at that of the last plate."""
+    def _end_box(self, layout: Layout, project: Project, scene: Box, words: Sequence[Box]) -> Box | None:
+        """Where it stands there, its foot at that of the last plate, and beside all words."""
         right = max(float(project(plate.corners)[:, 0].max()) for plate in layout.plates) + 2 * MARGIN
-        foot = float(project(layout.plates[-1].corners)[:, 1].max())
-        high, wide = 0.78 * self.drawers[self.column.end].height, scene[0] + scene[2] - MARGIN - right
+        foot, high = float(project(layout.plates[-1].corners)[:, 1].max()), 0.78 * self.drawers[self.column.end].height
+        beside = [x + w for x, y, w, h in words if y < foot and y + h > foot - high]
+        right = max([right, *(end + MARGIN / 2 for end in beside)])
+        wide = scene[0] + scene[2] - MARGIN - right
         free = wide >= 0.8 * self.drawers[self.column.end].ends and scene[1] + high <= foot <= scene[1] + scene[3]
         return (right, foot - high, wide, high) if free else None
 
@@ -165,14 +167,15 @@ class SidePanels:
         """Give those without room above the cubes a place in the column; whether it is to be laid out anew."""
         return self.column.lodge(self._homeless)
 
-    def float_over(self, layout: Layout, project: Project, scene: Box | None, taken: Sequence[Box] = ()) -> None:
+    def float_over(self, layout: Layout, project: Project, scene: Box | None, taken: Sequence[Box] = (),
+                   words: Sequence[Box] = ()) -> None:  # fmt: skip
         """Put the panels over the scene (None: nowhere) where there is room; called again when the camera moves.
 
         Those beside a stage keep off the boxes that are `taken`.
         """
         boxes: dict[str, Box] = {}
         if self.column.end:
-            self._put(self.column.end, None if scene is None else self._end_box(layout, project, scene))
+            self._put(self.column.end, None if scene is None else self._end_box(layout, project, scene, words))
         if scene is not None and len(self.column.names) < len(self.drawers):
             over = [(name, d) for name, d in self.drawers.items() if d.panel.place == "overlay"]
             sizes = {name: (d.overlay[0], d.overlay[1] or d.height) for name, d in over}

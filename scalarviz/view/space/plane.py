@@ -22,7 +22,6 @@ from .arrangement import (
     OUTPUTS_ACROSS,
     OUTPUTS_DOWN,
     Layout,
-    Mode,
     fitted,
     inner,
     laid,
@@ -158,8 +157,6 @@ _BETWEEN = 1.0  # pitches between the parts of a stage
 _ROOM = 3.4  # between columns: lines, and the names of rows
 _APART = 4.5  # between stages of a column: a name has two lines
 _LANE = 1.1  # between lines that go over columns
-READABLE, _NEARLY = 48.0, 0.8
-"""Pixels of a pitch from which on its cube holds a number; less air is worth it from that share of them on."""
 _RIM, _NAMED = 0.34, 0.7  # round the cubes of a function; above them stand their names
 
 
@@ -243,11 +240,8 @@ def graph(tensors: Sequence[Tensor], stages: Sequence[Stage], size: Size, box: R
     lines = [*_lines(groups, depth), *(frame for group in groups.values() for frame in _frame(group))]
     seen = np.concatenate([*(plate.corners for plate in plates), *(line.reshape(-1, 3) for line in lines)])
     azimuth, elevation = GRAPH_ANGLES
-    mode: Mode = "mlp" if sum(t.size for t in tensors) <= FEW_GRAPH else "big"
-    rooms = (inner(box, side, 60, side, 20) for side in (60, 10))  # less air where numbers on cubes need it
-    cameras = (fit(seen, size, room, azimuth=azimuth, elevation=elevation) for room in rooms)
-    first, tight = (laid(mode, camera, plates, box, lines) for camera in cameras)
-    return tight if READABLE * _NEARLY <= first.pixels_per_cube() < READABLE else first
+    camera = fit(seen, size, inner(box, 60, 60, 60, 20), azimuth=azimuth, elevation=elevation)
+    return laid("mlp" if sum(t.size for t in tensors) <= FEW_GRAPH else "big", camera, plates, box, lines)
 
 
 def _groups(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> dict[str, _Group]:
