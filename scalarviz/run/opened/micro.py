@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from math import nan
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -248,32 +248,28 @@ BETWEEN = {
     "sum": ("residual sum: what was made of it is added to what was there", "a + b"),
     "norm": ("norm: each number over the root of the mean of all squares", "x · 1 / √mean"),
     "score": ("scores: how well what is asked for, q, fits what is offered, k", "q · k · scale"),
-    "share": (
-        "attention: who looks at whom; the scores of a row become shares of 1",
-        "e^(score − largest) · 1 / their sum",
-    ),
+    "share": ("attention: who looks at whom, scores become shares of 1", "e^(score − largest) · 1 / their sum"),
     "values": ("values: each v is taken by its share", "Σ share · v"),
     "activation": ("activation: each number by itself", "f(sum)"),
 }
 """What is recognised between modules: its words, and a formula."""
-_SUMS, _BENT = ("product", "dot", "layer"), ("exp", "log", "sqrt", "neg", "square", "abs")
+_STRAIGHT = ("exp", "log", "sqrt", "neg", "square", "abs", "float16")
 
 
 def _made(i: Instruction, below: set[str], operands: Rows, constants: set[int]) -> str:
     """What an operation makes of what it reads: one of `BETWEEN`, what leads to one, or the name of the operation."""
     rows, op = operands.tolist(), i.op or i.kind
-    if op in _SUMS:
+    if op == "product":
         same = rows[: len(rows) // 2] == rows[len(rows) // 2 :]
         return "values" if "share" in below else "squares" if same else "products"
     if op in ("mul", "div"):
-        leads = {"products": "score", "exp": "share", "scale": "norm"}
-        return next((leads[one] for one in leads if one in below), next(iter(below & {"squares"}), op))
+        leads = {"products": "score", "exp": "share", "scale": "norm", "squares": "squares"}
+        return next((leads[one] for one in leads if one in below), op)
     if op == "add":
-        kept = next(iter(below & {"squares"}), "")
-        return kept or ("add" if constants.intersection(rows) else "sum")
+        return "squares" if "squares" in below else op if constants.intersection(rows) else "sum"
     if op in ("pow", "sqrt"):
         return "scale"
-    return "activation" if op in TABLE and len(TABLE[op].args) == 1 and op not in _BENT else op
+    return "activation" if op in TABLE and len(TABLE[op].args) == 1 and op not in _STRAIGHT else op
 
 
 class Walk:
@@ -405,30 +401,25 @@ class Walk:
         )  # fmt: skip
         if self.each or phase == "backward":
             return step
-        stage = self._asked(calls)
-        row = self._largest(rows := self.rows_of[stage.name])
-        known = self.passes.network.places.made_of(row)
-        simple = known is not None and (known[0].kind == MAX or known[0].op == stage.kind)
-        return replace(step, **self._operation(row, rows)) if simple else step
+        return self._shown(step, self.rows_of[self._asked(calls).name], MAX, calls[0].kind)
 
     def _asked(self, calls: Sequence[Stage]) -> Stage:
         """Of several calls the last one that the loss depends on."""
         asked = [call for call in calls if self.passes.adjoint_sums[self.rows_of[call.name]].any()]
         return (asked or calls)[-1]
 
-    def _largest(self, rows: Rows) -> int:
-        return int(rows[np.argmax(np.abs(np.nan_to_num(self.passes.means[rows])))])
-
-    def _operation(self, row: int, rows: Rows) -> dict[str, Any]:
-        """Value and equation of one of several numbers, for a micro-step."""
-        made = self.passes.network.places.made_of(row)
-        assert made is not None
+    def _shown(self, step: MicroStep, rows: Rows, *kinds: str) -> MicroStep:
+        """A micro-step of many numbers that shows the largest; only if it is made by an operation of these `kinds`."""
+        which = int(np.argmax(np.abs(np.nan_to_num(self.passes.means[rows]))))
+        made = self.passes.network.places.made_of(int(rows[which]))
+        if made is None or (kinds and not {made[0].op, made[0].kind} & {*kinds}):
+            return step
         op, taken = made[0].op or (MAX if made[0].kind == MAX else TERMS), self.passes.means[made[2]]
         taken = taken.reshape(2, -1).prod(axis=0) if op == TERMS else taken
         factors = tuple(taken.tolist()) if self.single and len(taken) <= MOST_TERMS else ()
-        value, which = float(self.passes.means[row]), int(np.flatnonzero(rows == row)[0])
+        value = float(self.passes.means[rows[which]])
         said = operated(op, factors, value, f"mean of {len(self.opened.batch):,}")
-        return {"op": op, "factors": factors, "value": value, "numbers": said, "column": which}
+        return replace(step, op=op, factors=factors, value=value, numbers=said, column=which)
 
     def _between(self, calls: Sequence[Stage]) -> Iterator[MicroStep]:
         """What is made on the way to a layer by no module: sums, norms, attention, each shown by its largest number."""
@@ -448,8 +439,7 @@ class Walk:
             words, formula = BETWEEN[kind]
             words = f"sum with {mine[0][1].rpartition('.')[2]}: number by number" if mine else words
             step = MicroStep("forward", "stage", words, _NONE, weights, stage.name, formula)
-            rows = np.array(found[kind])
-            yield replace(step, **self._operation(self._largest(rows), rows))
+            yield self._shown(step, np.array(found[kind]))
 
     def _nodes(self, stage: Stage, tape: Tape, *, backward: bool = False) -> Iterator[MicroStep]:
         """The operations of a formula and of its loss, but that which is the loss: their numbers, or their deltas."""

@@ -33,6 +33,10 @@ AIR_ABOVE = 16.0
 """Above the legend, where it has a line of its own."""
 
 
+LOSS_NODE = "the loss"
+"""What the last node of a formula is called in an opened step."""
+
+
 class Seen(NamedTuple):
     """The number of a node, and the derivative of the loss by it; None: not there yet."""
 

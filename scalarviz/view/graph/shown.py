@@ -16,7 +16,9 @@ from ...scalar.sums import Row
 from ...scalar.value import Value
 from ...scalar.weight import Weight
 from ...tape import Node, Tape
+from .figure import LOSS_NODE, Seen
 from .folds import MOST, Graph, Item
+from .layout import Layout
 from .nodes import LONG, MANY, Calls, Key, Walk, key_of, owners_of, walked
 
 
@@ -87,6 +89,17 @@ def formulas_of(items: Sequence[Item]) -> dict[str, Item]:
             names[at[item]] = item.name
     writer = Writer(Tape(tuple(nodes), 0, 0, 0), names, [0.0] * len(nodes), ())
     return {names.get(k) or text_of(writer.line(k)): item for k, item in whose.items()}
+
+
+def seen_of(layout: Layout, nodes: Mapping[str, Seen], name: str) -> tuple[dict[Item, Seen], Item | None]:
+    """What there is of each node in an opened step, and that of now; the node that nothing takes is the loss."""
+    words, last = formulas_of([box.item for box in layout.boxes]), layout.boxes[-1].item
+    words |= {} if any(said in nodes and item is last for said, item in words.items()) else {LOSS_NODE: last}
+    seen: dict[Item, Seen] = {}
+    for said, item in words.items():
+        if (now := nodes.get(said)) is not None and (now.value is not None or item not in seen):
+            seen[item] = now  # of a sum of sums the last that has come
+    return seen, words.get(name)
 
 
 # ---- Which gradients were computed: a 0 that nobody computed would be read as one.

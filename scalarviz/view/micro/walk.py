@@ -21,12 +21,12 @@ from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded_step import Walked
 from ..cubes.scale import in_words
-from ..graph.figure import Seen
+from ..graph.figure import LOSS_NODE, Seen
 from ..graph.layout import short as shortened
 from ..ink.equation import Printed, decimals, descent, neuron, product, rounds_to
 from ..ink.text import chip_text, delta_text, exponent, figure, loss_text, number
 from ..notes.layer import SYMBOLS
-from ..panels.drawer import LOSS_NODE, Inner
+from ..panels.drawer import Inner
 from ..panels.wording import noun
 from ..shown.names import Names, who
 from ..shown.subject import Subject
@@ -557,10 +557,10 @@ class Walk:
         tone: Tone = "violet" if back else "plain"
         letters = f"{step.formula} = δ" if back else "" if step.kind == "node" else step.formula
         formula = Formula(self._named(letters), (Word(left, tone), Word(sign, "dim"), Word(result, tone, True)))
-        number = int(step.units[0]) if len(step.units) else step.column
+        said, number = shortened(name), int(step.units[0]) if len(step.units) else step.column
         if back:
-            name, meaning = f"δ of {shortened(name)}", "how the loss changes with this node"
-        return Sentence(shortened(name), meaning, (formula,), unit=(step.stage, number) if number >= 0 else None)
+            said, meaning = f"δ of {said}", "how the loss changes with this node"
+        return Sentence(said, meaning, (formula,), unit=(step.stage, number) if number >= 0 else None)
 
     def _made(self, step: MicroStep) -> str:
         """How many numbers a stage, or all calls of a module, have made."""

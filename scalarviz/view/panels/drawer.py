@@ -32,8 +32,6 @@ from ..space.plate import Plate
 # ---- `Inner`: an opened step, as far as it has come, for panels that stand beside it.
 
 Floats = NDArray[np.floating]
-LOSS_NODE = "the loss"
-"""What the last node of a formula is called in an opened step."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

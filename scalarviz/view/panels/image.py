@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError
 from ...run.panels import GraphPanel, Image, Painting, Pictures, RecordedPictures, Table
 from ...run.source import Moment
-from ..graph.figure import GraphFigure, Seen
-from ..graph.folds import Item
+from ..graph.figure import GraphFigure
 from ..graph.layout import Box as Node
 from ..graph.layout import Layout, said_of
-from ..graph.shown import Wish, formulas_of, shown_of
+from ..graph.shown import Wish, seen_of, shown_of
 from ..ink.boxes import COLUMN, LABEL, PRESENTER
 from ..ink.figure import View
 from ..ink.listed import records_of, sketches_of
@@ -25,7 +24,7 @@ from ..ink.maps import displayed, hexed
 from ..ink.sketch import Box, Kept, Sketch, Spot, spot_at
 from ..ink.text import measure
 from ..space.arrangement import ACROSS, DOWN
-from .drawer import LOSS_NODE, Drawer, Ground, Headline, Inner, P, Point, Setting, Tip, cut, sentence, title_of
+from .drawer import Drawer, Ground, Headline, Inner, P, Point, Setting, Tip, cut, sentence, title_of
 from .pace import Grid, Pace, fractions, reduced
 
 SIDE = 96  # pixels that the network paints at most in each direction
@@ -578,7 +577,7 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, str, float | None]]):
         shows = made, self.ground.theme, self._inner
         if self._ink is None or self._ink_of != shows:
             (layout, of, v), inner = made, self._inner
-            seen, now = ({}, None) if inner is None else _seen(layout, inner)
+            seen, now = ({}, None) if inner is None else seen_of(layout, inner.nodes, inner.node)
             self._ink, self._ink_of = (
                 GraphFigure(layout, self.ground.theme, of, share=1.0, v=v, seen=seen, now=now),
                 shows,
@@ -680,14 +679,3 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, str, float | None]]):
         """Ask again, for a graph with these unfolded."""
         self._unfold = unfold
         self._ask_anew()
-
-
-def _seen(layout: Layout, inner: Inner) -> tuple[dict[Item, Seen], Item | None]:
-    """What there is of each node in an opened step, and that of now; the node that nothing takes is the loss."""
-    words, last = formulas_of([box.item for box in layout.boxes]), layout.boxes[-1].item
-    words |= {} if any(said in inner.nodes and item is last for said, item in words.items()) else {LOSS_NODE: last}
-    seen: dict[Item, Seen] = {}
-    for said, item in words.items():
-        if (now := inner.nodes.get(said)) is not None and (now.value is not None or item not in seen):
-            seen[item] = now  # of a sum of sums the last that has come
-    return seen, words.get(inner.node)
