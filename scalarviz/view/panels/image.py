@@ -451,13 +451,10 @@ class PaintingDrawer(PixelsDrawer[Painting]):
 
     def around(self, setting: Setting) -> Sequence[Sketch]:
         """What is painted as a plate of its own, which stands over the last one."""
-        stages, plates = self.ground.subject.way, setting.plates
-        named = [s.weight.name for s in stages if s.weight is not None and s.weight.name in plates]
-        if len(named) < 2 or setting.turns or setting.sheet is not None:
+        weights = [plate.corners for plate in setting.plates.values() if plate.kind == "weight"]
+        if len(weights) < 2 or setting.turns or setting.sheet is not None:
             return ()
-        last = setting.project(plates[named[-1]].corners)
-        others = np.concatenate([setting.project(p.corners) for n, p in plates.items() if n.rpartition(".")[0] !=
-                                 named[-1].rpartition(".")[0] and p.kind != "activation"])  # fmt: skip
+        last, others = setting.project(weights[-1]), setting.project(np.concatenate(weights[:-1]))
         across, down = np.diff(setting.project(np.stack([np.zeros(3), ACROSS, np.zeros(3), DOWN])), axis=0)[::2]
         (x, top, wide, high), aspect = setting.window, self.size[1] / self.size[0]
         left, tall = float(others[:, 0].max()) + 16, abs(float(down[1] / across[0])) / aspect

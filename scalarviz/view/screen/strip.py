@@ -428,6 +428,8 @@ class StoryLines:
         step = (1.0 if len(plan.lines) == 1 else 0.92) * 1.455 * small
         high = 0.69 * big + step * len(plan.lines)
         bottom = top + height if keys is None else keys + 6.0
+        if keys is not None and keys - top - height < 20.0:  # they stand close below the strip
+            top = min(top, keys - 1.53 * cap - 8.0 - high)
         air = 0.0 if bar is not None or keys is None else max(0.0, bottom - top - high - 3.0 * cap) / 2
         y = top + air + 0.69 * big
         _headline(sketch, told, (left, y), room, plan.sizes, theme)
