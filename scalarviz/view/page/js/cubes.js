@@ -203,8 +203,7 @@ export function blockMeans(values, flags, cells, range, table, block) {
     }
     for (let across = 0; across < wide; across++) {
       const count = (end - down * block) * (Math.min((across + 1) * block, columns) - across * block);
-      const half = Math.floor(count / 2);
-      const into = 4 * (down * wide + across);
+      const half = Math.floor(count / 2), into = 4 * (down * wide + across);
       for (let k = 0; k < 3; k++) found[into + k] = Math.floor((totals[3 * across + k] + half) / count);
     }
   }
