@@ -137,6 +137,25 @@ def test_a_small_page_has_words_without_a_plan(page, made, tmp_path):
     assert page.evaluate("scalarviz.player.overlay.around.plan?.seen ?? null") is None
 
 
+def test_letters_and_attention_stay_while_a_step_is_opened(page, tmp_path):
+    one = scene("microgpt", embd=8, heads=2, batch=4)
+    with sv.Recording(one, micro=True) as recording:
+        one.run.step(2)
+        with recording.read() as memory:
+            (tmp_path / "run.html").write_text(html_of(memory, scene=one), encoding="utf-8")
+    opened(page, tmp_path / "run.html", "#frame=1")
+    page.wait_for_function("() => document.querySelector('.words .names li')")
+    marked = """() => { const { player } = scalarviz, { ink } = player.overlay; let painted = 0;
+        ink.shape = ink.box = () => painted++; player.draw(); delete ink.shape; delete ink.box; return painted; }"""
+    before = page.evaluate(marked)
+    for key in (".", "Escape", ".", "."):
+        page.keyboard.press(key)
+        page.locator(".words .next button").nth(2).click()
+        assert page.evaluate("() => Boolean(scalarviz.player.frame.reached)") == (key == ".")
+        assert page.evaluate(marked) > 0.9 * before > 100  # marks of single letters come and go
+        assert page.locator(".words").bounding_box()["x"] > page.locator("#cubes").bounding_box()["width"]
+
+
 def test_what_is_not_finite_is_said(page, made, tmp_path):
     one = scene("microgpt", embd=8, heads=2, batch=4)
     with sv.Recording(one, every=1) as recording, np.errstate(all="ignore"):

@@ -13,8 +13,7 @@ export const dot3 = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 
 /** Right, up and back (towards the eye) as unit vectors, of degrees: azimuth 0 looks along +y, +x is right, z is up. */
 export function basisOf(az, el) {
-  const [a, e] = [(az * Math.PI) / 180, (el * Math.PI) / 180];
-  const right = [Math.cos(a), Math.sin(a), 0];
+  const [a, e] = [(az * Math.PI) / 180, (el * Math.PI) / 180], right = [Math.cos(a), Math.sin(a), 0];
   const back = [Math.sin(a) * Math.cos(e), -Math.cos(a) * Math.cos(e), Math.sin(e)];
   const up = [
     back[1] * right[2] - back[2] * right[1],
@@ -32,9 +31,7 @@ export function basisOf(az, el) {
  * or, where lines are parallel, the centre.
  */
 export function cameraOf(pose, size, points) {
-  const axes = basisOf(pose.az, pose.el);
-  const [right, up, back] = axes;
-  const parallel = pose.eye === null;
+  const axes = basisOf(pose.az, pose.el), [right, up, back] = axes, parallel = pose.eye === null;
   const middle = parallel
     ? [...pose.centre]
     : pose.centre.map((c, k) => c + right[k] * pose.eye[0] + up[k] * pose.eye[1] + back[k] * pose.eye[2]);
@@ -42,8 +39,7 @@ export function cameraOf(pose, size, points) {
   const shift = parallel
     ? [...pose.place]
     : [pose.place[0] + (pose.scale * pose.eye[0]) / pose.eye[2], pose.place[1] - (pose.scale * pose.eye[1]) / pose.eye[2]];
-  const matrix = clipMatrix(axes, middle, size, pose.scale, shift, planes, parallel);
-  const columns = new Float32Array(16);
+  const matrix = clipMatrix(axes, middle, size, pose.scale, shift, planes, parallel), columns = new Float32Array(16);
   matrix.forEach((row, r) => row.forEach((x, c) => (columns[4 * c + r] = x)));
   const eye = parallel ? [...back, 0] : [...middle, 1];
   return { size, matrix, columns, eye, scale: pose.scale, axes, shift, middle, planes };
@@ -65,10 +61,8 @@ function planesOf(points, middle, back, parallel) {
 
 // Rows of clip space as linear forms of (x, y, z, 1).
 function clipMatrix(axes, middle, size, scale, shift, [near, far], parallel) {
-  const forms = axes.map((axis) => [...axis, -dot3(axis, middle)]);
-  const one = [0, 0, 0, 1];
-  const depth = forms[2].map((x) => -x);
-  const w = parallel ? one : depth;
+  const forms = axes.map((axis) => [...axis, -dot3(axis, middle)]), one = [0, 0, 0, 1];
+  const depth = forms[2].map((x) => -x), w = parallel ? one : depth;
   const z = one.map((o, k) => (parallel ? 2 * depth[k] - (near + far) * o : (near + far) * depth[k] - 2 * near * far * o));
   return [
     w.map((x, k) => (2 * (scale * forms[0][k] + shift[0] * x)) / size[0] - x),

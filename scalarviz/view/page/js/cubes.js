@@ -117,8 +117,7 @@ export class Cubes {
     gl.cullFace(gl.FRONT);
     gl.frontFace(gl.CCW);
     this.document.plates.forEach((plate, index) => {
-      const variant = variantFor(plate, camera, density, this.document.detail);
-      const row = plate.kind === "activation";
+      const variant = variantFor(plate, camera, density, this.document.detail), row = plate.kind === "activation";
       variant.own = this.own !== null;
       variant.lifted = this.lifted && !row && !variant.samples;
       variant.sized = variant.lifted || (this.sized && !row);
@@ -168,8 +167,7 @@ export class Cubes {
   // Mean colours of blocks of a plate, made anew where something of it changed.
   #meansOf(index, plate, block) {
     const [rows, columns] = plate.cells, [tall, wide] = [Math.ceil(rows / block), Math.ceil(columns / block)], range = this.ranges[index];
-    const key = `${block} ${this.version} ${range.low} ${range.high} ${range.scale}`;
-    const before = this.means.get(index);
+    const key = `${block} ${this.version} ${range.low} ${range.high} ${range.scale}`, before = this.means.get(index);
     if (before?.key !== key) {
       const span = [plate.texel, plate.texel + plate.size], row = plate.kind === "activation" ? 1 : 0;
       const table = this.table.subarray(row * 3 * this.document.colours, (row + 1) * 3 * this.document.colours);
@@ -203,8 +201,7 @@ export function blockMeans(values, flags, cells, range, table, block) {
     }
     for (let across = 0; across < wide; across++) {
       const count = (end - down * block) * (Math.min((across + 1) * block, columns) - across * block);
-      const half = Math.floor(count / 2);
-      const into = 4 * (down * wide + across);
+      const half = Math.floor(count / 2), into = 4 * (down * wide + across);
       for (let k = 0; k < 3; k++) found[into + k] = Math.floor((totals[3 * across + k] + half) / count);
     }
   }
@@ -214,8 +211,7 @@ export function blockMeans(values, flags, cells, range, table, block) {
 // Add the colours of one row of cubes to the totals of its blocks. It is gone through a million times a frame: nothing
 // is made here, and the usual scale is written out.
 function addColours(totals, values, flags, first, columns, range, table, block) {
-  const { low, high, scale } = range;
-  const [span, last, linear] = [high - low, table.length / 3 - 1, scale === "linear"];
+  const { low, high, scale } = range, [span, last, linear] = [high - low, table.length / 3 - 1, scale === "linear"];
   for (let start = 0, into = 0; start < columns; start += block, into += 3) {
     const end = first + Math.min(start + block, columns);
     let [red, green, blue] = [0, 0, 0];

@@ -34,8 +34,7 @@ export class Graphics {
 
   /** A program and the places of its uniforms, by name. */
   program(vertex, fragment) {
-    const gl = this.gl;
-    const program = gl.createProgram();
+    const gl = this.gl, program = gl.createProgram();
     for (const [kind, text] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {
       const shader = gl.createShader(kind);
       gl.shaderSource(shader, text);
@@ -48,8 +47,7 @@ export class Graphics {
       const said = gl.getAttachedShaders(program).map((shader) => gl.getShaderInfoLog(shader));
       throw new Error(`shader: ${[gl.getProgramInfoLog(program), ...said].filter(Boolean).join("; ")}`);
     }
-    const uniforms = {};
-    const count = gl.getProgramParameter(program, gl.ACTIVE_UNIFORMS) || 0;
+    const uniforms = {}, count = gl.getProgramParameter(program, gl.ACTIVE_UNIFORMS) || 0;
     for (let index = 0; index < count; index++) {
       const { name } = gl.getActiveUniform(program, index);
       uniforms[name] = gl.getUniformLocation(program, name);
@@ -91,8 +89,7 @@ export class Graphics {
 
   /** How a program reads its corners; `parts`: buffers, and the attributes in each: name, count of numbers. */
   corners(from, parts, triangles) {
-    const gl = this.gl;
-    const array = gl.createVertexArray();
+    const gl = this.gl, array = gl.createVertexArray();
     gl.bindVertexArray(array);
     for (const [buffer, attributes] of parts) {
       gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
@@ -115,9 +112,7 @@ export class Graphics {
 
   /** A texture that is read texel by texel. */
   texture(kind, width, height, data) {
-    const gl = this.gl;
-    const texture = gl.createTexture();
-    const [format, type] = TEXTURE_KINDS[kind];
+    const gl = this.gl, texture = gl.createTexture(), [format, type] = TEXTURE_KINDS[kind];
     gl.bindTexture(gl.TEXTURE_2D, texture);
     for (const filter of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, filter, gl.NEAREST);
     for (const way of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) gl.texParameteri(gl.TEXTURE_2D, way, gl.CLAMP_TO_EDGE);

@@ -26,16 +26,14 @@ export class Ground {
   }
 
   #lit() {
-    const { glow_vertex: vertex, glow } = this.document.glsl;
-    const numbers = UNIT_SQUARE.flatMap((at) => [...at, ...at]);
+    const { glow_vertex: vertex, glow } = this.document.glsl, numbers = UNIT_SQUARE.flatMap((at) => [...at, ...at]);
     return this.#mesh(vertex, glow, numbers, [["a_position", 2], ["a_uv", 2]], 1);
   }
 
   #trays() {
     const { glsl, trays, plates, margin } = this.document;
     const numbers = trays.flatMap(({ corners, plate, last }) => {
-      const { cells: [rows, columns], half } = plates[plate];
-      const [left, far] = [0.5 - margin[0], 0.5 - margin[1]];
+      const { cells: [rows, columns], half } = plates[plate], [left, far] = [0.5 - margin[0], 0.5 - margin[1]];
       const [right, near] = [columns - 0.5 + margin[0], rows - 0.5 + margin[1]];
       const places = [[left, far], [right, far], [right, near], [left, near]];
       return corners.flatMap((corner, index) => [...corner, ...places[index], columns, rows, half, last]);
@@ -44,8 +42,7 @@ export class Ground {
   }
 
   #flow() {
-    const { glsl, flow } = this.document;
-    const ends = [[0, -1], [1, -1], [1, 1], [0, 1]];
+    const { glsl, flow } = this.document, ends = [[0, -1], [1, -1], [1, 1], [0, 1]];
     const numbers = flow.lines.flatMap((line) => ends.flatMap((end) => [...line, ...end]));
     const attributes = [["a_from", 3], ["a_to", 3], ["a_end", 2]];
     return this.#mesh(glsl.flow_vertex, glsl.flow, numbers, attributes, flow.lines.length);

@@ -25,8 +25,7 @@ function legendTicks({ range, quantity, document }) {
 }
 
 function drawBar(ink, [x, y, width], title, note, table, labels, marks) {
-  const { theme } = ink;
-  const baseline = y + 14;
+  const { theme } = ink, baseline = y + 14;
   ink.text(x, baseline, title, 16, theme.text1, { bold: true });
   if (ink.measure(title, 16, true) + 16 + ink.measure(note, 13) <= width) {
     ink.text(x + width, baseline, note, 13, theme.text3, { end: "right" });
@@ -37,11 +36,9 @@ function drawBar(ink, [x, y, width], title, note, table, labels, marks) {
     ink.path([[at, top - 7], [at, top - 2]], theme.text2, 1.2);
   }
   ink.colours(x, top, width, BAR_HIGH, table);
-  const taken = [];
-  const weight = ([place]) => (place === 0 || place === 0.5 || place === 1 ? 0 : 1);
+  const taken = [], weight = ([place]) => (place === 0 || place === 0.5 || place === 1 ? 0 : 1);
   for (const [place, text] of [...labels].sort((a, b) => weight(a) - weight(b) || a[0] - b[0])) {
-    const wide = ink.measure(text, 13);
-    const left = Math.min(Math.max(x + place * width - wide / 2, x), x + width - wide);
+    const wide = ink.measure(text, 13), left = Math.min(Math.max(x + place * width - wide / 2, x), x + width - wide);
     if (taken.some(([a, b]) => left < b + 8 && left + wide > a - 8)) continue;
     taken.push([left, left + wide]);
     const tick = x + place * (width - 1) + 0.5;
@@ -72,8 +69,7 @@ function noteOf(ink, width, { quantity, range, clippedShare, far = null, inside,
  * `about` whose numbers they are. Returns how much room is left of them.
  */
 export function drawLegends(ink, box, shown, tables, detailed, selected = null, about = "") {
-  const [x, y, width] = box;
-  const { document, range, numbers } = shown;
+  const [x, y, width] = box, { document, range, numbers } = shown;
   const rows = !shown.rowless && document.plates.some(({ kind }) => kind === "activation");
   let own = Math.min(LEGEND_WIDE, Math.max(290, 0.4 * width), width);
   const both = rows && width >= 2 * LEAST_LEGEND + LEGEND_GAP;
@@ -94,16 +90,14 @@ export function drawLegends(ink, box, shown, tables, detailed, selected = null, 
 
 /** The bar of rows of activations, at a place (x, y, width). */
 export function drawRowScale(ink, place, { document, activation }, table, title = "activation", note = null) {
-  const { low, high } = activation;
-  const labels = [[0, plainText(low, false)], [1, plainText(high, low < 0)]];
+  const { low, high } = activation, labels = [[0, plainText(low, false)], [1, plainText(high, low < 0)]];
   if (low < 0 && high > 0) labels.push([-low / (high - low), "0"]);
   drawBar(ink, place, title, note ?? document.kinds, table, labels, []);
 }
 
 /** The bar of what cubes show, at a place (x, y, width), with a tick for each of few numbers. */
 export function drawScale(ink, place, shown, table, about = "") {
-  const { document, range, quantity, numbers } = shown;
-  const [labels, said] = legendTicks(shown);
+  const { document, range, quantity, numbers } = shown, [labels, said] = legendTicks(shown);
   if (shown.unknown) return drawBar(ink, place, quantity.words, said, table, quantity.scale === "log" ? [] : [[0.5, "0"]], []);
   const few = document.parameters <= MOST_TICKS;
   const marks = few ? Array.from(numbers.subarray(0, document.parameters)).filter((value, k) => Number.isFinite(value) && !(shown.flags[k] & MARK_BITS.missing)) : [];

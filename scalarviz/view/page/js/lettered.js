@@ -72,7 +72,7 @@ export class LetteredPage {
 
   draw(overlay) {
     const { page } = this, { ink } = overlay, { plan } = overlay.around, seen = plan?.seen && !page.upright;
-    const shows = overlay.shown.quantity.name, about = page.run.saidOf(page.frame).about[shows.includes("gradient") ? 0 : 1];
+    const shows = overlay.shown.quantity.name, about = page.player.frame.about?.[shows.includes("gradient") ? 0 : 1];
     this.bar.draw([page.player], overlay.ink.theme, shows === "weight" ? "" : about ?? "");
     if (!this.all) return;
     const frame = page.run.head.places?.[page.frame] ?? page.frame, { maps } = page.run.document;

@@ -24,9 +24,7 @@ function atLeast(points) {
   const span = reachOf(points);
   return points.map((p) =>
     [0, 1].map((k) => {
-      const [low, high] = span[k];
-      const middle = (low + high) / 2;
-      const away = p[k] - middle;
+      const [low, high] = span[k], middle = (low + high) / 2, away = p[k] - middle;
       if (high - low < 1) return middle + (Math.sign(away) * OUTLINE_LEAST) / 2;
       return middle + away * Math.max(1, OUTLINE_LEAST / (high - low));
     }),
@@ -53,8 +51,7 @@ export function bracketsOf(plate, element, camera, share = 1) {
   return ring.map((p, k) => {
     const ends = [ring[(k + ring.length - 1) % ring.length], ring[(k + 1) % ring.length]];
     const [before, after] = ends.map((q) => {
-      const long = Math.hypot(q[0] - p[0], q[1] - p[1]) || 1;
-      const arm = Math.min(0.25 * long, 14) / long;
+      const long = Math.hypot(q[0] - p[0], q[1] - p[1]) || 1, arm = Math.min(0.25 * long, 14) / long;
       return [p[0] + arm * (q[0] - p[0]), p[1] + arm * (q[1] - p[1])];
     });
     return [before, p, after];
@@ -66,8 +63,7 @@ export function bracketsOf(plate, element, camera, share = 1) {
  * Cubes of its own plate may cover its sides; then its main face alone is outlined, which they cannot cover.
  */
 export function outlineOf(plates, index, element, camera, picked, share = 1) {
-  const plate = plates[index];
-  const corners = cubeCorners(plate, element, share);
+  const plate = plates[index], corners = cubeCorners(plate, element, share);
   if (!beforeEye(camera, corners)) return [];
   const flat = (points) => points.map((p) => project(camera, p).slice(0, 2));
   let ring = aroundCube(flat(corners), picked);
@@ -90,8 +86,7 @@ function aroundCube(corners, picked) {
   const outer = grownRing(ring, OUTLINE_AIR);
   const inner = small ? ring.map(() => middle) : grownRing(ring, -OUTLINE_INSET);
   return ring.flatMap((_, k) => {
-    const next = (k + 1) % ring.length;
-    const long = Math.hypot(outer[next][0] - outer[k][0], outer[next][1] - outer[k][1]);
+    const next = (k + 1) % ring.length, long = Math.hypot(outer[next][0] - outer[k][0], outer[next][1] - outer[k][1]);
     const steps = Math.max(1, Math.floor(long / OUTLINE_STEP));
     return Array.from({ length: steps }, (__, step) => {
       const [point, inside] = [outer, inner].map((rim) => [0, 1].map((n) => rim[k][n] + (step / steps) * (rim[next][n] - rim[k][n])));
@@ -104,8 +99,7 @@ function aroundCube(corners, picked) {
 function runsOf(points, covered) {
   const first = covered.indexOf(true);
   if (first < 0) return [[...points, points[0]]];
-  const order = points.map((_, k) => (first + k) % points.length);
-  const paths = [];
+  const order = points.map((_, k) => (first + k) % points.length), paths = [];
   let run = [];
   for (const k of [...order, first]) {
     if (!covered[k]) run.push(points[k]);
@@ -137,11 +131,9 @@ export function convexHull(points) {
 /** A convex ring moved outward by so many pixels on every side; a sharp corner is cut off at twice the distance. */
 export function grownRing(ring, air) {
   if (ring.length < 3) return ring;
-  const count = ring.length;
-  const middle = [0, 1].map((k) => ring.reduce((sum, p) => sum + p[k], 0) / count);
+  const count = ring.length, middle = [0, 1].map((k) => ring.reduce((sum, p) => sum + p[k], 0) / count);
   let outward = ring.map((p, k) => {
-    const q = ring[(k + 1) % count];
-    const long = Math.max(Math.hypot(q[0] - p[0], q[1] - p[1]), 1e-9);
+    const q = ring[(k + 1) % count], long = Math.max(Math.hypot(q[0] - p[0], q[1] - p[1]), 1e-9);
     return [(q[1] - p[1]) / long, (p[0] - q[0]) / long];
   });
   const side = outward.reduce((sum, n, k) => {
@@ -151,8 +143,7 @@ export function grownRing(ring, air) {
   }, 0);
   if (side < 0) outward = outward.map(([x, y]) => [-x, -y]);
   return ring.map((p, k) => {
-    const before = outward[(k + count - 1) % count];
-    const both = [before[0] + outward[k][0], before[1] + outward[k][1]];
+    const before = outward[(k + count - 1) % count], both = [before[0] + outward[k][0], before[1] + outward[k][1]];
     const reach = Math.min(2 / Math.max(both[0] ** 2 + both[1] ** 2, 1e-9), 2);
     return [p[0] + air * both[0] * reach, p[1] + air * both[1] * reach];
   });

@@ -123,9 +123,7 @@ export class Overlay {
 
   #brackets({ plate, element }, theme) {
     const paths = bracketsOf(this.document.plates[plate], element, this.view.camera, this.shareOf(plate, element)) ?? [];
-    for (const [colour, wide] of [[theme.background, 4.6], [theme.selection, 2.6]]) {
-      for (const path of paths) this.ink.path(path, colour, wide);
-    }
+    for (const [colour, wide] of [[theme.background, 4.6], [theme.selection, 2.6]]) for (const path of paths) this.ink.path(path, colour, wide);
   }
 }
 
@@ -152,8 +150,7 @@ export class OwnLooks {
   }
 
   #of(index, element) {
-    const { start, kind } = this.document.plates[index];
-    return kind === "activation" ? undefined : this.looks.get(start + element);
+    return this.looks.get(this.document.plates[index].texel + element);
   }
 
   shareOf(index, element) {

@@ -121,8 +121,15 @@ export class WalkedPage extends Page {
     const phase = this.walk.phaseAt(at), other = this.at === 0 || this.walk.phaseAt(Math.min(this.at, this.walk.count)) !== phase;
     this.at = at;
     if (other) this.player.quantity = this.walk.quantityAt(at);
-    this.player.show({ ...this.walk.shownAt(at), ...inkOf(this.walk, at, this.player) });
+    this.player.show(this.shown());
     this.write();
+  }
+
+  shown() {
+    const { walk, at } = this;
+    if (!walk) return super.shown();
+    const ink = inkOf(walk, at, this.player), above = (...given) => [this.above, ink.above].forEach(write => write?.(...given));
+    return { ...walk.shownAt(at), ...ink, above };
   }
 
   go(frame) {
@@ -172,7 +179,7 @@ export class WalkedPage extends Page {
     const { walk, run } = this, { classList } = part("app");
     classList.toggle("inside", Boolean(walk));
     classList.toggle("remarked", Boolean(this.remark));
-    classList.toggle("alone", !run.pictures.length && !walk?.told.table.length); // the table has a column of its own
+    classList.toggle("alone", !run.pictures.length && !run.head.letters && !walk?.told.table.length); // the table has a column of its own
     part("bar").hidden = Boolean(walk);
     this.beside.hidden = !walk;
     part("about").textContent = this.remark || this.origin;
@@ -240,9 +247,8 @@ export const openWalked = () => openPage(async textOf => {
   return run;
 }, WalkedPage);
 
-const ABOVE_SIZE = 13, BELOW_SIZES = [17, 16, 15, 14, 13];
+const ABOVE_SIZE = 13, BELOW_SIZES = [17, 16, 15, 14, 13], FACE_AIR = 6, FACE_CLOSE = 3;
 const TWO_LINES = 44; // pixels of a face from top to bottom that hold two lines
-const FACE_AIR = 6, FACE_CLOSE = 3;
 const FACES_UP_TO = 64; // weights that have faces
 
 function bareFace(text) {
