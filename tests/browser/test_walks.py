@@ -12,7 +12,8 @@ import scalarviz as sv
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.comparison import hand_over
 from scalarviz.view.micro.inside import Inside
-from scalarviz.view.micro.walk import FORWARD, UPDATE, Walk
+from scalarviz.view.micro.told import FORWARD, UPDATE
+from scalarviz.view.micro.walk import Walk
 from scalarviz.view.page.document import document_of
 from scalarviz.view.page.recorded import MOST, html_of, walks_of
 from scalarviz.view.shown.subject import subject_of

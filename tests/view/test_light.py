@@ -12,7 +12,8 @@ from kit.commands import make_scene
 from scalarviz.view.cubes.atlas import NOT_COMPUTED
 from scalarviz.view.ink.boxes import ABOUT
 from scalarviz.view.micro.light import dark, height_scale
-from scalarviz.view.micro.walk import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, Walk, opened, sides
+from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE
+from scalarviz.view.micro.walk import Walk, opened, sides
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.workbench import Workbench

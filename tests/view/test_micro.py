@@ -29,7 +29,8 @@ from scalarviz.view.ink.sketch import meet
 from scalarviz.view.ink.text import delta_text
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.beside import histogram
-from scalarviz.view.micro.walk import GRADIENTS, UPDATE, Walk, face_of_product, of_product, spread_of, told_of
+from scalarviz.view.micro.told import GRADIENTS, UPDATE, face_of_product, of_product
+from scalarviz.view.micro.walk import Walk, spread_of, told_of
 from scalarviz.view.micro.walk import opened as opened_step
 from scalarviz.view.page.document import around_of
 from scalarviz.view.panels.drawer import Ground

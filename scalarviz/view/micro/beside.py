@@ -15,7 +15,8 @@ from ..ink.sketch import Box, Sketch
 from ..ink.text import delta_text, measure, number, short
 from ..ink.theme import Theme, mixed
 from ..shown.subject import Subject
-from .walk import BINS, Formula, Layer, Output, Phase, Sentence, Spread, Told
+from .told import Formula, Layer, Output, Phase, Sentence, Spread, Told
+from .walk import BINS
 
 # ---- The line about a weight.
 

@@ -37,7 +37,7 @@ from ..space.layout import Layout
 from .beside import HISTOGRAM, RIBBON, SENTENCE, SWITCH, below_switch, height_of, ribbon, sentence, switch
 from .light import HALF, dark, dimmed, height_scale, height_words, whose_deltas
 from .on_cubes import SECOND, Faces, RowPlace, delta_boxes, delta_chips, row_chips, row_places
-from .walk import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, Pulse, Told
+from .told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, Pulse, Told
 from .wires import MOST, SECONDS, Running, Wires, pulse, wires_of
 
 

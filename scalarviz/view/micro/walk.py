@@ -1,13 +1,12 @@
-"""`Walk`: an opened step of a run as micro-steps. `Told`: all that a picture shows of one of them, as data."""
+"""`Walk`: an opened step of a run as micro-steps, each as what a picture shows of it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,168 +15,50 @@ from ...errors import InputError, shown
 from ...run.core.frame import Frame, Stage
 from ...run.core.gather import weight_name
 from ...run.opened.micro import DIFFERENCE, PHASES, MicroStep, called, counted
-from ...run.opened.rule import MINUS, Line, digits_of, digits_that_give
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded_step import Walked
 from ..cubes.scale import in_words
 from ..graph.figure import LOSS_NODE, Seen
 from ..graph.layout import short as shortened
-from ..ink.equation import Printed, decimals, descent, neuron, product, rounds_to
-from ..ink.text import chip_text, delta_text, exponent, figure, loss_text, number
+from ..ink.equation import decimals, neuron
+from ..ink.text import delta_text, figure, loss_text, number
 from ..notes.layer import SYMBOLS
-from ..panels.drawer import Inner
 from ..panels.wording import noun
 from ..shown.names import Names, who
 from ..shown.subject import Subject
 from ..space.layout import FEW
-from .light import Lighting, Lit, Sums
-
-Floating = NDArray[np.floating]
-Floats = NDArray[np.float64]
-Tone = Literal["plain", "dim", "violet"]
-"""In which of the theme's colours a word stands: what it is about, what it is not, and all that is a gradient."""
-ZERO, FORWARD, LOSS, BACKWARD, GRADIENTS, UPDATE = range(len(PHASES))
-"""Places of the phases."""
-
-
-@dataclass(frozen=True, slots=True)
-class Phase:
-    """One arrow of the ribbon: how many of its micro-steps were shown, and the words below its name."""
-
-    name: str
-    words: str
-    done: int
-    count: int
-    short: str = ""  # what stands there where `words` have no room
-
-
-class Word(NamedTuple):
-    """A piece of a formula."""
-
-    text: str
-    tone: Tone = "plain"
-    bold: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Formula:
-    """A formula in letters (``"δ · x = g"``), and the same with its numbers."""
-
-    letters: str
-    numbers: tuple[Word, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """The line below the cubes: ``"0.weight[2][2]"``, ``"from b to b"``, and formulas, of which the first is of now."""
-
-    name: str
-    meaning: str = ""
-    formulas: tuple[Formula, ...] = ()
-    index: int = -1  # flat, of the weight that it is about; -1 where it is about none
-    # or of which stage's row the number is, and which of it; of what is made between modules, before which stage and
-    # which of such (of the shares of a letter's heads: head by head, a number for each letter)
-    unit: tuple[str, int] | None = None
-
-
-class Face(NamedTuple):
-    """The two lines on a cube: how its number comes about, and the number."""
-
-    above: str
-    below: str
-
-
-@dataclass(frozen=True, slots=True)
-class Pulse:
-    """Something that runs along a line of the picture; `back`: backwards, in the colour of gradients."""
-
-    kind: str  # product, sum, unit, row, loss, delta or gradient
-    index: int  # flat index of the weight, else the row
-    stage: str = ""
-    back: bool = False
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Spread:
-    """A histogram of the terms of one weight's gradient, one a sample; its bins go from -`reach` to `reach`."""
-
-    counts: NDArray[np.int64]
-    reach: float
-    gradient: float
-    own: float | None  # the term of the one sample that is drawn
-    words: str  # what the terms are of: "1,024 colours"
-    noun: str  # what one of them is called
-    joined: str = "mean"  # or sum
-
-
-class Layer(NamedTuple):
-    """One layer's gradients: its name, and the largest by size (NaN: not there yet)."""
-
-    name: str
-    largest: float
-
-
-class Output(NamedTuple):
-    """One output of the last layer, its number, its delta (both NaN until they are there), and whether it is wanted."""
-
-    name: str
-    value: float
-    delta: float
-    wanted: bool = False
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Told(Inner):
-    """One micro-step on the picture: what panels show of it, and what is drawn around and beside the cubes."""
-
-    step: int
-    at: int
-    count: int
-    phases: tuple[Phase, ...]
-    trial: bool  # a trial step with one sample alone; else the real step of the whole batch
-    quantity: str  # what the cubes show: weight or gradient
-    reached: Mapping[str, NDArray[np.bool_]]  # by stage, the numbers of its row that the forward pass has come to
-    weights: NDArray[np.int64]  # flat indices of those that this micro-step is about
-    come: frozenset[str]  # modules that the forward pass has come to
-    layer: Stage | None  # whose cubes are lit now, where they are products of one row
-    reads: str  # the rows before that layer and after it, by their stages
-    makes: str
-    met: Floats  # (P,), what each weight is multiplied with on the way forward; NaN: nothing
-    back: Floats  # the same on the way back
-    sums: Mapping[str, Sums]  # of the layer that is worked out, by the row in which they will stand
-    faces: Mapping[int, Face]  # by flat index, of cubes whose number comes about in this phase
-    sentence: Sentence
-    pulses: Sequence[Pulse]
-    table: Sequence[tuple[str, Sequence[str]]]  # where the deltas of the outputs come from, row by row
-    outputs: Sequence[Output]  # where there are too many for the table, or the target is a class
-    whole: Floating  # all numbers that are lit one after the other, (P,), whose range the colours have
-    loss: float | None  # of the sample that is drawn, at the weights before the step
-    spread: Spread | None
-    layers: Sequence[Layer]  # of a larger net
-    rule: Sequence[Formula]  # the optimiser's lines, where there are several
-    sample: tuple[Floating, Floating, Floating] | None  # input, output and target of the sample that is added up last
-
-    @property
-    def mean(self) -> bool:
-        """Whether deltas and gradients are means over a batch."""
-        return not self.trial and self.samples.startswith("mean")
-
-    @property
-    def headline(self) -> str:
-        """The HUD's second line: where in the step this is."""
-        mode = "a trial step, leaving it changes nothing" if self.trial else "the real step"
-        some = f"{self.adding:,} sample{'' if self.adding == 1 else 's'} added up"
-        place = some if self.adding else f"micro-step {self.at} of {self.count}"
-        where = f"paused inside step {self.step:,}  \N{MIDDLE DOT}  {place}"
-        return f"{where}  \N{MIDDLE DOT}  {self.samples}: {mode}"
-
+from .light import Lighting, Lit
+from .told import (
+    BACKWARD,
+    FORWARD,
+    GRADIENTS,
+    LOSS,
+    UPDATE,
+    ZERO,
+    Face,
+    Floats,
+    Formula,
+    Layer,
+    Output,
+    Phase,
+    Pulse,
+    Sentence,
+    Spread,
+    Told,
+    Tone,
+    Word,
+    face_of_gradient,
+    face_of_product,
+    face_of_update,
+    of_product,
+    of_rule,
+    sides_of,
+)
 
 Row = tuple[str, tuple[str, ...]]
 MOST, LISTED = 4, 12
 """Outputs whose deltas are taken apart in a table, and outputs that are listed."""
-DIGITS = 4
-"""That count, of a number in the optimiser's lines."""
 
 
 # ---- The way through it.
@@ -553,7 +434,7 @@ class Walk:
     def _of_operation(self, step: MicroStep) -> Sentence:
         """One operation of a formula, or what is made between modules, shown by one number."""
         back, (name, _, meaning) = step.phase == "backward", self._named(step.words).partition(": ")
-        left, sign, result = _sides(step.numbers)
+        left, sign, result = sides_of(step.numbers)
         tone: Tone = "violet" if back else "plain"
         letters = f"{step.formula} = δ" if back else "" if step.kind == "node" else step.formula
         formula = Formula(self._named(letters), (Word(left, tone), Word(sign, "dim"), Word(result, tone, True)))
@@ -608,7 +489,7 @@ class Walk:
         terms = [(float(self.frame.values[k]), self.input_of(k)) for k in range(first, first + width)]
         if stage.bias is not None:
             terms.append((float(self.frame.values[stage.bias.start + i]), None))
-        left, sign, result = _sides(next(neuron("sum", terms, made)).removeprefix("sum = "))
+        left, sign, result = sides_of(next(neuron("sum", terms, made)).removeprefix("sum = "))
         summed = "the products" if stage.bias is None else "products and bias"
         numbers = (Word(left), Word(sign, "dim"), Word(result, bold=True))
         made_of = self._forward(summed)
@@ -782,82 +663,3 @@ def _cells(values: Floats) -> tuple[str, ...]:
 
 def _plain(values: NDArray[np.floating]) -> tuple[str, ...]:
     return tuple("" if v != v else number(float(v), 4) for v in values)
-
-
-# ---- Numbers as texts: on cubes in two lines, in formulas so that they are true as printed.
-
-
-def face_of_product(weight: float, x: float) -> Face:
-    """``−0.47 × 0.97`` over ``= −0.46``; with ``≈`` where so few digits do not give it."""
-    return _face(chip_text(weight, signed=True), chip_text(x), chip_text(weight * x, signed=True))
-
-
-def face_of_gradient(gradient: float, factors: tuple[float, float] | None, joined: str = "mean") -> Face:
-    """``+0.060 × 0.97`` over ``≈ +0.0579``, ``=`` where the digits give it; without factors a mean, or a sum."""
-    if factors is None:
-        return Face(f"{joined} δ·x", f"= {delta_text(gradient)}")
-    delta, x = factors
-    if x == 1.0:  # there is room for all of it
-        return _face(delta_text(delta), "1", delta_text(gradient))
-    left = number(delta, 3, signed=True) if 0.005 <= abs(delta) < 10 else exponent(delta, signed=True)
-    return _face(left, chip_text(x), delta_text(gradient))
-
-
-def _face(left: str, right: str, made: str) -> Face:
-    """A product and its result; ``=`` if the printed factors give that, rounded as it is, else ``≈``."""
-    sign = "="
-    try:
-        a, b, result = (Decimal(text.replace(MINUS, "-").replace(",", "")) for text in (left, right, made))
-        place = result.as_tuple().exponent
-        if a.is_finite() and b.is_finite() and isinstance(place, int):
-            sign = "=" if rounds_to(a * b, Printed(made, result, Decimal(1).scaleb(place))) else "≈"
-    except InvalidOperation:  # infinite, or no number
-        pass
-    return Face(f"{left} × {right}", f"{sign} {made}")
-
-
-def face_of_update(before: float, after: float) -> Face:
-    """``w −0.4698`` over ``w' −0.4668``, with as many decimals as show the change, up to six."""
-    digits = next((d for d in range(2, 7) if number(before, d) != number(after, d)), 4)
-    return Face(f"w {number(before, digits, signed=True)}", f"w' {number(after, digits, signed=True)}")
-
-
-def _sides(equation: str) -> tuple[str, str, str]:
-    """What stands left of the last sign of an equation, the sign, and what stands right of it."""
-    return equation.rpartition(" = " if " = " in equation else " ≈ ")
-
-
-def of_product(letters: str, a: float, b: float, result: float, *, violet: bool = True) -> Formula:
-    """A product with its numbers; `violet`: a delta and what it makes are gradients."""
-    tone: Tone = "violet" if violet else "plain"
-    left, equals, made = _sides(product(a, b, result))
-    first, times, x = left.partition(" × ")
-    return Formula(letters, (Word(first, tone), Word(times, "dim"), Word(x), Word(equals, "dim"),
-                             Word(made, tone, True)))  # fmt: skip
-
-
-def of_rule(lines: Sequence[Line], before: float, lr: float, gradient: float) -> tuple[Formula, ...]:
-    """The optimiser's rule with its numbers, the new weight first; plain descent is true as printed."""
-    if len(lines) == 1 and lines[0].formula == "w − lr · g":
-        left, equals, result = _sides(descent(before, lr, gradient, lines[0].result))
-        rest, times, g = left.rpartition(" × ")
-        words = Word(rest), Word(times, "dim"), Word(g, "violet"), Word(equals, "dim"), Word(result, bold=True)
-        return (Formula("w − lr · g = w'", words),)
-    return tuple(_rule_line(line) for line in (*lines[-1:], *lines[:-1]))
-
-
-def _rule_line(line: Line) -> Formula:
-    """With so many digits that what is printed gives the result."""
-    enough = digits_that_give(line.again, line.result, DIGITS)
-    words: list[Word] = []
-    for token in line.tokens:
-        if isinstance(token, str):
-            words.append(Word(token, "dim"))
-            continue
-        text = digits_of(token.value, enough or DIGITS)
-        first = not words or words[-1].text.endswith(("(", ", "))
-        bracketed = text.startswith(MINUS) and not first
-        words.append(Word(f"({text})" if bracketed else text, "violet" if token.name == "g" else "plain"))
-    words.append(Word(" = " if enough is not None else " ≈ ", "dim"))
-    words.append(Word(digits_of(line.result, DIGITS, zeros=True), bold=True))
-    return Formula(f"{line.formula} = {line.name}", tuple(words))

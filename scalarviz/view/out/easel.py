@@ -35,7 +35,7 @@ from .files import SVG
 from .offscreen import offscreen
 
 if TYPE_CHECKING:
-    from ..micro.walk import Told
+    from ..micro.told import Told
 
 
 Pixels = NDArray[np.uint8]

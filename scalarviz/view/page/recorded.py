@@ -28,7 +28,8 @@ from ..ink.listed import Record, changes, records_of
 from ..ink.text import loss_text, short
 from ..ink.theme import get_theme
 from ..micro.light import height_scale, height_words, whose_deltas
-from ..micro.walk import Formula, Told, Walk
+from ..micro.told import Formula, Told
+from ..micro.walk import Walk
 from ..panels.word import WordDrawer
 from ..shown.subject import Subject, subject_of
 from .document import document_of, laid_out

@@ -13,7 +13,8 @@ import numpy as np
 
 from ...errors import ScalarvizError
 from ...run.worker import Worker
-from ..micro.walk import GRADIENTS, LOSS, UPDATE, Walk, opened, sides
+from ..micro.told import GRADIENTS, LOSS, UPDATE
+from ..micro.walk import Walk, opened, sides
 from ..panels.wording import noun
 from .actions import inside_line
 
