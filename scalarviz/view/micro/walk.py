@@ -145,7 +145,7 @@ class Told(Inner):
     @property
     def mean(self) -> bool:
         """Whether deltas and gradients are means over a batch."""
-        return not self.trial and self.samples.startswith("mean")
+        return not self.trial and self.samples.startswith("mean") and not self.adding
 
     @property
     def headline(self) -> str:
@@ -222,7 +222,10 @@ class Walk:
             computed=computed, values=np.asarray(values, np.float64), edited=False, next_lr=opened.lr, lr=opened.lr,
         )  # fmt: skip
         sentence = self.sentence(now, selected, computed, adding)
-        reached, deltas = self._reached(done), self._deltas_of(done)
+        reached, joined = self._reached(done), self._deltas_of(done)
+        deltas = joined
+        if adding:  # the scene shows the sample that is added now, as the side does
+            frame, deltas = replace(frame, activations=self._rows_of(adding)), self._deltas_added(adding)
         return Told(
             step=opened.step, at=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
             samples=self.samples, frame=frame, before=self.frame, source=self.subject.source,
@@ -233,7 +236,7 @@ class Walk:
             spread=self._spread(sentence.index) if phase > LOSS else None,
             layers=self._layers(computed, gradient), rule=self._rule(phase, sentence.index),
             sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
-            outputs=self.outputs(deltas, reached), table=self.table(deltas, reached),
+            outputs=self.outputs(joined, reached), table=self.table(joined, reached),
         )  # fmt: skip
 
     def line(self, at: int) -> tuple[Sentence, tuple[int, Face] | None]:
@@ -373,6 +376,20 @@ class Walk:
         """The optimiser's lines for a weight, in the order in which they are worked out, where there are several."""
         rule = self.rule(index) if index >= 0 and phase >= GRADIENTS else ()
         return (*rule[1:], rule[0]) if len(rule) > 1 else ()
+
+    def _rows_of(self, adding: int) -> dict[str, Floats]:
+        """The numbers of the sample that is added last, if the batch's are kept; else those of the probe."""
+        if adding > self.opened.shown:
+            return {name: np.asarray(row, np.float64) for name, row in self.frame.activations.items()}
+        rows = {name: np.asarray(row[:, adding - 1]) for name, row in self.opened.rows.items()}
+        k = adding - 1
+        return {"input": self.opened.inputs[:, k], "target": self.opened.targets[:, k], **rows}
+
+    def _deltas_added(self, adding: int) -> dict[str, Floats]:
+        """Its own, before they are divided; those of the batch where they are not kept."""
+        if adding > self.opened.shown:
+            return self._deltas_of(self.steps)
+        return {name: np.asarray(of[:, adding - 1]) * self.opened.divisor for name, of in self.opened.deltas.items()}
 
     def _sample(self, adding: int) -> tuple[Floats, Floats, Floats] | None:
         """Input, output and target of the sample that is added last."""
