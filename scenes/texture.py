@@ -25,7 +25,7 @@ from scalarviz.errors import InputError, MissingDependencyError
 from scalarviz.io import Picture, check_picture_name, example_photo, load_picture, save_picture, shrink
 from scalarviz.run import Moment, Story
 from scalarviz.run.controls import Reader
-from scalarviz.run.edits import Edit, Refill
+from scalarviz.run.edits import Change, Edit, Refill
 from scalarviz.run.edits.base import Names, numbered
 from scalarviz.run.panels import HeldBack, LossCurve, Painting, psnr
 from scalarviz.run.scene.scene import OwnFlags
@@ -161,6 +161,11 @@ def build(options: Options) -> sv.Scene:
         same = transform == now.transform
         return None if same else Paint.of(Motif(now.rgb, transform), places, f"transform: {transform}")
 
+    def layered(hidden: tuple[int, ...], reader: Reader) -> Edit | None:
+        made = Painter((told, *hidden, 3), options.encoding, options.frequencies)
+        made.initialize(nn.init.kaiming_uniform(), seed=options.seed)
+        return Change(model=made)
+
     def lost(reader: Reader) -> Iterator[str]:
         if motif(reader).rgb is not first.rgb:
             yield "the picture that was opened"
@@ -190,6 +195,11 @@ def build(options: Options) -> sv.Scene:
             Options.control(
                 "transform", "transform", "What is painted; the weights stay, and learn something new from the old.",
                 value=lambda reader: motif(reader).transform, change=turned,
+            ),
+            Options.control(
+                "hidden", "layers", "Units between place and colour: more of them paint finer detail.", anew=True,
+                value=lambda reader: tuple(s.weight.shape[0] for s in reader.stages if s.weight is not None)[:-1],
+                change=layered,
             ),
         ),
         own_flags=OwnFlags(lambda reader: {}, lost, (Paint,)),

@@ -286,12 +286,12 @@ class Touch:
             top = places.hud[1] + 60 if places.hud is not None else 12.0
             banners.append(banner(self.message, places.size, top, right, theme))
         if self.notice:
-            wide, bottom = places.size
-            if places.keys is None and places.time is not None:  # a hall: above the time bar, left of the legend
+            (wide, bottom), keys = places.size, None if theme.presenter else places.keys
+            if keys is None and places.time is not None:  # a hall: above the time bar, left of the legend
                 bottom = places.time[1]
                 taken = 0.0 if places.strip is None else legend_width(places.strip[2]) + 8
                 right -= taken if right - taken >= _NEWS else 0.0
-            top = bottom if places.keys is None else places.keys - 15
+            top = bottom if keys is None else keys - 15
             banners.append(banner(self.notice, (wide, bottom), top, right, theme, alarm=False))
         if self.pressed is not None:
             corners = [box for box in (places.strip, places.scene) if box is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kit.commands import make_scene
 from kit.windows import Hand, live_hand
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
@@ -285,3 +286,24 @@ def test_a_scene_brings_a_control_and_its_command_and_what_these_raise_is_said_o
         desk.rest()
         desk.click("copy as command")
         assert desk.host.clipboard == "scalarviz t --batch 1"
+
+
+@pytest.mark.parametrize("name", ["texture", "rgb"])
+def test_weights_are_saved_into_a_file_that_can_be_loaded_and_layers_of_a_painter_can_be_others(
+    name, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    with live_hand(make_scene(name), (1280, 1000), Desk) as hand:
+        hand.open()
+        before = hand.run.values
+        hand.click("save")
+        hand.rest(lambda: any(tmp_path.glob("*.npz")))
+        (path,) = tmp_path.glob("*.npz")
+        hand.run.set_weights(0, [5.0])
+        hand.run.load(path)
+        assert np.array_equal(hand.run.values, before)
+        if name == "texture":
+            hand.click("layer 1: fewer units")
+            hand.rest()
+            assert hand.hidden[0] < 64 == hand.hidden[1]
+            assert hand.view.frame().activations["0"].shape == (hand.hidden[0],)

@@ -342,8 +342,11 @@ def test_samples_are_added_up_to_the_gradient_of_the_batch(hand):
     outer = np.outer(one.deltas["0"][:, 0], one.inputs[:, 0])
     assert told(hand).adding == 1
     assert told(hand).frame.gradient[hand.run.tensors[0].span].reshape(3, 3) == pytest.approx(outer)
-    for name, delta in told(hand).deltas.items():  # they had come before: they are those of the batch
-        assert delta == pytest.approx(one.deltas[name].sum(axis=1))
+    for name, delta in told(hand).deltas.items():  # scene and side are of the sample that is added
+        assert delta == pytest.approx(16 * one.deltas[name][:, 0])
+        assert told(hand).frame.activations[name] == pytest.approx(one.rows[name][:, 0])
+    assert np.array_equal(told(hand).sample[0], told(hand).frame.activations["input"])
+    assert np.array_equal(told(hand).sample[2], told(hand).frame.activations["target"])
     assert {"sum ÷ 16", "sum of δ · x ÷ 16"} <= set(said(hand))  # no mean of one, but 16 times less than δ · x
     hand.settled(8, 1.0)
     assert (told(hand).adding, told(hand).frame.gradient) == (16, pytest.approx(one.gradient))

@@ -31,6 +31,7 @@ from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK, LIGHT
 from scalarviz.view.ink.theme import rgb as colour
 from scalarviz.view.panels.colour_cube import HINT, hexed
+from scalarviz.view.shown.names import who
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.touch import plate_of
 from scalarviz.view.watch.actions import Here, help_lines
@@ -44,7 +45,7 @@ MESSAGE = (
 )
 
 
-DEAD = "no gradient reaches 0.weight: all 8 units of relu are dead"
+DEAD = "no gradient reaches layer 1: all 8 units of relu are dead"
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,7 @@ def test_the_words_of_a_cube_do_not_cover_it_and_the_inspectors_are_not_said_twi
     for index in seen:
         bench.hover(face_of(bench, index))
         again(bench, 0.0)
-        (label,) = (s for s in bench.overlays[1] if weight_name(scene.run.tensors, index) in written([s]))
+        (label,) = (s for s in bench.overlays[1] if who(bench.subject, index).name in written([s]))
         plate, ground = plate_of(bench.layout, index), label.shapes[0]
         cube = bench.project(plate.corners_of(index - plate.start))
         (left, top), (right, low) = cube.min(axis=0), cube.max(axis=0)
@@ -142,7 +143,7 @@ def test_what_is_touched_is_outlined_and_inspected_and_nothing_stays_of_it(singl
         touch(what)
         moved = np.abs(pixels_of(bench) - before).max(axis=2) > 40
         assert moved[y - 90 : y + 90, x - 90 : x + 90].any()
-        assert weight_name(single.run.tensors, 5) in said_above(again(bench, 0.0))
+        assert who(bench.subject, 5).name in said_above(again(bench, 0.0))
         touch(None)
         assert np.array_equal(pixels_of(bench), before)
     assert bench.selected is None
@@ -290,8 +291,8 @@ TROUBLE = [
 @pytest.mark.parametrize(("kind", "width", "bias", "why", "size"), TROUBLE)
 def test_trouble_is_said_and_covers_no_cube_and_no_word(kind, width, bias, why, size):
     bench = bench_of(in_trouble(kind, width, bias), size)
-    assert any(line.startswith("no gradient reaches 0.weight") for line in said(bench))
-    assert f"no gradient reaches 0.weight: {why}" in said(bench) or size != SIZES[0]
+    assert any(line.startswith("no gradient reaches layer 1") for line in said(bench))
+    assert f"no gradient reaches layer 1: {why}" in said(bench) or size != SIZES[0]
     note = [s.texts for s in bench.sketches if any(item.text == "!" for item in s.texts)]
     others = [box_of(item) for item in texts(bench.sketches) if not note or item not in note[0]]
     for box in map(box_of, note[0] if note else ()):  # where it has no room it is said in the HUD

@@ -146,7 +146,7 @@ class Told(Inner):
     @property
     def mean(self) -> bool:
         """Whether deltas and gradients are means over a batch."""
-        return not self.trial and self.samples.startswith("mean")
+        return not self.trial and self.samples.startswith("mean") and not self.adding
 
     @property
     def headline(self) -> str:

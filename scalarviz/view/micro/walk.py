@@ -334,6 +334,20 @@ class Walk:
         rule = self.rule(index) if index >= 0 and phase >= UPDATE else ()
         return (*rule[1:], rule[0]) if len(rule) > 1 else ()
 
+    def _rows_of(self, adding: int) -> dict[str, Floats]:
+        """The numbers of the sample that is added last, if the batch's are kept; else those of the probe."""
+        if adding > self.opened.shown:
+            return {name: np.asarray(row, np.float64) for name, row in self.frame.activations.items()}
+        rows = {name: np.asarray(row[:, adding - 1]) for name, row in self.opened.rows.items()}
+        k = adding - 1
+        return {"input": self.opened.inputs[:, k], "target": self.opened.targets[:, k], **rows}
+
+    def _deltas_added(self, adding: int) -> dict[str, Floats]:
+        """Its own, before they are divided; those of the batch where they are not kept."""
+        if adding > self.opened.shown:
+            return self._deltas_of(self.steps)
+        return {name: np.asarray(of[:, adding - 1]) * self.opened.divisor for name, of in self.opened.deltas.items()}
+
     def _sample(self, adding: int) -> tuple[Floats, Floats, Floats] | None:
         """Input, output and target of the sample that is added last."""
         if not adding:

@@ -158,7 +158,7 @@ class Scenery:
         """The numbers beside them; `loss` is the probe sample's own, `reached` says which are there (None: all)."""
         rows, sample = dict(frame.activations), self._subject.sample
         if "input" in rows:  # else the rows of the sample were not recorded
-            rows |= {} if sample.wanted is None else {"target": sample.wanted}
+            rows = rows if sample.wanted is None else {"target": sample.wanted, **rows}
             rows |= {} if loss is None else {"loss": np.array([loss])}
         extents, sign = colouring.extents(), colouring.bound
         here = None if reached is None else {name: there for name, there in reached.items() if name != "input"}

@@ -330,8 +330,8 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
 
 LADDER = (12, 16, 24, 32, 48, 64, 80, 96, 128, 160, 192, 224, 256, 304)
 """Pixels of the longer side while somebody waits."""
-BUDGET = 0.008
-"""Seconds that painting may take of a frame, a quarter of the thirtieth of a second."""
+BUDGET = 0.016
+"""Seconds that painting may take of a frame, half of the thirtieth of a second: it is what the scene is about."""
 FILM, STILL = 160, 608
 """Pixels of the longer side in a film and in a picture: always the same, so that both can be made again."""
 

@@ -414,7 +414,7 @@ class StoryLines:
         self.sketches, self.beside = [], None
         if self.told is not None and free and places.strip is not None:
             between = places.time if bar else None
-            keys = places.keys
+            keys = None if theme.presenter else places.keys  # what a hall has of them stands in its margin
             if keys is None and places.time is not None and not bar:  # a hall, where no line of keys is kept free
                 keys = places.time[1] + places.time[3] - 6.0
             self.sketches = [self._sketch(self.told, places.strip, keys, between, theme)]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, ScalarvizError, listing, shown
@@ -64,6 +65,8 @@ _UNITS = "How many weighted sums the layer makes of what comes before it."
 _OUT = "Takes the layer away: what one layer cannot tell apart, the others have to."
 _ADD = "One more layer between input and output: sums of bent sums, for shapes that are less simple."
 _SEED = "Begins anew with other first weights: whether it learns should not hang on their luck."
+_SAVE = "The weights of this moment, into a file in the folder of the command; it can be opened again, or dropped here."
+_LOAD = "Go on from the weights of a file, or with a picture of yours."
 _COPY = "The line that starts this run with the settings of this moment."
 _HALF = 76.0  # logical pixels of the name of a switch in half a narrow panel
 _gestures = count(1)
@@ -148,7 +151,7 @@ class Driving:
         anew += self._filled([one for one in last if not isinstance(one, Layers)], reader)
         copied = self._copied(reader)
         anew += [row_of(item) for item in copied] if "seed" in self._hidden else [self._seed(reader, copied)]
-        return [*rows, *([Row("rule")] if anew else []), *anew]
+        return [*rows, *([Row("rule")] if anew else []), *anew, *self._files()]
 
     def _owned(self, reader: Reader) -> tuple[Control, ...]:
         """Those of every run, made anew only where which there are, or a usual value, has become another."""
@@ -261,6 +264,22 @@ class Driving:
         button = Item(Button("reseed", flag, _SEED, change=begin))
         number = Slider("seed", flag, _SEED, least=0, most=2**32, whole=True, value=lambda reader: seed, change=begin)
         return Row("buttons", (button, *copied), "seed", printed(seed), typed=Item(number, seed))
+
+    def _files(self) -> list[Row]:
+        """Buttons that save the weights and open those of a file, where a window can do both."""
+        if action_of("open").missing(self._viewer.here()) or "weights" in self._hidden:
+            return []
+
+        def save(value: object, reader: Reader) -> None:
+            path = Path(f"{self._scene.name}-step-{reader.frame.step}.npz")
+            self._viewer.ask(lambda run: run.save(path), lambda _: self._viewer.say(f"saved {path.absolute()}"),
+                             lambda error: self._viewer.say(str(error)))  # fmt: skip
+
+        def load(value: object, reader: Reader) -> None:
+            self._viewer.send("open")
+
+        buttons = (Button("save", "", _SAVE, change=save), Button("load", "", _LOAD, change=load))
+        return [Row("buttons", tuple(Item(button) for button in buttons), "weights")]
 
     def _copied(self, reader: Reader) -> list[Item]:
         """What copies the command line that shows the same, where the scene knows it."""
