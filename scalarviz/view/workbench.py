@@ -62,6 +62,7 @@ from .space.viewpoint import Viewpoint
 from .touch import Touch, plate_of
 
 Point = tuple[float, float]
+_LIFTED = 20.0  # pixels by which lines of a scene's start may stand above the strip of a low picture
 _BESIDE = 0.7
 """Of the room left of the cubes: an arrangement that does not expect anything there has margins of its own."""
 
@@ -335,7 +336,8 @@ class Workbench:
                        legends=last)  # fmt: skip
             view.strip.sizing = self.sizing
         self.slab, self.strip = self.views[-1].slab, self.views[-1].strip
-        self.side.bear(self.places.scene)
+        x, y, wide, high = self.places.scene
+        self.side.bear((x, y, wide, high - (_LIFTED if self.places.low else 0.0)))
         self._numbers, self._moving, self.overlays = list[Sketch](), list[Sketch](), ()
         self._time, self._on_cubes = list[Sketch](), list[Sketch]()
 
@@ -346,7 +348,8 @@ class Workbench:
         moved, quantity = view.camera if view.moved else None, self.colouring.quantity
         scene, shown = self.places.scene, self.panels_shown
         self.scenery: Scenery = Scenery(self.subject, self.layout, self.theme, self.project, scene, moved=moved,
-                                        panels=shown, quantity=quantity, before=before)  # fmt: skip
+                                        panels=shown, quantity=quantity, before=before,
+                                        borne=self.side.floor is not None)  # fmt: skip
         self.scenery.show_outcome(self.inside.told is None and self.side.floor is None)
         self.side.swatch.box = self.scenery.swatch
         planned = self.spread and self.places.strip is not None

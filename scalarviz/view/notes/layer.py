@@ -60,8 +60,11 @@ class FewFlow(Notes):
     cubes. What becomes of the sample stands `below` the last row.
     """
 
-    def __init__(self, layout: Layout, subject: Subject, project: Project, box: Box, *, moved: bool) -> None:
+    def __init__(
+        self, layout: Layout, subject: Subject, project: Project, box: Box, *, moved: bool, named: bool
+    ) -> None:
         super().__init__()
+        self._named = named  # whether outputs are named beside their rows
         stages, self._sample = subject.stages, subject.sample
         linear = next(s for s in stages if s.weight is not None)
         assert linear.weight is not None
@@ -220,7 +223,11 @@ class FewFlow(Notes):
 
     def _write_names(self, trays: Mapping[str, Floats]) -> None:
         """The outputs beside their rows, the inputs where they have no chips, and the word over the biases."""
-        (weight, bias), top, names = self.plates, self._box[1] - 12, [f"to {name}" for name in self._sample.outputs]
+        (weight, bias), top, names = (
+            self.plates,
+            self._box[1] - 12,
+            [f"to {name}" for name in self._sample.outputs if self._named],
+        )
         # beside their rows where these end on the left or, from another side, on the right
         for plate, side in ((weight, -1), (bias or weight, 1))[: 2 if self._moved else 1]:
             if found := row_names(plate, names, side, self._project, self._placer, trays.get(plate.name)):

@@ -37,7 +37,8 @@ class Scenery:
     Another look (`change`) writes the same words in the same places. For a camera that was `moved` by hand
     everything is tried against the cubes, and what would lie on them or is hidden by them is left out.
     `panels` says whether the sample's outcome stands beside the cubes of a chain, `quantity` what the cubes
-    show. Where it was `before`, seen by the camera of a moment ago, names stay while there is room.
+    show. Where it was `before`, seen by the camera of a moment ago, names stay while there is room. On a
+    panel that has numbers of its own (`borne`) outputs have no names beside their rows.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Scenery:
         panels: bool = True,
         quantity: str = "weight",
         before: Scenery | None = None,
+        borne: bool = False,
     ) -> None:
         self._subject = subject
         window = window_of(box, panels, layout.size)
@@ -61,7 +63,7 @@ class Scenery:
         self.flow: FewFlow | None = None
         self.outcome = True  # whether that of a single layer stands below it
         if single:
-            self.flow = FewFlow(layout, subject, project, box, moved=moved is not None)
+            self.flow = FewFlow(layout, subject, project, box, moved=moved is not None, named=not borne)
             self._notes = [self.flow, self.flow.below]
         shapes, called = labelled(subject), Names(subject)
         former = None if before is None or moved is None else before._labels
