@@ -75,7 +75,7 @@ def built(picture, **more):
 
 def test_a_transform_is_switched_live_and_undone(picture):
     scene = built(picture)
-    run, (control,) = scene.run, scene.controls
+    run, (control, _) = scene.run, scene.controls
     painting = scene.panels[0]
     run.step(5)
     before = run.frame()
