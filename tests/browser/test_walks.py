@@ -1,4 +1,4 @@
-"""Micro-steps in a page: the window's cubes to the pixel, with their light; its words; the keys that walk through them."""
+"""Micro-steps in a page: the window's cubes to the pixel, with their light, its words, and the keys that walk."""
 
 from __future__ import annotations
 
