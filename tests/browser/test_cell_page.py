@@ -14,7 +14,6 @@ import pytest
 from kit.benches import face_of
 from kit.commands import make_scene
 from scalarviz.view.cell.shown import Shown
-from scalarviz.view.cubes.slab import Bloom
 from scalarviz.view.ink.listed import Listed
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page.scripts import joined, read
@@ -453,8 +452,7 @@ def test_the_picture_is_the_windows_its_list_and_its_pixels(cell, name, light):
         assert np.abs(own[y, x] - window[y, x]).max() <= 2, (x, y)
 
 
-def test_an_opened_step_lights_what_it_lights_in_the_window(cell, monkeypatch):
-    monkeypatch.setattr(Bloom, "draw", lambda *given, **named: None)  # which a browser has not
+def test_an_opened_step_lights_what_it_lights_in_the_window(cell):
     live = cell("rgb", light=False)
     for count in (4, 18, 6, 16):  # products, what goes on, gradients, changes
         live.press(*count * ".")

@@ -153,7 +153,7 @@ def test_letters_and_attention_stay_while_a_step_is_opened(page, tmp_path):
         page.locator(".words .next button").nth(2).click()
         assert page.evaluate("() => Boolean(scalarviz.player.frame.reached)") == (key == ".")
         assert page.evaluate(marked) > 0.9 * before > 100  # marks of single letters come and go
-        assert page.locator(".words").bounding_box()["x"] > page.locator("#cubes").bounding_box()["width"]
+        assert page.locator("section.words").bounding_box()["x"] > page.locator("#cubes").bounding_box()["width"]
 
 
 def test_what_is_not_finite_is_said(page, made, tmp_path):

@@ -1,4 +1,4 @@
-"""Micro-steps in a page: the cubes of the window to the pixel, its words, and the keys that walk through them."""
+"""Micro-steps in a page: the window's cubes to the pixel, with their light, its words, and the keys that walk."""
 
 from __future__ import annotations
 
@@ -66,7 +66,6 @@ def hand_of(subject, told):
         rows = any(plate.kind == "activation" for plate in slab.layout.plates)
         hand_over(slab, told.frame, colouring, activations, subject.source, rows=rows)
         inside.paint()
-        slab.bloom.shine(None)  # which a page has not
 
     return hand
 

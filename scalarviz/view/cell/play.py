@@ -388,6 +388,7 @@ class Play:
             "thinned": "" if pace >= RATE else f"{len(frame.values):,} numbers: {pace:.2g} frames a second",
             "marks": flags.tobytes() if flags.any() else None,
             "own": atlas.own_looks().tobytes() if slab.own or atlas.instead is not None else None,
+            "shines": None if slab.bloom.shines is None else slab.bloom.shines.tobytes(),
             "looks": [bool(slab.own), atlas.lift is not None],  # whether sides and heights are among them
             **self._records(bench),
             "words": self._words(bench, frame),

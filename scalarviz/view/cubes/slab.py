@@ -564,13 +564,13 @@ class Bloom:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._drawn: tuple[Any, Any] | None = None
-        self._shines: NDArray[np.float32] | None = None
+        self.shines: NDArray[np.float32] | None = None
 
     def shine(self, colours: NDArray[np.floating] | None) -> None:
         """Red, green, blue and strength, 0 to 1, by cubes of weights (P, 4); None: nothing shines."""
         shines = None if colours is None else np.asarray(colours, np.float32)
-        if not _same(shines, self._shines):
-            self._shines, corners = shines, [] if shines is None else self._corners(shines)
+        if not _same(shines, self.shines):
+            self.shines, corners = shines, [] if shines is None else self._corners(shines)
             self._drawn = _quads("bloom", np.concatenate(corners)) if corners else None
 
     def _corners(self, shines: NDArray[np.float32]) -> list[NDArray[np.void]]:

@@ -383,7 +383,8 @@ def _told(walk: Walk, opened: RecordedStep, plan: int, height: float) -> dict[st
     lines, scale = [], height_scale(np.asarray(last.whole), height)
     for at in range(1, len(walk) + 1):
         sentence, face = walk.line(at)
-        lines.append([sentence.name, sentence.meaning, [_formula(f) for f in sentence.formulas[:1]], face])
+        lines.append([sentence.name, sentence.meaning, [_formula(f) for f in sentence.formulas[:1]], face,
+                      sentence.index])  # fmt: skip
     return {
         "alone": opened.trial, "lr": json_number(opened.lr), "plan": plan, "step": opened.step,
         "loss": loss_text(opened.loss), "own": None if own is None else json_number(own), "samples": first.samples,
@@ -407,14 +408,16 @@ def _plan(walk: Walk, opened: RecordedStep, cubes: set[str]) -> dict[str, Any]:
 def _light(told: Told, stages: Sequence[Stage], cubes: set[str]) -> list[Any]:
     """What a micro-step lights, as runs.
 
-    Weights that are lit, those whose numbers make the range of the colours, those that have their gradient; of the rows
-    of all stages the numbers that are there, and the deltas. Then whose deltas the rows of cubes have.
+    Weights that are lit, those whose numbers make the range of the colours, those that have their gradient, those that
+    it is about; of the rows of all stages the numbers that are there, and the deltas. Then whose deltas the rows of
+    cubes have.
     """
     numbers = told.frame.state.get(told.quantity)
     lit = told.frame.computed if numbers is None else ~np.isnan(numbers)
     reached, come = (np.concatenate([rows[stage.name] for stage in stages]) for rows in (told.reached, told.deltas))
     every = (lit, ~np.isnan(told.whole), told.frame.computed, reached, ~np.isnan(come))
-    return [*(_runs(np.flatnonzero(some)) for some in every), list(whose_deltas(stages, told.deltas, cubes).items())]
+    runs = [_runs(np.flatnonzero(some)) for some in every]
+    return [*runs[:3], _runs(np.sort(told.weights)), *runs[3:], list(whose_deltas(stages, told.deltas, cubes).items())]
 
 
 def _runs(numbers: NDArray[np.int64]) -> list[list[int]]:

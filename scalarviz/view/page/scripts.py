@@ -111,7 +111,7 @@ def colours_of() -> str:
 
 PARTS = ("common", "marks", "walk", "average")
 """Of the fragment shader of the cubes; ``fragmentOf`` of ``cubes.js`` joins them as `cubes.slab.fragment` does."""
-WHOLE = ("glow", "tray", "flow")
+WHOLE = ("glow", "tray", "flow", "bloom")
 
 
 def programs() -> dict[str, str]:

@@ -35,8 +35,7 @@ export function slabCorners(plate) {
 export function cellOf(plate, element) {
   const [across, within, kernel] = plate.strides;
   if (!plate.tile[0]) return [Math.floor(element / within), element % within];
-  const rest = element % across;
-  const inner = rest % kernel;
+  const rest = element % across, inner = rest % kernel;
   return [
     Math.floor(element / across) * plate.period[0] + Math.floor(inner / within),
     Math.floor(rest / kernel) * plate.period[1] + (inner % within),
@@ -62,8 +61,7 @@ export function cubeCorners(plate, element, share = 1) {
 export function boxNumbers(plates, atlasWidth) {
   return new Float32Array(
     plates.flatMap((plate) => {
-      const [rows, columns] = plate.cells;
-      const edge = 0.5 - plate.half;
+      const [rows, columns] = plate.cells, edge = 0.5 - plate.half;
       const place = [plate.period[1], plate.period[0], plate.texel % atlasWidth, Math.floor(plate.texel / atlasWidth)];
       const constants = [
         ...firstCorner(plate), ...plate.axes.flat(), columns, rows, plate.half, plate.depth,
@@ -91,9 +89,7 @@ export const SAMPLES = 4;
 /** How many rows or columns of a plate, whichever are denser, one device pixel covers at its middle. */
 export function cellsPerPixel(plate, camera, density) {
   const [rows, columns] = plate.cells, middle = worldOf(plate, [(columns - 1) / 2, (rows - 1) / 2, 0]);
-  const ray = towardsEye(camera, middle);
-  const far = Math.sqrt(dot3(ray, ray));
-  const pitch = Math.hypot(...plate.axes[0]);
+  const ray = towardsEye(camera, middle), far = Math.sqrt(dot3(ray, ray)), pitch = Math.hypot(...plate.axes[0]);
   const [across, down, out] = plate.axes.map((axis) => dot3(axis, ray) / far / pitch);
   const size = pixelsPerUnit(camera, middle) * density * pitch;
   const flat = Math.sqrt(Math.max(1 - Math.min(across * across, down * down), 1e-9));

@@ -1,8 +1,10 @@
 // What lies under and between the cubes: the light behind them, trays with shadows, lines along which numbers flow.
 
+import { pointOf } from "./boxes.js";
 import { rgbOf } from "./gl.js";
 
 const QUAD = [0, 1, 2, 0, 2, 3];
+const BLOOM = 2.2; // how far the light of a cube reaches from its middle, in pitches
 const UNIT_SQUARE = [[0, 0], [1, 0], [1, 1], [0, 1]];
 
 function quads(count) {
@@ -20,9 +22,9 @@ export class Ground {
 
   #mesh(vertex, fragment, numbers, attributes, count) {
     const program = this.graphics.program(vertex, fragment);
-    const parts = [[this.graphics.buffer(new Float32Array(numbers)), attributes]];
+    const buffer = this.graphics.buffer(new Float32Array(numbers)), parts = [[buffer, attributes]];
     const corners = this.graphics.corners(program, parts, this.graphics.triangles(quads(count)));
-    return { ...program, corners, count: 6 * count };
+    return { ...program, buffer, corners, count: 6 * count };
   }
 
   #lit() {
@@ -85,6 +87,28 @@ export class Ground {
     });
     gl.disable(gl.BLEND);
     gl.depthMask(true);
+  }
+
+  /** Light on the ground around cubes of weights: red, green, blue and strength in 0..1 of a flat index; null: none shines. */
+  shine(lightOf) {
+    const { glsl, plates } = this.document, square = [[-1, -1], [1, -1], [1, 1], [-1, 1]];
+    this.shines = lightOf !== null;
+    if (!lightOf) return;
+    const corners = (plate, k, light) => square.flatMap(([x, y]) => [...pointOf(plate, k, [BLOOM * x, BLOOM * y, -plate.depth]), ...light, x, y]);
+    const numbers = plates.filter(({ kind }) => kind !== "activation").flatMap((plate) => Array.from({ length: plate.size }, (_, k) => corners(plate, k, lightOf(plate.start + k))).flat());
+    if (this.bloom) this.graphics.refill(this.bloom.buffer, new Float32Array(numbers));
+    else this.bloom = this.#mesh(glsl.bloom_vertex, glsl.bloom, numbers, [["a_pos", 3], ["a_colour", 4], ["a_place", 2]], numbers.length / 36);
+  }
+
+  /** That light, below every cube: added to a dark ground, mixed into a light one. */
+  drawBloom(camera, theme) {
+    if (!this.shines) return;
+    const { gl } = this.graphics;
+    gl.disable(gl.DEPTH_TEST);
+    gl.enable(gl.BLEND);
+    gl.blendFunc(gl.SRC_ALPHA, rgbOf(theme.background)[0] < 0.5 ? gl.ONE : gl.ONE_MINUS_SRC_ALPHA);
+    this.#draw(this.bloom, { u_matrix: camera.columns });
+    gl.disable(gl.BLEND);
   }
 
   #draw(mesh, uniforms) {

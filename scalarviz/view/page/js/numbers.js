@@ -6,8 +6,7 @@ const MANY = 30; // decimals after which a tie is one
 /** The digits of `x` >= 0 with so many decimals; of two that are as near the even one, as Python has it. */
 function fixed(x, decimals) {
   if (x >= 1e21) return `${BigInt(x)}${decimals ? `.${"0".repeat(decimals)}` : ""}`; // toFixed gives up there
-  const body = x.toFixed(decimals);
-  const long = x.toFixed(Math.min(100, decimals + MANY));
+  const body = x.toFixed(decimals), long = x.toFixed(Math.min(100, decimals + MANY));
   const tie = /^50*$/.test(long.slice(long.length - MANY)) && long.length > MANY;
   if (!tie || (body.charCodeAt(body.length - 1) - 48) % 2 === 0) return body;
   const below = long.slice(0, long.length - MANY).replace(/\.$/, "");
@@ -36,8 +35,7 @@ export function numberText(value, decimals = 2, signed = false) {
 /** `-4.2e-4`, with so many decimals; zero is `0`. */
 export function exponentText(value, decimals = 1, signed = false) {
   if (value === 0) return "0";
-  const [digits, power] = scientific(Math.abs(value), decimals);
-  const sign = value < 0 ? MINUS_SIGN : signed ? "+" : "";
+  const [digits, power] = scientific(Math.abs(value), decimals), sign = value < 0 ? MINUS_SIGN : signed ? "+" : "";
   return `${sign}${digits}e${power < 0 ? MINUS_SIGN : ""}${Math.abs(power)}`;
 }
 

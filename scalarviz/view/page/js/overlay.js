@@ -104,8 +104,7 @@ export class Overlay {
 
   // Legends below the cubes, and formulas left of them.
   #foot(frame, tables, chosen, detailed) {
-    const [x, y] = this.view.strip;
-    const plate = chosen && this.document.plates[chosen.plate];
+    const [x, y] = this.view.strip, plate = chosen && this.document.plates[chosen.plate];
     const index = plate && plate.start >= 0 ? plate.start + chosen.element : null;
     const about = frame.about?.[this.shown.quantity.name.includes("gradient") ? 0 : 1], says = this.shown.quantity.name !== "weight";
     const room = drawLegends(this.ink, this.view.strip, this.shown, tables, detailed, index, (says && about) || "");

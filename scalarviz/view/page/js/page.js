@@ -265,8 +265,7 @@ export async function startPage(run, hash, Kind = Page) {
   part("app").hidden = false;
   part("still").hidden = true;
   try {
-    const page = window.scalarviz = new Kind(run);
-    const there = page.follow(hash);
+    const page = window.scalarviz = new Kind(run), there = page.follow(hash);
     if (!there) page.go(run.frames - 1);
     page.player.draw();
     if (!there && !window.matchMedia("(prefers-reduced-motion: reduce)").matches) page.play();

@@ -18,15 +18,12 @@ const STEPS = 128;
  * beside the largest, 0 for one that is not drawn; without it all are as large as can be.
  */
 export function pickCube(plates, camera, at, density = 1, shares = null) {
-  const { origin, way, start, near } = rayAt(camera, at);
-  const drawn = drawnSo(plates, camera, density);
+  const { origin, way, start, near } = rayAt(camera, at), drawn = drawnSo(plates, camera, density);
   let best = Infinity;
   let found = null;
   plates.forEach((plate, index) => {
-    const { slab, mean, half } = drawn[index];
-    const relative = origin.map((x, k) => x - slab.origin[k]);
-    const p = slab.axes.map((axis) => dot3(relative, axis));
-    const d = steady(slab.axes.map((axis) => dot3(way, axis)));
+    const { slab, mean, half } = drawn[index], relative = origin.map((x, k) => x - slab.origin[k]);
+    const p = slab.axes.map((axis) => dot3(relative, axis)), d = steady(slab.axes.map((axis) => dot3(way, axis)));
     if (!(near < leaving(slab, p, d))) return; // the far side of its box, on which it is drawn, is before the near plane
     // below six pixels a smaller cube is a darker cell, as large as the others
     const own = shares && (half < 0.5 ? (element) => shares(index, element) : (element) => Number(shares(index, element) > 0));
@@ -56,8 +53,7 @@ function drawnSo(plates, camera, density) {
 
 // A plate in coordinates of cells, cell c spans c..c+1: `axes` lead there from the world.
 function slabOf(plate) {
-  const square = dot3(plate.axes[0], plate.axes[0]);
-  const [rows, columns] = plate.cells;
+  const square = dot3(plate.axes[0], plate.axes[0]), [rows, columns] = plate.cells;
   return {
     origin: firstCorner(plate),
     axes: plate.axes.map((axis) => axis.map((x) => x / square)),
@@ -68,8 +64,7 @@ function slabOf(plate) {
 
 /** Number of the element in a cell of a plate; -1 for an empty cell. */
 function elementIn(slab, row, column) {
-  const [high, wide] = slab.period;
-  const [innerRow, innerColumn] = [row % high, column % wide];
+  const [high, wide] = slab.period, [innerRow, innerColumn] = [row % high, column % wide];
   if (innerRow === high - 1 || innerColumn === wide - 1) return -1;
   if (row === slab.rows - 1 && column >= slab.last) return -1;
   const [a, b, c, d] = slab.strides;
@@ -94,8 +89,7 @@ function leaving(slab, p, d) {
 
 // Where a ray enters and leaves the sides of the whole plate, and the planes of its faces.
 function crossing(slab, p, d) {
-  const reach = d[2] > 0 ? slab.depth : -slab.depth;
-  const edge = 0.5 - slab.half;
+  const reach = d[2] > 0 ? slab.depth : -slab.depth, edge = 0.5 - slab.half;
   const [xa, xb] = [(edge - p[0]) / d[0], (slab.columns - edge - p[0]) / d[0]];
   const [ya, yb] = [(edge - p[1]) / d[1], (slab.rows - edge - p[1]) / d[1]];
   const [first, last] = [(-reach - p[2]) / d[2], (reach - p[2]) / d[2]];
@@ -107,8 +101,7 @@ const inside = (x, count) => Math.min(Math.max(Math.floor(x), 0), count - 1);
 
 // From cell to cell until the ray meets a cube: its share of the way, and the element, -1 for none.
 function walk(slab, p, d, start, best, half, share) {
-  const { reach, first, last, into, out } = crossing(slab, p, d);
-  const t = Math.max(into, start);
+  const { reach, first, last, into, out } = crossing(slab, p, d), t = Math.max(into, start);
   if (t > out || t > best) return [Infinity, -1];
   const [sx, sy] = [d[0] > 0 ? 1 : -1, d[1] > 0 ? 1 : -1];
   let column = inside(p[0] + d[0] * t, slab.columns);
@@ -140,8 +133,7 @@ function walk(slab, p, d, start, best, half, share) {
 
 // Of cubes below a pixel: the cell of the main face under the ray, for every ray that meets the plate's box.
 function meanCell(slab, p, d, start, share) {
-  const { first, into, out } = crossing(slab, p, d);
-  const t = Math.max(first, start);
+  const { first, into, out } = crossing(slab, p, d), t = Math.max(first, start);
   if (Math.max(into, t) > out) return [Infinity, -1];
   const element = elementIn(slab, inside(p[1] + d[1] * t, slab.rows), inside(p[0] + d[0] * t, slab.columns));
   return [t, share === null || element < 0 || share(element) > 0 ? element : -1];

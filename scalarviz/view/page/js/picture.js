@@ -10,6 +10,9 @@ import { Stage } from "./stage.js";
 /** Names of the parts that are lists, lowest first. */
 const LISTS = ["still", "beside", "time", "cubes", "numbers", "over"].map((name) => `list ${name}`);
 
+/** Light by flat index out of all of it, as bytes of float32. */
+const shinesIn = (bytes) => bytes && ((k) => new Float32Array(bytes.buffer, 16 * k, 4));
+
 /** One picture inside an element, as `Play.parts` tells it. */
 export class Picture extends Stage {
   /** `drawn`: is called with what stands there after it has been drawn. */
@@ -75,6 +78,7 @@ export class Picture extends Stage {
       cubes.setColours(known.tables.subarray(0, half), known.tables.subarray(half));
     }
     if ("own" in news || news.looks) cubes.setOwn(known.own, ...known.looks);
+    if ("shines" in news) this.ground.shine(shinesIn(known.shines));
     if (news.sizing) cubes.sizing = { byValue: known.sizing[0], threshold: known.sizing[1] };
     if (news.pose || news.page || !this.camera) this.camera = cameraOf(known.pose, known.page[1], this.points);
   }

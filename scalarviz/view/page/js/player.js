@@ -243,6 +243,7 @@ export class Player extends Stage {
     cubes.setRanges(shown.ranges);
     this.outdated = false;
     if (!frame.instead && !own.instead) return;
+    this.ground.shine(frame.shine?.(this) ?? null);
     Object.assign(own, { instead: frame.instead?.(this) ?? null, rise: frame.rise ?? null });
     this.#dress();
   }

@@ -67,6 +67,7 @@ export class Stage {
     gl.scissor(...[x, down / density - y - high, wide, high].map((side) => Math.round(side * density)));
     ground.drawTrays(camera, theme, density, !cubes.sized);
     ground.drawFlow(camera, theme, density, across, down);
+    ground.drawBloom(camera, theme);
     if (!empty) cubes.draw(camera, theme, density);
     gl.disable(gl.SCISSOR_TEST);
     this.pace.drawn(fineness);

@@ -139,8 +139,7 @@ export function drawValues(ink, places, shown, frame, colourOf, small, hides) {
         return;
       }
       if (mark & 32) {
-        const weight = frame.texels.weight[texel];
-        const least = Math.min(size, 15);
+        const weight = frame.texels.weight[texel], least = Math.min(size, 15);
         ink.text(at[0], at[1] + MIDDLE * least, `${shown.inside ? "" : "w "}${sureChip(weight, errorOf(frame, "weight", texel), true)}`, least, ink.theme.text2, { end: "middle" });
         return;
       }
@@ -157,8 +156,7 @@ export function drawValues(ink, places, shown, frame, colourOf, small, hides) {
 function onSmall({ shares, camera, picked }, plate, index, element, most) {
   const share = shares(index, element);
   const at = project(camera, pointOf(plate, element, [0, 0, plate.depth * (2 * share - 1)]));
-  const size = VALUE_SIZES.find((one) => one <= most * share) ?? 0;
-  const hit = size ? picked(at) : null;
+  const size = VALUE_SIZES.find((one) => one <= most * share) ?? 0, hit = size ? picked(at) : null;
   return [at, hit?.plate === index && hit.element === element ? size : 0];
 }
 

@@ -186,8 +186,7 @@ export class WalkedPage extends Page {
     this.root.hidden = !walk;
     if (!walk) return this.root.replaceChildren();
     this.writeLine();
-    const { told } = walk, phase = walk.phaseAt(this.at);
-    const other = this.walkAt(this.frame, !told.alone);
+    const { told } = walk, phase = walk.phaseAt(this.at), other = this.walkAt(this.frame, !told.alone);
     this.whose.hidden = other === walk;
     this.whose.textContent = other.told.alone ? other.told.samples : "whole batch";
     part("step").textContent = countText(told.step);
@@ -288,6 +287,7 @@ export function inkOf(walk, at, player) {
     covers: overlay => new Set(agrees() ? facesOn(overlay, walk, at).flatMap(([plate, , own]) => [...own.keys()].map(k => plate.texel + k)) : []),
     above: (overlay, colourOf) => {
       if (agrees()) for (const one of facesOn(overlay, walk, at)) writeFaces(overlay, one, colourOf, player.frame.rise);
+      markCube(overlay, walk.told.lines[at - 1][4], player.frame.rise);
       writeDeltas(overlay, walk.rowDeltasAt(at), tableOf(player.document.maps.gradient[player.look], player.document.colours));
     },
   };
@@ -304,6 +304,16 @@ function writeFaces({ ink, places }, [plate, index, own, [two, size, bold]], col
   }
 }
 
+/** A light edge around the one cube that the line below is about. */
+function markCube({ document, view: { camera }, ink }, index, rise) {
+  const plate = document.plates.find(({ start, size }) => start >= 0 && index >= start && index < start + size);
+  if (!plate) return;
+  const high = plate.depth * (1 + 2 * (rise?.get(index) ?? 0)), ends = [[-1, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]];
+  const ring = ends.map(([x, y]) => project(camera, pointOf(plate, index - plate.start, [x * plate.half, y * plate.half, high])));
+  if ([0, 1].every(axis => Math.max(...ring.map(at => at[axis])) - Math.min(...ring.map(at => at[axis])) > MARKED)) ink.path(ring, ink.theme.selection, 2);
+}
+
+const MARKED = 9; // pixels of a face that can have an edge of light
 const LEAST_FACE = 20; // pixels of a cube beside which a number can stand without hiding it
 const LABEL_SIZE = 13, CHIP_HIGH = 18, STRIP = 0.4; // how far a delta without room for its number reaches, in sides of its cube
 

@@ -7,12 +7,13 @@ import { bytesOf, inflated, rowOf, unpackTable } from "./unpack.js";
 
 /** Places of the phases of a step. */
 export const PHASE = { zero: 0, forward: 1, loss: 2, backward: 3, gradients: 4, update: 5 };
-/** Parts of what a micro-step lights: weights that are lit, that make the range, that have their gradient; rows; deltas. */
-export const LIGHT = { lit: 0, range: 1, computed: 2, reached: 3, come: 4, whose: 5 };
+/** Parts of what a micro-step lights: weights that are lit, that make the range, that have their gradient, that it is about; rows; deltas. */
+export const LIGHT = { lit: 0, range: 1, computed: 2, now: 3, reached: 4, come: 5, whose: 6 };
 /** What cubes show in each phase. */
 const SHOWN = ["gradient", "product", "product", "passed on", "gradient", "change"];
 /** Units of a row, up to which each has its delta beside it, as a second line. */
 export const SECOND = 64;
+const SHINES = 0.8, GLIMMERS = 0.25, SHINING = 4000; // light around what comes about now, and what has come; of so many cubes
 const HALF = 0.5; // of its colour, what is left of a cube in the dark
 
 export async function readWalks(textOf, run) {
@@ -121,7 +122,7 @@ export class RecordedWalk {
     const { gradient: _, ...others } = frame.errors ?? {};
     const shown = { ...frame, texels: { ...frame.texels, ...all, [quantity]: numbers.map((x, k) => (lit[k] ? x : 0)), weight },
       errors: others, flags, rows: { ...frame.rows, ...rows }, reached, hides, lit: { [quantity]: lit }, rise, step: told.step, sample_loss: phase < PHASE.loss || told.own === null ? null : Number(told.own),
-      deltasOf: name => this.rowDeltasAt(at).get(name), whole: name => (name === quantity ? ranged : undefined), instead: player => darkOf(player, weight, phase > PHASE.loss, this.rowDeltasAt(at)),
+      deltasOf: name => this.rowDeltasAt(at).get(name), whole: name => (name === quantity ? ranged : undefined), shine: player => lightsOf(player, this.lightAt(at, LIGHT.now)), instead: player => darkOf(player, weight, phase > PHASE.loss, this.rowDeltasAt(at)),
       about: [quantity === "gradient" ? told.samples : "", updates ? told.height : ""] };
     const { single } = document.words; // of one layer deltas stand below its outputs
     if (single && phase >= PHASE.backward) shown.deltas = { row: this.deltasAt(at).get(single.sums), mean: told.mean };
@@ -164,4 +165,13 @@ function darkOf({ document, look, shown, tables }, weight, half, deltas) {
     }
   });
   return found;
+}
+
+/** Light around cubes, by flat index: what comes about now shines, what has come glimmers. */
+function lightsOf({ document, shown, tables }, now) {
+  if (document.parameters > SHINING) return null;
+  return k => {
+    const unit = Math.min(Math.max(unitOf(shown.range, shown.drawn[k]) || 0, 0), 1), lit = !(shown.flags[k] & MARK_BITS.missing);
+    return [...colourAt(tables[0], unit).map(byte => byte / 255), (now[k] ? SHINES : GLIMMERS) * Math.abs(2 * unit - 1) * Number(lit)];
+  };
 }
