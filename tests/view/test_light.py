@@ -115,7 +115,8 @@ def test_what_was_there_at_rest_is_there_in_a_step(step):
     there = {name for name, d in bench.side.drawers.items() if d.box is not None or d.setting}
     assert kept <= there
     now = " ".join(words(bench.scenery.static))
-    assert [name for name in names if name.strip() not in now] == []
+    rows = [name for name in names if not name.startswith("  ")]  # units, which give way where there is no room
+    assert [name for name in rows if name not in now] == []
     assert set(among) <= set(words(bench.side.spread_out()))
 
 

@@ -121,7 +121,10 @@ class Walk:
             computed=computed, values=np.asarray(values, np.float64), edited=False, next_lr=opened.lr, lr=opened.lr,
         )  # fmt: skip
         sentence = self.sentence(now, selected, computed, adding)
-        reached, deltas = self._reached(done), self._deltas_of(done)
+        reached, joined = self._reached(done), self._deltas_of(done)
+        deltas = joined
+        if adding:  # the scene shows the sample that is added now, as the side does
+            frame, deltas = replace(frame, activations=self._rows_of(adding)), self._deltas_added(adding)
         lit = self._lit(at, moved, deltas)
         if lit is not None:
             frame = replace(frame, state={**frame.state, lit.quantity: lit.numbers})
@@ -140,7 +143,7 @@ class Walk:
             spread=self._spread(sentence.index) if phase > LOSS else None,
             layers=self._layers(computed, gradient), rule=self._rule(phase, sentence.index),
             sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
-            outputs=self.outputs(deltas, reached), table=self.table(deltas, reached),
+            outputs=self.outputs(joined, reached), table=self.table(joined, reached),
             nodes=self._nodes(at, computed, np.asarray(values, np.float64)),
             node=self._node(now),
         )  # fmt: skip
