@@ -27,7 +27,6 @@ from .cubes.picking import Hit, Picker
 from .cubes.scale import Quantity, check_kept
 from .ink.boxes import (
     MARGIN,
-    OPENED,
     SPREAD,
     STRIP,
     Places,
@@ -295,17 +294,21 @@ class Workbench:
     def _lay_panels(self) -> None:
         """Places of all that is no cube."""
         shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
+        hands, opened = shown and bool(self.keys), self.inside.told is not None
         there = shown and "panels" not in self.left_out and not self.controls.open
-        self.side.lift(there=there, floor=self.inside.told is None)
-        hands = shown and bool(self.keys)
-        wanted = self.side.column.wanted(spread=self.spread) if shown and "panels" not in self.left_out else []
-        timed = hands and source.can.go and "timeline" not in self.left_out
-        strip_high = SPREAD if self.spread else STRIP if timed or self.inside.told is None else OPENED
+        self.side.lift(there=there, floor=not opened)
+        wanted = (
+            self.side.column.wanted(spread=self.spread, inside=opened)
+            if shown and "panels" not in self.left_out
+            else []
+        )
+        timed = opened or (hands and source.can.go and "timeline" not in self.left_out)
+        strip_high = SPREAD if self.spread else STRIP
         lined = hands and "keys" not in self.left_out
         self.places = arrange(self._output, [*self.inside.wanted, *wanted], hud=shown and source.counted, strip=shown,
                               strip_high=strip_high, keys=lined, time=timed,
                               replayed=source.recorded, spread=self.spread, presenter=hall,
-                              rail=self.inside.told is not None)  # fmt: skip
+                              rail=opened)  # fmt: skip
         if self._narrow:
             self.places = narrowed(self.places)
         above = self.side.put_above(self.places.scene if shown else None)

@@ -153,15 +153,15 @@ class Inside:
         return None if self.told is None or controls.open else places.panels.get(INSIDE)
 
     @property
-    def _rows(self) -> tuple[Box, Box] | None:
+    def _rows(self) -> tuple[Box | None, Box] | None:
         """The line below the cubes, in place of the legends, and the ribbon, in that of the time bar."""
         places = self._bench.places
         if self.told is None or places.strip is None:
             return None
         x, y, width, height = places.strip
-        if places.legend is not None and places.time is not None and self.column is not None:  # a panel has the strip
-            left, top, wide, _ = self.column
-            return (left, top + SWITCH + 18, wide, SENTENCE), places.time
+        if places.legend is not None and places.time is not None:  # a panel has the strip
+            left, top, wide, _ = self.column or (0.0, 0.0, 0.0, 0.0)
+            return None if self.column is None else (left, top + SWITCH + 18, wide, SENTENCE), places.time
         if places.time is None:
             own = min(RIBBON, 0.46 * (height + 8))
             ribbon = (x, y + height - own, width, own)
@@ -511,7 +511,7 @@ class Inside:
         column, rows, legend = self.column, self._rows, self._legend
         if rows is not None:
             sketches.append(ribbon(rows[1], bench.theme, told.phases, told.phase))
-            sketches.append(sentence(rows[0], bench.theme, told.sentence))
+            sketches += [] if rows[0] is None else [sentence(rows[0], bench.theme, told.sentence)]
         if legend is not None:
             sketches.append(bench.strip.legend(legend, told.frame, self.about or ""))
         place = self._small if column is None else (*column[:3], SWITCH)

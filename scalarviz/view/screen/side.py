@@ -477,11 +477,11 @@ class Column:
         if sorted(before.names) == sorted(self.names):
             self.names, self._alone = before.names, before._alone
 
-    def wanted(self, *, spread: bool = False) -> list[Wanted]:
+    def wanted(self, *, spread: bool = False, inside: bool = False) -> list[Wanted]:
         """What it is to hold, those of this page first; `spread`: those that can draw among the cubes do.
 
-        At rest that is what shows best what is learnt, and the loss. On another page it is all, and none is worth more
-        than others; where only one has room, it is that page's.
+        At rest that is what shows best what is learnt, and the loss; `inside` of an opened step also what tells of it. On
+        another page it is all, and none is worth more than others; where only one has room, it is that page's.
         """
 
         def wanted(name: str, d: Drawer[Any]) -> Wanted:
@@ -492,7 +492,9 @@ class Column:
 
         every = [wanted(name, self._drawers[name]) for name in self.names if name != self.lifted]
         least = min(ABOUT, max((panel.worth for panel in every), default=0))
-        return every if self._ground.asked else [panel for panel in every if panel.worth >= least or panel.first]
+        tells = {name for name in self.names if inside and self._drawers[name].within > 0}
+        first = (panel for panel in every if panel.worth >= least or panel.first or panel.name in tells)
+        return every if self._ground.asked else list(first)
 
     def smaller(self) -> list[Wanted]:
         """The same as small as they can still be read, for a place beside the controls.
