@@ -156,7 +156,7 @@ def test_sums_on_their_way_and_deltas_stand_beside_rows_as_in_the_window(recordi
         whose = whose_deltas(subject.stages, told.deltas, cubes)
         deltas = {row: told.deltas[stage] for row, stage in whose.items()}
         rows = {name: np.where(there, told.frame.activations[name], np.nan) for name, there in told.reached.items()}
-        there = row_chips(places, DARK, rows, told.sums, deltas, Range.symmetric(1.0))
+        there = row_chips(places, DARK, (0.0, 0.0, 1e4, 1e4), rows, told.sums, deltas, Range.symmetric(1.0))
         assert sorted(here) == sorted(text.text for text in there.texts), at
         kinds |= {(told.phase, "\N{HORIZONTAL ELLIPSIS}" in text) for text in here}
     assert kinds == {(FORWARD, True), (FORWARD, False), *((phase, False) for phase in range(BACKWARD, UPDATE + 1))}

@@ -480,8 +480,8 @@ class Column:
     def wanted(self, *, spread: bool = False, inside: bool = False) -> list[Wanted]:
         """What it is to hold, those of this page first; `spread`: those that can draw among the cubes do.
 
-        At rest that is what shows best what is learnt, and the loss; `inside` of an opened step also what tells of it. On
-        another page it is all, and none is worth more than others; where only one has room, it is that page's.
+        At rest that is what shows best what is learnt, and the loss; `inside` of an opened step what tells of it, too.
+        On another page it is all, and none is worth more than others; where only one has room, it is that page's.
         """
 
         def wanted(name: str, d: Drawer[Any]) -> Wanted:
