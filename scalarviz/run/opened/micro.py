@@ -33,7 +33,7 @@ Phase = Literal["zero", "forward", "loss", "backward", "gradients", "update"]
 PHASES: tuple[Phase, ...] = ("zero", "forward", "loss", "backward", "gradients", "update")
 Rows = NDArray[np.int64]
 _SEVERAL = frozenset(("product", "sum", "stage", "gradient", "weight", "number", "output", "statistic", "node"))
-SYMBOLS = {"sigmoid": "σ", "leaky_relu": "leaky ReLU"}
+SYMBOLS = {"sigmoid": "σ"}
 """How activations are called where space is short; others by their name."""
 
 

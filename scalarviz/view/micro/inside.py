@@ -145,7 +145,8 @@ class Inside:
         if told is None:
             return []
         high = height_of(told, self._bench.subject) + SENTENCE * self._bench.spread
-        return [Wanted(INSIDE, high, high + 2 * HISTOGRAM, first=True)]
+        others = told.table and any(drawer.within > 0 for drawer in self._bench.side.drawers.values())  # tell of it too
+        return [Wanted(INSIDE, SWITCH if others else high, high + 2 * HISTOGRAM, first=True)]
 
     @property
     def column(self) -> Box | None:
