@@ -27,7 +27,6 @@ from .cubes.picking import Hit, Picker
 from .cubes.scale import Quantity, check_kept
 from .ink.boxes import (
     MARGIN,
-    OPENED,
     SPREAD,
     STRIP,
     Places,
@@ -295,17 +294,21 @@ class Workbench:
     def _lay_panels(self) -> None:
         """Places of all that is no cube."""
         shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
+        hands, opened = shown and bool(self.keys), self.inside.told is not None
         there = shown and "panels" not in self.left_out and not self.controls.open
-        self.side.lift(there=there, floor=self.inside.told is None)
-        hands = shown and bool(self.keys)
-        wanted = self.side.column.wanted(spread=self.spread) if shown and "panels" not in self.left_out else []
-        timed = hands and source.can.go and "timeline" not in self.left_out
-        strip_high = SPREAD if self.spread else STRIP if timed or self.inside.told is None else OPENED
+        self.side.lift(there=there, floor=not opened)
+        wanted = (
+            self.side.column.wanted(spread=self.spread, inside=opened)
+            if shown and "panels" not in self.left_out
+            else []
+        )
+        timed = opened or (hands and source.can.go and "timeline" not in self.left_out)
+        strip_high = SPREAD if self.spread else STRIP
         lined = hands and "keys" not in self.left_out
         self.places = arrange(self._output, [*self.inside.wanted, *wanted], hud=shown and source.counted, strip=shown,
                               strip_high=strip_high, keys=lined, time=timed,
                               replayed=source.recorded, spread=self.spread, presenter=hall,
-                              rail=self.inside.told is not None)  # fmt: skip
+                              rail=opened)  # fmt: skip
         if self._narrow:
             self.places = narrowed(self.places)
         above = self.side.put_above(self.places.scene if shown else None)
@@ -341,8 +344,8 @@ class Workbench:
         self._numbers, self._moving, self.overlays = list[Sketch](), list[Sketch](), ()
         self._time, self._on_cubes = list[Sketch](), list[Sketch]()
 
-    def _place_scenery(self, before: Scenery | None) -> None:
-        """What depends on the camera too; `before` keeps names on their side."""
+    def _place_scenery(self, before: Scenery | None, *, anew: bool = True) -> None:
+        """What depends on the camera too; `before` keeps names on their side. Words are of this frame where `anew`."""
         view = self._view
         view.stale = False
         moved, quantity = view.camera if view.moved else None, self.colouring.quantity
@@ -358,7 +361,7 @@ class Workbench:
         self.side.float_over(
             self.layout, self.project, scene if shown else None, self.scenery.reserved, self.scenery.words
         )
-        self._write_static()
+        self._write_static(anew=anew)
 
     def _setting(self, *, planned: bool = False) -> Setting:
         """Where panels draw among the cubes: those of the scene's own plan, or any."""
@@ -378,13 +381,14 @@ class Workbench:
         self.keys = ((key, words), *self.keys[:-1][: MOST_KEYS - 2], *self.keys[-1:])
         self._write_static()
 
-    def _write_static(self) -> None:
+    def _write_static(self, *, anew: bool = True) -> None:
         y, wide = self.places.keys, self.places.scene[0] + self.places.scene[2] - 2 * MARGIN
         wide = wide if self.places.limit is None else min(wide, self.places.limit - MARGIN)
         table = self.keys if self.inside.told is None else self.inside.keys or self.keys
         self._key_line = [] if y is None else [keys(MARGIN, y, wide, self.theme, table)]
         self._static = [*self.scenery.static, *self._key_line]
-        self.refresh()
+        if anew:
+            self.refresh()
 
     # ---- looks
 
@@ -474,7 +478,7 @@ class Workbench:
         self.inside.paint()
         writes = self.text_pace.ready(waits)
         self._moving = self.side.update(self.inside.outer(frame), seconds, writes=writes, inner=self.inside.told)
-        self._roll()
+        rolled = self._roll()
         self.bar.ahead = self.side.ground.ahead
         self._time = self.bar.update(frame, writes=writes)
         if explained:
@@ -493,20 +497,24 @@ class Workbench:
                 self.touch.explain(frame)
             self._numbers = self._texts(frame, pace_text)
             self.layers.write(self.subject, frame, self.theme, self.places)
+        elif rolled and self.touch.written is not None:
+            self._numbers = self._texts(self.touch.written, pace_text)
         self._outdated = False
         self._lay_over(frame, explained, seconds)
 
-    def _roll(self) -> None:
-        """Cubes stand where the panel that is their floor says, while the camera was not moved by hand."""
+    def _roll(self) -> bool:
+        """Cubes stand where the panel that is their floor says, while nobody moved the camera; whether they rolled."""
         floor = self.side.floor
         if floor is None or floor.stands is None:
-            return
+            return False
         if floor.borne == self._view.moved:
             floor.borne, floor.stale = not self._view.moved, True
         foot = foot_of(self.layout)
-        if floor.borne and not np.allclose(floor.stands, self.project(foot), atol=0.01):
+        rolls = floor.borne and not np.allclose(floor.stands, self.project(foot), atol=0.01)
+        if rolls:
             self._view.shift(np.multiply(floor.stands, self._ratio) - self.layout.camera.project(foot)[0])
-            self._place_scenery(None)
+            self._place_scenery(None, anew=False)
+        return rolls
 
     def _lay_over(self, frame: Frame, explained: bool, seconds: float | None) -> None:
         """What lies above the picture because of pointer and keys."""

@@ -9,12 +9,16 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from scalarviz.run.questions.ranges import Range
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.comparison import hand_over
+from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.inside import Inside
-from scalarviz.view.micro.told import FORWARD, UPDATE
+from scalarviz.view.micro.light import whose_deltas
+from scalarviz.view.micro.on_cubes import row_chips, row_places
+from scalarviz.view.micro.told import BACKWARD, FORWARD, UPDATE
 from scalarviz.view.micro.walk import Walk
-from scalarviz.view.page.document import document_of
+from scalarviz.view.page.document import document_of, laid_out
 from scalarviz.view.page.recorded import MOST, html_of, walks_of
 from scalarviz.view.shown.subject import subject_of
 
@@ -23,9 +27,14 @@ from .players import drawn_same, opened, pixels_of, same, scene, window
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory):
-    """A recording of one layer, one of two hidden layers, and one of a picture's convolutions, opened."""
+    """A recording of one layer, of two hidden layers, of a picture's convolutions, of large cubes, opened."""
     files = {}
-    scenes = {"layer": scene("rgb"), "hidden": scene("rgb", hidden=(4, 4)), "maps": scene("digits")}
+    scenes = {
+        "layer": scene("rgb"),
+        "hidden": scene("rgb", hidden=(4, 4)),
+        "maps": scene("digits"),
+        "xor": scene("xor"),
+    }
     for name, made in scenes.items():
         path = tmp_path_factory.mktemp("walks") / f"{name}.svz"
         with sv.Recording(made, every=2, micro=True, gradients=True, updates=True, path=path):
@@ -124,6 +133,33 @@ def test_what_is_said_of_every_micro_step_is_what_the_window_says(recordings, pa
             np.testing.assert_array_equal(np.array(ours["lit"], bool), lit)
             assert dict(ours["reached"]) == {name: row.astype(int).tolist() for name, row in told.reached.items()}
             assert dict(ours["deltas"]) == {name: np.isnan(row).tolist() for name, row in told.deltas.items()}
+
+
+def test_sums_on_their_way_and_deltas_stand_beside_rows_as_in_the_window(recordings, paged):
+    source, subject = source_of(recordings["xor"])
+    made = paged("xor")
+    size = tuple(made.evaluate("scalarviz.player.document.size"))
+    made.evaluate("""([wide, high]) => Object.assign(document.getElementById('cubes').style,
+        { inset: 'auto', width: `${wide}px`, height: `${high}px` })""", size)  # fmt: skip
+    made.wait_for_function("([wide, high]) => scalarviz.player.view.width === wide", arg=size)
+    made.keyboard.press(".")
+    laid, walk = laid_out(subject, size, DARK), Walk(source.opened(alone=True), subject, source.frame())
+    places, kinds = row_places(laid.layout, laid.project, source.n_inputs), set()
+    cubes = {plate.name for plate in laid.layout.plates}
+    for at in range(1, len(walk) + 1):
+        here = made.evaluate("""at => { scalarviz.stand(at);
+            const { ink } = scalarviz.player.overlay, found = []; let chip = false;
+            ink.box = (x, y, wide, high, { radius }) => { chip = radius === 5; };
+            ink.text = (x, y, text) => { if (chip) found.push(text); chip = false; };
+            scalarviz.player.draw(); delete ink.box; delete ink.text; return found; }""", at)  # fmt: skip
+        told = walk.told(at)
+        whose = whose_deltas(subject.stages, told.deltas, cubes)
+        deltas = {row: told.deltas[stage] for row, stage in whose.items()}
+        rows = {name: np.where(there, told.frame.activations[name], np.nan) for name, there in told.reached.items()}
+        there = row_chips(places, DARK, (0.0, 0.0, 1e4, 1e4), rows, told.sums, deltas, Range.symmetric(1.0))
+        assert sorted(here) == sorted(text.text for text in there.texts), at
+        kinds |= {(told.phase, "\N{HORIZONTAL ELLIPSIS}" in text) for text in here}
+    assert kinds == {(FORWARD, True), (FORWARD, False), *((phase, False) for phase in range(BACKWARD, UPDATE + 1))}
 
 
 def state(made):

@@ -80,6 +80,7 @@ SHINES, GLIMMERS, SHINING = 0.8, 0.25, 4000
 LARGEST = 3
 """Changes that have a number, by their size."""
 _MARKED = 9.0  # pixels of a face that can have an edge of light
+_RANK = 16.0  # pixels of the disc around a rank
 _VEIL = 0.6  # of the ground, over what waits
 _AIR = 0.45  # of a face, between a link and the middle of the row's cube that it comes from
 _LEGEND = (300.0, 720.0)  # width of the legend, and of the line that has room for it too
@@ -144,7 +145,8 @@ class Inside:
         if told is None:
             return []
         high = height_of(told, self._bench.subject) + SENTENCE * self._bench.spread
-        return [Wanted(INSIDE, high, high + 2 * HISTOGRAM, first=True)]
+        others = told.table and any(drawer.within > 0 for drawer in self._bench.side.drawers.values())  # tell of it too
+        return [Wanted(INSIDE, SWITCH if others else high, high + 2 * HISTOGRAM, first=True)]
 
     @property
     def column(self) -> Box | None:
@@ -153,15 +155,15 @@ class Inside:
         return None if self.told is None or controls.open else places.panels.get(INSIDE)
 
     @property
-    def _rows(self) -> tuple[Box, Box] | None:
+    def _rows(self) -> tuple[Box | None, Box] | None:
         """The line below the cubes, in place of the legends, and the ribbon, in that of the time bar."""
         places = self._bench.places
         if self.told is None or places.strip is None:
             return None
         x, y, width, height = places.strip
-        if places.legend is not None and places.time is not None and self.column is not None:  # a panel has the strip
-            left, top, wide, _ = self.column
-            return (left, top + SWITCH + 18, wide, SENTENCE), places.time
+        if places.legend is not None and places.time is not None:  # a panel has the strip
+            left, top, wide, _ = self.column or (0.0, 0.0, 0.0, 0.0)
+            return None if self.column is None else (left, top + SWITCH + 18, wide, SENTENCE), places.time
         if places.time is None:
             own = min(RIBBON, 0.46 * (height + 8))
             ribbon = (x, y + height - own, width, own)
@@ -179,7 +181,12 @@ class Inside:
     def _small(self) -> Box | None:
         """The switch at the right end of the line, where there is no column for it."""
         strip = self._bench.places.strip
-        if self.column is not None or strip is None or strip[2] < 2 * _SMALL[0]:
+        if (
+            self.column is not None
+            or strip is None
+            or strip[2] < 2 * _SMALL[0]
+            or self._bench.places.legend is not None
+        ):
             return None
         return strip[0] + strip[2] - _SMALL[0], strip[1] - 4, *_SMALL
 
@@ -308,6 +315,7 @@ class Inside:
             return sketch
         change = np.abs(np.nan_to_num(np.asarray(told.frame.state["change"], np.float64)))
         largest = [int(k) for k in np.argsort(-change)[:LARGEST] if change[k] > 0]
+        ranked: list[tuple[float, float]] = []
         for plate in (plate for plate in bench.layout.plates if plate.start >= 0):
             span, size = range(plate.start, plate.start + plate.size), min(face_room(plate, bench.project))
             for index in (k for k in span if change[k] > 0 and size > _MARKED):
@@ -316,21 +324,13 @@ class Inside:
                 near = ring[:4][np.argsort(ring[:4, 1])[-2:]]  # of one that has risen, what is seen on its side
                 sketch.polyline(near if up > 0 else ring, bench.theme.text2, 1.0)
             for index in (k for k in largest if k in span):
-                top = (
-                    plate.corners_of(index - plate.start)[4:]
-                    + 2.0 * plate.depth * bench.slab.atlas.lift[index] * plate.axes[2]
-                )
-                x, y = bench.project(top).min(axis=0).tolist()
-                sketch.disc(x + 2, y + 4, 8.0, bench.theme.selection)
-                sketch.text(
-                    x + 2,
-                    y + 8.5,
-                    str(largest.index(index) + 1),
-                    LABEL,
-                    bench.theme.background,
-                    bold=True,
-                    anchor="middle",
-                )
+                up = 2.0 * plate.depth * float(bench.slab.atlas.lift[index]) * plate.axes[2]
+                x, y = bench.project(plate.corners_of(index - plate.start)[4:] + up).min(axis=0).tolist()
+                if all(abs(x - a) > _RANK or abs(y - b) > _RANK for a, b in ranked):
+                    ranked.append((x, y))
+                    sketch.disc(x + 2, y + 4, _RANK / 2, bench.theme.selection)
+                    rank, ink = str(largest.index(index) + 1), bench.theme.background
+                    sketch.text(x + 2, y + 8.5, rank, LABEL, ink, bold=True, anchor="middle")
         return sketch
 
     # ---- numbers
@@ -506,12 +506,12 @@ class Inside:
             own = {name: np.where(there, told.frame.activations[name], np.nan)
                    for name, there in told.reached.items() if name in told.frame.activations}  # fmt: skip
             deltas = self.row_deltas() if told.phase >= BACKWARD else {}
-            sketches.append(row_chips(places, bench.theme, own, told.sums, deltas, chosen))
+            sketches.append(row_chips(places, bench.theme, bench.places.scene, own, told.sums, deltas, chosen))
         sketches.append(self._veil())
         column, rows, legend = self.column, self._rows, self._legend
         if rows is not None:
             sketches.append(ribbon(rows[1], bench.theme, told.phases, told.phase))
-            sketches.append(sentence(rows[0], bench.theme, told.sentence))
+            sketches += [] if rows[0] is None else [sentence(rows[0], bench.theme, told.sentence)]
         if legend is not None:
             sketches.append(bench.strip.legend(legend, told.frame, self.about or ""))
         place = self._small if column is None else (*column[:3], SWITCH)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from ...run.questions.ranges import Range
 from ..cubes.scale import Coloring
 from ..ink.boxes import CHANNEL, LABEL
 from ..ink.maps import get_map, text_colour
-from ..ink.sketch import Bound, Box, Sketch
+from ..ink.sketch import Bound, Box, Colour, Sketch, meet
 from ..ink.text import chip_text, delta_text, measure
 from ..ink.theme import Theme, chip_colour, mixed
 from ..notes.layer import Rows
@@ -202,51 +202,52 @@ def row_places(layout: Layout, project: Project, inputs: int) -> list[RowPlace]:
 
 
 def row_chips(
-    places: Sequence[RowPlace], theme: Theme, rows: Mapping[str, Floats], sums: Mapping[str, Sums],
+    places: Sequence[RowPlace], theme: Theme, window: Box, rows: Mapping[str, Floats], sums: Mapping[str, Sums],
     deltas: Mapping[str, Floats], chosen: Range,
 ) -> Sketch:  # fmt: skip
-    """Numbers that no cube has, sums that are on their way, and deltas below what stays."""
-    sketch, cmap = Sketch(over=True), get_map("gradient", theme)
+    """Numbers that no cube has, sums that are on their way, and deltas below what stays, inside of `window`."""
+    chips, cmap = Chips(theme, window), get_map("gradient", theme)
     for place in places:
         own, added, back = rows.get(place.name), sums.get(place.name), deltas.get(place.name)
-        for k in range(len(place.tops)):
-            x, y = place.tops[k].tolist()
-            y += 0.0 if place.drawn else 6.0
-            if (
-                place.face >= _FACE
-                and added is not None
-                and (own is None or np.isnan(own[k]))
-                and not np.isnan(added.numbers[k])
-            ):
-                said = chip_text(float(added.numbers[k]), signed=True) + (
-                    "" if added.whole[k] else "\N{HORIZONTAL ELLIPSIS}"
-                )
-                edge = theme.weight[3] if added.numbers[k] > 0 else theme.weight[1]
-                _chip(sketch, (x, y), said, place.apart, theme, mixed(edge, theme.panel, 0.45), edge)
-            elif own is not None and not place.drawn and not np.isnan(own[k]):
+        large, down = place.face >= _FACE, np.array([0.0, 0.0 if place.drawn else 6.0])
+        for k, (top, foot) in enumerate(zip(place.tops + down, place.feet + np.array([0.0, 3.0]), strict=True)):
+            come = own is not None and not np.isnan(own[k])
+            if large and not come and added is not None and not np.isnan(added.numbers[k]):
+                chips.put_sum(top, float(added.numbers[k]), place.apart, whole=bool(added.whole[k]))
+            elif come and own is not None and not place.drawn:
                 said = chip_text(float(own[k]), signed=True)
-                _chip(sketch, (x, y), said, place.apart, theme, theme.panel, theme.text2)
-            if back is None or np.isnan(back[k]):
-                continue
-            colour = tuple(float(c) for c in cmap(2 * float(chosen.unit(back[k])) - 1))
-            x, y = place.feet[k].tolist()
-            if place.face < _FACE or not _chip(
-                sketch, (x, y + 3), delta_text(float(back[k])), place.apart, theme, chip_colour(theme), colour
-            ):
-                strip = place.strips[k]
-                if len(strip):
-                    sketch.polygon(strip, colour)
-    return sketch
+                chips.put(top, said, place.apart, theme.panel, theme.text2)
+            if back is not None and not np.isnan(back[k]):
+                colour = cmap(2 * float(chosen.unit(back[k])) - 1)
+                said = delta_text(float(back[k]))
+                put = large and chips.put(foot, said, place.apart, chip_colour(theme), colour)
+                if not put and len(place.strips[k]):
+                    chips.sketch.polygon(place.strips[k], colour)
+    return chips.sketch
 
 
-def _chip(
-    sketch: Sketch, at: tuple[float, float], text: str, apart: tuple[float, float], theme: Theme, fill: Any, edge: Any
-) -> bool:
-    """A number in a box around a point; whether it has room."""
-    wide = measure(text, LABEL, True) + 6
-    if wide + 2 > apart[0] and apart[1] < _LEVEL + 2:
-        return False
-    x, y = at
-    sketch.rect(x - wide / 2, y - _LEVEL / 2, wide, _LEVEL, radius=5, fill=fill, stroke=edge, border=1.4)
-    sketch.text(x, y + 4.7, text, LABEL, theme.text1, bold=True, anchor="middle")
-    return True
+class Chips:
+    """Numbers in boxes; one that would leave the `window`, or lie on another one, is left out."""
+
+    def __init__(self, theme: Theme, window: Box) -> None:
+        self._theme, self._window, self._taken = theme, window, list[Box]()
+        self.sketch = Sketch(over=True)
+
+    def put_sum(self, at: Floats, value: float, apart: tuple[float, float], *, whole: bool) -> bool:
+        """A sum, with dots until it is `whole`."""
+        said = chip_text(value, signed=True) + ("" if whole else "\N{HORIZONTAL ELLIPSIS}")
+        edge = self._theme.weight[3] if value > 0 else self._theme.weight[1]
+        return self.put(at, said, apart, mixed(edge, self._theme.panel, 0.45), edge)
+
+    def put(self, at: Floats, text: str, apart: tuple[float, float], fill: Colour, edge: Colour) -> bool:
+        """A number around a point; whether it has room."""
+        wide = measure(text, LABEL, True) + 6
+        (x, y), (left, top, width, height) = at.tolist(), self._window
+        box = x - wide / 2, y - _LEVEL / 2, wide, _LEVEL
+        inside = left <= box[0] and box[0] + wide <= left + width and top <= box[1] and y + _LEVEL / 2 <= top + height
+        if (wide + 2 > apart[0] and apart[1] < _LEVEL + 2) or not inside or any(meet(box, b) for b in self._taken):
+            return False
+        self._taken.append(box)
+        self.sketch.rect(*box, radius=5, fill=fill, stroke=edge, border=1.4)
+        self.sketch.text(x, y + 4.7, text, LABEL, self._theme.text1, bold=True, anchor="middle")
+        return True

@@ -666,8 +666,8 @@ def opened(subject: Subject, *, alone: bool) -> Walked:
 
 def _alone(letters: str, step: MicroStep, *, violet: bool = False) -> tuple[Formula, ...]:
     """The numbers of a stage that goes as one, where they are few."""
-    words = Word(step.numbers, "violet" if violet else "plain", True)
-    return (Formula(letters, (words,)),) if step.numbers else ()
+    said = re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: in_words(found[0]), step.numbers)
+    return (Formula(letters, (Word(said, "violet" if violet else "plain", True),)),) if said else ()
 
 
 def _violet(letters: str, value: float) -> Formula:

@@ -32,7 +32,7 @@ LEVELS = 2_045  # the largest number of a column: 12 bits
 EDITS, WORDS = 20, 80  # how many edits a link has, and characters of each
 OF_A_RUN = (
     "theme", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
-    "stages", "rows", "names", "sheet", "words", "rect", "scene", "pose", "rim",
+    "stages", "rows", "units", "kinds", "names", "sheet", "words", "rect", "scene", "pose", "rim",
 )  # fmt: skip
 """What a link may say of a picture; everything else is the player's own. `js/link.js` has the same list."""
 MOST_TEXELS, MOST_PLATES = 65_536, 300  # of a picture; `js/link.js` believes no more

@@ -410,14 +410,19 @@ def _light(told: Told, stages: Sequence[Stage], cubes: set[str]) -> list[Any]:
 
     Weights that are lit, those whose numbers make the range of the colours, those that have their gradient, those that
     it is about; of the rows of all stages the numbers that are there, and the deltas. Then whose deltas the rows of
-    cubes have.
+    cubes have, and where the sums on their way come from: their row, the first weight, how many and how long they are,
+    the first bias.
     """
     numbers = told.frame.state.get(told.quantity)
     lit = told.frame.computed if numbers is None else ~np.isnan(numbers)
     reached, come = (np.concatenate([rows[stage.name] for stage in stages]) for rows in (told.reached, told.deltas))
     every = (lit, ~np.isnan(told.whole), told.frame.computed, reached, ~np.isnan(come))
     runs = [_runs(np.flatnonzero(some)) for some in every]
-    return [*runs[:3], _runs(np.sort(told.weights)), *runs[3:], list(whose_deltas(stages, told.deltas, cubes).items())]
+    made, layer = told.layer, None
+    if made is not None and made.weight is not None and told.makes in told.sums:
+        layer = [told.makes, made.weight.start, *made.weight.shape, -1 if made.bias is None else made.bias.start]
+    whose = list(whose_deltas(stages, told.deltas, cubes).items())
+    return [*runs[:3], _runs(np.sort(told.weights)), *runs[3:], whose, layer]
 
 
 def _runs(numbers: NDArray[np.int64]) -> list[list[int]]:

@@ -147,7 +147,7 @@ class SidePanels:
         right = max(float(project(plate.corners)[:, 0].max()) for plate in layout.plates) + 2 * MARGIN
         foot, high = float(project(layout.plates[-1].corners)[:, 1].max()), 0.78 * self.drawers[self.column.end].height
         beside = [x + w for x, y, w, h in words if y < foot and y + h > foot - high]
-        right = max([right, *(end + MARGIN / 2 for end in beside)])
+        right = max([right, *(end + 3 * MARGIN for end in beside)])  # a range comes behind the name of a plate
         wide = scene[0] + scene[2] - MARGIN - right
         free = wide >= 0.8 * self.drawers[self.column.end].ends and scene[1] + high <= foot <= scene[1] + scene[3]
         return (right, foot - high, wide, high) if free else None
@@ -477,17 +477,19 @@ class Column:
         if sorted(before.names) == sorted(self.names):
             self.names, self._alone = before.names, before._alone
 
-    def wanted(self, *, spread: bool = False) -> list[Wanted]:
+    def wanted(self, *, spread: bool = False, inside: bool = False) -> list[Wanted]:
         """What it is to hold, those of this page first; `spread`: those that can draw among the cubes do.
 
-        At rest that is what shows best what is learnt, and the loss. On another page it is all, and none is worth more
-        than others; where only one has room, it is that page's.
+        At rest that is what shows best what is learnt, and the loss; `inside` of an opened step what tells of it, too.
+        On another page it is all, and none is worth more than others; where only one has room, it is that page's.
         """
 
         def wanted(name: str, d: Drawer[Any]) -> Wanted:
             worth = min(d.worth, ABOUT) if name in self._lodged else d.worth  # behind what is the column's own
             if self._ground.asked:
                 worth = ABOUT if self._alone and name == self.names[0] else 0
+            elif inside and d.within > 0:
+                worth = ABOUT
             return Wanted(name, (d.spread if spread else None) or d.height, d.most, worth, d.first, d.wide, d.least)
 
         every = [wanted(name, self._drawers[name]) for name in self.names if name != self.lifted]

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from .viewer import Viewer
 
 SECONDS = {
-    "clear": 0.3, "product": 0.12, "sum": 0.3, "unit": 0.3, "stage": 0.6, "loss": 0.6, "delta": 0.6, "gradient": 0.25,
+    "clear": 0.3, "product": 0.12, "sum": 0.3, "unit": 0.3, "stage": 0.6, "node": 0.6, "loss": 0.6, "delta": 0.6,
+    "gradient": 0.25,
 }  # fmt: skip
 """For which a micro-step of each kind is shown when an opened step plays by itself."""
 UPDATES, HOLD = 1.2, 1.5

@@ -7,7 +7,7 @@ import { bytesOf, inflated, unpackTable } from "./unpack.js";
 const LONGEST_LINK = 8000, MOST_BYTES = 2 ** 20, MOST_FRAMES = 1000, MOST_TEXELS = 65536, MOST_PLATES = 300;
 const OF_A_RUN = [   // as view/page/link.py has it; shaders, colours and keys are the player's own
   "theme", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
-  "stages", "rows", "names", "sheet", "words", "rect", "scene", "pose", "rim",
+  "stages", "rows", "units", "kinds", "names", "sheet", "words", "rect", "scene", "pose", "rim",
 ];
 
 /** Throw what is wrong with a link, in words, unless something holds. */
@@ -40,6 +40,7 @@ function checkedDocument(own, base) {
   const { pose, rows, units } = document, numbers = [pose?.az, pose?.el, pose?.scale, pose?.centre, pose?.place, pose?.eye ?? []].flat();
   demand(pose && [pose.centre, pose.place].every(Array.isArray) && numbers.length >= 8 && numbers.every(Number.isFinite), wrong);
   const isPlain = names => isList(names, 4096) && names.flat(2).every(one => typeof one !== "object");
+  demand(typeof document.kinds === "string" && document.kinds.length <= 400, wrong);
   demand([rows, units].every(one => one && typeof one === "object") && Object.values(units).every(isPlain), wrong);
   demand(isList(document.words.around, 2000) && document.words.around.every(isGroup), wrong);
   for (const tensor of tensors) {

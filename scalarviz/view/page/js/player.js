@@ -193,8 +193,7 @@ export class Player extends Stage {
 
   step() {
     this.view.step();
-    const { width, height, type } = this.view;
-    const density = this.pace.density(width * height * type * type);
+    const { width, height, type } = this.view, density = this.pace.density(width * height * type * type);
     if (density === this.fresh) this.#write(); // only words and marks changed
     else this.#draw(density);
   }

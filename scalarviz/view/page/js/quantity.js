@@ -70,9 +70,7 @@ export class Shown {
   }
 
   #fill(frame, { name }) {
-    const { parameters, plates } = this.document;
-    const { weight, gradient, update } = frame.texels;
-    const numbers = this.numbers;
+    const { parameters, plates } = this.document, { weight, gradient, update } = frame.texels, numbers = this.numbers;
     if (name === "|gradient|") {
       for (let k = 0; k < parameters; k++) numbers[k] = Math.abs(gradient[k]);
     } else if (name === "update/value") {
@@ -90,9 +88,7 @@ export class Shown {
 
   // Marks of the frame and of the numbers themselves.
   #mark(frame, { name }) {
-    const { parameters } = this.document;
-    const { flags, numbers } = this;
-    const given = frame.flags;
+    const { parameters } = this.document, { flags, numbers } = this, given = frame.flags;
     let computed = false;
     for (let k = 0; k < flags.length; k++) {
       let mark = given ? given[k] : 0;
@@ -170,16 +166,14 @@ export class Shown {
     let [low, high] = [0, 0];
     const loose = [];
     for (const [name, kind] of Object.entries(this.document.rows)) {
-      const bounds = ROW_BOUNDS[kind];
-      const row = this.rowOf(frame, name);
+      const bounds = ROW_BOUNDS[kind], row = this.rowOf(frame, name);
       if (bounds) [low, high] = [Math.min(low, bounds[0]), Math.max(high, bounds[1])];
       else if (row && !(name === "input" && this.document.sheet)) loose.push(row);
     }
     if (loose.length) {
       const all = new Float64Array(loose.reduce((sum, row) => sum + row.length, 0));
       loose.reduce((at, row) => (all.set(row, at), at + row.length), 0);
-      const v = extentOf(all);
-      const negative = all.some((x) => x < 0);
+      const v = extentOf(all), negative = all.some((x) => x < 0);
       [low, high] = [Math.min(low, negative ? -v : 0), Math.max(high, v)];
     }
     return { low, high: high > low ? high : low + 1 };

@@ -181,8 +181,7 @@ class Pace {
     if (this.fixed) return this.fixed;
     const screen = Math.max(1, Math.min(window.devicePixelRatio || 1, 3));
     // where pictures take longer than a moment, what moves is not still between two of them
-    const moving = performance.now() - this.movedAt < STILL_AFTER + this.gap;
-    const finest = Math.max(screen, FINEST);
+    const moving = performance.now() - this.movedAt < STILL_AFTER + this.gap, finest = Math.max(screen, FINEST);
     const choice = moving ? [finest, screen, ...COARSER.map((share) => share * screen)] : [finest, screen];
     let best = null;
     for (const density of choice) {

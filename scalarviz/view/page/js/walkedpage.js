@@ -3,13 +3,13 @@
 import { pointOf } from "./boxes.js";
 import { project } from "./camera.js";
 import { element } from "./ink.js";
-import { countText, deltaText } from "./numbers.js";
+import { chipText, countText, deltaText } from "./numbers.js";
 import { Page, openPage, part } from "./page.js";
 import { colourAt, tableOf, unitOf } from "./ranges.js";
 import { readRun } from "./recorded.js";
 import { actionButton } from "./tools.js";
 import { inkOn, roomOn } from "./values.js";
-import { PHASE, SECOND, rangeOfDeltas, readWalks } from "./walks.js";
+import { LIGHT, PHASE, SECOND, rangeOfDeltas, readWalks } from "./walks.js";
 
 /** The number nearest to one; null of none. */
 function nearestOf(numbers, wanted) {
@@ -288,6 +288,7 @@ export function inkOf(walk, at, player) {
     above: (overlay, colourOf) => {
       if (agrees()) for (const one of facesOn(overlay, walk, at)) writeFaces(overlay, one, colourOf, player.frame.rise);
       markCube(overlay, walk.told.lines[at - 1][4], player.frame.rise);
+      writeSums(overlay, walk, at, player.document.maps.weight[player.look].stops);
       writeDeltas(overlay, walk.rowDeltasAt(at), tableOf(player.document.maps.gradient[player.look], player.document.colours));
     },
   };
@@ -317,22 +318,42 @@ const MARKED = 9; // pixels of a face that can have an edge of light
 const LEAST_FACE = 20; // pixels of a cube beside which a number can stand without hiding it
 const LABEL_SIZE = 13, CHIP_HIGH = 18, STRIP = 0.4; // how far a delta without room for its number reaches, in sides of its cube
 
+// Whether a number has room beside a cube of a row, which it does not hide.
+function roomFor(ink, plate, camera, text) {
+  const at = k => project(camera, pointOf(plate, k, [0, 0, plate.depth])), apart = plate.size < 2 ? [Infinity] : [0, 1].map(axis => Math.abs(at(1)[axis] - at(0)[axis]));
+  return Math.min(...roomOn(plate, camera)) >= LEAST_FACE && (ink.measure(text, LABEL_SIZE, true) + 8 <= apart[0] || apart[1] >= CHIP_HIGH + 2);
+}
+
+function onChip(ink, [x, y], text, colour) {
+  const wide = ink.measure(text, LABEL_SIZE, true) + 6;
+  ink.box(x - wide / 2, y - CHIP_HIGH / 2, wide, CHIP_HIGH, { radius: 5, fill: ink.theme.chip, stroke: colour, border: 1.4 });
+  ink.text(x, y + 4.7, text, LABEL_SIZE, ink.theme.text1, { bold: true, end: "middle" });
+}
+
+/** The sums of a layer on their way, where its row will stand. */
+function writeSums({ document, view: { camera }, ink }, walk, at, stops) {
+  const [row, first, count, wide, bias] = walk.plan.lights[at - 1][LIGHT.sums] ?? [], plate = document.plates.find(({ kind, name, size }) => kind === "activation" && name === row && size <= SECOND);
+  const lit = walk.lightAt(at, LIGHT.lit), reached = walk.reachedAt(at)[row];
+  for (let k = 0; plate && k < count; k++) {
+    const all = [...Array(wide).keys()].map(j => first + k * wide + j).concat(bias < 0 ? [] : [bias + k]), there = all.filter(one => lit[one]);
+    const sum = there.reduce((total, one) => total + walk.numbers.product[one], 0), text = chipText(sum, true) + (there.length < all.length ? "\u2026" : "");
+    if (!reached[k] && there.length && roomFor(ink, plate, camera, text)) onChip(ink, project(camera, pointOf(plate, k, [0, 0, plate.depth])), text, stops[sum > 0 ? 3 : 1]);
+  }
+}
+
 /** The deltas that have come, at the near edges of their rows of cubes: numbers on chips, or strips of their colours. */
 function writeDeltas({ document, view: { camera }, ink, shown }, rows, table) {
   const range = rangeOfDeltas(shown, rows);
   for (const plate of document.plates.filter(({ kind, name, size }) => kind === "activation" && size <= SECOND && rows.has(name))) {
     const at = (k, x, y) => project(camera, pointOf(plate, k, [x * plate.half, y * plate.half, plate.depth]));
     const [x, y] = [[-1, 0], [1, 0], [0, -1], [0, 1]].sort((a, b) => at(0, ...b)[1] - at(0, ...a)[1])[0];
-    const apart = plate.size < 2 ? [Infinity, Infinity] : [0, 1].map(axis => Math.abs(at(1, 0, 0)[axis] - at(0, 0, 0)[axis]));
-    const hidden = Math.min(...roomOn(plate, camera)) < LEAST_FACE;
     rows.get(plate.name).forEach((delta, k) => {
       if (Number.isNaN(delta)) return;
-      const text = deltaText(delta), wide = ink.measure(text, LABEL_SIZE, true) + 6, [left, top] = at(k, x, y), colour = `rgb(${colourAt(table, unitOf(range, delta))})`;
-      if (hidden || (wide + 2 > apart[0] && apart[1] < CHIP_HIGH + 2)) {
+      const text = deltaText(delta), [left, top] = at(k, x, y), colour = `rgb(${colourAt(table, unitOf(range, delta))})`;
+      if (!roomFor(ink, plate, camera, text)) {
         return ink.shape([[1, -1], [1, 1], [1 + 2 * STRIP, 1], [1 + 2 * STRIP, -1]].map(([out, aside]) => at(k, x * out + y * aside, y * out + x * aside)), colour);
       }
-      ink.box(left - wide / 2, top + 3 - CHIP_HIGH / 2, wide, CHIP_HIGH, { radius: 5, fill: ink.theme.chip, stroke: colour, border: 1.4 });
-      return ink.text(left, top + 7.7, text, LABEL_SIZE, ink.theme.text1, { bold: true, end: "middle" });
+      return onChip(ink, [left, top + 3], text, colour);
     });
   }
 }

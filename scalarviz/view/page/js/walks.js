@@ -7,8 +7,8 @@ import { bytesOf, inflated, rowOf, unpackTable } from "./unpack.js";
 
 /** Places of the phases of a step. */
 export const PHASE = { zero: 0, forward: 1, loss: 2, backward: 3, gradients: 4, update: 5 };
-/** Parts of what a micro-step lights: weights that are lit, that make the range, that have their gradient, that it is about; rows; deltas. */
-export const LIGHT = { lit: 0, range: 1, computed: 2, now: 3, reached: 4, come: 5, whose: 6 };
+/** Parts of what a micro-step lights: weights that are lit, that make the range, that have their gradient, that it is about; rows; deltas; sums. */
+export const LIGHT = { lit: 0, range: 1, computed: 2, now: 3, reached: 4, come: 5, whose: 6, sums: 7 };
 /** What cubes show in each phase. */
 const SHOWN = ["gradient", "product", "product", "passed on", "gradient", "change"];
 /** Units of a row, up to which each has its delta beside it, as a second line. */
