@@ -312,7 +312,7 @@ class Comparison:
         assert (
             numbers is not None
         )  # of two recordings values, gradients and updates are compared, which all frames have
-        said = largest_words(numbers, frame.known(shows.name), lambda index: who(bench.subject, index).name)
+        said = largest_words(numbers, frame.known(shows.name), lambda index: self._who(index).name)
         line = fitted(said, wide) or fitted(said.partition(":")[0], wide)
         sketch.text(x, y + _LINE + 4, line, LABEL, theme.text2)
         if left_out and high > 2 * _LINE + 24:
