@@ -292,7 +292,7 @@ class Touch:
                 taken = 0.0 if places.strip is None else legend_width(places.strip[2]) + 8
                 right -= taken if right - taken >= _NEWS else 0.0
             top = bottom if keys is None else keys - 15
-            banners.append(banner(self.notice, (wide, bottom), top, right, theme, alarm=False))
+            banners.append(banner(self.notice, (wide, bottom), top, right, theme, alarm=False, low=places.low))
         if self.pressed is not None:
             corners = [box for box in (places.strip, places.scene) if box is not None]
             cards = [pressed_key(*self.pressed, box, theme) for box in corners]

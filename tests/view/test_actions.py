@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.benches import middle
 from kit.commands import make_scene
 from kit.windows import COLOURS, live_hand, make_colour_run, make_colour_scene, mirror_hand
 from scalarviz import Run, nn, optim
@@ -227,8 +228,8 @@ def test_a_picture_is_shown_before_and_after_and_weights_are_loaded_with_their_s
     other.save(tmp_path / "w.safetensors")
     assert dropped(hand, tmp_path / "mine.png", np.full((8, 12, 3), 0.75)) == "mine.png: shown before and after"
     after = hand.host.picture().astype(int)
-    x, y, width, _ = (int(n) for n in hand.view.bench.places.panels["pictures"])
-    cells = after[y + 40, x + width // 6], after[y + 40, x + 5 * width // 6]
+    source, _, target = next(sketch.images for sketch in hand.bench.sketches if len(sketch.images) == 3)
+    cells = (after[int(y), int(x)] for x, y in (middle(source.rect), middle(target.rect)))
     assert max(np.abs(cell - shade).max() for cell, shade in zip(cells, (191, 64), strict=True)) <= 1
     hand.view.key("o", ctrl=True)
     ((title, then),) = hand.host.asked

@@ -35,6 +35,7 @@ def colours(*hidden):
 @pytest.fixture(params=[(), (16, 16)], ids=["single", "deep"])
 def view(request):
     with live_hand(colours(*request.param)) as window:
+        window.do("toggle_panels")  # all of them
         window.do("step")
         yield window.view
 
@@ -123,9 +124,17 @@ def test_shift_teaches_and_the_target_shown_moves_too(view):
     assert np.array_equal(view.bench.subject.probe, colour)
 
 
-def test_what_was_taught_and_undone_is_wanted_no_more(view):
-    """Of the cube, of the sample that is drawn, and again after redo and before the step at which it was taught."""
+@pytest.mark.parametrize("seen", [True, False])
+def test_what_was_taught_and_undone_is_wanted_no_more(view, seen):
+    """Of the cube, of the sample that is drawn, and again after redo and before the step at which it was taught.
+
+    Also where the cube is not seen, at rest.
+    """
     cube, subject = view.bench.side.drawer(ColourCube), view.bench.subject
+    for _ in range(0 if seen else 2):
+        view.send("toggle_panels")
+        view.tick(0.1)
+    assert (cube.box is not None) == seen
     click(view, middle(picture(view, 0)))
     plain, colour = subject.target.copy(), subject.probe.copy()
     cube.retarget(tuple(colour), (1.0, 0.0, 1.0))
@@ -152,6 +161,7 @@ def test_what_was_taught_and_undone_is_wanted_no_more(view):
 def test_a_followed_run_follows_the_choice_and_what_nobody_knows_is_a_question_mark():
     with mirror_hand(colours()) as hand:
         view = hand.view
+        view.send("toggle_panels")
         at, colour = disc(view, "source", -1)
         click(view, at)
         view.tick(0.2)
@@ -166,7 +176,7 @@ def test_a_followed_run_follows_the_choice_and_what_nobody_knows_is_a_question_m
 
 def test_a_still_chooses_nothing_and_another_count_of_numbers_is_refused():
     scene = colours()
-    bench = bench_of(scene)  # a film: nobody is there
+    bench = bench_of(scene, asked=True)  # a film: nobody is there
     bench.click(tuple(bench.side.drawer(ColourCube)._cubes["source"].centres[-1]))
     assert np.array_equal(bench.subject.probe, X[0])
     assert not any("show its way" in does for _, does in bench.side.gestures)

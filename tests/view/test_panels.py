@@ -14,7 +14,7 @@ from kit.benches import overlap
 from scalarviz import nn, optim
 from scalarviz.run.panels import DigitBoard, DigitPad
 from scalarviz.view.cubes.scale import LegendScale
-from scalarviz.view.ink.boxes import ABOUT, PRESENTER, Wanted, arrange
+from scalarviz.view.ink.boxes import ABOUT, COLUMN, PRESENTER, Wanted, arrange
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.theme import DARK
@@ -160,8 +160,12 @@ def test_any_panels_are_inside_and_apart_or_left_out_by_name(kinds, loss, keys, 
             own = places.panels[want.name][3]
             assert want.height - 0.01 <= own
             assert own <= max(want.height, want.most) + 0.01 or want.first
-    if loss and places.panels and places.size[1] >= 200 and max((want.worth for want in wanted), default=0) < ABOUT:
-        assert "loss" in places.panels
+    about = max(wanted, key=lambda want: want.worth, default=None)
+    if loss and places.panels and places.size[1] >= 200 and about.worth < ABOUT and "loss" not in places.panels:
+        ((x, _, wide, _),) = places.panels.values()  # only where one alone has room, which shows most
+        beside = x > places.scene[0] + places.scene[2]
+        assert about.name in places.panels
+        assert not beside or (about.worth > 0 and wide != COLUMN)
     plain = arrange(size, wanted, keys=keys)
     assert places.scale == plain.scale * (PRESENTER if hall else 1.0) >= 1
     if places.time is not None and not hall:  # no panel makes way for the time bar, and it keeps to its place

@@ -92,7 +92,13 @@ def parts(picture):
 
 def test_a_cell_holds_the_pixels_of_render_and_words_of_the_moment_that_is_drawn():
     scene = scene_of()
-    assert sv.view.picture(scene, SIZE).words == "pair, step 0: 3 numbers as cubes"  # no step, no loss
+
+    def told():  # the loss of the weights shown, on the sample that the coming step takes
+        (x, y), k, weights = scene.run.samples(), scene.run.steps % 2, scene.run.values
+        loss = loss_text(float(((x[k] @ weights[:2] + weights[2] - y[k]) ** 2).item()))
+        return f"pair, step {scene.run.steps}, loss {loss} of the next sample: 3 numbers as cubes"
+
+    assert sv.view.picture(scene, SIZE).words == told()
     scene.run.step(3)
     picture, wanted = sv.view.picture(scene, SIZE), sv.render(scene, SIZE, theme="light")
     words, width, seen, data, about = parts(picture)
@@ -100,14 +106,13 @@ def test_a_cell_holds_the_pixels_of_render_and_words_of_the_moment_that_is_drawn
     assert np.array_equal(seen, wanted)  # every bit
     assert width == SIZE[0]
     assert np.abs(image(data["image/jpeg"]).astype(int) - wanted).mean() < 4
-    loss = loss_text(scene.run.frame().loss)
-    assert words == data["text/plain"] == picture.words == f"pair, step 3, loss {loss}: 3 numbers as cubes"
+    assert words == data["text/plain"] == picture.words == told()
     assert about == {"image/jpeg": {"alt": words}, "vscode_altText": words}
     assert repr(picture) == f"Picture({words})"
     for thing, given, says in (
         (scene, {"quantity": "|gradient|"}, r"pair, step 3, loss .* 3 numbers as cubes, coloured by \|gradient\|"),
         (scene, {"step": 2}, "pair, step 2, loss .*"),
-        (scene, {"inside": -1}, r"pair, inside step 4, micro-step (\d+) of \1 \(update\), 0.bias.*"),
+        (scene, {"inside": -1}, r"pair, inside step 4, micro-step (\d+) of \1 \(update\), bias of y0 .*"),
         (sv.Weight(1.0), {}, "weights: 1 number as a cube"),
         (nn.Linear(2, 3), {}, "linear: 9 numbers as cubes"),
     ):

@@ -90,6 +90,8 @@ def test_it_opens_paused_under_one_large_line_and_fades_before_the_formulas_come
     assert not {"controls"} & {*one.words}
     assert any("nothing has been learnt yet" in text for text in one.words)
     assert (one.plays, one.run.steps) == (False, 0)
+    one.view.send("toggle_panels")  # asks for the formulas
+    one.pass_time(0.1)
     seen = [one.alpha(SENTENCE)]
     one.view.key("Space")
     while seen[-1]:
@@ -293,7 +295,7 @@ def test_news_hide_nothing_that_learns_and_in_a_low_picture_trouble_waits_for_th
         bench, (bar,) = hand.bench, [sketch for layer in hand.bench.overlays for sketch in layer]
         assert_readable([bar], size)
         assert NEWS.split() == [word for word in " ".join(words([bar])).split() if word != "i"]
-        ends, top = bench.places.scene[0] + bench.places.scene[2], min(text.y for text in bar.texts) - 23
+        ends, top = bench.places.scene[0] + bench.places.scene[2], bar.shapes[0].y
         behind = {t.text for t in texts(bench.sketches) if t.y > top and t.x < ends}
         assert behind == {t.text for t in texts(bench.sketches) if t.y == bench.places.keys} != set()
         hand.view.worker.error = ValueError("a message")

@@ -38,16 +38,19 @@ def _panel(sketch: Sketch, box: Box, theme: Theme, stroke: Colour | None = None)
 
 
 def banner(
-    text: str, size: tuple[float, float], top: float, right: float, theme: Theme, *, alarm: bool = True
-) -> Sketch:
+    text: str, size: tuple[float, float], top: float, right: float, theme: Theme, *, alarm: bool = True,
+    low: bool = False,
+) -> Sketch:  # fmt: skip
     """A message, whole, in as many lines as it takes; `right` is where the scene ends.
 
-    `alarm` says that something is wrong; without it the message is good or plain news, in a bar as wide as the scene.
+    `alarm` says that something is wrong; without it the message is good or plain news, in a bar as wide as the scene,
+    which is thinner in a `low` picture: a legend ends right above it.
     """
     sketch = Sketch()
     colour = theme.weight[1 if alarm else 3]
     tiny = size[0] < 300
     x, pad, mark, line = (4.0, 7.0, 0.0, 16.0) if tiny else (min(float(MARGIN), 0.04 * size[0]), _PAD, 30.0, _LINE)
+    pad = 7.0 if low else pad
     lines = wrapped(text, right - 2 * x - 2 * pad - mark)
     if not lines:
         return sketch

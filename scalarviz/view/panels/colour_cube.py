@@ -192,11 +192,19 @@ class ColourCubeDrawer(Drawer[ColourCube]):
             self._title.lines(ends[:, 0], ends[:, 1], theme.border, 1.0)
         self._far = colours_discs(far, self.targets[far.visible])
 
+    @property
+    def alive(self) -> bool:
+        """What is wanted of the sample that is drawn follows what was taught, also while the cube has no place."""
+        return True
+
+    def look(self, moment: Moment, seconds: float | None) -> None:
+        """Other lessons may hold at a moment."""
+        if self._taught.follow(moment.frame):
+            self._retarget()
+
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Titles, target, and what the network makes of the colours that are seen."""
         near = self._cubes["source"]
-        if self._taught.follow(moment.frame):
-            self._retarget()
         return [self._title, self._far, colours_discs(near, moment.predict(self.inputs[near.visible]))]
 
     # ---- which disc

@@ -406,7 +406,7 @@ MOST = 32
 _LEAST = 13.0  # a smaller one shows nothing
 _SHARE = 0.72  # of the distance of two units that a map takes
 _YIELDS = 0.1  # the share of its side that a map gives up for the names
-_HOT = 12.0  # side of the place of a unit without a map
+_HOT = 10.0  # side of the place of a unit without a map
 
 
 class NeuronPlaces:

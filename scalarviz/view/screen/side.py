@@ -32,6 +32,8 @@ _ENDS = 4.0
 """A scene is so many times as wide as a panel at the end of its network."""
 Kind = TypeVar("Kind", bound=Panel)
 Project = Callable[[ArrayLike], NDArray[np.float64]]
+TELLS = ABOUT - 1
+"""Worth of a panel that tells of an opened step, while there is one."""
 MORE, NEXT = "more panels", "next sample"  # spots: of the line that turns the column's page, and of the swatch
 
 
@@ -489,11 +491,13 @@ class Column:
             if self._ground.asked:
                 worth = ABOUT if self._alone and name == self.names[0] else 0
             elif inside and d.within > 0:
-                worth = ABOUT
-            return Wanted(name, (d.spread if spread else None) or d.height, d.most, worth, d.first, d.wide, d.least)
+                worth = max(worth, TELLS)
+            first = d.first or (inside and d.within > 0)
+            return Wanted(name, (d.spread if spread else None) or d.height, d.most, worth, first, d.wide, d.least)
 
         every = [wanted(name, self._drawers[name]) for name in self.names if name != self.lifted]
         least = min(ABOUT, max((panel.worth for panel in every), default=0))
+        least = min(least, TELLS) if inside else least
         return every if self._ground.asked else [panel for panel in every if panel.worth >= least or panel.first]
 
     def smaller(self) -> list[Wanted]:
