@@ -57,7 +57,7 @@ def test_where_frames_or_html_are_taken_out_the_picture_of_the_last_step_is_seen
         assert words.startswith("rgb: a recording of steps 0 to 100, loss 0.")
     with sv.load_recording(path) as record:
         assert np.array_equal(record.frame(-1).values, made.run.values)
-    wanted = sv.render(made, (560, 420), theme="light").astype(int)
+        wanted = sv.render(record, (560, 420), theme="light", step=100).astype(int)
     for address in (image.get_attribute("src"), "data:," + data["image/jpeg"]):
         drawn = pixels_of(address)
         assert drawn.shape == wanted.shape

@@ -157,8 +157,9 @@ def test_a_run_stops_where_a_condition_becomes_true(rgb):
     assert line["loss"] < 0.01
     assert line["stopped_by"].startswith(f"breakpoint 2 at step {line['steps']:,}: loss < 0.01 (loss 0.00")
     assert stopped.last == f"rgb: stopped by {line['stopped_by']}"
-    before = rgb("--steps", line["steps"] - 1, "--json").json
-    assert before["loss"] >= 0.01
+    before, measured = (rgb("--steps", line["steps"] - k, "--json").json for k in (2, 1))
+    assert before["loss"] >= 0.01 > measured["loss"]  # a step measures the loss of the weights that it begins with
+    assert line["stopped_by"].endswith(f"(loss {measured['loss']:.6g})")
     assert "stopped_by" not in before
     never = rgb("--steps", 300, "--json", "--break", "loss < 0.001")
     assert (never.code, never.json["steps"], never.json["stopped_by"]) == (0, 300, None)
