@@ -80,6 +80,14 @@ def test_a_gradient_says_of_how_many_samples_it_is(batch, colours, reduction, sa
         assert re.search(f"gradient: {reduction} of [^.]*; of this (sample|colour) ", " ".join(found))
 
 
+def test_a_loss_of_one_sample_alone_is_not_of_all_sample():
+    x = np.ones((1, 2))
+    net = nn.Sequential(nn.Linear(2, 1))
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, x[:, :1]), engine="numpy")
+    run.step()
+    assert loss_words(subject_of(run), run.frame()) == "of the sample"
+
+
 # of which moment
 
 

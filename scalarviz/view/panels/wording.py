@@ -78,7 +78,7 @@ def coming_words(subject: Subject, frame: Frame) -> str:
 
 def _joined_words(subject: Subject, facts: Facts, count: int) -> str:
     which = f"{f'{count:,} ' if count > 1 else ''}{noun(subject, count)}"
-    which = f"{'all' if count == facts.samples else 'the next'} {which}"
+    which = f"{'the next' if count < facts.samples else 'all' if count > 1 else 'the'} {which}"
     return f"sum of {which}" if facts.reduction == "sum" and count > 1 else f"of {which}"
 
 
