@@ -94,6 +94,8 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
         sketch.text(right, baseline, state.quantity, TITLE, theme.text1, bold=True, anchor="right")
         limit -= measure(state.quantity, TITLE, True) + 8
     begin = limit - measure("cubes show", TITLE) - 16 if named else limit
+    parts = state.parts
+    rate = 26 + measure(parts[0], TITLE) if parts and not named else 0.0  # it has no line below, and comes first
     for word, value, when, fresh in large:
         value_x = end + measure(word, TITLE) + 8
         if value_x + measure(value, BIG, True) > limit:
@@ -104,14 +106,13 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
         else:
             sketch.text(value_x, baseline, value, BIG, theme.text1 if fresh else theme.text3, bold=True)
         end = value_x + measure(value, BIG, True)
-        if when and end + 8 + measure(when, TITLE) <= begin:
+        if when and end + 8 + measure(when, TITLE) + rate <= begin:
             sketch.text(end + 8, baseline, when, TITLE, theme.text3 if when is beyond else theme.text2)
             end += 8 + measure(when, TITLE)
         end += 26
     if named and end - 26 <= begin:
         sketch.text(limit, baseline, "cubes show", TITLE, theme.text3, anchor="right")
         limit = begin
-    parts = state.parts
     while parts and end + measure(parts[0], TITLE) <= limit:
         sketch.text(end, baseline, parts[0], TITLE, theme.text2)
         end += measure(parts.pop(0), TITLE) + 15
