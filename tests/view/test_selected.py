@@ -177,6 +177,7 @@ def test_a_gesture_changes_the_weight_by_its_way_is_one_edit_and_given_up_by_esc
         else:
             hand.view.key("+" if sign > 0 else "-", "+" if sign > 0 else "-")
         hand.view.tick(0.1)
+    hand.until(lambda: hand.run.log)  # the hand has let go
     after = hand.settled(1, 0.02).values
     assert after[1] == pytest.approx(before[1] + (30 / SWEEP if by == "number" else 3 * SCROLL) * span)
     assert np.array_equal(np.delete(after, 1), np.delete(before, 1))
