@@ -294,17 +294,15 @@ class Inside:
         return sketch
 
     def _loss(self) -> Sketch:
-        """A ring around output and target, which make the loss."""
+        """Rings around outputs and targets, which make the loss."""
         sketch, scenery = Sketch(over=True), self._bench.scenery
-        flow, box = scenery.flow, scenery.outcome_box
+        flow, boxes = scenery.flow, [] if scenery.outcome_box is None else [scenery.outcome_box]
         if flow is not None and {"output", "target"} <= flow.rows.columns.keys():
-            ends = np.array([flow.rows.edge(k, name, side) for k in range(len(flow.rows.anchors))
-                             for name, side in (("output", -1), ("target", 1))])  # fmt: skip
-            (x, y), (wide, high) = ends.min(axis=0).tolist(), np.ptp(ends, axis=0).tolist()
-            box = x, y - CHIP / 2, wide, high + CHIP
-        if box is not None:
-            x, y, wide, high = box
-            sketch.rect(x - 8, y - 6, wide + 16, high + 12, radius=9, stroke=self._bench.theme.selection, border=1.6)
+            rows = flow.rows
+            ends = [(rows.edge(k, "output", -1), rows.edge(k, "target", 1)) for k in range(len(rows.anchors))]
+            boxes = [(x, y - CHIP / 2, right - x, CHIP) for (x, y), (right, _) in ends]
+        for x, y, wide, high in boxes:
+            sketch.rect(x - 6, y - 4, wide + 12, high + 8, radius=8, stroke=self._bench.theme.selection, border=1.6)
         return sketch
 
     def _moved(self) -> Sketch:
