@@ -34,6 +34,7 @@ from ..screen.side import SidePanels
 from ..screen.strip import Strip
 from ..shown.subject import Subject
 from ..space.layout import Layout
+from ..space.plate import Plate
 from .beside import HISTOGRAM, RIBBON, SENTENCE, SWITCH, below_switch, height_of, ribbon, sentence, switch
 from .light import HALF, dark, dimmed, height_scale, height_words, whose_deltas
 from .on_cubes import SECOND, Faces, RowPlace, delta_boxes, delta_chips, row_chips, row_places
@@ -162,8 +163,10 @@ class Inside:
             return None
         x, y, width, height = places.strip
         if places.legend is not None and places.time is not None:  # a panel has the strip
-            left, top, wide, _ = self.column or (0.0, 0.0, 0.0, 0.0)
-            return None if self.column is None else (left, top + SWITCH + 18, wide, SENTENCE), places.time
+            if self.column is None:
+                return None, places.time
+            left, top, wide, _ = self.column
+            return (left, top + SWITCH + 18, wide, SENTENCE), places.time
         if places.time is None:
             own = min(RIBBON, 0.46 * (height + 8))
             ribbon = (x, y + height - own, width, own)
@@ -271,12 +274,16 @@ class Inside:
         index = told.sentence.index
         plate = next((p for p in bench.layout.plates if p.start >= 0 and 0 <= index - p.start < p.size), None)
         if plate is not None:
-            up = 0.0 if bench.slab.atlas.lift is None else float(bench.slab.atlas.lift[index])
-            ring = plate.corners_of(index - plate.start)[4:] + 2.0 * plate.depth * up * plate.axes[2]
-            ring = bench.project(ring[[0, 1, 3, 2, 0]])
+            ring = self._face(plate, index)[[0, 1, 3, 2, 0]]
             if float(np.ptp(ring, axis=0).min()) > _MARKED:
                 sketch.polyline(ring, bench.theme.selection, 2.0)
         return sketch
+
+    def _face(self, plate: Plate, index: int) -> Floats:
+        """Corners (4, 2) of the main face of a weight's cube, as high as it stands now."""
+        lift = self._bench.slab.atlas.lift
+        up = 0.0 if lift is None else 2.0 * plate.depth * float(lift[index])
+        return self._bench.project(plate.corners_of(index - plate.start)[4:] + up * plate.axes[2])
 
     def _veil(self) -> Sketch:
         """Over what a plan draws right of the plates that the forward pass has come to: it waits."""
@@ -315,15 +322,14 @@ class Inside:
         largest = [int(k) for k in np.argsort(-change)[:LARGEST] if change[k] > 0]
         ranked: list[tuple[float, float]] = []
         for plate in (plate for plate in bench.layout.plates if plate.start >= 0):
-            span, size = range(plate.start, plate.start + plate.size), min(face_room(plate, bench.project))
-            for index in (k for k in span if change[k] > 0 and size > _MARKED):
+            span, large = range(plate.start, plate.start + plate.size), min(face_room(plate, bench.project)) > _MARKED
+            for index in (k for k in span if change[k] > 0) if large else ():
                 up = float(bench.slab.atlas.lift[index])
                 ring = bench.project(plate.corners_of(index - plate.start)[4:])[[0, 1, 3, 2, 0]]
                 near = ring[:4][np.argsort(ring[:4, 1])[-2:]]  # of one that has risen, what is seen on its side
                 sketch.polyline(near if up > 0 else ring, bench.theme.text2, 1.0)
             for index in (k for k in largest if k in span):
-                up = 2.0 * plate.depth * float(bench.slab.atlas.lift[index]) * plate.axes[2]
-                x, y = bench.project(plate.corners_of(index - plate.start)[4:] + up).min(axis=0).tolist()
+                x, y = self._face(plate, index).min(axis=0).tolist()
                 if all(abs(x - a) > _RANK or abs(y - b) > _RANK for a, b in ranked):
                     ranked.append((x, y))
                     sketch.disc(x + 2, y + 4, _RANK / 2, bench.theme.selection)
