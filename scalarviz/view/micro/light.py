@@ -56,7 +56,7 @@ class Lighting:
         """What each weight is multiplied with, forward and back; the sample has it where a layer reads whole rows."""
         opened = self._walk.opened
         nothing = np.full(len(self._values), np.nan)
-        given = opened.met if isinstance(opened, Opened) else (nothing, nothing)
+        given = opened.met() if isinstance(opened, Opened) else (nothing, nothing)
         x, delta = given[0].copy(), given[1].copy()
         for stage in self._layers:
             rows, weight = self._walk.rows_before(stage), stage.weight
