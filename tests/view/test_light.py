@@ -135,6 +135,24 @@ def test_lit_products_add_up_to_the_sums_and_what_goes_on_to_the_deltas(step):
             assert passed.sum(axis=0)[there] == pytest.approx(above[there], rel=1e-6, abs=1e-12)
 
 
+def test_backward_lights_the_weights_that_read_the_layer_with_the_letter_that_the_loss_reads_last():
+    subject = subject_of(make_scene("microgpt"))
+    walk = Walk(opened(subject, alone=True), subject, subject.frame())
+    spans = {tensor.name.removesuffix(".weight"): tensor for tensor in subject.tensors}
+    readers = {"layers.0.up": ["layers.0.down"], "layers.0.k": ["layers.0.o"],
+               "token": ["layers.0.k", "layers.0.q", "layers.0.v"]}  # fmt: skip
+    for at, step in enumerate(walk.steps, start=1):
+        if step.phase != "backward" or step.stage not in readers:
+            continue
+        passed = np.asarray(walk.told(at).frame.state["passed on"])
+        lit = sorted(name for name, tensor in spans.items() if not np.isnan(tensor.of(passed)).any())
+        assert lit == readers[step.stage]
+        if step.stage == "layers.0.up":  # what is behind ReLU: its delta is that of the sum, or 0
+            calls = [row for name, row in walk.opened.joined.items() if name.startswith("layers.0.up") and row.any()]
+            through = spans["layers.0.down"].of(passed).sum(axis=0)
+            assert calls[-1][calls[-1] != 0] == pytest.approx(through[calls[-1] != 0], rel=1e-9)
+
+
 def test_a_cube_rises_by_its_change_at_one_scale_and_none_leaves_its_tray(step):
     told, bench = step.stand(step.last_of(UPDATE)), step.bench
     change = np.nan_to_num(np.asarray(told.frame.state["change"], float))
