@@ -6,12 +6,14 @@ Needs the colours of `view.notes.values`, the place of `view.notes.scenery`, and
 import numpy as np
 import pytest
 
-from kit.benches import again, bench_of, pixels_of, said
+from kit.benches import again, bench_of, pixels_of, said, texts
 from kit.commands import make_scene
 from kit.windows import live_hand
 from scalarviz.view.ink.boxes import ABOUT
+from scalarviz.view.ink.sketch import Rect, meet
 from scalarviz.view.notes.scenery import foot_of
-from scalarviz.view.notes.values import colours_at
+from scalarviz.view.notes.values import colours_at, face_room
+from scalarviz.view.shown.names import who
 
 SCENES = ("neuron", "rgb", "xor", "playground", "uinn", "expression", "digits", "texture", "microgpt")
 SIZES = (1280, 720), (680, 510), (375, 812), (412, 915)
@@ -133,3 +135,44 @@ def test_formulas_and_the_legend_of_rows_come_when_what_they_are_about_is_touche
     bench.hover(tuple(bench.project(row.tops)[0] * bench.scale))
     bench.renew()
     assert "activation" in said(bench)
+
+
+def panels_with(bench, text):
+    """Boxes of what lies over the picture and says a text."""
+    found = []
+    for sketch in (sketch for layer in bench.overlays for sketch in layer if sketch.shapes and sketch.texts):
+        said, rect = [one.text for one in sketch.texts], sketch.shapes[0]
+        if isinstance(rect, Rect) and (said[0] == text or any(one.startswith(f"{text}:") for one in said)):
+            found.append((rect.x, rect.y, rect.width, rect.height))
+    return found
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_what_is_said_at_the_pointer_covers_no_prompt_no_other_cube_where_there_is_room_and_says_nothing_twice(name):
+    with live_hand(make_scene(name)) as hand:
+        bench, count = hand.bench, len(hand.run.values)
+        faces = {}
+        for plate in bench.layout.plates:
+            room = np.array(face_room(plate, bench.project))
+            corners = (bench.project(plate.tops) - room / 2).tolist()
+            faces |= {(plate.name, plate.kind, k): (*corner, *room) for k, corner in enumerate(corners)}
+        for index in range(0, count, max(count // 12, 1)):
+            known = who(bench.subject, index)
+            hand.view.move(hand.face(index))
+            if bench.touch.hovered != index:
+                continue  # another cube stands before it
+            for prompt in (False, True):
+                if prompt:
+                    hand.do("break_on")
+                hand.settled(1)
+                (box,) = panels_with(bench, known.name)
+                words = texts(bench.sketches) if count <= SMALL else []
+                taken = [*faces.values(), *((text.left, text.y - 10, text.width, 10) for text in words)]
+                assert count > SMALL or not any(meet(box, other, -2.0) for other in taken), index
+                if prompt:
+                    assert not meet(box, *panels_with(bench, "pause when"))
+                    hand.key("Escape")
+        bench.select(index)
+        hand.picture()
+        inspector = bench.touch.inspector.box
+        assert all(meet(box, inspector) for box in panels_with(bench, known.name))  # nothing at the pointer
