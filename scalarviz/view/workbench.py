@@ -477,7 +477,7 @@ class Workbench:
         self.side.ground.extent = self.extent_of(0)
         self.inside.paint()
         writes = self.text_pace.ready(waits)
-        self._moving = self.side.update(self.inside.outer(frame), seconds, writes=writes, inner=self.inside.told)
+        self._moving = self.side.update(self.inside.outer(frame), seconds, writes=writes, inner=self.inside.inner)
         rolled = self._roll()
         self.bar.ahead = self.side.ground.ahead
         self._time = self.bar.update(frame, writes=writes)

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE
-from ...tape import Instruction, Node, Tape
+from ...tape import Node, Tape
 from ..core.frame import Stage, Tensor
-from .network import LAYERS, LEAVES, Use, readers
+from .between import BETWEEN, LAYERS, MERGED, Attention
+from .network import LEAVES, Use, readers
 from .rule import MINUS, Line, Quantity, Token, Writer, digits_of, rounded, text_of
 
 if TYPE_CHECKING:
@@ -181,6 +182,27 @@ def added(parts: Sequence[float], result: float, most: int = 8) -> str:
     return equation(tokens, result, lambda k: sum(rounded(part, k) for part in parts))
 
 
+def mixture(attention: Attention, head: int, number: int, digits: int = DIGITS) -> str:
+    """One number of what a head takes: the two largest of all share · v, and the rest of them."""
+    shares, v = attention.shares[head], attention.values[head, :, number]
+    order = np.argsort(-np.abs(shares * v), kind="stable")
+    pairs, rest = [(float(shares[k]), float(v[k])) for k in order[:2]], [float(shares[order[2:]] @ v[order[2:]])]
+    rest = rest if len(order) > 2 else []
+    tokens = [token for a, b in pairs for token in (" + ", Quantity("", a), " · ", Quantity("", b))][1:]
+    tokens += [token for x in rest for token in (" + rest ", Quantity("", x))]
+    again = lambda k: sum(rounded(a, k) * rounded(b, k) for a, b in pairs) + sum(rounded(x, k) for x in rest)  # noqa: E731
+    return Line("", tuple(tokens), float(attention.taken[head, number]), again=again).equation(digits)
+
+
+def share_of(attention: Attention, head: int, place: int) -> str:
+    """How a share comes of its head's scores."""
+    scores = attention.scores[head].tolist()
+    score, largest, whole = scores[place], max(scores), sum(np.exp(x - max(scores)) for x in scores)
+    tokens = "e^(", Quantity("", score), f" {MINUS} ", Quantity("", largest), ") / ", Quantity("", whole)
+    again = lambda k: np.exp(rounded(score, k) - rounded(largest, k)) / rounded(whole, k)  # noqa: E731
+    return equation(tokens, float(attention.shares[head, place]), again)
+
+
 TERMS, MAX, MOST_TERMS = "terms", "max", 256
 """The sum and the largest of many, operations that the table does not have; numbers are known up to so many."""
 
@@ -200,9 +222,11 @@ def operated(op: str, factors: Sequence[float], result: float, joined: str) -> s
     return Line("", tuple(writer.line(count)), result, again=partial(writer.again, count)).equation(DIGITS)
 
 
-def _like(stage: Stage) -> tuple[str, str, int]:
-    """Equal for calls of one module that give as many numbers."""
-    return called(stage.name), stage.kind, stage.outputs
+def _alike(one: Stage, other: Stage) -> bool:
+    """Whether two stages can come about together: calls of one module, or modules that read the same, as q, k and v."""
+    reads, others = ({called(name) for name in stage.sources} for stage in (one, other))
+    same = called(one.name) == called(other.name) or (reads == others != set())
+    return same and (one.kind, one.outputs) == (other.kind, other.outputs)
 
 
 def called(stage: str) -> str:
@@ -211,6 +235,12 @@ def called(stage: str) -> str:
 
 
 # ---- In which order the weights of a layer get their gradients, and move
+
+
+def most_of(step: MicroStep, gradient: NDArray[np.floating], change: NDArray[np.floating]) -> int:
+    """The weight of which gradients or updates tell: the largest gradient, or what changes most."""
+    sizes = (gradient if step.phase == "gradients" else change)[step.weights]
+    return int(step.weights[np.argmax(np.abs(np.nan_to_num(sizes)))])
 
 
 def in_order(stage: Stage | None, weights: Rows, *, arriving: bool) -> Rows:
@@ -242,34 +272,6 @@ FEW = 8
 MOST_PRODUCTS = 256
 """Products of all layers together up to which each is one: weights may be used many times."""
 _NONE = np.zeros(0, np.int64)
-
-
-BETWEEN = {
-    "sum": ("residual sum: what was made of it is added to what was there", "a + b"),
-    "norm": ("norm: each number over the root of the mean of all squares", "x · 1 / √mean"),
-    "score": ("scores: how well what is asked for, q, fits what is offered, k", "q · k · scale"),
-    "share": ("attention: who looks at whom, scores become shares of 1", "e^(score − largest) · 1 / their sum"),
-    "values": ("values: each v is taken by its share", "Σ share · v"),
-    "activation": ("activation: each number by itself", "f(sum)"),
-}
-"""What is recognised between modules: its words, and a formula."""
-_STRAIGHT = ("exp", "log", "sqrt", "neg", "square", "abs", "float16")
-
-
-def _made(i: Instruction, below: set[str], operands: Rows, constants: set[int]) -> str:
-    """What an operation makes of what it reads: one of `BETWEEN`, what leads to one, or the name of the operation."""
-    rows, op = operands.tolist(), i.op or i.kind
-    if op == "product":
-        same = rows[: len(rows) // 2] == rows[len(rows) // 2 :]
-        return "values" if "share" in below else "squares" if same else "products"
-    if op in ("mul", "div"):
-        leads = {"products": "score", "exp": "share", "scale": "norm", "squares": "squares"}
-        return next((leads[one] for one in leads if one in below), op)
-    if op == "add":
-        return "squares" if "squares" in below else op if constants.intersection(rows) else "sum"
-    if op in ("pow", "sqrt"):
-        return "scale"
-    return "activation" if op in TABLE and len(TABLE[op].args) == 1 and op not in _STRAIGHT else op
 
 
 class Walk:
@@ -341,15 +343,14 @@ class Walk:
         return {(name, own): np.concatenate(parts) for name, of in groups.items() for own, parts in of.items()}
 
     def _calls(self) -> list[list[Stage]]:
-        """The stages in their order; of large networks all calls of a module together that need not wait for others."""
+        """The stages in their order; of large networks those together that are alike and need not wait for others."""
         if self.each:
             return [[stage] for stage in self.opened.stages]
         waiting, done, found = [*self.opened.stages], {"input"}, list[list[Stage]]()
         while waiting:
-            like = _like(waiting[0])
             found.append([])
             for stage in waiting:
-                if stage is waiting[0] or (_like(stage) == like and done.issuperset(stage.sources)):
+                if stage is waiting[0] or (_alike(stage, waiting[0]) and done.issuperset(stage.sources)):
                     found[-1].append(stage)
                     done.add(stage.name)
             waiting = [stage for stage in waiting if stage.name not in done]
@@ -367,11 +368,16 @@ class Walk:
             yield from self._layer(stage, stage.weight, rows)
             return
         if not (self.each and stage.kind in TABLE and stage.outputs <= MOST_UNITS):
-            if not self.each:
-                yield from self._between(calls)
-            weights = self.groups.get((stage.name, ""), _NONE)
+            between = [] if self.each else [*self._between([s for s in calls if called(s.name) == called(stage.name)])]
+            weights = np.concatenate([self.groups.get((call.name, ""), _NONE) for call in calls])
             words = f"{stage.kind}: {counted('number', sum(call.outputs for call in calls))}"
-            yield self._stage("forward", words, calls, weights, self.passes.means[rows])
+            step = self._stage("forward", words, calls, weights, self.passes.means[rows])
+            if between and between[-1].formula in MERGED:  # changes no number on the screen
+                made = between.pop()
+                words = f"{made.words.partition(':')[0]}, then {words}"
+                step = replace(step, words=words, formula=made.formula, numbers=made.numbers, value=made.value,
+                               factors=made.factors, column=made.column, op=made.op)  # fmt: skip
+            yield from (*between, step)
             return
         symbol, source = SYMBOLS.get(stage.kind, stage.kind), stage.sources[0] if stage.sources else ""
         read = self.rows_of.get(source)
@@ -423,23 +429,19 @@ class Walk:
 
     def _between(self, calls: Sequence[Stage]) -> Iterator[MicroStep]:
         """What is made on the way to a layer by no module: sums, norms, attention, each shown by its largest number."""
-        network, stage = self.passes.network, self._asked(calls)
-        made = network.places.made_of(int(self.rows_of[stage.name][0]))
-        if made is None or made[0].kind not in LAYERS:
-            return
-        what, constants = dict[int, str](), {*network.body.program.constant_rows.tolist()}
+        between, stage = self.passes.network.between, self._asked(calls)
         found: dict[str, list[int]] = {}
-        for row in network.places.inside(stage.name):
-            if (made := network.places.made_of(row)) is not None:
-                what[row] = _made(made[0], {what.get(k, "") for k in made[2].tolist()}, made[2], constants)
-                found.setdefault(what[row], []).append(row)
+        for row, kind in between.kinds(stage.name).items():
+            found.setdefault(kind, []).append(row)
+        reads = {*between.reads(stage.name)}
         for kind in (kind for kind in found if kind in BETWEEN):
             mine = [name for name in self.groups if kind == "sum" and name[0] == calls[0].name and name[1]]
             weights = np.concatenate([_NONE, *(self.groups[name] for name in mine)])
             words, formula = BETWEEN[kind]
             words = f"sum with {mine[0][1].rpartition('.')[2]}: number by number" if mine else words
             step = MicroStep("forward", "stage", words, _NONE, weights, stage.name, formula)
-            yield self._shown(step, np.array(found[kind]))
+            rows = [row for row in found[kind] if row in reads] if formula in MERGED else found[kind]
+            yield self._shown(step, np.array(rows or found[kind]))
 
     def _nodes(self, stage: Stage, tape: Tape, *, backward: bool = False) -> Iterator[MicroStep]:
         """The operations of a formula and of its loss, but that which is the loss: their numbers, or their deltas."""

@@ -16,8 +16,8 @@ from ...errors import InputError, StateError, TypeMismatchError, UnknownNameErro
 from ...tape import Tape
 from ..core.frame import Stage, Tensor
 from ..core.gather import index_of, weight_name
-from .micro import Made, MicroStep, PhaseSpan, Walk, phases_of
-from .network import LAYERS
+from .between import LAYERS, SHARES, VALUES, Attention, Looking
+from .micro import Made, MicroStep, PhaseSpan, Walk, called, phases_of
 from .passes import MOST, OuterProduct, Own, Passes, Taken, Terms, products_of
 from .rule import SKIPPED, Line, Rule, Update, moved
 
@@ -371,6 +371,45 @@ class Opened:
     def phases(self) -> tuple[PhaseSpan, ...]:
         """The six phases of :meth:`micro_steps`: where each begins, how many it has, and what they are in words."""
         return phases_of(self.micro_steps())
+
+    def attention(self, stage: str, *, back: bool = False) -> Attention | None:
+        """How a position looks at others on the way to a layer, one of `stages`, or what comes `back` to that.
+
+        None where the layer reads no attention, or the step is of several samples.
+        """
+        looks = self._taken.network.between.looks(stage) if len(self.batch) == 1 else None
+        if looks is None:
+            return None
+        made, numbers = self._passes.means, self._passes.adjoint_sums if back else self._passes.means
+        taken = numbers[looks.taken]
+        values = np.broadcast_to(taken[:, None], looks.values.shape) if back else made[looks.values]
+        return Attention(numbers[looks.scores], made[looks.shares], values, taken)
+
+    @cached_property
+    def _attending(self) -> tuple[Stage, str, tuple[int, ...]] | None:
+        """What reads the last attention, its weights; which micro-steps bring shares and values, and deltas back."""
+        steps, stages = [*enumerate(self.micro_steps(), 1)], {stage.name: stage for stage in self.stages}
+        made = {step.formula: at for at, step in steps}
+        if not made.keys() >= {SHARES, VALUES}:
+            return None
+        reader = stages[steps[made[SHARES] - 1][1].stage]
+        before, weights = {*reader.sources}, "" if reader.weight is None else reader.weight.name
+        back = (at for at, step in steps if step.phase == "backward" and before & {step.stage, *step.also})
+        return reader, weights, (made[SHARES], made[VALUES], next(back, len(steps)))
+
+    def looking(self, at: int) -> Looking | None:
+        """Who looks at whom in the last attention after micro-step `at`, from 1; None where nobody does."""
+        found = None if self._attending is None else self.attention(self._attending[0].name)
+        if found is None or self._attending is None:
+            return None
+        reader, weights, (shares, values, back) = self._attending
+        come = (at >= shares) + (at >= values) + (at > values) + (at >= back) + (at > back)
+        calls = [stage.name for stage in self.stages if called(stage.name) == called(reader.name)]
+
+        def seen(place: int) -> Attention | None:
+            return self.attention(calls[place], back=come > 3) if place < len(calls) else None
+
+        return Looking(seen, found.shares.shape[1], come, weights)
 
     # ---- all weights
 

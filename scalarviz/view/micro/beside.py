@@ -30,7 +30,7 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     """Name and formulas in `box`, the formulas in the largest type that holds them.
 
     Where both have no room beside each other in the smallest, the first stands alone; where that has none, its numbers
-    do; in a low box the name stands before them.
+    do, or a short form; in a low box the name stands before them.
     """
     sketch, (x, y, width, height) = Sketch(), box
     low = height < LOW
@@ -38,10 +38,14 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     size, apart, line = (LABEL, 14, baseline) if low else (TITLE, 18, y + 13)
     after = x + measure(said.name, size, True) + apart
     sketch.text(x, line, said.name, size, theme.text1, bold=True)
-    if not (low and said.formulas) and after + measure(said.meaning, LABEL) <= x + width:
-        sketch.text(after, line, said.meaning, LABEL, theme.text2 if low else theme.text3)
+    meanings = () if low and said.formulas else (said.meaning, said.meaning.rpartition("; ")[2])
+    meaning = next((words for words in meanings if after + measure(words, LABEL) <= x + width), "")
+    sketch.text(after, line, meaning, LABEL, theme.text2 if low else theme.text3)
     start = after if low and said.formulas else x
-    chosen = _chosen(said.formulas, x + width - start, _SIZES[3:] if low else _SIZES)
+    room, sizes = x + width - start, _SIZES[3:] if low else _SIZES
+    chosen = _chosen(said.formulas, room, sizes)
+    if chosen is None and said.short is not None:
+        chosen = _chosen((said.short,), room, sizes)
     if chosen is not None:
         _formulas(sketch, (start, baseline), theme, *chosen)
     return sketch

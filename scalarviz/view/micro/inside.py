@@ -103,7 +103,7 @@ class Inside:
         self.keys: Sequence[tuple[str, str]] = ()
         self.spots: list[Spot] = []
         self._quantity = bench.colouring.quantity
-        self._since, self._rate = SECONDS, 1.0
+        self._since, self._rate, self._painted = SECONDS, 1.0, 1.0  # time, how fast it goes, and what is on the picture
         self._placed: tuple[object, Faces, list[Box] | None, list[RowPlace]] | None = None
 
     def show(self, told: Told | None, *, runs: bool = True, seconds: float = SECONDS) -> None:
@@ -112,6 +112,7 @@ class Inside:
         if was is None:
             self._quantity = bench.colouring.quantity
         self.told, self._since, self._rate = told, 0.0 if runs else SECONDS, SECONDS / seconds
+        self._painted = self._share
         if told is None:
             bench.slab.bloom.shine(None)
             bench.slab.set_instead(None)
@@ -135,7 +136,7 @@ class Inside:
     def moving(self) -> bool:
         """Whether a pulse is on its way."""
         told = self.told
-        return told is not None and (bool(told.pulses) or told.phase == UPDATE) and self._since < SECONDS
+        return told is not None and (bool(told.pulses) or told.phase == UPDATE) and self._painted < 1.0
 
     # ---- places
 
@@ -390,6 +391,7 @@ class Inside:
         bench, told = self._bench, self.told
         if told is None:
             return
+        self._painted = self._share
         rows, deltas, gradient = dict[str, Floats](), self.row_deltas(), get_map("gradient", bench.theme)
         for plate in (plate for plate in bench.layout.plates if plate.kind == "activation"):
             reached, numbers = told.reached.get(plate.name), told.frame.activations.get(plate.name)
@@ -426,6 +428,11 @@ class Inside:
         now[told.weights] = True
         strength = np.where(now, SHINES, GLIMMERS) * np.abs(2.0 * unit - 1.0) * lit
         return np.concatenate([colours_at(colouring.cmap, unit), strength[:, None]], axis=1)
+
+    @property
+    def inner(self) -> Told | None:
+        """What panels show of it."""
+        return None if self.told is None else replace(self.told, gone=self._share)
 
     @property
     def _share(self) -> float:

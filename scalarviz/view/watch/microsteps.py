@@ -40,6 +40,7 @@ def pass_seconds(walk: Walk) -> list[float]:
     """For how long each micro-step is shown when the step plays by itself: in a window and in a film."""
     each = UPDATES / max(1, walk.phases.count(UPDATE))
     own = [each if at == UPDATE else SECONDS[step.kind] for at, step in zip(walk.phases, walk.steps, strict=True)]
+    own = [seconds * walk.rows_in(at) for at, seconds in enumerate(own, start=1)]
     own[-1] += HOLD
     faster = min(1.0, PASS / sum(own))
     return [faster * seconds for seconds in own]
