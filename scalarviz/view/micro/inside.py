@@ -483,7 +483,7 @@ class Inside:
         if told is None:
             return None
         if quantity == "change":
-            return height_words(self._scale)
+            return f"{height_words(self._scale)} · 1, 2, 3: the largest"
         return told.samples if quantity == "gradient" else ""
 
     # ---- what is drawn
@@ -494,7 +494,9 @@ class Inside:
         if told is None:
             return state
         of = told.samples if " of " in told.samples else f"of {told.samples}"
-        return replace(state, about=self.about or "", of=of, batch=1 if told.trial else state.batch)
+        dark = self._bench.colouring.missing(told.frame).all()
+        shown, about = ("weight", "") if dark else (state.quantity, self.about or "")
+        return replace(state, quantity=shown, about=about, of=of, batch=1 if told.trial else state.batch)
 
     def texts(self) -> list[Sketch]:
         """Faces, deltas, the line below and the ribbon."""
