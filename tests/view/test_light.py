@@ -11,6 +11,7 @@ from kit.benches import again, words
 from kit.commands import make_scene
 from scalarviz.view.cubes.atlas import NOT_COMPUTED
 from scalarviz.view.ink.boxes import ABOUT
+from scalarviz.view.ink.sketch import Lines
 from scalarviz.view.micro.light import dark, height_scale
 from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE
 from scalarviz.view.micro.walk import Walk, opened, sides
@@ -96,6 +97,37 @@ def test_a_face_has_the_colour_of_its_number_and_light_around_it_changes_none(st
         assert picture[y, x] / 255 == pytest.approx(wanted, abs=2.5 / 255), (index, lit[index])
 
 
+@pytest.mark.parametrize("size", [(1280, 720), (680, 510), (640, 360), (560, 420), (375, 812)])
+def test_a_link_runs_in_gaps_and_covers_no_face_of_its_layer(step, size):
+    step, met = step._replace(bench=again(Workbench(step.bench.subject, size))), 0
+    bench = step.bench
+    for at in range(1, len(step.walk) + 1, max(1, len(step.walk) // 12)):
+        told = step.stand(at)
+        wires = None if told.phase == UPDATE else bench.inside._wires()
+        if wires is None:
+            continue
+        links = wires[0].sketch(wires[1], bench.theme, bench.colouring.cmap)
+        ends = [(item.starts, item.ends) for item in links.shapes if isinstance(item, Lines)]
+        along = np.concatenate([a + t * (b - a) for a, b in ends for t in np.linspace(0, 1, 25)] or [np.zeros((0, 2))])
+        own = (told.layer.weight, told.layer.bias)
+        for plate in (plate for plate in bench.layout.plates if plate.name in [t.name for t in own if t is not None]):
+            quads = bench.project(np.concatenate([plate.corners_of(k)[[4, 5, 7, 6]] for k in range(plate.size)]))
+            for element, quad in enumerate(quads.reshape(-1, 4, 2)):
+                on = along[within(along, quad) > 2.0]
+                hits = [bench.cube_at((float(x), float(y))) for x, y in on[:3]]  # else that face is hidden there
+                assert not any(hit is not None and hit.flat == plate.start + element for hit in hits), (at, element)
+        met += len(along)
+    assert met or step.name in ("neuron", "expression", "digits", "texture", "microgpt")  # no links there
+
+
+def within(points: np.ndarray, quad: np.ndarray) -> np.ndarray:
+    """How many pixels points (N, 2) lie inside of a convex quadrangle (4, 2); negative: outside."""
+    edges, to = np.roll(quad, -1, axis=0) - quad, points[:, None] - quad
+    turned = (edges[:, 0] * to[..., 1] - edges[:, 1] * to[..., 0]) / np.hypot(*edges.T)
+    (a, b), (c, d) = edges[:2]
+    return (turned * np.sign(a * d - b * c)).min(axis=1)
+
+
 def test_nothing_is_hatched_and_what_has_not_come_has_no_number(step):
     for at in range(1, len(step.walk) + 1, max(1, len(step.walk) // 12)):
         told = step.stand(at)
@@ -133,6 +165,24 @@ def test_lit_products_add_up_to_the_sums_and_what_goes_on_to_the_deltas(step):
             there = ~np.isnan(passed).any(axis=0)
             above = np.asarray(opened_step.adjoint_sums[told.reads])
             assert passed.sum(axis=0)[there] == pytest.approx(above[there], rel=1e-6, abs=1e-12)
+
+
+def test_backward_lights_the_weights_that_read_the_layer_with_the_letter_that_the_loss_reads_last():
+    subject = subject_of(make_scene("microgpt"))
+    walk = Walk(opened(subject, alone=True), subject, subject.frame())
+    spans = {tensor.name.removesuffix(".weight"): tensor for tensor in subject.tensors}
+    readers = {"layers.0.up": ["layers.0.down"], "layers.0.k": ["layers.0.o"],
+               "token": ["layers.0.k", "layers.0.q", "layers.0.v"]}  # fmt: skip
+    for at, step in enumerate(walk.steps, start=1):
+        if step.phase != "backward" or step.stage not in readers:
+            continue
+        passed = np.asarray(walk.told(at).frame.state["passed on"])
+        lit = sorted(name for name, tensor in spans.items() if not np.isnan(tensor.of(passed)).any())
+        assert lit == readers[step.stage]
+        if step.stage == "layers.0.up":  # what is behind ReLU: its delta is that of the sum, or 0
+            calls = [row for name, row in walk.opened.joined.items() if name.startswith("layers.0.up") and row.any()]
+            through = spans["layers.0.down"].of(passed).sum(axis=0)
+            assert calls[-1][calls[-1] != 0] == pytest.approx(through[calls[-1] != 0], rel=1e-9)
 
 
 def test_a_cube_rises_by_its_change_at_one_scale_and_none_leaves_its_tray(step):

@@ -245,15 +245,14 @@ class Opened:
         """The lines of :meth:`update` alone."""
         return self.update(weight).lines
 
-    @cached_property
-    def met(self) -> tuple[Float, Float]:
+    def met(self, place: int | None = None) -> tuple[Float, Float]:
         """What each weight is multiplied with on the way forward, and on the way back: two arrays (P,); NaN of nothing.
 
-        Of a batch they are its means. Of a layer that stands at several places it is the one whose inputs are largest,
-        of several calls the last one that the loss depends on.
+        Of a batch they are its means. Of a convolution it is the window whose inputs are largest. Of a layer that is
+        called several times it is the call number `place`, from 0; None: the last one that the loss depends on.
         """
         x, delta = (np.full(len(self._passes.theta), np.nan) for _ in range(2))
-        means, sums = self._passes.means, self._passes.adjoint_sums
+        means, sums, other = self._passes.means, self._passes.adjoint_sums, self._other_calls(place)
         for i in self._passes.network.body.program.instructions:
             unused = not sums[i.dst : i.dst + i.count].any()
             if i.kind in LAYERS and unused and not np.isnan(x[i.weights.flat[0]]):
@@ -262,13 +261,31 @@ class Opened:
                 x[i.weights.ravel()] = means[i.args.ravel()]
                 delta[i.weights.ravel()] = np.repeat(sums[i.dst : i.dst + i.count], i.terms)
             elif i.kind in LAYERS:
-                place = int(np.argmax(np.abs(means[i.args]).sum(axis=1)))
-                weights = i.weights[:, None] + np.arange(i.args.shape[1])
-                x[weights] = means[i.args[place]]
-                delta[weights] = sums[i.dst + np.arange(len(i.weights)) * len(i.args) + place][:, None]
+                rows = i.dst + np.arange(i.count).reshape(len(i.weights), len(i.args))
+                sizes = np.where(other[rows], -1.0, np.abs(means[i.args]).sum(axis=1))
+                units = np.flatnonzero((sizes >= 0).any(axis=1))
+                places = sizes[units].argmax(axis=1)
+                weights = i.weights[units, None] + np.arange(i.args.shape[1])
+                x[weights] = means[i.args[places]]
+                delta[weights] = sums[rows[units, places]][:, None]
                 if i.bias >= 0:
-                    x[i.bias + np.arange(len(i.weights))] = 1.0
+                    x[i.bias + units] = 1.0
         return x[: len(self.values)], delta[: len(self.values)]
+
+    def _other_calls(self, place: int | None) -> NDArray[np.bool_]:
+        """Which rows are of a layer that is called several times, but of another call than `place`."""
+        network, sums = self._taken.network, self._passes.adjoint_sums
+        calls = dict[int, list[NDArray[np.int64]]]()
+        for stage in network.stages:
+            if stage.weight is not None:
+                calls.setdefault(stage.weight.start, []).append(network.rows_of[stage.name])
+        other = np.zeros(len(sums), bool)
+        for rows in calls.values():
+            used = [k for k, own in enumerate(rows) if sums[own].any()] or [0]
+            chosen = used[-1] if place is None else min(place, len(rows) - 1)
+            for own in rows[:chosen] + rows[chosen + 1 :]:
+                other[own] = True
+        return other
 
     @property
     def penalty(self) -> float:

@@ -531,7 +531,7 @@ class Column:
     def leave_out(self, names: Sequence[str], more: Box | None, *, turns: bool) -> None:
         """These are not there; `more` is the place of the line that says so, and `turns` whether a click changes it."""
         self._left_out, self._more = tuple(names), more
-        self._turns = turns and self._ground.hints and len(names) < len(self.names)
+        self._turns = turns and self._ground.hints
         if not self._ground.hints:  # nobody can ask: it says what has no room
             rest = {panel.name for panel in self.wanted()}
             self._left_out = tuple(name for name in names if name in rest)
@@ -562,7 +562,7 @@ class Column:
         if self._ground.asked and not self._left_out:
             self.rest()
             return
-        self._ground.asked, self._alone = True, len(self.names) - len(self._left_out) == 1
+        self._ground.asked, self._alone = True, len(self.names) - len(self._left_out) <= 1
         fixed = [name for name in self.names if self._alone or not self._drawers[name].first]
         turned = iter(sorted(fixed, key=lambda name: name not in self._left_out))
         self.names = [next(turned) if name in fixed else name for name in self.names]
