@@ -716,7 +716,7 @@ def opened(subject: Subject, *, alone: bool) -> Walked:
 
 def _letter(names: Sequence[str], place: int) -> str:
     """What a place of a word is called, from 1."""
-    return names[place - 1] if place <= len(names) else f"place {place}"
+    return names[place - 1] if 0 < place <= len(names) else f"place {place}"
 
 
 def _alone(letters: str, step: MicroStep, *, violet: bool = False) -> tuple[Formula, ...]:

@@ -83,7 +83,7 @@ _SCORE, _SHARE, _WHOLE = 44.0, 104.0, 62.0  # where numbers begin, and the bar o
 
 
 def looks_back(
-    box: Box, theme: Theme, names: Sequence[str], place: int, head: int, seen: Looking, gone: float
+    box: Box, theme: Theme, names: Sequence[str], place: int, head: int, seen: Looking, gone: float, note: str
 ) -> Sketch:
     """Whom the letter at a place looks at: score, share and share × v of each, and how a number of the sum adds up.
 
@@ -98,7 +98,7 @@ def looks_back(
     scores, shares = attention.scores[head], attention.shares[head]
     parts, taken = attention.parts[head], attention.taken[head]
     title = f"head {head + 1}: " + (f"what comes back to {names[place]}" if back else f"{names[place]} looks back")
-    title_of(sketch, box, theme, title, "click a map: its head")
+    title_of(sketch, box, theme, title, note)
     pitch, wide = min(_LINE, (height - _TOP - _BELOW) / count), min(18.0, 84.0 / len(taken))
     left, high = x + width - wide * len(taken), pitch - 4
     heads = ("δ of q · k", "share %", "share × δ") if back else ("q · k", "share %", "share × v")
@@ -147,6 +147,8 @@ def row_light(maps: Sequence[Spot], theme: Theme, setting: Setting, seen: Lookin
     for (x, y, wide, high), row in ((spot.box, int(spot.value)) for spot in maps if seen.come):
         veil = (_DARK if row > now else _HALF * (row < now)) if seen.come < 3 else _HALF
         sketch.rect(x + _BESIDE, y, wide - _BESIDE, high, fill=rgba(theme.background, veil))
+        if row == now and seen.come < 3:
+            sketch.rect(x + _BESIDE - 2, y - 2, wide - _BESIDE + 3, high + 3, stroke=theme.selection, border=1.4)
         if seen.come == 2 and row == now and plate is not None:
             corners = setting.project(plate.corners)
             end, middle = float(corners[:, 0].min()), float(corners[:, 1].mean())

@@ -478,7 +478,9 @@ class WordDrawer(Drawer[WordBoard]):
         now = min(place, int(inner.gone * (place + 1))) if seen.come == 1 else place
         head = state.head if state.head >= 0 else int(np.argmax(last.shares.max(axis=1)))
         theme, maps = self.ground.theme, [spot for spot in self.spots if spot.name.startswith("letter ")]
-        lines = looks_back(box, theme, (BEGINNING, *word), now, head, seen, inner.gone)
+        mine = state.word == word and inner.samples.startswith("this ")
+        note = "click a map: its head" * self.ground.hints if mine else f"of {word}"
+        lines = looks_back(box, theme, (BEGINNING, *word), now, head, seen, inner.gone, note)
         return [lines, row_light(maps if state.word == word else (), theme, self.setting, seen, now, inner.gone)]
 
     def around(self, setting: Setting) -> Sequence[Sketch]:
