@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,13 @@ from ...tape import Tape
 from ..core.frame import Stage, Tensor
 from ..core.gather import index_of, weight_name
 from .micro import Made, MicroStep, PhaseSpan, Walk, phases_of
-from .network import LAYERS
+from .network import LAYERS, Place
 from .passes import MOST, OuterProduct, Own, Passes, Taken, Terms, products_of
 from .rule import SKIPPED, Line, Rule, Update, moved
 
 Float = NDArray[np.float64]
+WINDOWED = ("conv", "max", "weighted")
+"""Instructions that make a number of some numbers of a picture."""
 POINTS = 33
 REACH = 4.0
 """So many times as far as the step goes the range of a weight reaches at least."""
@@ -47,6 +49,13 @@ class Along:
     def tangent(self) -> Float:
         """The losses by the gradient alone: a straight line through the loss of now."""
         return self.loss + self.slope * (self.weights - self.value)
+
+
+class Window(NamedTuple):
+    """The numbers that one number of a stage is made of, of a batch their means; and whose they are."""
+
+    place: Place
+    numbers: Float
 
 
 def places(value: float, after: float, others: Float, points: int) -> Float:
@@ -249,8 +258,8 @@ class Opened:
     def met(self) -> tuple[Float, Float]:
         """What each weight is multiplied with on the way forward, and on the way back: two arrays (P,); NaN of nothing.
 
-        Of a batch they are its means. Of a layer that stands at several places it is the one whose inputs are largest,
-        of several calls the last one that the loss depends on.
+        Of a batch they are its means. Of a layer that stands at several places it is the one that makes the largest
+        number, and on the way back has the largest delta; of several calls the last one that the loss depends on.
         """
         x, delta = (np.full(len(self._passes.theta), np.nan) for _ in range(2))
         means, sums = self._passes.means, self._passes.adjoint_sums
@@ -262,13 +271,20 @@ class Opened:
                 x[i.weights.ravel()] = means[i.args.ravel()]
                 delta[i.weights.ravel()] = np.repeat(sums[i.dst : i.dst + i.count], i.terms)
             elif i.kind in LAYERS:
-                place = int(np.argmax(np.abs(means[i.args]).sum(axis=1)))
+                made, back = (of[i.dst : i.dst + i.count].reshape(len(i.weights), -1) for of in (means, sums))
                 weights = i.weights[:, None] + np.arange(i.args.shape[1])
-                x[weights] = means[i.args[place]]
-                delta[weights] = sums[i.dst + np.arange(len(i.weights)) * len(i.args) + place][:, None]
+                x[weights] = means[i.args[int(np.argmax(np.abs(made).max(axis=0)))]]
+                delta[weights] = back[:, int(np.argmax(np.abs(back).max(axis=0)))][:, None]
                 if i.bias >= 0:
                     x[i.bias + np.arange(len(i.weights))] = 1.0
         return x[: len(self.values)], delta[: len(self.values)]
+
+    def window(self, stage: str, unit: int) -> Window | None:
+        """What a convolution or a pooling makes a number of; None of any other stage."""
+        made = self._passes.network.places.made_of(int(self._passes.network.rows_of[stage][unit]))
+        if made is None or made[0].kind not in WINDOWED:
+            return None
+        return Window(self._passes.network.places.of(made[2]), self._passes.means[made[2]])
 
     @property
     def penalty(self) -> float:

@@ -36,10 +36,10 @@ from ..shown.subject import Subject
 from ..space.layout import Layout
 from ..space.plate import Plate
 from .beside import HISTOGRAM, RIBBON, SENTENCE, SWITCH, below_switch, height_of, ribbon, sentence, switch
-from .light import HALF, dark, dimmed, height_scale, height_words, whose_deltas
+from .light import HALF, STOPS, Window, dark, dimmed, height_scale, height_words, whose_deltas
 from .on_cubes import SECOND, Faces, RowPlace, delta_boxes, delta_chips, row_chips, row_places
 from .told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, Pulse, Told
-from .wires import MOST, SECONDS, Running, Wires, pulse, wires_of
+from .wires import MOST, SECONDS, STOP, Running, Wires, pulse, wires_of
 
 
 class Bench(Protocol):
@@ -391,6 +391,7 @@ class Inside:
         if told is None:
             return
         rows, deltas, gradient = dict[str, Floats](), self.row_deltas(), get_map("gradient", bench.theme)
+        window = self._window
         for plate in (plate for plate in bench.layout.plates if plate.kind == "activation"):
             reached, numbers = told.reached.get(plate.name), told.frame.activations.get(plate.name)
             if reached is None or numbers is None or len(reached) != plate.size:
@@ -400,6 +401,10 @@ class Inside:
             own = dimmed(colours_at(bench.activations.cmap, np.clip(unit, 0.0, 1.0)), bench.theme)
             own[~reached] = rgb(bench.theme.tray)
             own[reached] = own[reached] if told.phase > LOSS else np.nan
+            if window is not None and plate.name in told.sums and not reached.any():
+                sums = told.sums[plate.name].numbers
+                unit = Range.symmetric(float(np.abs(sums).max()) or 1.0).unit(sums[window.made])
+                own[window.made] = colours_at(bench.colouring.cmap, unit)
             back, chosen = deltas.get(plate.name), self.delta_range
             if back is not None and chosen is not None and plate.size > SECOND:  # where no second line has room
                 there = ~np.isnan(back)
@@ -407,13 +412,45 @@ class Inside:
             rows[plate.name] = own
         lit = ~bench.colouring.missing(told.frame)
         come = np.flatnonzero(lit) if told.phase == BACKWARD else told.weights  # one after the other, a wave
-        if told.phase != UPDATE and len(come) > 1:
+        if told.phase != UPDATE and len(come) > 1 and window is None:
             lit[come[math.ceil(self._share * len(come)) :]] = False
         bench.slab.bloom.shine(self._bloom(lit))
         if told.phase == UPDATE:
             bench.slab.set_lift(self._rise())
             bench.scenery.values.lift(bench.slab.atlas.lift, bench.project)
-        bench.slab.set_instead(dark(np.asarray(told.frame.values, np.float64), lit, bench.theme), rows)
+        instead = dark(np.asarray(told.frame.values, np.float64), lit, bench.theme)
+        if window is not None and len(window.weights) and window is not told.windows[-1]:
+            unit = np.clip(bench.colouring.range.unit(window.products), 0.0, 1.0)
+            instead[window.weights] = colours_at(bench.colouring.cmap, unit)
+        bench.slab.set_instead(instead, rows)
+
+    @property
+    def _window(self) -> Window | None:
+        """Where the window of a convolution or a pooling stands now: it slides where there is time for it."""
+        windows = () if self.told is None else self.told.windows
+        if not windows:
+            return None
+        stops = min(len(windows), int(SECONDS / self._rate / STOP + 0.5))
+        if stops < STOPS or self._share >= 1.0:
+            return windows[-1]
+        return windows[round(int(self._share * stops) * (len(windows) - 1) / (stops - 1))]
+
+    def _frames(self) -> Sketch:
+        """Frames on the maps around the numbers under the window, and around what they make."""
+        sketch, bench, window = Sketch(over=True), self._bench, self._window
+        plates = {plate.name: plate for plate in bench.layout.plates}
+        for name, units in () if window is None else window.frames:
+            plate = plates.get(name)
+            if plate is None:
+                continue
+            high, wide = plate.grid.tile if plate.grid.tile[0] else plate.grid.cells
+            for own in np.split(units, np.flatnonzero(np.diff(units // (high * wide))) + 1):
+                across = int(np.sum(own // wide == own[0] // wide))
+                ends = zip((0, across - 1, -1, -across), (4, 5, 7, 6), strict=True)
+                ring = bench.project([plate.corners_of(int(own[end]))[corner] for end, corner in ends])[[0, 1, 2, 3, 0]]
+                sketch.polyline(ring, bench.theme.background, 4.0)
+                sketch.polyline(ring, bench.theme.selection, 2.0)
+        return sketch
 
     def _bloom(self, lit: Bools) -> Floats | None:
         """Colour and strength of the light around cubes: what comes about now shines, what has come glimmers."""
@@ -546,7 +583,8 @@ class Inside:
             return []
         found = self._wires() if self._since < SECONDS and told.pulses else None
         paths = [] if found is None else [(p, self._path(found[0], p)) for p in told.pulses]
-        return [pulse(path, self._share, theme, back=p.back) for p, path in paths if path is not None]
+        runs = [pulse(path, self._share, theme, back=p.back) for p, path in paths if path is not None]
+        return [self._frames(), *runs]
 
     def says(self, index: int) -> list[str]:
         """What a lit cube shows: the product that it is."""

@@ -39,6 +39,19 @@ class Sums(NamedTuple):
     whole: NDArray[np.bool_]  # (N,), whether all has
 
 
+class Window(NamedTuple):
+    """Where the window of a convolution or a pooling stands."""
+
+    frames: tuple[tuple[str, NDArray[np.intp]], ...]  # by row, the numbers under it, and the one that they make
+    weights: NDArray[np.int64]  # of the kernels, and their products there
+    products: Floats
+    made: NDArray[np.bool_]  # (N,), the numbers of the stage's own row that have come by then
+
+
+STOPS = 4
+"""Places along each side of a map, at which the window of a convolution is seen."""
+
+
 class Lighting:
     """What the micro-steps of one walk light."""
 
@@ -109,6 +122,32 @@ class Lighting:
             found[self._walk.row_of(stage)] = Sums(numbers, np.asarray(there.all(axis=1)))
         return found
 
+    def windows(self, at: int) -> list[Window]:
+        """Where the window stands, one after the other; the last is at the largest number, that of a pooling alone."""
+        now, opened = self._walk.steps[at - 1], self._walk.opened
+        stage = next((s for s in self._walk.subject.stages if s.name == now.stage), None)
+        if stage is None or not isinstance(opened, Opened) or now.phase != "forward" or len(stage.shape) != 3:
+            return []
+        count, high, wide = stage.shape
+        at_row, at_column = (np.unique(np.linspace(0, n - 1, STOPS).round().astype(int)) for n in (high, wide))
+        turns = np.searchsorted(at_row, range(high))[:, None] * len(at_column) + np.searchsorted(at_column, range(wide))
+        channel, last = divmod(max(now.column, 0), high * wide)
+        grid = [int(r) * wide + int(c) for r in at_row for c in at_column] if len(now.weights) else []
+        kernels = [t.span for t in self._walk.subject.tensors if len(t.shape) > 2 and t.start in now.weights]
+        weights, found = np.r_[(*kernels, slice(0, 0))], list[Window]()
+        for turn, place in enumerate([*grid, last]):
+            one = channel * high * wide + place
+            seen = opened.window(stage.name, one)
+            if seen is None:
+                return []
+            under = np.array(seen.place.units)
+            products = self._values[weights].reshape(-1, len(under)) * seen.numbers
+            row = self._walk.row_of(stage) if len(weights) else stage.name
+            made = np.tile((turns <= turn).ravel() | (place == last and turn == len(grid)), count)
+            frames = (seen.place.stage, under[under >= 0]), (row, np.array([one]))
+            found.append(Window(frames, weights, products.ravel(), made))
+        return found
+
     def backward(self, at: int, deltas: Mapping[str, Floats]) -> Lit:
         """What goes on through the weights to the layer whose deltas are worked out."""
         numbers, whole = (np.full(len(self._values), np.nan) for _ in range(2))
@@ -132,7 +171,7 @@ class Lighting:
 
     def update(self, moved: NDArray[np.bool_]) -> Lit:
         """The changes of the weights that have moved."""
-        change = np.asarray(self._walk.opened.new_values, np.float64) - self._values
+        change = self._walk.change
         return Lit("change", np.where(moved, change, np.nan), change)
 
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ...errors import InputError, shown
 from ...run.core.frame import Frame, Stage
 from ...run.core.gather import weight_name
-from ...run.opened.micro import DIFFERENCE, PHASES, MicroStep, called, counted
+from ...run.opened.equations import DIFFERENCE
+from ...run.opened.micro import PHASES, MicroStep, called, counted, foremost
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded_step import Walked
@@ -28,7 +29,7 @@ from ..panels.wording import noun
 from ..shown.names import Names, who
 from ..shown.subject import Subject
 from ..space.layout import FEW
-from .light import Lighting, Lit
+from .light import Lighting, Lit, Sums, Window
 from .told import (
     BACKWARD,
     FORWARD,
@@ -130,10 +131,15 @@ class Walk:
             frame = replace(frame, state={**frame.state, lit.quantity: lit.numbers})
         layer = self._lighting.layer_of(at) if phase != UPDATE else None
         sums = self._lighting.sums(lit) if lit is not None and phase == FORWARD else {}
+        windows = self.windows(at)
+        if windows and len(now.weights):
+            made = self.opened.means[now.stage]
+            sums[self.row_of(self._stages[now.stage])] = Sums(made, np.ones(len(made), bool))
         return Told(
             step=opened.step, at=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
             come=frozenset(called(step.stage) for step in done if step.phase == "forward"),
-            weights=now.weights, sums=sums, layer=layer, met=self._lighting.met, back=self._lighting.back,
+            weights=now.weights, windows=windows, sums=sums,
+            layer=layer, met=self._lighting.met, back=self._lighting.back,
             reads="" if layer is None else self._sources(layer)[0], makes="" if layer is None else self.row_of(layer),
             samples=self.samples, frame=frame, before=self.frame, source=self.subject.source,
             quantity="gradient" if lit is None else lit.quantity, reached=reached, deltas=deltas,
@@ -151,6 +157,10 @@ class Walk:
     @cached_property
     def _lighting(self) -> Lighting:
         return Lighting(self)
+
+    def windows(self, at: int) -> list[Window]:
+        """Where the window of a convolution or a pooling stands in a micro-step, one after the other."""
+        return self._lighting.windows(at)
 
     def _lit(self, at: int, moved: NDArray[np.bool_], deltas: Mapping[str, Floats]) -> Lit | None:
         """What the cubes show after micro-step `at`; None: the gradients that have come."""
@@ -442,23 +452,35 @@ class Walk:
         if step.phase == "backward":
             return self._of_delta(step)
         if step.kind == "stage":
-            unit = (step.stage, step.column) if step.op and not step.also else None
-            count, letters = self._made(step), "the largest" if step.op else "output"
-            meaning = count if step.op else self._forward(count)
-            return Sentence(self._title(step.stage), meaning, _alone(letters, step), unit=unit)
+            return (
+                self._of_largest(step)
+                if step.op
+                else Sentence(self._title(step.stage), self._forward(self._made(step)), _alone("output", step))
+            )
         return Sentence("zero", "every gradient is cleared, since what comes back is added up")
 
     def _of_operation(self, step: MicroStep) -> Sentence:
         """One operation of a formula, or what is made between modules, shown by one number."""
         back, (name, _, meaning) = step.phase == "backward", self._named(step.words).partition(": ")
-        left, sign, result = sides_of(step.numbers)
-        tone: Tone = "violet" if back else "plain"
         letters = f"{step.formula} = δ" if back else "" if step.kind == "node" else step.formula
-        formula = Formula(self._named(letters), (Word(left, tone), Word(sign, "dim"), Word(result, tone, True)))
+        formula = _equation(self._named(letters), step.numbers, violet=back)
         said, number = shortened(name), int(step.units[0]) if len(step.units) else step.column
         if back:
             said, meaning = f"δ of {said}", "how the loss changes with this node"
         return Sentence(said, meaning, (formula,), unit=(step.stage, number) if number >= 0 else None)
+
+    def _of_largest(self, step: MicroStep) -> Sentence:
+        """Many numbers at once, shown by the largest of them."""
+        stage, back = self._stages[step.stage], step.phase == "backward"
+        name, place = self._name(stage, step.column), self._names.place(stage, step.column)
+        name = place if name.endswith(place) else f"class {name}" if name.isdecimal() else name
+        title, made = f"{self._title(stage.name)}: {name}", f"the largest of {self._made(step)}"
+        unit = None if step.also else (step.stage, step.column)
+        letters = " = ".join(filter(None, (step.formula, "δ"))) if back else step.formula
+        formula = _equation(letters, step.numbers, violet=back)
+        if back:
+            return Sentence(f"δ of {title}", f"{made}, of {self._of_whom()}", (formula,), unit=unit)
+        return Sentence(title, made, (formula,), unit=unit)
 
     def _made(self, step: MicroStep) -> str:
         """How many numbers a stage, or all calls of a module, have made."""
@@ -514,6 +536,8 @@ class Walk:
 
     def _of_delta(self, step: MicroStep) -> Sentence:
         stage = self._stages[step.stage]
+        if step.kind != "delta" and step.op:
+            return self._of_largest(step)
         if step.kind != "delta":
             meaning = f"{self._made(step)}, backward: {self._of_whom()}"
             return Sentence(f"δ of {self._title(stage.name)}", meaning, _alone("δ", step, violet=True))
@@ -528,15 +552,17 @@ class Walk:
         """Gradient and update of the selected weight; else of that of the step, of several the one that moves most."""
         index = selected
         if index is None:
-            index = int(step.weights[np.argmax(np.abs(np.nan_to_num(self.opened.gradient[step.weights])))])
+            index = foremost(step, self.opened.gradient, self.change)
         known, update, rule = who(self.subject, index), self.opened.update(index), self.rule(index)
         if update.why:
             moved = self.opened.follows(index)
             says = f"{figure(update.before)} becomes {figure(update.after)}" if moved else "stays"
             rule = (Formula("", (Word(f"{says}: {update.why}"),)),)
-        meaning = "the largest gradient here" if selected is None and len(step.weights) > 1 else ""
+        largest = "the largest gradient here" if step.phase == "gradients" else "the largest change here"
+        meaning = largest if selected is None and len(step.weights) > 1 else ""
         if step.phase == "gradients":  # of a rule of several lines nothing is worked out yet
-            rule = (self._of_gradient(index), *(rule if len(rule) == 1 else ()))
+            told = step if step.op and index == step.weights[step.column] else None
+            rule = (self._of_gradient(index, told), *(rule if len(rule) == 1 else ()))
         return Sentence(known.name, meaning, rule, index)
 
     def rule(self, index: int) -> tuple[Formula, ...]:
@@ -544,11 +570,18 @@ class Walk:
         before, gradient = float(self.frame.values[index]), float(self.opened.gradient[index])
         return of_rule(self.opened.update(index).lines, before, self.opened.lr, gradient)
 
-    def _of_gradient(self, index: int) -> Formula:
-        """The gradient of one weight as a product, or as what it is a sum of."""
+    @cached_property
+    def change(self) -> Floats:
+        """By how much the step moves each weight (P,)."""
+        return np.asarray(self.opened.new_values - self.frame.values, np.float64)
+
+    def _of_gradient(self, index: int, told: MicroStep | None = None) -> Formula:
+        """The gradient of one weight as a product, or as what it is a sum of; `told` has the terms."""
         made, gradient = self.opened.made(index), float(self.opened.gradient[index])
         if made.terms == 1 and self.opened.trial:
             return of_product("δ · 1 = g" if made.bias else "δ · x = g", made.delta, made.x, gradient)
+        if told is not None:
+            return _equation(f"sum of {made.terms:,} δ · x = g", told.numbers, violet=True)
         joined = "mean" if self.is_mean(index) else "sum"
         return _violet(f"{joined} of {made.terms:,} δ · x = g" if made.terms else "g", gradient)
 
@@ -668,6 +701,14 @@ def _alone(letters: str, step: MicroStep, *, violet: bool = False) -> tuple[Form
     """The numbers of a stage that goes as one, where they are few."""
     said = re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: in_words(found[0]), step.numbers)
     return (Formula(letters, (Word(said, "violet" if violet else "plain", True),)),) if said else ()
+
+
+def _equation(letters: str, numbers: str, *, violet: bool) -> Formula:
+    """An equation that is written already; `violet`: of deltas."""
+    left, sign, result = sides_of(numbers)
+    tone: Tone = "violet" if violet else "plain"
+    letters, left = (re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: in_words(found[0]), t) for t in (letters, left))
+    return Formula(letters, (Word(left, tone), Word(sign, "dim"), Word(result, tone, True)))
 
 
 def _violet(letters: str, value: float) -> Formula:

@@ -15,6 +15,7 @@ from ...errors import ScalarvizError
 from ...run.worker import Worker
 from ..micro.told import GRADIENTS, LOSS, UPDATE
 from ..micro.walk import Walk, opened, sides
+from ..micro.wires import STOP
 from ..panels.wording import noun
 from .actions import inside_line
 
@@ -40,6 +41,7 @@ def pass_seconds(walk: Walk) -> list[float]:
     """For how long each micro-step is shown when the step plays by itself: in a window and in a film."""
     each = UPDATES / max(1, walk.phases.count(UPDATE))
     own = [each if at == UPDATE else SECONDS[step.kind] for at, step in zip(walk.phases, walk.steps, strict=True)]
+    own = [max(own[at - 1], STOP * len(walk.windows(at))) for at in range(1, len(walk) + 1)]
     own[-1] += HOLD
     faster = min(1.0, PASS / sum(own))
     return [faster * seconds for seconds in own]

@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 
 from ....errors import FileFormatError, ScalarvizError
 from ....scalar.ops import TABLE
-from ...opened import micro
-from ...opened.micro import FEW, MAX, MOST_TERMS, PHASES, TERMS, Made, MicroStep, PhaseSpan, listed, operated, phases_of
+from ...opened.equations import DIGITS as RESULT
+from ...opened.equations import MAX, MOST_TERMS, NORM, NORMED, TERMS, operated
+from ...opened.micro import FEW, PHASES, Made, MicroStep, PhaseSpan, foremost, listed, phases_of
 from ...opened.network import Network
 from ...opened.opened import Opened
 from ...opened.rule import Line, Quantity, Token, Update, digits_of, digits_that_give, rounded
@@ -76,12 +77,11 @@ def written(opened: Opened) -> tuple[str, Float]:
 
 
 def _shown(opened: Opened, steps: Sequence[MicroStep]) -> list[int]:
-    """The weights whose rules are written: of each step of gradients or updates that of the largest gradient."""
+    """The weights whose rules are written: of each step of gradients or updates the foremost."""
     found = dict[int, None]()
     for step in steps:
         if step.phase in ("gradients", "update") and len(step.weights):
-            sizes = np.abs(np.nan_to_num(opened.gradient[step.weights]))
-            found[int(step.weights[np.argmax(sizes)])] = None
+            found[foremost(step, opened.gradient, opened.new_values - opened.values)] = None
     return list(found)
 
 
@@ -288,7 +288,7 @@ def _clean(token: TokenSaid) -> TokenSaid:
 
 def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
     phase, kind, places, words, formula, column, joined, units, weights = said
-    op = joined if joined in (*TABLE, TERMS, MAX) else ""
+    op = joined if joined in (*TABLE, TERMS, MAX, NORM) else ""
     if not 0 <= phase < len(PHASES) or kind not in KINDS[PHASES[phase]] or not (op or joined in JOINED):
         raise FileFormatError("one of them is of a phase or kind that there is not")
     place, *also = places if isinstance(places, list) and places else [places if isinstance(places, int) else -1]
@@ -309,6 +309,7 @@ def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
         or any(k < 0 or shapes.stages[k].outputs != outputs for k in also)
         or (op and not (kind in ("stage", "node") and 0 <= column <= MOST_TERMS))
         or (op in TABLE and column not in (0, len(TABLE[op].args)))
+        or (op == NORM and column not in (0, NORMED))
         or (joined and not op and not (kind == "stage" and 0 < len(step.units) <= FEW))
     )
     if wrong:
@@ -372,8 +373,9 @@ class RecordedStep:
             return replace(step, value=self.loss)
         if step.op:
             whole = "mean" if self.divisor != 1 or step.phase == "forward" else "sum"
+            joined = f"{whole} of {len(self.batch):,}" if len(self.batch) > 1 and step.phase != "gradients" else ""
             value, which, *factors = mine.tolist()
-            said = operated(step.op, factors, value, f"{whole} of {len(self.batch):,}")
+            said = operated(step.op, factors, value, joined)
             column = int(which) if 0 <= which < 1 << 31 else -1
             return replace(step, value=value, factors=tuple(factors), numbers=said, column=column)
         if step.kind == "delta":
@@ -382,7 +384,7 @@ class RecordedStep:
         if joined:
             made = mine if step.phase == "backward" else self.means[step.stage]
             value = float(made[0]) if len(made) == 1 else np.nan
-            return replace(step, numbers=listed(made, joined, len(self.batch), micro.DIGITS), value=value)
+            return replace(step, numbers=listed(made, joined, len(self.batch), RESULT), value=value)
         return step
 
     def _with_factors(self, step: MicroStep) -> MicroStep:
