@@ -69,10 +69,11 @@ def added(parts: Sequence[float], result: float) -> str:
     """A sum."""
     shown = condensed(parts, LARGEST) if len(parts) > MOST else parts
     tokens: list[Token] = []
-    for part in shown:
-        sign = (f" {MINUS} " if part < 0 else " + ") if tokens else ""
-        tokens += [sign, Quantity("", -part if part < 0 and tokens else part)]
-    tokens += [" (rest)"] if len(parts) > MOST else []
+    for number, part in enumerate(shown):
+        rest = len(parts) > MOST and number == LARGEST
+        minus = part < 0 and number > 0 and not rest
+        sign = " + rest " if rest else f" {MINUS} " if minus else " + "
+        tokens += [sign * (number > 0), Quantity("", -part if minus else part)]
     return equation(tokens, result, lambda k: sum(rounded(part, k) for part in shown))
 
 

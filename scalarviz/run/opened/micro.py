@@ -142,12 +142,6 @@ def counted(label: str, count: int) -> str:
     return f"{count:,} {label}{plural}"
 
 
-def foremost(step: MicroStep, gradient: NDArray[np.floating], change: NDArray[np.floating] | None = None) -> int:
-    """Of the weights of a micro-step the one with the largest gradient, or, of an update, the largest change."""
-    sizes = change if step.phase == "update" and change is not None else gradient
-    return int(step.weights[np.argmax(np.abs(np.nan_to_num(sizes[step.weights])))])
-
-
 def _like(stage: Stage) -> tuple[str, str, int]:
     """Equal for calls of one module that give as many numbers."""
     return called(stage.name), stage.kind, stage.outputs
@@ -159,6 +153,12 @@ def called(stage: str) -> str:
 
 
 # ---- In which order the weights of a layer get their gradients, and move
+
+
+def most_of(step: MicroStep, gradient: NDArray[np.floating], change: NDArray[np.floating]) -> int:
+    """The weight of which gradients or updates tell: the largest gradient, or what changes most."""
+    sizes = (gradient if step.phase == "gradients" else change)[step.weights]
+    return int(step.weights[np.argmax(np.abs(np.nan_to_num(sizes)))])
 
 
 def in_order(stage: Stage | None, weights: Rows, *, arriving: bool) -> Rows:
@@ -566,7 +566,8 @@ class Walk:
 
     def _gradients(self, step: MicroStep) -> MicroStep:
         """A micro-step of many gradients that shows the largest, where that is a sum."""
-        index, gradient = foremost(step, self.opened.gradient), self.opened.gradient
+        gradient = self.opened.gradient
+        index = most_of(step, gradient, gradient)
         terms, value = self.opened.terms(index, MOST), float(gradient[index])
         if terms.count < 2:
             return step

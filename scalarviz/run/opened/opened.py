@@ -52,10 +52,11 @@ class Along:
 
 
 class Window(NamedTuple):
-    """The numbers that one number of a stage is made of, of a batch their means; and whose they are."""
+    """The numbers that one number of a convolution or a pooling is made of; of a batch all are means."""
 
-    place: Place
-    numbers: Float
+    place: Place  # whose they are, and which
+    weights: NDArray[np.int64]  # those of all kernels, and what each makes of the number under it
+    products: Float
 
 
 def places(value: float, after: float, others: Float, points: int) -> Float:
@@ -281,10 +282,13 @@ class Opened:
 
     def window(self, stage: str, unit: int) -> Window | None:
         """What a convolution or a pooling makes a number of; None of any other stage."""
-        made = self._passes.network.places.made_of(int(self._passes.network.rows_of[stage][unit]))
+        made, passes = self._passes.network.places.made_of(int(self._passes.network.rows_of[stage][unit])), self._passes
         if made is None or made[0].kind not in WINDOWED:
             return None
-        return Window(self._passes.network.places.of(made[2]), self._passes.means[made[2]])
+        i, _, operands = made
+        weights = np.add.outer(i.weights if i.kind == "conv" else i.weights[:0], np.arange(len(operands)))
+        products = passes.theta[weights] * passes.means[operands]
+        return Window(passes.network.places.of(operands), weights.ravel(), products.ravel())
 
     @property
     def penalty(self) -> float:

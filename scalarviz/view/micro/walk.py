@@ -15,7 +15,7 @@ from ...errors import InputError, shown
 from ...run.core.frame import Frame, Stage
 from ...run.core.gather import weight_name
 from ...run.opened.equations import DIFFERENCE
-from ...run.opened.micro import PHASES, MicroStep, called, counted, foremost
+from ...run.opened.micro import PHASES, MicroStep, called, counted, most_of
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded_step import Walked
@@ -29,7 +29,7 @@ from ..panels.wording import noun
 from ..shown.names import Names, who
 from ..shown.subject import Subject
 from ..space.layout import FEW
-from .light import Lighting, Lit, Sums, Window
+from .light import Lighting, Lit, Sums
 from .told import (
     BACKWARD,
     FORWARD,
@@ -90,11 +90,11 @@ class Walk:
         self.n_weights = sum(t.size for t in subject.tensors if not t.buffer)
         self.few = self.n_weights <= FEW
         self.joined = "mean" if opened.divisor != 1 else "sum"
-        self._stages = {stage.name: stage for stage in subject.stages}
+        self.stages = {stage.name: stage for stage in subject.stages}
         done = [name for step in self.steps if step.phase == "forward" for name in (step.stage, *step.also)]
-        self.order = tuple(dict.fromkeys(name for name in (*done, *self._stages) if name in self._stages))
+        self.order = tuple(dict.fromkeys(name for name in (*done, *self.stages) if name in self.stages))
         self._names = Names(subject)
-        self._before = dict(zip(self._stages, ["input", *self._stages], strict=False))
+        self._before = dict(zip(self.stages, ["input", *self.stages], strict=False))
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -129,17 +129,17 @@ class Walk:
         lit = self._lit(at, moved, deltas)
         if lit is not None:
             frame = replace(frame, state={**frame.state, lit.quantity: lit.numbers})
-        layer = self._lighting.layer_of(at) if phase != UPDATE else None
-        sums = self._lighting.sums(lit) if lit is not None and phase == FORWARD else {}
-        windows = self.windows(at)
-        if windows and len(now.weights):
+        layer = self.lighting.layer_of(at) if phase != UPDATE else None
+        sums = self.lighting.sums(lit) if lit is not None and phase == FORWARD else {}
+        stops = self.lighting.stops(at)
+        if stops and len(now.weights):
             made = self.opened.means[now.stage]
-            sums[self.row_of(self._stages[now.stage])] = Sums(made, np.ones(len(made), bool))
+            sums[stops[-1].row] = Sums(made, np.ones(len(made), bool))
         return Told(
             step=opened.step, at=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
             come=frozenset(called(step.stage) for step in done if step.phase == "forward"),
-            weights=now.weights, windows=windows, sums=sums,
-            layer=layer, met=self._lighting.met, back=self._lighting.back,
+            weights=now.weights, stops=stops, sums=sums,
+            layer=layer, met=self.lighting.met, back=self.lighting.back,
             reads="" if layer is None else self._sources(layer)[0], makes="" if layer is None else self.row_of(layer),
             samples=self.samples, frame=frame, before=self.frame, source=self.subject.source,
             quantity="gradient" if lit is None else lit.quantity, reached=reached, deltas=deltas,
@@ -155,12 +155,9 @@ class Walk:
         )  # fmt: skip
 
     @cached_property
-    def _lighting(self) -> Lighting:
+    def lighting(self) -> Lighting:
+        """What its micro-steps light."""
         return Lighting(self)
-
-    def windows(self, at: int) -> list[Window]:
-        """Where the window of a convolution or a pooling stands in a micro-step, one after the other."""
-        return self._lighting.windows(at)
 
     def _lit(self, at: int, moved: NDArray[np.bool_], deltas: Mapping[str, Floats]) -> Lit | None:
         """What the cubes show after micro-step `at`; None: the gradients that have come."""
@@ -168,8 +165,8 @@ class Walk:
         if phase in (ZERO, GRADIENTS):
             return None
         if phase == UPDATE:
-            return self._lighting.update(moved)
-        return self._lighting.backward(at, deltas) if phase == BACKWARD else self._lighting.forward(at)
+            return self.lighting.update(moved)
+        return self.lighting.backward(at, deltas) if phase == BACKWARD else self.lighting.forward(at)
 
     def line(self, at: int) -> tuple[Sentence, tuple[int, Face] | None]:
         """What is said of micro-step `at`, and what it writes on which cube (a flat index)."""
@@ -449,14 +446,12 @@ class Walk:
             return Sentence("loss", f"of {self._of_whom()}: what is to become smaller", (formula,))
         if step.kind == "node" or (step.op and not len(step.units)):
             return self._of_operation(step)
+        if step.op:
+            return self._of_largest(step)
         if step.phase == "backward":
             return self._of_delta(step)
         if step.kind == "stage":
-            return (
-                self._of_largest(step)
-                if step.op
-                else Sentence(self._title(step.stage), self._forward(self._made(step)), _alone("output", step))
-            )
+            return Sentence(self._title(step.stage), self._forward(self._made(step)), _alone("output", step))
         return Sentence("zero", "every gradient is cleared, since what comes back is added up")
 
     def _of_operation(self, step: MicroStep) -> Sentence:
@@ -471,7 +466,7 @@ class Walk:
 
     def _of_largest(self, step: MicroStep) -> Sentence:
         """Many numbers at once, shown by the largest of them."""
-        stage, back = self._stages[step.stage], step.phase == "backward"
+        stage, back = self.stages[step.stage], step.phase == "backward"
         name, place = self._name(stage, step.column), self._names.place(stage, step.column)
         name = place if name.endswith(place) else f"class {name}" if name.isdecimal() else name
         title, made = f"{self._title(stage.name)}: {name}", f"the largest of {self._made(step)}"
@@ -484,7 +479,7 @@ class Walk:
 
     def _made(self, step: MicroStep) -> str:
         """How many numbers a stage, or all calls of a module, have made."""
-        stage = self._stages[step.stage]
+        stage = self.stages[step.stage]
         count = counted("number" if stage.weight is None else "sum", stage.outputs)
         return f"{count} at each of {1 + len(step.also)} places" if step.also else count
 
@@ -511,10 +506,10 @@ class Walk:
         """The stage that makes each number of a row something else, and reads nothing beside it."""
         after = [s for s in self.subject.stages if self._sources(s) == (stage.name,)]
         good = len(after) == 1 and after[0].weight is None and after[0].outputs == stage.outputs
-        return after[0] if good else None
+        return after[0] if good and "norm" not in after[0].kind else None
 
     def _of_unit(self, step: MicroStep) -> Sentence:
-        stage, i = self._stages[step.stage], int(step.units[0])
+        stage, i = self.stages[step.stage], int(step.units[0])
         made = float(self.frame.activations[stage.name][i])
         if step.kind == "unit":
             entering, symbol = self.frame.activations[self._sources(stage)[0]], SYMBOLS.get(stage.kind, stage.kind)
@@ -535,9 +530,7 @@ class Walk:
         return Sentence(f"sum {self._name(stage, i)}", made_of, (Formula("", numbers),), unit=(stage.name, i))
 
     def _of_delta(self, step: MicroStep) -> Sentence:
-        stage = self._stages[step.stage]
-        if step.kind != "delta" and step.op:
-            return self._of_largest(step)
+        stage = self.stages[step.stage]
         if step.kind != "delta":
             meaning = f"{self._made(step)}, backward: {self._of_whom()}"
             return Sentence(f"δ of {self._title(stage.name)}", meaning, _alone("δ", step, violet=True))
@@ -552,7 +545,7 @@ class Walk:
         """Gradient and update of the selected weight; else of that of the step, of several the one that moves most."""
         index = selected
         if index is None:
-            index = foremost(step, self.opened.gradient, self.change)
+            index = most_of(step, self.opened.gradient, self.change)
         known, update, rule = who(self.subject, index), self.opened.update(index), self.rule(index)
         if update.why:
             moved = self.opened.follows(index)

@@ -15,7 +15,7 @@ from ...errors import ScalarvizError
 from ...run.worker import Worker
 from ..micro.told import GRADIENTS, LOSS, UPDATE
 from ..micro.walk import Walk, opened, sides
-from ..micro.wires import STOP
+from ..micro.wires import STANDS, STOP
 from ..panels.wording import noun
 from .actions import inside_line
 
@@ -41,7 +41,8 @@ def pass_seconds(walk: Walk) -> list[float]:
     """For how long each micro-step is shown when the step plays by itself: in a window and in a film."""
     each = UPDATES / max(1, walk.phases.count(UPDATE))
     own = [each if at == UPDATE else SECONDS[step.kind] for at, step in zip(walk.phases, walk.steps, strict=True)]
-    own = [max(own[at - 1], STOP * len(walk.windows(at))) for at in range(1, len(walk) + 1)]
+    slides = [len(walk.lighting.stops(at)) for at in range(1, len(walk) + 1)]
+    own = [STOP * (n + STANDS) if n > 1 else usual for n, usual in zip(slides, own, strict=True)]
     own[-1] += HOLD
     faster = min(1.0, PASS / sum(own))
     return [faster * seconds for seconds in own]
@@ -336,7 +337,8 @@ class MicroSteps:
         if not adding:
             self._added = None
         self._due = pass_seconds(self.walk)[at - 1]
-        seconds = {"seconds": self._due} if self._plays or self.slow else {}
+        timed = self._plays or self.slow or self.walk.phases[at - 1] == LOSS  # a flash has its time
+        seconds = {"seconds": self._due} if timed else {}
         self._view.bench.inside.show(self.walk.told(at, self._about, adding), runs=runs, **seconds)
         self._view.refresh()
 

@@ -28,7 +28,7 @@ from ....errors import FileFormatError, ScalarvizError
 from ....scalar.ops import TABLE
 from ...opened.equations import DIGITS as RESULT
 from ...opened.equations import MAX, MOST_TERMS, NORM, NORMED, TERMS, operated
-from ...opened.micro import FEW, PHASES, Made, MicroStep, PhaseSpan, foremost, listed, phases_of
+from ...opened.micro import FEW, PHASES, Made, MicroStep, PhaseSpan, listed, most_of, phases_of
 from ...opened.network import Network
 from ...opened.opened import Opened
 from ...opened.rule import Line, Quantity, Token, Update, digits_of, digits_that_give, rounded
@@ -77,11 +77,11 @@ def written(opened: Opened) -> tuple[str, Float]:
 
 
 def _shown(opened: Opened, steps: Sequence[MicroStep]) -> list[int]:
-    """The weights whose rules are written: of each step of gradients or updates the foremost."""
+    """The weights whose rules are written: of each step of gradients or updates the one that it tells of."""
     found = dict[int, None]()
     for step in steps:
         if step.phase in ("gradients", "update") and len(step.weights):
-            found[foremost(step, opened.gradient, opened.new_values - opened.values)] = None
+            found[most_of(step, opened.gradient, opened.new_values - opened.values)] = None
     return list(found)
 
 
