@@ -392,7 +392,8 @@ class Walk:
         """What is made on the way to a layer by no module: sums, norms, attention, each shown by its largest number."""
         network, stage = self.passes.network, self._asked(calls)
         made = network.places.made_of(int(self.rows_of[stage.name][0]))
-        if made is None or made[0].kind not in LAYERS or "norm" in stage.kind:  # the module says it
+        normed = given_norm(self.passes, stage, 0, self.opened.tensors)  # then the module says it
+        if made is None or made[0].kind not in LAYERS or normed is not None:
             return
         what, constants = dict[int, str](), {*network.body.program.constant_rows.tolist()}
         found: dict[str, list[int]] = {}
