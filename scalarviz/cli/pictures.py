@@ -42,13 +42,15 @@ class Outputs:
         if not self.films:
             yield iter([scene.run.steps + steps])
             return
-        from ..view.film import film_of_step, film_of_training
+        from ..view.film import Reel, film_of_step, film_of_training
 
         options, films, self.films, reel = self.options, self.films, [], None
         try:
             if tells_a_step(options):
                 yield iter([scene.run.steps + steps])
-                reel = film_of_step(films, self._easel_of(scene), options.fps)
+                easel = self._easel_of(scene)
+                with Reel(films, easel, options.fps) as reel:
+                    film_of_step(reel, easel)
                 return
             with film_of_training(
                 scene.run, steps, films, self._easel_of(scene), options.fps, options.duration,

@@ -145,7 +145,7 @@ class Training:
         start = time.perf_counter()
 
         def goes_on(run: Any) -> bool:
-            bar.update(run.steps, f"loss {_loss(scene):.5f}")
+            bar.update(run.steps, f"loss {_loss(scene)[0]:.5f}")
             return not self.stop
 
         try:
@@ -244,9 +244,8 @@ class Training:
             self.failures.append(str(error))
         told = "".join(f", {what} {_said(number)}" for what, number in more.items())
         paced = "" if math.isnan(rate) else f", {rate:,.0f} steps/s"  # none yet, or none since another engine took over
-        lost = (
-            f", loss {_loss(self.scene):.5g}" if len(run.history) else ""
-        )  # none of these numbers: NaN would be a lie
+        loss, of = _loss(self.scene)
+        lost = f", loss {loss:.5g} {of}" if len(run.history) else ""  # none of these numbers: NaN would be a lie
         say(f"{name}: step {run.steps:,}{lost}{told}{paced}, {self.seconds:.1f} s in all")
         for path in self.written:
             say(f"wrote {path}")
@@ -255,7 +254,8 @@ class Training:
         line = {
             "scene": name,
             "steps": run.steps,
-            "loss": number_of(_loss(self.scene)),
+            "loss": number_of(loss),
+            "loss_of": of.removeprefix("of "),
             "weights": run.n_weights,
             "engine": run.engine.name,
             "dtype": run.dtype,
@@ -292,11 +292,12 @@ def _content(run: Run) -> tuple[object, ...]:
     return run.steps, run.optimizer.hyperparameters(), numbers
 
 
-def _loss(scene: Scene) -> float:
-    """What is told as the loss: that of the weights now, as pictures have it."""
+def _loss(scene: Scene) -> tuple[float, str]:
+    """What is told as the loss: that of the weights now, as pictures have it; and of which samples."""
     from ..run.source import Moment, RunSource
 
-    return Moment(scene.run.frame(), RunSource(scene.run)).shown_loss(scene.whole_loss)
+    source = RunSource(scene.run)
+    return Moment(scene.run.frame(), source).shown_loss(scene.whole_loss), source.facts.loss_of(scene.whole_loss)
 
 
 def _said(number: float) -> str:

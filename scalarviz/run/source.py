@@ -55,6 +55,13 @@ class Facts:
     engine: str  # ``"numba, 1 thread"``
     whole: bool  # whether every step has all samples
 
+    def loss_of(self, every: bool, noun: str = "sample", batch: int = 0) -> str:
+        """Of which samples a loss is: `every` one of them, or those of the coming step."""
+        count = self.samples if every else batch or self.batch_size
+        which = f"{f'{count:,} ' if count > 1 else ''}{noun}{'s' * (count > 1)}"
+        which = f"{'the next' if count < self.samples else 'all' if count > 1 else 'the'} {which}"
+        return f"sum of {which}" if self.reduction == "sum" and count > 1 else f"of {which}"
+
 
 class Source(Protocol):
     """Base of the sources: it refuses what a subclass does not define. `what` is its name in messages."""

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from ..run.core.frame import Frame, Past, Stage
 from ..run.questions.ranges import Range, extent, settled
 from ..run.source import Source
-from ..run.sources.played import RecordedSource
 from ..run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ..run.travel import WeightRecord
 from .cubes.atlas import Sizing
@@ -38,8 +37,8 @@ from .panels.drawer import cut
 from .screen.hud import fitted
 from .screen.inspector import DASH, Moved, Page, draw_heading, draw_moved
 from .screen.strip import LEGEND, Strip, marks_line, marks_on
-from .shown.names import Identity, tensor_of, who
-from .shown.subject import Subject, recorded_subject
+from .shown.names import Names, who
+from .shown.subject import Subject
 from .space.camera import Camera
 from .space.layout import Layout
 
@@ -159,8 +158,6 @@ class Comparison:
         self._records = Kept[tuple[WeightRecord | None, ...]]()
         self._whole: tuple[Sequence[Float | None], Float] | None = None
         self._past: Past | None = None
-        a = pair.pair[0]  # which knows what each weight stands between, in whatever network b has it
-        self._first = recorded_subject(a) if isinstance(a, RecordedSource) else bench.subject
         bench.bar.names = NAMES
 
     def views(self, quantity: str | Quantity) -> list[CubeView]:
@@ -312,12 +309,12 @@ class Comparison:
         assert (
             numbers is not None
         )  # of two recordings values, gradients and updates are compared, which all frames have
-        said = largest_words(numbers, frame.known(shows.name), lambda index: self._who(index).name)
+        said = largest_words(numbers, frame.known(shows.name), lambda index: who(bench.subject, index).name)
         line = fitted(said, wide) or fitted(said.partition(":")[0], wide)
         sketch.text(x, y + _LINE + 4, line, LABEL, theme.text2)
         if left_out and high > 2 * _LINE + 24:
             more = f"  ·  {len(left_out) - 1} more" if len(left_out) > 1 else ""
-            line = cut(f"left out: {left_out[0]}{more}", wide)
+            line = cut(f"left out: {Names(bench.subject).plain(left_out[0])}{more}", wide)
             sketch.text(x, y + 2 * _LINE + 4, line, LABEL, theme.weight[1])
 
     # ---- the cube that is looked into: its numbers, how far they are apart, and how both came there
@@ -336,12 +333,6 @@ class Comparison:
         lines = [f"{name}: {number(one)}{at}" for name, one, at in zip(NAMES, frame.both, when, strict=True)]
         return "", [*lines, f"{self._pair.of}: {number(frame)}"]
 
-    def _who(self, index: int) -> Identity:
-        """What a weight is called, as a picture of a alone says it."""
-        tensor = tensor_of(self._bench.subject, index)
-        own = next(one for one in self._first.tensors if one.name == tensor.name)
-        return who(self._first, own.start + index - tensor.start)
-
     def _card(self, sketch: Sketch, box: Box, frame: Compared, index: int) -> None:
         """The card; steps that are not that of the frame stand beside the letters."""
         (x, y, wide, high), pair, theme = box, self._pair, self._bench.theme
@@ -353,7 +344,7 @@ class Comparison:
         first = page.x + max(measure(word, LABEL) for word in (*names, pair.of)) + 16
         used = first - x + _STEP * len(known)
         curve = wide - used - _PAD >= _CURVE_FROM and self.records(index) != (None, None)
-        known_as, end = self._who(index), x + used - _PAD if curve else page.right
+        known_as, end = who(self._bench.subject, index), x + used - _PAD if curve else page.right
         draw_heading(page, y + _HEAD, end, known_as.name, known_as.beside)
         for k, (word, _) in enumerate(known):
             sketch.text(first + _STEP * k, y + _HEAD + _ROW, word, LABEL, theme.text3)

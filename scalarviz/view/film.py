@@ -111,7 +111,8 @@ def film(
     if story == STEP:
         if isinstance(run, Run):
             run.step(integer("film: steps", 0 if steps is None else steps, 0))
-        reel = film_of_step([file], easel, fps)
+        with Reel([file], easel, fps) as reel:
+            film_of_step(reel, easel)
     elif isinstance(run, Run):
         steady = x.steps_a_frame if isinstance(x, Scene) else None
         steps = integer("film: steps", STEPS if steps is None else steps, 0)
@@ -168,19 +169,17 @@ def film_of_training(
         raise error
 
 
-def film_of_step(paths: Sequence[Path], easel: Easel, fps: int) -> Reel:
-    """Films of the step that follows where a run or a recording stands, as it plays in a window; see `pass_seconds`."""
+def film_of_step(reel: Reel, easel: Easel) -> None:
+    """Film the step that follows where a run or a recording stands, as it plays in a window; see `pass_seconds`."""
     subject, bench, end = easel.bench.subject, easel.bench, 0.0
     walk = Walk(opened(subject, alone=True in sides(subject)), subject, subject.frame())
-    with Reel(paths, easel, fps) as reel:
-        for at, seconds in enumerate(pass_seconds(walk), start=1):
-            told, end = walk.told(at), end + seconds
-            with offscreen():
-                bench.inside.show(told, seconds=seconds)
-            while reel.frames < round(end * fps):
-                if not reel.add(told.headline.removeprefix("paused "), told.frame):
-                    return reel
-    return reel
+    for at, seconds in enumerate(pass_seconds(walk), start=1):
+        told, end = walk.told(at), end + seconds
+        with offscreen():
+            bench.inside.show(told, seconds=seconds)
+        while reel.frames < round(end * reel.fps):
+            if not reel.add(told.headline.removeprefix("paused "), told.frame):
+                return
 
 
 def frames_of_record(source: Played, stops: NDArray[np.int64], reel: Reel) -> Iterator[int]:

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from ..run.core.frame import Frame
 from .cubes.picking import brackets, region_outline, seen_outline
 from .ink.boxes import GAP, Places, column_of
-from .ink.overlay import banner, help_panel, pressed_key
+from .ink.overlay import banner, beside_pointer, help_panel, pointer_label, pressed_key
 from .ink.sketch import COVERS, Box, Does, Kept, Point, Rect, Sketch, Spot, meet
 from .ink.text import figure
-from .ink.widgets import drag_handle, tip
+from .ink.widgets import OFF, drag_handle, tip
 from .notes.labels import own_labels
+from .notes.placer import Placer
+from .notes.values import face_room
 from .panels.wording import said_of
 from .screen.account import Lines
 from .screen.inspector import HIGH, LOW, WIDE, Inspector
@@ -48,6 +50,7 @@ def inspector_box(places: Places, explained: bool) -> Box | None:
 
 Cube = tuple[Plate, int, float]
 _BOTH_FROM = 420.0  # least height (logical pixels) with room for trouble and news at once
+_EACH, _REACH = 400, 200  # cubes of a plate that are looked at one by one; pixels from a cube to what is said of it
 _NEWS = 300.0  # least width of news beside a legend
 
 
@@ -72,6 +75,7 @@ class Touch:
         self.says: Callable[[int, Frame], tuple[str, list[str]]] | None = None
         self._explanation: Lines = ()
         self.written: Frame | None = None  # what the words and numbers are about
+        self._placed = Kept[Point | None]()
         self._outlined = Kept[list[NDArray[np.float64]]]()
 
     def hover(self, index: int | None, pointer: Point = (0.0, 0.0)) -> bool:
@@ -137,14 +141,16 @@ class Touch:
             box = (places.scene[0], 66.0, places.scene[2], places.scene[3]) if bench.full else (0.0, 0.0, *places.size)
             lowest.append(own_labels(slab.own, bench.layout.plates, bench.camera, bench.project, slab.shares, box,
                                      bench.theme, bench.sketches))  # fmt: skip
+        banners = self._banners(lowest)
+        over = [_ground(banner) for banner in banners]
+        room = places.size[0], min((y for _, y, _, _ in over if y > places.size[1] / 2), default=places.size[1])
         if self.hovered is not None:
-            middle += self._hovered(self.hovered, written)
+            middle += self._hovered(self.hovered, written, over)
         number = self.spot_at(self.pointer) if self.over is not None and self.over[0] == "type" else None
         if number is not None and bench.subject.source.can.edit:
             said = "drag", "to change this weight", ()
-            middle += [drag_handle(number.box, bench.theme), tip(self.pointer, places.size, *said, bench.theme)]
-        middle += bench.side.label(written, places.size)
-        middle += self._banners(lowest)
+            middle += [drag_handle(number.box, bench.theme), tip(self.pointer, room, *said, bench.theme)]
+        middle += bench.side.label(written, room) + banners
         top = [help_panel(places.size, self.table, bench.theme, self.help)] if self.help else []
         return [lowest, middle, top]
 
@@ -180,12 +186,15 @@ class Touch:
         """Whether something is selected whose inspector stands below the cubes."""
         return self.inspector is not None and self.column(places) is None
 
-    def _hovered(self, index: int, frame: Frame) -> list[Sketch]:
-        """Brackets around the cube under the pointer, and its numbers; the inspector says them of its own."""
+    def _hovered(self, index: int, frame: Frame, over: Sequence[Box]) -> list[Sketch]:
+        """Brackets around the cube under the pointer, and its numbers, not on `over`; the inspector says its own."""
         bench, inspector, cube = self._bench, self.inspector, self._cube(index)
-        alone = inspector is not None and inspector.single and inspector.box is not None
-        if cube is None or (alone and self.selection is not None and self.selection.main == index):
+        if cube is None:
             return []
+        if inspector is not None and inspector.box is not None:
+            over = [*over, inspector.box]
+            if inspector.single and inspector.index == index:
+                return []
         known, shows = who(bench.subject, index), bench.colouring.shows
         value, more = figure(float(frame.values[index])), list[str]()
         if self.says is not None:
@@ -199,16 +208,43 @@ class Touch:
             about = said_of(shows.name, bench.subject, frame) if there else ""
             shown = shown if shows.signed else shown.removeprefix("+")
             more += [f"{shows.words} {shown}", *([about] if about else [])]
-        plate, element, share = cube
-        corners, off = plate.corners_of(element, share), list[Box]()
+        return [self.brackets(index), self._beside(cube, known.name, value, more, over)]
+
+    def _beside(self, cube: Cube, name: str, value: str, more: Sequence[str], over: Sequence[Box]) -> Sketch:
+        """What is said of a cube: as near to it as no other cube and no word is covered; never on it or on `over`."""
+        bench, (plate, element, share) = self._bench, cube
+        x, y, wide, high = beside_pointer(self.pointer, bench.places.size, name, value, more)
+        corners = plate.corners_of(element, share)
         if bench.camera.before(corners):
             flat = bench.project(corners)
-            (left, top), (wide, high) = flat.min(axis=0).tolist(), np.ptp(flat, axis=0).tolist()
+            (left, top), (across, down) = flat.min(axis=0).tolist(), np.ptp(flat, axis=0).tolist()
             if bench.compared is not None:  # it is drawn in each column
                 left += self.pointer[0] - bench.compared.in_layout(self.pointer)[0]
-            off.append((left, top, wide, high))
-        said = tip(self.pointer, bench.places.size, known.name, value, more, bench.theme, off)
-        return [self.brackets(index), said]
+            own = (left, top, across, down)
+            now = own, wide, high, *over, bench.layout, bench.camera
+            x, y = self._placed.of(now, lambda: self._place(own, (wide, high), over)) or (x, y)
+        return pointer_label((x - 16, y - 18), bench.places.size, name, value, more, bench.theme)
+
+    def _place(self, own: Box, size: Point, over: Sequence[Box]) -> Point | None:
+        bench, (left, top, across, down), (wide, high) = self._bench, own, size
+        placer = Placer((0.0, 0.0, *bench.places.size))
+        sketches = [*bench.sketches, *bench.side.floating()]
+        placer.add_texts(sketches)
+        for box in (image.rect for sketch in sketches for image in sketch.images):
+            placer.add_box(box)
+        for plate in bench.layout.plates if bench.compared is None else ():
+            if plate.size > _EACH:
+                placer.add_polygon(bench.project(plate.corners))
+                continue
+            room = face_room(plate, bench.project)
+            for x, y in (bench.project(plate.tops) - np.divide(room, 2)).tolist():
+                placer.add_box((x, y, *room))
+        ways = [(x, y, wide, high) for away in np.arange(OFF, _REACH, 12.0).tolist()
+                for y in (top + (down - high) / 2, top - away - high, top + down + away)
+                for x in (left + (across - wide) / 2, left + across + away, left - away - wide)]  # fmt: skip
+        free = [[way] for way in ways if not any(meet(way, box) for box in (own, *over))]
+        found = placer.place(free, most=np.inf, later=0.01)
+        return None if found is None else free[found][0][:2]
 
     # ---- around cubes
 
@@ -307,11 +343,16 @@ def plate_of(layout: Layout, index: int) -> Plate | None:
     return next(found, None)
 
 
-def _free(card: Sketch, around: Sequence[Sketch]) -> bool:
-    """Whether a card hides neither words nor legends."""
+def _ground(card: Sketch) -> Box:
+    """The panel that a card or a banner is written on."""
     ground = card.shapes[0]
     assert isinstance(ground, Rect)
-    box = ground.x, ground.y, ground.width, ground.height
+    return ground.x, ground.y, ground.width, ground.height
+
+
+def _free(card: Sketch, around: Sequence[Sketch]) -> bool:
+    """Whether a card hides neither words nor legends."""
+    box = _ground(card)
     taken = [image.rect for sketch in around for image in sketch.images]
     taken += [(text.left, text.y - text.size, text.width, text.size) for sketch in around for text in sketch.texts]
     return not any(meet(box, other) for other in taken)

@@ -41,7 +41,7 @@ from .ink.painter import Painter, Viewport, gloo
 from .ink.sketch import Box, Sketch, Spot, holds, spot_at
 from .ink.theme import Theme, get_theme, presenting
 from .micro.inside import Inside
-from .notes.scenery import Scenery, carried_box, cubes_box, foot_of, window_of
+from .notes.scenery import Scenery, carried_box, cubes_box, foot_of, least_width, window_of
 from .notes.values import Small
 from .panels.drawer import Setting
 from .panels.pace import TextPace
@@ -305,10 +305,10 @@ class Workbench:
         timed = opened or (hands and source.can.go and "timeline" not in self.left_out)
         strip_high = SPREAD if self.spread else STRIP
         lined = hands and "keys" not in self.left_out
+        cubes = 0.0 if self.side.ground.asked else least_width(self.subject)
         self.places = arrange(self._output, [*self.inside.wanted, *wanted], hud=shown and source.counted, strip=shown,
-                              strip_high=strip_high, keys=lined, time=timed,
-                              replayed=source.recorded, spread=self.spread, presenter=hall,
-                              rail=opened)  # fmt: skip
+                              strip_high=strip_high, keys=lined, time=timed, replayed=source.recorded,
+                              spread=self.spread, presenter=hall, rail=opened, cubes=cubes)  # fmt: skip
         if self._narrow:
             self.places = narrowed(self.places)
         above = self.side.put_above(self.places.scene if shown else None)
@@ -328,7 +328,8 @@ class Workbench:
         there = {*self.places.panels, self.side.column.lifted, self.side.column.end}
         left_out = [name for name in offered if name not in there]
         covered = self.touch.column(self.places) if self.panels_shown else None
-        self.side.place(uncovered(self.places, covered), left_out, self.places.more)
+        turns = len(left_out) < len(self.side.column.names) or self.places.yields
+        self.side.place(uncovered(self.places, covered), left_out, self.places.more, turns=turns)
 
     def _stand(self) -> None:
         """What depends on the layout: made once for it, and only dressed anew for another look."""
@@ -477,7 +478,7 @@ class Workbench:
         self.side.ground.extent = self.extent_of(0)
         self.inside.paint()
         writes = self.text_pace.ready(waits)
-        self._moving = self.side.update(self.inside.outer(frame), seconds, writes=writes, inner=self.inside.told)
+        self._moving = self.side.update(self.inside.outer(frame), seconds, writes=writes, inner=self.inside.inner)
         rolled = self._roll()
         self.bar.ahead = self.side.ground.ahead
         self._time = self.bar.update(frame, writes=writes)

@@ -20,8 +20,8 @@ def test_it_is_plain_data_and_small():
     scene = rgb.build(rgb.Options(engine="numpy"))
     text = json.dumps(document_of(scene), separators=(",", ":"))
     assert json.loads(text) == document_of(scene)
-    assert len(text) < 33_500
-    assert len(zlib.compress(text.encode(), 9)) < 10_000
+    assert len(text) < 36_000
+    assert len(zlib.compress(text.encode(), 9)) < 10_500
 
 
 def test_a_million_weights_take_no_more():

@@ -12,6 +12,7 @@ import scalarviz as sv
 from scalarviz.run.questions.ranges import Range
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.comparison import hand_over
+from scalarviz.view.ink.text import delta_text
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.inside import Inside
 from scalarviz.view.micro.light import whose_deltas
@@ -160,6 +161,28 @@ def test_sums_on_their_way_and_deltas_stand_beside_rows_as_in_the_window(recordi
         assert sorted(here) == sorted(text.text for text in there.texts), at
         kinds |= {(told.phase, "\N{HORIZONTAL ELLIPSIS}" in text) for text in here}
     assert kinds == {(FORWARD, True), (FORWARD, False), *((phase, False) for phase in range(BACKWARD, UPDATE + 1))}
+
+
+@pytest.mark.parametrize("name", ["layer"])
+def test_every_delta_of_a_single_layer_is_written_in_the_hue_of_its_sign(name, recordings, paged):
+    source, subject = source_of(recordings[name])
+    made = paged(name)
+    made.keyboard.press(".")
+    for alone in (True, False):
+        walk = Walk(source.opened(alone=alone), subject, source.frame())
+        at = max(k for k, phase in enumerate(walk.phases, start=1) if phase == BACKWARD)
+        written = made.evaluate("""([at, alone]) => { scalarviz.walk = scalarviz.run.walks.at(1, alone);
+            scalarviz.stand(at);
+            const { ink } = scalarviz.player.overlay, found = []; let edge = "";
+            ink.box = (x, y, wide, high, { stroke }) => { edge = stroke; };
+            ink.text = (x, y, text) => { if (text.includes("\u03b4 ")) found.push([text, edge]); };
+            scalarviz.player.draw(); delete ink.box; delete ink.text; return found; }""", [at, alone])  # fmt: skip
+        deltas = walk.told(at).deltas[next(s.name for s in subject.stages if s.weight is not None)]
+        hues = [DARK.gradient[0 if delta < 0 else 4] for delta in deltas]
+        assert sorted(written) == sorted(
+            [f"{'' if alone else 'mean '}\N{GREEK SMALL LETTER DELTA} {delta_text(float(delta))}", hue]
+            for delta, hue in zip(deltas, hues, strict=True)
+        )
 
 
 def state(made):

@@ -159,7 +159,11 @@ def test_a_run_stops_where_a_condition_becomes_true(rgb):
     assert stopped.last == f"rgb: stopped by {line['stopped_by']}"
     before, measured = (rgb("--steps", line["steps"] - k, "--json").json for k in (2, 1))
     assert before["loss"] >= 0.01 > measured["loss"]  # a step measures the loss of the weights that it begins with
-    assert line["stopped_by"].endswith(f"(loss {measured['loss']:.6g})")
+    assert line["stopped_by"].endswith(f"(loss {measured['loss']:.6g} of its batch, before the step)")
+    assert line["loss_of"] == measured["loss_of"] == "all 1,024 samples"
+    losses = [said.partition(" ")[2] for said in stopped.err.split("loss ")[1:] if said[0].isdigit()]
+    assert len(losses) == 2  # of different weights: both say of what
+    assert all(said.startswith("of ") for said in losses)
     assert "stopped_by" not in before
     never = rgb("--steps", 300, "--json", "--break", "loss < 0.001")
     assert (never.code, never.json["steps"], never.json["stopped_by"]) == (0, 300, None)

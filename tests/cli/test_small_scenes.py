@@ -68,7 +68,7 @@ def test_loss_right_and_log_are_of_all_four_samples_and_the_log_changes_no_bit(b
         result = blind("xor", "--steps", steps, "--save", "w.safetensors", "--json")
         found = answers(load_tensors("w.safetensors")[0])[1]
         assert result.json["loss"] == pytest.approx(0.5 * ((found - EITHER) ** 2).sum(), rel=1e-5)
-        assert f"loss {result.json['loss']:.5g}," in result.err
+        assert f"loss {result.json['loss']:.5g} {result.json['loss_of']}," in result.err
         right = result.json["right"]
         assert (right, type(right)) == ((np.abs(found - EITHER) < 0.3).sum(), int)
     assert [[float(row[name]) for name in ("x", "y", "1")] for row in rows[-4:]] == BITS.tolist()

@@ -165,7 +165,8 @@ def test_what_differs_is_said_and_one_time_bar_leads_and_plays_both(record, host
         host.pass_time(1 / 60)
     assert (host.shown.step, host.view.playback.running) == (20, False)
     wide = window(record("dropout", name="mine")[1].compare(record("relu", name="its")[1]))
-    assert any("left out: 0.weight is 6×3 in mine, 8×3 in its" in word for word in wide.words())
+    assert any("left out: layer 1 is 6×3 in mine, 8×3 in its" in word for word in wide.words())
+    assert not [word for word in wide.words() if ".weight" in word or ".bias" in word]  # what is shared has names too
 
 
 def test_every_action_works_or_says_why_not(hosted):

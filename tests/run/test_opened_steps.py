@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scalarviz as sv
+from kit.commands import make_scene
 from kit.edits import CHANGES, EDITS, MOVES
 from kit.learning import LOSSES
 from kit.networks import NETWORKS, each
@@ -394,3 +395,25 @@ def test_what_was_opened_stays_when_the_run_is_closed():
     check_inside(opened)
     with pytest.raises(StateError, match="closed"):
         run.open()
+
+
+def test_what_weights_meet_is_that_of_the_call_that_is_asked_for():
+    """Of a layer that is called for one letter after another; None: for the last letter that the loss reads."""
+    run = make_scene("microgpt").run
+    run.step(5)
+    opened = run.open()
+    calls = {}
+    for stage in (stage for stage in opened.stages if stage.weight is not None):
+        calls.setdefault(stage.weight.start, []).append(stage)
+    for stages in calls.values():
+        used = [k for k, stage in enumerate(stages) if opened.joined[stage.name].any()]
+        for place in (0, 3, len(stages) - 1, None):
+            stage = stages[used[-1] if place is None else place]
+            x, delta = opened.met(place)
+            if np.isnan(stage.weight.of(x)).any():
+                assert stage.kind == "embedding"
+                continue
+            products = stage.weight.of(x) * stage.weight.of(opened.values)
+            assert products.sum(axis=1) == pytest.approx(opened.means[stage.name], rel=1e-9, abs=1e-12)
+            expected = np.repeat(opened.joined[stage.name], stage.weight.shape[1])
+            assert stage.weight.of(delta).ravel() == pytest.approx(expected, rel=1e-9, abs=1e-15)

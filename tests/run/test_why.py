@@ -17,6 +17,7 @@ from kit.runs import bits, make_data, make_run
 from scalarviz import Run, Weight, nn, optim
 from scalarviz.errors import InputError, OutOfRangeError, TypeMismatchError, UnknownNameError
 from scalarviz.run.core.gather import weight_name
+from scalarviz.run.opened.micro import mixture, share_of
 from scalarviz.run.source import Moment
 from scalarviz.scalar.kernel import kernel
 from scalarviz.scalar.ops import TABLE
@@ -33,7 +34,7 @@ def exactly(text):
     return Decimal(text.replace("−", "-").replace(",", ""))
 
 
-def check_printed(equation):
+def check_printed(equation, digits=4):
     """Whoever computes with what stands left of ``=`` gets what is printed right of it."""
     left, sign, right = equation.rpartition(" = ") if " = " in equation else equation.rpartition(" ≈ ")
     left = left.rpartition(" = ")[2].replace("rest ", "")  # "mean of 16 = 1.2 + 0.4 + rest 0.1"
@@ -43,9 +44,9 @@ def check_printed(equation):
     if "sqrt" in python.replace("sqrt(", ""):
         return  # a root of a bare number
     python = python.translate(str.maketrans({"−": "-", "·": "*", "²": "**2", "^": "**", "σ": "sigmoid"}))
-    named = {name: kernel(name).value for name in TABLE}
+    named = {"e": math.e, **{name: kernel(name).value for name in TABLE}}
     found = float(eval(python, {"__builtins__": {}}, named))
-    assert f"{found + 0.0:.4g}" == f"{number(right) + 0.0:.4g}", equation
+    assert f"{found + 0.0:.{digits}g}" == f"{number(right) + 0.0:.{digits}g}", equation
 
 
 def check_forward(opened):
@@ -290,8 +291,76 @@ def test_a_step_of_every_scene_has_few_forward_steps_and_each_number_once(name):
         moment = Moment(scene.run.frame(), subject_of(scene).source)
         shares = read(moment, letters, 2, 1).attention[:, -1].ravel()
         assert (share.column, share.value) == (np.argmax(shares), pytest.approx(shares.max(), abs=1e-6))
-        assert made == ["sum with position", "norm", "scores", "attention", "values", "residual sum", "norm",
-                        "activation", "residual sum"]  # fmt: skip
+        assert made == ["sum with position", "norm, then linear", "attention", "values", "residual sum",
+                        "norm, then linear", "activation, then linear", "residual sum"]  # fmt: skip
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_a_layer_of_a_gpt_has_eight_forward_steps_and_two_have_twenty_at_most(layers):
+    """What stands before a layer alone comes with it, and q, k and v together: they wait for nothing but each other."""
+    scene = make_scene("microgpt", embd=4, heads=2, context=5, layers=layers)
+    steps = scene.run.open(sample=(scene.probe, scene.probe_target)).micro_steps()
+    forward = [step for step in steps if step.phase == "forward"]
+    assert len(forward) == 3 + 8 * layers
+    for layer in range(layers):
+        names = [f"layers.{layer}.{name}" for name in "qkv"]
+        together = next(step for step in forward if step.stage == names[0] and len(step.units))
+        assert {name.partition(" ")[0] for name in (together.stage, *together.also)} == {*names}
+        tensors = [tensor for tensor in scene.run.tensors if tensor.name.removesuffix(".weight") in names]
+        assert together.weights.tolist() == [k for t in tensors for k in range(t.start, t.start + t.size)]
+
+
+def soft(scores):
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def test_who_looks_at_whom_follows_from_the_recorded_q_k_and_v_and_gives_what_the_layer_reads():
+    """Forward and back, at every letter of both layers, against the formulas; a batch has no word to tell of."""
+    scene = make_scene("microgpt", embd=6, heads=2, layers=2)
+    scene.run.step(3)
+    opened, d = scene.run.open(sample=(scene.probe, scene.probe_target)), 3
+    calls = [f" ({k})" if k > 1 else "" for k in range(1, 8)]
+    for layer in range(2):
+        made = {n: np.stack([opened.rows[f"layers.{layer}.{n}{call}"][:, 0] for call in calls]) for n in "qkvo"}
+        q, k, v = (made[n].reshape(7, 2, d).swapaxes(0, 1) for n in "qkv")
+        o = next(tensor for tensor in opened.tensors if tensor.name == f"layers.{layer}.o.weight")
+        weight = o.of(opened.values)
+        for place, call in enumerate(calls):
+            seen, back = (opened.attention(f"layers.{layer}.o{call}", back=back) for back in (False, True))
+            scores = np.einsum("hd,hnd->hn", q[:, place], k[:, : place + 1]) / d**0.5
+            np.testing.assert_allclose(seen.scores, scores, rtol=1e-9)
+            np.testing.assert_allclose(seen.shares, soft(scores), rtol=1e-9)
+            np.testing.assert_allclose(seen.values, v[:, : place + 1], rtol=1e-12)
+            np.testing.assert_allclose(seen.taken, seen.parts.sum(axis=1), rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(weight @ seen.taken.ravel(), made["o"][place], rtol=1e-9, atol=1e-12)
+            delta = (weight.T @ opened.deltas[f"layers.{layer}.o{call}"][:, 0]).reshape(2, d)
+            np.testing.assert_allclose(back.taken, delta, rtol=1e-9, atol=1e-15)
+            np.testing.assert_array_equal(back.parts, seen.shares[..., None] * back.taken[:, None])
+            of_shares = np.einsum("hd,hnd->hn", delta, seen.values)
+            slope = seen.shares * (of_shares - (seen.shares * of_shares).sum(axis=1, keepdims=True))
+            np.testing.assert_allclose(back.scores, slope, rtol=1e-7, atol=1e-14)
+            for head in range(2):
+                check_printed(share_of(seen, head, place))
+                for number in range(d):
+                    check_printed(mixture(seen, head, number, 3).replace("rest ", ""), 3)
+    assert opened.attention("letters (2)") is None
+    assert scene.run.open().attention(f"layers.0.o{calls[-1]}") is None
+
+
+def test_attention_of_a_module_comes_step_by_step_and_back():
+    run = make_run("gpt", "cross-entropy")
+    run.step(2)
+    opened = run.open(sample=3)
+    looking = [opened.looking(at) for at in range(1, 1 + len(opened.micro_steps()))]
+    comes = [now.come for now in looking]
+    assert (comes, {*comes}) == (sorted(comes), {*range(6)})
+    assert (looking[-1].places, looking[-1].reads) == (3, "heads.out_proj.weight")
+    assert [looking[0].at(place).shares.shape for place in range(3)] == [(2, 1), (2, 2), (2, 3)]
+    back = looking[-1].at(2)
+    np.testing.assert_array_equal(back.taken, opened.attention("heads.out_proj (3)", back=True).taken)
+    assert looking[0].at(3) is None
+    assert make_run("mlp").open(sample=3).looking(5) is None
 
 
 @pytest.mark.parametrize("kind", ["LayerNorm", "BatchNorm1d", "GroupNorm"])

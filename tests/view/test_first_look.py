@@ -6,12 +6,15 @@ Needs the colours of `view.notes.values`, the place of `view.notes.scenery`, and
 import numpy as np
 import pytest
 
-from kit.benches import again, bench_of, pixels_of, said
+from kit.benches import again, bench_of, pixels_of, said, texts
 from kit.commands import make_scene
 from kit.windows import live_hand
 from scalarviz.view.ink.boxes import ABOUT
+from scalarviz.view.ink.sketch import Rect, meet
 from scalarviz.view.notes.scenery import foot_of
-from scalarviz.view.notes.values import colours_at
+from scalarviz.view.notes.values import colours_at, face_room
+from scalarviz.view.screen.side import MORE
+from scalarviz.view.shown.names import who
 
 SCENES = ("neuron", "rgb", "xor", "playground", "uinn", "expression", "digits", "texture", "microgpt")
 SIZES = (1280, 720), (680, 510), (375, 812), (412, 915)
@@ -60,7 +63,30 @@ def test_what_is_learnt_is_seen_at_rest_in_every_size(scene, size):
     worth = {name: drawer.worth for name, drawer in bench.side.drawers.items() if not drawer.panel.among}
     best = {name for name, own in worth.items() if own == max(worth.values())}
     about = {name for name, own in worth.items() if own >= ABOUT} or best
-    assert about & there(bench), (scene.name, size)
+    assert about & there(bench) or (bench.places.yields and beside(bench) >= RESULT), (scene.name, size)
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (900, 600), (680, 510), (640, 360), (560, 420)])
+def test_no_panel_takes_the_room_of_what_a_single_layer_makes_of_the_sample_until_it_is_asked_for(scene, size):
+    bench = bench_of(scene, size, keys=(("Space", "run"),))
+    if bench.scenery.flow is None:
+        assert not bench.places.yields
+        return
+    assert beside(bench) >= RESULT, (scene.name, size)
+    if bench.places.yields:
+        assert not bench.places.panels
+        assert [spot.name for sketch in bench.side.column.told() for spot in sketch.spots] == [MORE]
+        bench.side.column.turn_page()
+        bench.lay_out()
+        assert bench.places.panels
+
+
+RESULT = {"sum", "output", "target"}
+
+
+def beside(bench):
+    """What stands right of the cubes of a single layer."""
+    return set() if bench.scenery.flow is None else set(bench.scenery.flow.rows.columns)
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (680, 510), (640, 360), (375, 812)])
@@ -76,7 +102,7 @@ def test_cubes_fill_most_of_the_smaller_side_of_their_stage(scene, size):
 
 
 @pytest.mark.parametrize("name", ["rgb", "xor", "neuron"])
-@pytest.mark.parametrize("size", [(640, 360), (680, 510), (1280, 720)])
+@pytest.mark.parametrize("size", [(560, 420), (640, 360), (680, 510), (1280, 720)])
 def test_numbers_on_cubes_are_readable_also_in_a_small_picture(name, size):
     bench = bench_of(make_scene(name), size)
     assert bench.scenery.values.size >= 13
@@ -133,3 +159,44 @@ def test_formulas_and_the_legend_of_rows_come_when_what_they_are_about_is_touche
     bench.hover(tuple(bench.project(row.tops)[0] * bench.scale))
     bench.renew()
     assert "activation" in said(bench)
+
+
+def panels_with(bench, text):
+    """Boxes of what lies over the picture and says a text."""
+    found = []
+    for sketch in (sketch for layer in bench.overlays for sketch in layer if sketch.shapes and sketch.texts):
+        said, rect = [one.text for one in sketch.texts], sketch.shapes[0]
+        if isinstance(rect, Rect) and (said[0] == text or any(one.startswith(f"{text}:") for one in said)):
+            found.append((rect.x, rect.y, rect.width, rect.height))
+    return found
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_what_is_said_at_the_pointer_covers_no_prompt_no_other_cube_where_there_is_room_and_says_nothing_twice(name):
+    with live_hand(make_scene(name)) as hand:
+        bench, count = hand.bench, len(hand.run.values)
+        faces = {}
+        for plate in bench.layout.plates:
+            room = np.array(face_room(plate, bench.project))
+            corners = (bench.project(plate.tops) - room / 2).tolist()
+            faces |= {(plate.name, plate.kind, k): (*corner, *room) for k, corner in enumerate(corners)}
+        for index in range(0, count, max(count // 12, 1)):
+            known = who(bench.subject, index)
+            hand.view.move(hand.face(index))
+            if bench.touch.hovered != index:
+                continue  # another cube stands before it
+            for prompt in (False, True):
+                if prompt:
+                    hand.do("break_on")
+                hand.settled(1)
+                (box,) = panels_with(bench, known.name)
+                words = texts(bench.sketches) if count <= SMALL else []
+                taken = [*faces.values(), *((text.left, text.y - 10, text.width, 10) for text in words)]
+                assert count > SMALL or not any(meet(box, other, -2.0) for other in taken), index
+                if prompt:
+                    assert not meet(box, *panels_with(bench, "pause when"))
+                    hand.key("Escape")
+        bench.select(index)
+        hand.picture()
+        inspector = bench.touch.inspector.box
+        assert all(meet(box, inspector) for box in panels_with(bench, known.name))  # nothing at the pointer

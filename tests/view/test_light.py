@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
@@ -11,14 +13,20 @@ import scalarviz as sv
 from kit.benches import again, words
 from kit.commands import make_scene
 from scalarviz import nn
+from scalarviz.run.panels import WordBoard
 from scalarviz.view.cubes.atlas import NOT_COMPUTED
-from scalarviz.view.ink.boxes import ABOUT
+from scalarviz.view.ink.boxes import ABOUT, COLUMN
+from scalarviz.view.ink.sketch import Cells, Lines
+from scalarviz.view.ink.text import number
 from scalarviz.view.ink.theme import rgb
+from scalarviz.view.micro.beside import SENTENCE, sentence
 from scalarviz.view.micro.light import dark, height_scale
 from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE
 from scalarviz.view.micro.walk import Walk, opened, sides
+from scalarviz.view.micro.wires import SECONDS
 from scalarviz.view.notes.values import colours_at
 from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.panels.looks import percent
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.microsteps import pass_seconds
 from scalarviz.view.workbench import Workbench
@@ -101,6 +109,37 @@ def test_a_face_has_the_colour_of_its_number_and_light_around_it_changes_none(st
         assert picture[y, x] / 255 == pytest.approx(wanted, abs=2.5 / 255), (index, lit[index])
 
 
+@pytest.mark.parametrize("size", [(1280, 720), (680, 510), (640, 360), (560, 420), (375, 812)])
+def test_a_link_runs_in_gaps_and_covers_no_face_of_its_layer(step, size):
+    step, met = step._replace(bench=again(Workbench(step.bench.subject, size))), 0
+    bench = step.bench
+    for at in range(1, len(step.walk) + 1, max(1, len(step.walk) // 12)):
+        told = step.stand(at)
+        wires = None if told.phase == UPDATE else bench.inside._wires()
+        if wires is None:
+            continue
+        links = wires[0].sketch(wires[1], bench.theme, bench.colouring.cmap)
+        ends = [(item.starts, item.ends) for item in links.shapes if isinstance(item, Lines)]
+        along = np.concatenate([a + t * (b - a) for a, b in ends for t in np.linspace(0, 1, 25)] or [np.zeros((0, 2))])
+        own = (told.layer.weight, told.layer.bias)
+        for plate in (plate for plate in bench.layout.plates if plate.name in [t.name for t in own if t is not None]):
+            quads = bench.project(np.concatenate([plate.corners_of(k)[[4, 5, 7, 6]] for k in range(plate.size)]))
+            for element, quad in enumerate(quads.reshape(-1, 4, 2)):
+                on = along[within(along, quad) > 2.0]
+                hits = [bench.cube_at((float(x), float(y))) for x, y in on[:3]]  # else that face is hidden there
+                assert not any(hit is not None and hit.flat == plate.start + element for hit in hits), (at, element)
+        met += len(along)
+    assert met or step.name in ("neuron", "expression", "digits", "texture", "microgpt")  # no links there
+
+
+def within(points: np.ndarray, quad: np.ndarray) -> np.ndarray:
+    """How many pixels points (N, 2) lie inside of a convex quadrangle (4, 2); negative: outside."""
+    edges, to = np.roll(quad, -1, axis=0) - quad, points[:, None] - quad
+    turned = (edges[:, 0] * to[..., 1] - edges[:, 1] * to[..., 0]) / np.hypot(*edges.T)
+    (a, b), (c, d) = edges[:2]
+    return (turned * np.sign(a * d - b * c)).min(axis=1)
+
+
 def test_nothing_is_hatched_and_what_has_not_come_has_no_number(step):
     for at in range(1, len(step.walk) + 1, max(1, len(step.walk) // 12)):
         told = step.stand(at)
@@ -140,6 +179,27 @@ def test_lit_products_add_up_to_the_sums_and_what_goes_on_to_the_deltas(step):
             assert passed.sum(axis=0)[there] == pytest.approx(above[there], rel=1e-6, abs=1e-12)
 
 
+def test_backward_lights_the_weights_that_read_the_layer_with_the_letter_that_the_loss_reads_last():
+    subject = subject_of(make_scene("microgpt"))
+    walk = Walk(opened(subject, alone=True), subject, subject.frame())
+    spans = {tensor.name.removesuffix(".weight"): tensor for tensor in subject.tensors}
+    readers = {"layers.0.up": ["layers.0.down"], "layers.0.q": ["layers.0.o"],
+               "token": ["layers.0.k", "layers.0.q", "layers.0.v"]}  # fmt: skip
+    found = set()
+    for at, step in enumerate(walk.steps, start=1):
+        if step.phase != "backward" or step.stage not in readers:
+            continue
+        passed = np.asarray(walk.told(at).frame.state["passed on"])
+        found.add(step.stage)
+        lit = sorted(name for name, tensor in spans.items() if not np.isnan(tensor.of(passed)).any())
+        assert lit == readers[step.stage]
+        if step.stage == "layers.0.up":  # what is behind ReLU: its delta is that of the sum, or 0
+            calls = [row for name, row in walk.opened.joined.items() if name.startswith("layers.0.up") and row.any()]
+            through = spans["layers.0.down"].of(passed).sum(axis=0)
+            assert calls[-1][calls[-1] != 0] == pytest.approx(through[calls[-1] != 0], rel=1e-9)
+    assert found == {*readers}
+
+
 def test_a_cube_rises_by_its_change_at_one_scale_and_none_leaves_its_tray(step):
     told, bench = step.stand(step.last_of(UPDATE)), step.bench
     change = np.nan_to_num(np.asarray(told.frame.state["change"], float))
@@ -174,6 +234,116 @@ def test_numbers_stay_in_backward_and_deltas_stand_beside_them(step):
 def walk_rows(step: Step):
     """The numbers of the sample in rows that are drawn."""
     return {name: row for name, row in step.walk.frame.activations.items() if step.bench.layout.activation(name)}
+
+
+def test_the_line_has_numbers_in_a_column_at_each_gradient_and_each_update(step):
+    """Of a rule that has no room w, its change and the new w, of the weight that changes most."""
+    walk = step.walk
+    change = np.abs(np.asarray(walk.opened.new_values, float) - walk.frame.values)
+    for at, now in enumerate(walk.steps, start=1):
+        if now.phase in ("gradients", "update") and now.kind != "statistic":
+            told = walk.told(at).sentence
+            written = words([sentence((0.0, 0.0, COLUMN, SENTENCE), step.bench.theme, told)])
+            assert written[0] == told.name
+            assert any(any(digit in said for digit in "0123456789") for said in written[1:]), (now.words, written)
+            if now.phase == "update" and told.short is not None:
+                check_sum(*"".join(word.text for word in told.short.numbers).split(" = "))
+                assert change[told.index] == change[now.weights].max()
+
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def check_sum(left: str, right: str) -> None:
+    """What is printed left gives what is printed right, to its last place."""
+    python = left.replace("rest ", "").replace(MINUS, "-").replace("·", "*").replace("×", "*")
+    result = Decimal(right.replace(MINUS, "-"))
+    found = Decimal(eval(python, {"__builtins__": {}}))
+    assert abs(found - result) <= Decimal("0.50001").scaleb(result.as_tuple().exponent), (left, right)
+
+
+# ---- who looks at whom
+
+
+only_words = pytest.mark.parametrize("step", ["microgpt"], indirect=True)
+WORD = ("start", *"olivia")
+
+
+def shares_at(step: Step) -> int:
+    """The micro-step at which they come."""
+    return next(at for at, now in enumerate(step.walk.steps, start=1) if now.words.startswith("attention"))
+
+
+def board_of(step: Step):
+    """The panel's name, and who draws it."""
+    return next((name, d) for name, d in step.bench.side.drawers.items() if isinstance(d.panel, WordBoard))
+
+
+def part_of(step: Step, at: int, gone: float):
+    """What stands in the column when a micro-step has gone so far."""
+    inside, (name, _) = step.bench.inside, board_of(step)
+    inside.show(step.walk.told(at), runs=True)
+    inside._since = gone * SECONDS
+    step.bench.update(inside.told.frame, inside.told.headline)
+    return step.bench.side.drawn(name)
+
+
+@only_words
+def test_captions_name_letters_and_numbers(step):
+    said = {now.words.partition(":")[0].partition(",")[0]: step.walk.told(at).sentence.meaning.rpartition("; ")[2]
+            for at, now in enumerate(step.walk.steps, start=1) if now.op}  # fmt: skip
+    assert said.pop("attention") in {f"head {h}: a looks at {k}" for h in range(1, 5) for k in WORD}
+    assert said.pop("values") in {f"head {h}, number {k} of a" for h in range(1, 5) for k in range(1, 5)}
+    assert said.pop("activation") in {f"activation: up {k} of a" for k in range(1, 65)}
+    assert said.pop("norm") in {f"norm: number {k} of a" for k in range(1, 17)}
+    assert {*said} == {"sum with position", "residual sum"}
+    assert {*said.values()} <= {f"number {k} of a" for k in range(1, 17)}
+
+
+@only_words
+def test_each_letter_has_its_score_and_share_and_their_sum_adds_up(step):
+    at, drawer = shares_at(step), board_of(step)[1]
+    looks = step.walk.opened.attention("layers.0.o (7)")
+    for head in range(4):
+        drawer.state.head = head
+        shares = words(part_of(step, at, 1.0))
+        assert {f"head {head + 1}: a looks back", *WORD} <= {*shares}
+        for score, share in zip(looks.scores[head], looks.shares[head], strict=True):
+            assert {number(score, 2, signed=True), percent(share)} <= {*shares}
+        assert not any(said.startswith("= ") for said in shares)
+        *_, left, right = words(part_of(step, at + 1, 1.0)[:1])
+        check_sum(left, right.removeprefix("= "))
+        assert right.removeprefix("= ") in {f"{taken:.3g}".replace("-", MINUS) for taken in looks.taken[head]}
+    drawer.state.head = -1
+
+
+@only_words
+def test_rows_light_one_after_another_and_then_all_values_flow(step):
+    at, seen, heads = shares_at(step), [], 4
+    for k in range(7):
+        lines, light = part_of(step, at, (k + 0.5) / 7)
+        title = next(said for said in words([lines]) if said.startswith("head "))
+        seen.append(title.rpartition(" looks")[0].rpartition(": ")[2])
+        assert [said for said in words([lines]) if said in WORD] == list(WORD[: k + 1])
+        veils = Counter(item.fill[3] for item in light.shapes if item.fill is not None)
+        now, *others = sorted(veils.items())
+        assert [now, [count for _, count in others]] == [(0.0, heads), [heads * n for n in (k, 6 - k) if n]]
+    assert tuple(seen) == WORD
+    flown = [sum(float(np.ptp(item.fills, axis=0).max()) > 1e-6 for item in part_of(step, at + 1, gone)[0].shapes
+                 if isinstance(item, Cells)) for gone in (0.0, 0.5, 1.0)]  # fmt: skip
+    assert flown == [0, 4 + 1, 7 + 1]  # and their sum
+
+
+@only_words
+def test_who_looked_at_whom_stays_in_the_column_to_the_end_of_the_step(step):
+    for at in range(1, len(step.walk) + 1):
+        written = words(part_of(step, at, 1.0))
+        assert {*WORD, "share %"} <= {*written}
+        back = at > shares_at(step) + 1 and any("what comes back to a" in said for said in written)
+        assert back == (step.walk.told(at).looking.come > 3)
+        if back:
+            *_, left, right = words(part_of(step, at, 1.0)[:1])
+            check_sum(left, right.removeprefix("= "))
 
 
 # ---- A convolution's window, dropout, and the flash of the loss.

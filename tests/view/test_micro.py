@@ -66,16 +66,19 @@ def opened(*hidden, **options) -> Iterator[Hand]:
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (900, 640)])
-def test_no_delta_on_a_page_lies_on_a_colour_below_the_last_row(size):
+def test_each_delta_of_a_page_has_the_hue_of_its_sign_and_what_stands_in_its_way_makes_way(size):
     subject = subject_of(scene_of(run_of()))
     layout, box = layout_for(subject.tensors, subject.stages, size), (0.0, 84.0, 0.73 * size[0], size[1] - 248.0)
     groups = around_of(subject, layout, DARK, layout.camera.project, box, {})
-    rects = [(group.get("delta"), shape) for group in groups for shape in group["shapes"] if shape[0] == "rect"]
-    colours = [shape[1:5] for delta, shape in rects if delta is None and shape[-1] and shape[5] != "input"]
-    deltas = [shape[1:5] for delta, shape in rects if delta is not None]
+    rects = [(group, shape) for group in groups for shape in group["shapes"] if shape[0] == "rect"]
+    deltas = [(group, shape) for group, shape in rects if "delta" in group]
+    assert len(deltas) == 2 * 2 * 3  # of one sample and of a batch, of both signs
+    assert {shape[6] for group, shape in deltas if group["sign"] < 0} == {DARK.gradient[0]}
+    assert {shape[6] for group, shape in deltas if group["sign"] > 0} == {DARK.gradient[4]}
+    colours = [shape for group, shape in rects if "below" in group and shape[-1]]
     assert len(colours) == 2
-    assert len(deltas) == 2 * 3  # of one sample, and of a batch
-    assert not any(meet(delta, colour) for delta in deltas for colour in colours)
+    rest = [shape[1:5] for group, shape in rects if not {"delta", "below"} & group.keys()]
+    assert not any(meet(shape[1:5], other) for _, shape in deltas for other in rest)
 
 
 @pytest.fixture

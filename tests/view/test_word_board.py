@@ -226,3 +226,30 @@ def test_a_word_is_typed_without_pointing_and_letters_and_maps_are_clicked(build
         assert (state.typing, state.word) == (False, "wgcf")
         hand.press(middle_of(hand, lambda spot: spot.value == 3 and spot.box[1] < top))
         assert (state.chosen, hand.bench.selected) == (3, None)
+
+
+def test_inside_a_step_a_click_on_a_map_chooses_head_and_letter_of_the_word_of_the_step(build):
+    with live_hand(build(), (1280, 800), steps=50) as hand:
+        hand.do("step", 5)
+        for _ in range(5):
+            hand.do("micro_next")
+        hand.settled()
+        drawer = drawer_of(hand.bench)
+        name = next(name for name, own in hand.bench.side.drawers.items() if own is drawer)
+        for head, letter in ((2, 3), (0, 6), (3, 1)):
+            hand.press(middle_of(hand, lambda spot, own=(f"letter {head}", letter): (spot.name, spot.value) == own))
+            hand.settled()
+            assert (drawer.state.head, drawer.state.chosen) == (head, letter)
+            title = f"head {head + 1}: {'olivia'[letter - 1]} looks back"
+            assert title in [text.text for text in texts(hand.bench.side.drawn(name))]
+        hand.key("e")
+        hand.type("bo")
+        hand.key("Return")
+        hand.settled()
+        said = [text.text for text in texts(hand.bench.side.drawn(name))]
+        assert {"head 4: a looks back", "of olivia"} <= {*said}  # the step is of its own word
+        hand.do("whose")
+        hand.settled()
+        assert "of olivia" in [text.text for text in texts(hand.bench.side.drawn(name))]
+        for _ in range(30):
+            hand.do("micro_next")

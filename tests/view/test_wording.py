@@ -15,6 +15,7 @@ from scalarviz import nn, optim
 from scalarviz.run.panels import ColourCube, LossCurve
 from scalarviz.run.panels import TestCurve as Curve
 from scalarviz.run.scene.scene import Scene
+from scalarviz.view.cubes.scale import in_words
 from scalarviz.view.ink.boxes import TITLE
 from scalarviz.view.ink.sketch import rgba
 from scalarviz.view.ink.text import figure, loss_text
@@ -207,6 +208,41 @@ def test_a_thing_has_one_name_and_no_name_in_code_stands_on_the_screen_but_in_th
         for _ in range(40):
             hand.do("micro_next")
             assert not [text for text in hand.words() if code.search(text)]
+
+
+class Listed(nn.Module):
+    """Layers in a list, beside one with a name."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers, self.reader = [nn.Linear(3, 4), nn.Linear(4, 4)], nn.Linear(4, 3)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = [value.tanh() for value in layer(x)]
+        return self.reader(x)
+
+
+@pytest.mark.parametrize("name", [*SCENES, "a list of layers"])
+def test_no_word_of_code_is_a_name_in_the_panel_of_controls_and_a_place_in_a_list_is_none(name):
+    if name in SCENES:
+        scene = make_scene(name)
+    else:
+        net = Listed()
+        run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, X), engine="numpy")
+        scene = Scene("t", run, PROBE, TARGET)
+    with live_hand(scene, (1920, 1300)) as hand:
+        for action in (None, "toggle_controls", "toggle_layers", "micro_next"):
+            if action is not None:
+                hand.do(action)
+            found = {*hand.words(), *(spot.words for spot in hand.bench.spots)}
+            if action == "toggle_controls":
+                items = [item for row in hand.view.desk.shown(hand.view.shown) for item in row.items]
+                bends = [one for item in items if item.name == "activation" for one in item.control.choices]
+                assert {in_words(bend) for bend in bends} <= found
+            assert not [one for one in found if re.search(r"[a-z]_[a-z]|^layers[.]|[a-z]\.\d|\d\.(weight|bias)", one)]
+        if name not in SCENES:
+            assert {"layer 1", "layer 2", "reader"} <= set(hand.words())
 
 
 # of which moment, while time goes on

@@ -148,8 +148,8 @@ def test_it_says_the_numbers_of_the_frame_shown_and_of_which_samples_until_it_is
         view.key("d", "d")
         now, subject = told(hand), view.bench.subject
         assert "layers at step 20" in now
-        for row in layer_rows(view.shown, subject.tensors, subject.stages):
-            assert {row.name, short(row.gradient), short(row.ratio)} <= set(now)
+        for number, row in enumerate(layer_rows(view.shown, subject.tensors, subject.stages), 1):
+            assert {f"layer {number}", short(row.gradient), short(row.ratio)} <= set(now)
         assert any("mean of all 32 samples" in text for text in now)
         assert "dead: 0 for all of the first 32 samples" in now
         view.send("back", 15)

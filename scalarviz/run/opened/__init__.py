@@ -2,8 +2,8 @@
 
 Open `opened` first (what ``run.open()`` returns), then `run/looking.py` (``run.open``, ``run.why``, ``run.compare``).
 
-* before the optimiser: `network` (the model with all its stages, and where each weight is read), `passes` (forward and
-  backward in blocks; the sum that a gradient is)
+* before the optimiser: `network` (the model with all its stages, and where each weight is read), `between` (what it
+  makes by no module), `passes` (forward and backward in blocks; the sum that a gradient is)
 * `rule` (the optimiser's rule as lines with numbers, and what it does to a weight), `micro` (the step in small steps)
 * `why` (one weight's step as a table that adds up; two steps compared)
 

@@ -17,7 +17,8 @@ from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE
 from ...tape import Node, Tape
 from ..core.frame import Stage, Tensor
-from .network import LAYERS, Rows
+from .between import LAYERS, Attention
+from .network import Rows
 from .passes import Passes
 from .rule import MINUS, Line, Quantity, Token, Writer, digits_of, rounded
 
@@ -78,9 +79,35 @@ def added(parts: Sequence[float], result: float) -> str:
 
 
 def condensed(parts: Sequence[float], count: int) -> tuple[float, ...]:
-    """The largest `count` terms of a sum, the largest first, and the sum of all others, where those are several."""
-    found = sorted(parts, key=abs, reverse=True)
-    return (*found[:count], fsum(found[count:])) if len(found) > count + 1 else tuple(parts)
+    """The largest `count` terms of a sum, the largest first, and the sum of all others, where those are several.
+
+    Of so many terms those that are 0 are left out.
+    """
+    if len(parts) <= count + 1:
+        return tuple(parts)
+    found = sorted(filter(None, parts), key=abs, reverse=True)
+    return (*found[:count], fsum(found[count:])) if len(found) > count + 1 else tuple(found) or (0.0,)
+
+
+def mixture(attention: Attention, head: int, number: int, digits: int = DIGITS) -> str:
+    """One number of what a head takes: the two largest of all share · v, and the rest of them."""
+    shares, v = attention.shares[head], attention.values[head, :, number]
+    order = np.argsort(-np.abs(shares * v), kind="stable")
+    pairs, rest = [(float(shares[k]), float(v[k])) for k in order[:2]], [float(shares[order[2:]] @ v[order[2:]])]
+    rest = rest if len(order) > 2 else []
+    tokens = [token for a, b in pairs for token in (" + ", Quantity("", a), " · ", Quantity("", b))][1:]
+    tokens += [token for x in rest for token in (" + rest ", Quantity("", x))]
+    again = lambda k: sum(rounded(a, k) * rounded(b, k) for a, b in pairs) + sum(rounded(x, k) for x in rest)  # noqa: E731
+    return Line("", tuple(tokens), float(attention.taken[head, number]), again=again).equation(digits)
+
+
+def share_of(attention: Attention, head: int, place: int) -> str:
+    """How a share comes of its head's scores."""
+    scores = attention.scores[head].tolist()
+    score, largest, whole = scores[place], max(scores), sum(np.exp(x - max(scores)) for x in scores)
+    tokens = "e^(", Quantity("", score), f" {MINUS} ", Quantity("", largest), ") / ", Quantity("", whole)
+    again = lambda k: np.exp(rounded(score, k) - rounded(largest, k)) / rounded(whole, k)  # noqa: E731
+    return equation(tokens, float(attention.shares[head, place]), again)
 
 
 TERMS, MAX, NORM, MOST_TERMS = "terms", "max", "norm", 256

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...scalar.ops import TABLE
-from ...tape import Instruction, Node, Tape
+from ...tape import Node, Tape
 from ..core.frame import Stage, Tensor
+from .between import BETWEEN, LAYERS, MERGED
 from .equations import (
     DIFFERENCE,
     DIGITS,
@@ -37,7 +38,7 @@ from .equations import (
     slope,
     times,
 )
-from .network import LAYERS, LEAVES, Use, readers
+from .network import LEAVES, Use, readers
 from .rule import Line, Writer, digits_of, text_of
 
 if TYPE_CHECKING:
@@ -142,9 +143,11 @@ def counted(label: str, count: int) -> str:
     return f"{count:,} {label}{plural}"
 
 
-def _like(stage: Stage) -> tuple[str, str, int]:
-    """Equal for calls of one module that give as many numbers."""
-    return called(stage.name), stage.kind, stage.outputs
+def _alike(one: Stage, other: Stage) -> bool:
+    """Whether two stages can come about together: calls of one module, or modules that read the same, as q, k and v."""
+    reads, others = ({called(name) for name in stage.sources} for stage in (one, other))
+    same = called(one.name) == called(other.name) or (reads == others != set())
+    return same and (one.kind, one.outputs) == (other.kind, other.outputs)
 
 
 def called(stage: str) -> str:
@@ -190,34 +193,6 @@ FEW = 8
 MOST_PRODUCTS = 256
 """Products of all layers together up to which each is one: weights may be used many times."""
 _NONE = np.zeros(0, np.int64)
-
-
-BETWEEN = {
-    "sum": ("residual sum: what was made of it is added to what was there", "a + b"),
-    "norm": ("norm: each number over the root of the mean of all squares", "x · 1 / √mean"),
-    "score": ("scores: how well what is asked for, q, fits what is offered, k", "q · k · scale"),
-    "share": ("attention: who looks at whom, scores become shares of 1", "e^(score − largest) · 1 / their sum"),
-    "values": ("values: each v is taken by its share", "Σ share · v"),
-    "activation": ("activation: each number by itself", "f(sum)"),
-}
-"""What is recognised between modules: its words, and a formula."""
-_STRAIGHT = ("exp", "log", "sqrt", "neg", "square", "abs", "float16")
-
-
-def _made(i: Instruction, below: set[str], operands: Rows, constants: set[int]) -> str:
-    """What an operation makes of what it reads: one of `BETWEEN`, what leads to one, or the name of the operation."""
-    rows, op = operands.tolist(), i.op or i.kind
-    if op == "product":
-        same = rows[: len(rows) // 2] == rows[len(rows) // 2 :]
-        return "values" if "share" in below else "squares" if same else "products"
-    if op in ("mul", "div"):
-        leads = {"products": "score", "exp": "share", "scale": "norm", "squares": "squares"}
-        return next((leads[one] for one in leads if one in below), op)
-    if op == "add":
-        return "squares" if "squares" in below else op if constants.intersection(rows) else "sum"
-    if op in ("pow", "sqrt"):
-        return "scale"
-    return "activation" if op in TABLE and len(TABLE[op].args) == 1 and op not in _STRAIGHT else op
 
 
 class Walk:
@@ -290,15 +265,14 @@ class Walk:
         return {(name, own): np.concatenate(parts) for name, of in groups.items() for own, parts in of.items()}
 
     def _calls(self) -> list[list[Stage]]:
-        """The stages in their order; of large networks all calls of a module together that need not wait for others."""
+        """The stages in their order; of large networks those together that are alike and need not wait for others."""
         if self.each:
             return [[stage] for stage in self.opened.stages]
         waiting, done, found = [*self.opened.stages], {"input"}, list[list[Stage]]()
         while waiting:
-            like = _like(waiting[0])
             found.append([])
             for stage in waiting:
-                if stage is waiting[0] or (_like(stage) == like and done.issuperset(stage.sources)):
+                if stage is waiting[0] or (_alike(stage, waiting[0]) and done.issuperset(stage.sources)):
                     found[-1].append(stage)
                     done.add(stage.name)
             waiting = [stage for stage in waiting if stage.name not in done]
@@ -316,11 +290,13 @@ class Walk:
             yield from self._layer(stage, stage.weight, rows)
             return
         if not (self.each and stage.kind in TABLE and stage.outputs <= MOST_UNITS):
-            if not self.each:
-                yield from self._between(calls)
-            weights = self.groups.get((stage.name, ""), _NONE)
+            between = [] if self.each else [*self._between([s for s in calls if called(s.name) == called(stage.name)])]
+            weights = np.concatenate([self.groups.get((call.name, ""), _NONE) for call in calls])
             words = f"{stage.kind}: {counted('number', sum(call.outputs for call in calls))}"
-            yield self._stage("forward", words, calls, weights, self.passes.means[rows])
+            step = self._stage("forward", words, calls, weights, self.passes.means[rows])
+            if between and between[-1].formula in MERGED:  # changes no number on the screen
+                step = replace(step, words=f"{between.pop().words.partition(':')[0]}, then {words}")
+            yield from (*between, step)
             return
         symbol, source = SYMBOLS.get(stage.kind, stage.kind), stage.sources[0] if stage.sources else ""
         read = self.rows_of.get(source)
@@ -385,29 +361,27 @@ class Walk:
         if linear:
             uses = readers(self.passes.network.body, int(rows[which]))
             factors = condensed([x for use in uses for x in (self._x(use) * sums[use.rows]).tolist()], MOST)
+            formula, factors = (formula, factors) if len(factors) > 1 else ("", ())
         found = Given(op, factors, "" if formula == "dL/dy" else formula, linear)
         return self._told(step, found, float(sums[rows[which]]), which, self.many.partition(" ")[0])
 
     def _between(self, calls: Sequence[Stage]) -> Iterator[MicroStep]:
         """What is made on the way to a layer by no module: sums, norms, attention, each shown by its largest number."""
-        network, stage = self.passes.network, self._asked(calls)
-        made = network.places.made_of(int(self.rows_of[stage.name][0]))
-        normed = given_norm(self.passes, stage, 0, self.opened.tensors)  # then the module says it
-        if made is None or made[0].kind not in LAYERS or normed is not None:
+        between, stage = self.passes.network.between, self._asked(calls)
+        if given_norm(self.passes, stage, 0, self.opened.tensors) is not None:  # the module says it
             return
-        what, constants = dict[int, str](), {*network.body.program.constant_rows.tolist()}
         found: dict[str, list[int]] = {}
-        for row in network.places.inside(stage.name):
-            if (made := network.places.made_of(row)) is not None:
-                what[row] = _made(made[0], {what.get(k, "") for k in made[2].tolist()}, made[2], constants)
-                found.setdefault(what[row], []).append(row)
+        for row, kind in between.kinds(stage.name).items():
+            found.setdefault(kind, []).append(row)
+        reads = {*between.reads(stage.name)}
         for kind in (kind for kind in found if kind in BETWEEN):
             mine = [name for name in self.groups if kind == "sum" and name[0] == calls[0].name and name[1]]
             weights = np.concatenate([_NONE, *(self.groups[name] for name in mine)])
             words, formula = BETWEEN[kind]
             words = f"sum with {mine[0][1].rpartition('.')[2]}: number by number" if mine else words
             step = MicroStep("forward", "stage", words, _NONE, weights, stage.name, formula)
-            yield self._shown(step, stage, np.array(found[kind]))
+            rows = [row for row in found[kind] if row in reads] if formula in MERGED else found[kind]
+            yield self._shown(step, stage, np.array(rows or found[kind]))
 
     def _nodes(self, stage: Stage, tape: Tape, *, backward: bool = False) -> Iterator[MicroStep]:
         """The operations of a formula and of its loss, but that which is the loss: their numbers, or their deltas."""

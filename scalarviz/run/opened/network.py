@@ -23,12 +23,11 @@ from ...tape.half import loss_scale_of
 from ..core.frame import Stage
 from ..core.gather import INPUT, OUTPUTS
 from ..core.graph import Forward
+from .between import LAYERS, Between
 
 Float = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Factor = Callable[[Float, Float], Float]
-LAYERS = ("layer", "conv", "dot")
-"""Kinds of instructions that are sums of weights times rows."""
 
 
 # ---- What a row is made of, whatever its instruction is
@@ -371,6 +370,11 @@ class Network:
     def places(self) -> Places:
         """Of which stage each row of the body is."""
         return Places(self.body.program, self.rows_of)
+
+    @cached_property
+    def between(self) -> Between:
+        """What the body makes between modules."""
+        return Between(self.places, self.rows_of, {*self.body.program.constant_rows.tolist()})
 
 
 class SampleGradient:

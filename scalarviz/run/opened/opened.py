@@ -16,8 +16,9 @@ from ...errors import InputError, StateError, TypeMismatchError, UnknownNameErro
 from ...tape import Tape
 from ..core.frame import Stage, Tensor
 from ..core.gather import index_of, weight_name
-from .micro import Made, MicroStep, PhaseSpan, Walk, phases_of
-from .network import LAYERS, Place
+from .between import LAYERS, SHARES, VALUES, Attention, Looking
+from .micro import Made, MicroStep, PhaseSpan, Walk, called, phases_of
+from .network import Place
 from .passes import MOST, OuterProduct, Own, Passes, Taken, Terms, products_of
 from .rule import SKIPPED, Line, Rule, Update, moved
 
@@ -255,15 +256,15 @@ class Opened:
         """The lines of :meth:`update` alone."""
         return self.update(weight).lines
 
-    @cached_property
-    def met(self) -> tuple[Float, Float]:
+    def met(self, place: int | None = None) -> tuple[Float, Float]:
         """What each weight is multiplied with on the way forward, and on the way back: two arrays (P,); NaN of nothing.
 
-        Of a batch they are its means. Of a layer that stands at several places it is the one that makes the largest
-        number, and on the way back has the largest delta; of several calls the last one that the loss depends on.
+        Of a batch they are its means. Of a convolution it is the window that makes the largest number, and on the way
+        back has the largest delta. Of a layer that is called several times it is the call number `place`, from 0; None:
+        the last one that the loss depends on.
         """
         x, delta = (np.full(len(self._passes.theta), np.nan) for _ in range(2))
-        means, sums = self._passes.means, self._passes.adjoint_sums
+        means, sums, other = self._passes.means, self._passes.adjoint_sums, self._other_calls(place)
         for i in self._passes.network.body.program.instructions:
             unused = not sums[i.dst : i.dst + i.count].any()
             if i.kind in LAYERS and unused and not np.isnan(x[i.weights.flat[0]]):
@@ -272,13 +273,31 @@ class Opened:
                 x[i.weights.ravel()] = means[i.args.ravel()]
                 delta[i.weights.ravel()] = np.repeat(sums[i.dst : i.dst + i.count], i.terms)
             elif i.kind in LAYERS:
-                made, back = (of[i.dst : i.dst + i.count].reshape(len(i.weights), -1) for of in (means, sums))
-                weights = i.weights[:, None] + np.arange(i.args.shape[1])
-                x[weights] = means[i.args[int(np.argmax(np.abs(made).max(axis=0)))]]
-                delta[weights] = back[:, int(np.argmax(np.abs(back).max(axis=0)))][:, None]
+                rows = i.dst + np.arange(i.count).reshape(len(i.weights), len(i.args))
+                sizes = (np.where(other[rows], -1.0, np.abs(of[rows])).max(axis=0) for of in (means, sums))
+                made, back = map(int, map(np.argmax, sizes))
+                units = np.flatnonzero(~other[rows[:, made]])
+                weights = i.weights[units, None] + np.arange(i.args.shape[1])
+                x[weights] = means[i.args[made]]
+                delta[weights] = sums[rows[units, back]][:, None]
                 if i.bias >= 0:
-                    x[i.bias + np.arange(len(i.weights))] = 1.0
+                    x[i.bias + units] = 1.0
         return x[: len(self.values)], delta[: len(self.values)]
+
+    def _other_calls(self, place: int | None) -> NDArray[np.bool_]:
+        """Which rows are of a layer that is called several times, but of another call than `place`."""
+        network, sums = self._taken.network, self._passes.adjoint_sums
+        calls = dict[int, list[NDArray[np.int64]]]()
+        for stage in network.stages:
+            if stage.weight is not None:
+                calls.setdefault(stage.weight.start, []).append(network.rows_of[stage.name])
+        other = np.zeros(len(sums), bool)
+        for rows in calls.values():
+            used = [k for k, own in enumerate(rows) if sums[own].any()] or [0]
+            chosen = used[-1] if place is None else min(place, len(rows) - 1)
+            for own in rows[:chosen] + rows[chosen + 1 :]:
+                other[own] = True
+        return other
 
     def window(self, stage: str, unit: int) -> Window | None:
         """What a convolution or a pooling makes a number of; None of any other stage."""
@@ -374,6 +393,45 @@ class Opened:
     def phases(self) -> tuple[PhaseSpan, ...]:
         """The six phases of :meth:`micro_steps`: where each begins, how many it has, and what they are in words."""
         return phases_of(self.micro_steps())
+
+    def attention(self, stage: str, *, back: bool = False) -> Attention | None:
+        """How a position looks at others on the way to a layer, one of `stages`, or what comes `back` to that.
+
+        None where the layer reads no attention, or the step is of several samples.
+        """
+        looks = self._taken.network.between.looks(stage) if len(self.batch) == 1 else None
+        if looks is None:
+            return None
+        made, numbers = self._passes.means, self._passes.adjoint_sums if back else self._passes.means
+        taken = numbers[looks.taken]
+        values = np.broadcast_to(taken[:, None], looks.values.shape) if back else made[looks.values]
+        return Attention(numbers[looks.scores], made[looks.shares], values, taken)
+
+    @cached_property
+    def _attending(self) -> tuple[Stage, str, tuple[int, ...]] | None:
+        """What reads the last attention, its weights; which micro-steps bring shares and values, and deltas back."""
+        steps, stages = [*enumerate(self.micro_steps(), 1)], {stage.name: stage for stage in self.stages}
+        made = {step.formula: at for at, step in steps}
+        if not made.keys() >= {SHARES, VALUES}:
+            return None
+        reader = stages[steps[made[SHARES] - 1][1].stage]
+        before, weights = {*reader.sources}, "" if reader.weight is None else reader.weight.name
+        back = (at for at, step in steps if step.phase == "backward" and before & {step.stage, *step.also})
+        return reader, weights, (made[SHARES], made[VALUES], next(back, len(steps)))
+
+    def looking(self, at: int) -> Looking | None:
+        """Who looks at whom in the last attention after micro-step `at`, from 1; None where nobody does."""
+        found = None if self._attending is None else self.attention(self._attending[0].name)
+        if found is None or self._attending is None:
+            return None
+        reader, weights, (shares, values, back) = self._attending
+        come = (at >= shares) + (at >= values) + (at > values) + (at >= back) + (at > back)
+        calls = [stage.name for stage in self.stages if called(stage.name) == called(reader.name)]
+
+        def seen(place: int) -> Attention | None:
+            return self.attention(calls[place], back=come > 3) if place < len(calls) else None
+
+        return Looking(seen, found.shares.shape[1], come, weights)
 
     # ---- all weights
 

@@ -245,6 +245,7 @@ def reason(expression: Expression, numbers: Numbers, where: NDArray[np.bool_], b
             weights[index] = None
             if load.key in ("grad", "nan"):
                 value += f" in {weight_name(numbers.named.tensors, index)}"
+        value += " of its batch, before the step" if load.key == "loss" else ""  # other weights than those of now
         parts[name, False] = f"{name} {value}"
     return Reason(", ".join(list(parts.values())[:SHOWN]), tuple(weights))
 

@@ -88,6 +88,7 @@ class Places:
     time: Box | None = None  # the time bar
     legend: Box | None = None  # legends at the foot of the column; None where they stand in the strip
     low: bool = False  # whether what is written leaves more room to the cubes
+    yields: bool = False  # whether what stands beside cubes makes way for what belongs to them
     limit: float | None = None  # where words end because something lies over the picture from there on
 
 
@@ -120,13 +121,15 @@ def arrange(
     spread: bool = False,
     presenter: bool = False,
     rail: bool = False,
+    cubes: float = 0.0,
 ) -> Places:
     """Boxes for a picture of `size` output pixels that should show the panels `wanted`.
 
     Of what is `replayed` the time bar is the main control: in a low picture it has the place of the line of keys.
     With `spread` a panel uses the strip: where there is a column, legends stand at its foot. Then the time bar is a
     rail, and where it is asked to be.
-    For a `presenter` all of it is larger, and the HUD has one line.
+    For a `presenter` all of it is larger, and the HUD has one line. Nothing stands beside the `cubes` where they would
+    have less than that width.
     """
     wide, high = size
     zoom, least = (PRESENTER, _COLUMN_FROM_PRESENTER) if presenter else (1.0, _COLUMN_FROM)
@@ -153,7 +156,7 @@ def arrange(
     spread = spread and column and strip
     bar = min(bar, RAIL) if spread or rail else bar if column else _low_enough(bar, wanted, (width, height), room)
     below += bar + 2 if bar else 0  # the line of keys comes nearer to it
-    edge, left, right, bottom = width, 0.0, width, float(height - MARGIN)
+    edge, left, right, bottom, asked = width, 0.0, width, float(height - MARGIN), dict[str, Box]()
     if column:
         edge, foot = width - MARGIN - COLUMN, LEGENDS + _SPACE if spread else 0.0
         panels = _column((edge, MARGIN, COLUMN, height - 2 * MARGIN - foot), wanted)
@@ -161,8 +164,9 @@ def arrange(
         bottom = min(box[1] for box in panels.values()) - GAP
     elif wide >= high:
         panels = _aside(wanted, width, height, top, presenter)
+        panels, asked = {name: box for name, box in panels.items() if box[0] - 16 >= cubes}, panels
         edge = min((box[0] for box in panels.values()), default=width)
-    foremost = min((box[0] for box in panels.values()), default=MARGIN)
+    foremost = min((box[0] for box in (panels or asked).values()), default=MARGIN)
     if beside := edge < width:
         right = edge - 16
     elif high > wide and width >= 560:
@@ -178,6 +182,7 @@ def arrange(
         low=low and hud,
         legend=(width - MARGIN - COLUMN, height - MARGIN - LEGENDS, COLUMN, LEGENDS) if spread else None,
         time=(MARGIN, strip_top + (strip_high + 16 if strip else 8), inner, bar) if bar else None,
+        yields=len(panels) < len(asked), limit=foremost - 8 if shared and len(panels) < len(asked) else None,
     )  # fmt: skip
 
 

@@ -79,6 +79,11 @@ def rounds_to(found: Decimal, shown: Printed) -> bool:
     return abs(EXACT.subtract(found, shown.value)) * 2 <= shown.place
 
 
+def sides_of(equation: str) -> tuple[str, str, str]:
+    """What stands left of the last sign of an equation, the sign, and what stands right of it."""
+    return equation.rpartition(" = " if " = " in equation else " ≈ ")
+
+
 def factor(text: str) -> str:
     """A number after a sign of multiplication: in brackets if it brings a sign with it."""
     return text if text[0].isdigit() or text == "NaN" else f"({text})"

@@ -30,7 +30,7 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     """Name and formulas in `box`, the formulas in the largest type that holds them.
 
     Where both have no room beside each other in the smallest, the first stands alone; where that has none, its numbers
-    do; in a low box the name stands before them.
+    do, or a short form; in a low box the name stands before them.
     """
     sketch, (x, y, width, height) = Sketch(), box
     low = height < LOW
@@ -38,10 +38,14 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     size, apart, line = (LABEL, 14, baseline) if low else (TITLE, 18, y + 13)
     after = x + measure(said.name, size, True) + apart
     sketch.text(x, line, said.name, size, theme.text1, bold=True)
-    if not (low and said.formulas) and after + measure(said.meaning, LABEL) <= x + width:
-        sketch.text(after, line, said.meaning, LABEL, theme.text2 if low else theme.text3)
+    meanings = () if low and said.formulas else (said.meaning, said.meaning.rpartition("; ")[2])
+    meaning = next((words for words in meanings if after + measure(words, LABEL) <= x + width), "")
+    sketch.text(after, line, meaning, LABEL, theme.text2 if low else theme.text3)
     start = after if low and said.formulas else x
-    chosen = _chosen(said.formulas, x + width - start, _SIZES[3:] if low else _SIZES)
+    room, sizes = x + width - start, _SIZES[3:] if low else _SIZES
+    chosen = _chosen(said.formulas, room, sizes)
+    if chosen is None and said.short is not None:
+        chosen = _chosen((said.short,), room, sizes)
     if chosen is not None:
         _formulas(sketch, (start, baseline), theme, *chosen)
     return sketch
@@ -91,29 +95,36 @@ RIBBON = 44.0
 """Its height."""
 _APART, _POINT = 4.0, 9.0
 _WIDTHS = (0.9, 1.45, 0.8, 0.8, 1.5, 1.5)
-"""Shares of the six arrows."""
+"""Shares of the six arrows, where each name has room."""
+_BESIDE = 20.0
+"""Pixels on the left and right of a name, together, in a narrow arrow."""
+_CUT = {"backward": "back", "gradients": "grad"}
 _SQUARE, _STEP = 8.0, 11.0
 
 
-def arrows(box: Box) -> list[Box]:
+def arrows(box: Box, phases: Sequence[Phase], current: int) -> list[Box]:
     """The six arrows' boxes; the last point of one reaches into the notch of the next."""
     x, y, width, height = box
-    room = width - _APART * (len(_WIDTHS) - 1)
-    found = []
-    for share in _WIDTHS:
-        own = room * share / sum(_WIDTHS)
-        found.append((x, y, own, height))
-        x += own + _APART
+    room, found = width - _APART * (len(_WIDTHS) - 1), []
+    names = [phase.name if at == current else _CUT.get(phase.name, phase.name) for at, phase in enumerate(phases)]
+    needs = [measure(name, CHANNEL, at == current) + _BESIDE for at, name in enumerate(names)]
+    shares = [room * share / sum(_WIDTHS) for share in _WIDTHS]
+    if any(share < need for share, need in zip(shares, needs, strict=True)):  # the current one first
+        less = min((room - needs[current]) / (sum(needs) - needs[current]), room / sum(needs))
+        shares = [max(less, 1.0) * need if at == current else less * need for at, need in enumerate(needs)]
+    for share in shares:
+        found.append((x, y, share, height))
+        x += share + _APART
     return found
 
 
 def ribbon(box: Box, theme: Theme, phases: Sequence[Phase], current: int) -> Sketch:
     """The six phases in `box`, those before the current one done; each answers to a click.
 
-    A name that has no room is shortened, what stands below it left out.
+    What has no room is left out: a name, or what stands below it.
     """
     sketch = Sketch()
-    for which, (place, phase) in enumerate(zip(arrows(box), phases, strict=True)):
+    for which, (place, phase) in enumerate(zip(arrows(box, phases, current), phases, strict=True)):
         _shape(sketch, place, theme, which, current)
         _words(sketch, place, theme, phase, which - current)
         sketch.spot(place, "phase", which, words=phase.name)
@@ -151,9 +162,10 @@ def _ring(place: Box, *, notched: bool) -> NDArray[np.float64]:
 def _words(sketch: Sketch, place: Box, theme: Theme, phase: Phase, after: int) -> None:
     """Name and counts; `after` is below 0 for what is done, above it for what waits."""
     x, y, width, height = place
-    left, room = x + (20.0 if width > 90 else 13.0), width - (31.0 if width > 90 else 20.0)
-    names = phase.name, phase.name[:4], phase.name[:1]
-    name = next((n for n in names if measure(n, CHANNEL, after == 0) <= room), "")
+    names = phase.name, _CUT.get(phase.name, phase.name)
+    name = next((n for n in names if measure(n, CHANNEL, after == 0) <= width - _BESIDE + 0.5), "")
+    airy = width - measure(name, CHANNEL, after == 0) >= 31
+    left, room = x + (20.0 if airy else 13.0), width - (31.0 if airy else _BESIDE)
     colour = theme.text3 if after > 0 else theme.text1
     ways = (f"{phase.done} of {phase.count}",) if after == 0 and phase.count > 1 else (phase.words, phase.short)
     words = next((way for way in ways if measure(way, LABEL) <= room), "")

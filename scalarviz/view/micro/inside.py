@@ -105,7 +105,7 @@ class Inside:
         self.keys: Sequence[tuple[str, str]] = ()
         self.spots: list[Spot] = []
         self._quantity = bench.colouring.quantity
-        self._since, self._rate = SECONDS, 1.0
+        self._since, self._rate, self._painted = SECONDS, 1.0, 1.0  # time, how fast it goes, and what is on the picture
         self._placed: tuple[object, Faces, list[Box] | None, list[RowPlace]] | None = None
 
     def show(self, told: Told | None, *, runs: bool = True, seconds: float = SECONDS) -> None:
@@ -114,6 +114,7 @@ class Inside:
         if was is None:
             self._quantity = bench.colouring.quantity
         self.told, self._since, self._rate = told, 0.0 if runs else SECONDS, SECONDS / seconds
+        self._painted = self._share
         if told is None:
             bench.slab.bloom.shine(None)
             bench.slab.set_instead(None)
@@ -137,7 +138,7 @@ class Inside:
     def moving(self) -> bool:
         """Whether a pulse is on its way."""
         told = self.told
-        return told is not None and (bool(told.pulses) or told.phase == UPDATE) and self._since < SECONDS
+        return told is not None and (bool(told.pulses) or told.phase == UPDATE) and self._painted < 1.0
 
     # ---- places
 
@@ -311,7 +312,8 @@ class Inside:
             ends = [(rows.edge(k, "output", -1), rows.edge(k, "target", 1)) for k in range(len(rows.anchors))]
             boxes = [(x, y - CHIP / 2, right - x, CHIP) for (x, y), (right, _) in ends]
         colour = self._bench.theme.selection
-        boxes = boxes or ([arrows(self._rows[1])[LOSS]] if light and self._rows is not None else [])
+        if not boxes and light and self.told is not None and self._rows is not None:
+            boxes = [arrows(self._rows[1], self.told.phases, LOSS)[LOSS]]
         for x, y, wide, high in boxes:
             glow = rgba(colour, FLASH * light)
             sketch.rect(x - 14, y - 12, wide + 28, high + 24, radius=14, fill=glow)
@@ -396,6 +398,7 @@ class Inside:
         bench, told = self._bench, self.told
         if told is None:
             return
+        self._painted = self._share
         rows, deltas, gradient = dict[str, Floats](), self.row_deltas(), get_map("gradient", bench.theme)
         stop = self._stop if self._agrees else None
         for plate in (plate for plate in bench.layout.plates if plate.kind == "activation"):
@@ -475,6 +478,11 @@ class Inside:
         return np.concatenate([colours_at(colouring.cmap, unit), strength[:, None]], axis=1)
 
     @property
+    def inner(self) -> Told | None:
+        """What panels show of it."""
+        return None if self.told is None else replace(self.told, gone=self._share)
+
+    @property
     def _share(self) -> float:
         """How much of its time the micro-step has gone, 0 to 1."""
         return min(self._since / SECONDS, 1.0)
@@ -523,7 +531,7 @@ class Inside:
         if told is None:
             return None
         if quantity == "change":
-            return height_words(self._scale)
+            return f"{height_words(self._scale)} · 1 2 3: the largest"
         return told.samples if quantity == "gradient" else ""
 
     # ---- what is drawn
@@ -534,7 +542,9 @@ class Inside:
         if told is None:
             return state
         of = told.samples if " of " in told.samples else f"of {told.samples}"
-        return replace(state, about=self.about or "", of=of, batch=1 if told.trial else state.batch)
+        dark = self._bench.colouring.missing(told.frame).all()
+        shown, about = ("weight", "") if dark else (state.quantity, self.about or "")
+        return replace(state, quantity=shown, about=about, of=of, batch=1 if told.trial else state.batch)
 
     def texts(self) -> list[Sketch]:
         """Faces, deltas, the line below and the ribbon."""

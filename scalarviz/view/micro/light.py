@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Stage
-from ...run.opened.micro import MicroStep
+from ...run.opened.micro import MicroStep, called
 from ...run.opened.opened import Opened, Window
 from ...run.questions.ranges import Range, weight_extent
 from ..ink.maps import get_map
@@ -66,12 +66,16 @@ class Lighting:
         for step in walk.steps:
             if step.phase == "gradients":
                 self._reads[step.stage] = np.append(self._reads.get(step.stage, step.weights[:0]), step.weights)
+        self._readers = dict[str, set[str]]()  # by stage, those that read it, each under the name of its first call
+        for before, stage in zip([None, *walk.subject.stages], walk.subject.stages, strict=False):
+            for source in stage.sources or (() if before is None else (before.name,)):
+                self._readers.setdefault(called(source), set()).add(called(stage.name))
 
     def _factors(self) -> tuple[Floats, Floats]:
         """What each weight is multiplied with, forward and back; the sample has it where a layer reads whole rows."""
         opened = self._walk.opened
         nothing = np.full(len(self._values), np.nan)
-        given = opened.met if isinstance(opened, Opened) else (nothing, nothing)
+        given = opened.met() if isinstance(opened, Opened) else (nothing, nothing)
         x, delta = given[0].copy(), given[1].copy()
         for stage in self._layers:
             rows, weight = self._walk.rows_before(stage), stage.weight
@@ -85,7 +89,8 @@ class Lighting:
     def layer_of(self, at: int) -> Stage | None:
         """The layer whose cubes are lit at a micro-step; None where it is no product of one row with weights."""
         now = self._walk.steps[at - 1]
-        name = self._above(now.stage) if now.phase == "backward" else now.stage
+        above = self._above(now.stage)
+        name = now.stage if now.phase != "backward" else above[0] if len(above) == 1 else ""
         if now.phase == "forward":
             steps = [step.stage for step in self._walk.steps[:at] if step.phase == "forward" and len(step.weights)]
             name = steps[-1] if steps else ""
@@ -151,8 +156,8 @@ class Lighting:
         numbers, whole = (np.full(len(self._values), np.nan) for _ in range(2))
         now, passed = self._walk.steps[at - 1], self._values * self.back
         above, own = self._above(now.stage), deltas[now.stage]
-        weight = next((stage.weight for stage in self._layers if stage.name == above), None)
-        reads = self._reads.get(above, np.zeros(0, np.int64))
+        weight = next((stage.weight for stage in self._layers if [stage.name] == above), None)
+        reads = np.concatenate([np.zeros(0, np.int64), *(self._reads[name] for name in above)])
         whole[reads] = passed[reads]
         if weight is not None and weight.shape[1:] == own.shape:  # column by column
             there = np.broadcast_to(~np.isnan(own), weight.shape).ravel()
@@ -161,11 +166,21 @@ class Lighting:
             numbers[reads] = passed[reads]
         return Lit("passed on", numbers, whole)
 
-    def _above(self, name: str) -> str:
-        """The first stage with weights that comes after a stage; empty for none."""
-        stages = [stage.name for stage in self._walk.subject.stages]
-        later = stages[stages.index(name) + 1 :] if name in stages else []
-        return next((stage for stage in later if stage in self._reads), "")
+    def _above(self, name: str) -> list[str]:
+        """The stages with weights that read a stage first, or read what was made of it."""
+        readers = [found for found in self._behind(name, through=False) if found in self._reads]
+        later = {behind for reader in readers for behind in self._behind(reader) if behind != reader}
+        return [reader for reader in readers if reader not in later] or readers
+
+    def _behind(self, name: str, *, through: bool = True) -> list[str]:
+        """All that depends on a stage; not `through` stages with weights: up to the first ones."""
+        found, todo = dict[str, None](), [called(name)]
+        while todo:
+            for reader in self._readers.get(todo.pop(), ()):
+                if reader not in found:
+                    found[reader] = None
+                    todo += [reader] if through or reader not in self._reads else []
+        return list(found)
 
     def update(self, moved: NDArray[np.bool_]) -> Lit:
         """The changes of the weights that have moved."""

@@ -17,7 +17,6 @@ from ..ink.text import chip_text, delta_text, measure
 from ..ink.theme import Theme, chip_colour, mixed
 from ..notes.layer import Rows
 from ..notes.placer import HIGH as CHIP
-from ..notes.placer import Notes
 from ..notes.values import CubeValues, colours_at, face_room
 from ..space.arrangement import Project
 from ..space.layout import FEW, Layout
@@ -98,28 +97,21 @@ def _bare(text: str) -> str:
 
 # ---- Deltas as chips under the outputs of a single layer, each with the line by which it came back.
 
-DOWN, HIGH = 34.0, 26.0
-"""From the middle of a row's chips to that of its delta, and how high that is; less where rows are close."""
-_LEAST, _LOW = 16.0, 22.0  # of the chips: that can be read; beside a swatch
+HIGH, _LEAST = 21.0, 16.0
+"""How high a delta is, close below its row's chips; where rows are close, as high as can still be read."""
+_UNDER = 4.0  # from those chips
 _WIDEST = "−0.0088"  # of deltas
 
 
-def delta_boxes(rows: Rows, scene: Box, below: Notes | None = None) -> list[Box] | None:
-    """Where the chips stand, row by row; None where rows are too close for them, or there are no chips at all.
-
-    They leave room for what stands `below` the last row.
-    """
+def delta_boxes(rows: Rows, scene: Box) -> list[Box] | None:
+    """Where the chips stand, row by row; None where rows are too close for them, or there are no chips at all."""
     if len(rows.columns) < 2:
         return None
     levels = np.sort(rows.anchors[:, 1])
-    apart = float(np.diff(levels).min()) if len(levels) > 1 else 2 * DOWN
+    apart = float(np.diff(levels).min()) if len(levels) > 1 else 2 * CHIP
     high = min(HIGH, apart - CHIP - 7)
-    down = DOWN if apart >= 2 * DOWN else CHIP / 2 + 2 + high / 2
-    (middle, wide), left = rows.columns["output"], 12.0
-    right = middle - 14
-    if below is not None and below.swatches:
-        right, high = middle - wide / 2 - 6, min(high, _LOW)
-        down = CHIP / 2 + 3 + high / 2
+    down = CHIP / 2 + _UNDER + high / 2
+    left, right = 12.0, rows.columns["output"][0] - 14
     if high < _LEAST or levels[-1] + down + high / 2 > scene[1] + scene[3] + 60:
         return None
     return [(float(x + left), float(y + down - high / 2), float(right - left), float(high)) for x, y in rows.anchors]
@@ -135,10 +127,10 @@ def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, m
         if not mean:
             x, wide = x + 14, wide - 14
         turn, ay = rows.edge(row, "output", 0)
-        middle = y + high / 2
-        sketch.line((turn, ay + CHIP / 2), (turn, middle), theme.pulse, 1.4)
-        sketch.arrow((turn, middle), (x + wide, middle), theme.pulse, 1.4)
-        sketch.rect(x, y, wide, high, radius=6, fill=chip_colour(theme), stroke=theme.pulse, border=1.6)
+        middle, hue = y + high / 2, theme.gradient[0 if delta < 0 else 4]
+        sketch.line((turn, ay + CHIP / 2), (turn, middle), hue, 1.4)
+        sketch.arrow((turn, middle), (x + wide, middle), hue, 1.4)
+        sketch.rect(x, y, wide, high, radius=6, fill=mixed(hue, theme.panel, 0.2), stroke=hue, border=1.6)
         before, size = _delta_form("mean δ " if mean else "δ ", wide, high)
         said = Bound("delta", row, "delta", before)
         sketch.number(x + wide / 2, y + high / 2 + 5.2, float(delta), said, size, theme.text1)
@@ -147,7 +139,7 @@ def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, m
 
 def _delta_form(before: str, wide: float, high: float) -> tuple[str, float]:
     """The words before a delta and the size of both, so that the widest one has room."""
-    size = CHANNEL if measure(f"{before}{_WIDEST}", CHANNEL, True) <= wide - 8 and high >= 22 else LABEL
+    size = CHANNEL if measure(f"{before}{_WIDEST}", CHANNEL, True) <= wide - 8 and high >= HIGH else LABEL
     return (before if measure(f"{before}{_WIDEST}", size, True) <= wide - 6 else "δ "), size
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...run.core.frame import Stage
 from ...run.opened.micro import PHASES
 from ...run.opened.rule import MINUS, Line, digits_of, digits_that_give
-from ..ink.equation import Printed, descent, product, rounds_to
+from ..ink.equation import Printed, descent, product, rounds_to, sides_of
 from ..ink.text import chip_text, delta_text, exponent, number
 from ..panels.drawer import Inner
 from .light import Stop, Sums
@@ -64,6 +64,7 @@ class Sentence:
     # or of which stage's row the number is, and which of it; of what is made between modules, before which stage and
     # which of such (of the shares of a letter's heads: head by head, a number for each letter)
     unit: tuple[str, int] | None = None
+    short: Formula | None = None  # what stands there where no formula has room: of an update w, its change, the new w
 
 
 class Face(NamedTuple):
@@ -199,11 +200,6 @@ def face_of_update(before: float, after: float) -> Face:
     """``w −0.4698`` over ``w' −0.4668``, with as many decimals as show the change, up to six."""
     digits = next((d for d in range(2, 7) if number(before, d) != number(after, d)), 4)
     return Face(f"w {number(before, digits, signed=True)}", f"w' {number(after, digits, signed=True)}")
-
-
-def sides_of(equation: str) -> tuple[str, str, str]:
-    """What stands left of the last sign of an equation, the sign, and what stands right of it."""
-    return equation.rpartition(" = " if " = " in equation else " ≈ ")
 
 
 def of_product(letters: str, a: float, b: float, result: float, *, violet: bool = True) -> Formula:

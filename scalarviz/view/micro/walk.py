@@ -14,17 +14,20 @@ from numpy.typing import NDArray
 from ...errors import InputError, shown
 from ...run.core.frame import Frame, Stage
 from ...run.core.gather import weight_name
-from ...run.opened.equations import DIFFERENCE
+from ...run.opened.between import SHARES, Looking
+from ...run.opened.equations import DIFFERENCE, added, share_of
 from ...run.opened.micro import PHASES, MicroStep, called, counted, most_of
+from ...run.panels import WordBoard
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded_step import Walked
 from ..cubes.scale import in_words
 from ..graph.figure import LOSS_NODE, Seen
 from ..graph.layout import short as shortened
-from ..ink.equation import decimals, neuron
+from ..ink.equation import decimals, neuron, sides_of
 from ..ink.text import delta_text, figure, loss_text, number
 from ..notes.layer import SYMBOLS
+from ..panels.looks import BEGINNING
 from ..panels.wording import noun
 from ..shown.names import Names, who
 from ..shown.subject import Subject
@@ -54,7 +57,6 @@ from .told import (
     face_of_update,
     of_product,
     of_rule,
-    sides_of,
 )
 
 Row = tuple[str, tuple[str, ...]]
@@ -151,7 +153,7 @@ class Walk:
             sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
             outputs=self.outputs(joined, reached), table=self.table(joined, reached),
             nodes=self._nodes(at, computed, np.asarray(values, np.float64)),
-            node=self._node(now),
+            node=self._node(now), looking=self._looking(at),
         )  # fmt: skip
 
     @cached_property
@@ -235,6 +237,21 @@ class Walk:
             )
         done = self.opened.loss if phase >= LOSS else None, 1.0 if phase >= BACKWARD else None
         return {**found, LOSS_NODE: Seen(*done)}
+
+    @cached_property
+    def _alone(self) -> Walked | None:
+        """The step of the one sample, where its positions look at each other."""
+        looks = any(step.formula == SHARES for step in self.steps)
+        return (self.opened if self.opened.trial else self._other) if looks else None
+
+    def _looking(self, at: int) -> Looking | None:
+        """Who looks at whom, as far as it has come."""
+        return None if self._alone is None else self._alone.looking(at)
+
+    def rows_in(self, at: int) -> int:
+        """How many rows of maps micro-step `at` shows one after the other."""
+        looking = self._looking(at) if self.steps[at - 1].formula == SHARES else None
+        return 1 if looking is None else looking.places
 
     def _node(self, step: MicroStep) -> str:
         """What the node is called that a micro-step is about, of a formula."""
@@ -451,24 +468,52 @@ class Walk:
         if step.phase == "backward":
             return self._of_delta(step)
         if step.kind == "stage":
-            return Sentence(self._title(step.stage), self._forward(self._made(step)), _alone("output", step))
+            return Sentence(self._titles(step), self._forward(self._made(step)), _alone("output", step))
         return Sentence("zero", "every gradient is cleared, since what comes back is added up")
 
     def _of_operation(self, step: MicroStep) -> Sentence:
         """One operation of a formula, or what is made between modules, shown by one number."""
         back, (name, _, meaning) = step.phase == "backward", self._named(step.words).partition(": ")
+        looks = None if step.formula != SHARES or not self.opened.trial else self.opened.attention(step.stage)
+        numbers = step.numbers if looks is None else share_of(looks, *looks.which(SHARES, step.column))
         letters = f"{step.formula} = δ" if back else "" if step.kind == "node" else step.formula
-        formula = _equation(self._named(letters), step.numbers, violet=back)
+        formula = _equation(self._named(letters), numbers, violet=back)
         said, number = shortened(name), int(step.units[0]) if len(step.units) else step.column
         if back:
             said, meaning = f"δ of {said}", "how the loss changes with this node"
+        elif step.kind == "stage":
+            meaning = f"{meaning}; {self._about(step)}"
         return Sentence(said, meaning, (formula,), unit=(step.stage, number) if number >= 0 else None)
+
+    def _place(self, step: MicroStep) -> tuple[Sequence[str], int]:
+        """The letters of a word, and of which, from 1, a micro-step tells; 0: of none."""
+        board = next((panel for panel in self.subject.panels if isinstance(panel, WordBoard)), None)
+        names = (BEGINNING, *board.word) if board is not None and self.opened.trial else ()
+        called_at = re.findall(r"\((\d+)\)\Z", step.stage)
+        return names, len(names) if step.also else int(*called_at) if called_at else 0
+
+    def _about(self, step: MicroStep) -> str:
+        """Which number of what is made between modules a micro-step tells of: of a word, at which letter."""
+        names, place = self._place(step)
+        own, of = _letter(names, place), f" of {_letter(names, place)}" if place else ""
+        looks = None if self._alone is None else self._alone.attention(step.stage)
+        if looks is None:
+            return f"number {step.column + 1}{of}"
+        head, number = looks.which(step.formula, step.column)
+        if step.formula == SHARES:
+            return f"head {head + 1}: {own} looks at {_letter(names, number + 1)}"
+        return f"head {head + 1}, number {number + 1}{of}"
+
+    def _titles(self, step: MicroStep) -> str:
+        """What the stages of a micro-step are called: ``q, k, v``."""
+        return ", ".join(dict.fromkeys(map(self._title, (step.stage, *step.also))))
 
     def _of_largest(self, step: MicroStep) -> Sentence:
         """Many numbers at once, shown by the largest of them."""
-        stage, back = self.stages[step.stage], step.phase == "backward"
+        stage, back = self.stages[called((step.stage, *step.also)[-1])], step.phase == "backward"
         name, place = self._name(stage, step.column), self._names.place(stage, step.column)
         name = place if name.endswith(place) else f"class {name}" if name.isdecimal() else name
+        name += f" of {_letter(*self._place(step))}" if self._place(step)[1] else ""
         title, made = f"{self._title(stage.name)}: {name}", f"the largest of {self._made(step)}"
         unit = None if step.also else (step.stage, step.column)
         letters = " = ".join(filter(None, (step.formula, "δ"))) if back else step.formula
@@ -479,9 +524,9 @@ class Walk:
 
     def _made(self, step: MicroStep) -> str:
         """How many numbers a stage, or all calls of a module, have made."""
-        stage = self.stages[step.stage]
+        stage, modules = self.stages[step.stage], len({*map(called, (step.stage, *step.also))})
         count = counted("number" if stage.weight is None else "sum", stage.outputs)
-        return f"{count} at each of {1 + len(step.also)} places" if step.also else count
+        return f"{count} at each of {(1 + len(step.also)) // modules} places" if len(step.also) >= modules else count
 
     def _of_whom(self) -> str:
         count = len(self.opened.batch)
@@ -533,7 +578,7 @@ class Walk:
         stage = self.stages[step.stage]
         if step.kind != "delta":
             meaning = f"{self._made(step)}, backward: {self._of_whom()}"
-            return Sentence(f"δ of {self._title(stage.name)}", meaning, _alone("δ", step, violet=True))
+            return Sentence(f"δ of {self._titles(step)}", meaning, _alone("δ", step, violet=True))
         unit = int(step.units[0])
         made = _violet("δ" if self.opened.trial else f"{self.joined} of δ", step.value)
         if len(step.factors) == 2:
@@ -542,7 +587,7 @@ class Walk:
         return Sentence(f"δ of {self._name(stage, unit)}", about, (made,), unit=(stage.name, unit))
 
     def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
-        """Gradient and update of the selected weight; else of that of the step, of several the one that moves most."""
+        """Gradient and update of the selected weight; else of that of the step, of several the one that shows most."""
         index = selected
         if index is None:
             index = most_of(step, self.opened.gradient, self.change)
@@ -551,12 +596,14 @@ class Walk:
             moved = self.opened.follows(index)
             says = f"{figure(update.before)} becomes {figure(update.after)}" if moved else "stays"
             rule = (Formula("", (Word(f"{says}: {update.why}"),)),)
-        largest = "the largest gradient here" if step.phase == "gradients" else "the largest change here"
-        meaning = largest if selected is None and len(step.weights) > 1 else ""
+        what = "gradient" if step.phase == "gradients" else "change"
+        meaning = f"the largest {what} here" if selected is None and len(step.weights) > 1 else ""
+        left, sign, result = sides_of(added([update.before, update.after - update.before], update.after))
+        short = Formula("", (Word(f"{left}{sign}"), Word(result, bold=True))) if step.phase == "update" else None
         if step.phase == "gradients":  # of a rule of several lines nothing is worked out yet
             told = step if step.op and index == step.weights[step.column] else None
             rule = (self._of_gradient(index, told), *(rule if len(rule) == 1 else ()))
-        return Sentence(known.name, meaning, rule, index)
+        return Sentence(known.name, meaning, rule, index, short=short)
 
     def rule(self, index: int) -> tuple[Formula, ...]:
         """The optimiser's lines for a weight with their numbers, the new weight first."""
@@ -688,6 +735,11 @@ def opened(subject: Subject, *, alone: bool) -> Walked:
         raise InputError(f"inside: {source.what} has no steps to be opened; give a Run, a Scene or a recording")
     sample = None if subject.probe is None or target is None else (subject.probe, target)
     return source.run.open(sample=sample if alone else None)
+
+
+def _letter(names: Sequence[str], place: int) -> str:
+    """What a place of a word is called, from 1."""
+    return names[place - 1] if 0 < place <= len(names) else f"place {place}"
 
 
 def _alone(letters: str, step: MicroStep, *, violet: bool = False) -> tuple[Formula, ...]:

@@ -135,13 +135,16 @@ def wires_of(plate: Plate, bias: Plate | None, project: Project, sources: Points
         return np.concatenate([found, own], axis=1)
 
     left, right, far, near = edge(0, -1), edge(0, 1), edge(1, -1), edge(1, 1)
-    down, along = np.arange(rows), np.arange(left.shape[1])
+    down = np.arange(rows)
     from_ = np.full((columns, 2), np.nan) if sources is None else np.asarray(sources, np.float64)
     to = np.full((rows, 2), np.nan) if sums is None else np.asarray(sums, np.float64)
     if sources is not None and _nearer(from_, near[-1, :columns], far[0, :columns]):
         down, far, near = down[::-1], near, far
-    if sums is not None and _nearer(to, left[:, 0], right[:, -1]):
-        along, left, right = along[::-1], right, left
+    middles = (left + right) / 2
+    ends = middles[:, -1] if sums is None else to  # where each row ends; biases may stand at either end of it
+    along = np.argsort(-np.hypot(*(middles - ends[:, None]).T).mean(axis=1), kind="stable")
+    if _nearer(ends, left[:, along[0]], right[:, along[0]]):
+        left, right = right, left
     far, near, left, right = (edges[down][:, along] for edges in (far, near, left, right))
     step = float(np.hypot(*(left - right).reshape(-1, 2).T).mean())
     return Wires(far, near, left, right, from_, to, down, along, air, step >= _FACE)

@@ -29,6 +29,7 @@ from .values import CubeValues, Small
 
 _CARRIED, _CARRIED_LEAST = 0.42, 136.0  # share of the scene's smaller side for cubes that stand on a panel; pixels
 _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes
+_CHIPS_WIDE, _CUBE_WIDE = 300.0, 48.0  # on both sides of its cubes; and each of those, so that numbers are on them
 
 
 class Scenery:
@@ -189,12 +190,18 @@ def cubes_box(subject: Subject, scene: Box) -> Box:
     Those shrink with the scene, the chips do not.
     """
     x, y, width, height = scene
-    linear = [s for s in subject.stages if s.weight is not None]
-    if len(linear) != 1 or sum(t.size for t in subject.tensors) > FEW:
+    if not least_width(subject):
         return scene
-    above = _CHIPS_ABOVE - 35.0 * min(1.0, height / 472.0) if height >= 250 else 0.0
+    above = _CHIPS_ABOVE - 35.0 * min(1.0, height / 472.0) if height >= 220 else 0.0
     beside = _CHIPS_BESIDE - 228.0 * min(1.0, width / 936.0) if width >= 480 else 0.0
     return x, y + max(above, 0.0), width - max(beside, 0.0), height - max(above, 0.0)
+
+
+def least_width(subject: Subject) -> float:
+    """Pixels that a single small layer needs with its inputs, outputs and targets around it; 0: no layer is that."""
+    linear = [s.weight.shape[-1] + (s.bias is not None) for s in subject.stages if s.weight is not None]
+    single = len(linear) == 1 and sum(t.size for t in subject.tensors) <= FEW
+    return _CHIPS_WIDE + _CUBE_WIDE * linear[0] if single else 0.0
 
 
 def carried_box(subject: Subject, scene: Box) -> Box:

@@ -18,6 +18,7 @@ from ..cubes.scale import ActivationScale
 from ..ink.boxes import check_size
 from ..ink.text import loss_text
 from ..ink.theme import get_theme
+from ..shown.names import Names
 from ..shown.subject import Subject, pair_subject
 from .document import document_of, map_of
 from .pack import dense_text, packed_text, squeezed
@@ -118,13 +119,11 @@ def comparison_html(
     told = [f"{name} at step {one.step:,}" + ("" if np.isnan(one.told_loss) else f", loss {loss_text(one.told_loss)}")
             for name, one in zip(NAMES, last.both, strict=True)]  # fmt: skip
     sentence = f"{SENTENCE}: {'; '.join(told)}."
-    left, more = (
-        [*pair.left_out[:1], ""][0],
-        f"  \N{MIDDLE DOT}  {len(pair.left_out) - 1} more" * (len(pair.left_out) > 1),
-    )
+    without = [Names(subject).plain(line) for line in pair.left_out]
+    left, more = [*without, ""][0], f"  \N{MIDDLE DOT}  {len(without) - 1} more" * (len(without) > 1)
     called = {f"called_{a}": name if name != a else "" for a, name in zip("ab", pair.names, strict=True)}
     words = {
-        "a": pair.names[0], "b": pair.names[1], **called, "of": pair.of, "every": "; ".join(pair.left_out),
+        "a": pair.names[0], "b": pair.names[1], **called, "of": pair.of, "every": "; ".join(without),
         "left": f"left out: {left}{more}" if left else "",
     }  # fmt: skip
     return shell(title, look, parts, sentence, call, "comparison.js", app="comparison", still=still, words=words)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -355,23 +356,28 @@ def around_of(
     frame = _blank(subject)
     colouring = Coloring(subject.tensors, theme)
     colouring.update(replace(frame, values=np.ones(sum(tensor.size for tensor in subject.tensors))), None)
-    sketches = Scenery(subject, layout, theme, project, box, panels=False).static
+    alone = Scenery(subject, layout, theme, project, box, panels=False)
     scenery = Scenery(subject, layout, theme, project, box, panels=layout.blueprint is None)
+    for one in (alone, scenery):
+        one.show_outcome(False)  # it makes way for deltas
     found = _Groups(theme)
-    written = [*sketches, *scenery.around(frame, colouring, 0.0)]
+    written = [*alone.static, *scenery.around(frame, colouring, 0.0)]
     found.add(written)
     if layout.blueprint is not None:
         plain = Scenery(subject, replace(layout, blueprint=None), theme, project, box, panels=False)
         found.add([*plain.static, *plain.around(frame, colouring, None)], turned=True)
     flow = scenery.flow
-    boxes = None if flow is None else delta_boxes(flow.rows, box, flow.below)
+    if flow is not None:
+        rows = {**frame.activations, "target": subject.sample.wanted, "loss": np.zeros(1)}
+        known = {name: row for name, row in rows.items() if row is not None}
+        found.add([flow.below.still(theme), flow.below.moving(theme, known, {})], below=True)
+    boxes = None if flow is None else delta_boxes(flow.rows, box)
     if flow is not None and boxes is not None:
-        for mean in (False, True):
-            deltas = np.zeros(len(boxes))
+        for mean, sign in product((False, True), (1.0, -1.0)):  # their hue is their sign
             for row, stand in enumerate(flow.stands):
-                only = np.where(np.arange(len(boxes)) == row, deltas, np.nan)
+                only = np.where(np.arange(len(boxes)) == row, sign, np.nan)
                 sketch = delta_chips(flow.rows, boxes, theme, only, mean=mean)
-                found.add([sketch], stand, delta=row, mean=mean)
+                found.add([sketch], stand, delta=row, mean=mean, sign=sign)
     if own:
 
         def share(plate: int, element: int) -> float:

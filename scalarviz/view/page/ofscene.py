@@ -26,7 +26,8 @@ from ..ink.maps import get_map, hexed
 from ..ink.sketch import Rect, Sketch
 from ..ink.theme import DARK, THEMES
 from ..panels.drawer import Setting
-from ..panels.word import MOST, WordState, bars, greys, scene
+from ..panels.looks import greys
+from ..panels.word import MOST, WordState, bars, scene
 from ..panels.wording import test_loss, test_share
 from ..screen.side import SidePanels
 from ..shown.subject import subject_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +109,8 @@ class LayerTable:
         x, _, width, _ = places.scene
         left, top = x + min(24.0, 0.04 * places.size[0]), (8.0 if places.hud is None else places.hud[1] + 60.0)
         room = (min(width, places.size[0]) - 2 * (left - x), places.size[1] - top - 8.0)
-        rows = layer_rows(frame, subject.tensors, subject.stages)
+        rows, names = layer_rows(frame, subject.tensors, subject.stages), Names(subject).tensors
+        rows = [replace(r, name=names.get(f"{r.name}.weight", names.get(r.name, r.name))) for r in rows]
         self.sketches = [_drawn(rows, _said(rows, frame, subject), (left, top), room, frame.step, theme)]
 
 

@@ -21,10 +21,10 @@ from ..ink.text import measure, short
 from ..ink.theme import Theme, mixed
 from ..space.arrangement import Blueprint
 from ..space.plate import Plate
-from .drawer import Drawer, Ground, Point, Setting, cut, sentence, title_of
+from .drawer import Drawer, Ground, Inner, Point, Setting, cut, sentence, title_of
 from .image import Asked
+from .looks import BEGINNING, cells, greys, key, looks_back, percent, row_light, triangle
 
-BEGINNING = "start"
 Float = NDArray[np.floating]
 
 
@@ -37,6 +37,7 @@ class WordState:
     chosen: int = 0
     typing: bool = False
     touched: bool = False  # whether a hand has used it since the last step: then it is to be seen
+    head: int = -1  # that of attention which was clicked; -1: none
 
     def name(self, number: int) -> str:
         """What a number is called; the one behind the letters is the end."""
@@ -46,15 +47,6 @@ class WordState:
 # ---- What stands in the column and among the cubes: keys, bars of what may follow, who looks at whom.
 
 LIKELIEST = 5
-
-
-def key(sketch: Sketch, box: Box, theme: Theme, name: str, size: float, *, here: bool) -> None:
-    """A letter of the word as a key; `here`: the one that is looked at."""
-    (x, y, wide, high), start = box, name == BEGINNING
-    fill, ink = (theme.text1, theme.background) if here else (theme.panel, theme.text1)
-    sketch.rect(*box, fill=fill, stroke=theme.flow, radius=4)
-    middle = x + wide / 2
-    sketch.text(middle, y + high / 2 + 5, name, LABEL if start else size, ink, bold=not start, anchor="middle")
 
 
 def bars(
@@ -74,33 +66,6 @@ def bars(
         sketch.text(x - 5, base, state.name(number), LABEL, ink, bold=bright, anchor="right")
         sketch.rect(x, base - 9, wide, 9, fill=ink, radius=2)
         sketch.text(x + wide + 4, base, f"{percent(share)}{unit}", LABEL, ink)
-
-
-def percent(share: float) -> str:
-    """``49``, ``<1``: a share in per cent without its sign."""
-    return "<1" if 0 < share < 0.005 else f"{100 * share:.0f}"
-
-
-DARKEST = 0.16
-"""Grey of a share of 0: the cells can be counted."""
-
-
-def greys(shares: Float, theme: Theme) -> Float:
-    """The greys (N, 3) of shares (N,) of attention."""
-    grey = DARKEST + (1 - DARKEST) * np.clip(shares, 0, 1)
-    grey = grey if theme.name == "dark" else 1.06 - grey
-    return np.repeat(np.asarray(grey)[:, None], 3, axis=1)
-
-
-def triangle(sketch: Sketch, at: Point, cell: float, theme: Theme, shares: Float, chosen: int) -> None:
-    """One head: rows look at columns, and a frame is around the row of the chosen letter."""
-    left, top = at
-    down, across = np.tril_indices(len(shares))
-    side = np.full((2, len(down)), cell - (1.0 if cell > 4 else 0.0))
-    boxes = np.stack([left + across * cell, top + down * cell, *side], axis=1)
-    sketch.cells(boxes, greys(shares[down, across], theme), 1.5 if cell > 8 else 0.0)
-    wide = (chosen + 1) * cell
-    sketch.rect(left - 2, top + chosen * cell - 2, wide + 3, cell + 3, stroke=theme.selection, border=1.4)
 
 
 # ---- The strip: the word as a field, and what comes next after each of its letters.
@@ -205,7 +170,7 @@ def _attention(sketch: Sketch, room: Box, theme: Theme, state: WordState, read: 
         if 2 * cell + 6 + measure(title, LABEL) <= width - margin:
             sketch.text(left - margin + width - 4, top + 10, title, LABEL, theme.text3, anchor="right")
         for k, name in enumerate((BEGINNING, *state.word)):
-            sketch.spot((left - 14, top + k * cell, (k + 1) * cell + 14, cell), "letter", k, words=name)
+            sketch.spot((left - 14, top + k * cell, (k + 1) * cell + 14, cell), f"letter {h}", k, words=name)
 
 
 def _bar(sketch: Sketch, at: tuple[float, float], theme: Theme, low: str, high: str, cmap: Colormap | None) -> float:
@@ -220,17 +185,6 @@ def _bar(sketch: Sketch, at: tuple[float, float], theme: Theme, low: str, high: 
     return x + wide + 5 + measure(high, LABEL)
 
 
-def _cells(sketch: Sketch, box: Box, numbers: Float, most: float, cmap: Colormap) -> None:
-    """Signed numbers (rows, columns) as cells that fill a box."""
-    rows, columns = numbers.shape
-    wide, high = box[2] / columns, box[3] / rows
-    gap = 0.7 if min(wide, high) > 3 else 0.0
-    row, column = (part.ravel() for part in np.indices(numbers.shape))
-    left, top = box[0] + column * wide, box[1] + row * high
-    size = np.full_like(left, wide - gap), np.full_like(top, high - gap)
-    sketch.cells(np.stack([left, top, *size], axis=1), cmap(np.clip(numbers.ravel() / max(most, 1e-30), -1, 1)))
-
-
 def _stream(sketch: Sketch, setting: Setting, sheet: Blueprint, theme: Theme, read: Reading, chosen: int) -> None:
     """The numbers of each letter, a row each, where they are on their way; one scale for all of them."""
     stream, cmap = read.stream, get_map("weight", theme)
@@ -242,7 +196,7 @@ def _stream(sketch: Sketch, setting: Setting, sheet: Blueprint, theme: Theme, re
             continue
         sketch.rect(x - 3, y - 3, width + 6, height + 6, fill=theme.background)
         sketch.rect(x - 1, y - 1, width + 1.3, height + 1.3, fill=theme.grid)
-        _cells(sketch, box, numbers, most, cmap)
+        cells(sketch, box, numbers, most, cmap)
         high = height / len(numbers)
         sketch.rect(x - 2, y + chosen * high - 1.5, width + 3.5, high + 2.5, stroke=theme.selection, border=1.4)
     if sheet.note is not None and sheet.rows:
@@ -271,7 +225,7 @@ def _hidden(sketch: Sketch, setting: Setting, room: Box, theme: Theme, hidden: t
         return
     most = float(np.abs(numbers).max())
     sketch.rect(box[0] - 1, box[1] - 1, box[2] + 1.3, box[3] + 1.3, fill=theme.grid)
-    _cells(sketch, box, row[:, None], most, get_map("weight", theme))
+    cells(sketch, box, row[:, None], most, get_map("weight", theme))
     middle = room[0] + 0.5 * room[2]
     sketch.text(middle, box[1] + box[3] + 14, "ReLU", LABEL, theme.text2, anchor="middle")
     sketch.text(middle, box[1] - 6, f"\N{LESS-THAN OR EQUAL TO}{short(most)}", LABEL, theme.text2, anchor="middle")
@@ -449,6 +403,7 @@ class WordDrawer(Drawer[WordBoard]):
 
     name = "word"
     height, least, spread = HEIGHT, LEAST, 206.0
+    within = 360.0
     gestures = (
         ("Click", "the word: type another one; Enter keeps it, Escape leaves it"),
         ("Click", "a letter of the word: what comes next after it, and whom it looks at"),
@@ -513,6 +468,21 @@ class WordDrawer(Drawer[WordBoard]):
             return [title, sentence((box[0], box[1] + TOP, box[2], box[3] - TOP), theme, self._error)]
         return self._answering([title, whole(box, theme, state, self._read, self._words, self.temperature)])
 
+    def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
+        """Whom the chosen letter of the step's word looks at: row by row, then the values flow."""
+        seen, state, word = inner.looking, self.state, self.panel.word
+        last = None if seen is None or self.setting is None else seen.at(len(word))
+        if seen is None or self.setting is None or last is None or last.shares.shape[1] > len(word) + 1:
+            return ()
+        place = min(state.chosen, len(word)) if state.word == word else len(word)
+        now = min(place, int(inner.gone * (place + 1))) if seen.come == 1 else place
+        head = state.head if state.head >= 0 else int(np.argmax(last.shares.max(axis=1)))
+        theme, maps = self.ground.theme, [spot for spot in self.spots if spot.name.startswith("letter ")]
+        mine = state.word == word and inner.samples.startswith("this ")
+        note = "click a map: its head" * self.ground.hints if mine else f"of {word}"
+        lines = looks_back(box, theme, (BEGINNING, *word), now, head, seen, inner.gone, note)
+        return [lines, row_light(maps if state.word == word else (), theme, self.setting, seen, now, inner.gone)]
+
     def around(self, setting: Setting) -> Sequence[Sketch]:
         """Attention, stream, inner numbers, frames."""
         if self._read is None or setting.sheet is None:
@@ -565,8 +535,10 @@ class WordDrawer(Drawer[WordBoard]):
     def click(self, at: Point) -> bool:
         """The letter that is looked at, or the field."""
         spot = spot_at(self.spots, at)
-        if spot is not None and spot.name == "letter":
+        name, _, head = ("", "", "") if spot is None else spot.name.partition(" ")  # of a map with its head's number
+        if spot is not None and name == "letter":
             self.state.chosen, self.state.touched, self.stale = int(spot.value), True, True
+            self.state.head = int(head or self.state.head)
         elif spot is not None and self.ground.hints:
             self.begin_typing()
         else:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...run.core.frame import UPDATES, Frame
-from ...run.source import Facts
 from ..cubes.scale import OWN
 from ..ink.text import loss_text
 from ..shown.subject import Subject
@@ -65,7 +64,7 @@ def loss_words(subject: Subject, frame: Frame) -> str:
     if frame.coming is None and frame.shown_loss is None:
         return f"before step {frame.step:,}"
     batch = facts.batch_size if now is None else now.batch_size
-    return _joined_words(subject, facts, facts.samples if subject.whole_loss else batch)
+    return facts.loss_of(subject.whole_loss, noun(subject), batch)
 
 
 def coming_words(subject: Subject, frame: Frame) -> str:
@@ -73,13 +72,7 @@ def coming_words(subject: Subject, frame: Frame) -> str:
     facts = subject.source.facts
     batch = 0 if facts is None else facts.batch_size if frame.settings is None else frame.settings.batch_size
     other = facts is not None and subject.whole_loss and batch < facts.samples
-    return _joined_words(subject, facts, batch) if other and facts is not None else ""
-
-
-def _joined_words(subject: Subject, facts: Facts, count: int) -> str:
-    which = f"{f'{count:,} ' if count > 1 else ''}{noun(subject, count)}"
-    which = f"{'the next' if count < facts.samples else 'all' if count > 1 else 'the'} {which}"
-    return f"sum of {which}" if facts.reduction == "sum" and count > 1 else f"of {which}"
+    return facts.loss_of(False, noun(subject), batch) if other and facts is not None else ""
 
 
 def gradient_words(subject: Subject, frame: Frame) -> str:

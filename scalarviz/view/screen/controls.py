@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 from ...run.controls import Button, Control, Segments, Slider, Switch
+from ..cubes.scale import LAYERS, ROWS
 from ..ink import widgets
 from ..ink.boxes import COLUMN, LABEL, Wanted, kept, stacked
 from ..ink.overlay import pointer_label, wrapped
@@ -146,7 +147,8 @@ def printed(value: Any) -> str:
         return f"{value:,}".replace("-", "\N{MINUS SIGN}")
     if isinstance(value, float):
         return f"{value:.4g}".replace("e-0", "e-").replace("e+0", "e").replace("-", "\N{MINUS SIGN}")
-    return str(value)
+    said = str(value)
+    return said if said in LAYERS else ROWS.get(said, said)  # an activation as the picture calls it
 
 
 RESTS = 0.4
@@ -561,7 +563,7 @@ class ControlsPanel:
         chosen = control.choices.index(item.value) if item.value in control.choices else -1
         words = [printed(one) for one in control.choices]
         for k, cell in enumerate(widgets.choices(sketch, own, self.theme, words, chosen, over)):
-            sketch.spot(cell, item.name, k, words=str(control.choices[k]))
+            sketch.spot(cell, item.name, k, words=words[k])
 
     def _switches(self, sketch: Sketch, row: Row, box: Box) -> None:
         """One, or two side by side."""

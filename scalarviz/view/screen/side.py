@@ -286,15 +286,18 @@ class SidePanels:
             there = name in (self._drawn if drawer.setting is None else self._around)
             there &= name in self.unseen or bool(self._drawn.get(name)) or drawer.box is None
             within = drawer.box is not None and 0 < drawer.within <= drawer.box[3] + GAP / 2
+            old, setting = anew or drawer.stale or drawer.moving or not there, drawer.setting
+            if old and setting is not None:
+                drawer.look(moment, seconds)
+                self._around[name] = drawer.around(setting), drawer.below(setting.strip)
             told = drawer.inside(inner, drawer.box) if inner is not None and drawer.box is not None and within else ()
             if told:
-                self._drawn[name], drawer.stale = told, True
-            elif anew or drawer.stale or drawer.moving or not there:
+                self._drawn[name], drawer.stale = told, setting is None
+            elif old:
                 drawer.stale = False
-                drawer.look(moment, seconds)
+                if setting is None:
+                    drawer.look(moment, seconds)
                 self._drawn[name] = self._draw(drawer, moment, seconds, seen=name not in self.unseen)
-                if drawer.setting is not None:
-                    self._around[name] = drawer.around(drawer.setting), drawer.below(drawer.setting.strip)
         self.frame = frame
         beside = [name for name in self.column.names if name != self.column.lifted]
         return [*(sketch for name in beside for sketch in self._drawn.get(name, ())), *self.column.told()]
@@ -493,7 +496,9 @@ class Column:
             elif inside and d.within > 0:
                 worth = max(worth, TELLS)
             first = d.first or (inside and d.within > 0)
-            return Wanted(name, (d.spread if spread else None) or d.height, d.most, worth, first, d.wide, d.least)
+            height = (d.spread if spread else None) or d.height
+            height = max(height, d.within) if spread and inside and d.spread else height
+            return Wanted(name, height, d.most, worth, first, d.wide, d.least)
 
         every = [wanted(name, self._drawers[name]) for name in self.names if name != self.lifted]
         least = min(ABOUT, max((panel.worth for panel in every), default=0))
@@ -526,7 +531,7 @@ class Column:
     def leave_out(self, names: Sequence[str], more: Box | None, *, turns: bool) -> None:
         """These are not there; `more` is the place of the line that says so, and `turns` whether a click changes it."""
         self._left_out, self._more = tuple(names), more
-        self._turns = turns and self._ground.hints and len(names) < len(self.names)
+        self._turns = turns and self._ground.hints
         if not self._ground.hints:  # nobody can ask: it says what has no room
             rest = {panel.name for panel in self.wanted()}
             self._left_out = tuple(name for name in names if name in rest)
@@ -557,7 +562,7 @@ class Column:
         if self._ground.asked and not self._left_out:
             self.rest()
             return
-        self._ground.asked, self._alone = True, len(self.names) - len(self._left_out) == 1
+        self._ground.asked, self._alone = True, len(self.names) - len(self._left_out) <= 1
         fixed = [name for name in self.names if self._alone or not self._drawers[name].first]
         turned = iter(sorted(fixed, key=lambda name: name not in self._left_out))
         self.names = [next(turned) if name in fixed else name for name in self.names]

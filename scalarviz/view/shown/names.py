@@ -77,16 +77,20 @@ class Names:
             numbers[name] += 1
             own[path] = f"{name} {numbers[name]}" if counts[name] > 1 and name != path else name
         self.stages = {s.name: own[_CALL.sub("", s.name)] + "".join(_CALL.findall(s.name)) for s in self._way}
-        self.tensors = {tensor.name: planned.get(tensor.name, self._of(tensor, own)) for tensor in subject.tensors}
+        planned |= Names(subject.both[0]).tensors if subject.both else {}
+        self.tensors: dict[str, str] = {
+            tensor.name: planned.get(tensor.name, self._of(tensor, own)) for tensor in subject.tensors
+        }
         self.hidden = {layer.row: layer for layer in hidden_of(subject)}
         self._last = self._way[-1] if self._way else None
 
     def _own(self, stage: Stage, planned: dict[str, str]) -> str:
         """What a stage is called, but for its number."""
         path = _CALL.sub("", stage.name)
-        given = stage.weight is not None and not path.replace(".", "").isdecimal() and path not in ("", "output")
+        parts = [part for part in path.split(".") if not part.isdecimal()]  # a place in a list is no name
+        given = stage.weight is not None and parts not in ([], [""], ["output"], ["layers"])
         title = planned.get(f"{path}.weight", "")
-        return title or (path if given else in_words(stage.kind))
+        return title or (" ".join(parts) if given else in_words(stage.kind))
 
     def _of(self, tensor: Tensor, stages: dict[str, str]) -> str:
         path, _, part = tensor.name.rpartition(".")
@@ -146,6 +150,8 @@ class Names:
 
     def plain(self, text: str) -> str:
         """A text of a run, as of an edit, without names in code."""
+        for one in self._subject.both:  # what one of them alone has
+            text = Names(one).plain(text)
         tensors = {tensor.name: tensor for tensor in self._subject.tensors}
         parts = sorted(map(re.escape, tensors), key=len, reverse=True)
 
@@ -188,6 +194,9 @@ class Identity:
 def who(subject: Subject, index: int) -> Identity:
     """The names of the scalar at flat `index`."""
     tensor, code = tensor_of(subject, index), weight_name(subject.tensors, index)
+    if subject.both:
+        own = next(one for one in subject.both[0].tensors if one.name == tensor.name)
+        return who(subject.both[0], own.start + index - tensor.start)
     words, named = along(subject, tensor, names := Names(subject))
     places = [int(k) for k in np.unravel_index(index - tensor.start, tensor.shape)] if tensor.shape else []
     said = words.format(*(name(k) for name, k in zip(named, places, strict=True)))

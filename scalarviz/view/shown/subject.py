@@ -225,6 +225,7 @@ class Subject:
     table: Callable[[CsvTable], Edit] | None = None  # how it learns a table that is pasted or dropped
     of_data: bool = False  # whether nobody gave the sample: it is one of the data
     items: tuple[Item, ...] = ()  # what a file says of its network, where that is all that is known
+    both: tuple[Subject, ...] = ()  # of a comparison those of a, which names its weights, and of b
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -391,12 +392,13 @@ def _sample(
 
 def pair_subject(pair: RecordedPair) -> Subject:
     """The subject of a comparison, whose inputs and outputs have names where both recordings give them the same."""
+    both = tuple(recorded_subject(one) for one in pair.pair if isinstance(one, RecordedSource))
     if not pair.way:
-        return Subject(pair)
+        return Subject(pair, both=both)
     a, b = (recorded_sample(one) if isinstance(one, RecordedSource) else NOTHING for one in pair.pair)
     inputs = a.inputs if a.inputs == b.inputs else _names((), len(a.inputs), "x")
     outputs = a.outputs if a.outputs == b.outputs else _names((), pair.way[-1].outputs, "y")
-    return Subject(pair, sample=Sample(inputs, outputs, sheet=a.sheet and b.sheet))
+    return Subject(pair, sample=Sample(inputs, outputs, sheet=a.sheet and b.sheet), both=both)
 
 
 def _recorded_panels(source: RecordedSource) -> Iterator[RecordedPictures]:

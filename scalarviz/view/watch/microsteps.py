@@ -41,6 +41,7 @@ def pass_seconds(walk: Walk) -> list[float]:
     """For how long each micro-step is shown when the step plays by itself: in a window and in a film."""
     each = UPDATES / max(1, walk.phases.count(UPDATE))
     own = [each if at == UPDATE else SECONDS[step.kind] for at, step in zip(walk.phases, walk.steps, strict=True)]
+    own = [seconds * walk.rows_in(at) for at, seconds in enumerate(own, start=1)]
     slides = [len(walk.lighting.stops(at)) for at in range(1, len(walk) + 1)]
     own = [STOP * (n + STANDS) if n > 1 else usual for n, usual in zip(slides, own, strict=True)]
     own[-1] += HOLD

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from ....errors import FileFormatError, ScalarvizError
 from ....scalar.ops import TABLE
+from ...opened.between import Attention, Looking
 from ...opened.equations import DIGITS as RESULT
 from ...opened.equations import MAX, MOST_TERMS, NORM, NORMED, TERMS, operated
 from ...opened.micro import FEW, PHASES, Made, MicroStep, PhaseSpan, listed, most_of, phases_of
@@ -77,12 +78,10 @@ def written(opened: Opened) -> tuple[str, Float]:
 
 
 def _shown(opened: Opened, steps: Sequence[MicroStep]) -> list[int]:
-    """The weights whose rules are written: of each step of gradients or updates the one that it tells of."""
-    found = dict[int, None]()
-    for step in steps:
-        if step.phase in ("gradients", "update") and len(step.weights):
-            found[most_of(step, opened.gradient, opened.new_values - opened.values)] = None
-    return list(found)
+    """The weights whose rules are written: those of which gradients and updates tell."""
+    some = (step for step in steps if step.phase in ("gradients", "update") and len(step.weights))
+    change = opened.new_values - opened.values
+    return list(dict.fromkeys(most_of(step, opened.gradient, change) for step in some))
 
 
 def _own(opened: Opened, step: MicroStep) -> tuple[float, ...]:
@@ -427,6 +426,14 @@ class RecordedStep:
     def made(self, index: int) -> Made:
         """What the gradient of a weight is the sum of, where that was recorded."""
         return self._weights[index][0] if index in self._weights else Made(0)
+
+    def attention(self, stage: str, *, back: bool = False) -> Attention | None:
+        """What is made between modules is not recorded, but for the number that is told of it."""
+        return None
+
+    def looking(self, at: int) -> Looking | None:
+        """Nor is who looks at whom."""
+        return None
 
     def products(self, index: int) -> Float | None:
         """Single samples of a batch are not recorded."""

@@ -14,14 +14,12 @@ const GRID = [0, 1, 2, 3, 4].flatMap((i) => [0, 1, 2, 3, 4].map((j) => [i / 4, j
 export class Around {
   /** `pick` finds the cube that is drawn at a point; `foot` is how far down cubes are drawn. */
   constructor(document, view, measure, pick, foot) {
-    Object.assign(this, { document, view, measure, pick, foot });
+    Object.assign(this, { document, view, measure, pick, foot, placed: [], taken: [] });
     const { words, plates } = document, { camera } = view;
     this.plan = words.plan && new Plan(words.plan, camera);
-    this.placed = [];
     if (!plates.every((plate) => beforeEye(camera, slabCorners(plate)))) return; // among the cubes nothing has a place
     const aside = Boolean(this.plan && !this.plan.seen); // a plan that is not seen as it was laid out: labels of plates
     this.moved = aside || view.turned || Math.abs(view.fitted - 1) > 1e-9;
-    this.taken = [];
     this.slabs = this.moved ? plates.map((plate) => boundsOf(slabCorners(plate).map((xyz) => project(camera, xyz)))) : [];
     this.faces = this.moved ? plates.map((plate) => GRID.map(([u, v]) => project(camera, worldOf(plate, [u * plate.cells[1] - 0.5, v * plate.cells[0] - 0.5, plate.depth])))) : [];
     for (const group of words.around.filter((one) => Boolean(one.turned) === aside)) {
@@ -39,8 +37,8 @@ export class Around {
     const sides = alone ? [[0, 0]] : [[0, 0], [away[0], 0], [0, away[1]], away];
     for (const [dx, dy] of sides) {
       const there = [box[0] + dx, box[1] + dy, box[2], box[3]];
-      if ((!group.over && this.#covered(there)) || this.taken.some((other) => groupsMeet(there, other)) || this.#strays(group, there)) continue;
-      this.taken.push(there);
+      if ((!group.over && this.#covered(there)) || this.taken.some(([other, whose]) => !never(group, whose) && groupsMeet(there, other)) || this.#strays(group, there)) continue;
+      this.taken.push([there, group]);
       return this.placed.push([group, (point) => move(point).map((x, k) => x + (k ? dy : dx))]);
     }
     return null;
@@ -84,11 +82,10 @@ export class Around {
     const { words, stages } = this.document, last = stages.at(-1)?.name;
     this.row = (name) => (name === "target" ? frame.wanted ?? words.target : shown.rowOf(frame, name));
     const whole = frame.reached?.[last]?.every(Boolean) !== false;
-    for (const [group, move] of this.placed) {
-      const { at, delta, mean, shapes, texts } = group;
-      if (Boolean(group.over) !== over) continue;
-      const come = delta === undefined || (frame.deltas?.mean === mean && !Number.isNaN(frame.deltas.row[delta]));
-      if (!come || (at === "picture" && !whole)) continue; // what becomes of the sample
+    for (const [group, move] of this.placed.filter(([one]) => Boolean(one.over) === over)) {
+      const { at, below, delta, mean, sign, shapes, texts } = group;
+      const come = delta === undefined || (frame.deltas?.mean === mean && (sign < 0 ? frame.deltas.row[delta] < 0 : frame.deltas.row[delta] >= 0));
+      if (!come || (at === "picture" && !whole) || (below && frame.deltas)) continue; // what becomes of the sample
       for (const shape of shapes) this.#shape(ink, move, shape, whole);
       for (const [x, y, text, size, colour, bold, end, bound] of texts) {
         const said = bound ? this.#written(bound, size, bold, shown, frame) : text;
@@ -134,6 +131,8 @@ function boundsOf(points) {
   return [...low, high[0] - low[0], high[1] - low[1]];
 }
 
+// Whether two groups never stand side by side: deltas and what makes way for them, or deltas of two kinds.
+const never = (one, other) => (one.delta === other.delta ? one.delta !== undefined : one.delta !== undefined && other.delta !== undefined ? one.mean !== other.mean : one.below || other.below);
 function groupsMeet(one, other) {
   return [0, 1].every((k) => one[k] < other[k] + other[k + 2] + GROUPS_APART && other[k] < one[k] + one[k + 2] + GROUPS_APART);
 }

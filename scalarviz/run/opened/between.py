@@ -1,0 +1,136 @@
+"""`Between`: what a network makes on the way to a layer by no module: residual sums, norms, attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...scalar.ops import TABLE
+
+if TYPE_CHECKING:
+    from ...tape import Instruction
+    from .network import Places
+
+Float = NDArray[np.float64]
+Rows = NDArray[np.int64]
+LAYERS = ("layer", "conv", "dot")
+"""Kinds of instructions that are sums of weights times rows."""
+BETWEEN = {
+    "sum": ("residual sum: what was made of it is added to what was there", "a + b"),
+    "norm": ("norm: each number over the root of the mean of all squares", "x · 1 / √mean"),
+    "share": ("attention: who looks at whom, scores become shares of 1", "e^(score − largest) · 1 / their sum"),
+    "values": ("values: each v is taken by its share", "Σ share · v"),
+    "activation": ("activation: each number by itself", "f(sum)"),
+}
+"""What is recognised between modules: its words, and a formula. The scores, q · k, come with the shares."""
+SHARES, VALUES = BETWEEN["share"][1], BETWEEN["values"][1]
+MERGED = (BETWEEN["norm"][1], BETWEEN["activation"][1])
+"""Formulas of what comes with the layer that reads it."""
+_STRAIGHT = ("exp", "log", "sqrt", "neg", "square", "abs", "float16")
+
+
+class Looks(NamedTuple):
+    """The rows of one position's attention."""
+
+    scores: Rows  # (heads, n), of each position that it looks at
+    shares: Rows  # (heads, n)
+    values: Rows  # (heads, n, d), what it is offered
+    taken: Rows  # (heads, d)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attention:
+    """How one position looks at others; or what comes back to it: the same shares, and derivatives of the loss."""
+
+    scores: Float  # (heads, n), q · k
+    shares: Float  # (heads, n), what a softmax makes of them
+    values: Float  # (heads, n, d), the v of each position; of what comes back the derivative by `taken`
+    taken: Float  # (heads, d), the sum of `parts`
+
+    @property
+    def parts(self) -> Float:
+        """(heads, n, d): each v by its share; of what comes back what of it is for each v."""
+        return np.asarray(self.shares[..., None] * self.values)
+
+    def which(self, formula: str, column: int) -> tuple[int, int]:
+        """Head and place of one of many shares, or of what is taken, where the `formula` is another."""
+        return divmod(column, len((self.shares if formula == SHARES else self.taken)[0]))
+
+
+class Looking(NamedTuple):
+    """Who looks at whom in an opened step, as far as it has come."""
+
+    at: Callable[[int], Attention | None]  # what a position does, from 0; or what has come back to it
+    places: int  # positions up to the last that matters
+    come: int  # it waits, its shares come now, its values flow now, it is done; deltas come now, are done: 0 to 5
+    reads: str  # the name of the weights that read it
+
+
+class Between:
+    """Looks it up by the stage of the layer that reads it."""
+
+    def __init__(self, places: Places, rows_of: Mapping[str, Rows], constants: set[int]) -> None:
+        self._places, self._rows_of, self._constants = places, rows_of, constants
+        self._kinds: dict[str, dict[int, str]] = {}
+        self._looks: dict[str, Looks | None] = {}
+
+    def reads(self, stage: str) -> list[int]:
+        """The rows that the first output of a layer is a sum of; none of another stage."""
+        made = self._places.made_of(int(self._rows_of[stage][0]))
+        return [] if made is None or made[0].kind not in LAYERS else made[2].tolist()
+
+    def kinds(self, stage: str) -> dict[int, str]:
+        """What each row on the way to a layer is: one of `BETWEEN`, what leads to one, or the name of an operation."""
+        if stage not in self._kinds:
+            what = self._kinds[stage] = dict[int, str]()
+            for row in self._places.inside(stage) if self.reads(stage) else ():
+                if (made := self._places.made_of(row)) is not None:
+                    below = {what.get(k, "") for k in made[2].tolist()}
+                    what[row] = _made(made[0], below, made[2], self._constants)
+        return self._kinds[stage]
+
+    def looks(self, stage: str) -> Looks | None:
+        """The attention that a layer reads; None where it reads none."""
+        if stage not in self._looks:
+            heads: dict[tuple[int, ...], list[tuple[int, list[int]]]] = {}
+            for row in (row for row, kind in self.kinds(stage).items() if kind == "values"):
+                shares, offered = self._operands(row).reshape(2, -1).tolist()
+                heads.setdefault(tuple(shares), []).append((row, offered))
+            alike = len({(len(shares), len(taken)) for shares, taken in heads.items()}) == 1
+            self._looks[stage] = None if not alike else Looks(
+                np.array([[self._score(row, stage) for row in shares] for shares in heads]), np.array([*heads]),
+                np.array([[offered for _, offered in taken] for taken in heads.values()]).swapaxes(1, 2),
+                np.array([[row for row, _ in taken] for taken in heads.values()]),
+            )  # fmt: skip
+        return self._looks[stage]
+
+    def _operands(self, row: int) -> Rows:
+        made = self._places.made_of(row)
+        return np.zeros(0, np.int64) if made is None else made[2]
+
+    def _score(self, share: int, stage: str) -> int:
+        """The score that becomes a share: of what its exponential is."""
+        row, what = share, self.kinds(stage)
+        while what.get(row) in ("share", "exp", "sub", "add"):
+            row = next(k for k in self._operands(row).tolist() if what.get(k) in ("exp", "sub", "add", "score"))
+        return row
+
+
+def _made(i: Instruction, below: set[str], operands: Rows, constants: set[int]) -> str:
+    """What an operation makes of what it reads."""
+    rows, op = operands.tolist(), i.op or i.kind
+    if op == "product":
+        same = rows[: len(rows) // 2] == rows[len(rows) // 2 :]
+        return "values" if "share" in below else "squares" if same else "products"
+    if op in ("mul", "div"):
+        leads = {"products": "score", "exp": "share", "scale": "norm", "squares": "squares"}
+        return next((leads[one] for one in leads if one in below), op)
+    if op == "add":
+        return "squares" if "squares" in below else op if constants.intersection(rows) else "sum"
+    if op in ("pow", "sqrt"):
+        return "scale"
+    return "activation" if op in TABLE and len(TABLE[op].args) == 1 and op not in _STRAIGHT else op

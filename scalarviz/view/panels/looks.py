@@ -1,0 +1,160 @@
+"""Who looks at whom in a word: a map of each head, and line by line what one letter takes from the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...run.opened.between import Looking
+from ...run.opened.equations import mixture
+from ..ink.boxes import LABEL
+from ..ink.equation import product, sides_of
+from ..ink.maps import get_map
+from ..ink.sketch import Box, Sketch, Spot, rgba
+from ..ink.text import delta_text, number
+from ..ink.theme import Theme, mixed, rgb
+from .drawer import Point, Setting, title_of
+
+BEGINNING = "start"
+Float = NDArray[np.floating]
+
+
+# ---- Letters as keys, shares as greys, signed numbers as cells.
+
+
+def key(sketch: Sketch, box: Box, theme: Theme, name: str, size: float, *, here: bool) -> None:
+    """A letter of the word as a key; `here`: the one that is looked at."""
+    (x, y, wide, high), start = box, name == BEGINNING
+    fill, ink = (theme.text1, theme.background) if here else (theme.panel, theme.text1)
+    sketch.rect(*box, fill=fill, stroke=theme.flow, radius=4)
+    middle = x + wide / 2
+    sketch.text(middle, y + high / 2 + 5, name, LABEL if start else size, ink, bold=not start, anchor="middle")
+
+
+def percent(share: float) -> str:
+    """``49``, ``<1``: a share in per cent without its sign."""
+    return "<1" if 0 < share < 0.005 else f"{100 * share:.0f}"
+
+
+DARKEST = 0.16
+"""Grey of a share of 0: the cells can be counted."""
+
+
+def greys(shares: Float, theme: Theme) -> Float:
+    """The greys (N, 3) of shares (N,) of attention."""
+    grey = DARKEST + (1 - DARKEST) * np.clip(shares, 0, 1)
+    grey = grey if theme.name == "dark" else 1.06 - grey
+    return np.repeat(np.asarray(grey)[:, None], 3, axis=1)
+
+
+def triangle(sketch: Sketch, at: Point, cell: float, theme: Theme, shares: Float, chosen: int) -> None:
+    """One head: rows look at columns, and a frame is around the row of the chosen letter."""
+    left, top = at
+    down, across = np.tril_indices(len(shares))
+    side = np.full((2, len(down)), cell - (1.0 if cell > 4 else 0.0))
+    boxes = np.stack([left + across * cell, top + down * cell, *side], axis=1)
+    sketch.cells(boxes, greys(shares[down, across], theme), 1.5 if cell > 8 else 0.0)
+    wide = (chosen + 1) * cell
+    sketch.rect(left - 2, top + chosen * cell - 2, wide + 3, cell + 3, stroke=theme.selection, border=1.4)
+
+
+def cells(sketch: Sketch, box: Box, numbers: Float, most: float, cmap: Callable[[Float], Float]) -> None:
+    """Signed numbers (rows, columns) as cells that fill a box."""
+    rows, columns = numbers.shape
+    wide, high = box[2] / columns, box[3] / rows
+    gap = 0.7 if min(wide, high) > 3 else 0.0
+    row, column = (part.ravel() for part in np.indices(numbers.shape))
+    left, top = box[0] + column * wide, box[1] + row * high
+    size = np.full_like(left, wide - gap), np.full_like(top, high - gap)
+    sketch.cells(np.stack([left, top, *size], axis=1), cmap(np.clip(numbers.ravel() / max(most, 1e-30), -1, 1)))
+
+
+# ---- An opened step: what a letter takes from each letter that it looks at.
+
+_DARK, _HALF = 0.85, 0.5  # of the ground, over what waits, and over what is done
+_LIGHT = (0.3, 1.0, 1.0, 0.5, 1.0, 0.5)
+"""By how far it has come."""
+_BESIDE = 14.0  # what a row's spot has left of its cells
+_TOP, _LINE, _BELOW = 46.0, 27.0, 86.0  # above the lines, of one at most, and below them
+_SCORE, _SHARE, _WHOLE = 44.0, 104.0, 62.0  # where numbers begin, and the bar of a whole share
+
+
+def looks_back(
+    box: Box, theme: Theme, names: Sequence[str], place: int, head: int, seen: Looking, gone: float, note: str
+) -> Sketch:
+    """Whom the letter at a place looks at: score, share and share × v of each, and how a number of the sum adds up.
+
+    What flows has come so far as its stage has `gone`, 0 to 1.
+    """
+    sketch, (x, y, width, height), attention = Sketch(), box, seen.at(place)
+    if attention is None:
+        return sketch
+    count = len(attention.shares[head])
+    back, light, ground = seen.come > 3, _LIGHT[seen.come], np.array(rgb(theme.background))
+    colours, text = get_map("gradient" if back else "weight", theme), mixed(theme.text1, theme.background, light)
+    scores, shares = attention.scores[head], attention.shares[head]
+    parts, taken = attention.parts[head], attention.taken[head]
+    title = f"head {head + 1}: " + (f"what comes back to {names[place]}" if back else f"{names[place]} looks back")
+    title_of(sketch, box, theme, title, note)
+    pitch, wide = min(_LINE, (height - _TOP - _BELOW) / count), min(18.0, 84.0 / len(taken))
+    left, high = x + width - wide * len(taken), pitch - 4
+    heads = ("δ of q · k", "share %", "share × δ") if back else ("q · k", "share %", "share × v")
+    for start, word in zip((x + _SCORE, x + _SHARE, left), heads, strict=True):
+        sketch.text(start, y + 38, word, LABEL, theme.text3)
+    flown = count if seen.come > 2 else math.ceil(gone * count) if seen.come == 2 else 0
+    largest = max(float(np.abs(parts).max()), float(np.abs(taken).max()))
+
+    def lit(part: ArrayLike) -> Float:
+        return np.asarray(light * colours(part) + (1 - light) * ground)
+
+    for k, name in enumerate(names[:count]):
+        top = y + _TOP + k * pitch
+        base = top + high / 2 + 5
+        key(sketch, (x, top, 26.0 if k else 38.0, high), theme, name, LABEL, here=k == place)
+        if seen.come > 0:
+            fill = lit(scores[k : k + 1] / max(float(np.abs(scores).max()), 1e-30))[0]
+            grey = light * greys(shares[k : k + 1], theme)[0] + (1 - light) * ground
+            said = delta_text(float(scores[k])) if back else number(float(scores[k]), 2, signed=True)
+            ink = max((theme.text1, theme.background), key=lambda ink: abs(float(np.mean(rgb(ink)) - np.mean(fill))))
+            sketch.rect(x + _SCORE, top, 52, high, fill=tuple(fill.tolist()), radius=4)
+            sketch.text(x + _SCORE + 26, base, said, LABEL, ink, anchor="middle")
+            own = max(1.5, _WHOLE * float(shares[k]))
+            sketch.rect(x + _SHARE, top + 2, own, high - 4, fill=tuple(grey.tolist()), radius=2)
+            sketch.text(x + _SHARE + own + 5, base, percent(float(shares[k])), LABEL, text)
+        cells(sketch, (left, top, wide * len(taken), high), parts[k : k + 1] * (k < flown), largest, lit)
+    foot = y + _TOP + count * pitch + 6
+    sketch.line((left, foot - 4), (x + width, foot - 4), theme.border, 1.0)
+    so_far = taken if back else parts[:flown].sum(axis=0)
+    cells(sketch, (left, foot, wide * len(taken), 18.0), so_far[None], largest, lit)
+    sketch.text(left - 8, foot + 14, "δ of the sum" if back else "sum", LABEL, text, bold=True, anchor="right")
+    if flown == count:
+        which, column = divmod(int(np.argmax(np.abs(parts))), len(taken)) if back else (0, int(np.abs(taken).argmax()))
+        what = f"share × δ, for the v of {names[which]}" if back else "sum of share × v"
+        factors = float(shares[which]), float(taken[column]), float(parts[which, column])
+        left_of, sign, result = sides_of(product(*factors) if back else mixture(attention, head, column, 3))
+        sketch.text(x, foot + 40, f"{what}, number {column + 1}", LABEL, theme.text3)
+        sketch.text(x, foot + 59, left_of, LABEL, text)
+        sketch.text(x, foot + 78, f"{sign.strip()} {result}", LABEL, text, bold=True)
+    return sketch
+
+
+def row_light(maps: Sequence[Spot], theme: Theme, setting: Setting, seen: Looking, now: int, gone: float) -> Sketch:
+    """Over the maps: the row of now is lit, others are dark or at half light; then what flows from it to the layer."""
+    sketch, plate = Sketch(over=True), setting.plates.get(seen.reads)
+    for (x, y, wide, high), row in ((spot.box, int(spot.value)) for spot in maps if seen.come):
+        veil = (_DARK if row > now else _HALF * (row < now)) if seen.come < 3 else _HALF
+        sketch.rect(x + _BESIDE, y, wide - _BESIDE, high, fill=rgba(theme.background, veil))
+        if row == now and seen.come < 3:
+            sketch.rect(x + _BESIDE - 2, y - 2, wide - _BESIDE + 3, high + 3, stroke=theme.selection, border=1.4)
+        if seen.come == 2 and row == now and plate is not None:
+            corners = setting.project(plate.corners)
+            end, middle = float(corners[:, 0].min()), float(corners[:, 1].mean())
+            way = np.array([(x + wide + 3, y + high / 2), (end - 14, y + high / 2), (end - 14, middle), (end, middle)])
+            far = np.append(0.0, np.abs(np.diff(way, axis=0)).sum(axis=1).cumsum())
+            left, top = (float(np.interp(gone * far[-1], far, way[:, axis])) for axis in (0, 1))
+            sketch.polyline([*way[far < gone * far[-1]].tolist(), (left, top)], theme.selection, 1.6)
+            sketch.disc(left, top, 3.0, theme.selection)
+    return sketch
