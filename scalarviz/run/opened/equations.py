@@ -172,11 +172,13 @@ def given(passes: Passes, row: int) -> Given | None:
         taken = taken.reshape(2, -1).prod(axis=0)
     elif i.kind == "weighted":
         taken = i.numbers * taken
-    elif i.kind == "dot":
-        taken = passes.theta[i.weights.ravel()[part * i.terms :][: i.terms]] * taken
     elif i.kind in LAYERS:
-        output = (row - i.dst) // len(i.args)
-        taken = passes.theta[i.weights[output] + np.arange(len(operands))] * taken
+        output = 0 if i.kind == "dot" else (row - i.dst) // len(i.args)
+        dotted = i.weights.ravel()[part * i.terms :][: i.terms]
+        weights = passes.theta[dotted if i.kind == "dot" else i.weights[output] + np.arange(len(operands))]
+        if len(operands) == 1 and i.bias < 0 and not i.offset:
+            return Given("mul", (float(weights[0]), float(taken[0])), "w · x")
+        taken = weights * taken
     else:
         return None
     more = [float(passes.theta[i.bias + output])] if i.bias >= 0 else []

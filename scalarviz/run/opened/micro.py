@@ -368,7 +368,7 @@ class Walk:
     def _between(self, calls: Sequence[Stage]) -> Iterator[MicroStep]:
         """What is made on the way to a layer by no module: sums, norms, attention, each shown by its largest number."""
         between, stage = self.passes.network.between, self._asked(calls)
-        if "norm" in stage.kind:  # the module says it
+        if given_norm(self.passes, stage, 0, self.opened.tensors) is not None:  # the module says it
             return
         found: dict[str, list[int]] = {}
         for row, kind in between.kinds(stage.name).items():

@@ -400,7 +400,7 @@ class Inside:
             return
         self._painted = self._share
         rows, deltas, gradient = dict[str, Floats](), self.row_deltas(), get_map("gradient", bench.theme)
-        stop = self._stop
+        stop = self._stop if self._agrees else None
         for plate in (plate for plate in bench.layout.plates if plate.kind == "activation"):
             reached, numbers = told.reached.get(plate.name), told.frame.activations.get(plate.name)
             if reached is None or numbers is None or len(reached) != plate.size:
@@ -425,13 +425,13 @@ class Inside:
         come = np.flatnonzero(lit) if told.phase == BACKWARD else told.weights  # one after the other, a wave
         if told.phase != UPDATE and len(come) > 1 and stop is None:
             lit[come[math.ceil(self._share * len(come)) :]] = False
-        colours = self._bloom(lit, stop)
-        bench.slab.bloom.shine(colours if len(lit) <= SHINING else None)
+        colours = None if stop is None and len(lit) > SHINING else self._bloom(lit, stop)
+        bench.slab.bloom.shine(None if len(lit) > SHINING else colours)
         if told.phase == UPDATE:
             bench.slab.set_lift(self._rise())
             bench.scenery.values.lift(bench.slab.atlas.lift, bench.project)
         instead = dark(np.asarray(told.frame.values, np.float64), lit, bench.theme)
-        if stop is not None and stop is not told.stops[-1]:  # its products are not those of the end
+        if colours is not None and stop is not None and stop is not told.stops[-1]:  # these are others than at its end
             instead[stop.window.weights] = colours[stop.window.weights, :3]
         bench.slab.set_instead(instead, rows)
 
