@@ -287,14 +287,14 @@ class SidePanels:
             there &= name in self.unseen or bool(self._drawn.get(name)) or drawer.box is None
             within = drawer.box is not None and 0 < drawer.within <= drawer.box[3] + GAP / 2
             old, setting = anew or drawer.stale or drawer.moving or not there, drawer.setting
+            drawer.stale &= not old
             if old and setting is not None:
                 drawer.look(moment, seconds)
                 self._around[name] = drawer.around(setting), drawer.below(setting.strip)
             told = drawer.inside(inner, drawer.box) if inner is not None and drawer.box is not None and within else ()
             if told:
-                self._drawn[name], drawer.stale = told, setting is None
+                self._drawn[name], drawer.stale = told, drawer.stale or setting is None
             elif old:
-                drawer.stale = False
                 if setting is None:
                     drawer.look(moment, seconds)
                 self._drawn[name] = self._draw(drawer, moment, seconds, seen=name not in self.unseen)
