@@ -48,8 +48,8 @@ class GraphFigure(Figure):
     """The figure; each node is a spot, whose value is its number in the layout and whose tip says what it is.
 
     `of` is what the gradients are derivatives of, for the legend; None: there is no legend. The largest weight has a
-    `share` of the colour map; it is `v`, or by itself that of the graph. `wrong` says what is wrong with the numbers, in
-    a line below all. Nodes that are `seen` have these numbers, and one is that of `now`.
+    `share` of the colour map; it is `v`, or by itself that of the graph. `wrong` says what is wrong with the numbers,
+    in a line below all. Nodes that are `seen` have these numbers, and one is that of `now`.
     """
 
     def __init__(
