@@ -116,7 +116,6 @@ def open_early(name: str, size: tuple[int, int] = SIZE, look: str = "") -> None:
     survive_lost_display(application)
     frame, start = _framed(name, size, look), time.perf_counter()
     frame.show()
-    frame.activateWindow()
     _early.append((application, frame))
     _listen(application)
     while time.perf_counter() - start < EXPOSED and not frame.windowHandle().isExposed():
@@ -174,6 +173,7 @@ def _framed(name: str, size: tuple[int, int], look: str) -> Any:
     frame.setWindowTitle(titled(name))
     frame.resize(*size)
     frame.escape = gui.QShortcut(gui.QKeySequence("Escape"), frame, frame.close)
+    frame.escape.setKeys([gui.QKeySequence(keys) for keys in ("Escape", "Ctrl+Q")])
     # without a widget of its kind a desktop would have to make the window anew for the one that will draw
     import_module(f"{binding}.QtOpenGLWidgets").QOpenGLWidget(frame).hide()
     label, stack = widgets.QLabel(name), widgets.QStackedLayout(frame)

@@ -298,7 +298,7 @@ def test_a_frame_that_is_closed_while_its_window_is_made_closes_it(screen, close
     elif closed == "by Escape":
         frame.escape.activated.emit()
     else:
-        application.postEvent(frame.windowHandle(), QtGui.QCloseEvent())  # as a desktop's button does while nothing listens
+        application.postEvent(frame.windowHandle(), QtGui.QCloseEvent())  # as a button does while nothing listens
     handle = sv.show(scene(), size=(400, 300))
     assert (handle.closed, handle.window.frame, display._early) == (True, frame, [])
     assert handle.viewer.bench.size == (500, 350)
